@@ -1,0 +1,1 @@
+//! The administration API on its own listener.

@@ -1,0 +1,1 @@
+//! Settings: file, environment and defaults, validated all at once.

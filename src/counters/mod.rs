@@ -1,0 +1,1 @@
+//! Spend, sessions and requests per minute: what is counted against limits.

@@ -1,0 +1,89 @@
+//! Identifiers as types of their own, so that a key id cannot be passed where a user id is meant.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! integer_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub i64);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+integer_id!(
+    /// Serial number of an API key record.
+    KeyId
+);
+integer_id!(
+    /// Serial number of a user record.
+    UserId
+);
+integer_id!(
+    /// Serial number of an upstream provider record.
+    ProviderId
+);
+
+/// Identifies one proxied request: a UUIDv7, so ids sort by time of arrival.
+///
+/// It is the ledger's unique key: a record is written exactly once per request id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RequestId(pub uuid::Uuid);
+
+impl RequestId {
+    /// A fresh, time-ordered id.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(uuid::Uuid::now_v7())
+    }
+}
+
+impl Default for RequestId {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_hyphenated().fmt(f)
+    }
+}
+
+/// A client's conversation, as the client names it (or as derived from its first messages).
+///
+/// Two keys may use the same text: state is always kept per (key, session).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SessionId(pub std::sync::Arc<str>);
+
+impl SessionId {
+    /// Longest id that is kept as sent; longer ones are hashed by the caller.
+    pub const MAX_LEN: usize = 128;
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for SessionId {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

@@ -1,0 +1,100 @@
+//! What a key, a user or a provider may spend, and how its daily window resets.
+
+use serde::{Deserialize, Serialize};
+
+use super::money::NanoUsd;
+
+/// Spending and session limits of one holder. Money `None` = no limit, `Some(0)` = nothing may be spent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    pub five_hours: Option<NanoUsd>,
+    pub daily: Option<NanoUsd>,
+    pub weekly: Option<NanoUsd>,
+    pub monthly: Option<NanoUsd>,
+    pub total: Option<NanoUsd>,
+    /// 0 = no limit.
+    pub concurrent_sessions: u32,
+    pub daily_reset: DailyReset,
+}
+
+/// When the daily window starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DailyReset {
+    pub mode: ResetMode,
+    /// Used in `fixed` mode only, in the gateway's time zone.
+    pub time: TimeOfDay,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ResetMode {
+    /// At the same wall-clock time each day.
+    #[default]
+    Fixed,
+    /// The past 24 hours.
+    Rolling,
+}
+
+impl ResetMode {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed",
+            Self::Rolling => "rolling",
+        }
+    }
+
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Fixed, Self::Rolling].into_iter().find(|m| m.as_str() == text)
+    }
+}
+
+/// Minutes after midnight; written `HH:MM`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TimeOfDay(u16);
+
+impl TimeOfDay {
+    /// Accepts `9:05` and `09:05`, up to `23:59` (spec: `^([01]?[0-9]|2[0-3]):[0-5][0-9]$`).
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (hours, minutes) = text.split_once(':')?;
+        let digits = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
+        if hours.len() > 2 || minutes.len() != 2 || !digits(hours) || !digits(minutes) {
+            return None;
+        }
+        let (hours, minutes): (u16, u16) = (hours.parse().ok()?, minutes.parse().ok()?);
+        (hours < 24 && minutes < 60).then_some(Self(hours * 60 + minutes))
+    }
+
+    #[must_use]
+    pub const fn hour(self) -> u32 {
+        (self.0 / 60) as u32
+    }
+
+    #[must_use]
+    pub const fn minute(self) -> u32 {
+        (self.0 % 60) as u32
+    }
+}
+
+impl std::fmt::Display for TimeOfDay {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:02}:{:02}", self.hour(), self.minute())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_of_day_follows_the_specification_pattern() {
+        for (text, shown) in [("00:00", "00:00"), ("9:05", "09:05"), ("23:59", "23:59")] {
+            assert_eq!(TimeOfDay::parse(text).map(|t| t.to_string()).as_deref(), Some(shown));
+        }
+        for text in ["", "24:00", "12:60", "1:5", "012:00", "+1:00", "12:+5", "12", "12:00 "] {
+            assert_eq!(TimeOfDay::parse(text), None, "{text}");
+        }
+    }
+}

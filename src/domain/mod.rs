@@ -1,0 +1,18 @@
+//! The nouns of the gateway: ids, money, keys, users, providers, prices, usage, records.
+//!
+//! Pure data with its own small rules. No I/O, no clock of its own, no knowledge of any other room.
+
+pub mod clock;
+pub mod format;
+pub mod group;
+pub mod ids;
+pub mod key;
+pub mod limits;
+pub mod money;
+pub mod price;
+pub mod provider;
+pub mod record;
+pub mod secret;
+pub mod settings;
+pub mod usage;
+pub mod user;

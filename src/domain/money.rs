@@ -1,0 +1,118 @@
+//! Money: integer nano-USD at rest, decimals in arithmetic, never a float.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
+
+use rust_decimal::prelude::ToPrimitive;
+use rust_decimal::{Decimal, RoundingStrategy};
+use serde::{Deserialize, Serialize};
+
+/// Billionths of a US dollar (10⁻⁹ USD). Range about ±9.2 billion USD.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NanoUsd(pub i64);
+
+/// Decimal places of a [`NanoUsd`].
+const PLACES: u32 = 9;
+
+impl NanoUsd {
+    pub const ZERO: Self = Self(0);
+    pub const PER_USD: i64 = 1_000_000_000;
+
+    /// Whole dollars.
+    #[must_use]
+    pub const fn usd(dollars: i64) -> Self {
+        Self(dollars * Self::PER_USD)
+    }
+
+    /// Rounds to the nearest nano-USD, halves away from zero. `None` when out of range.
+    #[must_use]
+    pub fn from_decimal(usd: Decimal) -> Option<Self> {
+        let rounded = usd.round_dp_with_strategy(PLACES, RoundingStrategy::MidpointAwayFromZero);
+        (rounded.checked_mul(Decimal::from(Self::PER_USD))?).to_i64().map(Self)
+    }
+
+    /// The exact amount in USD.
+    #[must_use]
+    pub fn to_decimal(self) -> Decimal {
+        Decimal::new(self.0, PLACES)
+    }
+
+    #[must_use]
+    pub const fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    #[must_use]
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+/// Exact USD without trailing zeros: `0.00123`.
+impl fmt::Display for NanoUsd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.to_decimal().normalize().fmt(f)
+    }
+}
+
+impl Add for NanoUsd {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        self.saturating_add(other)
+    }
+}
+
+impl AddAssign for NanoUsd {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for NanoUsd {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        self.saturating_sub(other)
+    }
+}
+
+impl SubAssign for NanoUsd {
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
+
+impl Neg for NanoUsd {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Self(self.0.saturating_neg())
+    }
+}
+
+impl Sum for NanoUsd {
+    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+        amounts.fold(Self::ZERO, Add::add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_round_to_the_nearest_nano_dollar() {
+        let cases = [("0.0000000014", 1), ("0.0000000015", 2), ("-0.0000000015", -2), ("12.5", 12_500_000_000)];
+        for (text, nanos) in cases {
+            let decimal: Decimal = text.parse().unwrap_or_default();
+            assert_eq!(NanoUsd::from_decimal(decimal), Some(NanoUsd(nanos)), "{text}");
+        }
+        assert_eq!(NanoUsd::from_decimal(Decimal::MAX), None);
+    }
+
+    #[test]
+    fn display_is_exact_and_short() {
+        assert_eq!(NanoUsd(1_230_000).to_string(), "0.00123");
+        assert_eq!(NanoUsd::usd(5).to_string(), "5");
+    }
+}

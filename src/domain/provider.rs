@@ -1,0 +1,172 @@
+//! An upstream provider record (spec, "Provider record"; further fields by the product page).
+
+use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
+
+use super::clock::Timestamp;
+use super::format::WireFormat;
+use super::group::Groups;
+use super::ids::ProviderId;
+use super::key::CacheTtl;
+use super::limits::Limits;
+use super::secret::Secret;
+
+/// How a provider is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ProviderType {
+    /// native format, credential in `x-api-key`
+    #[serde(rename = "native")]
+    Native,
+    /// native format, credential in `Authorization: Bearer` only
+    #[serde(rename = "native-auth")]
+    NativeAuth,
+    #[serde(rename = "responses")]
+    Responses,
+    #[serde(rename = "chat-compatible")]
+    Chat,
+    #[serde(rename = "alt-cli")]
+    AltCli,
+}
+
+impl ProviderType {
+    pub const ALL: [Self; 5] = [Self::Native, Self::NativeAuth, Self::Responses, Self::Chat, Self::AltCli];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::NativeAuth => "native-auth",
+            Self::Responses => "responses",
+            Self::Chat => "chat-compatible",
+            Self::AltCli => "alt-cli",
+        }
+    }
+
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|t| t.as_str() == text)
+    }
+
+    #[must_use]
+    pub const fn format(self) -> WireFormat {
+        match self {
+            Self::Native | Self::NativeAuth => WireFormat::Native,
+            Self::Responses => WireFormat::Responses,
+            Self::Chat => WireFormat::Chat,
+            Self::AltCli => WireFormat::AltCli,
+        }
+    }
+}
+
+/// What happens to the instructions of a request for a responses provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InstructionsStrategy {
+    Auto,
+    ForceOfficial,
+    #[default]
+    KeepOriginal,
+}
+
+impl InstructionsStrategy {
+    pub const ALL: [Self; 3] = [Self::Auto, Self::ForceOfficial, Self::KeepOriginal];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::ForceOfficial => "force_official",
+            Self::KeepOriginal => "keep_original",
+        }
+    }
+
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|s| s.as_str() == text)
+    }
+}
+
+/// One upstream. Times are milliseconds.
+#[derive(Debug, Clone)]
+pub struct Provider {
+    pub id: ProviderId,
+    pub name: String,
+    /// Base address, with or without `/v1`, maybe with a path prefix.
+    pub url: String,
+    pub key: Secret,
+    pub kind: ProviderType,
+    pub is_enabled: bool,
+    /// 1–100; the share among providers of the same priority.
+    pub weight: u32,
+    /// Lower is tried first.
+    pub priority: i32,
+    pub cost_multiplier: Decimal,
+    pub group_tag: Groups,
+    /// Model names, a trailing `*` matches any suffix; empty = every model.
+    pub allowed_models: Vec<String>,
+    /// Requested model → model sent upstream. The keys are reachable models too.
+    pub model_redirects: Vec<(String, String)>,
+    pub limits: Limits,
+    /// Attempts at this provider for one request, 1–10.
+    pub max_retry_attempts: u32,
+    pub breaker: BreakerSettings,
+    pub timeouts: ProviderTimeouts,
+    pub cache_ttl: CacheTtl,
+    pub instructions: InstructionsStrategy,
+    pub preserve_client_ip: bool,
+    /// `http://host:port` of a CONNECT proxy.
+    pub proxy_url: Option<String>,
+    pub note: String,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub deleted_at: Option<Timestamp>,
+}
+
+/// When a provider's circuit opens and closes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BreakerSettings {
+    /// Consecutive failures that open the circuit; 0 = it never opens.
+    pub failure_threshold: u32,
+    pub open_duration_ms: u64,
+    /// Probe successes in a row that close it again.
+    pub half_open_success_threshold: u32,
+}
+
+impl Default for BreakerSettings {
+    fn default() -> Self {
+        Self { failure_threshold: 5, open_duration_ms: 1_800_000, half_open_success_threshold: 2 }
+    }
+}
+
+/// Per-provider timeouts: `None` = the configured default, `Some(0)` = no timeout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ProviderTimeouts {
+    pub first_byte_streaming_ms: Option<u64>,
+    pub streaming_idle_ms: Option<u64>,
+    pub request_non_streaming_ms: Option<u64>,
+}
+
+impl Provider {
+    /// The model this provider is asked for when the client asks for `requested`.
+    #[must_use]
+    pub fn upstream_model<'a>(&'a self, requested: &'a str) -> &'a str {
+        self.model_redirects.iter().find(|(from, _)| from == requested).map_or(requested, |(_, to)| to)
+    }
+
+    /// Whether `requested` is a redirect, or in the list of allowed models (an empty list allows all).
+    #[must_use]
+    pub fn supports_model(&self, requested: &str) -> bool {
+        self.allowed_models.is_empty()
+            || self.model_redirects.iter().any(|(from, _)| from == requested)
+            || model_matches(&self.allowed_models, requested)
+    }
+}
+
+/// Whether `model` is in `patterns`, where a trailing `*` matches any suffix.
+#[must_use]
+pub fn model_matches(patterns: &[String], model: &str) -> bool {
+    patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
+        Some(prefix) => model.starts_with(prefix),
+        None => pattern == model,
+    })
+}

@@ -1,0 +1,29 @@
+//! Settings that administrators change at run time (spec, "System settings").
+
+use serde::{Deserialize, Serialize};
+
+/// The stored system settings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SystemSettings {
+    pub site_title: String,
+    pub allow_global_usage_view: bool,
+    /// A symbol shown before amounts; nothing is converted.
+    pub currency_display: String,
+    pub enable_auto_cleanup: bool,
+    pub cleanup_retention_days: u32,
+    pub enable_client_version_check: bool,
+}
+
+impl Default for SystemSettings {
+    fn default() -> Self {
+        Self {
+            site_title: "tollgate".to_owned(),
+            allow_global_usage_view: false,
+            currency_display: "USD".to_owned(),
+            enable_auto_cleanup: false,
+            cleanup_retention_days: 30,
+            enable_client_version_check: false,
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Token counts of one reply, split so that nothing is billed twice.
+
+use serde::{Deserialize, Serialize};
+
+/// Tokens of one reply. The input kinds are disjoint: a cached token is in exactly one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Usage {
+    /// Text input that was neither read from nor written to a cache.
+    pub input: u64,
+    /// All output, reasoning and image tokens included.
+    pub output: u64,
+    /// Input written to the five-minute prompt cache.
+    pub cache_write_5m: u64,
+    /// Input written to the one-hour prompt cache.
+    pub cache_write_1h: u64,
+    /// Input read from a prompt cache.
+    pub cache_read: u64,
+    /// The part of `output` that was reasoning.
+    pub reasoning: u64,
+    /// The part of `input` that was image tokens, where the provider says so.
+    pub image_input: u64,
+    /// The part of `output` that was image tokens, where the provider says so.
+    pub image_output: u64,
+}
+
+impl Usage {
+    /// Everything the model read: fresh, cached and cache-written.
+    #[must_use]
+    pub const fn total_input(&self) -> u64 {
+        self.input + self.cache_write_5m + self.cache_write_1h + self.cache_read
+    }
+
+    /// Input and output together.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.total_input() + self.output
+    }
+}

@@ -1,0 +1,1 @@
+//! The wire formats: reading, writing and converting requests, replies, streams and errors. Pure.

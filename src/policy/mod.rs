@@ -1,0 +1,1 @@
+//! Decisions as pure functions: cost, windows, selection, breakers, classification, key rules. Takes the time as an argument.

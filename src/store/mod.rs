@@ -1,0 +1,1 @@
+//! The database: schema, migrations and every SQL statement. PostgreSQL and SQLite behind one code.

@@ -1,0 +1,1 @@
+//! Connections to providers: addresses, peers, endpoints, headers.
