@@ -1,0 +1,275 @@
+//! Keeps the house as it was built: layers, I/O bans, which crate is named where, headers, sizes, unfinished work.
+//!
+//! The rules are those of ARCHITECTURE.md. A breach is reported with its file, its line and the reason. The checker
+//! reads text, so what hides behind a macro escapes it; clippy's `disallowed_methods` watches calls from the other side.
+
+mod source;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use source::{NamedPath, blank, paths, without_tests};
+
+/// The rooms, from the bottom. A room may name rooms of lower layers only.
+const LAYERS: [&[&str]; 7] = [
+    &["domain"],
+    &["formats", "policy"],
+    &["store", "counters", "telemetry", "config"],
+    &["state", "ledger", "upstream", "mock"],
+    &["proxy", "admin", "notify"],
+    &["app"],
+    &["cli"],
+];
+
+/// Rooms that take the time as an argument and touch neither disk nor network.
+const PURE: [&str; 3] = ["domain", "formats", "policy"];
+
+/// A crate (or one that begins with it and `_`) and the only rooms that may name it.
+const CRATES: [(&str, &[&str], &str); 4] = [
+    ("sqlx", &["store"], "every SQL statement stands in one room"),
+    ("redis", &["counters", "state"], "shared counters and the change notifier alone speak to Redis"),
+    ("pingora", &["proxy", "upstream", "app"], "the proxy engine stays behind the data plane"),
+    ("axum", &["admin", "telemetry", "mock", "app"], "the data plane has its own server"),
+];
+
+/// Where a rule's own subject lives: the path under `src/`, and what is named there.
+const HOMES: [(&str, &str); 1] = [("domain/clock.rs", "SystemTime::now")];
+
+const MAX_LINES: usize = 500;
+
+struct Checked<'a> {
+    path: &'a str,
+    room: &'a str,
+    breaches: Vec<String>,
+}
+
+impl Checked<'_> {
+    fn breach(&mut self, line: usize, reason: &str) {
+        self.breaches.push(format!("src/{}:{line}: {reason}", self.path));
+    }
+}
+
+/// All breaches of one file. `path` is relative to `src/`.
+fn check(path: &str, text: &str) -> Vec<String> {
+    let room = path.split('/').next().unwrap_or(path).trim_end_matches(".rs");
+    let mut checked = Checked { path, room, breaches: Vec::new() };
+    let code = blank(text);
+    check_text(&mut checked, text, &code);
+    let only_tests = path.ends_with("/tests.rs") || path.contains("/tests/");
+    let shipped = if only_tests { String::new() } else { without_tests(&code) };
+    for named in paths(&code) {
+        check_layer(&mut checked, &named);
+    }
+    for named in paths(&shipped) {
+        check_crates(&mut checked, &named);
+        check_purity(&mut checked, &named);
+    }
+    for (number, line) in (1..).zip(shipped.lines()) {
+        if words(line).any(|word| word == "ProxyHttp") && path != "proxy/service.rs" {
+            checked.breach(number, "ProxyHttp: only src/proxy/service.rs meets the engine's trait");
+        }
+    }
+    checked.breaches
+}
+
+/// Header, size, and offences that are plain to see in a line.
+fn check_text(checked: &mut Checked<'_>, text: &str, code: &str) {
+    if !text.starts_with("//!") {
+        checked.breach(1, "no `//!` header: say what the file is, why so, and what it does not do");
+    }
+    let lines = text.lines().count();
+    if lines > MAX_LINES {
+        checked.breach(lines, &format!("{lines} lines: split by idea (aim at 300, stop at {MAX_LINES})"));
+    }
+    if !checked.path.contains('/') && checked.room != "lib" && checked.room != "main" {
+        checked.breach(1, "a file beside the rooms: it belongs in one of them");
+    } else if layer(checked.room).is_none() && checked.path.contains('/') {
+        checked.breach(1, "a room without a layer: give it one in ARCHITECTURE.md and here");
+    }
+    for (number, (raw, code)) in (1..).zip(text.lines().zip(code.lines())) {
+        let dense: String = code.split_whitespace().collect();
+        for (mark, reason) in [
+            ("todo!", "unfinished code"),
+            ("unimplemented!", "unfinished code"),
+            ("dbg!", "a debugging aid left behind"),
+            ("#[ignore", "an ignored test: make it run or take it out"),
+            ("[allow(", "allow without a reason: `#[expect(…, reason = \"…\")]`"),
+        ] {
+            if dense.contains(mark) {
+                checked.breach(number, reason);
+            }
+        }
+        let comment = raw.find("//").map_or("", |at| &raw[at..]);
+        if words(comment).any(|word| ["TODO", "FIXME", "XXX", "HACK"].contains(&word)) {
+            checked.breach(number, "a note of unfinished work: do it, or write it down where work is planned");
+        }
+    }
+}
+
+fn check_layer(checked: &mut Checked<'_>, named: &NamedPath) {
+    let climbs = named.parts.iter().take_while(|part| *part == "super").count();
+    let to_root = checked.path.matches('/').count() + usize::from(!checked.path.ends_with("/mod.rs"));
+    let other = match named.parts.first().map(String::as_str) {
+        Some("crate") if named.parts.len() == 1 => "*",
+        Some("crate" | "tollgate") => named.parts[1].as_str(),
+        Some("super") if climbs >= to_root && climbs < named.parts.len() => named.parts[climbs].as_str(),
+        _ => return,
+    };
+    if other == "*" {
+        return checked.breach(named.line, "names the whole crate: name the room");
+    }
+    if checked.room == "lib" || other == checked.room {
+        return;
+    }
+    if checked.room == "main" {
+        if !["cli", "app"].contains(&other) {
+            checked.breach(named.line, &format!("main reaches {other}: it only hands over to cli"));
+        }
+        return;
+    }
+    if let (Some(here), Some(there)) = (layer(checked.room), layer(other)) {
+        let room = checked.room;
+        if there > here {
+            checked.breach(named.line, &format!("{room} reaches up to {other}: imports point down only"));
+        } else if there == here {
+            checked
+                .breach(named.line, &format!("{room} reaches {other}, its neighbour: rooms of one layer stay apart"));
+        }
+    }
+}
+
+fn check_crates(checked: &mut Checked<'_>, named: &NamedPath) {
+    let first = named.parts[0].as_str();
+    for (name, rooms, why) in CRATES {
+        let same = first.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'));
+        if same && !rooms.contains(&checked.room) {
+            checked.breach(named.line, &format!("{first} is named outside of {}: {why}", rooms.join(", ")));
+        }
+    }
+    if named.starts_with(&["std", "env"]) && checked.room != "config" {
+        checked.breach(named.line, "std::env outside of config: take a validated setting");
+    }
+}
+
+fn check_purity(checked: &mut Checked<'_>, named: &NamedPath) {
+    if !PURE.contains(&checked.room) {
+        return;
+    }
+    let outside = ["tokio", "reqwest", "hyper", "socket2", "mio", "async_std"].contains(&named.parts[0].as_str())
+        || ["fs", "net", "process", "thread", "os"].iter().any(|m| named.starts_with(&["std", m]));
+    if outside {
+        checked.breach(named.line, "I/O in a pure room: take the data as an argument");
+    }
+    let clocks = [["SystemTime", "now"], ["Instant", "now"], ["Utc", "now"], ["Local", "now"]];
+    let home = HOMES.iter().any(|(path, what)| *path == checked.path && named.parts.join("::").ends_with(what));
+    if clocks.iter().any(|clock| named.ends_with(clock)) && !home {
+        checked.breach(named.line, "a clock in a pure room: take the time as an argument");
+    }
+}
+
+fn layer(room: &str) -> Option<usize> {
+    LAYERS.iter().position(|rooms| rooms.contains(&room))
+}
+
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|c: char| !c.is_alphanumeric() && c != '_')
+}
+
+fn rust_files(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            rust_files(&path, found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn the_house_stands_as_designed() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    rust_files(&src, &mut files);
+    assert!(files.len() > 20, "the sources were not found under {}", src.display());
+    files.sort();
+    let mut breaches = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        breaches.extend(check(file.strip_prefix(&src).unwrap().to_str().unwrap(), &text));
+    }
+    assert!(breaches.is_empty(), "{} breaches of the house rules:\n{}", breaches.len(), breaches.join("\n"));
+}
+
+/// Every rule, with a text that breaks it: (file, code after the header, what the report must say; empty = clean).
+const PLANTED: &[(&str, &str, &str)] = &[
+    ("domain/key.rs", "use crate::store::Store;", "src/domain/key.rs:2: domain reaches up to store"),
+    ("policy/a.rs", "fn f() {\n crate::formats::x();\n}", "src/policy/a.rs:3: policy reaches formats, its neighbour"),
+    ("store/a.rs", "use crate::{\n domain::Key,\n admin::Context,\n};", "src/store/a.rs:4: store reaches up to admin"),
+    ("proxy/a.rs", "use {crate::admin as door};", "proxy reaches admin"),
+    ("state/a.rs", "use super::super::{ledger::Ledger};", "state reaches ledger"),
+    ("state/mod.rs", "use super::ledger::Ledger;", "state reaches ledger"),
+    ("state/a/b.rs", "use super::ledger::Ledger;", ""),
+    ("state/a.rs", "use crate::*;", "names the whole crate"),
+    ("state/a.rs", "use crate as house;", "names the whole crate"),
+    ("main.rs", "use tollgate::store::Store;", "main reaches store"),
+    ("state/a.rs", "#[cfg(test)]\nmod tests { use crate::proxy::x; }", "src/state/a.rs:3: state reaches up to proxy"),
+    ("state/a.rs", "use crate::{domain::key::Key, store::{self, Store}, policy};", ""),
+    (
+        "proxy/a.rs",
+        "/* crate::admin */ // crate::admin\nconst A: &str = r#\"crate::admin \"#; const B: char = '\"';",
+        "",
+    ),
+    ("proxy/a.rs", "const B: char = '\"'; use crate::admin::x; const C: char = '\"';", "proxy reaches admin"),
+    ("proxy/a.rs", "fn f<'a>(x: &'a str) { crate::admin::g::<'a>(x) }", "proxy reaches admin"),
+    ("ledger/a.rs", "use sqlx::Row;", "sqlx is named outside of store"),
+    ("ledger/a.rs", "fn f(e: sqlx::Error) {}", "sqlx is named outside of store"),
+    ("ledger/a.rs", "use sqlx;", "sqlx is named outside of store"),
+    ("admin/a.rs", "use pingora_core::Result;", "pingora_core is named outside of proxy, upstream, app"),
+    ("proxy/a.rs", "async fn f(r: ::axum::Router) {}", "axum is named outside of"),
+    ("admin/a.rs", "use redis::Client;", "redis is named outside of counters, state"),
+    ("app/a.rs", "use std::{env, fs};", "std::env outside of config"),
+    ("app/a.rs", "fn f() { std::env::var(\"X\"); }", "std::env outside of config"),
+    ("config/a.rs", "use std::env;", ""),
+    ("proxy/attempt.rs", "use pingora::proxy::ProxyHttp;", "only src/proxy/service.rs"),
+    ("proxy/service.rs", "use pingora::proxy::ProxyHttp;", ""),
+    ("formats/a.rs", "use std::fs;", "I/O in a pure room"),
+    (
+        "formats/a.rs",
+        "#[cfg(test)]\nmod tests { use std::fs; }\nuse std::net::TcpStream;",
+        "src/formats/a.rs:4: I/O in a pure room",
+    ),
+    ("formats/a.rs", "#[cfg(test)]\nmod tests { use std::fs; }", ""),
+    ("policy/a.rs", "async fn f() { tokio::task::yield_now().await }", "I/O in a pure room"),
+    ("policy/a.rs", "fn f() { std::time::Instant::now(); }", "a clock in a pure room"),
+    ("domain/a.rs", "fn f() { Utc::now(); }", "a clock in a pure room"),
+    ("domain/clock.rs", "fn f() { std::time::SystemTime::now(); }", ""),
+    ("app/a.rs", "fn f() { todo!(\"later\") }", "unfinished code"),
+    ("app/a.rs", "fn f() { unimplemented!() }", "unfinished code"),
+    ("app/a.rs", "fn f() { dbg!(1); }", "a debugging aid"),
+    ("app/a.rs", "#[test]\n#[ignore = \"slow\"]\nfn f() {}", "src/app/a.rs:3: an ignored test"),
+    ("app/a.rs", "#![allow(dead_code)]", "allow without a reason"),
+    ("app/a.rs", "#[expect(dead_code, reason = \"not #[allow(dead_code)]\")]\nfn f() {}", ""),
+    ("app/a.rs", "// TODO: more", "a note of unfinished work"),
+    ("utils.rs", "", "a file beside the rooms"),
+    ("common/mod.rs", "", "a room without a layer"),
+];
+
+#[test]
+fn a_planted_breach_is_caught_and_clean_code_is_not() {
+    for (path, code, expected) in PLANTED {
+        let found = check(path, &format!("//! Header.\n{code}\n"));
+        if expected.is_empty() {
+            assert_eq!(found, Vec::<String>::new(), "{path}: {code}");
+        } else {
+            assert!(found.iter().any(|f| f.contains(expected)), "{path}: {code}\nwanted {expected}, found {found:?}");
+        }
+    }
+}
+
+#[test]
+fn headers_and_sizes_are_watched() {
+    assert!(check("app/a.rs", "use std::fmt;\n")[0].contains("src/app/a.rs:1: no `//!` header"));
+    let long = format!("//! Header.\n{}", "\n".repeat(MAX_LINES));
+    assert!(check("app/a.rs", &long)[0].contains("501 lines"));
+}
