@@ -1,1 +1,98 @@
-//! Settings: file, environment and defaults, validated all at once.
+//! Configuration: YAML file and environment in, one validated [`Config`] out, or every problem at once.
+//!
+//! The table of settings (`table`) is the only list of what can be set; nothing else reads the environment. This room
+//! does not apply a reload (that is `app`), and does not open listeners or databases.
+
+mod build;
+mod kind;
+mod problem;
+mod read;
+mod rules;
+mod show;
+mod table;
+mod types;
+mod units;
+mod value;
+
+use std::path::Path;
+
+pub use kind::Kind;
+pub use problem::{Problem, Problems};
+use serde_yaml_ng::{Mapping, Value as Yaml};
+pub use show::{Change, Changes};
+pub use table::{SETTINGS, Setting};
+pub use types::{
+    Admin, Auth, Breaker, Config, Database, HeaderRules, Ledger, Limits, Live, Log, LogFormat, Metrics, Prices, Proxy,
+    Retry, Session, Shutdown, Target, Timeouts, TlsFiles,
+};
+
+/// Read when no file is named; it may be missing.
+pub const DEFAULT_FILE: &str = "conf/tollgate.yaml";
+
+/// Loads, overrides, checks. `file: None` = [`DEFAULT_FILE`] if it is there, else the defaults.
+///
+/// # Errors
+/// Everything that is wrong, each with its path and what would be right.
+pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result<Config, Problems> {
+    let mut problems = Problems::default();
+    let name = file.unwrap_or(Path::new(DEFAULT_FILE));
+    let text = match std::fs::read_to_string(name) {
+        Ok(text) => text,
+        Err(error) if file.is_none() && error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => {
+            let remedy = "name a readable YAML file with --config, or leave --config out";
+            problems.add(&name.display().to_string(), format!("cannot be read: {error}"), remedy);
+            String::new()
+        }
+    };
+    load_text(&text, &name.display().to_string(), env, problems)
+}
+
+/// As [`load`], from text. `name` stands for the file in messages.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_str(text: &str, name: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Config, Problems> {
+    load_text(text, name, env, Problems::default())
+}
+
+fn load_text(
+    text: &str,
+    name: &str,
+    env: &dyn Fn(&str) -> Option<String>,
+    mut problems: Problems,
+) -> Result<Config, Problems> {
+    let tree = parse(text, name, &mut problems);
+    let values = read::read(&tree, env, &mut problems);
+    let config = build::build(values, &mut problems);
+    rules::check(&config, &mut problems);
+    if problems.0.is_empty() { Ok(config) } else { Err(problems) }
+}
+
+fn parse(text: &str, name: &str, problems: &mut Problems) -> Mapping {
+    match serde_yaml_ng::from_str::<Yaml>(text) {
+        Ok(Yaml::Mapping(tree)) => tree,
+        Ok(Yaml::Null) => Mapping::new(),
+        Ok(_) => {
+            problems.add(name, "holds no settings", "write `name: value` lines, as in conf/tollgate.yaml");
+            Mapping::new()
+        }
+        Err(error) => {
+            problems.add(name, format!("is no valid YAML: {error}"), "correct the file there");
+            Mapping::new()
+        }
+    }
+}
+
+/// A variable of this process; one that is not Unicode counts as not set.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+#[must_use]
+pub fn process_env(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// `TOLLGATE_…` variables of this process that no setting reads. Worth a warning each.
+#[must_use]
+pub fn stray_variables() -> Vec<Problem> {
+    read::strays(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))
+}

@@ -1,0 +1,255 @@
+//! From checked values to the typed [`Config`].
+//!
+//! Each line names a path of the table and the kind of value it wants. A path or kind that does not fit the table is a
+//! fault of the program: it becomes a problem like any other, and the tests load the defaults.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use chrono_tz::Tz;
+
+use super::problem::Problems;
+use super::types::{
+    Admin, Auth, Breaker, Config, Database, HeaderRules, Ledger, Limits, Live, Log, LogFormat, Metrics, Prices, Proxy,
+    Retry, Session, Shutdown, Target, Timeouts, TlsFiles,
+};
+use super::value::{Value, Values};
+use crate::domain::secret::Secret;
+
+/// Puts the values in their places.
+pub fn build(values: Values, problems: &mut Problems) -> Config {
+    let mut take = Take { values: &values, problems };
+    let data_dir = take.path("data_dir").unwrap_or_default();
+    let proxy = proxy(&mut take, &data_dir);
+    let admin = admin(&mut take);
+    let metrics = Metrics { addr: take.address("metrics.addr") };
+    let database = database(&mut take, &data_dir);
+    let auth = Auth {
+        admin_token: take.secret("auth.admin_token"),
+        secret_key: take.secret("auth.secret_key"),
+        alt_key_headers: take.list("auth.alt_key_headers"),
+    };
+    let session = Session { ttl_s: take.millis("session.ttl") / 1000, headers: take.list("session.headers") };
+    let ledger = ledger(&mut take);
+    let limits = Limits { reservation: take.flag("limits.reservation") };
+    let prices = Prices { seed_file: take.path("prices.seed_file") };
+    let log = Log {
+        level: take.text("log.level"),
+        format: LogFormat::parse(&take.text("log.format")),
+        access: take.flag("log.access"),
+    };
+    let time_zone = take.zone("time_zone");
+    let shutdown = Shutdown { grace_s: take.millis("shutdown.grace") / 1000 };
+    let live = live(&mut take);
+    Config {
+        proxy,
+        admin,
+        metrics,
+        database,
+        data_dir,
+        auth,
+        session,
+        ledger,
+        limits,
+        prices,
+        log,
+        time_zone,
+        shutdown,
+        live,
+        values,
+    }
+}
+
+fn proxy(take: &mut Take, data_dir: &std::path::Path) -> Proxy {
+    Proxy {
+        addr: take.address("proxy.addr"),
+        tls: take.tls("proxy.tls.cert", "proxy.tls.key"),
+        h2c: take.flag("proxy.h2c"),
+        threads: take.size("proxy.threads"),
+        expose_admin: take.flag("proxy.expose_admin"),
+        upstream_pool_size: take.size("proxy.upstream_pool_size"),
+        upgrade_socket: take.path("proxy.upgrade_socket").or_else(|| Some(data_dir.join("upgrade.sock"))),
+    }
+}
+
+fn admin(take: &mut Take) -> Admin {
+    let tls = take.tls("admin.tls.cert", "admin.tls.key");
+    let app_url = take.optional_text("admin.app_url");
+    let over_https = tls.is_some() || app_url.as_ref().is_some_and(|url| url.starts_with("https://"));
+    let secure_cookies = match take.values.get("admin.secure_cookies") {
+        Value::Flag(flag) => *flag,
+        _ => over_https,
+    };
+    Admin { addr: take.address("admin.addr"), tls, app_url, secure_cookies }
+}
+
+fn database(take: &mut Take, data_dir: &std::path::Path) -> Database {
+    let target = match take.secret("database.url") {
+        Some(url) => Target::Postgres(url),
+        None => Target::Sqlite { dir: data_dir.to_owned() },
+    };
+    let max_connections = u32::try_from(take.number("database.max_connections")).unwrap_or(u32::MAX);
+    Database { target, max_connections }
+}
+
+fn ledger(take: &mut Take) -> Ledger {
+    Ledger {
+        segment_bytes: take.number("ledger.segment_bytes"),
+        max_bytes: take.number("ledger.max_bytes"),
+        batch_rows: take.size("ledger.batch_rows"),
+        flush_interval_ms: take.millis("ledger.flush_interval"),
+        sync_interval_ms: take.millis("ledger.sync_interval"),
+    }
+}
+
+fn live(take: &mut Take) -> Live {
+    Live {
+        max_body_bytes: take.size("proxy.max_body_bytes"),
+        max_json_depth: take.size("proxy.max_json_depth"),
+        request_read_timeout_ms: take.millis("proxy.request_read_timeout"),
+        timeouts: Timeouts {
+            connect_ms: take.millis("timeouts.connect"),
+            tls_ms: take.millis("timeouts.tls"),
+            first_byte_streaming_ms: take.millis("timeouts.first_byte_streaming"),
+            streaming_idle_ms: take.millis("timeouts.streaming_idle"),
+            request_non_streaming_ms: take.millis("timeouts.request_non_streaming"),
+            upstream_keepalive_ms: take.millis("timeouts.upstream_keepalive"),
+        },
+        retry: Retry {
+            deadline_ms: take.millis("retry.deadline"),
+            switch_on_upstream_auth: take.flag("retry.switch_on_upstream_auth"),
+            max_rest_ms: take.millis("retry.max_rest"),
+        },
+        breaker: Breaker { count_network_errors: take.flag("breaker.count_network_errors") },
+        forward_headers: HeaderRules {
+            drop_request: take.list("headers.drop_request"),
+            drop_response: take.list("headers.drop_response"),
+        },
+        overhead_header: take.flag("proxy.overhead_header"),
+        log_level: take.text("log.level"),
+    }
+}
+
+/// Takes values by path and kind.
+struct Take<'a> {
+    values: &'a Values,
+    problems: &'a mut Problems,
+}
+
+impl Take<'_> {
+    /// Unset values of these kinds cannot be right: every such setting has a default.
+    fn misfit(&mut self, path: &str) {
+        self.problems.add(path, "does not fit the table of settings", "this is a fault of tollgate: please report it");
+    }
+
+    fn address(&mut self, path: &str) -> SocketAddr {
+        match self.values.get(path) {
+            Value::Address(addr) => *addr,
+            _ => {
+                self.misfit(path);
+                SocketAddr::from(([127, 0, 0, 1], 0))
+            }
+        }
+    }
+
+    fn flag(&mut self, path: &str) -> bool {
+        match self.values.get(path) {
+            Value::Flag(flag) => *flag,
+            _ => {
+                self.misfit(path);
+                false
+            }
+        }
+    }
+
+    /// A count or a number of bytes.
+    fn number(&mut self, path: &str) -> u64 {
+        match self.values.get(path) {
+            Value::Count(number) | Value::Size(number) => *number,
+            _ => {
+                self.misfit(path);
+                0
+            }
+        }
+    }
+
+    /// As [`Self::number`], for what is counted in memory.
+    fn size(&mut self, path: &str) -> usize {
+        usize::try_from(self.number(path)).unwrap_or(usize::MAX)
+    }
+
+    fn millis(&mut self, path: &str) -> u64 {
+        match self.values.get(path) {
+            Value::Millis(ms) => *ms,
+            _ => {
+                self.misfit(path);
+                0
+            }
+        }
+    }
+
+    fn text(&mut self, path: &str) -> String {
+        self.optional_text(path).unwrap_or_else(|| {
+            self.misfit(path);
+            String::new()
+        })
+    }
+
+    fn optional_text(&mut self, path: &str) -> Option<String> {
+        match self.values.get(path) {
+            Value::Text(text) => Some(text.clone()),
+            Value::Unset => None,
+            _ => {
+                self.misfit(path);
+                None
+            }
+        }
+    }
+
+    fn list(&mut self, path: &str) -> Vec<String> {
+        match self.values.get(path) {
+            Value::List(items) => items.clone(),
+            _ => {
+                self.misfit(path);
+                Vec::new()
+            }
+        }
+    }
+
+    fn path(&mut self, path: &str) -> Option<PathBuf> {
+        match self.values.get(path) {
+            Value::Path(file) => Some(file.clone()),
+            Value::Unset => None,
+            _ => {
+                self.misfit(path);
+                None
+            }
+        }
+    }
+
+    fn secret(&mut self, path: &str) -> Option<Secret> {
+        match self.values.get(path) {
+            Value::Secret(secret) => Some(secret.clone()),
+            Value::Unset => None,
+            _ => {
+                self.misfit(path);
+                None
+            }
+        }
+    }
+
+    fn zone(&mut self, path: &str) -> Tz {
+        match self.values.get(path) {
+            Value::Zone(zone) => *zone,
+            _ => {
+                self.misfit(path);
+                Tz::UTC
+            }
+        }
+    }
+
+    /// Both files or neither; one alone is reported by `super::rules`.
+    fn tls(&mut self, cert: &str, key: &str) -> Option<TlsFiles> {
+        Some(TlsFiles { cert: self.path(cert)?, key: self.path(key)? })
+    }
+}

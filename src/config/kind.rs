@@ -1,0 +1,243 @@
+//! What a setting may hold, and how its text is read: units, bounds, choices.
+//!
+//! Pure: text in, [`Value`] or a [`Fault`] out. Whether a file can be read is asked later, in `super::rules`.
+
+use std::path::PathBuf;
+
+use serde_yaml_ng::Value as Yaml;
+
+use super::units::{read_duration, read_size, show_duration, show_size};
+use super::value::Value;
+use crate::domain::secret::Secret;
+
+/// The kinds of settings, with their bounds (inclusive).
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// `IP:port`.
+    Address,
+    Flag,
+    /// A flag that the gateway decides itself while it is `auto`.
+    FlagOrAuto,
+    Count {
+        min: u64,
+        max: u64,
+    },
+    /// Bytes, written with a unit.
+    Size {
+        min: u64,
+        max: u64,
+    },
+    /// Written with a unit; milliseconds inside.
+    Duration {
+        min: u64,
+        max: u64,
+        zero: Zero,
+    },
+    /// Written with a unit, or as a bare number of seconds.
+    Seconds {
+        min: u64,
+        max: u64,
+    },
+    Choice(&'static [&'static str]),
+    /// `http://…` or `https://…`, no path.
+    Origin,
+    /// Names of HTTP headers.
+    Headers,
+    /// A folder or a socket; need not exist.
+    Path,
+    /// A file that must be readable.
+    File,
+    Secret {
+        min_len: usize,
+    },
+    /// `postgres://…`; a secret, since it may hold a password.
+    DatabaseUrl,
+    Zone,
+}
+
+/// Whether a duration of `0` is allowed beside its bounds, meaning "none".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Zero {
+    MeansNone,
+    Refused,
+}
+
+/// Why a text is no value of its kind: what is wrong, and what would be right.
+#[derive(Debug)]
+pub struct Fault {
+    pub wrong: String,
+    pub remedy: String,
+}
+
+fn fault<T>(wrong: impl Into<String>, remedy: impl Into<String>) -> Result<T, Fault> {
+    Err(Fault { wrong: wrong.into(), remedy: remedy.into() })
+}
+
+impl Kind {
+    /// Values of secret kinds are never printed, not even when they are wrong.
+    #[must_use]
+    pub const fn is_secret(self) -> bool {
+        matches!(self, Self::Secret { .. } | Self::DatabaseUrl)
+    }
+
+    /// Reads a value from the YAML tree. Types are strict: `"8"` is no number, `5` no text.
+    pub fn read_yaml(self, yaml: &Yaml) -> Result<Value, Fault> {
+        match (self, yaml) {
+            (Self::Flag | Self::FlagOrAuto, Yaml::Bool(flag)) => Ok(Value::Flag(*flag)),
+            (Self::Count { .. }, Yaml::Number(number)) => self.read_text(&number.to_string()),
+            (Self::Count { min, max }, _) => fault("is no number", count_remedy(min, max)),
+            (Self::Duration { .. } | Self::Seconds { .. } | Self::Size { .. }, Yaml::Number(number)) => {
+                self.read_text(&number.to_string())
+            }
+            (Self::Headers, Yaml::Sequence(items)) => {
+                let names: Option<Vec<&str>> = items.iter().map(Yaml::as_str).collect();
+                match names {
+                    Some(names) => read_headers(&names),
+                    None => fault("holds something that is no text", HEADERS_REMEDY),
+                }
+            }
+            (Self::Headers, _) => fault("is no list", HEADERS_REMEDY),
+            (_, Yaml::String(text)) if text.trim().is_empty() => {
+                fault("is empty", "give a value, or remove the line to have the default")
+            }
+            (_, Yaml::String(text)) => self.read_text(text),
+            (_, Yaml::Mapping(_)) => fault("is a section, where one value is wanted", self.shape()),
+            (_, Yaml::Sequence(_)) => fault("is a list, where one value is wanted", self.shape()),
+            _ => fault("has the wrong type", self.shape()),
+        }
+    }
+
+    /// Reads a value from text, as the environment has it.
+    pub fn read_text(self, text: &str) -> Result<Value, Fault> {
+        let text = text.trim();
+        match self {
+            Self::Address => match text.parse() {
+                Ok(addr) => Ok(Value::Address(addr)),
+                Err(_) => fault("is no address", self.shape()),
+            },
+            Self::FlagOrAuto if text == "auto" => Ok(Value::Unset),
+            Self::Flag | Self::FlagOrAuto => match text.to_ascii_lowercase().as_str() {
+                "true" | "on" | "yes" | "1" => Ok(Value::Flag(true)),
+                "false" | "off" | "no" | "0" => Ok(Value::Flag(false)),
+                _ => fault("is neither true nor false", self.shape()),
+            },
+            Self::Count { min, max } => match text.parse::<u64>() {
+                Ok(count) if (min..=max).contains(&count) => Ok(Value::Count(count)),
+                Ok(_) => fault("is out of range", count_remedy(min, max)),
+                Err(_) => fault("is no whole number", count_remedy(min, max)),
+            },
+            Self::Size { min, max } => match read_size(text) {
+                Some(bytes) if (min..=max).contains(&bytes) => Ok(Value::Size(bytes)),
+                Some(_) => fault("is out of range", self.shape()),
+                None => fault("is no size", self.shape()),
+            },
+            Self::Duration { .. } | Self::Seconds { .. } => self.read_time(text),
+            Self::Choice(names) => match names.iter().find(|name| name.eq_ignore_ascii_case(text)) {
+                Some(name) => Ok(Value::Text((*name).to_owned())),
+                None => fault("is not one of the choices", self.shape()),
+            },
+            Self::Origin => self.read_origin(text),
+            Self::Headers => {
+                let names: Vec<&str> = text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+                read_headers(&names)
+            }
+            Self::Path | Self::File => Ok(Value::Path(PathBuf::from(text))),
+            Self::Secret { min_len } => read_secret(text, min_len),
+            Self::DatabaseUrl => match text.split_once("://") {
+                Some(("postgres" | "postgresql", rest)) if !rest.is_empty() => Ok(Value::Secret(Secret::new(text))),
+                Some(("sqlite", _)) => {
+                    fault("names the embedded database", "leave it out, and set data_dir to the folder of the database")
+                }
+                _ => fault("is no PostgreSQL address", self.shape()),
+            },
+            Self::Zone => match text.parse() {
+                Ok(zone) => Ok(Value::Zone(zone)),
+                Err(_) => fault("is no known time zone", self.shape()),
+            },
+        }
+    }
+
+    fn read_time(self, text: &str) -> Result<Value, Fault> {
+        let (min, max, zero, bare) = match self {
+            Self::Duration { min, max, zero } => (min, max, zero == Zero::MeansNone, false),
+            Self::Seconds { min, max } => (min, max, false, true),
+            _ => return fault("is no duration", self.shape()),
+        };
+        let in_seconds = || text.parse::<u64>().ok().and_then(|seconds| seconds.checked_mul(1000));
+        let read = if bare { in_seconds().or_else(|| read_duration(text)) } else { read_duration(text) };
+        match read {
+            Some(0) if zero => Ok(Value::Millis(0)),
+            Some(ms) if (min..=max).contains(&ms) => Ok(Value::Millis(ms)),
+            Some(_) => fault("is out of range", self.shape()),
+            None if text.parse::<u64>().is_ok() => fault("has no unit", self.shape()),
+            None => fault("is no duration", self.shape()),
+        }
+    }
+
+    fn read_origin(self, text: &str) -> Result<Value, Fault> {
+        let text = text.trim_end_matches('/');
+        let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+        match rest {
+            Some(host) if !host.is_empty() && !host.contains(['/', '?', '#', '@', ' ']) => {
+                Ok(Value::Text(text.to_owned()))
+            }
+            _ => fault("is no web address", self.shape()),
+        }
+    }
+
+    /// What is wanted, in words: the remedy of most faults, and the documentation of bounds.
+    #[must_use]
+    pub fn shape(self) -> String {
+        match self {
+            Self::Address => "write an IP address and a port, such as 127.0.0.1:8081 or [::]:8080".to_owned(),
+            Self::Flag => "write true or false".to_owned(),
+            Self::FlagOrAuto => "write auto, true or false".to_owned(),
+            Self::Count { min, max } => count_remedy(min, max),
+            Self::Size { min, max } => {
+                format!("write {} to {}, with a unit: B, KiB, MiB, GiB", show_size(min), show_size(max))
+            }
+            Self::Duration { min, max, zero } => {
+                let none = if zero == Zero::MeansNone { ", or 0 for none" } else { "" };
+                let (min, max) = (show_duration(min), show_duration(max));
+                format!("write {min} to {max}, with a unit: ms, s, m, h, d{none}")
+            }
+            Self::Seconds { min, max } => {
+                let (min, max) = (show_duration(min), show_duration(max));
+                format!("write {min} to {max}, with a unit (s, m, h, d) or as a number of seconds")
+            }
+            Self::Choice(names) => format!("write one of {}", names.join(", ")),
+            Self::Origin => "write http:// or https://, a host and maybe a port, without a path".to_owned(),
+            Self::Headers => HEADERS_REMEDY.to_owned(),
+            Self::Path => "write a path".to_owned(),
+            Self::File => "write the path of a readable file".to_owned(),
+            Self::Secret { min_len } => format!("write at least {min_len} visible ASCII characters"),
+            Self::DatabaseUrl => "write postgres://user:password@host:port/database".to_owned(),
+            Self::Zone => "write an IANA name, such as UTC or Europe/Berlin".to_owned(),
+        }
+    }
+}
+
+const HEADERS_REMEDY: &str = "write a list of header names, such as [x-session-id, session-id]";
+
+fn count_remedy(min: u64, max: u64) -> String {
+    format!("write a whole number from {min} to {max}")
+}
+
+fn read_headers(names: &[&str]) -> Result<Value, Fault> {
+    let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    match names.iter().find(|name| name.is_empty() || !name.bytes().all(is_token)) {
+        Some(_) => fault("holds something that is no header name", HEADERS_REMEDY),
+        None => Ok(Value::List(names.iter().map(|name| name.to_ascii_lowercase()).collect())),
+    }
+}
+
+fn read_secret(text: &str, min_len: usize) -> Result<Value, Fault> {
+    if text.eq_ignore_ascii_case("change-me") {
+        return fault("is the placeholder that everybody knows", "choose a secret of your own");
+    }
+    if text.len() < min_len || !text.bytes().all(|b| b.is_ascii_graphic()) {
+        let wrong = if text.is_empty() { "is empty" } else { "is too short, or holds blanks or other odd characters" };
+        return fault(wrong, format!("choose at least {min_len} visible ASCII characters, or leave it unset"));
+    }
+    Ok(Value::Secret(Secret::new(text)))
+}

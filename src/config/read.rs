@@ -1,0 +1,165 @@
+//! From YAML text and environment to one value per setting: environment over file over default.
+//!
+//! Everything wrong is collected; nothing stops at the first fault. A value of the file that the environment overrides
+//! is checked all the same.
+
+use serde_yaml_ng::{Mapping, Value as Yaml};
+
+use super::kind::Fault;
+use super::problem::{Problem, Problems, nearest};
+use super::table::{NOT_BUILT, SETTINGS, Setting, find};
+use super::value::{Entry, Origin, Value, Values};
+
+/// Looks a variable up.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// All settings' values; faults go to `problems`, and the faulty setting then has its default.
+pub fn read(tree: &Mapping, env: Environment, problems: &mut Problems) -> Values {
+    unknown_keys(tree, "", problems);
+    let mut values = Values::default();
+    for setting in SETTINGS {
+        let from_file = from_tree(setting, tree, problems);
+        let from_env = from_environment(setting, env, problems);
+        let default = || Entry { value: default_of(setting, problems), origin: Origin::Default };
+        values.0.insert(setting.path, from_env.or(from_file).unwrap_or_else(default));
+    }
+    not_built(env, problems);
+    values
+}
+
+/// The value that a setting has when nobody sets it.
+fn default_of(setting: &Setting, problems: &mut Problems) -> Value {
+    let read = setting.default.map(|text| setting.kind.read_text(text));
+    match read {
+        None => Value::Unset,
+        Some(Ok(value)) => value,
+        Some(Err(fault)) => {
+            problems.0.push(problem(setting, None, setting.default.map(str::to_owned), fault));
+            Value::Unset
+        }
+    }
+}
+
+fn from_tree(setting: &Setting, tree: &Mapping, problems: &mut Problems) -> Option<Entry> {
+    let mut parts = setting.path.split('.');
+    let mut yaml = tree.get(parts.next()?)?;
+    for part in parts {
+        yaml = yaml.as_mapping()?.get(part)?;
+    }
+    if yaml.is_null() {
+        return None;
+    }
+    match setting.kind.read_yaml(yaml) {
+        Ok(value) => Some(Entry { value, origin: Origin::File }),
+        Err(fault) => {
+            let found = if setting.kind.is_secret() { None } else { shown(yaml) };
+            problems.0.push(problem(setting, None, found, fault));
+            None
+        }
+    }
+}
+
+/// An empty variable counts as not set, but for the administrator's token: there it is a mistake worth hearing of.
+fn from_environment(setting: &Setting, env: Environment, problems: &mut Problems) -> Option<Entry> {
+    let variable = setting.variable();
+    let text = env(&variable)?;
+    if text.trim().is_empty() && variable != "ADMIN_TOKEN" {
+        return None;
+    }
+    match setting.kind.read_text(&text) {
+        Ok(value) => Some(Entry { value, origin: Origin::Environment(variable.into_owned()) }),
+        Err(fault) => {
+            let found = (!setting.kind.is_secret()).then_some(text);
+            problems.0.push(problem(setting, Some(variable.into_owned()), found, fault));
+            None
+        }
+    }
+}
+
+fn problem(setting: &Setting, variable: Option<String>, found: Option<String>, fault: Fault) -> Problem {
+    Problem { path: setting.path.to_owned(), variable, found, wrong: fault.wrong, remedy: fault.remedy }
+}
+
+/// A scalar as written; lists and sections would be too long to show.
+fn shown(yaml: &Yaml) -> Option<String> {
+    match yaml {
+        Yaml::String(text) => Some(text.clone()),
+        Yaml::Number(number) => Some(number.to_string()),
+        Yaml::Bool(flag) => Some(flag.to_string()),
+        _ => None,
+    }
+}
+
+/// Reports keys that no setting has, with the name that was probably meant, and scalars in place of sections.
+fn unknown_keys(section: &Mapping, prefix: &str, problems: &mut Problems) {
+    for (key, inner) in section {
+        let Some(key) = key.as_str() else {
+            let at = if prefix.is_empty() { "the file's top level" } else { prefix.trim_end_matches('.') };
+            problems.add(at, "has a key that is no text", "write setting names as plain words");
+            continue;
+        };
+        let path = format!("{prefix}{key}");
+        if find(&path).is_some() {
+            continue;
+        }
+        let below = format!("{path}.");
+        if SETTINGS.iter().any(|setting| setting.path.starts_with(&below)) {
+            match inner {
+                Yaml::Mapping(inner) => unknown_keys(inner, &below, problems),
+                Yaml::Null => {}
+                _ => problems.add(&path, "is a section, not a value", "write its settings below it, indented"),
+            }
+        } else if let Some((_, _, remedy)) = not_built_at(&path) {
+            problems.add(&path, "is set", *remedy);
+        } else {
+            problems.add(&path, "is no setting", did_you_mean(&path));
+        }
+    }
+}
+
+fn not_built_at(path: &str) -> Option<&'static (&'static str, &'static str, &'static str)> {
+    NOT_BUILT.iter().find(|(name, ..)| *name == path || name.split('.').next() == Some(path))
+}
+
+/// Looks near full paths first, then for the same last name in another section.
+fn did_you_mean(path: &str) -> String {
+    let sections = SETTINGS.iter().filter_map(|setting| setting.path.split_once('.').map(|(section, _)| section));
+    let near = nearest(path, SETTINGS.iter().map(|setting| setting.path).chain(sections));
+    let last = path.rsplit('.').next();
+    let elsewhere = || SETTINGS.iter().map(|setting| setting.path).find(|known| known.rsplit('.').next() == last);
+    match near.or_else(elsewhere) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => "remove it; conf/tollgate.yaml lists every setting".to_owned(),
+    }
+}
+
+fn not_built(env: Environment, problems: &mut Problems) {
+    for (path, variable, remedy) in NOT_BUILT {
+        let text = env(variable).unwrap_or_default();
+        let text = text.trim();
+        if !text.is_empty() && text != "false" {
+            problems.0.push(Problem {
+                path: (*path).to_owned(),
+                variable: Some((*variable).to_owned()),
+                found: None,
+                wrong: "is set".to_owned(),
+                remedy: (*remedy).to_owned(),
+            });
+        }
+    }
+}
+
+/// `TOLLGATE_…` variables among `names` that no setting reads: typing errors, most likely.
+pub fn strays(names: impl Iterator<Item = String>) -> Vec<Problem> {
+    let known: Vec<String> = SETTINGS.iter().map(|setting| setting.variable().into_owned()).collect();
+    let unknown = names.filter(|name| name.starts_with("TOLLGATE_") && !known.contains(name));
+    unknown
+        .map(|name| {
+            let remedy = match nearest(&name, known.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "remove it; conf/tollgate.yaml lists every setting".to_owned(),
+            };
+            Problem { path: name, variable: None, found: None, wrong: "is read by no setting".to_owned(), remedy }
+        })
+        .collect()
+}

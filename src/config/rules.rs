@@ -1,0 +1,110 @@
+//! What no setting can know alone: pairs, order, collisions, settings without effect, files that must be readable.
+
+use std::fs::File;
+use std::net::SocketAddr;
+
+use super::kind::Kind;
+use super::problem::{Problem, Problems};
+use super::table::SETTINGS;
+use super::types::{Config, Target};
+use super::units::{show_duration, show_size};
+use super::value::{Origin, Value, Values};
+
+/// Adds what is wrong between settings.
+pub fn check(config: &Config, problems: &mut Problems) {
+    let values = &config.values;
+    pairs(values, problems);
+    without_effect(config, problems);
+    order(config, problems);
+    collisions(config, problems);
+    files(values, problems);
+}
+
+fn pairs(values: &Values, problems: &mut Problems) {
+    for (cert, key) in [("proxy.tls.cert", "proxy.tls.key"), ("admin.tls.cert", "admin.tls.key")] {
+        match (values.get(cert), values.get(key)) {
+            (Value::Unset, Value::Path(_)) => problems.add(cert, format!("is missing beside {key}"), "set both"),
+            (Value::Path(_), Value::Unset) => problems.add(key, format!("is missing beside {cert}"), "set both"),
+            _ => {}
+        }
+    }
+}
+
+/// A setting that somebody wrote and that does nothing is a mistake.
+fn without_effect(config: &Config, problems: &mut Problems) {
+    let given = |path| config.values.is_given(path);
+    if config.proxy.h2c && config.proxy.tls.is_some() {
+        problems.add("proxy.h2c", "has no effect on a listener with TLS, which offers HTTP/2 anyway", "remove it");
+    }
+    if given("database.max_connections") && matches!(config.database.target, Target::Sqlite { .. }) {
+        problems.add(
+            "database.max_connections",
+            "has no effect on the embedded database",
+            "remove it, or set database.url to a PostgreSQL address",
+        );
+    }
+    let (first_byte, deadline) = (config.live.timeouts.first_byte_streaming_ms, config.live.retry.deadline_ms);
+    if given("timeouts.first_byte_streaming") && first_byte > deadline {
+        problems.add(
+            "timeouts.first_byte_streaming",
+            format!("has no effect above retry.deadline ({})", show_duration(deadline)),
+            "lower it, or raise retry.deadline",
+        );
+    }
+}
+
+fn order(config: &Config, problems: &mut Problems) {
+    let timeouts = &config.live.timeouts;
+    if timeouts.tls_ms > timeouts.connect_ms {
+        problems.add(
+            "timeouts.tls",
+            format!("is longer than timeouts.connect ({}), which it is part of", show_duration(timeouts.connect_ms)),
+            "lower it, or raise timeouts.connect",
+        );
+    }
+    let ledger = &config.ledger;
+    if ledger.segment_bytes > ledger.max_bytes / 2 {
+        problems.add(
+            "ledger.segment_bytes",
+            format!("is more than half of ledger.max_bytes ({})", show_size(ledger.max_bytes)),
+            "lower it, or raise ledger.max_bytes",
+        );
+    }
+}
+
+/// Two listeners on one port.
+fn collisions(config: &Config, problems: &mut Problems) {
+    let listeners: [(&str, SocketAddr); 3] =
+        [("proxy.addr", config.proxy.addr), ("admin.addr", config.admin.addr), ("metrics.addr", config.metrics.addr)];
+    for (i, (path, addr)) in listeners.iter().enumerate() {
+        for (other_path, other) in &listeners[..i] {
+            let same_host = addr.ip() == other.ip() || addr.ip().is_unspecified() || other.ip().is_unspecified();
+            if addr.port() != 0 && addr.port() == other.port() && same_host {
+                problems.add(path, format!("uses the port of {other_path} ({other})"), "give each listener its own");
+            }
+        }
+    }
+}
+
+fn files(values: &Values, problems: &mut Problems) {
+    for setting in SETTINGS.iter().filter(|setting| matches!(setting.kind, Kind::File)) {
+        let Value::Path(path) = values.get(setting.path) else { continue };
+        let readable = File::open(path).and_then(|file| file.metadata()).map(|about| about.is_file());
+        let wrong = match readable {
+            Ok(true) => continue,
+            Ok(false) => "is no file".to_owned(),
+            Err(error) => format!("cannot be read: {error}"),
+        };
+        let variable = match values.origin(setting.path) {
+            Origin::Environment(name) => Some(name),
+            Origin::Default | Origin::File => None,
+        };
+        problems.0.push(Problem {
+            path: setting.path.to_owned(),
+            variable,
+            found: Some(path.display().to_string()),
+            wrong,
+            remedy: setting.kind.shape(),
+        });
+    }
+}

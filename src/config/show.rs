@@ -1,0 +1,65 @@
+//! The effective configuration in words: for `tollgate check`, and for what a reload changed.
+
+use std::fmt::Write as _;
+
+use super::table::SETTINGS;
+use super::types::Config;
+
+/// One setting that differs between two loads; secrets are masked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    pub path: &'static str,
+    pub from: String,
+    pub to: String,
+}
+
+impl std::fmt::Display for Change {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {} -> {}", self.path, self.from, self.to)
+    }
+}
+
+/// What differs between two loads.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// In force as soon as the new [`super::Live`] is published.
+    pub live: Vec<Change>,
+    /// In force after a restart only.
+    pub restart: Vec<Change>,
+}
+
+impl Config {
+    /// Every setting with its value and origin, one per line, secrets masked.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let lines = SETTINGS.iter().filter_map(|setting| {
+            let entry = self.values.0.get(setting.path)?;
+            Some((format!("{}: {}", setting.path, entry.value.shown()), &entry.origin))
+        });
+        let lines: Vec<_> = lines.collect();
+        let width = lines.iter().map(|(line, _)| line.chars().count()).max().unwrap_or(0).min(60);
+        lines.iter().fold(String::new(), |mut text, (line, origin)| {
+            let _infallible = writeln!(text, "{line:<width$}  # {origin}");
+            text
+        })
+    }
+
+    /// What `newer` would change, live and after a restart.
+    #[must_use]
+    pub fn changes(&self, newer: &Self) -> Changes {
+        let mut changes = Changes::default();
+        for setting in SETTINGS {
+            let (from, to) = (self.values.get(setting.path), newer.values.get(setting.path));
+            if from == to {
+                continue;
+            }
+            let (mut from, mut to) = (from.shown(), to.shown());
+            if setting.kind.is_secret() && from == to {
+                (from, to) = ("(old value)".to_owned(), "(new value)".to_owned());
+            }
+            let change = Change { path: setting.path, from, to };
+            if setting.live { changes.live.push(change) } else { changes.restart.push(change) }
+        }
+        changes
+    }
+}

@@ -1,0 +1,304 @@
+//! Every setting there is, as one table: path, kind with bounds, default, environment variable, reload, meaning.
+//!
+//! Parsing, environment, validation, printing, reload and the test of the documented file all read this table. A new
+//! setting is a row here, a field in `types`, its line in `build`, and its entry in `conf/tollgate.yaml`.
+
+use std::borrow::Cow;
+
+use super::kind::Kind::{
+    self, Address, Choice, Count, DatabaseUrl, Duration, File, Flag, FlagOrAuto, Headers, Origin, Path, Seconds,
+    Secret, Size, Zone,
+};
+use super::kind::Zero::{MeansNone, Refused};
+use super::types::LogFormat;
+
+/// One row.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// Dotted path in the YAML file.
+    pub path: &'static str,
+    pub kind: Kind,
+    /// As it would be written; `None` = unset.
+    pub default: Option<&'static str>,
+    /// The variable's name where it does not follow from the path.
+    named_variable: Option<&'static str>,
+    /// Whether a reload changes it; else it needs a restart.
+    pub live: bool,
+    pub doc: &'static str,
+}
+
+impl Setting {
+    /// `proxy.tls.cert` → `TOLLGATE_PROXY_TLS_CERT`, unless the row names another.
+    #[must_use]
+    pub fn variable(&self) -> Cow<'static, str> {
+        match self.named_variable {
+            Some(name) => Cow::Borrowed(name),
+            None => Cow::Owned(format!("TOLLGATE_{}", self.path.to_ascii_uppercase().replace('.', "_"))),
+        }
+    }
+
+    const fn variable_is(self, name: &'static str) -> Self {
+        Self { named_variable: Some(name), ..self }
+    }
+
+    const fn live(self) -> Self {
+        Self { live: true, ..self }
+    }
+}
+
+const fn setting(path: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Setting {
+    Setting { path, kind, default: Some(default), named_variable: None, live: false, doc }
+}
+
+/// A setting that is unset unless somebody sets it.
+const fn unset(path: &'static str, kind: Kind, doc: &'static str) -> Setting {
+    Setting { path, kind, default: None, named_variable: None, live: false, doc }
+}
+
+const MS: u64 = 1;
+const S: u64 = 1_000 * MS;
+const MIN: u64 = 60 * S;
+const HOUR: u64 = 60 * MIN;
+const DAY: u64 = 24 * HOUR;
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+const LEVELS: &[&str] = &["error", "warn", "info", "debug", "trace"];
+
+/// The table, in the order of the documented file.
+pub const SETTINGS: &[Setting] = &[
+    // Clients' listener.
+    setting("proxy.addr", Address, "0.0.0.0:8080", "Where clients of the models connect."),
+    unset("proxy.tls.cert", File, "Certificate chain (PEM) for the proxy listener; needs proxy.tls.key."),
+    unset("proxy.tls.key", File, "Private key (PEM) for proxy.tls.cert."),
+    setting("proxy.h2c", Flag, "false", "Accept HTTP/2 without TLS. With TLS, HTTP/2 is always offered."),
+    setting("proxy.threads", Count { min: 0, max: 1024 }, "0", "Worker threads of the proxy; 0 = one per core."),
+    setting("proxy.expose_admin", Flag, "false", "Serve the administration API and web UI here as well."),
+    setting(
+        "proxy.upstream_pool_size",
+        Count { min: 1, max: 65_536 },
+        "512",
+        "Idle upstream connections kept for reuse, over all providers.",
+    ),
+    unset(
+        "proxy.upgrade_socket",
+        Path,
+        "Socket over which `serve --upgrade` takes over the listeners; unset = upgrade.sock in data_dir.",
+    ),
+    setting(
+        "proxy.max_body_bytes",
+        Size { min: KIB, max: GIB },
+        "32MiB",
+        "Largest request body, before and after decompression; beyond it clients get 413.",
+    )
+    .live(),
+    setting(
+        "proxy.max_json_depth",
+        Count { min: 8, max: 512 },
+        "128",
+        "Deepest nesting of a JSON request; beyond it clients get 400.",
+    )
+    .live(),
+    setting(
+        "proxy.request_read_timeout",
+        Duration { min: S, max: HOUR, zero: MeansNone },
+        "2m",
+        "Time a client has to send its whole request body.",
+    )
+    .live(),
+    setting("proxy.overhead_header", Flag, "false", "Tell clients in `server-timing` how long the gateway took.")
+        .live(),
+    // Administration.
+    setting("admin.addr", Address, "127.0.0.1:8081", "Where the administration API and the web UI are served."),
+    unset("admin.tls.cert", File, "Certificate chain (PEM) for the admin listener; needs admin.tls.key."),
+    unset("admin.tls.key", File, "Private key (PEM) for admin.tls.cert."),
+    unset("admin.app_url", Origin, "The address people type to reach the web UI, when it is not the listener's.")
+        .variable_is("APP_URL"),
+    setting(
+        "admin.secure_cookies",
+        FlagOrAuto,
+        "auto",
+        "Send login cookies over HTTPS only; auto = when admin.tls or an https admin.app_url is set.",
+    )
+    .variable_is("ENABLE_SECURE_COOKIES"),
+    setting("metrics.addr", Address, "127.0.0.1:9464", "Where /metrics, /livez and /readyz are served."),
+    // Data.
+    setting("data_dir", Path, "data", "Folder of the embedded database, the journal and generated secrets."),
+    unset("database.url", DatabaseUrl, "PostgreSQL address; unset = embedded SQLite in data_dir.")
+        .variable_is("DATABASE_URL"),
+    setting("database.max_connections", Count { min: 1, max: 1000 }, "10", "Connections to PostgreSQL."),
+    // Credentials.
+    unset(
+        "auth.admin_token",
+        Secret { min_len: 1 },
+        "The administrator's credential; unset = generated at first start and kept in data_dir.",
+    )
+    .variable_is("ADMIN_TOKEN"),
+    unset(
+        "auth.secret_key",
+        Secret { min_len: 16 },
+        "Encrypts provider keys in the database; unset = generated at first start and kept in data_dir.",
+    )
+    .variable_is("TOLLGATE_SECRET_KEY"),
+    setting(
+        "auth.alt_key_headers",
+        Headers,
+        "x-alt-api-key, x-goog-api-key",
+        "Headers that may carry an API key, beside authorization and x-api-key.",
+    ),
+    // Sessions.
+    setting(
+        "session.ttl",
+        Seconds { min: S, max: 7 * DAY },
+        "5m",
+        "How long after its last request a session stays with its provider and counts as live.",
+    )
+    .variable_is("SESSION_TTL"),
+    setting(
+        "session.headers",
+        Headers,
+        "x-session-id, session_id, session-id, x-claude-code-session-id",
+        "Headers that may name a session, the first found wins.",
+    ),
+    // Accounting.
+    setting(
+        "ledger.segment_bytes",
+        Size { min: 64 * KIB, max: GIB },
+        "64MiB",
+        "Size at which the journal begins a new file.",
+    ),
+    setting(
+        "ledger.max_bytes",
+        Size { min: MIB, max: 1024 * GIB },
+        "4GiB",
+        "Journal bytes that may wait for the database; beyond it new requests are refused.",
+    ),
+    setting("ledger.batch_rows", Count { min: 1, max: 10_000 }, "500", "Records written in one transaction."),
+    setting(
+        "ledger.flush_interval",
+        Duration { min: MS, max: MIN, zero: Refused },
+        "200ms",
+        "Longest wait before an incomplete batch is written.",
+    ),
+    setting(
+        "ledger.sync_interval",
+        Duration { min: MS, max: MIN, zero: Refused },
+        "1s",
+        "Longest time that the journal may be ahead of the disk, should the machine lose power.",
+    ),
+    setting(
+        "limits.reservation",
+        Flag,
+        "true",
+        "Count an estimate of running requests' cost, so that many at once cannot overrun a limit.",
+    ),
+    unset("prices.seed_file", File, "Price table for an empty database; unset = the built-in one."),
+    setting("time_zone", Zone, "UTC", "IANA time zone of daily, weekly and monthly limits.").variable_is("TZ"),
+    // Requests upstream.
+    setting(
+        "timeouts.connect",
+        Duration { min: 10 * MS, max: 5 * MIN, zero: Refused },
+        "10s",
+        "Connecting to a provider, TLS included.",
+    )
+    .live(),
+    setting(
+        "timeouts.tls",
+        Duration { min: 10 * MS, max: 5 * MIN, zero: Refused },
+        "5s",
+        "The TLS handshake alone, within timeouts.connect.",
+    )
+    .live(),
+    setting(
+        "timeouts.first_byte_streaming",
+        Duration { min: 10 * MS, max: HOUR, zero: MeansNone },
+        "1m",
+        "From a streaming request sent to the first event of its reply. Providers may set their own.",
+    )
+    .live(),
+    setting(
+        "timeouts.streaming_idle",
+        Duration { min: 10 * MS, max: HOUR, zero: MeansNone },
+        "2m",
+        "Longest silence within a streamed reply. Providers may set their own.",
+    )
+    .live(),
+    setting(
+        "timeouts.request_non_streaming",
+        Duration { min: 10 * MS, max: DAY, zero: MeansNone },
+        "10m",
+        "A whole exchange that is not streamed. Providers may set their own.",
+    )
+    .live(),
+    setting(
+        "timeouts.upstream_keepalive",
+        Duration { min: S, max: HOUR, zero: MeansNone },
+        "90s",
+        "How long an idle upstream connection is kept for reuse; 0 = as long as the provider keeps it.",
+    )
+    .live(),
+    setting(
+        "retry.deadline",
+        Duration { min: 100 * MS, max: HOUR, zero: Refused },
+        "1m",
+        "From a request's arrival to the first byte of its reply, over all attempts.",
+    )
+    .live(),
+    setting(
+        "retry.switch_on_upstream_auth",
+        Flag,
+        "false",
+        "Try another provider when one says that its key or its account is no good.",
+    )
+    .live(),
+    setting(
+        "retry.max_rest",
+        Duration { min: S, max: DAY, zero: Refused },
+        "10m",
+        "Longest rest that a provider's `Retry-After` can ask for.",
+    )
+    .live(),
+    setting(
+        "breaker.count_network_errors",
+        Flag,
+        "false",
+        "Let refused, reset and timed-out connections open a provider's circuit, as its error replies do.",
+    )
+    .live(),
+    setting("headers.drop_request", Headers, "", "Request headers not passed on to providers.").live(),
+    setting("headers.drop_response", Headers, "", "Reply headers not passed back to clients.").live(),
+    // The process.
+    setting("log.level", Choice(LEVELS), "info", "Least important lines that are written.")
+        .variable_is("LOG_LEVEL")
+        .live(),
+    setting("log.format", Choice(LogFormat::NAMES), "auto", "text, json, or auto: text on a terminal, else json.")
+        .variable_is("LOG_FORMAT"),
+    setting("log.access", Flag, "true", "Write one line per request, without bodies and credentials."),
+    setting(
+        "shutdown.grace",
+        Duration { min: S, max: HOUR, zero: MeansNone },
+        "1m",
+        "How long running replies may go on after a stop was asked for.",
+    ),
+];
+
+/// Settings of other editions that this one does not have: setting one is an error, since it would do nothing.
+pub const NOT_BUILT: &[(&str, &str, &str)] = &[
+    (
+        "redis.url",
+        "REDIS_URL",
+        "shared counters over Redis are not part of this version; remove it, and run one node per database",
+    ),
+    (
+        "sessions.store_messages",
+        "STORE_SESSION_MESSAGES",
+        "storing the messages of sessions is not part of this version; remove it",
+    ),
+];
+
+/// The row of a path.
+#[must_use]
+pub fn find(path: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.path == path)
+}

@@ -1,0 +1,220 @@
+//! The configuration as the program uses it: typed, validated, immutable.
+//!
+//! Built by [`super::load`] alone. Times end in their unit (`_ms`, `_s`), sizes are bytes, 0 means "none" only where
+//! the field says so. What each setting is called in YAML and in the environment stands in `super::table`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use chrono_tz::Tz;
+
+use super::value::Values;
+use crate::domain::secret::Secret;
+
+/// Every setting of one process.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub proxy: Proxy,
+    pub admin: Admin,
+    pub metrics: Metrics,
+    pub database: Database,
+    /// Holds the embedded database, the journal, generated secrets.
+    pub data_dir: PathBuf,
+    pub auth: Auth,
+    pub session: Session,
+    pub ledger: Ledger,
+    pub limits: Limits,
+    pub prices: Prices,
+    pub log: Log,
+    /// Of daily, weekly and monthly windows, and of times that clients send without an offset.
+    pub time_zone: Tz,
+    pub shutdown: Shutdown,
+    /// What a reload may change.
+    pub live: Live,
+    /// Every value with where it came from: for printing and for comparing two loads.
+    pub(super) values: Values,
+}
+
+/// The listener that clients of the models use.
+#[derive(Debug, Clone)]
+pub struct Proxy {
+    pub addr: SocketAddr,
+    pub tls: Option<TlsFiles>,
+    /// HTTP/2 with prior knowledge on a listener without TLS.
+    pub h2c: bool,
+    /// Worker threads; 0 = one per core.
+    pub threads: usize,
+    /// Serve the administration API and the web UI here as well.
+    pub expose_admin: bool,
+    /// Idle upstream connections kept for reuse.
+    pub upstream_pool_size: usize,
+    /// Unix socket over which a new process takes over the listeners. Always set after loading.
+    pub upgrade_socket: Option<PathBuf>,
+}
+
+/// A certificate chain and its private key, both PEM.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsFiles {
+    pub cert: PathBuf,
+    pub key: PathBuf,
+}
+
+/// The listener of the administration API and the web UI.
+#[derive(Debug, Clone)]
+pub struct Admin {
+    pub addr: SocketAddr,
+    pub tls: Option<TlsFiles>,
+    /// The address people type, `https://gateway.example`; without a trailing slash.
+    pub app_url: Option<String>,
+    /// Whether login cookies carry `Secure`.
+    pub secure_cookies: bool,
+}
+
+/// The listener of `/metrics`, `/livez` and `/readyz`.
+#[derive(Debug, Clone)]
+pub struct Metrics {
+    pub addr: SocketAddr,
+}
+
+#[derive(Debug, Clone)]
+pub struct Database {
+    pub target: Target,
+    /// Connections to PostgreSQL; without meaning for the embedded database.
+    pub max_connections: u32,
+}
+
+/// Where configuration, ledger and request log are kept.
+#[derive(Debug, Clone)]
+pub enum Target {
+    /// Embedded, in a file of this directory.
+    Sqlite { dir: PathBuf },
+    /// `postgres://…`, with its password.
+    Postgres(Secret),
+}
+
+#[derive(Debug, Clone)]
+pub struct Auth {
+    /// `None`: the gateway generates one and keeps it in the data directory.
+    pub admin_token: Option<Secret>,
+    /// Encrypts provider keys at rest. `None`: the gateway keeps a generated one in the data directory.
+    pub secret_key: Option<Secret>,
+    /// Header names, lower case, that carry a key as `x-alt-api-key` does.
+    pub alt_key_headers: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Session {
+    /// Seconds after its last request for which a session stays live.
+    pub ttl_s: u64,
+    /// Header names, lower case, in order of preference.
+    pub headers: Vec<String>,
+}
+
+/// The local journal in front of the database, and its writer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ledger {
+    pub segment_bytes: u64,
+    /// Beyond this many unwritten bytes new requests are refused.
+    pub max_bytes: u64,
+    pub batch_rows: usize,
+    pub flush_interval_ms: u64,
+    pub sync_interval_ms: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Count an estimate of running requests' cost against the limits.
+    pub reservation: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct Prices {
+    /// Price table for an empty database; `None` = [`super::BUILT_IN_PRICES`].
+    pub seed_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Log {
+    pub level: String,
+    pub format: LogFormat,
+    /// One line per request.
+    pub access: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    Text,
+    Json,
+    /// Text on a terminal, else JSON.
+    Auto,
+}
+
+impl LogFormat {
+    pub(super) const NAMES: &'static [&'static str] = &["auto", "text", "json"];
+
+    pub(super) fn parse(text: &str) -> Self {
+        match text {
+            "text" => Self::Text,
+            "json" => Self::Json,
+            _ => Self::Auto,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shutdown {
+    /// How long running replies may go on after a stop was asked for.
+    pub grace_s: u64,
+}
+
+/// Settings that SIGHUP may change: handed around as `Arc<ArcSwap<Live>>`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Live {
+    pub max_body_bytes: usize,
+    pub max_json_depth: usize,
+    /// For the whole body of a client's request; 0 = none.
+    pub request_read_timeout_ms: u64,
+    pub timeouts: Timeouts,
+    pub retry: Retry,
+    pub breaker: Breaker,
+    pub forward_headers: HeaderRules,
+    /// Tell clients in a reply header how long the gateway itself took.
+    pub overhead_header: bool,
+    pub log_level: String,
+}
+
+/// Defaults for providers that set none. 0 = no timeout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// TCP and TLS together.
+    pub connect_ms: u64,
+    /// The TLS handshake alone; lies inside `connect_ms`.
+    pub tls_ms: u64,
+    pub first_byte_streaming_ms: u64,
+    pub streaming_idle_ms: u64,
+    pub request_non_streaming_ms: u64,
+    /// How long an idle upstream connection is kept.
+    pub upstream_keepalive_ms: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// From the request's arrival to the first byte of its reply, over all attempts.
+    pub deadline_ms: u64,
+    /// Try another provider after `invalid_api_key` and `billing_quota_exceeded`.
+    pub switch_on_upstream_auth: bool,
+    /// Longest rest that a provider's `Retry-After` can ask for.
+    pub max_rest_ms: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Breaker {
+    pub count_network_errors: bool,
+}
+
+/// Header names, lower case, removed on top of those that never pass.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HeaderRules {
+    pub drop_request: Vec<String>,
+    pub drop_response: Vec<String>,
+}
