@@ -1,3 +1,7 @@
 //! The wire formats: reading, writing and converting requests, replies, streams and errors. Pure.
 
+pub mod error;
+mod error_read;
+pub mod route;
 pub mod sse;
+mod sse_event;
