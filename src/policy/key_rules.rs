@@ -1,0 +1,304 @@
+//! What may be done to keys: the rules of the specification's "Key creation / edit / removal rules", and their codes.
+//!
+//! Pure functions over the user's undeleted keys as the write transaction reads them; that transaction is serialised, so
+//! rules that count keys hold under concurrency. Checks of a single field's shape and bounds are the caller's.
+
+use crate::domain::clock::Timestamp;
+use crate::domain::group::{self, Groups};
+use crate::domain::ids::KeyId;
+use crate::domain::key::Key;
+use crate::domain::limits::Limits;
+use crate::domain::money::NanoUsd;
+
+/// The six limits that a key and its user share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SharedLimit {
+    FiveHours,
+    Daily,
+    Weekly,
+    Monthly,
+    Total,
+    ConcurrentSessions,
+}
+
+/// A broken rule. `Display` is the message for people, [`Self::code`] the one for programs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyRuleError {
+    #[error("this user already has a key named {name:?}")]
+    DuplicateName { name: String },
+    #[error("the key's {} limit ({key}) is above the user's ({user})", limit.describe())]
+    ExceedsUserLimit { limit: SharedLimit, key: String, user: String },
+    #[error("a user's last usable key cannot be deleted")]
+    CannotDeleteLastKey,
+    #[error("a user's last usable key cannot be disabled")]
+    CannotDisableLastKey,
+    #[error("deleting this key would leave you without any provider group")]
+    CannotDeleteLastGroupKey,
+    #[error("you hold no key of the default provider group, so you cannot create one in it")]
+    NoDefaultGroupPermission,
+    #[error("you hold no key of these provider groups: {}", groups.join(", "))]
+    NoGroupPermission { groups: Vec<String> },
+}
+
+impl SharedLimit {
+    const fn describe(self) -> &'static str {
+        match self {
+            Self::FiveHours => "5-hour",
+            Self::Daily => "daily",
+            Self::Weekly => "weekly",
+            Self::Monthly => "monthly",
+            Self::Total => "total",
+            Self::ConcurrentSessions => "concurrent sessions",
+        }
+    }
+}
+
+impl KeyRuleError {
+    /// The wire's `errorCode`.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::DuplicateName { .. } => "DUPLICATE_NAME",
+            Self::ExceedsUserLimit { limit, .. } => match limit {
+                SharedLimit::FiveHours => "KEY_LIMIT_5H_EXCEEDS_USER_LIMIT",
+                SharedLimit::Daily => "KEY_LIMIT_DAILY_EXCEEDS_USER_LIMIT",
+                SharedLimit::Weekly => "KEY_LIMIT_WEEKLY_EXCEEDS_USER_LIMIT",
+                SharedLimit::Monthly => "KEY_LIMIT_MONTHLY_EXCEEDS_USER_LIMIT",
+                SharedLimit::Total => "KEY_LIMIT_TOTAL_EXCEEDS_USER_LIMIT",
+                SharedLimit::ConcurrentSessions => "KEY_LIMIT_CONCURRENT_EXCEEDS_USER_LIMIT",
+            },
+            Self::CannotDeleteLastKey => "CANNOT_DELETE_LAST_KEY",
+            Self::CannotDisableLastKey => "CANNOT_DISABLE_LAST_KEY",
+            Self::CannotDeleteLastGroupKey => "CANNOT_DELETE_LAST_GROUP_KEY",
+            Self::NoDefaultGroupPermission => "NO_DEFAULT_GROUP_PERMISSION",
+            Self::NoGroupPermission { .. } => "NO_GROUP_PERMISSION",
+        }
+    }
+
+    /// The message's values by name, for the wire's `errorParams`.
+    #[must_use]
+    pub fn params(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Self::DuplicateName { name } => vec![("name", name.clone())],
+            Self::ExceedsUserLimit { key, user, .. } => vec![("keyLimit", key.clone()), ("userLimit", user.clone())],
+            Self::NoGroupPermission { groups } => vec![("groups", groups.join(","))],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// A name is unique among a user's undeleted keys. `except` is the key being renamed.
+///
+/// # Errors
+/// [`KeyRuleError::DuplicateName`].
+pub fn name_is_free(keys: &[Key], name: &str, except: Option<KeyId>) -> Result<(), KeyRuleError> {
+    let taken = undeleted(keys).any(|key| Some(key.id) != except && key.name == name);
+    if taken { Err(KeyRuleError::DuplicateName { name: name.to_owned() }) } else { Ok(()) }
+}
+
+/// No limit of a key is above its user's limit of the same type. A limit that the key or the user does not have is
+/// never in the way: a key without one is still held by its user's.
+///
+/// # Errors
+/// [`KeyRuleError::ExceedsUserLimit`] for the first that is.
+pub fn limits_within(key: &Limits, user: &Limits) -> Result<(), KeyRuleError> {
+    let money = [
+        (SharedLimit::FiveHours, key.five_hours, user.five_hours),
+        (SharedLimit::Daily, key.daily, user.daily),
+        (SharedLimit::Weekly, key.weekly, user.weekly),
+        (SharedLimit::Monthly, key.monthly, user.monthly),
+        (SharedLimit::Total, key.total, user.total),
+    ];
+    for (limit, key, user) in money {
+        if let (Some(key), Some(user)) = (key, user)
+            && key > user
+        {
+            let show = |amount: NanoUsd| amount.to_string();
+            return Err(KeyRuleError::ExceedsUserLimit { limit, key: show(key), user: show(user) });
+        }
+    }
+    let (key, user) = (key.concurrent_sessions, user.concurrent_sessions);
+    if user > 0 && key > user {
+        let limit = SharedLimit::ConcurrentSessions;
+        return Err(KeyRuleError::ExceedsUserLimit { limit, key: key.to_string(), user: user.to_string() });
+    }
+    Ok(())
+}
+
+/// A user's last usable key stays enabled. A key that is not usable anyway may always be disabled.
+///
+/// # Errors
+/// [`KeyRuleError::CannotDisableLastKey`].
+pub fn may_disable(keys: &[Key], id: KeyId, now: Timestamp) -> Result<(), KeyRuleError> {
+    if is_last_usable(keys, id, now) { Err(KeyRuleError::CannotDisableLastKey) } else { Ok(()) }
+}
+
+/// For batches: a user's keys as they would be afterwards must hold a usable one.
+///
+/// # Errors
+/// [`KeyRuleError::CannotDisableLastKey`].
+pub fn leaves_usable_key(after: &[Key], now: Timestamp) -> Result<(), KeyRuleError> {
+    if after.iter().any(|key| key.is_usable(now)) { Ok(()) } else { Err(KeyRuleError::CannotDisableLastKey) }
+}
+
+/// A user's last usable key stays, and a user (not an administrator) keeps a key of at least one provider group.
+///
+/// # Errors
+/// [`KeyRuleError::CannotDeleteLastKey`], then [`KeyRuleError::CannotDeleteLastGroupKey`].
+pub fn may_delete(keys: &[Key], id: KeyId, by_admin: bool, now: Timestamp) -> Result<(), KeyRuleError> {
+    if is_last_usable(keys, id, now) {
+        return Err(KeyRuleError::CannotDeleteLastKey);
+    }
+    // Every key reaches at least the default group, so a group is left exactly when a key is.
+    let key_left = undeleted(keys).any(|key| key.id != id);
+    if by_admin || key_left { Ok(()) } else { Err(KeyRuleError::CannotDeleteLastGroupKey) }
+}
+
+/// A user (not an administrator) gives a new key only groups that their keys already have; `*` among them allows all.
+/// An empty wish means the default group.
+///
+/// # Errors
+/// [`KeyRuleError::NoDefaultGroupPermission`], then [`KeyRuleError::NoGroupPermission`] with the groups at fault.
+pub fn may_assign_groups(keys: &[Key], wanted: &Groups) -> Result<(), KeyRuleError> {
+    let holds = |name: &str| undeleted(keys).any(|key| key.provider_group.has(name));
+    if holds(group::ALL) {
+        return Ok(());
+    }
+    if wanted.has(group::DEFAULT) && !holds(group::DEFAULT) {
+        return Err(KeyRuleError::NoDefaultGroupPermission);
+    }
+    let groups: Vec<String> = wanted.effective().filter(|name| !holds(name)).map(str::to_owned).collect();
+    if groups.is_empty() { Ok(()) } else { Err(KeyRuleError::NoGroupPermission { groups }) }
+}
+
+/// A user's effective groups: the union over the undeleted keys, `default` spelled out. Without keys: empty.
+#[must_use]
+pub fn effective_groups(keys: &[Key]) -> Groups {
+    undeleted(keys).flat_map(|key| key.provider_group.effective()).collect()
+}
+
+fn undeleted(keys: &[Key]) -> impl Iterator<Item = &Key> {
+    keys.iter().filter(|key| key.deleted_at.is_none())
+}
+
+fn is_last_usable(keys: &[Key], id: KeyId, now: Timestamp) -> bool {
+    let mut usable = keys.iter().filter(|key| key.is_usable(now));
+    usable.next().is_some_and(|key| key.id == id) && usable.next().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::UserId;
+    use crate::domain::key::{CacheTtl, KeyHash};
+
+    const NOW: Timestamp = Timestamp(1_000_000);
+
+    fn key(id: i64, groups: &str) -> Key {
+        Key {
+            id: KeyId(id),
+            user_id: UserId(1),
+            name: format!("key {id}"),
+            hash: KeyHash([0; 32]),
+            prefix: "sk-0000".to_owned(),
+            last_four: "0000".to_owned(),
+            is_enabled: true,
+            expires_at: None,
+            can_login_web_ui: true,
+            limits: Limits::default(),
+            provider_group: Groups::parse(groups),
+            cache_ttl: CacheTtl::Inherit,
+            created_at: NOW,
+            updated_at: NOW,
+            deleted_at: None,
+        }
+    }
+
+    fn code(result: Result<(), KeyRuleError>) -> &'static str {
+        result.map_or_else(|error| error.code(), |()| "ok")
+    }
+
+    #[test]
+    fn names_are_unique_among_undeleted_keys() {
+        let mut keys = [key(1, ""), key(2, "")];
+        assert_eq!(code(name_is_free(&keys, "key 2", None)), "DUPLICATE_NAME");
+        assert_eq!(code(name_is_free(&keys, "key 2", Some(KeyId(2)))), "ok");
+        keys[1].deleted_at = Some(NOW);
+        assert_eq!(code(name_is_free(&keys, "key 2", None)), "ok");
+    }
+
+    #[test]
+    fn each_limit_is_held_by_the_users() {
+        type Set = fn(&mut Limits, i64);
+        let cases: [(&str, Set); 5] = [
+            ("KEY_LIMIT_5H_EXCEEDS_USER_LIMIT", |l, usd| l.five_hours = Some(NanoUsd::usd(usd))),
+            ("KEY_LIMIT_DAILY_EXCEEDS_USER_LIMIT", |l, usd| l.daily = Some(NanoUsd::usd(usd))),
+            ("KEY_LIMIT_WEEKLY_EXCEEDS_USER_LIMIT", |l, usd| l.weekly = Some(NanoUsd::usd(usd))),
+            ("KEY_LIMIT_MONTHLY_EXCEEDS_USER_LIMIT", |l, usd| l.monthly = Some(NanoUsd::usd(usd))),
+            ("KEY_LIMIT_TOTAL_EXCEEDS_USER_LIMIT", |l, usd| l.total = Some(NanoUsd::usd(usd))),
+        ];
+        for (expected, set) in cases {
+            let (mut key, mut user) = (Limits::default(), Limits::default());
+            set(&mut key, 6);
+            assert_eq!(code(limits_within(&key, &user)), "ok", "{expected}: the user has no limit");
+            set(&mut user, 5);
+            assert_eq!(code(limits_within(&key, &user)), expected);
+            set(&mut key, 5);
+            assert_eq!(code(limits_within(&key, &user)), "ok", "{expected}: equal");
+            assert_eq!(code(limits_within(&Limits::default(), &user)), "ok", "{expected}: the key has no limit");
+            set(&mut user, 0);
+            assert_eq!(code(limits_within(&key, &user)), expected, "0 allows nothing");
+        }
+        let sessions = |n| Limits { concurrent_sessions: n, ..Limits::default() };
+        let cases = [(3, 2, "KEY_LIMIT_CONCURRENT_EXCEEDS_USER_LIMIT"), (2, 2, "ok"), (3, 0, "ok"), (0, 2, "ok")];
+        for (key, user, expected) in cases {
+            assert_eq!(code(limits_within(&sessions(key), &sessions(user))), expected, "{key} of {user}");
+        }
+    }
+
+    #[test]
+    fn the_last_usable_key_stays() {
+        let mut keys = [key(1, ""), key(2, ""), key(3, "")];
+        keys[1].is_enabled = false;
+        keys[2].expires_at = Some(NOW);
+        assert_eq!(code(may_disable(&keys, KeyId(1), NOW)), "CANNOT_DISABLE_LAST_KEY");
+        assert_eq!(code(may_delete(&keys, KeyId(1), true, NOW)), "CANNOT_DELETE_LAST_KEY", "administrators too");
+        assert_eq!(code(may_delete(&keys, KeyId(3), false, NOW)), "ok", "an unusable key may go");
+        keys[1].is_enabled = true;
+        assert_eq!(code(may_disable(&keys, KeyId(1), NOW)), "ok");
+        assert_eq!(code(may_delete(&keys, KeyId(1), false, NOW)), "ok");
+        for key in &mut keys {
+            key.is_enabled = false;
+        }
+        assert_eq!(code(leaves_usable_key(&keys, NOW)), "CANNOT_DISABLE_LAST_KEY");
+        assert_eq!(code(may_delete(&keys[..1], KeyId(1), false, NOW)), "CANNOT_DELETE_LAST_GROUP_KEY");
+        assert_eq!(code(may_delete(&keys[..1], KeyId(1), true, NOW)), "ok");
+    }
+
+    #[test]
+    fn groups_are_handed_on_only_by_those_who_hold_them() {
+        let cases = [
+            ("gold", "gold", "ok"),
+            ("gold", "", "NO_DEFAULT_GROUP_PERMISSION"),
+            ("gold", "default,silver", "NO_DEFAULT_GROUP_PERMISSION"),
+            ("", "", "ok"),
+            ("", "default", "ok"),
+            ("gold,default", "gold,silver,*", "NO_GROUP_PERMISSION"),
+            ("*", "silver,default", "ok"),
+        ];
+        for (held, wanted, expected) in cases {
+            let result = may_assign_groups(&[key(1, held)], &Groups::parse(wanted));
+            assert_eq!(code(result), expected, "{held:?} gives {wanted:?}");
+        }
+        let error = may_assign_groups(&[key(1, "gold")], &Groups::parse("iron,gold,silver")).unwrap_err();
+        assert_eq!(error.params(), [("groups", "iron,silver".to_owned())]);
+    }
+
+    #[test]
+    fn effective_groups_are_the_union_with_the_default_spelled_out() {
+        let mut keys = [key(1, "b,a"), key(2, ""), key(3, "c")];
+        keys[2].deleted_at = Some(NOW);
+        assert_eq!(effective_groups(&keys).to_string(), "a,b,default");
+        assert_eq!(effective_groups(&[]).to_string(), "");
+    }
+}
