@@ -1,0 +1,106 @@
+//! Which lines are written: a level that can change at run time, and quieter libraries.
+//!
+//! Pingora reports each failed request as an error of its own, although the gateway has answered and recorded it: such
+//! lines appear from `debug` on. Chatty libraries are heard from `warn`, or from `trace` with everything else.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use tracing::level_filters::LevelFilter;
+use tracing::subscriber::Interest;
+use tracing::{Level, Metadata, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+
+/// The level in force; clones share it.
+#[derive(Clone)]
+pub struct Levels {
+    verbosity: Arc<AtomicU8>,
+    access: bool,
+}
+
+/// 1 = errors only … 5 = everything.
+fn verbosity_of(level: Level) -> u8 {
+    match level {
+        Level::ERROR => 1,
+        Level::WARN => 2,
+        Level::INFO => 3,
+        Level::DEBUG => 4,
+        Level::TRACE => 5,
+    }
+}
+
+impl Levels {
+    pub fn new(level: Level, access: bool) -> Self {
+        Self { verbosity: Arc::new(AtomicU8::new(verbosity_of(level))), access }
+    }
+
+    pub fn set(&self, level: Level) {
+        self.verbosity.store(verbosity_of(level), Ordering::Relaxed);
+        tracing::callsite::rebuild_interest_cache();
+    }
+
+    /// Whether a line of this target and level is written.
+    pub fn allows(&self, target: &str, level: Level) -> bool {
+        let verbosity = self.verbosity.load(Ordering::Relaxed);
+        let room = target.split("::").next().unwrap_or(target);
+        let most = match room {
+            super::access::TARGET => return self.access,
+            "tollgate" => verbosity,
+            // One error line per request that failed: the record and the access line say it better.
+            "pingora_proxy" if verbosity < 4 => 0,
+            "pingora" | "pingora_core" | "pingora_proxy" | "pingora_pool" if verbosity < 5 => verbosity.min(2),
+            _ if verbosity < 5 => verbosity.min(2),
+            _ => verbosity,
+        };
+        verbosity_of(level) <= most
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Levels {
+    /// Lines of the `log` crate share a call site but not a target, so they are asked for each time.
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if metadata.target() == "log" {
+            Interest::sometimes()
+        } else if self.allows(metadata.target(), *metadata.level()) {
+            Interest::always()
+        } else {
+            Interest::never()
+        }
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>, _context: Context<'_, S>) -> bool {
+        metadata.target() == "log" || self.allows(metadata.target(), *metadata.level())
+    }
+
+    /// Constant, since the level in force changes.
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(LevelFilter::TRACE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_quieter_than_the_gateway() {
+        let cases = [
+            (Level::INFO, "tollgate::app", Level::INFO, true),
+            (Level::INFO, "tollgate::app", Level::DEBUG, false),
+            (Level::INFO, "pingora_proxy", Level::ERROR, false),
+            (Level::INFO, "pingora_proxy::proxy_h1", Level::WARN, false),
+            (Level::DEBUG, "pingora_proxy", Level::ERROR, true),
+            (Level::INFO, "pingora_core::server", Level::INFO, false),
+            (Level::INFO, "pingora_core::server", Level::WARN, true),
+            (Level::ERROR, "sqlx::query", Level::WARN, false),
+            (Level::DEBUG, "sqlx::query", Level::DEBUG, false),
+            (Level::TRACE, "sqlx::query", Level::DEBUG, true),
+            (Level::ERROR, "access", Level::INFO, true),
+        ];
+        for (level, target, line, expected) in cases {
+            assert_eq!(Levels::new(level, true).allows(target, line), expected, "{level} {target} {line}");
+        }
+        assert!(!Levels::new(Level::TRACE, false).allows("access", Level::INFO));
+    }
+}

@@ -1,0 +1,328 @@
+//! All metrics of the gateway, in a registry of their own, with one typed method per event.
+//!
+//! What the request path touches is resolved once and found by index or by one look-up of a provider's name. Figures
+//! that other rooms keep anyway (journal depth, sessions) are read at scrape time by [`ScrapeHook`]s.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Mutex, RwLock};
+use prometheus::{
+    Counter, CounterVec, Encoder as _, Error, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge,
+    IntGaugeVec, Opts, Registry, TextEncoder,
+};
+use rust_decimal::prelude::ToPrimitive as _;
+
+use super::labels::{ReplyTimes, RequestCounts};
+use super::process::ProcessMetrics;
+use crate::domain::record::Record;
+
+/// Runs before each scrape, to bring figures up to date.
+pub type ScrapeHook = Box<dyn Fn(&Metrics) + Send + Sync>;
+
+/// Limits that can refuse a request, by their wire names; anything else is counted as `other`.
+const LIMITS: [&str; 13] = [
+    "key_total",
+    "user_total",
+    "key_concurrent_sessions",
+    "user_concurrent_sessions",
+    "user_rpm",
+    "key_5h",
+    "user_5h",
+    "key_daily",
+    "user_daily",
+    "key_weekly",
+    "user_weekly",
+    "key_monthly",
+    "user_monthly",
+];
+
+const TOKEN_KINDS: [&str; 6] = ["input", "output", "cache_write_5m", "cache_write_1h", "cache_read", "reasoning"];
+
+/// From 10 µs: what the gateway itself adds.
+const OVERHEAD_S: &[f64] = &[
+    0.000_01, 0.000_02, 0.000_03, 0.000_05, 0.000_075, 0.000_1, 0.000_15, 0.000_2, 0.000_3, 0.000_5, 0.001, 0.002,
+    0.005, 0.01, 0.05, 0.1, 0.5,
+];
+const FIRST_BYTE_S: &[f64] =
+    &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0];
+const DURATION_S: &[f64] =
+    &[0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0];
+
+/// The gateway's metrics. Share it as `Arc<Metrics>`.
+pub struct Metrics {
+    registry: Registry,
+    requests: RequestCounts,
+    refusals: IntCounterVec,
+    unauthenticated: IntCounterVec,
+    attempts: IntCounterVec,
+    first_byte: ReplyTimes,
+    duration: ReplyTimes,
+    overhead: Histogram,
+    tokens: IntCounterVec,
+    cost: CounterVec,
+    providers: RwLock<HashMap<Box<str>, Arc<ProviderTotals>>>,
+    unpriced: IntCounter,
+    estimated: IntCounter,
+    breakers: IntGaugeVec,
+    store_up: IntGauge,
+    snapshot_version: IntGauge,
+    reloads: IntCounterVec,
+    log_dropped: IntCounter,
+    process: ProcessMetrics,
+    hooks: Mutex<Vec<ScrapeHook>>,
+    /// Requests being handled now.
+    pub requests_live: IntGauge,
+    /// Streamed replies being relayed now.
+    pub streams_live: IntGauge,
+    /// Sessions seen within their lifetime.
+    pub sessions_live: IntGauge,
+    pub journal: JournalMetrics,
+}
+
+/// The ledger's figures.
+pub struct JournalMetrics {
+    /// Records journalled and not yet in the database.
+    pub pending_records: IntGauge,
+    pub pending_bytes: IntGauge,
+    /// Age of the oldest of them, whole seconds; 0 when there is none.
+    pub oldest_age_seconds: IntGauge,
+    pub append_errors: IntCounter,
+    pub writer_batches: IntCounter,
+    pub writer_errors: IntCounter,
+    /// Records that the writer brought to the database.
+    pub writer_rows: IntCounter,
+}
+
+/// One provider's share, resolved once.
+struct ProviderTotals {
+    tokens: [IntCounter; TOKEN_KINDS.len()],
+    cost: Counter,
+}
+
+impl Metrics {
+    /// Registers everything.
+    ///
+    /// # Errors
+    /// A name registered twice or malformed: a fault of the program.
+    pub fn new() -> Result<Self, Error> {
+        let registry = Registry::new();
+        let on = Registration(&registry);
+        on.gauges("tollgate_build_info", "Always 1; the version is a label.", &["version"])?
+            .with_label_values(&[env!("CARGO_PKG_VERSION")])
+            .set(1);
+        let breakers = "Circuit of each provider: 0 closed, 1 half open, 2 open.";
+        Ok(Self {
+            requests: RequestCounts::register(&registry)?,
+            refusals: on.counters("tollgate_refusals_total", "Requests refused by a limit.", &["limit"])?,
+            unauthenticated: on.counters(
+                "tollgate_unauthenticated_total",
+                "Requests turned away because of their credentials.",
+                &["reason"],
+            )?,
+            attempts: on.counters(
+                "tollgate_upstream_attempts_total",
+                "Exchanges with providers, by how they ended.",
+                &["provider", "class"],
+            )?,
+            first_byte: ReplyTimes::register(
+                &registry,
+                histogram("tollgate_first_byte_seconds", "From request to first byte of the reply.", FIRST_BYTE_S),
+            )?,
+            duration: ReplyTimes::register(
+                &registry,
+                histogram("tollgate_request_duration_seconds", "From request to end of the reply.", DURATION_S),
+            )?,
+            overhead: on.histogram(histogram(
+                "tollgate_gateway_overhead_seconds",
+                "Time that the gateway itself took, waiting for providers and clients excluded.",
+                OVERHEAD_S,
+            ))?,
+            tokens: on.counters(
+                "tollgate_tokens_total",
+                "Tokens; reasoning is part of output.",
+                &["provider", "kind"],
+            )?,
+            cost: on.sums("tollgate_cost_usd_total", "Cost of priced requests.", &["provider"])?,
+            providers: RwLock::default(),
+            unpriced: on.counter("tollgate_unpriced_requests_total", "Requests with tokens but no price.")?,
+            estimated: on.counter("tollgate_estimated_requests_total", "Requests whose tokens were estimated.")?,
+            breakers: on.gauges("tollgate_breaker_state", breakers, &["provider"])?,
+            store_up: on.gauge("tollgate_store_up", "Whether the database answers.")?,
+            snapshot_version: on.gauge("tollgate_snapshot_version", "Version of the configuration data in force.")?,
+            reloads: on.counters("tollgate_config_reloads_total", "Reloads of the configuration file.", &["result"])?,
+            log_dropped: on.counter("tollgate_log_lines_dropped_total", "Log lines lost to a slow reader.")?,
+            process: ProcessMetrics::register(&registry)?,
+            hooks: Mutex::default(),
+            requests_live: on.gauge("tollgate_requests_in_flight", "Requests being handled now.")?,
+            streams_live: on.gauge("tollgate_streams_in_flight", "Streamed replies being relayed now.")?,
+            sessions_live: on.gauge("tollgate_sessions_live", "Sessions seen within their lifetime.")?,
+            journal: JournalMetrics::register(&on)?,
+            registry,
+        })
+    }
+
+    /// Counts a finished request: by formats, status class and outcome, its times, tokens and cost.
+    pub fn request_done(&self, record: &Record) {
+        self.requests.count(record);
+        self.overhead.observe(Duration::from_micros(record.overhead_us).as_secs_f64());
+        if record.attempts > 0 {
+            self.duration.observe(record, record.duration_ms);
+        }
+        if let Some(ms) = record.first_byte_ms {
+            self.first_byte.observe(record, ms);
+        }
+        let used = record.usage.total() > 0;
+        if used && record.cost.is_none() {
+            self.unpriced.inc();
+        }
+        if record.estimated {
+            self.estimated.inc();
+        }
+        if let Some(provider) = record.provider_name.as_deref().filter(|_| used || record.cost.is_some()) {
+            self.provider(provider).add(record);
+        }
+    }
+
+    /// A request refused by a limit, named as on the wire (`key_daily`, `user_rpm`, …).
+    pub fn refused(&self, limit_type: &str) {
+        let limit = LIMITS.into_iter().find(|known| *known == limit_type).unwrap_or("other");
+        self.refusals.with_label_values(&[limit]).inc();
+    }
+
+    /// A request turned away at the door.
+    pub fn unauthenticated(&self, reason: &'static str) {
+        self.unauthenticated.with_label_values(&[reason]).inc();
+    }
+
+    /// One exchange with a provider: `class` is how it ended (`ok`, `timeout`, `5xx`, …).
+    pub fn attempt(&self, provider: &str, class: &'static str) {
+        self.attempts.with_label_values(&[provider, class]).inc();
+    }
+
+    /// `closed`, `half_open` or `open`, in any case and with any separator.
+    pub fn breaker_state(&self, provider: &str, state: &'static str) {
+        let value = match state.as_bytes().first().map(u8::to_ascii_lowercase) {
+            Some(b'o') => 2,
+            Some(b'h') => 1,
+            _ => 0,
+        };
+        self.breakers.with_label_values(&[provider]).set(value);
+    }
+
+    /// Forgets all circuits: a hook calls it before it reports those of the current providers.
+    pub fn forget_breakers(&self) {
+        self.breakers.reset();
+    }
+
+    pub fn store_up(&self, up: bool) {
+        self.store_up.set(i64::from(up));
+    }
+
+    pub fn snapshot_version(&self, version: i64) {
+        self.snapshot_version.set(version);
+    }
+
+    /// A reload of the configuration file, accepted or not.
+    pub fn reloaded(&self, accepted: bool) {
+        self.reloads.with_label_values(&[if accepted { "accepted" } else { "refused" }]).inc();
+    }
+
+    /// Has `hook` run before each scrape.
+    pub fn before_scrape(&self, hook: ScrapeHook) {
+        self.hooks.lock().push(hook);
+    }
+
+    /// Everything in the text exposition format.
+    pub fn render(&self) -> String {
+        for hook in self.hooks.lock().iter() {
+            hook(self);
+        }
+        self.process.update();
+        self.log_dropped.inc_by(super::line_buffer::dropped_total().saturating_sub(self.log_dropped.get()));
+        let mut text = Vec::with_capacity(16 * 1024);
+        if let Err(error) = TextEncoder::new().encode(&self.registry.gather(), &mut text) {
+            tracing::error!(%error, "metrics could not be rendered");
+        }
+        String::from_utf8(text).unwrap_or_default()
+    }
+
+    fn provider(&self, name: &str) -> Arc<ProviderTotals> {
+        if let Some(totals) = self.providers.read().get(name) {
+            return Arc::clone(totals);
+        }
+        let totals = Arc::new(ProviderTotals {
+            tokens: TOKEN_KINDS.map(|kind| self.tokens.with_label_values(&[name, kind])),
+            cost: self.cost.with_label_values(&[name]),
+        });
+        Arc::clone(self.providers.write().entry(name.into()).or_insert(totals))
+    }
+}
+
+impl ProviderTotals {
+    fn add(&self, record: &Record) {
+        let usage = &record.usage;
+        let amounts =
+            [usage.input, usage.output, usage.cache_write_5m, usage.cache_write_1h, usage.cache_read, usage.reasoning];
+        for (counter, amount) in self.tokens.iter().zip(amounts) {
+            counter.inc_by(amount);
+        }
+        // A metric, not an account: the exact sum is in the ledger.
+        if let Some(usd) = record.cost.and_then(|cost| cost.to_decimal().to_f64()).filter(|usd| *usd > 0.0) {
+            self.cost.inc_by(usd);
+        }
+    }
+}
+
+impl JournalMetrics {
+    fn register(on: &Registration) -> Result<Self, Error> {
+        Ok(Self {
+            pending_records: on.gauge("tollgate_journal_pending_records", "Records waiting for the database.")?,
+            pending_bytes: on.gauge("tollgate_journal_pending_bytes", "Journal bytes waiting for the database.")?,
+            oldest_age_seconds: on.gauge("tollgate_journal_oldest_age_seconds", "Age of the oldest waiting record.")?,
+            append_errors: on.counter("tollgate_journal_append_errors_total", "Records the journal could not take.")?,
+            writer_batches: on.counter("tollgate_writer_batches_total", "Batches written to the database.")?,
+            writer_errors: on.counter("tollgate_writer_errors_total", "Batches that failed and were kept.")?,
+            writer_rows: on.counter("tollgate_writer_rows_total", "Records written to the database.")?,
+        })
+    }
+}
+
+fn histogram(name: &str, help: &str, buckets: &[f64]) -> HistogramOpts {
+    HistogramOpts::new(name, help).buckets(buckets.to_vec())
+}
+
+/// Makes and registers in one step.
+struct Registration<'a>(&'a Registry);
+
+impl Registration<'_> {
+    fn keep<M: prometheus::core::Collector + Clone + 'static>(&self, metric: M) -> Result<M, Error> {
+        self.0.register(Box::new(metric.clone()))?;
+        Ok(metric)
+    }
+
+    fn counter(&self, name: &str, help: &str) -> Result<IntCounter, Error> {
+        self.keep(IntCounter::new(name, help)?)
+    }
+
+    fn counters(&self, name: &str, help: &str, labels: &[&str]) -> Result<IntCounterVec, Error> {
+        self.keep(IntCounterVec::new(Opts::new(name, help), labels)?)
+    }
+
+    fn sums(&self, name: &str, help: &str, labels: &[&str]) -> Result<CounterVec, Error> {
+        self.keep(CounterVec::new(Opts::new(name, help), labels)?)
+    }
+
+    fn gauge(&self, name: &str, help: &str) -> Result<IntGauge, Error> {
+        self.keep(IntGauge::new(name, help)?)
+    }
+
+    fn gauges(&self, name: &str, help: &str, labels: &[&str]) -> Result<IntGaugeVec, Error> {
+        self.keep(IntGaugeVec::new(Opts::new(name, help), labels)?)
+    }
+
+    fn histogram(&self, opts: HistogramOpts) -> Result<Histogram, Error> {
+        self.keep(Histogram::with_opts(opts)?)
+    }
+}

@@ -1,0 +1,78 @@
+//! The listener of `/metrics`, `/livez` and `/readyz`.
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use serde_json::{Map, Value, json};
+use tokio::net::TcpListener;
+
+use super::metrics::Metrics;
+
+/// Whether one part the gateway needs is there; if not, why.
+pub type PartState = Result<(), String>;
+
+/// Whether this process should get requests, part by part.
+#[derive(Debug, Clone, Default)]
+pub struct Readiness {
+    pub ready: bool,
+    pub parts: Vec<(&'static str, PartState)>,
+}
+
+impl Readiness {
+    /// Ready when every part is.
+    #[must_use]
+    pub fn of(parts: Vec<(&'static str, PartState)>) -> Self {
+        Self { ready: parts.iter().all(|(_, state)| state.is_ok()), parts }
+    }
+
+    /// `{"ready": …, "parts": {"store": "ok", …}}`
+    fn to_json(&self) -> Value {
+        let text = |state: &PartState| Value::from(state.as_ref().err().map_or("ok", String::as_str));
+        let parts: Map<String, Value> =
+            self.parts.iter().map(|(name, state)| ((*name).to_owned(), text(state))).collect();
+        json!({ "ready": self.ready, "parts": parts })
+    }
+}
+
+#[derive(Clone)]
+struct Shared {
+    metrics: Arc<Metrics>,
+    readiness: Arc<dyn Fn() -> Readiness + Send + Sync>,
+}
+
+/// Serves until `shutdown`, then lets running answers end.
+///
+/// `/livez` answers as long as the process does; `/readyz` gives 200 or 503 with its parts as JSON.
+///
+/// # Errors
+/// When the listener fails.
+pub async fn serve(
+    listener: TcpListener,
+    metrics: Arc<Metrics>,
+    readiness: Arc<dyn Fn() -> Readiness + Send + Sync>,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    let router = Router::new()
+        .route("/metrics", get(scrape))
+        .route("/livez", get(async || "ok\n"))
+        .route("/readyz", get(ready))
+        .with_state(Shared { metrics, readiness });
+    axum::serve(listener, router).with_graceful_shutdown(shutdown).await
+}
+
+async fn scrape(State(shared): State<Shared>) -> Response {
+    let kind = "text/plain; version=0.0.4; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], shared.metrics.render()).into_response()
+}
+
+async fn ready(State(shared): State<Shared>) -> Response {
+    let readiness = (shared.readiness)();
+    let status = if readiness.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, axum::Json(readiness.to_json())).into_response()
+}
