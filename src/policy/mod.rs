@@ -2,6 +2,12 @@
 //!
 //! Nothing here does I/O, reads a clock or keeps global state: the time, the dice and what is known come as arguments.
 
+pub mod breaker;
+pub mod classify;
+pub mod client_error;
 pub mod cost;
 pub mod key_rules;
 pub mod price;
+pub mod retry_after;
+pub mod select;
+pub mod session;

@@ -1,0 +1,335 @@
+//! What a failed attempt means, and what comes next (spec, "Classification of upstream failures").
+//!
+//! | class | next | counts for the breaker |
+//! |---|---|---|
+//! | provider error | the next provider; after a 429 or 503 with `Retry-After` this one rests until then | yes |
+//! | system error | the same provider again, up to its number of attempts; then the next | if configured |
+//! | client abort | nothing | no |
+//! | client error | back to the client, nobody else is asked | no |
+//!
+//! It holds before the first byte of the reply has gone to the client. What the client is told is written elsewhere.
+
+use super::client_error::{self, ClientError};
+use super::retry_after::rest_until;
+use crate::domain::clock::Timestamp;
+
+/// How an attempt failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AttemptFailure<'a> {
+    /// No (whole) reply came.
+    Network(NetworkFailure),
+    /// An error reply: status 400 and above, or an error object in place of a reply, whatever its status.
+    Reply(ErrorReply<'a>),
+    /// A success status whose body is none.
+    Unusable(UnusableReply),
+    /// The client left.
+    ClientGone,
+}
+
+/// An upstream's error reply, as `formats::error::read` understands it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ErrorReply<'a> {
+    pub status: u16,
+    /// The `Retry-After` header.
+    pub retry_after: Option<&'a str>,
+    /// The body's error type.
+    pub kind: Option<&'a str>,
+    pub code: Option<&'a str>,
+    pub message: Option<&'a str>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NetworkFailure {
+    Resolve,
+    Connect,
+    Tls,
+    ConnectTimeout,
+    FirstByteTimeout,
+    IdleTimeout,
+    TotalTimeout,
+    /// The connection broke, or the peer broke the protocol.
+    Broken,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UnusableReply {
+    Empty,
+    /// An HTML page: a portal or a proxy's notice.
+    Html,
+    /// Not of the format that the provider is said to speak.
+    WrongFormat,
+    /// The stream ended in good order, but before its first meaningful event.
+    StreamWithoutContent,
+}
+
+/// The specification's four classes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FailureClass {
+    ProviderError,
+    SystemError,
+    ClientAbort,
+    NonRetryableClientError,
+}
+
+impl FailureClass {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ProviderError => "PROVIDER_ERROR",
+            Self::SystemError => "SYSTEM_ERROR",
+            Self::ClientAbort => "CLIENT_ABORT",
+            Self::NonRetryableClientError => "NON_RETRYABLE_CLIENT_ERROR",
+        }
+    }
+}
+
+/// What the loop of attempts does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    SameProviderAgain,
+    /// `rest_until`: this provider is not to be asked before.
+    NextProvider {
+        rest_until: Option<Timestamp>,
+    },
+    /// The error is the client's: it goes back with this status and the upstream's message.
+    ClientError {
+        status: u16,
+    },
+    /// The client is gone.
+    Stop,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict {
+    pub class: FailureClass,
+    pub next: Next,
+    /// Whether it counts towards opening the provider's circuit.
+    pub counts: bool,
+    /// One of a small fixed set of words: for metrics and the decision chain.
+    pub reason: &'static str,
+}
+
+/// Where the attempt stands, and what is configured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Situation {
+    pub now: Timestamp,
+    /// Attempts made at this provider for this request, this one included.
+    pub attempts_here: u32,
+    /// The provider's `max_retry_attempts`.
+    pub max_attempts_here: u32,
+    /// `invalid_api_key` and `billing_quota_exceeded` switch the provider instead of ending the request.
+    pub switch_on_upstream_auth: bool,
+    /// Longest rest that a `Retry-After` is granted.
+    pub max_rest_ms: u64,
+    /// Whether network errors count for the breaker.
+    pub count_network_errors: bool,
+}
+
+/// Judges one failed attempt.
+#[must_use]
+pub fn classify(failure: &AttemptFailure<'_>, situation: &Situation) -> Verdict {
+    match failure {
+        AttemptFailure::ClientGone => {
+            Verdict { class: FailureClass::ClientAbort, next: Next::Stop, counts: false, reason: "client_gone" }
+        }
+        AttemptFailure::Network(failure) => system_error(*failure, situation),
+        AttemptFailure::Unusable(reply) => provider_error(unusable_reason(*reply), None),
+        AttemptFailure::Reply(reply) => error_reply(reply, situation),
+    }
+}
+
+/// The reply's status once nobody is left to ask: 429 when every attempt met one, 503 when none could be made (circuits,
+/// rests, limits), else 502. `attempts` holds the upstream status of each failed attempt, `None` for none received.
+#[must_use]
+pub fn exhausted_status(attempts: &[Option<u16>]) -> u16 {
+    match attempts {
+        [] => 503,
+        all if all.iter().all(|status| *status == Some(429)) => 429,
+        _ => 502,
+    }
+}
+
+fn system_error(failure: NetworkFailure, situation: &Situation) -> Verdict {
+    let again = situation.attempts_here < situation.max_attempts_here;
+    Verdict {
+        class: FailureClass::SystemError,
+        next: if again { Next::SameProviderAgain } else { Next::NextProvider { rest_until: None } },
+        counts: situation.count_network_errors,
+        reason: match failure {
+            NetworkFailure::Resolve => "resolve",
+            NetworkFailure::Connect => "connect",
+            NetworkFailure::Tls => "tls",
+            NetworkFailure::ConnectTimeout => "connect_timeout",
+            NetworkFailure::FirstByteTimeout => "first_byte_timeout",
+            NetworkFailure::IdleTimeout => "idle_timeout",
+            NetworkFailure::TotalTimeout => "total_timeout",
+            NetworkFailure::Broken => "broken",
+        },
+    }
+}
+
+fn error_reply(reply: &ErrorReply<'_>, situation: &Situation) -> Verdict {
+    if let Some(error) = client_error::recognise(reply.status, reply.kind, reply.code, reply.message)
+        && !(error.is_upstream_auth() && situation.switch_on_upstream_auth)
+    {
+        return client_error(error, reply.status);
+    }
+    let rest = match reply.status {
+        429 | 503 => reply.retry_after.and_then(|header| rest_until(header, situation.now, situation.max_rest_ms)),
+        _ => None,
+    };
+    provider_error(status_reason(reply.status), rest)
+}
+
+fn client_error(error: ClientError, upstream: u16) -> Verdict {
+    let status = if (400..500).contains(&upstream) { upstream } else { error.status() };
+    Verdict {
+        class: FailureClass::NonRetryableClientError,
+        next: Next::ClientError { status },
+        counts: false,
+        reason: error.as_str(),
+    }
+}
+
+const fn provider_error(reason: &'static str, rest_until: Option<Timestamp>) -> Verdict {
+    Verdict { class: FailureClass::ProviderError, next: Next::NextProvider { rest_until }, counts: true, reason }
+}
+
+const fn status_reason(status: u16) -> &'static str {
+    match status {
+        401 | 403 => "upstream_auth",
+        402 => "upstream_billing",
+        404 => "not_found",
+        408 | 504 => "upstream_timeout",
+        429 => "rate_limited",
+        503 | 529 => "overloaded",
+        400..=499 => "upstream_4xx",
+        500..=599 => "upstream_5xx",
+        _ => "error_in_success",
+    }
+}
+
+const fn unusable_reason(reply: UnusableReply) -> &'static str {
+    match reply {
+        UnusableReply::Empty => "empty_reply",
+        UnusableReply::Html => "html_page",
+        UnusableReply::WrongFormat => "wrong_format",
+        UnusableReply::StreamWithoutContent => "stream_without_content",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(1_700_000_000_000);
+    const SITUATION: Situation = Situation {
+        now: NOW,
+        attempts_here: 1,
+        max_attempts_here: 2,
+        switch_on_upstream_auth: false,
+        max_rest_ms: 60_000,
+        count_network_errors: false,
+    };
+    const SWITCH: Next = Next::NextProvider { rest_until: None };
+
+    fn reply(status: u16, kind: Option<&'static str>) -> AttemptFailure<'static> {
+        AttemptFailure::Reply(ErrorReply { status, kind, ..ErrorReply::default() })
+    }
+
+    #[test]
+    fn classes_lead_to_the_next_step_of_the_specification() {
+        let cases = [
+            (reply(500, None), "PROVIDER_ERROR", SWITCH, true, "upstream_5xx"),
+            (reply(529, Some("overloaded_error")), "PROVIDER_ERROR", SWITCH, true, "overloaded"),
+            (reply(401, Some("authentication_error")), "PROVIDER_ERROR", SWITCH, true, "upstream_auth"),
+            (reply(429, None), "PROVIDER_ERROR", SWITCH, true, "rate_limited"),
+            (reply(400, None), "PROVIDER_ERROR", SWITCH, true, "upstream_4xx"),
+            (reply(200, Some("api_error")), "PROVIDER_ERROR", SWITCH, true, "error_in_success"),
+            (
+                reply(422, Some("invalid_request_error")),
+                "NON_RETRYABLE_CLIENT_ERROR",
+                Next::ClientError { status: 422 },
+                false,
+                "invalid_request",
+            ),
+            (
+                reply(200, Some("content_filter")),
+                "NON_RETRYABLE_CLIENT_ERROR",
+                Next::ClientError { status: 400 },
+                false,
+                "content_filter",
+            ),
+            (
+                reply(500, Some("model_not_found")),
+                "NON_RETRYABLE_CLIENT_ERROR",
+                Next::ClientError { status: 404 },
+                false,
+                "model_not_found",
+            ),
+            (AttemptFailure::Unusable(UnusableReply::Html), "PROVIDER_ERROR", SWITCH, true, "html_page"),
+            (
+                AttemptFailure::Network(NetworkFailure::Connect),
+                "SYSTEM_ERROR",
+                Next::SameProviderAgain,
+                false,
+                "connect",
+            ),
+            (AttemptFailure::ClientGone, "CLIENT_ABORT", Next::Stop, false, "client_gone"),
+        ];
+        for (failure, class, next, counts, reason) in cases {
+            let verdict = classify(&failure, &SITUATION);
+            assert_eq!((verdict.class.as_str(), verdict.next), (class, next), "{failure:?}");
+            assert_eq!((verdict.counts, verdict.reason), (counts, reason), "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn a_system_error_is_tried_again_here_up_to_the_number_of_attempts() {
+        let broken = AttemptFailure::Network(NetworkFailure::Broken);
+        for (made, max, next) in [(1, 2, Next::SameProviderAgain), (2, 2, SWITCH), (1, 1, SWITCH)] {
+            let situation =
+                Situation { attempts_here: made, max_attempts_here: max, count_network_errors: true, ..SITUATION };
+            let verdict = classify(&broken, &situation);
+            assert_eq!((verdict.next, verdict.counts), (next, true), "{made} of {max}");
+        }
+    }
+
+    #[test]
+    fn only_429_and_503_rest_and_only_within_the_bound() {
+        let asks = |status, header| {
+            let reply = ErrorReply { status, retry_after: Some(header), ..ErrorReply::default() };
+            classify(&AttemptFailure::Reply(reply), &SITUATION).next
+        };
+        let rest = |ms| Next::NextProvider { rest_until: Some(NOW.plus_ms(ms)) };
+        assert_eq!(asks(429, "7"), rest(7_000));
+        assert_eq!(asks(503, "86400"), rest(60_000));
+        assert_eq!(asks(500, "7"), SWITCH);
+        assert_eq!(asks(429, "never"), SWITCH);
+    }
+
+    #[test]
+    fn upstream_credentials_at_fault_switch_only_where_configured() {
+        let switching = Situation { switch_on_upstream_auth: true, ..SITUATION };
+        for (kind, status) in [("invalid_api_key", 401), ("billing_quota_exceeded", 402)] {
+            let failure = reply(status, Some(kind));
+            assert_eq!(classify(&failure, &SITUATION).next, Next::ClientError { status });
+            assert_eq!(classify(&failure, &switching).next, SWITCH);
+        }
+        assert_eq!(classify(&reply(404, Some("model_not_found")), &switching).next, Next::ClientError { status: 404 });
+    }
+
+    #[test]
+    fn the_last_word_tells_what_stood_in_the_way() {
+        let cases: [(&[Option<u16>], u16); 5] = [
+            (&[], 503),
+            (&[Some(429), Some(429)], 429),
+            (&[Some(429), Some(500)], 502),
+            (&[Some(429), None], 502),
+            (&[Some(503)], 502),
+        ];
+        for (attempts, status) in cases {
+            assert_eq!(exhausted_status(attempts), status, "{attempts:?}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Recognises, from an upstream's error body, the errors that are the client's own: no other provider would do better.
+//!
+//! Six codes of the specification end a request at whatever status they come with. Beyond them, bodies that come with 400,
+//! 404, 413 or 422 are examined: by other providers' names for the six, by the phrases they use, and by the error type.
+//! An error that speaks of the provider's account or address is never the client's, whatever its type says.
+
+/// The specification's non-retryable client errors, and the general case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ClientError {
+    PromptTooLong,
+    ContentFilter,
+    MaxTokensExceeded,
+    InvalidApiKey,
+    ModelNotFound,
+    BillingQuotaExceeded,
+    /// The body's type says that the request is at fault.
+    InvalidRequest,
+}
+
+impl ClientError {
+    const CODES: [Self; 6] = [
+        Self::PromptTooLong,
+        Self::ContentFilter,
+        Self::MaxTokensExceeded,
+        Self::InvalidApiKey,
+        Self::ModelNotFound,
+        Self::BillingQuotaExceeded,
+    ];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::PromptTooLong => "prompt_too_long",
+            Self::ContentFilter => "content_filter",
+            Self::MaxTokensExceeded => "max_tokens_exceeded",
+            Self::InvalidApiKey => "invalid_api_key",
+            Self::ModelNotFound => "model_not_found",
+            Self::BillingQuotaExceeded => "billing_quota_exceeded",
+            Self::InvalidRequest => "invalid_request",
+        }
+    }
+
+    /// The status for the client where the upstream's own is no client error's (an error inside a 200, say).
+    #[must_use]
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::InvalidApiKey => 401,
+            Self::BillingQuotaExceeded => 402,
+            Self::ModelNotFound => 404,
+            _ => 400,
+        }
+    }
+
+    /// Whether it concerns the upstream credential, which another provider may have in better order.
+    #[must_use]
+    pub const fn is_upstream_auth(self) -> bool {
+        matches!(self, Self::InvalidApiKey | Self::BillingQuotaExceeded)
+    }
+}
+
+/// Other providers' codes for the same things.
+const SYNONYMS: &[(&str, ClientError)] = &[
+    ("context_length_exceeded", ClientError::PromptTooLong),
+    ("request_too_large", ClientError::PromptTooLong),
+    ("string_above_max_length", ClientError::PromptTooLong),
+    ("content_policy_violation", ClientError::ContentFilter),
+    ("responsibleaipolicyviolation", ClientError::ContentFilter),
+];
+
+/// Phrases of error messages, in lower case.
+const PHRASES: &[(&str, ClientError)] = &[
+    ("prompt is too long", ClientError::PromptTooLong),
+    ("input is too long", ClientError::PromptTooLong),
+    ("maximum context length", ClientError::PromptTooLong),
+    ("exceed context limit", ClientError::PromptTooLong),
+    ("input token count exceeds", ClientError::PromptTooLong),
+    ("output blocked by content filtering policy", ClientError::ContentFilter),
+    ("content management policy", ClientError::ContentFilter),
+    ("maximum allowed number of output tokens", ClientError::MaxTokensExceeded),
+    ("max_tokens is too large", ClientError::MaxTokensExceeded),
+];
+
+/// Error types that say: the request itself is wrong.
+const CLIENT_KINDS: &[&str] = &[
+    "invalid_request_error",
+    "invalid_request",
+    "invalid_argument",
+    "out_of_range",
+    "bad_request",
+    "badrequesterror",
+    "validation_error",
+    "unprocessable_entity",
+];
+
+/// What the operator must put right, in lower case: another provider may well do better.
+const OPERATOR_PHRASES: &[&str] = &[
+    "credit balance",
+    "api key not valid",
+    "api key expired",
+    "billing",
+    "quota",
+    "location is not supported",
+    "invalid url",
+    "unknown request url",
+    "organization has been disabled",
+];
+
+/// The client error in an upstream's error body, if it is one. `kind` and `code` are the body's error type and code.
+#[must_use]
+pub fn recognise(status: u16, kind: Option<&str>, code: Option<&str>, message: Option<&str>) -> Option<ClientError> {
+    let names = || [code, kind].into_iter().flatten();
+    let is = |name: &str, wanted: &str| name.eq_ignore_ascii_case(wanted);
+    if let Some(found) = ClientError::CODES.into_iter().find(|known| names().any(|n| is(n, known.as_str()))) {
+        return Some(found);
+    }
+    if !matches!(status, 400 | 404 | 413 | 422) {
+        return None;
+    }
+    if let Some((_, found)) = SYNONYMS.iter().find(|(known, _)| names().any(|n| is(n, known))) {
+        return Some(*found);
+    }
+    let message = message.unwrap_or_default().to_lowercase();
+    if OPERATOR_PHRASES.iter().any(|phrase| message.contains(phrase)) {
+        return None;
+    }
+    if let Some((_, found)) = PHRASES.iter().find(|(phrase, _)| message.contains(phrase)) {
+        return Some(*found);
+    }
+    if names().any(|n| is(n, "not_found_error") || is(n, "not_found")) {
+        // Without a model in its message it is the address that was not found, and that is the operator's.
+        return message.contains("model").then_some(ClientError::ModelNotFound);
+    }
+    names().any(|n| CLIENT_KINDS.iter().any(|known| is(n, known))).then_some(ClientError::InvalidRequest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn client_errors_are_told_from_the_providers() {
+        use ClientError::{ContentFilter, InvalidApiKey, InvalidRequest, ModelNotFound, PromptTooLong};
+        let invalid = Some("invalid_request_error");
+        let cases = [
+            (500, None, Some("prompt_too_long"), None, Some(PromptTooLong)),
+            (200, Some("content_filter"), None, None, Some(ContentFilter)),
+            (401, invalid, Some("invalid_api_key"), None, Some(InvalidApiKey)),
+            (401, Some("authentication_error"), None, Some("invalid x-api-key"), None),
+            (429, Some("insufficient_quota"), None, None, None),
+            (400, invalid, None, Some("messages: roles must alternate"), Some(InvalidRequest)),
+            (400, invalid, None, Some("prompt is too long: 210000 tokens"), Some(PromptTooLong)),
+            (400, invalid, Some("context_length_exceeded"), None, Some(PromptTooLong)),
+            (500, invalid, None, None, None),
+            (400, invalid, None, Some("Your credit balance is too low"), None),
+            (400, Some("INVALID_ARGUMENT"), Some("400"), Some("API key not valid."), None),
+            (400, Some("INVALID_ARGUMENT"), Some("400"), Some("contents is required"), Some(InvalidRequest)),
+            (404, Some("not_found_error"), None, Some("model: nonesuch"), Some(ModelNotFound)),
+            (404, Some("not_found_error"), None, Some("Not Found"), None),
+            (404, invalid, None, Some("Invalid URL (POST /v2)"), None),
+            (413, Some("request_too_large"), None, None, Some(PromptTooLong)),
+            (422, None, None, Some("field required"), None),
+            (404, None, None, None, None),
+        ];
+        for (status, kind, code, message, expected) in cases {
+            assert_eq!(recognise(status, kind, code, message), expected, "{status} {kind:?} {code:?} {message:?}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! How far one provider comes.
+
+use super::ask::{Availability, ProviderView, SelectAsk};
+use crate::domain::clock::Timestamp;
+use crate::domain::provider::Provider;
+
+/// Where a provider was passed over, in the order of the checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    OtherGroup,
+    Disabled,
+    ModelNotSupported,
+    FormatNotConvertible,
+    CircuitOpen { until: Timestamp },
+    Resting { until: Timestamp },
+    LimitReached,
+    SessionCap,
+    Ready,
+}
+
+/// The stages as the client's status sees them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rank {
+    OutOfReach,
+    WithoutModel,
+    Able,
+}
+
+impl Stage {
+    pub(super) const fn rank(self) -> Rank {
+        match self {
+            Self::OtherGroup => Rank::OutOfReach,
+            Self::Disabled | Self::ModelNotSupported => Rank::WithoutModel,
+            _ => Rank::Able,
+        }
+    }
+
+    /// When the provider can be asked again, where that is known.
+    pub(super) const fn until(self) -> Option<Timestamp> {
+        match self {
+            Self::CircuitOpen { until } | Self::Resting { until } => Some(until),
+            _ => None,
+        }
+    }
+}
+
+pub(super) fn pass(ask: &SelectAsk<'_>, provider: &Provider, view: &dyn ProviderView) -> Stage {
+    if !ask.all_groups && !ask.groups.reach(&provider.group_tag) {
+        return Stage::OtherGroup;
+    }
+    if !provider.is_enabled {
+        return Stage::Disabled;
+    }
+    if !provider.supports_model(ask.model) {
+        return Stage::ModelNotSupported;
+    }
+    let format = provider.kind.format();
+    if format != ask.format && !(ask.convertible)(ask.format, format) {
+        return Stage::FormatNotConvertible;
+    }
+    match view.availability(provider.id) {
+        Availability::Ready => Stage::Ready,
+        Availability::CircuitOpen { until } => Stage::CircuitOpen { until },
+        Availability::Resting { until } => Stage::Resting { until },
+        Availability::LimitReached => Stage::LimitReached,
+        Availability::SessionCap => Stage::SessionCap,
+    }
+}

@@ -1,0 +1,60 @@
+//! Which provider serves a request, who stands in for it, and why: the whole fail-over order at once.
+//!
+//! 1. groups: the provider must be in reach of the key (none: 403)
+//! 2. enabled, and the model supported (none: 404); its format the client's or convertible
+//! 3. circuit, rest, spending limits and session cap let it through (none: 503)
+//! 4. the session's own provider comes first; then the lowest priority number; then the client's own format; then a
+//!    weighted draw without replacement
+//!
+//! Every provider leaves a decision that an operator can read. It runs on each request: reasons are shared texts, and a
+//! string is built only for a provider that is out of order.
+
+mod ask;
+mod chain;
+mod filters;
+mod order;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+pub use ask::{Availability, NoProvider, ProviderView, SelectAsk, Selection};
+
+use crate::domain::provider::Provider;
+use chain::Chain;
+use filters::Stage;
+use order::Candidate;
+
+/// Orders the providers for one request.
+///
+/// # Errors
+/// [`NoProvider`] with the status it stands for, and the decisions.
+pub fn plan(
+    ask: &SelectAsk<'_>,
+    providers: &[Arc<Provider>],
+    view: &dyn ProviderView,
+    rng: &mut fastrand::Rng,
+) -> Result<Selection, NoProvider> {
+    let mut chain = Chain::new(ask, providers.len());
+    let mut candidates = Vec::with_capacity(providers.len());
+    let mut furthest = None;
+    let mut soonest = None;
+    for (index, provider) in providers.iter().enumerate().filter(|(_, p)| p.deleted_at.is_none()) {
+        let stage = filters::pass(ask, provider, view);
+        furthest = furthest.max(Some(stage.rank()));
+        if let Stage::Ready = stage {
+            candidates.push(Candidate::new(index, provider, ask.format));
+        } else {
+            soonest = [soonest, stage.until()].into_iter().flatten().min();
+            chain.passed_over(provider, stage);
+        }
+    }
+    if candidates.is_empty() {
+        let retry_after_ms = soonest.map(|until| until.since(ask.now).max(0).unsigned_abs());
+        return Err(NoProvider::after(furthest, retry_after_ms, chain.finish()));
+    }
+    order::sort(&mut candidates, rng);
+    let for_session = order::session_first(&mut candidates, providers, ask.preferred);
+    chain.candidates(providers, &candidates, for_session);
+    Ok(Selection { ordered: candidates.iter().map(|c| c.index).collect(), decisions: chain.finish() })
+}

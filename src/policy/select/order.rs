@@ -1,0 +1,68 @@
+//! The order among those that can be asked.
+
+use std::sync::Arc;
+
+use crate::domain::format::WireFormat;
+use crate::domain::ids::ProviderId;
+use crate::domain::provider::Provider;
+
+/// A provider that can be asked. The fields that order it are copied, so that sorting stays in one place of memory.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Candidate {
+    pub(super) index: usize,
+    pub(super) priority: i32,
+    pub(super) converted: bool,
+    weight: u64,
+}
+
+impl Candidate {
+    pub(super) fn new(index: usize, provider: &Provider, client: WireFormat) -> Self {
+        Self {
+            index,
+            priority: provider.priority,
+            converted: provider.kind.format() != client,
+            weight: u64::from(provider.weight.max(1)),
+        }
+    }
+
+    pub(super) const fn tier(&self) -> (i32, bool) {
+        (self.priority, self.converted)
+    }
+}
+
+/// By priority, the client's own format first, and by a weighted draw among equals.
+pub(super) fn sort(candidates: &mut [Candidate], rng: &mut fastrand::Rng) {
+    candidates.sort_by_key(Candidate::tier);
+    for equals in candidates.chunk_by_mut(|a, b| a.tier() == b.tier()) {
+        draw(equals, rng);
+    }
+}
+
+/// Weighted random order without replacement: each place goes to one of those left, with a chance of its weight over theirs.
+fn draw(equals: &mut [Candidate], rng: &mut fastrand::Rng) {
+    let mut left: u64 = equals.iter().map(|c| c.weight).sum();
+    for place in 0..equals.len().saturating_sub(1) {
+        let mut ticket = rng.u64(0..left);
+        let rest = &equals[place..];
+        let drawn = rest.iter().position(|c| {
+            let mine = ticket < c.weight;
+            ticket = ticket.saturating_sub(c.weight);
+            mine
+        });
+        let drawn = place + drawn.unwrap_or(0);
+        left -= equals[drawn].weight;
+        equals.swap(place, drawn);
+    }
+}
+
+/// Moves the session's provider to the front, the others keeping their order. Whether it is among them.
+pub(super) fn session_first(
+    candidates: &mut [Candidate],
+    providers: &[Arc<Provider>],
+    preferred: Option<ProviderId>,
+) -> bool {
+    let Some(id) = preferred else { return false };
+    let Some(place) = candidates.iter().position(|c| providers[c.index].id == id) else { return false };
+    candidates[..=place].rotate_right(1);
+    true
+}

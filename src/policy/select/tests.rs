@@ -1,0 +1,195 @@
+//! Selection, rule by rule.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{Availability, NoProvider, ProviderView, SelectAsk, Selection, plan};
+use crate::domain::clock::Timestamp;
+use crate::domain::format::WireFormat;
+use crate::domain::group::Groups;
+use crate::domain::ids::ProviderId;
+use crate::domain::key::CacheTtl;
+use crate::domain::limits::Limits;
+use crate::domain::provider::{BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType};
+use crate::domain::record::DecisionStep;
+use crate::domain::secret::Secret;
+
+const NOW: Timestamp = Timestamp(1_000_000);
+
+fn provider(id: i64, change: impl FnOnce(&mut Provider)) -> Arc<Provider> {
+    let mut provider = Provider {
+        id: ProviderId(id),
+        name: format!("p{id}"),
+        url: "http://127.0.0.1:1".to_owned(),
+        key: Secret::default(),
+        kind: ProviderType::Native,
+        is_enabled: true,
+        weight: 1,
+        priority: 0,
+        cost_multiplier: rust_decimal::Decimal::ONE,
+        group_tag: Groups::default(),
+        allowed_models: Vec::new(),
+        model_redirects: Vec::new(),
+        limits: Limits::default(),
+        max_retry_attempts: 2,
+        breaker: BreakerSettings::default(),
+        timeouts: ProviderTimeouts::default(),
+        cache_ttl: CacheTtl::Inherit,
+        instructions: InstructionsStrategy::default(),
+        preserve_client_ip: false,
+        proxy_url: None,
+        note: String::new(),
+        created_at: NOW,
+        updated_at: NOW,
+        deleted_at: None,
+    };
+    change(&mut provider);
+    Arc::new(provider)
+}
+
+#[derive(Default)]
+struct View(HashMap<i64, Availability>);
+
+impl ProviderView for View {
+    fn availability(&self, provider: ProviderId) -> Availability {
+        self.0.get(&provider.0).copied().unwrap_or(Availability::Ready)
+    }
+}
+
+fn ask(groups: &Groups) -> SelectAsk<'_> {
+    SelectAsk {
+        groups,
+        all_groups: false,
+        model: "large",
+        format: WireFormat::Native,
+        convertible: |_, to| to != WireFormat::AltCli,
+        preferred: None,
+        now: NOW,
+        at_ms: 1,
+    }
+}
+
+fn choose(ask: &SelectAsk<'_>, providers: &[Arc<Provider>], view: &View) -> Result<Selection, NoProvider> {
+    plan(ask, providers, view, &mut fastrand::Rng::with_seed(7))
+}
+
+#[test]
+fn what_stands_in_the_way_decides_the_status() {
+    let until = |ms| NOW.plus_ms(ms);
+    type Case = (&'static str, Vec<Arc<Provider>>, Vec<(i64, Availability)>, u16, Option<u64>);
+    let cases: Vec<Case> = vec![
+        ("no provider at all", vec![], vec![], 403, None),
+        ("another group", vec![provider(1, |p| p.group_tag = Groups::parse("gold"))], vec![], 403, None),
+        ("deleted", vec![provider(1, |p| p.deleted_at = Some(NOW))], vec![], 403, None),
+        ("disabled", vec![provider(1, |p| p.is_enabled = false)], vec![], 404, None),
+        ("another model", vec![provider(1, |p| p.allowed_models = vec!["small".to_owned()])], vec![], 404, None),
+        ("another format", vec![provider(1, |p| p.kind = ProviderType::AltCli)], vec![], 503, None),
+        ("limits", vec![provider(1, |_| ())], vec![(1, Availability::LimitReached)], 503, None),
+        ("sessions", vec![provider(1, |_| ())], vec![(1, Availability::SessionCap)], 503, None),
+        (
+            "the soonest is told",
+            vec![provider(1, |_| ()), provider(2, |_| ()), provider(3, |_| ())],
+            vec![
+                (1, Availability::CircuitOpen { until: until(9_000) }),
+                (2, Availability::Resting { until: until(2_500) }),
+                (3, Availability::LimitReached),
+            ],
+            503,
+            Some(2_500),
+        ),
+    ];
+    let groups = Groups::default();
+    for (name, providers, states, status, retry) in cases {
+        let refused = choose(&ask(&groups), &providers, &View(states.into_iter().collect())).unwrap_err();
+        assert_eq!(refused.status(), status, "{name}");
+        if let NoProvider::Unavailable { retry_after_ms, .. } = &refused {
+            assert_eq!(*retry_after_ms, retry, "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_admin_token_and_the_star_reach_every_group() {
+    let providers = [provider(1, |p| p.group_tag = Groups::parse("gold"))];
+    let (none, star) = (Groups::default(), Groups::parse("*"));
+    assert!(choose(&SelectAsk { all_groups: true, ..ask(&none) }, &providers, &View::default()).is_ok());
+    assert!(choose(&ask(&star), &providers, &View::default()).is_ok());
+}
+
+#[test]
+fn the_order_is_session_priority_format_draw() {
+    let providers = [
+        provider(1, |p| p.priority = 5),
+        provider(2, |p| p.kind = ProviderType::Chat),
+        provider(3, |_| ()),
+        provider(4, |p| p.priority = 9),
+    ];
+    let groups = Groups::default();
+    let plain = choose(&ask(&groups), &providers, &View::default()).unwrap();
+    assert_eq!(plain.ordered, [2, 1, 0, 3]);
+    let steps: Vec<_> = plain.decisions.iter().map(|d| (d.step, d.detail.as_deref().unwrap_or_default())).collect();
+    assert_eq!(
+        steps,
+        [
+            (DecisionStep::Chosen, "lowest priority number"),
+            (DecisionStep::Candidate, "needs conversion, others of its priority do not"),
+            (DecisionStep::Candidate, "its priority number is higher"),
+            (DecisionStep::Candidate, "its priority number is higher"),
+        ]
+    );
+    let kept = choose(&SelectAsk { preferred: Some(ProviderId(4)), ..ask(&groups) }, &providers, &View::default());
+    let kept = kept.unwrap();
+    assert_eq!(kept.ordered, [3, 2, 1, 0]);
+    assert_eq!(kept.decisions[0].step, DecisionStep::ChosenForSession);
+    let away = View(HashMap::from([(4, Availability::LimitReached)]));
+    let moved = choose(&SelectAsk { preferred: Some(ProviderId(4)), ..ask(&groups) }, &providers, &away).unwrap();
+    assert_eq!(moved.ordered, [2, 1, 0]);
+}
+
+#[test]
+fn every_provider_has_its_reason_and_long_lists_are_cut() {
+    let mut providers = vec![
+        provider(1, |p| p.group_tag = Groups::parse("gold")),
+        provider(2, |p| p.is_enabled = false),
+        provider(3, |p| p.allowed_models = vec!["small*".to_owned()]),
+        provider(4, |p| p.kind = ProviderType::AltCli),
+        provider(5, |_| ()),
+        provider(6, |_| ()),
+        provider(7, |p| p.model_redirects = vec![("large".to_owned(), "huge".to_owned())]),
+    ];
+    let view = View(HashMap::from([
+        (5, Availability::CircuitOpen { until: NOW.plus_ms(1_500) }),
+        (6, Availability::Resting { until: NOW.plus_ms(60_000) }),
+    ]));
+    let groups = Groups::default();
+    let plan = choose(&ask(&groups), &providers, &view).unwrap();
+    let steps: Vec<_> = plan.decisions.iter().map(|d| d.step).collect();
+    use DecisionStep::{Chosen, CircuitOpen, Disabled, FormatNotConvertible, ModelNotSupported, OtherGroup, Resting};
+    assert_eq!(steps, [OtherGroup, Disabled, ModelNotSupported, FormatNotConvertible, CircuitOpen, Resting, Chosen]);
+    assert_eq!(plan.decisions[4].detail.as_deref(), Some("circuit open, tried again in 2 s"));
+    providers.extend((10..210).map(|id| provider(id, |p| p.is_enabled = false)));
+    let plan = choose(&ask(&groups), &providers, &view).unwrap();
+    assert_eq!(plan.decisions.len(), super::chain::MAX_PASSED_OVER + 2);
+    assert_eq!(plan.decisions.last().unwrap().detail.as_deref(), Some("142 more were passed over"));
+}
+
+#[test]
+fn weights_decide_the_share_of_each_place() {
+    let providers = [provider(1, |p| p.weight = 1), provider(2, |p| p.weight = 3), provider(3, |p| p.weight = 6)];
+    let groups = Groups::default();
+    let mut rng = fastrand::Rng::with_seed(42);
+    let (mut first, mut second_after_third) = ([0u32; 3], [0u32; 3]);
+    for _ in 0..40_000 {
+        let ordered = plan(&ask(&groups), &providers, &View::default(), &mut rng).unwrap().ordered;
+        let mut seen = ordered.clone();
+        seen.sort_unstable();
+        assert_eq!(seen, [0, 1, 2], "without replacement");
+        first[ordered[0]] += 1;
+        if ordered[0] == 2 {
+            second_after_third[ordered[1]] += 1;
+        }
+    }
+    let near = |count: u32, expected: u32| count.abs_diff(expected) < 700;
+    assert!(near(first[0], 4_000) && near(first[1], 12_000) && near(first[2], 24_000), "{first:?}");
+    assert!(near(second_after_third[0], 6_000) && near(second_after_third[1], 18_000), "{second_after_third:?}");
+}
