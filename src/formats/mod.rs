@@ -1,5 +1,6 @@
 //! The wire formats: reading, writing and converting requests, replies, streams and errors. Pure.
 
+pub mod conversation;
 pub mod error;
 mod error_read;
 pub mod route;

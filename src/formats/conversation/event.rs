@@ -1,0 +1,63 @@
+//! The neutral stream: one block at a time, opened, filled, closed.
+//!
+//! Readers keep the order (never two blocks open), so writers need no look-up by index.
+
+use super::{Finish, Signature, Text, ToolName};
+use crate::domain::usage::Usage;
+
+/// What a block holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Block<'a> {
+    Text,
+    Refusal,
+    Thinking,
+    Tool { id: Text<'a>, name: ToolName<'a> },
+}
+
+/// One step of a reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// The reply begins. Usage as far as it is known (the native format tells its input first).
+    Start {
+        usage: Usage,
+    },
+    Open(Block<'a>),
+    /// More of the open block: text, or JSON text of a tool's arguments.
+    Delta(Text<'a>),
+    /// The proof of the open thinking block.
+    Signature(Signature<'a>),
+    Close,
+    /// The reply reached its proper end.
+    Finish {
+        finish: Finish,
+        usage: Usage,
+    },
+}
+
+impl Event<'_> {
+    /// Whether a client would see something of it.
+    #[must_use]
+    pub const fn is_content(&self) -> bool {
+        matches!(self, Self::Open(_) | Self::Delta(_))
+    }
+}
+
+/// A stream that cannot go on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StreamProblem {
+    /// The provider reported an error within the stream.
+    #[error("{message}")]
+    Upstream { kind: Option<String>, message: String },
+    /// An event that is not of the provider's format.
+    #[error("the provider sent an event that cannot be read: {message}")]
+    Malformed { message: String },
+    /// One event, or what must be kept of the reply, is above the bound.
+    #[error("the provider's stream is larger than can be converted: {what}")]
+    TooLarge { what: &'static str },
+    /// The stream ended before the format's own end.
+    #[error("the provider's stream ended before the reply was complete")]
+    Cut,
+}
+
+/// Where readers put events.
+pub type Sink<'s> = dyn FnMut(Event<'_>) + 's;

@@ -1,0 +1,200 @@
+//! Writes JSON straight into a byte vector: no tree in between, members in the order they are written.
+//!
+//! Whoever writes is trusted to close what it opens (the closures do) and to pass valid JSON to the `raw` functions.
+
+use serde_json::Number;
+use serde_json::value::RawValue;
+
+/// Writes a quoted and escaped string.
+pub fn string(out: &mut Vec<u8>, text: &str) {
+    // Writing to a vector cannot fail, and neither can a string.
+    let _infallible = serde_json::to_writer(&mut *out, text);
+}
+
+/// Writes one string that is put together from pieces, without joining them first.
+pub fn string_of(out: &mut Vec<u8>, pieces: &[&str]) {
+    out.push(b'"');
+    for piece in pieces {
+        if piece.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\') {
+            out.extend_from_slice(piece.as_bytes());
+        } else {
+            let start = out.len();
+            string(out, piece);
+            // The piece's own quotes: the first is overwritten by moving the rest up, the last is cut off.
+            out.remove(start);
+            out.pop();
+        }
+    }
+    out.push(b'"');
+}
+
+/// Writes an unsigned number.
+pub fn uint(out: &mut Vec<u8>, number: u64) {
+    let _infallible = serde_json::to_writer(&mut *out, &number);
+}
+
+/// Writes an object whose members `fill` adds.
+pub fn object(out: &mut Vec<u8>, fill: impl FnOnce(&mut Object<'_>)) {
+    out.push(b'{');
+    fill(&mut Object { out, first: true });
+    out.push(b'}');
+}
+
+/// Writes an array whose elements `fill` adds.
+pub fn array(out: &mut Vec<u8>, fill: impl FnOnce(&mut Array<'_>)) {
+    out.push(b'[');
+    fill(&mut Array { out, first: true });
+    out.push(b']');
+}
+
+/// A new document.
+pub fn document(fill: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
+    let mut out = Vec::new();
+    object(&mut out, fill);
+    out
+}
+
+/// JSON text on one line: what stands in a stream's event must not hold line breaks.
+#[must_use]
+pub fn one_line(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.bytes().all(|byte| byte != b'\n' && byte != b'\r') {
+        return text.into();
+    }
+    // A line break is white space between tokens: within a string it would be escaped.
+    text.replace(['\n', '\r'], " ").into()
+}
+
+/// An object under way.
+pub struct Object<'o> {
+    out: &'o mut Vec<u8>,
+    first: bool,
+}
+
+impl Object<'_> {
+    /// Starts a member; the caller writes its value.
+    pub fn key(&mut self, key: &str) -> &mut Vec<u8> {
+        if !std::mem::take(&mut self.first) {
+            self.out.push(b',');
+        }
+        string(self.out, key);
+        self.out.push(b':');
+        self.out
+    }
+
+    pub fn str(&mut self, key: &str, value: &str) {
+        string(self.key(key), value);
+    }
+
+    pub fn opt_str(&mut self, key: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.str(key, value);
+        }
+    }
+
+    pub fn uint(&mut self, key: &str, value: u64) {
+        uint(self.key(key), value);
+    }
+
+    pub fn number(&mut self, key: &str, value: Option<&Number>) {
+        if let Some(value) = value {
+            let text = value.to_string();
+            self.key(key).extend_from_slice(text.as_bytes());
+        }
+    }
+
+    pub fn bool(&mut self, key: &str, value: bool) {
+        self.raw(key, if value { "true" } else { "false" });
+    }
+
+    pub fn null(&mut self, key: &str) {
+        self.raw(key, "null");
+    }
+
+    /// A member whose value is JSON text already.
+    pub fn raw(&mut self, key: &str, json: &str) {
+        self.key(key).extend_from_slice(json.as_bytes());
+    }
+
+    pub fn opt_raw(&mut self, key: &str, json: Option<&RawValue>) {
+        if let Some(json) = json {
+            self.raw(key, json.get());
+        }
+    }
+
+    pub fn object(&mut self, key: &str, fill: impl FnOnce(&mut Object<'_>)) {
+        object(self.key(key), fill);
+    }
+
+    pub fn array(&mut self, key: &str, fill: impl FnOnce(&mut Array<'_>)) {
+        array(self.key(key), fill);
+    }
+}
+
+/// An array under way.
+pub struct Array<'o> {
+    out: &'o mut Vec<u8>,
+    first: bool,
+}
+
+impl Array<'_> {
+    /// Starts an element; the caller writes it.
+    pub fn element(&mut self) -> &mut Vec<u8> {
+        if !std::mem::take(&mut self.first) {
+            self.out.push(b',');
+        }
+        self.out
+    }
+
+    pub fn str(&mut self, value: &str) {
+        string(self.element(), value);
+    }
+
+    pub fn raw(&mut self, json: &str) {
+        self.element().extend_from_slice(json.as_bytes());
+    }
+
+    pub fn object(&mut self, fill: impl FnOnce(&mut Object<'_>)) {
+        object(self.element(), fill);
+    }
+
+    /// `{"type": kind, …}`, the shape of nearly every list element on these wires.
+    pub fn typed(&mut self, kind: &str, fill: impl FnOnce(&mut Object<'_>)) {
+        self.object(|o| {
+            o.str("type", kind);
+            fill(o);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_what_serde_reads() {
+        let bytes = document(|o| {
+            o.str("a\"b", "line\n\u{1}é");
+            o.uint("n", 7);
+            o.array("list", |a| {
+                a.str("x");
+                a.object(|_| {});
+                a.raw("[1,2]");
+            });
+            o.opt_str("none", None);
+            o.null("z");
+        });
+        let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        let expected = serde_json::json!({"a\"b": "line\n\u{1}é", "n": 7, "list": ["x", {}, [1, 2]], "z": null});
+        assert_eq!(value, expected);
+    }
+
+    #[test]
+    fn one_line_keeps_the_value() {
+        let pretty = "{\n  \"a\": \"x\\ny\"\r\n}";
+        let flat = one_line(pretty);
+        assert!(!flat.contains(['\n', '\r']));
+        let values: [serde_json::Value; 2] =
+            [serde_json::from_str(pretty).unwrap(), serde_json::from_str(&flat).unwrap()];
+        assert_eq!(values[0], values[1]);
+    }
+}

@@ -1,0 +1,200 @@
+//! Images, documents, audio and video: data URLs, base64 in both alphabets, media types.
+
+use std::borrow::Cow;
+
+use super::{Text, Unsupported, json};
+
+/// What kind of thing it is; decides the field it is written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MediaKind {
+    Image,
+    Document,
+    Audio,
+    Video,
+}
+
+/// An attachment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Media<'a> {
+    pub kind: MediaKind,
+    pub source: Source<'a>,
+    /// A file name or title.
+    pub name: Option<Text<'a>>,
+    /// How closely an image is to be looked at.
+    pub detail: Option<Text<'a>>,
+}
+
+/// Where its bytes are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source<'a> {
+    /// Standard alphabet, padded.
+    Base64 {
+        media_type: Text<'a>,
+        data: Text<'a>,
+    },
+    Url {
+        url: Text<'a>,
+        media_type: Option<Text<'a>>,
+    },
+}
+
+impl MediaKind {
+    /// By media type; what is not image, audio or video is a document.
+    #[must_use]
+    pub fn of(media_type: &str) -> Self {
+        match media_type.split('/').next() {
+            Some("image") => Self::Image,
+            Some("audio") => Self::Audio,
+            Some("video") => Self::Video,
+            _ => Self::Document,
+        }
+    }
+}
+
+impl<'a> Media<'a> {
+    /// Bytes in base64 of either alphabet.
+    pub fn base64(media_type: Text<'a>, data: Text<'a>) -> Self {
+        let media_type = known_type(media_type);
+        Self {
+            kind: MediaKind::of(&media_type),
+            source: Source::Base64 { media_type, data: standard_base64(data) },
+            name: None,
+            detail: None,
+        }
+    }
+
+    /// A data URL or a web address. `kind` is what the field is for; a data URL's own type decides over it.
+    ///
+    /// # Errors
+    /// A data URL that is not base64, or neither kind of address.
+    pub fn from_url(url: Text<'a>, kind: MediaKind, field: &str) -> Result<Self, Unsupported> {
+        if !url.starts_with("data:") {
+            if !url.starts_with("http://") && !url.starts_with("https://") && !url.starts_with("gs://") {
+                return Err(Unsupported::new(field, "neither a data URL nor a web address"));
+            }
+            return Ok(Self { kind, source: Source::Url { url, media_type: None }, name: None, detail: None });
+        }
+        let (media_type, data) = split_data_url(url).ok_or_else(|| Unsupported::new(field, "not a base64 data URL"))?;
+        Ok(Self::base64(media_type, data))
+    }
+
+    /// The media type, as told or as guessed from the address.
+    #[must_use]
+    pub fn media_type(&self) -> &str {
+        match &self.source {
+            Source::Base64 { media_type, .. } => media_type,
+            Source::Url { media_type: Some(media_type), .. } => media_type,
+            Source::Url { url, .. } => guess_type(url, self.kind),
+        }
+    }
+
+    /// Writes the address as a JSON string: the web address, or a data URL.
+    pub fn write_url(&self, out: &mut Vec<u8>) {
+        match &self.source {
+            Source::Url { url, .. } => json::string(out, url),
+            Source::Base64 { media_type, data } => {
+                json::string_of(out, &["data:", media_type, ";base64,", data]);
+            }
+        }
+    }
+}
+
+fn split_data_url(url: Text<'_>) -> Option<(Text<'_>, Text<'_>)> {
+    let comma = memchr::memchr(b',', url.as_bytes())?;
+    let head = &url["data:".len()..comma];
+    let media_type = head.strip_suffix(";base64")?;
+    let type_end = "data:".len() + media_type.split(';').next().map_or(0, str::len);
+    Some(match url {
+        Cow::Borrowed(url) => (Cow::Borrowed(&url["data:".len()..type_end]), Cow::Borrowed(&url[comma + 1..])),
+        Cow::Owned(mut url) => {
+            let data = url.split_off(comma + 1);
+            (Cow::Owned(url["data:".len()..type_end].to_owned()), Cow::Owned(data))
+        }
+    })
+}
+
+/// The spelling that every vendor takes.
+fn known_type(media_type: Text<'_>) -> Text<'_> {
+    match &*media_type {
+        "" => Cow::Borrowed("application/octet-stream"),
+        "image/jpg" => Cow::Borrowed("image/jpeg"),
+        _ => media_type,
+    }
+}
+
+/// Standard base64 with padding, from that or from the URL-safe alphabet, padded or not.
+#[must_use]
+pub fn standard_base64(data: Text<'_>) -> Text<'_> {
+    let bytes = data.as_bytes();
+    let plain = bytes.len() % 4 == 0 && memchr::memchr3(b'-', b'_', b'\n', bytes).is_none();
+    if plain {
+        return data;
+    }
+    let mut text: String = data
+        .chars()
+        .filter(|c| !c.is_ascii_whitespace() && *c != '=')
+        .map(|c| match c {
+            '-' => '+',
+            '_' => '/',
+            other => other,
+        })
+        .collect();
+    while text.len() % 4 != 0 {
+        text.push('=');
+    }
+    Cow::Owned(text)
+}
+
+/// By the address's ending; the usual type of its kind otherwise.
+fn guess_type(url: &str, kind: MediaKind) -> &'static str {
+    let path = url.split(['?', '#']).next().unwrap_or(url);
+    let ending = path.rsplit('.').next().unwrap_or("").to_ascii_lowercase();
+    match (ending.as_str(), kind) {
+        ("png", _) => "image/png",
+        ("gif", _) => "image/gif",
+        ("webp", _) => "image/webp",
+        ("heic", _) => "image/heic",
+        ("txt", _) => "text/plain",
+        ("csv", _) => "text/csv",
+        ("html" | "htm", MediaKind::Document) => "text/html",
+        ("wav", _) => "audio/wav",
+        ("mov", _) => "video/quicktime",
+        (_, MediaKind::Image) => "image/jpeg",
+        (_, MediaKind::Document) => "application/pdf",
+        (_, MediaKind::Audio) => "audio/mpeg",
+        (_, MediaKind::Video) => "video/mp4",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_made_standard() {
+        for (given, expected) in [("abcd", "abcd"), ("-_8", "+/8="), ("ab+/", "ab+/"), ("a-\nb", "a+b="), ("", "")] {
+            assert_eq!(standard_base64(given.into()), expected, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn data_urls_are_taken_apart_and_put_together() {
+        let url = "data:image/jpg;name=x;base64,-_8";
+        for url in [Cow::Borrowed(url), Cow::Owned(url.to_owned())] {
+            let media = Media::from_url(url, MediaKind::Image, "f").unwrap();
+            let mut out = Vec::new();
+            media.write_url(&mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), r#""data:image/jpeg;base64,+/8=""#);
+        }
+        for bad in ["data:image/png,rawbytes", "data:nothing", "file:///etc/passwd", ""] {
+            assert!(Media::from_url(bad.into(), MediaKind::Image, "f").is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn addresses_tell_their_type() {
+        let media = |url: &'static str| Media::from_url(url.into(), MediaKind::Image, "f").unwrap();
+        assert_eq!(media("https://x.test/a.PNG?x=1").media_type(), "image/png");
+        assert_eq!(media("https://x.test/a").media_type(), "image/jpeg");
+    }
+}

@@ -1,0 +1,58 @@
+//! The neutral reply.
+
+use super::{Signature, Text, Thinking, ToolCall};
+use crate::domain::usage::Usage;
+
+/// A whole reply.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply<'a> {
+    pub parts: Vec<ReplyPart<'a>>,
+    pub finish: Finish,
+    pub usage: Usage,
+}
+
+/// One piece of a reply.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReplyPart<'a> {
+    Text(Text<'a>),
+    /// The model's own words for declining.
+    Refusal(Text<'a>),
+    Thinking(Thinking<'a>),
+    ToolCall(ToolCall<'a>),
+}
+
+/// Why the model stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Finish {
+    #[default]
+    Stop,
+    /// One of the client's stop sequences, and which, where the format says so.
+    StopSequence(Option<String>),
+    /// The limit of tokens was reached.
+    Length,
+    ToolCalls,
+    /// The model or the vendor's filter declined.
+    Refusal,
+}
+
+impl ReplyPart<'_> {
+    #[must_use]
+    pub const fn is_tool_call(&self) -> bool {
+        matches!(self, Self::ToolCall(_))
+    }
+}
+
+impl Finish {
+    /// Tool calls win over a plain stop: some providers say "stop" although the model called a tool.
+    #[must_use]
+    pub fn with_calls(self, any_call: bool) -> Self {
+        if any_call && matches!(self, Self::Stop) { Self::ToolCalls } else { self }
+    }
+}
+
+/// A piece of thinking that is only a proof, without words.
+impl<'a> From<Signature<'a>> for Thinking<'a> {
+    fn from(signature: Signature<'a>) -> Self {
+        Self { text: Text::default(), signature: Some(signature) }
+    }
+}

@@ -1,0 +1,334 @@
+//! JSON Schema: what every vendor takes, and what one alone writes.
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::json;
+use super::text::{Str, Text};
+
+/// What a tool without arguments is declared with.
+pub const NO_ARGUMENTS: &str = r#"{"type":"object","properties":{}}"#;
+
+/// The members of an object, in order, their values unread.
+struct Members<'a>(Vec<(Str<'a>, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Reader)
+    }
+}
+
+/// A tool's schema as every vendor takes it: an object schema with `properties`, without `$schema`.
+///
+/// `None` if it is not an object at all.
+#[must_use]
+pub fn of_tool(schema: &RawValue) -> Option<Text<'_>> {
+    let Members(members) = serde_json::from_str(schema.get()).ok()?;
+    let has = |key: &str| members.iter().any(|(name, _)| &**name == key);
+    let complete = has("type") && (has("properties") || has("$ref"));
+    if complete && !has("$schema") {
+        return Some(schema.get().into());
+    }
+    let bytes = json::document(|o| {
+        if !has("type") {
+            o.str("type", "object");
+        }
+        for (name, value) in members.iter().filter(|(name, _)| &**name != "$schema") {
+            o.raw(name, value.get());
+        }
+        if !has("properties") && !has("$ref") {
+            o.raw("properties", "{}");
+        }
+    });
+    String::from_utf8(bytes).ok().map(Text::Owned)
+}
+
+/// From the alt-cli format's own dialect, or from JSON Schema in which that dialect's type names stand.
+#[must_use]
+pub fn from_alt_cli(schema: &RawValue) -> Option<Text<'static>> {
+    let value: Value = serde_json::from_str(schema.get()).ok()?;
+    let mut plain = plain_schema(value);
+    let object = plain.as_object_mut()?;
+    object.remove("$schema");
+    Some(Text::Owned(plain.to_string()))
+}
+
+/// Keys that the dialect may write in snake case, or as text though they are counts.
+const RENAMED: [(&str, &str); 10] = [
+    ("any_of", "anyOf"),
+    ("min_items", "minItems"),
+    ("max_items", "maxItems"),
+    ("min_length", "minLength"),
+    ("max_length", "maxLength"),
+    ("min_properties", "minProperties"),
+    ("max_properties", "maxProperties"),
+    ("additional_properties", "additionalProperties"),
+    ("defs", "$defs"),
+    ("ref", "$ref"),
+];
+const COUNTS: [&str; 6] = ["minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"];
+/// Only this dialect's service reads them.
+const OWN: [&str; 4] = ["propertyOrdering", "property_ordering", "nullable", "example"];
+
+fn plain_schema(value: Value) -> Value {
+    let Value::Object(given) = value else { return value };
+    let nullable = given.get("nullable").and_then(Value::as_bool).unwrap_or(false);
+    let mut plain = Map::with_capacity(given.len());
+    for (key, value) in given {
+        if OWN.contains(&key.as_str()) {
+            continue;
+        }
+        let key = RENAMED.iter().find(|(from, _)| *from == key).map_or(key, |(_, to)| (*to).to_owned());
+        let value = plain_member(&key, value);
+        plain.insert(key, value);
+    }
+    if nullable {
+        match plain.get_mut("type") {
+            Some(kind @ Value::String(_)) => *kind = Value::Array(vec![kind.take(), "null".into()]),
+            _ => {
+                if let Some(Value::Array(choices)) = plain.get_mut("anyOf") {
+                    choices.push(serde_json::json!({"type": "null"}));
+                }
+            }
+        }
+    }
+    Value::Object(plain)
+}
+
+fn plain_member(key: &str, value: Value) -> Value {
+    match (key, value) {
+        ("type", Value::String(kind)) => Value::String(plain_type(kind)),
+        ("type", Value::Array(kinds)) => kinds
+            .into_iter()
+            .map(|kind| match kind {
+                Value::String(kind) => Value::String(plain_type(kind)),
+                other => other,
+            })
+            .collect(),
+        ("properties" | "$defs" | "definitions" | "patternProperties", Value::Object(schemas)) => {
+            schemas.into_iter().map(|(name, schema)| (name, plain_schema(schema))).collect::<Map<_, _>>().into()
+        }
+        ("items" | "additionalProperties" | "not", schema @ Value::Object(_)) => plain_schema(schema),
+        ("anyOf" | "oneOf" | "allOf" | "prefixItems" | "items", Value::Array(schemas)) => {
+            schemas.into_iter().map(plain_schema).collect()
+        }
+        (key, Value::String(count)) if COUNTS.contains(&key) => {
+            count.parse::<u64>().map_or(Value::String(count), Value::from)
+        }
+        (_, value) => value,
+    }
+}
+
+fn plain_type(kind: String) -> String {
+    const KINDS: [&str; 7] = ["STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"];
+    if KINDS.contains(&kind.as_str()) { kind.to_ascii_lowercase() } else { kind }
+}
+
+/// Keywords that the native service's structured output refuses.
+const NOT_NATIVE: [&str; 14] = [
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "maxItems",
+    "uniqueItems",
+    "minProperties",
+    "maxProperties",
+    "patternProperties",
+    "$schema",
+    "default",
+];
+
+/// A schema for the native format's structured output; whether it had to be changed.
+#[must_use]
+pub fn for_native_output(schema: &str) -> (String, bool) {
+    let Ok(mut value) = serde_json::from_str::<Value>(schema) else { return (schema.to_owned(), false) };
+    let mut changed = false;
+    close_objects(&mut value, &mut changed);
+    if changed { (value.to_string(), true) } else { (schema.to_owned(), false) }
+}
+
+fn close_objects(schema: &mut Value, changed: &mut bool) {
+    let Value::Object(object) = schema else { return };
+    let before = object.len();
+    object.retain(|key, value| {
+        let few = key == "minItems" && value.as_u64().is_some_and(|count| count > 1);
+        !few && !NOT_NATIVE.contains(&key.as_str())
+    });
+    *changed |= object.len() != before;
+    let is_object = object.get("type").is_some_and(|kind| kind == "object") || object.contains_key("properties");
+    if is_object && !object.contains_key("additionalProperties") {
+        object.insert("additionalProperties".to_owned(), Value::Bool(false));
+        *changed = true;
+    }
+    for_each_subschema(object, &mut |schema| close_objects(schema, changed));
+}
+
+fn for_each_subschema(object: &mut Map<String, Value>, each: &mut dyn FnMut(&mut Value)) {
+    for (key, value) in object {
+        match (key.as_str(), value) {
+            ("properties" | "$defs" | "definitions", Value::Object(schemas)) => {
+                schemas.values_mut().for_each(&mut *each)
+            }
+            ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(schemas)) => {
+                schemas.iter_mut().for_each(&mut *each)
+            }
+            ("items" | "additionalProperties" | "not", schema @ Value::Object(_)) => each(schema),
+            _ => {}
+        }
+    }
+}
+
+/// Whether the responses and chat-compatible formats take the schema as a strict one: every object is closed, and
+/// requires all its properties.
+#[must_use]
+pub fn is_strict(schema: &str) -> bool {
+    serde_json::from_str::<Value>(schema).is_ok_and(|mut value| {
+        let mut strict = value.get("type").is_some_and(|kind| kind == "object");
+        check_strict(&mut value, &mut strict);
+        strict
+    })
+}
+
+fn check_strict(schema: &mut Value, strict: &mut bool) {
+    let Value::Object(object) = schema else { return };
+    if let Some(Value::Object(properties)) = object.get("properties") {
+        let closed = object.get("additionalProperties") == Some(&Value::Bool(false));
+        let required = object.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let all = properties.keys().all(|name| required.iter().any(|other| other.as_str() == Some(name)));
+        *strict &= closed && all;
+    } else if object.get("type").is_some_and(|kind| kind == "object") {
+        *strict = false;
+    }
+    for_each_subschema(object, &mut |schema| check_strict(schema, strict));
+}
+
+/// Arguments or inputs as the text of a JSON object; whether they had to be wrapped.
+#[must_use]
+pub fn as_object(text: &str) -> (Text<'_>, bool) {
+    let trimmed = text.trim();
+    if trimmed.is_empty() || trimmed == "null" {
+        return ("{}".into(), false);
+    }
+    match serde_json::from_str::<&RawValue>(trimmed) {
+        Ok(value) if value.get().starts_with('{') => (trimmed.into(), false),
+        Ok(value) => (Text::Owned(format!("{{\"value\":{}}}", value.get())), true),
+        Err(_) => {
+            let bytes = json::document(|o| o.str("value", text));
+            (Text::Owned(String::from_utf8(bytes).unwrap_or_default()), true)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn raw(value: &Value) -> Box<RawValue> {
+        serde_json::value::to_raw_value(value).unwrap()
+    }
+
+    fn parsed(text: &str) -> Value {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn tool_schemas_are_objects_without_their_dialects_name() {
+        let cases = [
+            (
+                json!({"$schema": "x", "type": "object", "properties": {"$schema": {}}}),
+                json!({"type": "object", "properties": {"$schema": {}}}),
+            ),
+            (json!({}), json!({"type": "object", "properties": {}})),
+            (json!({"type": "object"}), json!({"type": "object", "properties": {}})),
+        ];
+        for (given, expected) in cases {
+            assert_eq!(parsed(&of_tool(&raw(&given)).unwrap()), expected);
+        }
+        let fine = raw(&json!({"type": "object", "properties": {}}));
+        assert!(matches!(of_tool(&fine).unwrap(), Text::Borrowed(_)));
+        assert!(of_tool(&raw(&json!([1]))).is_none());
+    }
+
+    #[test]
+    fn the_alt_cli_dialect_becomes_json_schema() {
+        let given = json!({
+            "type": "OBJECT", "propertyOrdering": ["type"], "required": ["type"],
+            "properties": {
+                "type": {"type": "STRING", "nullable": true, "min_length": "2"},
+                "list": {"type": "ARRAY", "items": {"type": "NUMBER"}, "minItems": "1"},
+                "either": {"any_of": [{"type": "STRING"}, {"type": "INTEGER"}], "nullable": true},
+            },
+        });
+        let expected = json!({
+            "type": "object", "required": ["type"],
+            "properties": {
+                "type": {"type": ["string", "null"], "minLength": 2},
+                "list": {"type": "array", "items": {"type": "number"}, "minItems": 1},
+                "either": {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]},
+            },
+        });
+        assert_eq!(parsed(&from_alt_cli(&raw(&given)).unwrap()), expected);
+        assert_eq!(parsed(&from_alt_cli(&raw(&expected)).unwrap()), expected, "and stays so");
+    }
+
+    #[test]
+    fn native_output_schemas_are_closed_and_plain() {
+        let given = json!({"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}, "minimum": {"type": "string"}}});
+        let (text, changed) = for_native_output(&given.to_string());
+        assert!(changed);
+        let expected = json!({"type": "object", "properties": {"n": {"type": "integer"}, "minimum": {"type": "string"}}, "additionalProperties": false});
+        assert_eq!(parsed(&text), expected);
+        assert!(!for_native_output(&expected.to_string()).1);
+    }
+
+    #[test]
+    fn strictness_is_seen() {
+        let closed = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": false});
+        assert!(is_strict(&closed.to_string()));
+        for (key, value) in [
+            ("required", json!([])),
+            ("additionalProperties", json!(true)),
+            ("properties", json!({"a": {"type": "object"}})),
+        ] {
+            let mut open = closed.clone();
+            open[key] = value;
+            assert!(!is_strict(&open.to_string()), "{key}");
+        }
+    }
+
+    #[test]
+    fn arguments_become_objects() {
+        for (given, expected, wrapped) in [
+            ("", "{}", false),
+            ("null", "{}", false),
+            (" {\"a\":1} ", "{\"a\":1}", false),
+            ("[1]", "{\"value\":[1]}", true),
+            ("{\"a", "{\"value\":\"{\\\"a\"}", true),
+        ] {
+            let (text, changed) = as_object(given);
+            assert_eq!((&*text, changed), (expected, wrapped), "{given}");
+        }
+    }
+}

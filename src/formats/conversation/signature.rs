@@ -1,0 +1,125 @@
+//! The proof that comes with reasoning, and whose it is.
+//!
+//! Each vendor signs or encrypts its models' reasoning and wants it back unchanged: native in `signature`, responses in
+//! `encrypted_content`, alt-cli in `thoughtSignature`. A client of another format has a field for its own vendor's proof
+//! and keeps any text in it. So a foreign proof travels there under a mark that names its origin: it finds its way
+//! back to the same kind of provider, and is left out for every other. Nothing is kept on our side.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+
+use super::Text;
+
+/// What a sealed proof begins with.
+pub const MARK: &str = "tg1.";
+/// The same in base64, as the alt-cli format demands of the field (the mark's last bits run into the next character).
+pub const MARK_BASE64: &str = "dGcxL";
+
+/// Whose model reasoned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    Native,
+    /// The native format's redacted blocks, which have no text at all.
+    NativeRedacted,
+    Responses,
+    Chat,
+    AltCli,
+}
+
+const LETTERS: [(Origin, char); 5] = [
+    (Origin::Native, 'n'),
+    (Origin::NativeRedacted, 'x'),
+    (Origin::Responses, 'r'),
+    (Origin::Chat, 'c'),
+    (Origin::AltCli, 'g'),
+];
+
+/// A proof and its origin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signature<'a> {
+    pub origin: Origin,
+    /// As the vendor wrote it. Empty for formats without a proof, where the text alone is given back.
+    pub value: Text<'a>,
+}
+
+impl<'a> Signature<'a> {
+    pub fn new(origin: Origin, value: impl Into<Text<'a>>) -> Self {
+        Self { origin, value: value.into() }
+    }
+
+    /// What a client of format `own` sends: its own vendor's proof, or one that was sealed for it.
+    #[must_use]
+    pub fn open(text: Text<'a>, own: Origin) -> Self {
+        match unseal(&text) {
+            Some((origin, value)) => Self { origin, value: Cow::Owned(value.to_owned()) },
+            None => Self { origin: own, value: text },
+        }
+    }
+
+    /// As [`Signature::open`], for the field that must be base64.
+    #[must_use]
+    pub fn open_base64(text: Text<'a>, own: Origin) -> Self {
+        let sealed = text.starts_with(MARK_BASE64).then(|| decode(&text)).flatten();
+        match sealed.as_deref().and_then(unseal) {
+            Some((origin, value)) => Self { origin, value: Cow::Owned(value.to_owned()) },
+            None => Self { origin: own, value: text },
+        }
+    }
+
+    /// What a client of format `own` is given.
+    #[must_use]
+    pub fn seal(&self, own: Origin) -> Cow<'_, str> {
+        if self.origin == own {
+            return Cow::Borrowed(&self.value);
+        }
+        let letter = LETTERS.iter().find(|row| row.0 == self.origin).map_or('n', |row| row.1);
+        Cow::Owned(format!("{MARK}{letter}.{}", self.value))
+    }
+
+    /// As [`Signature::seal`], in base64 if it is sealed.
+    #[must_use]
+    pub fn seal_base64(&self, own: Origin) -> Cow<'_, str> {
+        if self.origin == own { Cow::Borrowed(&self.value) } else { Cow::Owned(STANDARD.encode(&*self.seal(own))) }
+    }
+}
+
+fn unseal(text: &str) -> Option<(Origin, &str)> {
+    let rest = text.strip_prefix(MARK)?;
+    let (letter, value) = rest.split_once('.')?;
+    let origin = LETTERS.iter().find(|row| letter.chars().eq([row.1]))?.0;
+    Some((origin, value))
+}
+
+fn decode(text: &str) -> Option<String> {
+    let bytes = STANDARD.decode(text).or_else(|_| URL_SAFE.decode(text)).ok()?;
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_foreign_proof_comes_back_as_it_was() {
+        for (origin, _) in LETTERS {
+            for (own, _) in LETTERS {
+                let given = Signature::new(origin, "rs_1.abc+/=é");
+                let plain = Signature::open(given.seal(own).into_owned().into(), own);
+                assert_eq!(plain, given);
+                let coded = given.seal_base64(own).into_owned();
+                assert_eq!(Signature::open_base64(coded.clone().into(), own), given);
+                assert_eq!(coded.starts_with(MARK_BASE64), origin != own);
+            }
+        }
+    }
+
+    #[test]
+    fn what_only_looks_sealed_is_the_clients_own() {
+        for text in ["tg1.", "tg1.q.x", "tg1.nn.x", "dGcxL", "dGcxLm4uéé"] {
+            assert_eq!(Signature::open(text.into(), Origin::Native), Signature::new(Origin::Native, text));
+            assert_eq!(Signature::open_base64(text.into(), Origin::AltCli), Signature::new(Origin::AltCli, text));
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Puts a conversation's turns into the order that a target demands.
+
+use std::collections::HashMap;
+
+use super::rules::{Rule, Rules};
+use super::{Part, Request, Role, ToolName, Turn};
+
+/// Moves instructions out of the conversation and joins neighbours of the same role: for targets that know only user
+/// and assistant, taking turns.
+pub fn alternate(request: &mut Request<'_>) {
+    let turns = std::mem::take(&mut request.turns);
+    for turn in turns {
+        if turn.role == Role::System {
+            request.dropped.note(Rule::SystemInside);
+            request.system.extend(turn.parts.into_iter().filter_map(|part| match part {
+                Part::Text(text) => Some(text),
+                _ => None,
+            }));
+            continue;
+        }
+        push_merged(&mut request.turns, turn, &mut request.dropped);
+    }
+}
+
+fn push_merged<'a>(turns: &mut Vec<Turn<'a>>, turn: Turn<'a>, dropped: &mut Rules) {
+    match turns.last_mut() {
+        Some(last) if last.role == turn.role => {
+            dropped.note(Rule::Alternation);
+            last.parts.extend(turn.parts);
+        }
+        _ => turns.push(turn),
+    }
+}
+
+/// Moves an instruction that stands between a tool call and its result behind the result: for targets where a result
+/// must follow at once.
+pub fn results_first(request: &mut Request<'_>) {
+    let mut waiting: Vec<Turn<'_>> = Vec::new();
+    let mut open_calls = 0_usize;
+    let turns = std::mem::take(&mut request.turns);
+    for turn in turns {
+        let results = turn.parts.iter().filter(|part| matches!(part, Part::ToolResult(_))).count();
+        if open_calls > 0 && turn.role == Role::System {
+            waiting.push(turn);
+            continue;
+        }
+        open_calls = match turn.role {
+            Role::Assistant => turn.parts.iter().filter(|part| matches!(part, Part::ToolCall(_))).count(),
+            _ => open_calls.saturating_sub(results),
+        };
+        let last = turn.role == Role::Assistant || results == 0;
+        if last && open_calls == 0 {
+            request.turns.append(&mut waiting);
+        }
+        request.turns.push(turn);
+        if open_calls == 0 {
+            request.turns.append(&mut waiting);
+        }
+    }
+    request.turns.append(&mut waiting);
+}
+
+/// Gives each tool result the name of its call, for formats that repeat it.
+pub fn name_results(request: &mut Request<'_>) {
+    let mut names: HashMap<String, ToolName<'static>> = HashMap::new();
+    for turn in &mut request.turns {
+        for part in &mut turn.parts {
+            match part {
+                Part::ToolCall(call) => {
+                    names.insert(call.id.to_string(), owned(&call.name));
+                }
+                Part::ToolResult(result) if result.name.name.is_empty() => {
+                    if let Some(name) = names.get(&*result.id) {
+                        result.name = name.clone();
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn owned(name: &ToolName<'_>) -> ToolName<'static> {
+    ToolName {
+        namespace: name.namespace.as_ref().map(|space| space.to_string().into()),
+        name: name.name.to_string().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::conversation::{ToolCall, ToolResult};
+
+    fn turn(role: Role, parts: Vec<Part<'static>>) -> Turn<'static> {
+        Turn { role, parts }
+    }
+
+    fn call(id: &'static str) -> Part<'static> {
+        Part::ToolCall(ToolCall { id: id.into(), name: ToolName::plain("f"), arguments: "{}".into() })
+    }
+
+    fn result(id: &'static str) -> Part<'static> {
+        Part::ToolResult(ToolResult { id: id.into(), name: ToolName::default(), parts: vec![], is_error: false })
+    }
+
+    #[test]
+    fn roles_take_turns_after_mending() {
+        let mut request = Request {
+            turns: vec![
+                turn(Role::User, vec![Part::text("a")]),
+                turn(Role::System, vec![Part::text("s")]),
+                turn(Role::User, vec![Part::text("b")]),
+                turn(Role::Assistant, vec![Part::text("c")]),
+            ],
+            ..Request::default()
+        };
+        alternate(&mut request);
+        assert_eq!(request.system, ["s"]);
+        let roles: Vec<Role> = request.turns.iter().map(|t| t.role).collect();
+        assert_eq!(roles, [Role::User, Role::Assistant]);
+        assert_eq!(request.turns[0].parts.len(), 2);
+    }
+
+    #[test]
+    fn instructions_wait_for_the_results() {
+        let mut request = Request {
+            turns: vec![
+                turn(Role::Assistant, vec![call("1"), call("2")]),
+                turn(Role::System, vec![Part::text("s")]),
+                turn(Role::User, vec![result("1")]),
+                turn(Role::User, vec![result("2"), Part::text("x")]),
+            ],
+            ..Request::default()
+        };
+        results_first(&mut request);
+        let roles: Vec<Role> = request.turns.iter().map(|t| t.role).collect();
+        assert_eq!(roles, [Role::Assistant, Role::User, Role::User, Role::System]);
+    }
+
+    #[test]
+    fn results_get_their_calls_name() {
+        let mut request = Request {
+            turns: vec![turn(Role::Assistant, vec![call("1")]), turn(Role::User, vec![result("1"), result("9")])],
+            ..Request::default()
+        };
+        name_results(&mut request);
+        let names: Vec<String> = request.turns[1]
+            .parts
+            .iter()
+            .filter_map(|part| match part {
+                Part::ToolResult(result) => Some(result.name.name.to_string()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(names, ["f", ""]);
+    }
+}
