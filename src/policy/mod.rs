@@ -11,3 +11,4 @@ pub mod price;
 pub mod retry_after;
 pub mod select;
 pub mod session;
+pub mod window;
