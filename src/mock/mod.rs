@@ -1,1 +1,85 @@
 //! A scripted upstream that speaks all four wire formats, for the demo, the tests and the bench.
+//!
+//! One [`axum::Router`] answers at the paths of the real services and, under `/mock`, to its operator:
+//!
+//! | request | does |
+//! |---|---|
+//! | `POST /mock/default[?key=K]` | sets the default directive (for requests with credential K, or for all) |
+//! | `DELETE /mock/default` | forgets all defaults |
+//! | `POST /mock/script[?key=K]` | appends directives (a list, or one), each used by one generating request |
+//! | `DELETE /mock/script` | forgets what is left of all scripts |
+//! | `GET /mock/requests[?last=n]` | what was received, oldest first |
+//! | `DELETE /mock/requests` | forgets it |
+//! | `GET /mock/stats[?started=n&finished=n&dropped=n&connections=n&timeout_ms=t]` | counts; waits until they are reached |
+//!
+//! What a reply can be told is in [`directive`]; what it does untold in [`answer`]. Strictness, on unless `strict` is
+//! false, refuses in the real services' words what they would refuse: see [`strict`].
+
+mod answer;
+mod ask;
+mod bench;
+mod control;
+pub mod directive;
+mod exchange;
+mod path;
+mod play;
+mod records;
+mod reply;
+mod schema;
+mod stage;
+mod strict;
+mod wire;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use tokio::net::{TcpListener, TcpStream};
+
+use control::Mock;
+
+/// A mock of its own, with empty records and no script.
+pub fn router() -> Router {
+    control::routes(Arc::new(Mock::default()))
+}
+
+/// Serves a mock of its own on `listener` until `shutdown` is done; what is under way then ends or is cut.
+///
+/// # Errors
+/// When the listener has no address; accept errors are retried.
+pub async fn serve(listener: TcpListener, shutdown: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+    let mock = Arc::new(Mock::default());
+    let closing = Arc::clone(&mock);
+    let counted = Counted { listener, mock: Arc::clone(&mock) };
+    axum::serve(counted, control::routes(mock))
+        .with_graceful_shutdown(async move {
+            shutdown.await;
+            closing.records.close();
+        })
+        .await
+}
+
+/// A listener that counts connections and switches Nagle's algorithm off.
+struct Counted {
+    listener: TcpListener,
+    mock: Arc<Mock>,
+}
+
+impl axum::serve::Listener for Counted {
+    type Io = TcpStream;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        // axum's own accept waits a moment after an error that is not the peer's.
+        let (stream, addr) = axum::serve::Listener::accept(&mut self.listener).await;
+        // Without it replies are only slower.
+        let _ = stream.set_nodelay(true);
+        self.mock.records.connected();
+        (stream, addr)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}

@@ -1,0 +1,139 @@
+//! The mock's state, its routes and the operator's side: defaults, scripts, records.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::{get, post};
+use axum::{Router, body::Bytes};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::directive::{self, DirectiveError, Layer};
+use super::exchange;
+use super::records::Records;
+
+/// Most directives waiting in all scripts.
+const MAX_SCRIPT: usize = 100_000;
+/// How long a wait for counts may last, in milliseconds, and how long it lasts unasked.
+const MAX_WAIT_MS: u64 = 60_000;
+const WAIT_MS: u64 = 5_000;
+
+/// One mock instance.
+#[derive(Debug, Default)]
+pub struct Mock {
+    pub records: Arc<Records>,
+    plans: Mutex<Plans>,
+}
+
+/// By credential; the empty one stands for all.
+#[derive(Debug, Default)]
+struct Plans {
+    defaults: HashMap<String, Layer>,
+    scripts: HashMap<String, VecDeque<Layer>>,
+}
+
+impl Mock {
+    /// The layers for a request with this credential: defaults, and for a generating request the script's next entry.
+    pub fn layers(&self, key: &str, generating: bool) -> (Vec<Layer>, Option<Layer>) {
+        let mut plans = self.plans.lock();
+        let own = plans.defaults.get(key).filter(|_| !key.is_empty());
+        let defaults = plans.defaults.get("").into_iter().chain(own).cloned().collect();
+        let mut next = |key: &str| plans.scripts.get_mut(key).and_then(VecDeque::pop_front);
+        let scripted = if generating { next(key).or_else(|| next("")) } else { None };
+        (defaults, scripted)
+    }
+}
+
+/// Everything that the mock answers to.
+pub fn routes(mock: Arc<Mock>) -> Router {
+    Router::new()
+        .route("/mock/default", post(set_default).delete(forget_defaults))
+        .route("/mock/script", post(append_script).delete(forget_scripts))
+        .route("/mock/requests", get(requests).delete(forget_requests))
+        .route("/mock/stats", get(stats))
+        .fallback(exchange::handle)
+        .with_state(mock)
+}
+
+type Asked = Query<HashMap<String, String>>;
+
+fn refused(error: &DirectiveError) -> Response {
+    (StatusCode::BAD_REQUEST, Json(json!({"error": error.to_string()}))).into_response()
+}
+
+fn number(query: &Asked, name: &str) -> Option<u64> {
+    query.get(name).and_then(|value| value.parse().ok())
+}
+
+/// A layer that has been tried out: a bad one is refused here rather than at its use.
+fn checked(value: Value) -> Result<Layer, DirectiveError> {
+    let Value::Object(layer) = value else { return Err(DirectiveError::NotAnObject("the request body")) };
+    directive::merge([layer.clone()])?;
+    Ok(layer)
+}
+
+fn parsed(body: &Bytes) -> Result<Value, DirectiveError> {
+    serde_json::from_slice(body).map_err(|source| DirectiveError::Json { place: "the request body", source })
+}
+
+async fn set_default(State(mock): State<Arc<Mock>>, query: Asked, body: Bytes) -> Response {
+    match parsed(&body).and_then(checked) {
+        Ok(layer) => {
+            mock.plans.lock().defaults.insert(query.get("key").cloned().unwrap_or_default(), layer);
+            StatusCode::NO_CONTENT.into_response()
+        }
+        Err(error) => refused(&error),
+    }
+}
+
+async fn forget_defaults(State(mock): State<Arc<Mock>>) -> StatusCode {
+    mock.plans.lock().defaults.clear();
+    StatusCode::NO_CONTENT
+}
+
+async fn append_script(State(mock): State<Arc<Mock>>, query: Asked, body: Bytes) -> Response {
+    let entries = parsed(&body).and_then(|value| match value {
+        Value::Array(list) => list.into_iter().map(checked).collect::<Result<Vec<_>, _>>(),
+        one => checked(one).map(|layer| vec![layer]),
+    });
+    match entries {
+        Ok(entries) => {
+            let mut plans = mock.plans.lock();
+            let waiting: usize = plans.scripts.values().map(VecDeque::len).sum();
+            if waiting + entries.len() > MAX_SCRIPT {
+                return refused(&DirectiveError::Bounds("script"));
+            }
+            plans.scripts.entry(query.get("key").cloned().unwrap_or_default()).or_default().extend(entries);
+            StatusCode::NO_CONTENT.into_response()
+        }
+        Err(error) => refused(&error),
+    }
+}
+
+async fn forget_scripts(State(mock): State<Arc<Mock>>) -> StatusCode {
+    mock.plans.lock().scripts.clear();
+    StatusCode::NO_CONTENT
+}
+
+async fn requests(State(mock): State<Arc<Mock>>, query: Asked) -> Json<Value> {
+    let last = number(&query, "last").and_then(|last| usize::try_from(last).ok()).unwrap_or(usize::MAX);
+    Json(mock.records.last(last))
+}
+
+async fn forget_requests(State(mock): State<Arc<Mock>>) -> StatusCode {
+    mock.records.clear();
+    StatusCode::NO_CONTENT
+}
+
+/// The counts, after waiting for those that are asked for. 408 with the counts when they are not reached in time.
+async fn stats(State(mock): State<Arc<Mock>>, query: Asked) -> Response {
+    let least = ["started", "finished", "dropped", "connections"].map(|name| number(&query, name).unwrap_or(0));
+    let wait = Duration::from_millis(number(&query, "timeout_ms").unwrap_or(WAIT_MS).min(MAX_WAIT_MS));
+    let reached = tokio::time::timeout(wait, mock.records.reach(least)).await.is_ok();
+    let status = if reached { StatusCode::OK } else { StatusCode::REQUEST_TIMEOUT };
+    (status, Json(mock.records.counts())).into_response()
+}

@@ -1,0 +1,216 @@
+//! What the mock saw: bounded records of requests, and counts that tests can wait for.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use http::request::Parts;
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+use tokio::sync::{Notify, watch};
+
+/// Most requests kept.
+const MAX_RECORDS: usize = 512;
+/// Most bytes of bodies kept, in all.
+const MAX_RECORDED_BYTES: usize = 64 << 20;
+/// Most bytes kept of one body.
+const MAX_BODY: usize = 4 << 20;
+
+/// How an exchange ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Running,
+    Finished,
+    Dropped,
+}
+
+#[derive(Debug)]
+struct Record {
+    serial: u64,
+    parts: Parts,
+    body: Bytes,
+    body_bytes: usize,
+    status: Option<u16>,
+    state: State,
+}
+
+/// Counts since the start.
+#[derive(Debug, Default)]
+struct Counts {
+    started: AtomicU64,
+    finished: AtomicU64,
+    dropped: AtomicU64,
+    connections: AtomicU64,
+}
+
+/// Records and counts of one mock instance.
+#[derive(Debug)]
+pub struct Records {
+    kept: Mutex<VecDeque<Record>>,
+    counts: Counts,
+    changed: Notify,
+    closing: watch::Sender<bool>,
+}
+
+impl Default for Records {
+    fn default() -> Self {
+        let (closing, _) = watch::channel(false);
+        Self { kept: Mutex::default(), counts: Counts::default(), changed: Notify::new(), closing }
+    }
+}
+
+impl Records {
+    /// A request has begun; its end comes through the guard.
+    pub fn start(self: &Arc<Self>) -> Exchange {
+        let serial = self.counts.started.fetch_add(1, Ordering::Relaxed) + 1;
+        self.changed.notify_waiters();
+        Exchange { records: Arc::clone(self), serial, ended: false }
+    }
+
+    /// A peer has connected.
+    pub fn connected(&self) {
+        self.counts.connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// From now on every stall and every pause before a head ends.
+    pub fn close(&self) {
+        self.closing.send_replace(true);
+    }
+
+    fn keep(&self, record: Record) {
+        let mut kept = self.kept.lock();
+        kept.push_back(record);
+        let mut bytes: usize = kept.iter().map(|record| record.body.len()).sum();
+        while kept.len() > MAX_RECORDS || (bytes > MAX_RECORDED_BYTES && kept.len() > 1) {
+            bytes -= kept.pop_front().map_or(0, |record| record.body.len());
+        }
+    }
+
+    fn update(&self, serial: u64, change: impl FnOnce(&mut Record)) {
+        if let Some(record) = self.kept.lock().iter_mut().rev().find(|record| record.serial == serial) {
+            change(record);
+        }
+    }
+
+    /// The last `last` requests, oldest first.
+    #[must_use]
+    pub fn last(&self, last: usize) -> Value {
+        let kept = self.kept.lock();
+        Value::Array(kept.iter().skip(kept.len().saturating_sub(last)).map(shown).collect())
+    }
+
+    /// Forgets records; counts stay.
+    pub fn clear(&self) {
+        self.kept.lock().clear();
+    }
+
+    #[must_use]
+    pub fn counts(&self) -> Value {
+        let [started, finished, dropped, connections] = self.numbers();
+        json!({"started": started, "finished": finished, "dropped": dropped, "connections": connections})
+    }
+
+    fn numbers(&self) -> [u64; 4] {
+        let counts = &self.counts;
+        [&counts.started, &counts.finished, &counts.dropped, &counts.connections].map(|n| n.load(Ordering::Relaxed))
+    }
+
+    /// Returns once started, finished, dropped and connections are at least `least`.
+    pub async fn reach(&self, least: [u64; 4]) {
+        loop {
+            let mut changed = Box::pin(self.changed.notified());
+            changed.as_mut().enable();
+            if self.numbers().iter().zip(least).all(|(is, want)| *is >= want) {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+/// The guard of one exchange: dropped unfinished, it counts as dropped by the peer.
+pub struct Exchange {
+    records: Arc<Records>,
+    serial: u64,
+    ended: bool,
+}
+
+impl Exchange {
+    /// The request's number at this instance, from 1.
+    #[must_use]
+    pub const fn serial(&self) -> u64 {
+        self.serial
+    }
+
+    /// Keeps what was received.
+    pub fn keep(&self, parts: Parts, body: &Bytes) {
+        let shown = body.slice(..body.len().min(MAX_BODY));
+        let serial = self.serial;
+        let state = State::Running;
+        self.records.keep(Record { serial, parts, body: shown, body_bytes: body.len(), status: None, state });
+    }
+
+    /// Notes the status that is being sent.
+    pub fn answered(&self, status: u16) {
+        self.records.update(self.serial, |record| record.status = Some(status));
+    }
+
+    /// The mock has said all that it meant to say.
+    pub fn finish(&mut self) {
+        self.end(State::Finished);
+    }
+
+    fn end(&mut self, state: State) {
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        let counts = &self.records.counts;
+        let count = if state == State::Finished { &counts.finished } else { &counts.dropped };
+        self.records.update(self.serial, |record| record.state = state);
+        count.fetch_add(1, Ordering::Relaxed);
+        self.records.changed.notify_waiters();
+    }
+
+    /// Ends when the mock closes.
+    pub fn closing(&self) -> impl Future<Output = ()> + Send + 'static {
+        let mut closing = self.records.closing.subscribe();
+        async move {
+            // An error means that the sender is gone: closed as well.
+            let _ = closing.wait_for(|closed| *closed).await;
+        }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.end(State::Dropped);
+    }
+}
+
+fn shown(record: &Record) -> Value {
+    let mut headers = Map::new();
+    for (name, value) in &record.parts.headers {
+        let value = String::from_utf8_lossy(value.as_bytes());
+        match headers.get_mut(name.as_str()) {
+            Some(Value::String(before)) => {
+                before.push_str(", ");
+                before.push_str(&value);
+            }
+            _ => {
+                headers.insert(name.as_str().to_owned(), json!(value));
+            }
+        }
+    }
+    let body = serde_json::from_slice(&record.body).unwrap_or_else(|_| json!(String::from_utf8_lossy(&record.body)));
+    let state = match record.state {
+        State::Running => "running",
+        State::Finished => "finished",
+        State::Dropped => "dropped",
+    };
+    json!({
+        "number": record.serial, "method": record.parts.method.as_str(), "path": record.parts.uri.path(),
+        "query": record.parts.uri.query().unwrap_or_default(), "version": format!("{:?}", record.parts.version),
+        "headers": headers, "body": body, "body_bytes": record.body_bytes, "status": record.status, "state": state,
+    })
+}

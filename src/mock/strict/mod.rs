@@ -1,0 +1,114 @@
+//! What the real services refuse, refused in their words: credentials, methods, fields, pairs of calls and results.
+
+use axum::http::Method;
+use http::request::Parts;
+use serde_json::Value;
+
+use super::ask::{self, Asked};
+use super::path::{Operation, Route};
+use super::wire::Fault;
+use crate::domain::format::WireFormat;
+
+/// Credentials that begin so are refused as invalid.
+const BAD_KEY: &str = "invalid";
+/// Models that begin so do not exist.
+const NO_MODEL: &str = "no-such";
+
+/// A wrong method, and the websocket that the responses service may be asked for.
+pub fn method(route: &Route, parts: &Parts) -> Result<(), Fault> {
+    let reading = matches!(route.operation, Operation::ListModels | Operation::GetModel(_));
+    let wanted = if reading { Method::GET } else { Method::POST };
+    if parts.method == wanted {
+        return Ok(());
+    }
+    if parts.headers.contains_key("upgrade") {
+        return Err(Fault::new(426, "Upgrade Required: this service has no websocket"));
+    }
+    Err(Fault::new(405, format!("Method {} is not allowed here", parts.method)))
+}
+
+/// A missing or bad credential.
+pub fn credential(format: WireFormat, key: Option<&str>) -> Result<(), Fault> {
+    let (missing, bad) = match format {
+        WireFormat::Native => ("x-api-key header is required", "invalid x-api-key"),
+        WireFormat::Chat | WireFormat::Responses => (
+            "You didn't provide an API key in the Authorization header (Authorization: Bearer YOUR_KEY).",
+            "Incorrect API key provided.",
+        ),
+        WireFormat::AltCli => (
+            "Request is missing required authentication credential.",
+            "API key not valid. Please pass a valid API key.",
+        ),
+    };
+    match key {
+        None => Err(Fault::new(401, missing)),
+        Some(key) if key.starts_with(BAD_KEY) => Err(Fault::new(401, bad)),
+        Some(_) => Ok(()),
+    }
+}
+
+/// A body that is no JSON.
+pub fn bad_json(format: WireFormat, error: &serde_json::Error) -> Fault {
+    Fault::bad(match format {
+        WireFormat::Native => format!("The request body is not valid JSON: {error}"),
+        WireFormat::Chat | WireFormat::Responses => {
+            format!("We could not parse the JSON body of your request: {error}")
+        }
+        WireFormat::AltCli => format!("Invalid JSON payload received. {error}"),
+    })
+}
+
+/// A model that does not exist.
+pub fn no_model(format: WireFormat, id: &str) -> Fault {
+    let fault = Fault::new(
+        404,
+        match format {
+            WireFormat::Native => format!("model: {id}"),
+            WireFormat::Chat | WireFormat::Responses => {
+                format!("The model `{id}` does not exist or you do not have access to it.")
+            }
+            WireFormat::AltCli => format!("models/{id} is not found for API version v1beta."),
+        },
+    );
+    if matches!(format, WireFormat::Chat | WireFormat::Responses) { fault.param("model") } else { fault }
+}
+
+/// Everything about the body; only what cannot be answered at all when not `strict`.
+pub fn request(route: &Route, _parts: &Parts, body: &Value, asked: &Asked, _strict: bool) -> Result<(), Fault> {
+    let format = route.format;
+    if !body.is_object() {
+        return Err(Fault::bad("The request body must be a JSON object"));
+    }
+    if asked.model.is_empty() && route.operation == Operation::Generate {
+        return Err(missing(format, "model"));
+    }
+    if asked.model.starts_with(NO_MODEL) {
+        return Err(no_model(format, &asked.model));
+    }
+    let (list, object) = match format {
+        WireFormat::Native | WireFormat::Chat => ("messages", body),
+        WireFormat::Responses => ("input", body),
+        WireFormat::AltCli => ("contents", ask::inner(route, body)),
+    };
+    let given = &object[list];
+    let text_will_do = format == WireFormat::Responses && given.is_string();
+    if !text_will_do && given.as_array().is_none_or(Vec::is_empty) {
+        return Err(missing(format, list));
+    }
+    if format == WireFormat::Native && route.operation == Operation::Generate && !body["max_tokens"].is_u64() {
+        return Err(missing(format, "max_tokens"));
+    }
+    Ok(())
+}
+
+/// A required field that is not there, in each service's words.
+fn missing(format: WireFormat, field: &str) -> Fault {
+    match format {
+        WireFormat::Native => Fault::bad(format!("{field}: Field required")),
+        WireFormat::Chat | WireFormat::Responses => {
+            let fault = Fault::bad(format!("Missing required parameter: '{field}'."));
+            fault.param(field).code("missing_required_parameter")
+        }
+        WireFormat::AltCli => Fault::bad(format!("{field} is not specified")),
+    }
+}
