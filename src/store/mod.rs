@@ -1,1 +1,150 @@
 //! The database: schema, migrations and every SQL statement. PostgreSQL and SQLite behind one code.
+//!
+//! All statements are written once, for `sqlx::Any`, in the SQL that both back ends share (`$n` values, `ON CONFLICT`,
+//! `RETURNING`, row values); where they differ ([`Backend`]) it is locks and catalogue look-ups only. Nothing here is on the
+//! request path: the data plane reads a snapshot made from [`Store::load_all`] and writes through the ledger's journal.
+
+mod append;
+mod audit;
+mod column;
+mod connect;
+mod error;
+mod everything;
+mod keys;
+mod limits;
+mod log_query;
+mod log_row;
+mod logs;
+mod prices;
+mod providers;
+mod schema;
+mod spend;
+mod sql;
+mod sums;
+mod tx;
+mod users;
+mod web_session;
+
+use std::path::Path;
+
+use sqlx::pool::PoolConnection;
+use sqlx::{Any, Transaction};
+
+use crate::domain::secret::Secret;
+
+pub use audit::AuditEntry;
+pub use error::{SchemaError, StoreError};
+pub use everything::Everything;
+pub use log_row::LogRow;
+pub use logs::{LogFilter, LogPage, LogPageAsk, LogSummary};
+pub use providers::StoredProvider;
+pub use spend::{SpendRow, SpendTotal};
+pub use tx::Tx;
+pub use web_session::WebSession;
+
+/// A handle on the database; clones share the connections.
+#[derive(Clone)]
+pub struct Store {
+    pools: connect::Pools,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("backend", &self.pools.backend).finish_non_exhaustive()
+    }
+}
+
+/// Which database it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Backend {
+    Sqlite,
+    Postgres,
+}
+
+impl Backend {
+    /// A write transaction: SQLite takes its lock at once, or two readers that turn writers would block each other.
+    const fn begin_write(self) -> &'static str {
+        match self {
+            Self::Sqlite => "BEGIN IMMEDIATE",
+            Self::Postgres => "BEGIN",
+        }
+    }
+
+    /// A transaction whose reads all see the database as of one moment.
+    const fn begin_read(self) -> &'static str {
+        match self {
+            Self::Sqlite => "BEGIN",
+            Self::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+        }
+    }
+
+    /// No connection within the time: on PostgreSQL that is a server that does not answer, on SQLite a queue of writers.
+    fn acquire_error(self, error: sqlx::Error) -> StoreError {
+        match (self, error) {
+            (Self::Postgres, sqlx::Error::PoolTimedOut) => {
+                StoreError::Unreachable { what: "no connection could be had in time".to_owned() }
+            }
+            (_, other) => other.into(),
+        }
+    }
+}
+
+impl Store {
+    /// Opens the embedded database in `dir`, creating both where needed. Does not migrate.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreachable`] when the directory or file cannot be used.
+    pub async fn open_sqlite(dir: &Path) -> Result<Self, StoreError> {
+        connect::sqlite(dir).await.map(|pools| Self { pools })
+    }
+
+    /// Connects to the PostgreSQL of `url` (`postgres://user:password@host/database?sslmode=…`). Does not migrate.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreachable`] when no connection can be made within ten seconds.
+    pub async fn open_postgres(url: &Secret, max_connections: u32) -> Result<Self, StoreError> {
+        connect::postgres(url, max_connections).await.map(|pools| Self { pools })
+    }
+
+    #[must_use]
+    pub fn backend(&self) -> Backend {
+        self.pools.backend
+    }
+
+    /// Whether the database answers now.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreachable`] or [`StoreError::Busy`].
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        sqlx::query("SELECT 1").execute(&mut *self.reader().await?).await?;
+        Ok(())
+    }
+
+    /// Closes every connection; waits for those in use.
+    pub async fn close(&self) {
+        self.pools.read.close().await;
+        self.pools.write.close().await;
+    }
+
+    /// A connection for one read.
+    async fn reader(&self) -> Result<PoolConnection<Any>, StoreError> {
+        self.pools.read.acquire().await.map_err(|error| self.pools.backend.acquire_error(error))
+    }
+
+    /// A connection for one statement that writes.
+    async fn writer(&self) -> Result<PoolConnection<Any>, StoreError> {
+        self.pools.write.acquire().await.map_err(|error| self.pools.backend.acquire_error(error))
+    }
+
+    /// A transaction for writing. Dropping it undoes it.
+    async fn write(&self) -> Result<Transaction<'static, Any>, StoreError> {
+        let backend = self.pools.backend;
+        self.pools.write.begin_with(backend.begin_write()).await.map_err(|error| backend.acquire_error(error))
+    }
+
+    /// A transaction for several reads of one moment.
+    async fn read(&self) -> Result<Transaction<'static, Any>, StoreError> {
+        let backend = self.pools.backend;
+        self.pools.read.begin_with(backend.begin_read()).await.map_err(|error| backend.acquire_error(error))
+    }
+}

@@ -1,0 +1,200 @@
+//! How domain values become columns and come back: one set of rules for both back ends.
+//!
+//! Times are milliseconds, money is nano-USD, flags are 0 or 1, decimals and lists are text: types that `sqlx::Any` carries
+//! faithfully on both sides. Text loses NUL characters on its way in, because PostgreSQL cannot hold them and one request with
+//! a NUL in its model name must not stop the ledger.
+
+use std::borrow::Cow;
+use std::str::FromStr;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sqlx::any::{AnyArguments, AnyRow};
+use sqlx::{Any, Arguments, Decode, Encode, Row, Type};
+
+use super::error::StoreError;
+use crate::domain::clock::Timestamp;
+use crate::domain::money::NanoUsd;
+
+/// The values of one statement, in the order of its `$n`.
+#[derive(Default)]
+pub(super) struct Values(AnyArguments);
+
+impl Values {
+    pub(super) fn into_arguments(self) -> AnyArguments {
+        self.0
+    }
+
+    /// How many values there are; the last one's `$n`.
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Integers, text and bytes always encode; were one missing after all, the database would refuse the statement.
+    fn push<'v, T: Encode<'v, Any> + Type<Any>>(&mut self, value: T) -> &mut Self {
+        let _ = self.0.add(value);
+        self
+    }
+
+    pub(super) fn int(&mut self, value: i64) -> &mut Self {
+        self.push(value)
+    }
+
+    pub(super) fn opt_int(&mut self, value: Option<i64>) -> &mut Self {
+        self.push(value)
+    }
+
+    /// A number that is never negative; what does not fit is stored as the largest that does.
+    pub(super) fn count_of(&mut self, value: u64) -> &mut Self {
+        self.push(i64::try_from(value).unwrap_or(i64::MAX))
+    }
+
+    pub(super) fn opt_count_of(&mut self, value: Option<u64>) -> &mut Self {
+        self.push(value.map(|v| i64::try_from(v).unwrap_or(i64::MAX)))
+    }
+
+    pub(super) fn flag(&mut self, value: bool) -> &mut Self {
+        self.push(i64::from(value))
+    }
+
+    pub(super) fn time(&mut self, value: Timestamp) -> &mut Self {
+        self.push(value.0)
+    }
+
+    pub(super) fn opt_time(&mut self, value: Option<Timestamp>) -> &mut Self {
+        self.push(value.map(|t| t.0))
+    }
+
+    pub(super) fn opt_money(&mut self, value: Option<NanoUsd>) -> &mut Self {
+        self.push(value.map(|m| m.0))
+    }
+
+    pub(super) fn text(&mut self, value: &str) -> &mut Self {
+        self.push(without_nul(value).into_owned())
+    }
+
+    pub(super) fn opt_text(&mut self, value: Option<&str>) -> &mut Self {
+        self.push(value.map(|text| without_nul(text).into_owned()))
+    }
+
+    pub(super) fn bytes(&mut self, value: &[u8]) -> &mut Self {
+        self.push(value.to_vec())
+    }
+
+    /// Any serialisable value as JSON text. Our own types always serialise.
+    pub(super) fn json<T: Serialize + ?Sized>(&mut self, value: &T) -> &mut Self {
+        self.push(serde_json::to_string(value).unwrap_or_default())
+    }
+}
+
+fn without_nul(text: &str) -> Cow<'_, str> {
+    if memchr::memchr(0, text.as_bytes()).is_some() {
+        Cow::Owned(text.replace('\0', "\u{fffd}"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// The beginning of `text`, at most `max` bytes, cut between characters.
+pub(super) fn clipped(text: &str, max: usize) -> &str {
+    if text.len() <= max {
+        return text;
+    }
+    let cut = (0..=max).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+    text.get(..cut).unwrap_or_default()
+}
+
+/// A row, with the name of its table for messages.
+#[derive(Clone, Copy)]
+pub(super) struct Fields<'r> {
+    pub(super) row: &'r AnyRow,
+    pub(super) table: &'static str,
+}
+
+impl<'r> Fields<'r> {
+    fn get<T: Decode<'r, Any> + Type<Any>>(self, column: &'static str) -> Result<T, StoreError> {
+        self.row.try_get(column).map_err(|error| match error {
+            sqlx::Error::ColumnDecode { source, .. } => self.corrupt(column, &source.to_string()),
+            other => other.into(),
+        })
+    }
+
+    pub(super) fn corrupt(self, column: &str, why: &str) -> StoreError {
+        StoreError::Corrupt { what: format!("{}.{column}: {why}", self.table) }
+    }
+
+    pub(super) fn int(self, column: &'static str) -> Result<i64, StoreError> {
+        self.get(column)
+    }
+
+    pub(super) fn opt_int(self, column: &'static str) -> Result<Option<i64>, StoreError> {
+        self.get(column)
+    }
+
+    /// An integer of a narrower or unsigned type.
+    pub(super) fn number<T: TryFrom<i64>>(self, column: &'static str) -> Result<T, StoreError> {
+        T::try_from(self.int(column)?).map_err(|_| self.corrupt(column, "out of range"))
+    }
+
+    pub(super) fn opt_number<T: TryFrom<i64>>(self, column: &'static str) -> Result<Option<T>, StoreError> {
+        self.opt_int(column)?.map(T::try_from).transpose().map_err(|_| self.corrupt(column, "out of range"))
+    }
+
+    pub(super) fn flag(self, column: &'static str) -> Result<bool, StoreError> {
+        Ok(self.int(column)? != 0)
+    }
+
+    pub(super) fn time(self, column: &'static str) -> Result<Timestamp, StoreError> {
+        self.int(column).map(Timestamp)
+    }
+
+    pub(super) fn opt_time(self, column: &'static str) -> Result<Option<Timestamp>, StoreError> {
+        Ok(self.opt_int(column)?.map(Timestamp))
+    }
+
+    pub(super) fn opt_money(self, column: &'static str) -> Result<Option<NanoUsd>, StoreError> {
+        Ok(self.opt_int(column)?.map(NanoUsd))
+    }
+
+    pub(super) fn text(self, column: &'static str) -> Result<String, StoreError> {
+        self.get(column)
+    }
+
+    pub(super) fn opt_text(self, column: &'static str) -> Result<Option<String>, StoreError> {
+        self.get(column)
+    }
+
+    pub(super) fn bytes<const N: usize>(self, column: &'static str) -> Result<[u8; N], StoreError> {
+        let bytes: Vec<u8> = self.get(column)?;
+        bytes.try_into().map_err(|_| self.corrupt(column, "wrong length"))
+    }
+
+    pub(super) fn json<T: DeserializeOwned>(self, column: &'static str) -> Result<T, StoreError> {
+        serde_json::from_str(&self.text(column)?).map_err(|error| self.corrupt(column, &error.to_string()))
+    }
+
+    pub(super) fn parsed<T: FromStr>(self, column: &'static str) -> Result<T, StoreError> {
+        self.text(column)?.parse().map_err(|_| self.corrupt(column, "not of its type"))
+    }
+
+    /// Text that stands for one of a few values, read by the value's own `parse`.
+    pub(super) fn named<T>(self, column: &'static str, parse: impl Fn(&str) -> Option<T>) -> Result<T, StoreError> {
+        let text = self.text(column)?;
+        parse(&text).ok_or_else(|| self.corrupt(column, "unknown value"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{clipped, without_nul};
+
+    #[test]
+    fn text_is_clipped_between_characters_and_loses_nul() {
+        for (text, max, expected) in [("abc", 3, "abc"), ("abcd", 3, "abc"), ("aé", 2, "a"), ("é", 1, ""), ("", 0, "")]
+        {
+            assert_eq!(clipped(text, max), expected, "{text} {max}");
+        }
+        assert_eq!(without_nul("a\0b"), "a\u{fffd}b");
+        assert_eq!(without_nul("ab"), "ab");
+    }
+}

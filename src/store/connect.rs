@@ -1,0 +1,114 @@
+//! Opens the pools of connections, with the few settings that differ between the back ends.
+//!
+//! SQLite allows one writer at a time: it gets exactly one connection for writing, so that writers queue in the pool and never
+//! meet a lock, and some read-only ones beside it, which in WAL mode neither wait nor make it wait.
+
+use std::path::Path;
+use std::time::Duration;
+
+use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
+use sqlx::{AnyConnection, AnyPool, ConnectOptions, Executor};
+
+use super::Backend;
+use super::error::StoreError;
+use crate::domain::secret::Secret;
+
+/// The embedded database's file, inside the data directory.
+pub(super) const FILE_NAME: &str = "tollgate.db";
+/// Readers beside SQLite's one writer.
+const SQLITE_READERS: u32 = 4;
+/// How long a caller waits for a free connection, or for PostgreSQL to accept one.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Statements that take longer are logged as warnings (their text, never their values).
+const SLOW: Duration = Duration::from_secs(2);
+
+/// For every SQLite connection. `synchronous = NORMAL` cannot corrupt a WAL database; a power cut may lose the last commits,
+/// which the journal then replays.
+const SQLITE_SETTINGS: &str = "PRAGMA busy_timeout = 10000; PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL; \
+                               PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY";
+
+/// The pools of one database: `write` and `read` are one and the same on PostgreSQL.
+#[derive(Clone)]
+pub(super) struct Pools {
+    pub(super) backend: Backend,
+    pub(super) write: AnyPool,
+    pub(super) read: AnyPool,
+}
+
+/// Opens (or creates) the embedded database in `dir`.
+pub(super) async fn sqlite(dir: &Path) -> Result<Pools, StoreError> {
+    sqlx::any::install_default_drivers();
+    let options = connect_options(&sqlite_url(dir)?)?;
+    let write = pool_options(1)
+        .test_before_acquire(false)
+        .after_connect(|connection, _| Box::pin(prepare_writer(connection)))
+        .connect_with(options.clone())
+        .await?;
+    let read = pool_options(SQLITE_READERS)
+        .test_before_acquire(false)
+        .after_connect(|connection, _| {
+            Box::pin(async move {
+                connection.execute(SQLITE_SETTINGS).await?;
+                connection.execute("PRAGMA query_only = ON").await?;
+                Ok(())
+            })
+        })
+        .connect_lazy_with(options);
+    Ok(Pools { backend: Backend::Sqlite, write, read })
+}
+
+/// Connects to PostgreSQL; fails when no connection can be made now.
+pub(super) async fn postgres(url: &Secret, max_connections: u32) -> Result<Pools, StoreError> {
+    sqlx::any::install_default_drivers();
+    let text = url.expose();
+    if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
+        return Err(StoreError::Unreachable { what: "the database URL must begin with postgres://".to_owned() });
+    }
+    // Two at least: a long read must not keep the ledger's writer waiting.
+    let pool = pool_options(max_connections.max(2)).connect_with(connect_options(text)?).await;
+    let pool = pool.map_err(|error| Backend::Postgres.acquire_error(error))?;
+    Ok(Pools { backend: Backend::Postgres, write: pool.clone(), read: pool })
+}
+
+fn pool_options(max_connections: u32) -> AnyPoolOptions {
+    AnyPoolOptions::new().max_connections(max_connections).acquire_timeout(ACQUIRE_TIMEOUT)
+}
+
+fn connect_options(url: &str) -> Result<AnyConnectOptions, StoreError> {
+    let options: AnyConnectOptions = url.parse()?;
+    Ok(options.log_statements(log::LevelFilter::Trace).log_slow_statements(log::LevelFilter::Warn, SLOW))
+}
+
+/// Switching to WAL needs the file for itself for a moment, and SQLite does not always wait for it: two processes that start
+/// at once would fail without the retry.
+async fn prepare_writer(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
+    connection.execute(SQLITE_SETTINGS).await?;
+    let mut tries = 100;
+    loop {
+        match connection.execute("PRAGMA journal_mode = WAL").await {
+            Ok(_) => return Ok(()),
+            Err(error) if tries == 0 => return Err(error),
+            Err(_) => tries -= 1,
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// `sqlite:/absolute/path?mode=rwc`, with every byte escaped that a URL could misread.
+fn sqlite_url(dir: &Path) -> Result<String, StoreError> {
+    let fail = |error: std::io::Error| StoreError::Unreachable { what: format!("{}: {error}", dir.display()) };
+    std::fs::create_dir_all(dir).map_err(fail)?;
+    let path = dir.canonicalize().map_err(fail)?.join(FILE_NAME);
+    let path = path
+        .to_str()
+        .ok_or_else(|| StoreError::Unreachable { what: format!("{} is not valid UTF-8", dir.display()) })?;
+    let mut url = String::from("sqlite:");
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' => url.push(char::from(byte)),
+            other => url.push_str(&format!("%{other:02X}")),
+        }
+    }
+    url.push_str("?mode=rwc");
+    Ok(url)
+}

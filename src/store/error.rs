@@ -1,0 +1,105 @@
+//! What can go wrong between the gateway and its database, in few enough cases that callers can act on each.
+//!
+//! No message here holds any part of the database URL but the database's own name: the URL carries a password.
+
+use thiserror::Error;
+
+/// A failed call of the store.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// The database cannot be reached now, or refuses us. Worth trying again later.
+    #[error("the database cannot be reached: {what}")]
+    Unreachable { what: String },
+    /// The database is there, but a lock or a connection was not free in time. Worth trying again.
+    #[error("the database is busy: {what}")]
+    Busy { what: String },
+    /// A rule of the schema refused the write; `what` is the constraint, or the columns, as the back end names them.
+    #[error("the database refused the change: {what}")]
+    Constraint { what: String },
+    /// The row to change is not there.
+    #[error("there is no {what}")]
+    Missing { what: String },
+    /// The database is not at the version that this program works with.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// A stored value cannot be read as what it should be.
+    #[error("the database holds a value that cannot be read: {what}")]
+    Corrupt { what: String },
+    /// Anything else that the back end reported.
+    #[error("the database failed: {what}")]
+    Database { what: String },
+}
+
+/// Why the database's schema is not the one this program was built with.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SchemaError {
+    #[error(
+        "the database was migrated by a newer version of tollgate (its schema is at {found}, this program knows up to \
+         {known}): run that version, or restore a backup from before the upgrade"
+    )]
+    Newer { found: i64, known: i64 },
+    #[error("the database lacks {} migration(s) ({}): run `tollgate migrate`", missing.len(), missing.join(", "))]
+    Behind { missing: Vec<String> },
+    #[error(
+        "the database is half migrated: {why} ({name}). Do not start on it: restore a backup, or repair the schema \
+         by hand"
+    )]
+    HalfMigrated { name: String, why: String },
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        match error {
+            sqlx::Error::Database(report) => from_report(report.as_ref()),
+            sqlx::Error::PoolTimedOut => Self::Busy { what: "no connection became free in time".to_owned() },
+            sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed => {
+                Self::Unreachable { what: "the connection is closed".to_owned() }
+            }
+            sqlx::Error::Io(cause) => Self::Unreachable { what: cause.to_string() },
+            sqlx::Error::Tls(cause) => Self::Unreachable { what: format!("TLS: {cause}") },
+            // The parser's own message may quote the URL.
+            sqlx::Error::Configuration(_) => Self::Unreachable { what: "the database URL is not valid".to_owned() },
+            sqlx::Error::RowNotFound => Self::Missing { what: "such row".to_owned() },
+            sqlx::Error::ColumnDecode { index, source } => Self::Corrupt { what: format!("column {index}: {source}") },
+            sqlx::Error::ColumnNotFound(name) => Self::Corrupt { what: format!("column {name} is missing") },
+            sqlx::Error::Decode(cause) => Self::Corrupt { what: cause.to_string() },
+            other => Self::Database { what: other.to_string() },
+        }
+    }
+}
+
+/// Reads a report by its code: SQLSTATE on PostgreSQL (five characters), the extended result code on SQLite.
+fn from_report(report: &dyn sqlx::error::DatabaseError) -> StoreError {
+    let code = report.code().unwrap_or_default();
+    let message = report.message();
+    if report.is_unique_violation() || report.is_foreign_key_violation() || report.is_check_violation() {
+        let what = report.constraint().map_or_else(|| message.to_owned(), str::to_owned);
+        return StoreError::Constraint { what };
+    }
+    match code.as_ref() {
+        // The server's text names the user of the URL.
+        "28000" | "28P01" => StoreError::Unreachable { what: "it refused the credentials".to_owned() },
+        "3D000" | "57P01" | "57P02" | "57P03" | "53300" => StoreError::Unreachable { what: message.to_owned() },
+        "40001" | "40P01" | "55P03" => StoreError::Busy { what: message.to_owned() },
+        "23502" => StoreError::Constraint { what: message.to_owned() },
+        state if state.len() == 5 && state.starts_with("08") => StoreError::Unreachable { what: message.to_owned() },
+        number if number.len() < 5 => from_sqlite(number.parse().unwrap_or_default(), message),
+        _ => StoreError::Database { what: message.to_owned() },
+    }
+}
+
+/// The low byte of an extended result code is its primary code.
+fn from_sqlite(code: i32, message: &str) -> StoreError {
+    let what = message.to_owned();
+    match code & 0xff {
+        // SQLITE_BUSY, SQLITE_LOCKED
+        5 | 6 => StoreError::Busy { what },
+        // SQLITE_READONLY, SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN
+        8 | 10 | 13 | 14 => StoreError::Unreachable { what },
+        // SQLITE_CONSTRAINT
+        19 => StoreError::Constraint { what },
+        // SQLITE_CORRUPT, SQLITE_NOTADB
+        11 | 26 => StoreError::Corrupt { what },
+        _ => StoreError::Database { what },
+    }
+}

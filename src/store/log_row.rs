@@ -1,0 +1,228 @@
+//! A request record as rows: wide in the request log, narrow in the ledger.
+//!
+//! A record must never be refused by the database, or it would block the journal behind it: so long texts are clipped, counts
+//! and costs are held within bounds that no honest request reaches, and NUL is replaced (see `column`).
+
+use std::sync::Arc;
+
+use sqlx::any::AnyRow;
+
+use super::column::{Fields, Values, clipped};
+use super::error::StoreError;
+use crate::domain::format::WireFormat;
+use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
+use crate::domain::money::NanoUsd;
+use crate::domain::record::{Record, RequestOutcome};
+use crate::domain::usage::Usage;
+
+/// One line of the request log: every field of the record, as stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LogRow {
+    /// Row number; rows of the same millisecond are in its order.
+    pub id: i64,
+    pub record: Record,
+}
+
+/// Bytes of a text that is part of an index: PostgreSQL takes at most some 2 700 for a whole entry.
+const INDEXED_TEXT: usize = 512;
+/// Bytes of other texts.
+const PLAIN_TEXT: usize = 16 * 1024;
+/// Tokens of one kind in one request: nonsense from an upstream must not overflow the sums of its hour.
+const MAX_TOKENS: u64 = 1_000_000_000_000;
+/// Cost of one request: ten million dollars.
+const MAX_COST: i64 = 10_000_000 * NanoUsd::PER_USD;
+/// Duration of one request: some 30 years.
+const MAX_MS: u64 = 1_000_000_000_000;
+
+/// Columns of `request_log`, after its `id`.
+pub(super) const LOG_COLUMNS: &[&str] = &[
+    "request_id",
+    "started_at",
+    "key_id",
+    "key_name",
+    "user_id",
+    "user_name",
+    "session_id",
+    "provider_id",
+    "provider_name",
+    "client_format",
+    "provider_format",
+    "endpoint",
+    "model",
+    "upstream_model",
+    "streamed",
+    "status_code",
+    "outcome",
+    "error_message",
+    "input_tokens",
+    "output_tokens",
+    "cache_write_5m_tokens",
+    "cache_write_1h_tokens",
+    "cache_read_tokens",
+    "reasoning_tokens",
+    "image_input_tokens",
+    "image_output_tokens",
+    "cost",
+    "cost_multiplier",
+    "estimated",
+    "duration_ms",
+    "first_byte_ms",
+    "overhead_us",
+    "attempts",
+    "decisions",
+    "user_agent",
+    "client_addr",
+];
+
+/// Columns of `ledger`.
+pub(super) const LEDGER_COLUMNS: &[&str] = &[
+    "request_id",
+    "started_at",
+    "key_id",
+    "user_id",
+    "provider_id",
+    "model",
+    "upstream_model",
+    "status_code",
+    "outcome",
+    "input_tokens",
+    "output_tokens",
+    "cache_write_5m_tokens",
+    "cache_write_1h_tokens",
+    "cache_read_tokens",
+    "reasoning_tokens",
+    "image_input_tokens",
+    "image_output_tokens",
+    "cost",
+    "cost_multiplier",
+    "estimated",
+    "duration_ms",
+];
+
+/// The model as stored, the same in all three tables.
+pub(super) fn model(record: &Record) -> &str {
+    clipped(&record.model, INDEXED_TEXT)
+}
+
+/// The cost as stored.
+pub(super) fn cost(record: &Record) -> Option<i64> {
+    record.cost.map(|cost| cost.0.clamp(-MAX_COST, MAX_COST))
+}
+
+/// The token counts as stored: input, output, cache write 5 m and 1 h, cache read, reasoning, image input and output.
+pub(super) fn tokens(usage: &Usage) -> [i64; 8] {
+    let all = [
+        usage.input,
+        usage.output,
+        usage.cache_write_5m,
+        usage.cache_write_1h,
+        usage.cache_read,
+        usage.reasoning,
+        usage.image_input,
+        usage.image_output,
+    ];
+    all.map(|count| i64::try_from(count.min(MAX_TOKENS)).unwrap_or(i64::MAX))
+}
+
+/// The duration as stored.
+pub(super) fn duration(record: &Record) -> i64 {
+    i64::try_from(record.duration_ms.min(MAX_MS)).unwrap_or(i64::MAX)
+}
+
+fn opt_clipped(text: Option<&Arc<str>>, max: usize) -> Option<&str> {
+    text.map(|text| clipped(text, max))
+}
+
+fn bind_usage_and_cost(values: &mut Values, record: &Record) {
+    for count in tokens(&record.usage) {
+        values.int(count);
+    }
+    values.opt_int(cost(record)).text(&record.cost_multiplier.to_string());
+    values.flag(record.estimated).int(duration(record));
+}
+
+pub(super) fn bind_ledger(values: &mut Values, record: &Record) {
+    values.bytes(record.request_id.0.as_bytes()).time(record.started_at);
+    values.opt_int(record.key_id.map(|id| id.0)).opt_int(record.user_id.map(|id| id.0));
+    values.opt_int(record.provider_id.map(|id| id.0));
+    values.text(model(record)).opt_text(opt_clipped(record.upstream_model.as_ref(), INDEXED_TEXT));
+    values.int(i64::from(record.status_code)).text(record.outcome.as_str());
+    bind_usage_and_cost(values, record);
+}
+
+pub(super) fn bind_log(values: &mut Values, record: &Record) {
+    let plain = |text: &Option<Arc<str>>| text.as_ref().map(|text| clipped(text, PLAIN_TEXT).to_owned());
+    values.bytes(record.request_id.0.as_bytes()).time(record.started_at);
+    values.opt_int(record.key_id.map(|id| id.0)).opt_text(plain(&record.key_name).as_deref());
+    values.opt_int(record.user_id.map(|id| id.0)).opt_text(plain(&record.user_name).as_deref());
+    values.opt_text(record.session_id.as_ref().map(|id| clipped(id.as_str(), INDEXED_TEXT)));
+    values.opt_int(record.provider_id.map(|id| id.0)).opt_text(plain(&record.provider_name).as_deref());
+    values.text(record.client_format.as_str()).opt_text(record.provider_format.map(WireFormat::as_str));
+    values.text(clipped(&record.endpoint, PLAIN_TEXT));
+    values.text(model(record)).opt_text(opt_clipped(record.upstream_model.as_ref(), INDEXED_TEXT));
+    values.flag(record.streamed).int(i64::from(record.status_code)).text(record.outcome.as_str());
+    values.opt_text(record.error_message.as_deref().map(|text| clipped(text, PLAIN_TEXT)));
+    bind_usage_and_cost(values, record);
+    values.opt_count_of(record.first_byte_ms).count_of(record.overhead_us).int(i64::from(record.attempts));
+    values.json(&record.decisions);
+    values.opt_text(plain(&record.user_agent).as_deref()).opt_text(plain(&record.client_addr).as_deref());
+}
+
+/// Reads one row of `request_log`.
+pub(super) fn read(row: &AnyRow) -> Result<LogRow, StoreError> {
+    let fields = Fields { row, table: "request_log" };
+    let shared = |column| Ok::<_, StoreError>(fields.opt_text(column)?.map(Arc::from));
+    let provider_format = match fields.opt_text("provider_format")? {
+        None => None,
+        Some(_) => Some(fields.named("provider_format", WireFormat::parse)?),
+    };
+    let record = Record {
+        request_id: RequestId(uuid::Uuid::from_bytes(fields.bytes("request_id")?)),
+        started_at: fields.time("started_at")?,
+        key_id: fields.opt_int("key_id")?.map(KeyId),
+        key_name: shared("key_name")?,
+        user_id: fields.opt_int("user_id")?.map(UserId),
+        user_name: shared("user_name")?,
+        session_id: fields.opt_text("session_id")?.map(|text| SessionId(text.into())),
+        provider_id: fields.opt_int("provider_id")?.map(ProviderId),
+        provider_name: shared("provider_name")?,
+        client_format: fields.named("client_format", WireFormat::parse)?,
+        provider_format,
+        endpoint: fields.text("endpoint")?.into(),
+        model: fields.text("model")?.into(),
+        upstream_model: shared("upstream_model")?,
+        streamed: fields.flag("streamed")?,
+        status_code: fields.number("status_code")?,
+        outcome: fields.named("outcome", outcome)?,
+        error_message: fields.opt_text("error_message")?,
+        usage: read_usage(fields)?,
+        cost: fields.opt_money("cost")?,
+        cost_multiplier: fields.parsed("cost_multiplier")?,
+        estimated: fields.flag("estimated")?,
+        duration_ms: fields.number("duration_ms")?,
+        first_byte_ms: fields.opt_number("first_byte_ms")?,
+        overhead_us: fields.number("overhead_us")?,
+        attempts: fields.number("attempts")?,
+        decisions: fields.json("decisions")?,
+        user_agent: shared("user_agent")?,
+        client_addr: shared("client_addr")?,
+    };
+    Ok(LogRow { id: fields.int("id")?, record })
+}
+
+fn read_usage(fields: Fields<'_>) -> Result<Usage, StoreError> {
+    Ok(Usage {
+        input: fields.number("input_tokens")?,
+        output: fields.number("output_tokens")?,
+        cache_write_5m: fields.number("cache_write_5m_tokens")?,
+        cache_write_1h: fields.number("cache_write_1h_tokens")?,
+        cache_read: fields.number("cache_read_tokens")?,
+        reasoning: fields.number("reasoning_tokens")?,
+        image_input: fields.number("image_input_tokens")?,
+        image_output: fields.number("image_output_tokens")?,
+    })
+}
+
+fn outcome(text: &str) -> Option<RequestOutcome> {
+    RequestOutcome::ALL.into_iter().find(|outcome| outcome.as_str() == text)
+}
