@@ -2,3 +2,7 @@
 
 #[cfg(test)]
 mod architecture;
+#[cfg(test)]
+mod config;
+#[cfg(test)]
+mod telemetry;

@@ -29,6 +29,9 @@ pub use types::{
 /// Read when no file is named; it may be missing.
 pub const DEFAULT_FILE: &str = "conf/tollgate.yaml";
 
+/// The price table of `conf/prices.json` as it was when this was built, for an empty database.
+pub const BUILT_IN_PRICES: &str = include_str!("../../conf/prices.json");
+
 /// Loads, overrides, checks. `file: None` = [`DEFAULT_FILE`] if it is there, else the defaults.
 ///
 /// # Errors

@@ -1,0 +1,346 @@
+//! Configuration from outside: the documented file, precedence, every problem at once, reload, secrets.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_yaml_ng::Value as Yaml;
+use tollgate::config::{self, Config, Kind, Problems, SETTINGS, Setting, Target};
+
+const DOCUMENTED: &str = include_str!("../conf/tollgate.yaml");
+
+fn load(yaml: &str, env: &[(&str, &str)]) -> Result<Config, Problems> {
+    let env: HashMap<&str, &str> = env.iter().copied().collect();
+    config::load_str(yaml, "test.yaml", &|name| env.get(name).map(|text| (*text).to_owned()))
+}
+
+/// The paths and texts of all problems.
+fn problems(yaml: &str, env: &[(&str, &str)]) -> Vec<(String, String)> {
+    let problems = load(yaml, env).expect_err("should have been refused");
+    problems.0.iter().map(|problem| (problem.path.clone(), problem.to_string())).collect()
+}
+
+fn at<'a>(tree: &'a Yaml, path: &str) -> Option<&'a Yaml> {
+    path.split('.').try_fold(tree, |tree, part| tree.get(part))
+}
+
+#[test]
+fn the_documented_file_shows_every_setting_with_its_default() {
+    let uncommented: String = DOCUMENTED.lines().fold(String::new(), |mut text, line| {
+        let (indent, rest) = line.split_at(line.len() - line.trim_start().len());
+        let setting = rest.strip_prefix('#').filter(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()));
+        writeln!(text, "{indent}{}", setting.unwrap_or(rest)).unwrap();
+        text
+    });
+    let tree: Yaml = serde_yaml_ng::from_str(&uncommented).unwrap();
+    for setting in SETTINGS {
+        let path = setting.path;
+        let shown = at(&tree, path).unwrap_or_else(|| panic!("conf/tollgate.yaml lacks {path}"));
+        let shown = setting.kind.read_yaml(shown).unwrap_or_else(|_| panic!("conf/tollgate.yaml: {path}"));
+        if let Some(default) = setting.default {
+            let default = setting.kind.read_text(default).unwrap_or_else(|_| panic!("default of {path}"));
+            assert_eq!(shown.shown(), default.shown(), "conf/tollgate.yaml: {path}");
+        }
+        let when = if setting.live { "reload" } else { "restart" };
+        let note = format!("· {} · {when}\n", setting.variable());
+        assert!(DOCUMENTED.contains(&note), "conf/tollgate.yaml lacks `{}` for {path}", note.trim());
+    }
+}
+
+#[test]
+fn the_shipped_files_load() {
+    let documented = load(DOCUMENTED, &[]).unwrap();
+    assert_eq!(documented.describe(), load("", &[]).unwrap().describe());
+    assert!(documented.describe().lines().all(|line| line.ends_with("# default")));
+    let dev = config::load(Some(Path::new("conf/tollgate.dev.yaml")), &|_| None).unwrap();
+    assert!(dev.proxy.addr.ip().is_loopback() && dev.proxy.expose_admin);
+}
+
+#[test]
+fn defaults_are_those_of_the_documentation() {
+    let config = load("", &[]).unwrap();
+    assert_eq!(config.proxy.addr.to_string(), "0.0.0.0:8080");
+    assert_eq!(config.admin.addr.to_string(), "127.0.0.1:8081");
+    assert_eq!(config.metrics.addr.to_string(), "127.0.0.1:9464");
+    assert_eq!(config.live.max_body_bytes, 32 << 20);
+    assert_eq!((config.session.ttl_s, config.live.retry.deadline_ms), (300, 60_000));
+    assert_eq!(config.auth.alt_key_headers, ["x-alt-api-key", "x-goog-api-key"]);
+    assert!(matches!(&config.database.target, Target::Sqlite { dir } if dir == Path::new("data")));
+    assert_eq!(config.proxy.upgrade_socket.as_deref(), Some(Path::new("data/upgrade.sock")));
+    assert!(config.auth.admin_token.is_none() && config.limits.reservation && !config.admin.secure_cookies);
+}
+
+#[test]
+fn environment_beats_file_beats_default() {
+    let yaml = "proxy: { addr: 127.0.0.1:1000, threads: 3 }\nsession: { ttl: 10m }\n";
+    let env = [("TOLLGATE_PROXY_ADDR", "127.0.0.1:2000"), ("SESSION_TTL", "42"), ("LOG_LEVEL", "")];
+    let config = load(yaml, &env).unwrap();
+    assert_eq!(config.proxy.addr.port(), 2000);
+    assert_eq!((config.proxy.threads, config.session.ttl_s), (3, 42));
+    assert_eq!(config.log.level, "info");
+    let lines = config.describe();
+    assert!(
+        lines
+            .lines()
+            .any(|line| line.starts_with("proxy.addr: 127.0.0.1:2000") && line.ends_with("# TOLLGATE_PROXY_ADDR"))
+    );
+    assert!(lines.lines().any(|line| line.starts_with("proxy.threads: 3") && line.ends_with("# file")));
+}
+
+#[test]
+fn variables_have_the_promised_names() {
+    let named = [
+        ("proxy.addr", "TOLLGATE_PROXY_ADDR"),
+        ("admin.addr", "TOLLGATE_ADMIN_ADDR"),
+        ("metrics.addr", "TOLLGATE_METRICS_ADDR"),
+        ("data_dir", "TOLLGATE_DATA_DIR"),
+        ("database.url", "DATABASE_URL"),
+        ("auth.admin_token", "ADMIN_TOKEN"),
+        ("auth.secret_key", "TOLLGATE_SECRET_KEY"),
+        ("time_zone", "TZ"),
+        ("admin.app_url", "APP_URL"),
+        ("admin.secure_cookies", "ENABLE_SECURE_COOKIES"),
+        ("session.ttl", "SESSION_TTL"),
+        ("log.level", "LOG_LEVEL"),
+        ("log.format", "LOG_FORMAT"),
+        ("proxy.max_body_bytes", "TOLLGATE_PROXY_MAX_BODY_BYTES"),
+        ("ledger.flush_interval", "TOLLGATE_LEDGER_FLUSH_INTERVAL"),
+    ];
+    for (path, variable) in named {
+        let setting = SETTINGS.iter().find(|setting| setting.path == path).unwrap();
+        assert_eq!(setting.variable(), variable);
+    }
+    let mut names: Vec<_> = SETTINGS.iter().map(Setting::variable).collect();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), SETTINGS.len(), "two settings share a variable");
+}
+
+/// A value that is no setting's default, as text.
+fn sample(setting: &Setting, file: &str) -> String {
+    match setting.kind {
+        Kind::Address => format!("127.0.0.1:{}", 20_000 + setting.path.len()),
+        Kind::Flag if setting.default == Some("true") => "false".to_owned(),
+        Kind::Flag | Kind::FlagOrAuto => "true".to_owned(),
+        Kind::Count { min, .. } => (min + 11).to_string(),
+        Kind::Size { min, .. } => format!("{}B", min + 1),
+        Kind::Duration { min, .. } | Kind::Seconds { min, .. } => format!("{}ms", min + 1000),
+        Kind::Choice(names) => (*names.last().unwrap()).to_owned(),
+        Kind::Origin => "https://gate.example".to_owned(),
+        Kind::Headers => "x-one, x-two".to_owned(),
+        Kind::Path => "elsewhere".to_owned(),
+        Kind::File => file.to_owned(),
+        Kind::Secret { .. } => "sample-secret-0123456789".to_owned(),
+        Kind::DatabaseUrl => "postgres://me:secret-word@db/tollgate".to_owned(),
+        Kind::Zone => "Asia/Tokyo".to_owned(),
+    }
+}
+
+/// Settings that only work beside another.
+fn companions(path: &str) -> Vec<&'static str> {
+    match path {
+        "proxy.tls.cert" => vec!["proxy.tls.key"],
+        "proxy.tls.key" => vec!["proxy.tls.cert"],
+        "admin.tls.cert" => vec!["admin.tls.key"],
+        "admin.tls.key" => vec!["admin.tls.cert"],
+        "database.max_connections" => vec!["database.url"],
+        "timeouts.connect" => vec!["timeouts.tls"],
+        "ledger.max_bytes" => vec!["ledger.segment_bytes"],
+        _ => vec![],
+    }
+}
+
+#[test]
+fn every_setting_takes_a_value_from_environment_and_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    let file = file.to_str().unwrap();
+    for setting in SETTINGS {
+        let wanted: Vec<&Setting> = std::iter::once(setting.path)
+            .chain(companions(setting.path))
+            .map(|path| SETTINGS.iter().find(|setting| setting.path == path).unwrap())
+            .collect();
+        let env: Vec<(String, String)> =
+            wanted.iter().map(|setting| (setting.variable().into_owned(), sample(setting, file))).collect();
+        let env: Vec<(&str, &str)> = env.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        let by_env = load("", &env).unwrap_or_else(|problems| panic!("{problems}"));
+        let yaml = wanted.iter().fold(String::new(), |text, setting| text + &nested(setting, &sample(setting, file)));
+        let by_file = load(&merged(&yaml), &[]).unwrap_or_else(|problems| panic!("{problems}\n{yaml}"));
+        let default = load("", &[]).unwrap();
+        for config in [&by_env, &by_file] {
+            let changes = default.changes(config);
+            let list = if setting.live { &changes.live } else { &changes.restart };
+            assert!(list.iter().any(|change| change.path == setting.path), "{} did not change", setting.path);
+        }
+        let between = by_env.changes(&by_file);
+        assert!(between.live.is_empty() && between.restart.is_empty(), "{}: {between:?}", setting.path);
+    }
+}
+
+/// One setting per line as `a.b.c: value`, for [`merged`].
+fn nested(setting: &Setting, text: &str) -> String {
+    let text = if matches!(setting.kind, Kind::Headers) { format!("[{text}]") } else { text.to_owned() };
+    format!("{}: {text}\n", setting.path)
+}
+
+/// Dotted lines as nested YAML.
+fn merged(dotted: &str) -> String {
+    let mut tree = serde_yaml_ng::Mapping::new();
+    for line in dotted.lines() {
+        let (path, text) = line.split_once(": ").unwrap();
+        let value: Yaml = serde_yaml_ng::from_str(text).unwrap();
+        let mut parts: Vec<&str> = path.split('.').collect();
+        let last = parts.pop().unwrap();
+        let mut level = &mut tree;
+        for part in parts {
+            let next = level.entry(part.into()).or_insert_with(|| Yaml::Mapping(serde_yaml_ng::Mapping::new()));
+            level = next.as_mapping_mut().unwrap();
+        }
+        level.insert(last.into(), value);
+    }
+    serde_yaml_ng::to_string(&tree).unwrap()
+}
+
+#[test]
+fn everything_wrong_is_reported_at_once() {
+    let yaml = "
+proxy:
+  addr: localhost
+  thread: 4
+  max_body_bytes: 12
+  h2c: maybe
+timeouts: { connect: 5, streaming_idle: 3 weeks }
+limits: on
+seesion: { ttl: 5m }
+redis: { url: redis://localhost }
+";
+    let found =
+        problems(yaml, &[("TZ", "Mars/Olympus"), ("ADMIN_TOKEN", "change-me"), ("TOLLGATE_LEDGER_BATCH_ROWS", "0")]);
+    let expected = [
+        ("proxy.thread", "did you mean `proxy.threads`?"),
+        ("limits", "is a section"),
+        ("seesion", "did you mean `session`?"),
+        ("redis", "not part of this version"),
+        ("proxy.addr", "`localhost` is no address; write an IP address and a port"),
+        ("proxy.h2c", "`maybe` is neither true nor false"),
+        ("proxy.max_body_bytes", "`12` is no size; write 1KiB to 1GiB"),
+        ("auth.admin_token (from ADMIN_TOKEN)", "placeholder"),
+        (
+            "ledger.batch_rows (from TOLLGATE_LEDGER_BATCH_ROWS)",
+            "`0` is out of range; write a whole number from 1 to 10000",
+        ),
+        ("time_zone (from TZ)", "`Mars/Olympus` is no known time zone; write an IANA name"),
+        ("timeouts.connect", "`5` has no unit"),
+        ("timeouts.streaming_idle", "`3 weeks` is no duration"),
+    ];
+    for (path, text) in expected {
+        let hit = found.iter().any(|(_, line)| line.starts_with(&format!("{path}: ")) && line.contains(text));
+        assert!(hit, "{path}: …{text}… is not in {found:#?}");
+    }
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+}
+
+#[test]
+fn single_mistakes_are_found() {
+    let cases = [
+        ("[1, 2]", "", "", "holds no settings"),
+        ("proxy: {addr: 127.0.0.1:1, addr: 127.0.0.1:2}", "", "", "is no valid YAML"),
+        ("proxy: [", "", "", "is no valid YAML"),
+        ("3: 4", "", "", "key that is no text"),
+        ("proxy: {threads: '4'}", "", "", "is no number"),
+        ("proxy: {threads: 1.5}", "", "", "is no whole number"),
+        ("proxy: {threads: -1}", "", "", "is no whole number"),
+        ("proxy: {addr: {ip: 1}}", "", "", "is a section"),
+        ("proxy: {addr: [1]}", "", "", "is a list"),
+        ("proxy: {addr: ''}", "", "", "is empty"),
+        ("session: {headers: x-session-id}", "", "", "is no list"),
+        ("session: {headers: ['x id']}", "", "", "no header name"),
+        ("proxy: {tls: {cert: Cargo.toml}}", "", "", "proxy.tls.key: is missing"),
+        ("proxy: {tls: {cert: Cargo.toml, key: nowhere.pem}}", "", "", "`nowhere.pem` cannot be read"),
+        ("prices: {seed_file: conf}", "", "", "is no file"),
+        ("proxy: {h2c: true, tls: {cert: Cargo.toml, key: Cargo.toml}}", "", "", "no effect"),
+        ("database: {max_connections: 5}", "", "", "no effect"),
+        ("timeouts: {first_byte_streaming: 2m}", "", "", "no effect above retry.deadline (1m)"),
+        ("timeouts: {connect: 2s}", "", "", "timeouts.tls: is longer"),
+        ("ledger: {max_bytes: 64MiB}", "", "", "ledger.segment_bytes: is more than half"),
+        ("admin: {addr: 127.0.0.1:8080}", "", "", "uses the port of proxy.addr"),
+        ("", "ADMIN_TOKEN", "", "is empty"),
+        ("", "ADMIN_TOKEN", "two words", "odd characters"),
+        ("", "TOLLGATE_SECRET_KEY", "short", "at least 16"),
+        ("", "DATABASE_URL", "mysql://host/db", "no PostgreSQL address"),
+        ("", "DATABASE_URL", "sqlite://file", "set data_dir"),
+        ("", "APP_URL", "gate.example/path", "is no web address"),
+        ("", "REDIS_URL", "redis://host", "REDIS_URL"),
+        ("", "STORE_SESSION_MESSAGES", "true", "not part of this version"),
+        ("", "LOG_FORMAT", "xml", "one of auto, text, json"),
+        ("", "SESSION_TTL", "0", "out of range"),
+    ];
+    for (yaml, variable, text, expected) in cases {
+        let env = if variable.is_empty() { vec![] } else { vec![(variable, text)] };
+        let found = problems(yaml, &env);
+        assert!(found.iter().any(|(_, line)| line.contains(expected)), "{yaml} {variable}={text}: {found:?}");
+        assert_eq!(found.len(), 1, "{yaml} {variable}={text}: {found:?}");
+    }
+    assert!(load("", &[("STORE_SESSION_MESSAGES", "false")]).is_ok());
+}
+
+#[test]
+fn a_named_file_must_be_there() {
+    let found = config::load(Some(Path::new("no/such.yaml")), &|_| None).unwrap_err();
+    assert_eq!(found.0.len(), 1);
+    assert!(found.to_string().contains("no/such.yaml: cannot be read"), "{found}");
+}
+
+#[test]
+fn secrets_are_never_printed() {
+    let words = ["my-admin-token", "0123456789abcdef-key", "db-password"];
+    let env = [
+        ("ADMIN_TOKEN", words[0]),
+        ("TOLLGATE_SECRET_KEY", words[1]),
+        ("DATABASE_URL", "postgres://me:db-password@db:5432/gate?x=db-password"),
+    ];
+    let config = load("", &env).unwrap();
+    let changes = load("", &[]).unwrap().changes(&config);
+    let bad = problems(
+        "auth: {admin_token: [db-password]}\ndatabase: {url: 'mysql://db-password'}",
+        &[("TOLLGATE_SECRET_KEY", "db-password")],
+    );
+    let printed = format!("{config:?} {} {changes:?} {bad:?}", config.describe());
+    for word in words {
+        assert!(!printed.contains(word), "{word} in {printed}");
+    }
+    assert!(config.describe().contains("database.url: postgres://***@db:5432/gate "));
+    assert_eq!(bad.len(), 3);
+}
+
+#[test]
+fn a_reload_tells_what_needs_a_restart() {
+    let old = load("auth: {admin_token: one}", &[]).unwrap();
+    let new = load("auth: {admin_token: two}\nproxy: {threads: 2}\nretry: {deadline: 90s}\nlog: {level: debug}", &[])
+        .unwrap();
+    let changes = old.changes(&new);
+    let text = |list: &[config::Change]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(text(&changes.live), ["retry.deadline: 1m -> 90s", "log.level: info -> debug"]);
+    assert_eq!(text(&changes.restart), ["proxy.threads: 0 -> 2", "auth.admin_token: (old value) -> (new value)"]);
+    assert_eq!((new.live.retry.deadline_ms, new.live.log_level.as_str()), (90_000, "debug"));
+}
+
+#[test]
+fn cookies_are_secure_when_the_web_ui_is_reached_over_https() {
+    let secure = |env: &[(&str, &str)]| load("", env).unwrap().admin.secure_cookies;
+    assert!(!secure(&[("APP_URL", "http://gate.example")]));
+    assert!(secure(&[("APP_URL", "https://gate.example/")]));
+    assert!(!secure(&[("APP_URL", "https://gate.example"), ("ENABLE_SECURE_COOKIES", "false")]));
+    assert!(secure(&[("ENABLE_SECURE_COOKIES", "1")]));
+}
+
+#[test]
+fn the_built_in_prices_can_be_read_exactly() {
+    let table: serde_json::Map<String, serde_json::Value> = serde_json::from_str(config::BUILT_IN_PRICES).unwrap();
+    assert!(table.len() >= 30);
+    for (model, fields) in &table {
+        let rates = tollgate::policy::cost::rates_from_json(fields);
+        assert!(rates.is_ok(), "{model}: {rates:?}");
+    }
+}
