@@ -3,6 +3,7 @@
 pub mod conversation;
 pub mod error;
 mod error_read;
+pub mod models;
 pub mod route;
 pub mod sse;
 mod sse_event;

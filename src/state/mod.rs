@@ -1,1 +1,21 @@
-//! What the data plane reads: the snapshot of keys, users, providers and prices, and how a change is put in force.
+//! What the data plane reads: one immutable snapshot of keys, users, providers, prices and settings,
+//! and how a committed change is put in force.
+//!
+//! A request takes the snapshot once and never asks the database. Administration commits a write, calls
+//! [`State::publish`], and only then answers: the change is in force on this node before its author hears so.
+//! Other nodes notice by the configuration version (see [`refresh`]).
+
+pub mod expected;
+pub mod health;
+pub mod key_text;
+pub mod live;
+pub mod publish;
+pub mod refresh;
+pub mod snapshot;
+pub mod vault;
+
+pub use expected::ExpectedOutput;
+pub use health::Health;
+pub use live::Affinity;
+pub use publish::{State, StateError};
+pub use snapshot::{Caller, Snapshot};

@@ -1,0 +1,83 @@
+//! The text of an API key: how one is made, and what is kept of it.
+
+use ring::rand::{SecureRandom, SystemRandom};
+use sha2::{Digest, Sha256};
+
+use crate::domain::key::KeyHash;
+use crate::domain::secret::Secret;
+
+/// Random bytes in a key: 128 bits.
+const RANDOM_BYTES: usize = 16;
+/// Characters of the text that are kept for display: `sk-` and four digits.
+const PREFIX_LEN: usize = 7;
+
+/// A new key: the text, which is shown once, and what is stored.
+#[derive(Debug)]
+pub struct NewKey {
+    pub text: Secret,
+    pub hash: KeyHash,
+    pub prefix: String,
+    pub last_four: String,
+}
+
+/// The machine's random source failed.
+#[derive(Debug, thiserror::Error)]
+#[error("the system's random source failed")]
+pub struct NoRandomness;
+
+/// Makes a key: `sk-` and 32 lower-case hexadecimal digits (spec, "Key record").
+///
+/// # Errors
+/// When the machine's random source fails.
+pub fn generate() -> Result<NewKey, NoRandomness> {
+    let text = format!("sk-{}", hex(&random::<RANDOM_BYTES>()?));
+    Ok(NewKey {
+        hash: hash(&text),
+        prefix: text[..PREFIX_LEN].to_owned(),
+        last_four: text[text.len() - 4..].to_owned(),
+        text: Secret::new(text),
+    })
+}
+
+/// SHA-256 of a key's text: what a key is looked up by.
+#[must_use]
+pub fn hash(text: &str) -> KeyHash {
+    KeyHash(Sha256::digest(text.as_bytes()).into())
+}
+
+/// `N` bytes from the machine's random source.
+///
+/// # Errors
+/// When the source fails.
+pub fn random<const N: usize>() -> Result<[u8; N], NoRandomness> {
+    let mut bytes = [0; N];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| NoRandomness)?;
+    Ok(bytes)
+}
+
+/// Lower-case hexadecimal digits.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        for digit in [byte >> 4, byte & 15] {
+            text.push(char::from_digit(u32::from(digit), 16).unwrap_or('0'));
+        }
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_key_has_the_specified_shape_and_is_unlike_the_next() {
+        let (a, b) = (generate().unwrap(), generate().unwrap());
+        let text = a.text.expose();
+        assert_eq!(text.len(), 35);
+        assert!(text.strip_prefix("sk-").unwrap().bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f')));
+        assert!(text.starts_with(&a.prefix) && text.ends_with(&a.last_four));
+        assert_eq!(a.hash, hash(text));
+        assert_ne!(a.text, b.text);
+    }
+}

@@ -1,0 +1,85 @@
+//! The immutable view that one request works on from its first stage to its last.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::domain::ids::{KeyId, ProviderId, UserId};
+use crate::domain::key::{Key, KeyHash};
+use crate::domain::price::Price;
+use crate::domain::provider::Provider;
+use crate::domain::settings::SystemSettings;
+use crate::domain::user::User;
+
+/// A key and its owner. A key whose owner is missing is not in the snapshot.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    pub key: Arc<Key>,
+    pub user: Arc<User>,
+}
+
+/// Everything the data plane needs to know, at one configuration version.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    /// Counts committed configuration changes.
+    pub version: i64,
+    callers: HashMap<KeyHash, Caller>,
+    key_hashes: HashMap<KeyId, KeyHash>,
+    pub users: HashMap<UserId, Arc<User>>,
+    /// Undeleted providers whose credential could be opened, by id.
+    pub providers: Vec<Arc<Provider>>,
+    /// Price entries by model name.
+    pub prices: HashMap<String, Arc<Price>>,
+    pub settings: SystemSettings,
+    /// Providers that had to be left out, and why.
+    pub faults: Vec<String>,
+}
+
+impl Snapshot {
+    /// Builds the look-up tables from undeleted records.
+    #[must_use]
+    pub fn new(version: i64, users: Vec<User>, keys: Vec<Key>) -> Self {
+        let users: HashMap<UserId, Arc<User>> = users.into_iter().map(|u| (u.id, Arc::new(u))).collect();
+        let mut snapshot = Self { version, users, ..Self::default() };
+        for key in keys {
+            if let Some(user) = snapshot.users.get(&key.user_id) {
+                let user = Arc::clone(user);
+                snapshot.key_hashes.insert(key.id, key.hash);
+                snapshot.callers.insert(key.hash, Caller { key: Arc::new(key), user });
+            }
+        }
+        snapshot
+    }
+
+    /// The key with this hash, enabled or not, and its owner.
+    #[must_use]
+    pub fn caller(&self, hash: &KeyHash) -> Option<&Caller> {
+        self.callers.get(hash)
+    }
+
+    #[must_use]
+    pub fn key(&self, id: KeyId) -> Option<&Caller> {
+        self.key_hashes.get(&id).and_then(|hash| self.callers.get(hash))
+    }
+
+    #[must_use]
+    pub fn user(&self, id: UserId) -> Option<&Arc<User>> {
+        self.users.get(&id)
+    }
+
+    #[must_use]
+    pub fn provider(&self, id: ProviderId) -> Option<&Arc<Provider>> {
+        let at = self.providers.binary_search_by_key(&id, |p| p.id).ok()?;
+        self.providers.get(at)
+    }
+
+    /// Every key with its owner, in no order.
+    pub fn callers(&self) -> impl Iterator<Item = &Caller> {
+        self.callers.values()
+    }
+
+    /// The price of the model that was asked for, else of the one that the provider was asked for.
+    #[must_use]
+    pub fn price_for(&self, requested: &str, upstream: &str) -> Option<&Arc<Price>> {
+        self.prices.get(requested).or_else(|| self.prices.get(upstream))
+    }
+}

@@ -1,0 +1,186 @@
+//! From a provider's base address to the path of a call.
+//!
+//! Operators paste addresses as their vendors print them: with or without `/v1`, with a path prefix, with another
+//! version segment (`/api/v3`), or with the whole path of the call. Each gives the right endpoint.
+
+use std::borrow::Cow;
+
+use crate::domain::format::WireFormat;
+
+/// A provider's base address, taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    pub tls: bool,
+    /// Without port or brackets; used for TLS verification.
+    pub host: String,
+    pub port: u16,
+    /// As sent in `Host`: with the port where it is not the scheme's own.
+    pub authority: String,
+    /// `""` or `/prefix`, without version segment and without trailing slash.
+    prefix: String,
+    /// The version segment that the address names, if it does.
+    version: Option<String>,
+}
+
+/// What a provider is asked to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call<'a> {
+    Generate { model: &'a str, stream: bool },
+    CountTokens { model: &'a str },
+    ListModels,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointError {
+    #[error("is not an absolute http or https address")]
+    NotAbsolute,
+    #[error("must not hold credentials: they belong in the key field")]
+    Credentials,
+    #[error("must not hold a query or a fragment")]
+    Query,
+}
+
+/// Paths of whole calls, which are cut off an address that ends with one.
+const CALLS: [&str; 5] = ["/messages/count_tokens", "/messages", "/chat/completions", "/responses", "/models"];
+
+impl Endpoint {
+    /// Reads a base address.
+    ///
+    /// # Errors
+    /// When it is not an absolute http(s) address, or holds credentials or a query.
+    pub fn parse(url: &str) -> Result<Self, EndpointError> {
+        if url.contains(['?', '#']) {
+            return Err(EndpointError::Query);
+        }
+        let uri: http::Uri = url.trim().parse().map_err(|_| EndpointError::NotAbsolute)?;
+        let tls = match uri.scheme_str() {
+            Some("https") => true,
+            Some("http") => false,
+            _ => return Err(EndpointError::NotAbsolute),
+        };
+        let authority = uri.authority().ok_or(EndpointError::NotAbsolute)?;
+        if authority.as_str().contains('@') {
+            return Err(EndpointError::Credentials);
+        }
+        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
+        if host.is_empty() {
+            return Err(EndpointError::NotAbsolute);
+        }
+        let own_port = if tls { 443 } else { 80 };
+        let port = authority.port_u16().unwrap_or(own_port);
+        let (prefix, version) = split_version(uri.path());
+        let authority =
+            if port == own_port { authority.host().to_owned() } else { format!("{}:{port}", authority.host()) };
+        Ok(Self { tls, host, port, authority, prefix, version })
+    }
+
+    /// The path (and the query that the call itself needs) of a call in `format`.
+    #[must_use]
+    pub fn path(&self, format: WireFormat, call: Call<'_>) -> String {
+        let own = if format == WireFormat::AltCli { "v1beta" } else { "v1" };
+        let base = format!("{}/{}", self.prefix, self.version.as_deref().unwrap_or(own));
+        match (format, call) {
+            (_, Call::ListModels) => format!("{base}/models"),
+            (WireFormat::Native, Call::Generate { .. }) => format!("{base}/messages"),
+            (WireFormat::Native, Call::CountTokens { .. }) => format!("{base}/messages/count_tokens"),
+            (WireFormat::Responses, _) => format!("{base}/responses"),
+            (WireFormat::Chat, _) => format!("{base}/chat/completions"),
+            (WireFormat::AltCli, Call::Generate { model, stream: false }) => {
+                format!("{base}/models/{}:generateContent", segment(model))
+            }
+            (WireFormat::AltCli, Call::Generate { model, stream: true }) => {
+                format!("{base}/models/{}:streamGenerateContent", segment(model))
+            }
+            (WireFormat::AltCli, Call::CountTokens { model }) => {
+                format!("{base}/models/{}:countTokens", segment(model))
+            }
+        }
+    }
+}
+
+/// Splits `/prefix/v1[/messages]` into (`/prefix`, `v1`).
+fn split_version(path: &str) -> (String, Option<String>) {
+    let mut path = path.trim_end_matches('/');
+    for call in CALLS {
+        if let Some(rest) = path.strip_suffix(call) {
+            path = rest;
+            break;
+        }
+    }
+    match path.rsplit_once('/') {
+        Some((prefix, last)) if is_version(last) => (prefix.to_owned(), Some(last.to_owned())),
+        _ => (path.to_owned(), None),
+    }
+}
+
+/// `v1`, `v4`, `v1beta`, `v1alpha2`, …
+fn is_version(segment: &str) -> bool {
+    let Some(rest) = segment.strip_prefix('v') else { return false };
+    rest.starts_with(|c: char| c.is_ascii_digit()) && rest.bytes().all(|b| b.is_ascii_alphanumeric())
+}
+
+/// A model name as one path segment: what would end or split it is percent-encoded.
+fn segment(model: &str) -> Cow<'_, str> {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~' | b'@' | b'/');
+    if model.bytes().all(plain) {
+        return Cow::Borrowed(model);
+    }
+    let mut encoded = String::with_capacity(model.len() + 8);
+    for byte in model.bytes() {
+        if plain(byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    Cow::Owned(encoded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GENERATE: Call<'_> = Call::Generate { model: "m", stream: false };
+
+    #[test]
+    fn each_usual_base_address_gives_the_right_path() {
+        let cases = [
+            ("https://api.example", WireFormat::Native, "/v1/messages"),
+            ("https://api.example/", WireFormat::Native, "/v1/messages"),
+            ("https://api.example/v1", WireFormat::Native, "/v1/messages"),
+            ("https://api.example/v1/messages", WireFormat::Native, "/v1/messages"),
+            ("https://api.example/anthropic", WireFormat::Native, "/anthropic/v1/messages"),
+            ("https://api.example/anthropic/v1/", WireFormat::Native, "/anthropic/v1/messages"),
+            ("https://api.example/v1", WireFormat::Responses, "/v1/responses"),
+            ("https://api.example/openai/v1", WireFormat::Chat, "/openai/v1/chat/completions"),
+            ("https://api.example/api/v3", WireFormat::Chat, "/api/v3/chat/completions"),
+            ("https://api.example/api/paas/v4/chat/completions", WireFormat::Chat, "/api/paas/v4/chat/completions"),
+            ("https://api.example", WireFormat::AltCli, "/v1beta/models/m:generateContent"),
+            ("https://api.example/v1beta", WireFormat::AltCli, "/v1beta/models/m:generateContent"),
+            ("https://api.example/gw/v1", WireFormat::AltCli, "/gw/v1/models/m:generateContent"),
+        ];
+        for (url, format, path) in cases {
+            assert_eq!(Endpoint::parse(url).unwrap().path(format, GENERATE), path, "{url}");
+        }
+    }
+
+    #[test]
+    fn hosts_ports_and_faults() {
+        let e = Endpoint::parse("http://[::1]:9100/v1").unwrap();
+        assert_eq!((e.tls, e.host.as_str(), e.port, e.authority.as_str()), (false, "::1", 9100, "[::1]:9100"));
+        let e = Endpoint::parse("https://api.example:443").unwrap();
+        assert_eq!(e.authority, "api.example");
+        for bad in ["", "api.example", "ftp://x", "http://", "/v1", "https:///v1"] {
+            assert_eq!(Endpoint::parse(bad), Err(EndpointError::NotAbsolute), "{bad}");
+        }
+        assert_eq!(Endpoint::parse("https://u:p@x"), Err(EndpointError::Credentials));
+        assert_eq!(Endpoint::parse("https://x/v1?key=1"), Err(EndpointError::Query));
+    }
+
+    #[test]
+    fn a_model_name_stays_inside_its_segment() {
+        let e = Endpoint::parse("https://x").unwrap();
+        let path = e.path(WireFormat::AltCli, Call::Generate { model: "a b?c#d:e", stream: true });
+        assert_eq!(path, "/v1beta/models/a%20b%3Fc%23d%3Ae:streamGenerateContent");
+    }
+}

@@ -1,0 +1,146 @@
+//! One provider, ready to be called: its endpoint, its peer for Pingora's pool, and the pool itself.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::RwLock;
+use pingora::connectors::ConnectorOptions;
+use pingora::connectors::http::Connector;
+use pingora::protocols::http::client::HttpSession;
+use pingora::upstreams::peer::HttpPeer;
+
+use super::connect_proxy::Tunnel;
+use super::endpoint::{Endpoint, EndpointError};
+use super::resolve::{ResolveError, Resolver};
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::ProviderId;
+use crate::domain::provider::Provider;
+
+/// Streams that one HTTP/2 connection carries at most.
+const MAX_H2_STREAMS: usize = 100;
+/// Prepared providers kept; an edited provider leaves its old form behind until this is reached.
+const CAPACITY: usize = 4096;
+
+/// Every provider's connections.
+pub struct Upstreams {
+    connector: Connector,
+    resolver: Arc<Resolver>,
+    targets: RwLock<HashMap<(ProviderId, Timestamp), Arc<Target>>>,
+}
+
+/// A provider's address, taken apart once per version of its record.
+struct Target {
+    endpoint: Endpoint,
+    proxy: Option<Endpoint>,
+    /// Keeps connections of different providers, and of different versions of one, apart in the pool.
+    group: u64,
+}
+
+/// How long connecting may take, and how long an idle connection is kept.
+#[derive(Debug, Clone, Copy)]
+pub struct LinkTimes {
+    /// `None` = no bound.
+    pub connect: Option<Duration>,
+    pub keepalive: Duration,
+}
+
+/// A way to one provider: what [`Upstreams::connect`] needs, and where its calls go.
+pub struct Link {
+    target: Arc<Target>,
+    peer: HttpPeer,
+    keepalive: Duration,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    #[error("the provider's address {0}")]
+    Address(EndpointError),
+    #[error("the provider's proxy address {0}")]
+    Proxy(EndpointError),
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+}
+
+impl Upstreams {
+    /// A pool that keeps up to `pool_size` idle connections.
+    #[must_use]
+    pub fn new(pool_size: usize) -> Self {
+        Self {
+            connector: Connector::new(Some(ConnectorOptions::new(pool_size))),
+            resolver: Arc::new(Resolver::default()),
+            targets: RwLock::default(),
+        }
+    }
+
+    /// Finds the way to a provider; resolves its name.
+    ///
+    /// # Errors
+    /// When its address is no address, or its name does not resolve.
+    pub async fn link(&self, provider: &Provider, times: LinkTimes) -> Result<Link, LinkError> {
+        let target = self.target(provider)?;
+        let address = match &target.proxy {
+            // The proxy resolves the provider's name; the address here only names the pool's place.
+            Some(proxy) => self.resolver.resolve(&proxy.host, proxy.port).await?,
+            None => self.resolver.resolve(&target.endpoint.host, target.endpoint.port).await?,
+        };
+        #[expect(clippy::disallowed_methods, reason = "the address is resolved: this neither blocks nor panics")]
+        let mut peer = HttpPeer::new(address, target.endpoint.tls, target.endpoint.host.clone());
+        peer.group_key = target.group;
+        peer.options.connection_timeout = times.connect;
+        peer.options.total_connection_timeout = times.connect;
+        peer.options.idle_timeout = Some(times.keepalive);
+        peer.options.max_h2_streams = MAX_H2_STREAMS;
+        if target.endpoint.tls {
+            peer.options.set_http_version(2, 1);
+        }
+        if let Some(proxy) = &target.proxy {
+            peer.options.custom_l4 = Some(Arc::new(Tunnel {
+                proxy_host: proxy.host.clone(),
+                proxy_port: proxy.port,
+                target: format!("{}:{}", target.endpoint.host, target.endpoint.port),
+                resolver: Arc::clone(&self.resolver),
+            }));
+        }
+        Ok(Link { target, peer, keepalive: times.keepalive })
+    }
+
+    /// A connection from the pool, or a new one. The flag says whether it was used before.
+    ///
+    /// # Errors
+    /// Pingora's, when no connection can be made.
+    pub async fn connect(&self, link: &Link) -> pingora::Result<(HttpSession, bool)> {
+        self.connector.get_http_session(&link.peer).await
+    }
+
+    /// Gives a connection whose exchange came to its proper end back to the pool.
+    pub async fn release(&self, session: HttpSession, link: &Link) {
+        self.connector.release_http_session(session, &link.peer, Some(link.keepalive)).await;
+    }
+
+    fn target(&self, provider: &Provider) -> Result<Arc<Target>, LinkError> {
+        let version = (provider.id, provider.updated_at);
+        if let Some(target) = self.targets.read().get(&version) {
+            return Ok(Arc::clone(target));
+        }
+        let endpoint = Endpoint::parse(&provider.url).map_err(LinkError::Address)?;
+        let proxy = provider.proxy_url.as_deref().map(Endpoint::parse).transpose().map_err(LinkError::Proxy)?;
+        let mut hasher = DefaultHasher::new();
+        (version, &provider.url, &provider.proxy_url).hash(&mut hasher);
+        let target = Arc::new(Target { endpoint, proxy, group: hasher.finish() });
+        let mut targets = self.targets.write();
+        if targets.len() >= CAPACITY {
+            targets.clear();
+        }
+        targets.insert(version, Arc::clone(&target));
+        Ok(target)
+    }
+}
+
+impl Link {
+    #[must_use]
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.target.endpoint
+    }
+}
