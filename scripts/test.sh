@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Everything that `make test` checks, after the set-up: format, lints, tests. The first failure ends it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# Node of the set-up, where the system's is missing or too old.
+[ ! -x .tools/bin/node ] || PATH="$PWD/.tools/bin:$PATH"
+export PATH
+
+step() { printf '\n==> %s\n' "$*"; }
+
+step format
+cargo fmt --all --check
+step lints
+cargo clippy --locked --workspace --all-targets -- -D warnings
+step tests
+cargo test --locked --workspace "$@"
