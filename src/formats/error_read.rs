@@ -71,7 +71,7 @@ pub fn read(_format: WireFormat, status: u16, body: &[u8]) -> UpstreamError {
 pub fn from_value(value: &Value) -> Option<UpstreamError> {
     // alt-cli streams without SSE are arrays, and so are their errors.
     if let Some(first) = value.as_array() {
-        return first.iter().find_map(|v| from_value(v));
+        return first.iter().find_map(from_value);
     }
     let object = value.as_object()?;
     if let Some(inner) = object.get("response").filter(|r| r.get("error").is_some_and(|e| !e.is_null())) {

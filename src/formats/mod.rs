@@ -5,5 +5,11 @@ pub mod error;
 mod error_read;
 pub mod models;
 pub mod route;
+pub mod scan;
+mod scan_machine;
+mod scan_number;
+mod scan_string;
+#[cfg(test)]
+mod scan_tests;
 pub mod sse;
 mod sse_event;

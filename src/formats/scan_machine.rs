@@ -1,0 +1,468 @@
+//! The scanner's machine: the grammar outside strings, the stack, and which values are of interest.
+//!
+//! Between two chunks it keeps one bit per open container, one frame per container of interest, and the bounded text of
+//! a token of interest that the chunk's end cut. Numbers' grammar is in `scan_number`, strings' in `scan_string`.
+
+use super::scan::{Found, Key, Kind, Node, Problem, ScanError};
+use super::scan_number::{self, Digits};
+use super::scan_string::{self, Phase, Stop};
+
+/// No document may nest deeper, whatever limit was asked for.
+const DEEPEST: usize = 1024;
+/// Room for the longest key of interest with each letter written as an escape.
+const KEY_ROOM: usize = 256;
+
+/// What may come next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Expect {
+    Value,
+    /// Behind `[`: a value or the end.
+    FirstItem,
+    Key,
+    /// Behind `{`: a key or the end.
+    FirstKey,
+    Colon,
+    /// Behind a value in a container: a comma or the end.
+    Comma,
+    /// The document is complete.
+    Nothing,
+}
+
+/// The token that the last chunk's end cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    None,
+    Value(Phase),
+    Key(Phase),
+    Number(Digits),
+    /// A literal of which so many bytes are seen.
+    Literal(&'static [u8], usize),
+}
+
+/// A container of interest that is open.
+#[derive(Debug)]
+struct Frame<T: 'static> {
+    node: &'static Node<T>,
+    exact: bool,
+    start: usize,
+    len: usize,
+    depth: usize,
+}
+
+/// A value of interest that is to come or in progress.
+#[derive(Debug)]
+struct Place<T: 'static> {
+    node: &'static Node<T>,
+    exact: bool,
+}
+
+impl<T> Clone for Place<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Place<T> {}
+
+/// Scans one document, fed in chunks. See the module `scan` for what it accepts and reports.
+#[derive(Debug)]
+pub struct Scanner<T: 'static> {
+    root: &'static Node<T>,
+    max_depth: usize,
+    expect: Expect,
+    cut: Cut,
+    /// How many containers are open; bit `n` of `objects` says whether the `n`th is an object.
+    depth: usize,
+    objects: [u64; DEEPEST / 64],
+    frames: Vec<Frame<T>>,
+    /// The current container is the top frame's.
+    inside: bool,
+    place: Option<Place<T>>,
+    /// Bytes of the chunks before this one.
+    offset: usize,
+    /// The token in progress: where it began, its text as far as it is wanted, and whether it is cut or has escapes.
+    start: usize,
+    text: Vec<u8>,
+    dropped: bool,
+    escaped: bool,
+}
+
+type Scanned<R> = Result<R, ScanError>;
+
+impl<T: Copy> Scanner<T> {
+    /// A scanner for one document. `max_depth`: how many containers may be open at once (at most 1024).
+    #[must_use]
+    pub fn new(root: &'static Node<T>, max_depth: usize) -> Self {
+        Self {
+            root,
+            max_depth: max_depth.min(DEEPEST),
+            expect: Expect::Value,
+            cut: Cut::None,
+            depth: 0,
+            objects: [0; DEEPEST / 64],
+            frames: Vec::new(),
+            inside: false,
+            place: Some(Place { node: root, exact: true }),
+            offset: 0,
+            start: 0,
+            text: Vec::new(),
+            dropped: false,
+            escaped: false,
+        }
+    }
+
+    /// Makes it ready for the next document, keeping its memory.
+    pub fn reset(&mut self) {
+        self.expect = Expect::Value;
+        self.cut = Cut::None;
+        self.depth = 0;
+        self.frames.clear();
+        self.inside = false;
+        self.place = Some(Place { node: self.root, exact: true });
+        self.offset = 0;
+        self.text.clear();
+    }
+
+    /// True once the document is complete (a number at the top is complete only after [`Scanner::finish`]).
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        matches!(self.expect, Expect::Nothing)
+    }
+
+    /// True as long as nothing but white space has come.
+    #[must_use]
+    pub const fn is_untouched(&self) -> bool {
+        self.depth == 0 && matches!(self.expect, Expect::Value) && matches!(self.cut, Cut::None)
+    }
+
+    /// Takes the next chunk and reports the values of interest that end in it.
+    ///
+    /// # Errors
+    /// The document is no JSON; the scanner is then of no more use until [`Scanner::reset`].
+    pub fn feed(&mut self, chunk: &[u8], sink: &mut impl FnMut(Found<'_, T>)) -> Scanned<()> {
+        let mut at = self.resume(chunk, sink)?;
+        while let Some(&byte) = chunk.get(at) {
+            at = match byte {
+                b' ' | b'\n' | b'\r' | b'\t' => at + 1,
+                _ => self.token(chunk, at, byte, sink)?,
+            };
+        }
+        self.offset += chunk.len();
+        Ok(())
+    }
+
+    /// Ends the document.
+    ///
+    /// # Errors
+    /// It is empty or incomplete.
+    pub fn finish(&mut self, sink: &mut impl FnMut(Found<'_, T>)) -> Scanned<()> {
+        if let Cut::Number(digits) = self.cut {
+            if !digits.may_end() {
+                return self.fail(Problem::Number, 0);
+            }
+            self.cut = Cut::None;
+            self.scalar(Kind::Number, &[], 0..0, sink);
+        }
+        if self.is_complete() {
+            return Ok(());
+        }
+        self.fail(if self.is_untouched() { Problem::Empty } else { Problem::Incomplete }, 0)
+    }
+
+    #[inline]
+    fn token(&mut self, chunk: &[u8], at: usize, byte: u8, sink: &mut impl FnMut(Found<'_, T>)) -> Scanned<usize> {
+        match (self.expect, byte) {
+            (Expect::Comma, b',') => {
+                self.comma();
+                Ok(at + 1)
+            }
+            (Expect::Key | Expect::FirstKey, b'"') => {
+                self.begin(at);
+                let stop = scan_string::run(chunk, at + 1, &mut self.escaped);
+                self.key_end(chunk, at + 1, stop)
+            }
+            (Expect::Colon, b':') => {
+                self.expect = Expect::Value;
+                Ok(at + 1)
+            }
+            (Expect::Comma | Expect::FirstItem, b']') if !self.in_object() => self.close(at, Kind::Array, sink),
+            (Expect::Comma | Expect::FirstKey, b'}') if self.in_object() => self.close(at, Kind::Object, sink),
+            (Expect::Value | Expect::FirstItem, _) => self.value(chunk, at, byte, sink),
+            (Expect::Nothing, _) => self.fail(Problem::Trailing, at),
+            _ => self.fail(Problem::Unexpected, at),
+        }
+    }
+
+    #[inline]
+    fn value(&mut self, chunk: &[u8], at: usize, byte: u8, sink: &mut impl FnMut(Found<'_, T>)) -> Scanned<usize> {
+        match byte {
+            b'"' => {
+                self.begin(at);
+                let stop = scan_string::run(chunk, at + 1, &mut self.escaped);
+                self.string_end(chunk, at + 1, stop, sink)
+            }
+            b'{' => self.open(at, true),
+            b'[' => self.open(at, false),
+            b'-' | b'0'..=b'9' => {
+                self.begin(at);
+                self.digits(chunk, at, Digits::Start, sink)
+            }
+            b't' | b'f' | b'n' => {
+                self.begin(at);
+                let word: &[u8] = match byte {
+                    b't' => b"true",
+                    b'f' => b"false",
+                    _ => b"null",
+                };
+                self.literal(chunk, at, (word, 0), sink)
+            }
+            _ => self.fail(Problem::Unexpected, at),
+        }
+    }
+
+    /// Goes on with the token that the last chunk's end cut; gives the index behind it.
+    fn resume(&mut self, chunk: &[u8], sink: &mut impl FnMut(Found<'_, T>)) -> Scanned<usize> {
+        if chunk.is_empty() {
+            return Ok(0);
+        }
+        match std::mem::replace(&mut self.cut, Cut::None) {
+            Cut::None => Ok(0),
+            Cut::Value(phase) => {
+                let stop = scan_string::resume(chunk, 0, phase, &mut self.escaped);
+                self.string_end(chunk, 0, stop, sink)
+            }
+            Cut::Key(phase) => {
+                let stop = scan_string::resume(chunk, 0, phase, &mut self.escaped);
+                self.key_end(chunk, 0, stop)
+            }
+            Cut::Number(digits) => self.digits(chunk, 0, digits, sink),
+            Cut::Literal(word, seen) => self.literal(chunk, 0, (word, seen), sink),
+        }
+    }
+
+    #[inline]
+    fn begin(&mut self, at: usize) {
+        self.start = self.offset + at;
+        self.escaped = false;
+        self.dropped = false;
+        self.text.clear();
+    }
+
+    #[inline]
+    fn string_end(
+        &mut self,
+        chunk: &[u8],
+        from: usize,
+        stop: Stop,
+        sink: &mut impl FnMut(Found<'_, T>),
+    ) -> Scanned<usize> {
+        match stop {
+            Stop::Quote(end) => {
+                self.scalar(Kind::String, &chunk[from..end], self.start..self.offset + end + 1, sink);
+                Ok(end + 1)
+            }
+            Stop::Chunk(phase) => {
+                self.cut = Cut::Value(phase);
+                self.keep(&chunk[from..], self.place.map_or(0, |p| p.node.take));
+                Ok(chunk.len())
+            }
+            Stop::Bad(problem, at) => self.fail(problem, at),
+        }
+    }
+
+    #[inline]
+    fn key_end(&mut self, chunk: &[u8], from: usize, stop: Stop) -> Scanned<usize> {
+        match stop {
+            Stop::Quote(end) => {
+                if self.inside {
+                    self.enter_member(&chunk[from..end]);
+                }
+                if chunk.get(end + 1) == Some(&b':') {
+                    self.expect = Expect::Value;
+                    return Ok(end + 2);
+                }
+                self.expect = Expect::Colon;
+                Ok(end + 1)
+            }
+            Stop::Chunk(phase) => {
+                self.cut = Cut::Key(phase);
+                if self.inside {
+                    self.keep(&chunk[from..], KEY_ROOM);
+                }
+                Ok(chunk.len())
+            }
+            Stop::Bad(problem, at) => self.fail(problem, at),
+        }
+    }
+
+    /// Looks up a key of an object of interest, whose last part is `part`.
+    fn enter_member(&mut self, part: &[u8]) {
+        let Some(frame) = self.frames.last_mut() else { return };
+        frame.len += 1;
+        if self.dropped {
+            return;
+        }
+        let joined: Vec<u8>;
+        let mut name = part;
+        if !self.text.is_empty() {
+            joined = [&self.text, part].concat();
+            name = &joined;
+        }
+        let unescaped: String;
+        if self.escaped {
+            unescaped = super::scan::unescape(name);
+            name = unescaped.as_bytes();
+        }
+        self.place = frame.node.keys.iter().find_map(|key| matched(key, name));
+    }
+
+    fn digits(
+        &mut self,
+        chunk: &[u8],
+        from: usize,
+        digits: Digits,
+        sink: &mut impl FnMut(Found<'_, T>),
+    ) -> Scanned<usize> {
+        match scan_number::run(chunk, from, digits) {
+            Ok((end, digits)) if end == chunk.len() => {
+                self.cut = Cut::Number(digits);
+                self.keep(&chunk[from..], self.place.map_or(0, |p| p.node.take));
+                Ok(end)
+            }
+            Ok((end, digits)) if digits.may_end() => {
+                self.scalar(Kind::Number, &chunk[from..end], self.start..self.offset + end, sink);
+                Ok(end)
+            }
+            Ok((at, _)) | Err(at) => self.fail(Problem::Number, at),
+        }
+    }
+
+    fn literal(
+        &mut self,
+        chunk: &[u8],
+        from: usize,
+        (word, seen): (&'static [u8], usize),
+        sink: &mut impl FnMut(Found<'_, T>),
+    ) -> Scanned<usize> {
+        let left = &word[seen..];
+        let here = &chunk[from..chunk.len().min(from + left.len())];
+        if let Some(wrong) = here.iter().zip(left).position(|(a, b)| a != b) {
+            return self.fail(Problem::Unexpected, from + wrong);
+        }
+        let end = from + here.len();
+        if here.len() < left.len() {
+            self.cut = Cut::Literal(word, seen + here.len());
+            return Ok(end);
+        }
+        self.text.clear();
+        self.dropped = false;
+        let kind = if word == b"null" { Kind::Null } else { Kind::Bool };
+        self.scalar(kind, word, self.start..self.offset + end, sink);
+        Ok(end)
+    }
+
+    /// A scalar is complete; `part` is its text, or the rest of it when `self.text` holds the beginning.
+    #[inline]
+    fn scalar(&mut self, kind: Kind, part: &[u8], span: std::ops::Range<usize>, sink: &mut impl FnMut(Found<'_, T>)) {
+        self.expect = if self.depth == 0 { Expect::Nothing } else { Expect::Comma };
+        let Some(place) = self.place.take() else { return };
+        let Some(tag) = place.node.tag else { return };
+        let take = place.node.take;
+        let span = if span.end == 0 { self.start..self.offset } else { span };
+        let joined = !self.text.is_empty() || self.dropped;
+        if joined {
+            self.keep(part, take);
+        }
+        let all: &[u8] = if joined { &self.text } else { part };
+        let text = &all[..all.len().min(take)];
+        let whole = !self.dropped && text.len() == all.len();
+        sink(Found { tag, kind, span, text, whole, escaped: self.escaped, len: 0, exact: place.exact });
+    }
+
+    /// Keeps the beginning of a token of interest, up to `room` bytes in all.
+    fn keep(&mut self, part: &[u8], room: usize) {
+        let free = room.saturating_sub(self.text.len());
+        self.dropped |= part.len() > free;
+        self.text.extend_from_slice(&part[..part.len().min(free)]);
+    }
+
+    #[inline]
+    fn in_object(&self) -> bool {
+        // Outermost is bit 0; at depth 0 no closing bracket is ever expected.
+        let index = self.depth.wrapping_sub(1) % DEEPEST;
+        self.objects[index / 64] >> (index % 64) & 1 == 1
+    }
+
+    #[inline]
+    fn open(&mut self, at: usize, object: bool) -> Scanned<usize> {
+        if self.depth >= self.max_depth {
+            return self.fail(Problem::TooDeep, at);
+        }
+        let (word, bit) = (self.depth / 64, 1 << (self.depth % 64));
+        if object {
+            self.objects[word] |= bit;
+        } else {
+            self.objects[word] &= !bit;
+        }
+        self.depth += 1;
+        self.expect = if object { Expect::FirstKey } else { Expect::FirstItem };
+        self.inside = false;
+        if let Some(place) = self.place.take() {
+            self.inside = true;
+            let items = if object { None } else { place.node.items };
+            let (start, depth) = (self.offset + at, self.depth);
+            self.frames.push(Frame { node: place.node, exact: place.exact, start, len: 0, depth });
+            self.place = items.map(|node| Place { node, exact: true });
+        }
+        Ok(at + 1)
+    }
+
+    #[inline]
+    fn comma(&mut self) {
+        if self.in_object() {
+            self.expect = Expect::Key;
+            return;
+        }
+        self.expect = Expect::Value;
+        if self.inside
+            && let Some(frame) = self.frames.last_mut()
+        {
+            frame.len += 1;
+            self.place = frame.node.items.map(|node| Place { node, exact: true });
+        }
+    }
+
+    #[inline]
+    fn close(&mut self, at: usize, kind: Kind, sink: &mut impl FnMut(Found<'_, T>)) -> Scanned<usize> {
+        let empty = matches!(self.expect, Expect::FirstItem | Expect::FirstKey);
+        if self.inside
+            && let Some(frame) = self.frames.pop()
+            && let Some(tag) = frame.node.tag
+        {
+            // In an array the commas were counted.
+            let len = frame.len + usize::from(kind == Kind::Array && !empty);
+            let span = frame.start..self.offset + at + 1;
+            sink(Found { tag, kind, span, text: &[], whole: true, escaped: false, len, exact: frame.exact });
+        }
+        self.place = None;
+        self.depth -= 1;
+        self.inside = self.frames.last().is_some_and(|f| f.depth == self.depth);
+        self.expect = if self.depth == 0 { Expect::Nothing } else { Expect::Comma };
+        Ok(at + 1)
+    }
+
+    #[cold]
+    fn fail<R>(&self, problem: Problem, at: usize) -> Scanned<R> {
+        Err(ScanError { problem, offset: self.offset + at })
+    }
+}
+
+#[inline]
+fn matched<T>(key: &'static Key<T>, name: &[u8]) -> Option<Place<T>> {
+    if key.name.len() != name.len() {
+        return None;
+    }
+    let exact = key.name.as_bytes() == name;
+    let matches = exact || (key.any_case && key.name.as_bytes().eq_ignore_ascii_case(name));
+    matches.then_some(Place { node: &key.node, exact })
+}

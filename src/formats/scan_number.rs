@@ -1,0 +1,48 @@
+//! The grammar of JSON numbers, in steps that a chunk's end may come between.
+
+/// How far into a number the text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Digits {
+    Start,
+    Minus,
+    /// A leading zero: no digit may follow.
+    Zero,
+    Whole,
+    Point,
+    Fraction,
+    Exponent,
+    Sign,
+    Power,
+}
+
+impl Digits {
+    /// The number may end here.
+    pub const fn may_end(self) -> bool {
+        matches!(self, Self::Zero | Self::Whole | Self::Fraction | Self::Power)
+    }
+}
+
+/// Goes on in a number; gives the index of the first byte behind it, or the chunk's length, and the state there.
+///
+/// # Errors
+/// The index of a byte that breaks the grammar. (A number that stops too early is seen by `may_end`.)
+pub fn run(bytes: &[u8], from: usize, digits: Digits) -> Result<(usize, Digits), usize> {
+    let mut state = digits;
+    let mut at = from;
+    while let Some(&byte) = bytes.get(at) {
+        state = match (state, byte) {
+            (Digits::Start, b'-') => Digits::Minus,
+            (Digits::Start | Digits::Minus, b'0') => Digits::Zero,
+            (Digits::Start | Digits::Minus, b'1'..=b'9') | (Digits::Whole, b'0'..=b'9') => Digits::Whole,
+            (Digits::Zero, b'0'..=b'9') => return Err(at),
+            (Digits::Zero | Digits::Whole, b'.') => Digits::Point,
+            (Digits::Point | Digits::Fraction, b'0'..=b'9') => Digits::Fraction,
+            (Digits::Zero | Digits::Whole | Digits::Fraction, b'e' | b'E') => Digits::Exponent,
+            (Digits::Exponent, b'+' | b'-') => Digits::Sign,
+            (Digits::Exponent | Digits::Sign | Digits::Power, b'0'..=b'9') => Digits::Power,
+            (state, _) => return Ok((at, state)),
+        };
+        at += 1;
+    }
+    Ok((at, state))
+}
