@@ -323,6 +323,8 @@ fn a_reload_tells_what_needs_a_restart() {
     let text = |list: &[config::Change]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(text(&changes.live), ["retry.deadline: 1m -> 90s", "log.level: info -> debug"]);
     assert_eq!(text(&changes.restart), ["proxy.threads: 0 -> 2", "auth.admin_token: (old value) -> (new value)"]);
+    assert!(changes.describe().starts_with("in force now: retry.deadline: 1m -> 90s, "), "{}", changes.describe());
+    assert!(old.changes(&old).is_empty());
     assert_eq!((new.live.retry.deadline_ms, new.live.log_level.as_str()), (90_000, "debug"));
 }
 

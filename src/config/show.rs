@@ -28,6 +28,27 @@ pub struct Changes {
     pub restart: Vec<Change>,
 }
 
+impl Changes {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.live.is_empty() && self.restart.is_empty()
+    }
+
+    /// One line for the log: what is in force now, and what waits for a restart.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let list = |changes: &[Change]| changes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        match (self.live.is_empty(), self.restart.is_empty()) {
+            (true, true) => "nothing changed".to_owned(),
+            (false, true) => format!("in force now: {}", list(&self.live)),
+            (true, false) => format!("in force after a restart: {}", list(&self.restart)),
+            (false, false) => {
+                format!("in force now: {}; after a restart: {}", list(&self.live), list(&self.restart))
+            }
+        }
+    }
+}
+
 impl Config {
     /// Every setting with its value and origin, one per line, secrets masked.
     #[must_use]

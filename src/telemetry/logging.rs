@@ -23,7 +23,8 @@ pub enum LogError {
     Installed(#[from] tracing_subscriber::util::TryInitError),
 }
 
-/// Changes the level, flushes. Dropping it flushes too: keep it until the process ends.
+/// Changes the level, flushes. Dropping one flushes too: keep one until the process ends.
+#[derive(Clone)]
 pub struct LogHandle {
     levels: Levels,
     lines: LineBuffer,
