@@ -14,7 +14,7 @@ run:
 	cargo run --release --locked -- serve
 
 demo:
-	@scripts/setup.sh build
+	@scripts/setup.sh demo
 	cargo build --release --locked
 	@scripts/demo.sh
 

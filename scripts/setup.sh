@@ -2,6 +2,7 @@
 # Installs what is missing to build, test or measure tollgate, and nothing else. A second call is quick.
 #
 #   scripts/setup.sh build    a C compiler, make and cmake (for compression libraries), and Rust's presence
+#   scripts/setup.sh demo     also curl
 #   scripts/setup.sh test     also PostgreSQL, Redis, and for the client tests Python and Node packages
 #   scripts/setup.sh bench    also nginx and wrk
 #
@@ -92,6 +93,8 @@ for_test() {
   fi
 }
 
+for_demo() { want curl have curl; }
+
 for_bench() {
   want nginx have nginx
   want wrk have wrk
@@ -160,9 +163,10 @@ node_packages() {
 
 case ${1:-build} in
   build) for_build ;;
+  demo) for_build && for_demo ;;
   test) for_build && for_test ;;
   bench) for_build && for_bench ;;
-  *) fail "usage: scripts/setup.sh build|test|bench" ;;
+  *) fail "usage: scripts/setup.sh build|demo|test|bench" ;;
 esac
 install_missing
 rust

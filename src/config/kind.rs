@@ -115,7 +115,7 @@ impl Kind {
                 Ok(addr) => Ok(Value::Address(addr)),
                 Err(_) => fault("is no address", self.shape()),
             },
-            Self::FlagOrAuto if text == "auto" => Ok(Value::Unset),
+            Self::FlagOrAuto if text == "auto" => Ok(Value::Text(text.to_owned())),
             Self::Flag | Self::FlagOrAuto => match text.to_ascii_lowercase().as_str() {
                 "true" | "on" | "yes" | "1" => Ok(Value::Flag(true)),
                 "false" | "off" | "no" | "0" => Ok(Value::Flag(false)),

@@ -12,7 +12,7 @@ use crate::domain::secret::Secret;
 /// A value of the right kind and within its bounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// Nothing given, and the setting has no default; or `auto`.
+    /// Nothing given, and the setting has no default.
     Unset,
     Address(SocketAddr),
     Flag(bool),
