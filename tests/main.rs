@@ -5,4 +5,6 @@ mod architecture;
 #[cfg(test)]
 mod config;
 #[cfg(test)]
+mod mock;
+#[cfg(test)]
 mod telemetry;
