@@ -5,6 +5,6 @@ mod architecture;
 #[cfg(test)]
 mod config;
 #[cfg(test)]
-mod mock;
+mod ledger;
 #[cfg(test)]
 mod telemetry;

@@ -1,1 +1,207 @@
 //! Accounting that cannot be lost: a local journal, and the writer that brings it to the database exactly once.
+//!
+//! ```text
+//! request path                                   writer (one task)
+//! append ─► own directory: 1.seg 2.seg 3.seg ─► read a batch ─► sink ─► checkpoint ─► delete what is behind it
+//!           directories of dead processes ─────►
+//! ```
+//!
+//! **What is promised.** When [`Ledger::append`] returns `Ok`, the record is in the kernel: it survives `kill -9`.
+//! An `fdatasync` every `sync_interval_ms`, off the request path, bounds what a power failure can take. The writer
+//! delivers at least once and the database knows each request id once, so the sum is exactly once.
+//!
+//! **Memory.** There is no queue: the writer reads the files. What waits, waits on disk.
+//!
+//! **Room.** The journal takes `max_bytes` of disk at most. Shortly before that, and whenever the disk itself is full,
+//! [`Ledger::has_room`] says no: the data plane then refuses new requests, while those under way can still be
+//! recorded. A record that the disk does not take is held in memory (bounded) and written as soon as there is room;
+//! `append` says so with an error. Only when that is full too is a record given up: it is then logged whole.
+//!
+//! **Several processes.** Each process has a directory of its own under the root, locked while it lives; a process
+//! adopts directories whose owner is gone, at start and while running (see [`claim`]). So a new binary can start
+//! while the old one still drains.
+//!
+//! What it does not do: it knows no SQL and no metrics library. Telemetry renders [`Ledger::stats`].
+
+mod checkpoint;
+mod claim;
+mod delivery;
+mod disk;
+mod error;
+mod frame;
+mod journal;
+mod reader;
+mod segment;
+mod set_aside;
+mod sink;
+mod stats;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::domain::clock::Clock;
+use crate::domain::record::Record;
+
+use claim::Claim;
+use journal::{Appended, Journal};
+use set_aside::SetAside;
+use stats::Tally;
+
+pub use error::{LedgerError, Refusal};
+pub use sink::{Sink, SinkError};
+pub use stats::JournalStats;
+
+/// Sizes and times of the ledger. Configuration has the same values with their documentation and bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LedgerSettings {
+    /// A segment file is closed when the next record would take it past this.
+    pub segment_bytes: u64,
+    /// Disk that the journal may take, directories of dead processes included. At least two segments.
+    pub max_bytes: u64,
+    /// Records of one database transaction, at most.
+    pub batch_rows: usize,
+    /// How long a record may wait for others to share its transaction.
+    pub flush_interval_ms: u64,
+    /// How often appended records are forced to the disk.
+    pub sync_interval_ms: u64,
+    /// How long shutting down may take to deliver what is there.
+    pub drain_ms: u64,
+}
+
+impl Default for LedgerSettings {
+    fn default() -> Self {
+        Self {
+            segment_bytes: 16 << 20,
+            max_bytes: 1 << 30,
+            batch_rows: 500,
+            flush_interval_ms: 200,
+            sync_interval_ms: 1_000,
+            drain_ms: 10_000,
+        }
+    }
+}
+
+impl LedgerSettings {
+    fn check(&self) -> Result<(), LedgerError> {
+        let least = u64::try_from(segment::HEADER).unwrap_or(u64::MAX) + 1_024;
+        match self {
+            s if s.segment_bytes < least => Err(LedgerError::Settings("segment_bytes is below 1 KiB")),
+            s if s.max_bytes < s.segment_bytes.saturating_mul(2) => {
+                Err(LedgerError::Settings("max_bytes is less than two segments"))
+            }
+            s if s.batch_rows == 0 => Err(LedgerError::Settings("batch_rows is 0")),
+            s if s.sync_interval_ms == 0 => Err(LedgerError::Settings("sync_interval_ms is 0")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The journal of this process and the way from there to the database. Shared in an `Arc`.
+pub struct Ledger {
+    root: PathBuf,
+    settings: LedgerSettings,
+    clock: Arc<dyn Clock>,
+    claim: Claim,
+    journal: Journal,
+    set_aside: SetAside,
+    tally: Arc<Tally>,
+    /// Wakes the writer: something to deliver, a full batch, or a flush.
+    wake: Notify,
+    /// Wakes those who wait in [`Ledger::flush`].
+    delivered: Notify,
+}
+
+impl Ledger {
+    /// Claims a directory under `root` (made if missing) and starts an empty journal in it.
+    ///
+    /// What dead processes left behind is taken up by [`Ledger::run`].
+    ///
+    /// # Errors
+    /// When the directory cannot be made, written or locked, or the settings contradict each other.
+    pub fn open(root: &Path, settings: LedgerSettings, clock: Arc<dyn Clock>) -> Result<Arc<Self>, LedgerError> {
+        settings.check()?;
+        let failed = |source| LedgerError::Directory { path: root.to_owned(), source };
+        let claim = Claim::fresh(root).map_err(failed)?;
+        let tally = Arc::new(Tally::default());
+        let journal = Journal::create(claim.path(), settings, Arc::clone(&tally)).map_err(failed)?;
+        let set_aside = SetAside::beside(root, Arc::clone(&tally));
+        let (wake, delivered) = (Notify::new(), Notify::new());
+        Ok(Arc::new(Self { root: root.to_owned(), settings, clock, claim, journal, set_aside, tally, wake, delivered }))
+    }
+
+    /// Writes one record to the journal: one `write(2)`, no waiting. Returns when the kernel has the bytes.
+    ///
+    /// # Errors
+    /// [`LedgerError::Held`] when the disk took nothing and the record waits in memory; the others when it is not kept
+    /// at all. Each is counted, and a record that is not kept is logged whole.
+    pub fn append(&self, record: &Record) -> Result<(), LedgerError> {
+        match self.journal.append(record) {
+            Ok(Appended { before, after }) => {
+                let delivered = self.tally.delivered_records.load(Ordering::SeqCst);
+                let batch = self.settings.batch_rows as u64;
+                let (was, is) = (before.saturating_sub(delivered), after.saturating_sub(delivered));
+                if was == 0 || (was < batch && batch <= is) {
+                    self.wake.notify_one();
+                }
+                Ok(())
+            }
+            Err(error) => {
+                // Others that were held may have been written.
+                self.wake.notify_one();
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether new requests may be taken: there is disk for their records, with some to spare for those under way.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.journal.has_room()
+    }
+
+    /// Everything worth a metric, as of now.
+    #[must_use]
+    pub fn stats(&self) -> JournalStats {
+        self.tally.read(self.settings.max_bytes, self.clock.now())
+    }
+
+    /// Waits until all that was appended before the call is in the database; `false` when `timeout` came first.
+    pub async fn flush(&self, timeout: Duration) -> bool {
+        let target = self.tally.appended_records.load(Ordering::SeqCst);
+        let reached = async {
+            loop {
+                let news = self.delivered.notified();
+                tokio::pin!(news);
+                news.as_mut().enable();
+                if self.tally.delivered_records.load(Ordering::SeqCst) >= target {
+                    return;
+                }
+                self.tally.flush_asked.store(true, Ordering::SeqCst);
+                self.wake.notify_one();
+                news.await;
+            }
+        };
+        tokio::time::timeout(timeout, reached).await.is_ok()
+    }
+
+    fn is_drained(&self) -> bool {
+        let delivered = self.tally.delivered_records.load(Ordering::SeqCst);
+        delivered >= self.tally.appended_records.load(Ordering::SeqCst) && self.journal.holds_nothing()
+    }
+}
+
+/// A directory with nothing left to deliver is removed; one with records stays for the next process.
+impl Drop for Ledger {
+    fn drop(&mut self) {
+        if self.is_drained()
+            && let Err(error) = self.claim.remove()
+        {
+            tracing::warn!(%error, path = %self.claim.path().display(), "an empty journal directory was left behind");
+        }
+    }
+}

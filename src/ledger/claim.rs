@@ -1,0 +1,161 @@
+//! Which process owns which journal directory.
+//!
+//! Under the root, every process has a directory of its own, named by a UUID and held by an exclusive lock on the file
+//! `lock` in it. The kernel drops the lock with the process, however it ends: a directory whose lock is free belongs to
+//! nobody, and whoever gets the lock delivers what is in it and removes it. Two processes can never share a journal, and
+//! a new binary need not wait for the old one.
+//!
+//! A directory is made under a passing name and gets its own when it is locked, so that nobody takes it for abandoned
+//! before its owner has the lock.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{checkpoint, segment};
+
+const LOCK: &str = "lock";
+const UNBORN: &str = "new-";
+const CHECKPOINTS: [&str; 2] = [checkpoint::NAME, checkpoint::NEW_NAME];
+/// Others may clean up a directory in the instant before its owner locks it; once is rare, thrice does not happen.
+const TRIES: usize = 3;
+
+/// A journal directory that this process holds.
+#[derive(Debug)]
+pub(super) struct Claim {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Claim {
+    /// A new, empty directory.
+    pub(super) fn fresh(root: &Path) -> io::Result<Self> {
+        fs::create_dir_all(root)?;
+        let mut failed = io::Error::other("no lock on a new journal directory");
+        for _ in 0..TRIES {
+            match Self::try_fresh(root) {
+                Ok(claim) => return Ok(claim),
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed)
+    }
+
+    fn try_fresh(root: &Path) -> io::Result<Self> {
+        let name = uuid::Uuid::now_v7().to_string();
+        let unborn = root.join(format!("{UNBORN}{name}"));
+        fs::create_dir(&unborn)?;
+        let lock = File::create(unborn.join(LOCK))?;
+        lock.try_lock()?;
+        let path = root.join(name);
+        fs::rename(unborn, &path)?;
+        segment::sync_dir(root)?;
+        Ok(Self { path, _lock: lock })
+    }
+
+    /// Takes over every directory whose owner is gone.
+    pub(super) fn abandoned(root: &Path) -> io::Result<Vec<Self>> {
+        let mut claims = Vec::new();
+        let mut dirs = Vec::new();
+        for entry in fs::read_dir(root)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() && is_journal(&entry.file_name()) {
+                dirs.push(entry.path());
+            }
+        }
+        // By name is by age: the oldest records first.
+        dirs.sort();
+        for path in dirs {
+            match Self::take(path) {
+                Ok(claim) => claims.extend(claim),
+                Err(error) => tracing::warn!(%error, "a journal directory cannot be looked at"),
+            }
+        }
+        Ok(claims)
+    }
+
+    /// The directory, if nobody holds it.
+    fn take(path: PathBuf) -> io::Result<Option<Self>> {
+        // Made if missing: a copy of a journal that was put here by hand is delivered too.
+        let opened = File::options().create(true).truncate(false).write(true).open(path.join(LOCK));
+        let lock = match opened {
+            Ok(lock) => lock,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        // Another process may have delivered and removed it between opening and locking.
+        Ok(path.join(LOCK).exists().then_some(Self { path, _lock: lock }))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes the directory: for when nothing in it waits any more. Files that are not the journal's stay, and it too.
+    pub(super) fn remove(&self) -> io::Result<()> {
+        match self.remove_files().and_then(|()| fs::remove_dir(&self.path)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn remove_files(&self) -> io::Result<()> {
+        segment::delete_before(&self.path, u64::MAX)?;
+        for name in CHECKPOINTS.into_iter().chain([LOCK]) {
+            match fs::remove_file(self.path.join(name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_journal(name: &OsStr) -> bool {
+    let name = name.to_str().unwrap_or_default();
+    uuid::Uuid::try_parse(name.strip_prefix(UNBORN).unwrap_or(name)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_taken_over_only_when_its_owner_is_gone() {
+        let root = tempfile::tempdir().unwrap();
+        let first = Claim::fresh(root.path()).unwrap();
+        let second = Claim::fresh(root.path()).unwrap();
+        assert!(Claim::abandoned(root.path()).unwrap().is_empty());
+        let path = first.path().to_owned();
+        drop(first);
+        let taken = Claim::abandoned(root.path()).unwrap();
+        assert_eq!(taken.iter().map(Claim::path).collect::<Vec<_>>(), [path.as_path()]);
+        assert!(Claim::abandoned(root.path()).unwrap().is_empty(), "held by its new owner");
+        taken[0].remove().unwrap();
+        taken[0].remove().unwrap();
+        drop(taken);
+        assert!(Claim::abandoned(root.path()).unwrap().is_empty());
+        assert!(second.path().exists());
+    }
+
+    #[test]
+    fn an_unborn_directory_of_a_dead_process_is_taken_over_too() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join(format!("new-{}", uuid::Uuid::now_v7()))).unwrap();
+        for other in ["set-aside", "lost+found"] {
+            fs::create_dir(root.path().join(other)).unwrap();
+        }
+        fs::write(root.path().join("a-file"), "").unwrap();
+        let taken = Claim::abandoned(root.path()).unwrap();
+        assert_eq!(taken.len(), 1);
+        fs::write(taken[0].path().join("note.txt"), "not ours").unwrap();
+        taken[0].remove().unwrap_err();
+        assert!(taken[0].path().join("note.txt").exists());
+    }
+}

@@ -1,0 +1,261 @@
+//! One step of delivery: a batch of one journal directory, read, offered to the database, and remembered.
+//!
+//! A record that the database refuses is found by halving its batch, and set aside. A refusal of everything looks like
+//! a broken database rather than broken records, and is waited out.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use crate::domain::record::Record;
+
+use super::claim::Claim;
+use super::reader::{Batch, Reader};
+use super::segment::{self, Position};
+use super::sink::{Sink, SinkError};
+use super::stats::{add, subtract};
+use super::{Ledger, checkpoint};
+
+/// A database that does not answer for so long counts as unavailable.
+const SINK_TIMEOUT: Duration = Duration::from_secs(60);
+/// Records that are refused while nothing is taken are believed to be at fault only after so many attempts…
+const PATIENCE: u32 = 3;
+/// …and only when they are so few. More of them are believed to be at fault when another of their batch was taken.
+const FEW: usize = 16;
+
+/// A journal directory being delivered, and how far it is.
+pub(super) struct Source {
+    /// `None` = this process's own.
+    claim: Option<Claim>,
+    at: Position,
+    /// Bytes that another process left, and that are still to be delivered.
+    left: u64,
+    /// Attempts in a row in which the database refused everything.
+    refusals: u32,
+}
+
+/// What one attempt at one source came to.
+pub(super) enum Step {
+    /// Something was delivered; there may be more.
+    Moved,
+    /// There was nothing to deliver.
+    Idle,
+    /// To be tried again after a pause.
+    Failed(String),
+    /// The journal itself cannot be read.
+    Unreadable(String),
+}
+
+/// What the database said to a batch.
+#[derive(Default)]
+struct Verdict<'a> {
+    taken: usize,
+    new: u64,
+    refused: Vec<(&'a Record, String)>,
+    /// Some of that may be the database's own failure.
+    doubtful: bool,
+}
+
+impl Verdict<'_> {
+    fn took(&mut self, part: &[Record], new: u64) {
+        self.taken += part.len();
+        self.new += new;
+    }
+}
+
+impl Source {
+    /// This process's own journal, from its beginning.
+    pub(super) fn own() -> Self {
+        Self { claim: None, at: Position::default(), left: 0, refusals: 0 }
+    }
+}
+
+impl Ledger {
+    /// One batch of one source: read, deliver, remember.
+    pub(super) async fn step<S: Sink>(self: &Arc<Self>, sink: &S, source: &mut Source) -> Step {
+        let end = source.claim.is_none().then(|| self.journal.end());
+        if end.is_some_and(|end| end.at == source.at) {
+            self.mark_delivered(end.map(|end| (end.records, end.bytes)));
+            return Step::Idle;
+        }
+        let (ledger, dir, at) = (Arc::clone(self), self.dir_of(source).to_owned(), source.at);
+        let read = blocking(move || {
+            let set_aside = &ledger.set_aside;
+            Reader { dir: &dir, end: end.map(|end| end.at), set_aside }.read(at, ledger.settings.batch_rows)
+        });
+        let batch = match read.await {
+            Ok(batch) => batch,
+            Err(error) => return Step::Unreadable(format!("the journal cannot be read: {error}")),
+        };
+        if let Err(why) = self.hand_over(sink, source, &batch.records).await {
+            return Step::Failed(why);
+        }
+        let finished = batch.at_end && batch.records.is_empty();
+        if let Err(error) = self.remember(source, &batch).await {
+            return Step::Failed(format!("the checkpoint cannot be written: {error}"));
+        }
+        match end {
+            Some(end) if batch.at_end => self.mark_delivered(Some((end.records, end.bytes))),
+            Some(_) => {
+                self.tally.delivered_records.fetch_add(batch.records.len() as u64, Ordering::SeqCst);
+                self.tally.delivered_bytes.fetch_add(batch.bytes, Ordering::SeqCst);
+            }
+            None => {}
+        }
+        self.delivered.notify_waiters();
+        if finished { Step::Idle } else { Step::Moved }
+    }
+
+    /// Delivers a batch; what the database refuses for good is set aside. `Err` = nothing may be forgotten yet.
+    async fn hand_over<S: Sink>(&self, sink: &S, source: &mut Source, records: &[Record]) -> Result<(), String> {
+        let Some(first) = records.first() else { return Ok(()) };
+        let ended = first.started_at.plus_ms(i64::try_from(first.duration_ms).unwrap_or(0));
+        self.tally.oldest_at.store(ended.0, Ordering::Relaxed);
+        let verdict = judge(sink, records, source.refusals >= PATIENCE).await.map_err(|error| error.to_string())?;
+        let few = records.len() <= FEW && !verdict.doubtful;
+        if verdict.taken == 0 && !(few && source.refusals + 1 >= PATIENCE) {
+            source.refusals = source.refusals.saturating_add(1);
+            let reason = verdict.refused.first().map_or("", |(_, reason)| reason);
+            return Err(format!("the database refuses all of {} records: {reason}", records.len()));
+        }
+        source.refusals = 0;
+        for (record, reason) in &verdict.refused {
+            self.set_aside.refused(record, reason).map_err(|error| format!("nothing can be set aside: {error}"))?;
+        }
+        self.tally.oldest_at.store(0, Ordering::Relaxed);
+        add(&self.tally.writer_batches, 1);
+        add(&self.tally.writer_rows, verdict.new);
+        add(&self.tally.writer_repeated, (verdict.taken as u64).saturating_sub(verdict.new));
+        Ok(())
+    }
+
+    /// Notes how far a source is, and deletes what lies behind.
+    async fn remember(self: &Arc<Self>, source: &mut Source, batch: &Batch) -> io::Result<()> {
+        let (ledger, dir, next) = (Arc::clone(self), self.dir_of(source).to_owned(), batch.next);
+        let (own, behind) = (source.claim.is_none(), batch.next.segment > source.at.segment);
+        blocking(move || {
+            checkpoint::write(&dir, next)?;
+            match behind {
+                true if own => ledger.journal.delete_before(next),
+                true => segment::delete_before(&dir, next.segment).map(|_| ()),
+                false => Ok(()),
+            }
+        })
+        .await?;
+        source.at = batch.next;
+        let gone = batch.bytes.min(source.left);
+        source.left -= gone;
+        subtract(&self.tally.adopted_bytes, gone);
+        Ok(())
+    }
+
+    fn dir_of<'a>(&'a self, source: &'a Source) -> &'a Path {
+        source.claim.as_ref().unwrap_or(&self.claim).path()
+    }
+
+    fn mark_delivered(&self, upto: Option<(u64, u64)>) {
+        if let Some((records, bytes)) = upto {
+            self.tally.delivered_records.store(records, Ordering::SeqCst);
+            self.tally.delivered_bytes.store(bytes, Ordering::SeqCst);
+        }
+    }
+
+    pub(super) async fn adopt(self: &Arc<Self>, adopted: &mut Vec<Source>) {
+        let ledger = Arc::clone(self);
+        let found = blocking(move || {
+            let claims = Claim::abandoned(&ledger.root)?;
+            Ok(claims
+                .into_iter()
+                .map(|c| (checkpoint::read(c.path()), segment::total_bytes(c.path()), c))
+                .collect::<Vec<_>>())
+        });
+        match found.await {
+            Ok(found) => {
+                for (at, bytes, claim) in found {
+                    let bytes = bytes.unwrap_or(0).saturating_sub(at.offset);
+                    tracing::info!(journal = %claim.path().display(), bytes, "delivering the journal of a process that is gone");
+                    add(&self.tally.adopted, 1);
+                    self.tally.adopted_bytes.fetch_add(bytes, Ordering::Relaxed);
+                    adopted.push(Source { claim: Some(claim), at, left: bytes, refusals: 0 });
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, root = %self.root.display(), "cannot look for journals of dead processes")
+            }
+        }
+    }
+
+    /// Leaves a directory as it is, to be looked at again when it is next adopted.
+    pub(super) fn let_go(&self, source: Source, why: &str) {
+        subtract(&self.tally.adopted_bytes, source.left);
+        tracing::error!(why, journal = %self.dir_of(&source).display(), "the journal of a process that is gone waits");
+    }
+
+    /// Removes a directory that is delivered.
+    pub(super) fn finish(&self, source: Source) {
+        subtract(&self.tally.adopted_bytes, source.left);
+        if let Some(claim) = source.claim
+            && let Err(error) = claim.remove()
+        {
+            tracing::warn!(%error, journal = %claim.path().display(), "a delivered journal cannot be removed");
+        }
+    }
+}
+
+/// Offers a batch to the database, halving it where something in it is refused.
+///
+/// Unless it is to be `thorough`, it gives up when many records were refused and none was taken.
+async fn judge<'a, S: Sink>(sink: &S, records: &'a [Record], thorough: bool) -> Result<Verdict<'a>, SinkError> {
+    let mut verdict = Verdict::default();
+    let mut left = vec![records];
+    while let Some(part) = left.pop() {
+        match offer(sink, part).await {
+            Ok(new) => verdict.took(part, new),
+            Err(SinkError::Unavailable(why)) => return Err(SinkError::Unavailable(why)),
+            Err(error) if part.len() == 1 => {
+                verdict.doubtful |= matches!(error, SinkError::Doubtful(_));
+                verdict.refused.extend(part.iter().map(|record| (record, error.to_string())));
+                if verdict.taken == 0 && verdict.refused.len() > FEW && !thorough {
+                    return Ok(verdict);
+                }
+            }
+            Err(_) => {
+                let (early, late) = part.split_at(part.len() / 2);
+                left.extend([late, early]);
+            }
+        }
+    }
+    if verdict.taken > 0 {
+        confirm(sink, &mut verdict).await?;
+    }
+    Ok(verdict)
+}
+
+/// Asks once more about what was refused: the database may have recovered between it and what was taken.
+async fn confirm<S: Sink>(sink: &S, verdict: &mut Verdict<'_>) -> Result<(), SinkError> {
+    for (record, reason) in std::mem::take(&mut verdict.refused) {
+        let part = std::slice::from_ref(record);
+        match offer(sink, part).await {
+            Ok(new) => verdict.took(part, new),
+            Err(SinkError::Unavailable(why)) => return Err(SinkError::Unavailable(why)),
+            Err(_) => verdict.refused.push((record, reason)),
+        }
+    }
+    Ok(())
+}
+
+async fn offer<S: Sink>(sink: &S, part: &[Record]) -> Result<u64, SinkError> {
+    let answer = timeout(SINK_TIMEOUT, sink.append_records(part)).await;
+    answer.unwrap_or_else(|_| Err(SinkError::Unavailable("no answer in time".to_owned())))
+}
+
+/// Runs blocking work on a thread that is made for it.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+}

@@ -1,0 +1,43 @@
+//! What can go wrong with the journal, as its callers see it.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why the journal could not be opened, or a record not be written to it.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    #[error("journal directory {}: {source}", path.display())]
+    Directory { path: PathBuf, source: io::Error },
+    #[error("journal settings: {0}")]
+    Settings(&'static str),
+    /// The record waits in memory until the disk takes it: it survives anything but the end of the process.
+    #[error("the journal cannot be written ({0}): the record is held in memory")]
+    Held(Refusal),
+    /// Nothing could keep the record. It is in the log, whole.
+    #[error("the journal cannot be written ({0}), and no more can be held in memory")]
+    Lost(Refusal),
+    #[error("a record of {0} bytes is larger than the journal takes")]
+    TooLarge(usize),
+    #[error("a record cannot be written as JSON: {0}")]
+    Encode(#[from] serde_json::Error),
+}
+
+/// Why the journal did not take a record.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    #[error("its share of the disk is used up: {bytes} of {max} bytes")]
+    Full { bytes: u64, max: u64 },
+    #[error("the disk is full")]
+    DiskFull,
+    #[error("{0}")]
+    Disk(io::Error),
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull,
+            _ => Self::Disk(error),
+        }
+    }
+}

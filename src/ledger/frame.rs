@@ -1,0 +1,127 @@
+//! One record as bytes: mark, length, checksum, JSON. Pure.
+//!
+//! ```text
+//! FF FE 'T' 'J' │ length u32 le │ CRC-32 of length and payload, u32 le │ payload
+//! ```
+//!
+//! The mark begins with a byte that UTF-8 never contains, so no text that a client sends can look like the start of a
+//! frame: after damage, the next whole frame is found by searching for it. JSON rather than a denser encoding because
+//! it can be read by eye when something went wrong, and costs one or two microseconds.
+
+use crate::domain::record::Record;
+
+use super::error::LedgerError;
+
+const MARK: [u8; 4] = [0xFF, 0xFE, b'T', b'J'];
+/// Bytes before the payload.
+pub(super) const HEAD: usize = 12;
+/// A record is some hundred bytes; one that is larger than this is a mistake, and a length beyond it is damage.
+pub(super) const MAX_PAYLOAD: usize = 4 << 20;
+
+/// What stands at the start of some bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Found<'a> {
+    /// A whole frame of `HEAD + payload.len()` bytes, checksum verified.
+    Frame(&'a [u8]),
+    /// What is there could be a frame, but it takes so many bytes in all.
+    Short(usize),
+    /// No frame begins here.
+    Damaged,
+}
+
+/// Replaces the content of `out` by the record's frame.
+pub(super) fn encode(record: &Record, out: &mut Vec<u8>) -> Result<(), LedgerError> {
+    out.clear();
+    out.extend_from_slice(&[0; HEAD]);
+    serde_json::to_writer(&mut *out, record)?;
+    let payload = out.len() - HEAD;
+    let length = match u32::try_from(payload) {
+        Ok(length) if payload <= MAX_PAYLOAD => length.to_le_bytes(),
+        _ => return Err(LedgerError::TooLarge(payload)),
+    };
+    let sum = checksum(length, &out[HEAD..]).to_le_bytes();
+    out[..4].copy_from_slice(&MARK);
+    out[4..8].copy_from_slice(&length);
+    out[8..HEAD].copy_from_slice(&sum);
+    Ok(())
+}
+
+/// Looks at the start of `bytes`.
+pub(super) fn read(bytes: &[u8]) -> Found<'_> {
+    let Some((head, rest)) = bytes.split_first_chunk::<HEAD>() else {
+        let known = bytes.len().min(MARK.len());
+        return if bytes[..known] == MARK[..known] { Found::Short(HEAD) } else { Found::Damaged };
+    };
+    let [m0, m1, m2, m3, l0, l1, l2, l3, c0, c1, c2, c3] = *head;
+    let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
+    if [m0, m1, m2, m3] != MARK || length > MAX_PAYLOAD {
+        return Found::Damaged;
+    }
+    match rest.get(..length) {
+        None => Found::Short(HEAD + length),
+        Some(payload) if checksum([l0, l1, l2, l3], payload) == u32::from_le_bytes([c0, c1, c2, c3]) => {
+            Found::Frame(payload)
+        }
+        Some(_) => Found::Damaged,
+    }
+}
+
+/// Where the next whole frame begins, after the first byte of `bytes`.
+pub(super) fn resync(bytes: &[u8]) -> Option<usize> {
+    let rest = bytes.get(1..)?;
+    memchr::memmem::find_iter(rest, &MARK).map(|at| at + 1).find(|at| matches!(read(&bytes[*at..]), Found::Frame(_)))
+}
+
+fn checksum(length: [u8; 4], payload: &[u8]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&length);
+    sum.update(payload);
+    sum.finalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::segment::sample;
+
+    #[test]
+    fn a_frame_reads_back_and_every_shorter_one_is_short() {
+        let mut bytes = Vec::new();
+        encode(&sample(7), &mut bytes).unwrap();
+        let Found::Frame(payload) = read(&bytes) else { panic!("not a frame") };
+        assert_eq!(serde_json::from_slice::<Record>(payload).unwrap(), sample(7));
+        for cut in 0..bytes.len() {
+            let expected = if cut < HEAD { HEAD } else { bytes.len() };
+            assert_eq!(read(&bytes[..cut]), Found::Short(expected), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_is_noticed() {
+        let mut bytes = Vec::new();
+        encode(&sample(1), &mut bytes).unwrap();
+        for bit in 0..bytes.len() * 8 {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(!matches!(read(&bytes), Found::Frame(_)), "bit {bit}");
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+
+    #[test]
+    fn resync_finds_the_next_whole_frame_only() {
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        encode(&sample(1), &mut first).unwrap();
+        encode(&sample(2), &mut second).unwrap();
+        let bytes = [&first[..], &MARK, &second[..]].concat();
+        assert_eq!(resync(&bytes), Some(first.len() + MARK.len()));
+        assert_eq!(resync(&first), None);
+        assert_eq!(resync(&[]), None);
+    }
+
+    #[test]
+    fn a_record_beyond_the_bound_is_refused() {
+        let mut record = sample(1);
+        record.error_message = Some("x".repeat(MAX_PAYLOAD));
+        assert!(matches!(encode(&record, &mut Vec::new()), Err(LedgerError::TooLarge(_))));
+    }
+}

@@ -1,0 +1,268 @@
+//! The writing end of this process's own journal directory.
+//!
+//! A frame is made outside of the lock, in a buffer of the thread, and goes out in one write under it. A failed write
+//! leaves no half frame: the file is cut back to its last good length, or, when even that fails, never written again.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use parking_lot::Mutex;
+
+use crate::domain::record::Record;
+
+use super::LedgerSettings;
+use super::disk::{Disk, RealDisk, SegmentFile};
+use super::error::{LedgerError, Refusal};
+use super::frame;
+use super::segment::{self, HEADER, Position};
+use super::stats::{Tally, add, subtract};
+
+/// Memory for records that the disk did not take.
+const HELD_BYTES: usize = 8 << 20;
+/// A thread's buffer that grew beyond this is given back.
+const BUFFER_BYTES: usize = 64 << 10;
+
+thread_local! {
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+pub(super) struct Journal {
+    dir: PathBuf,
+    settings: LedgerSettings,
+    tally: Arc<Tally>,
+    disk: Box<dyn Disk>,
+    active: Mutex<Active>,
+}
+
+struct Active {
+    file: Arc<dyn SegmentFile>,
+    /// Where the next frame goes.
+    at: Position,
+    /// The segment is closed when a frame would pass this.
+    roll_at: u64,
+    /// The file may end in half a frame: it must not be written again.
+    spoiled: bool,
+    /// Written since the last sync.
+    dirty: bool,
+    /// Closed segments that were not synced yet.
+    unsynced: Vec<Arc<dyn SegmentFile>>,
+    held: VecDeque<Vec<u8>>,
+    held_bytes: usize,
+}
+
+/// How many records had been appended, before and after a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Appended {
+    pub before: u64,
+    pub after: u64,
+}
+
+/// Where the journal ends at some moment, and what had been appended by then.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct End {
+    pub at: Position,
+    pub records: u64,
+    pub bytes: u64,
+}
+
+impl Journal {
+    pub(super) fn create(dir: &Path, settings: LedgerSettings, tally: Arc<Tally>) -> io::Result<Self> {
+        Self::create_on(Box::new(RealDisk), dir, settings, tally)
+    }
+
+    fn create_on(disk: Box<dyn Disk>, dir: &Path, settings: LedgerSettings, tally: Arc<Tally>) -> io::Result<Self> {
+        let file = new_segment(&*disk, dir, 1)?;
+        tally.disk_bytes.store(HEADER as u64, Ordering::Relaxed);
+        let active = Mutex::new(Active {
+            file,
+            at: Position::start_of(1),
+            roll_at: settings.segment_bytes,
+            spoiled: false,
+            dirty: true,
+            unsynced: Vec::new(),
+            held: VecDeque::new(),
+            held_bytes: 0,
+        });
+        Ok(Self { dir: dir.to_owned(), settings, tally, disk, active })
+    }
+
+    pub(super) fn append(&self, record: &Record) -> Result<Appended, LedgerError> {
+        BUFFER.with_borrow_mut(|buffer| {
+            let outcome = match frame::encode(record, buffer) {
+                Ok(()) => self.append_frame(buffer),
+                Err(error) => {
+                    add(&self.tally.append_errors, 1);
+                    add(&self.tally.lost_records, 1);
+                    tracing::error!(%error, ?record, "a record is lost to the ledger");
+                    Err(error)
+                }
+            };
+            buffer.shrink_to(BUFFER_BYTES);
+            outcome
+        })
+    }
+
+    fn append_frame(&self, frame: &[u8]) -> Result<Appended, LedgerError> {
+        let mut active = self.active.lock();
+        let before = self.tally.appended_records.load(Ordering::SeqCst);
+        let written = self.write_held(&mut active).and_then(|()| self.write(&mut active, frame));
+        match written {
+            Ok(()) => Ok(Appended { before, after: self.tally.appended_records.load(Ordering::SeqCst) }),
+            Err(why) => Err(self.hold(&mut active, frame, why)),
+        }
+    }
+
+    fn hold(&self, active: &mut Active, frame: &[u8], why: Refusal) -> LedgerError {
+        add(&self.tally.append_errors, 1);
+        if active.held_bytes + frame.len() > HELD_BYTES {
+            add(&self.tally.lost_records, 1);
+            let record = String::from_utf8_lossy(frame.get(frame::HEAD..).unwrap_or_default());
+            tracing::error!(%why, %record, "a record is lost to the ledger: neither disk nor memory takes it");
+            return LedgerError::Lost(why);
+        }
+        if active.held.is_empty() {
+            tracing::error!(%why, dir = %self.dir.display(), "the journal cannot be written: holding records in memory");
+        }
+        active.held_bytes += frame.len();
+        active.held.push_back(frame.to_vec());
+        add(&self.tally.held_records, 1);
+        LedgerError::Held(why)
+    }
+
+    /// Tries to bring to the disk what is held in memory; gives whether something was written.
+    pub(super) fn retry_held(&self) -> bool {
+        let mut active = self.active.lock();
+        let before = active.held.len();
+        // The reason was logged when the first record was held, and has not changed.
+        let _ = self.write_held(&mut active);
+        active.held.len() < before
+    }
+
+    fn write_held(&self, active: &mut Active) -> Result<(), Refusal> {
+        while let Some(frame) = active.held.pop_front() {
+            if let Err(why) = self.write(active, &frame) {
+                active.held.push_front(frame);
+                return Err(why);
+            }
+            active.held_bytes -= frame.len();
+            subtract(&self.tally.held_records, 1);
+            if active.held.is_empty() {
+                tracing::info!(dir = %self.dir.display(), "the journal can be written again: nothing was lost");
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&self, active: &mut Active, frame: &[u8]) -> Result<(), Refusal> {
+        let length = frame.len() as u64;
+        let bytes = self.disk_bytes();
+        if bytes.saturating_add(length) > self.settings.max_bytes {
+            return Err(Refusal::Full { bytes, max: self.settings.max_bytes });
+        }
+        let passes = active.at.offset + length > active.roll_at && active.at.offset > HEADER as u64;
+        if active.spoiled || passes {
+            self.roll(active)?;
+        }
+        if let Err(error) = active.file.write_at(frame, active.at.offset) {
+            active.spoiled = active.file.cut(active.at.offset).is_err();
+            return Err(error.into());
+        }
+        active.at.offset += length;
+        active.dirty = true;
+        self.tally.disk_bytes.fetch_add(length, Ordering::Relaxed);
+        self.tally.appended_bytes.fetch_add(length, Ordering::SeqCst);
+        self.tally.appended_records.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Goes on in a new segment. When none can be made, the present one is used for some time more.
+    fn roll(&self, active: &mut Active) -> Result<(), Refusal> {
+        let next = active.at.segment + 1;
+        match new_segment(&*self.disk, &self.dir, next) {
+            Ok(file) => {
+                let closed = std::mem::replace(&mut active.file, file);
+                active.unsynced.push(closed);
+                active.at = Position::start_of(next);
+                active.roll_at = self.settings.segment_bytes;
+                active.spoiled = false;
+                self.tally.disk_bytes.fetch_add(HEADER as u64, Ordering::Relaxed);
+                Ok(())
+            }
+            Err(error) if active.spoiled => Err(error.into()),
+            Err(error) => {
+                tracing::warn!(%error, segment = next, "no new journal segment: the old one grows on");
+                active.roll_at = active.at.offset + self.settings.segment_bytes / 8;
+                Ok(())
+            }
+        }
+    }
+
+    /// Where the journal ends now.
+    pub(super) fn end(&self) -> End {
+        let active = self.active.lock();
+        End {
+            at: active.at,
+            records: self.tally.appended_records.load(Ordering::SeqCst),
+            bytes: self.tally.appended_bytes.load(Ordering::SeqCst),
+        }
+    }
+
+    /// Forces to the disk what was appended before the call. Blocks: not for the request path.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        let (files, names_changed) = {
+            let mut active = self.active.lock();
+            let mut files = std::mem::take(&mut active.unsynced);
+            let names_changed = !files.is_empty();
+            if std::mem::take(&mut active.dirty) {
+                files.push(Arc::clone(&active.file));
+            }
+            (files, names_changed)
+        };
+        let named = if names_changed { segment::sync_dir(&self.dir) } else { Ok(()) };
+        // Every file gets its chance, whatever happened to the others.
+        files.iter().map(|file| file.sync()).fold(named, io::Result::and)
+    }
+
+    /// Deletes the segments that lie wholly before `at`.
+    pub(super) fn delete_before(&self, at: Position) -> io::Result<()> {
+        let freed = segment::delete_before(&self.dir, at.segment)?;
+        subtract(&self.tally.disk_bytes, freed);
+        Ok(())
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        let spare = self.settings.max_bytes / 16;
+        self.holds_nothing() && self.disk_bytes() < self.settings.max_bytes - spare
+    }
+
+    pub(super) fn holds_nothing(&self) -> bool {
+        self.tally.held_records.load(Ordering::Relaxed) == 0
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        let adopted = self.tally.adopted_bytes.load(Ordering::Relaxed);
+        self.tally.disk_bytes.load(Ordering::Relaxed).saturating_add(adopted)
+    }
+}
+
+/// A segment file with its header, or none at all.
+fn new_segment(disk: &dyn Disk, dir: &Path, number: u64) -> io::Result<Arc<dyn SegmentFile>> {
+    let path = segment::path(dir, number);
+    // What stands there under this name is a segment that could not be begun: it has no frames.
+    if std::fs::metadata(&path).is_ok_and(|m| m.len() < HEADER as u64) {
+        std::fs::remove_file(&path)?;
+    }
+    let file = disk.create(&path)?;
+    if let Err(error) = file.write_at(&segment::header(), 0) {
+        std::fs::remove_file(&path)?;
+        return Err(error);
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! The writing end on a disk that fails as told.
+
+use std::fs::File;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use super::*;
+use crate::ledger::reader::Reader;
+use crate::ledger::segment::sample;
+use crate::ledger::set_aside::SetAside;
+
+/// What the disk does; shared with the files that it made.
+#[derive(Default)]
+struct Faults {
+    /// Bytes that it still takes.
+    room: AtomicU64,
+    cut_fails: AtomicBool,
+    create_fails: AtomicBool,
+    sync_fails: AtomicBool,
+    synced: AtomicU64,
+}
+
+struct FaultyDisk(Arc<Faults>);
+
+struct FaultyFile {
+    file: File,
+    faults: Arc<Faults>,
+}
+
+fn failing(flag: &AtomicBool) -> io::Result<()> {
+    if flag.load(Ordering::SeqCst) { Err(io::Error::other("scripted")) } else { Ok(()) }
+}
+
+impl Disk for FaultyDisk {
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn SegmentFile>> {
+        failing(&self.0.create_fails)?;
+        let file = File::options().write(true).create_new(true).open(path)?;
+        Ok(Arc::new(FaultyFile { file, faults: Arc::clone(&self.0) }))
+    }
+}
+
+impl SegmentFile for FaultyFile {
+    /// Writes what there is room for, as a full disk does.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let room = self.faults.room.load(Ordering::SeqCst);
+        let taken = bytes.len().min(usize::try_from(room).unwrap());
+        self.faults.room.store(room - taken as u64, Ordering::SeqCst);
+        self.file.write_at(&bytes[..taken], offset)?;
+        if taken < bytes.len() { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+    }
+
+    fn cut(&self, length: u64) -> io::Result<()> {
+        failing(&self.faults.cut_fails)?;
+        self.file.cut(length)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        failing(&self.faults.sync_fails)?;
+        self.faults.synced.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+struct Bench {
+    root: tempfile::TempDir,
+    faults: Arc<Faults>,
+    tally: Arc<Tally>,
+    journal: Journal,
+}
+
+impl Bench {
+    fn new(segment_bytes: u64) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let faults = Arc::new(Faults { room: AtomicU64::new(1 << 30), ..Faults::default() });
+        let tally = Arc::new(Tally::default());
+        let settings = LedgerSettings { segment_bytes, ..LedgerSettings::default() };
+        let disk = Box::new(FaultyDisk(Arc::clone(&faults)));
+        let journal = Journal::create_on(disk, root.path(), settings, Arc::clone(&tally)).unwrap();
+        Self { root, faults, tally, journal }
+    }
+
+    /// The numbers of the records that a reader finds, and how many damaged stretches.
+    fn read(&self, end: Option<Position>) -> (Vec<i64>, u64) {
+        let tally = Arc::new(Tally::default());
+        let set_aside = SetAside::beside(self.root.path(), Arc::clone(&tally));
+        let reader = Reader { dir: self.root.path(), end, set_aside: &set_aside };
+        let batch = reader.read(Position::default(), 1_000).unwrap();
+        let numbers = batch.records.iter().map(|record| record.started_at.0).collect();
+        (numbers, tally.damaged_ranges.load(Ordering::SeqCst))
+    }
+}
+
+#[test]
+fn a_full_disk_leaves_no_half_frame_and_what_was_held_follows_when_there_is_room() {
+    let bench = Bench::new(1 << 20);
+    bench.journal.append(&sample(1)).unwrap();
+    bench.faults.room.store(100, Ordering::SeqCst);
+    for number in 2..=4 {
+        let error = bench.journal.append(&sample(number)).unwrap_err();
+        assert!(matches!(error, LedgerError::Held(Refusal::DiskFull)), "{error}");
+        assert!(!bench.journal.has_room());
+    }
+    assert_eq!(bench.read(None), (vec![1], 0), "the half frame was cut off");
+    assert!(!bench.journal.retry_held());
+    bench.faults.room.store(1 << 20, Ordering::SeqCst);
+    assert!(bench.journal.retry_held());
+    assert!(bench.journal.has_room());
+    bench.journal.append(&sample(5)).unwrap();
+    assert_eq!(bench.read(None), (vec![1, 2, 3, 4, 5], 0));
+    assert_eq!(bench.read(Some(bench.journal.end().at)), (vec![1, 2, 3, 4, 5], 0));
+    assert_eq!(bench.tally.appended_records.load(Ordering::SeqCst), 5);
+}
+
+#[test]
+fn a_file_that_cannot_be_cut_back_is_not_written_again() {
+    let bench = Bench::new(1 << 20);
+    bench.journal.append(&sample(1)).unwrap();
+    bench.faults.room.store(100, Ordering::SeqCst);
+    bench.faults.cut_fails.store(true, Ordering::SeqCst);
+    bench.journal.append(&sample(2)).unwrap_err();
+    bench.faults.create_fails.store(true, Ordering::SeqCst);
+    bench.faults.room.store(1 << 20, Ordering::SeqCst);
+    bench.journal.append(&sample(3)).unwrap_err();
+    bench.faults.create_fails.store(false, Ordering::SeqCst);
+    bench.journal.append(&sample(4)).unwrap();
+    assert_eq!(segment::list(bench.root.path()).unwrap(), [1, 2]);
+    assert_eq!(bench.read(None), (vec![1, 2, 3, 4], 1), "the half frame is seen as what it is");
+}
+
+#[test]
+fn a_segment_grows_on_when_no_new_one_can_be_made() {
+    let bench = Bench::new(2_048);
+    bench.faults.create_fails.store(true, Ordering::SeqCst);
+    for number in 1..=8 {
+        bench.journal.append(&sample(number)).unwrap();
+    }
+    assert_eq!(segment::list(bench.root.path()).unwrap(), [1]);
+    bench.faults.create_fails.store(false, Ordering::SeqCst);
+    for number in 9..=12 {
+        bench.journal.append(&sample(number)).unwrap();
+    }
+    assert!(segment::list(bench.root.path()).unwrap().len() > 1);
+    assert_eq!(bench.read(None), ((1..=12).collect(), 0));
+}
+
+#[test]
+fn a_sync_covers_every_segment_written_since_the_last() {
+    let bench = Bench::new(2_048);
+    for number in 1..=6 {
+        bench.journal.append(&sample(number)).unwrap();
+    }
+    let segments = segment::list(bench.root.path()).unwrap().len() as u64;
+    assert!(segments > 2);
+    bench.journal.sync().unwrap();
+    assert_eq!(bench.faults.synced.load(Ordering::SeqCst), segments);
+    bench.journal.sync().unwrap();
+    assert_eq!(bench.faults.synced.load(Ordering::SeqCst), segments, "nothing was written since");
+    bench.journal.append(&sample(7)).unwrap();
+    bench.faults.sync_fails.store(true, Ordering::SeqCst);
+    bench.journal.sync().unwrap_err();
+}

@@ -1,0 +1,50 @@
+//! Where records go: the database, as the writer sees it.
+
+use std::future::Future;
+
+use crate::domain::record::Record;
+use crate::store::{Store, StoreError};
+
+/// Takes batches of records, each record once.
+pub trait Sink: Send + Sync {
+    /// Writes the records in one transaction and gives how many were new.
+    ///
+    /// A record whose request id is there already is no error and changes nothing. On an error nothing was written.
+    fn append_records(&self, records: &[Record]) -> impl Future<Output = Result<u64, SinkError>> + Send;
+}
+
+/// Why a batch was not written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SinkError {
+    /// The database cannot be reached or does not answer: the same batch will do later.
+    #[error("database unavailable: {0}")]
+    Unavailable(String),
+    /// The database answers, and a rule of it refuses something in this batch.
+    #[error("refused by the database: {0}")]
+    Refused(String),
+    /// The database answers with an error that may be the batch's fault or its own. It is taken to be a record's only
+    /// when another record of the same batch is written.
+    #[error("the database failed: {0}")]
+    Doubtful(String),
+}
+
+impl Sink for Store {
+    async fn append_records(&self, records: &[Record]) -> Result<u64, SinkError> {
+        self.append_records(records).await.map_err(SinkError::from)
+    }
+}
+
+impl From<StoreError> for SinkError {
+    fn from(error: StoreError) -> Self {
+        let what = error.to_string();
+        match error {
+            StoreError::Constraint { .. } => Self::Refused(what),
+            StoreError::Database { .. } => Self::Doubtful(what),
+            StoreError::Unreachable { .. }
+            | StoreError::Busy { .. }
+            | StoreError::Missing { .. }
+            | StoreError::Schema(_)
+            | StoreError::Corrupt { .. } => Self::Unavailable(what),
+        }
+    }
+}

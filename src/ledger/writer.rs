@@ -1,0 +1,207 @@
+//! The one task that brings the journal to the database.
+//!
+//! Read a batch, write it, note the checkpoint, delete what lies behind (`delivery` does that). A batch that the database
+//! does not take is dropped and read again later, with whatever has come since: so an outage costs no memory.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout, timeout_at};
+
+use super::Ledger;
+use super::delivery::{Source, Step, blocking};
+use super::sink::Sink;
+use super::stats::add;
+
+/// How often directories of dead processes are looked for.
+const ADOPT_EVERY: Duration = Duration::from_secs(5);
+const FIRST_BACKOFF: Duration = Duration::from_millis(50);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(10);
+
+impl Ledger {
+    /// Delivers until `shutdown`, then what is still there, for `drain_ms` at most. Also syncs the journal to the disk.
+    ///
+    /// Needs a Tokio runtime with time; blocking work goes to its blocking threads.
+    pub async fn run<S: Sink>(self: Arc<Self>, sink: S, shutdown: impl Future<Output = ()>) {
+        let (stop, stopped) = watch::channel(false);
+        let stopping = async {
+            shutdown.await;
+            stop.send_replace(true);
+        };
+        let (finish, finished) = watch::channel(false);
+        let delivering = async {
+            self.deliver(&sink, stopped).await;
+            finish.send_replace(true);
+        };
+        tokio::join!(stopping, delivering, self.keep_synced(finished));
+    }
+
+    /// Syncs at every interval, and once more when delivery has ended.
+    async fn keep_synced(self: &Arc<Self>, mut finished: watch::Receiver<bool>) {
+        let mut tick = interval(Duration::from_millis(self.settings.sync_interval_ms));
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while !*finished.borrow() {
+            tokio::select! {
+                _ = tick.tick() => {}
+                _ = finished.wait_for(|finished| *finished) => {}
+            }
+            self.sync().await;
+        }
+    }
+
+    async fn sync(self: &Arc<Self>) {
+        let ledger = Arc::clone(self);
+        let outcome = blocking(move || {
+            if ledger.journal.retry_held() {
+                ledger.wake.notify_one();
+            }
+            ledger.journal.sync()
+        });
+        if let Err(error) = outcome.await {
+            add(&self.tally.sync_errors, 1);
+            tracing::error!(%error, "the journal cannot be forced to the disk: a power failure may lose records");
+        }
+    }
+
+    async fn deliver<S: Sink>(self: &Arc<Self>, sink: &S, mut stopped: watch::Receiver<bool>) {
+        let mut own = Source::own();
+        let mut adopted: Vec<Source> = Vec::new();
+        let mut adopt_at = Instant::now();
+        let mut backoff = FIRST_BACKOFF;
+        let mut deadline = None;
+        loop {
+            if deadline.is_none() && *stopped.borrow() {
+                deadline = Some(self.drain_deadline());
+            }
+            if Instant::now() >= adopt_at {
+                self.adopt(&mut adopted).await;
+                adopt_at = Instant::now() + ADOPT_EVERY;
+            }
+            let round = self.round(sink, &mut own, &mut adopted);
+            match self.unless_late(round, &mut stopped, &mut deadline).await {
+                Step::Moved => backoff = self.recovered(),
+                Step::Idle if deadline.is_some() => return,
+                Step::Idle => {
+                    backoff = self.recovered();
+                    self.rest(adopt_at, &mut stopped).await;
+                }
+                Step::Failed(why) | Step::Unreadable(why) => {
+                    self.failing(&why);
+                    if deadline.is_some_and(|deadline| Instant::now() + backoff >= deadline) {
+                        let left = self.stats();
+                        tracing::warn!(
+                            left.pending_records,
+                            "stopping with records in the journal: the next start delivers them"
+                        );
+                        return;
+                    }
+                    self.back_off(backoff, &mut stopped).await;
+                    backoff = (backoff * 2).min(LONGEST_BACKOFF);
+                }
+            }
+        }
+    }
+
+    /// Waits for `round`, but no longer than until the deadline, which is set when the stop comes meanwhile.
+    async fn unless_late(
+        &self,
+        round: impl Future<Output = Step>,
+        stopped: &mut watch::Receiver<bool>,
+        deadline: &mut Option<Instant>,
+    ) -> Step {
+        let mut round = pin!(round);
+        let until = match *deadline {
+            Some(until) => until,
+            None => tokio::select! {
+                step = &mut round => return step,
+                _ = stopped.wait_for(|stop| *stop) => *deadline.insert(self.drain_deadline()),
+            },
+        };
+        timeout_at(until, round).await.unwrap_or_else(|_| Step::Failed("time is up".to_owned()))
+    }
+
+    fn drain_deadline(&self) -> Instant {
+        Instant::now() + Duration::from_millis(self.settings.drain_ms)
+    }
+
+    /// One batch of every source.
+    async fn round<S: Sink>(self: &Arc<Self>, sink: &S, own: &mut Source, adopted: &mut Vec<Source>) -> Step {
+        let mut outcome = match self.step(sink, own).await {
+            Step::Failed(why) | Step::Unreadable(why) => return Step::Failed(why),
+            fine => fine,
+        };
+        let mut index = 0;
+        while let Some(source) = adopted.get_mut(index) {
+            match self.step(sink, source).await {
+                Step::Moved => {
+                    outcome = Step::Moved;
+                    index += 1;
+                }
+                Step::Idle => self.finish(adopted.remove(index)),
+                Step::Failed(why) => return Step::Failed(why),
+                Step::Unreadable(why) => {
+                    // Not a reason to keep back one's own: let go of it, and look again when it is next adopted.
+                    self.let_go(adopted.remove(index), &why);
+                }
+            }
+        }
+        outcome
+    }
+
+    /// Waits for records, then, for a while, for a batch to fill.
+    async fn rest(&self, adopt_at: Instant, stopped: &mut watch::Receiver<bool>) {
+        let settings = &self.settings;
+        let waiting = || {
+            let delivered = self.tally.delivered_records.load(Ordering::SeqCst);
+            self.tally.appended_records.load(Ordering::SeqCst).saturating_sub(delivered)
+        };
+        let filled = async {
+            while waiting() == 0 {
+                self.wake.notified().await;
+            }
+            let full = async {
+                while waiting() < settings.batch_rows as u64 && !self.tally.flush_asked.swap(false, Ordering::SeqCst) {
+                    self.wake.notified().await;
+                }
+            };
+            // Either way the batch goes out: full, or late.
+            let _ = timeout(Duration::from_millis(settings.flush_interval_ms), full).await;
+        };
+        tokio::select! {
+            () = filled => {}
+            () = sleep_until(adopt_at) => {}
+            _ = stopped.wait_for(|stop| *stop) => {}
+        }
+    }
+
+    async fn back_off(&self, pause: Duration, stopped: &mut watch::Receiver<bool>) {
+        // Up to a quarter more, so that nodes that lost the same database do not come back in step.
+        let spread = Duration::from_millis(fastrand::u64(0..=u64::try_from(pause.as_millis()).unwrap_or(0) / 4));
+        if *stopped.borrow() {
+            return sleep(pause).await;
+        }
+        tokio::select! {
+            () = sleep(pause + spread) => {}
+            _ = stopped.wait_for(|stop| *stop) => {}
+        }
+    }
+
+    /// Logs a failure when it is the first.
+    fn failing(&self, why: &str) {
+        add(&self.tally.writer_errors, 1);
+        if !self.tally.writer_failing.swap(true, Ordering::Relaxed) {
+            tracing::error!(why, "ledger records cannot be delivered: they wait in the journal");
+        }
+    }
+
+    fn recovered(&self) -> Duration {
+        if self.tally.writer_failing.swap(false, Ordering::Relaxed) {
+            tracing::info!("ledger records are delivered again");
+        }
+        FIRST_BACKOFF
+    }
+}
