@@ -1,9 +1,15 @@
 //! The wire formats: reading, writing and converting requests, replies, streams and errors. Pure.
 
 pub mod conversation;
+pub mod edit;
 pub mod error;
 mod error_read;
 pub mod models;
+pub mod peek;
+mod peek_places;
+#[cfg(test)]
+mod peek_tests;
+mod peek_text;
 pub mod route;
 pub mod scan;
 mod scan_machine;

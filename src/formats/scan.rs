@@ -101,7 +101,8 @@ pub struct Found<'a, T> {
     pub kind: Kind,
     /// Where the whole value lies (quotes and brackets included), counted from the document's first byte.
     pub span: Range<usize>,
-    /// A scalar's text as written (a string without its quotes), cut after the node's `take` bytes. Empty for containers.
+    /// A scalar's text as written (a string without its quotes), cut after the node's `take` bytes (a boolean's never is).
+    /// Empty for containers.
     pub text: &'a [u8],
     /// `text` was not cut.
     pub whole: bool,

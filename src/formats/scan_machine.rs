@@ -367,7 +367,7 @@ impl<T: Copy> Scanner<T> {
         self.expect = if self.depth == 0 { Expect::Nothing } else { Expect::Comma };
         let Some(place) = self.place.take() else { return };
         let Some(tag) = place.node.tag else { return };
-        let take = place.node.take;
+        let take = if kind == Kind::Bool { part.len() } else { place.node.take };
         let span = if span.end == 0 { self.start..self.offset } else { span };
         let joined = !self.text.is_empty() || self.dropped;
         if joined {

@@ -103,7 +103,9 @@ fn judge(mock: &Mock, parts: &Parts, bytes: &Bytes, serial: u64) -> (Answer, Dir
         }
     };
     let strict = directive.strict.unwrap_or(true);
-    let checked = if strict { strict::credential(route.format, credential(parts).as_deref()) } else { Ok(()) };
+    let query_key = query(parts).remove("key");
+    let key = strict::credential(route.format, parts, query_key.as_deref());
+    let checked = if strict { strict::authenticated(route.format, key.as_deref()) } else { Ok(()) };
     let answer = match checked {
         Err(fault) => Answer::fault(route.format, &fault),
         Ok(()) => stage::answer(&route, &directive, parts, body, (&asked, serial)),
@@ -144,7 +146,7 @@ pub fn query(parts: &Parts) -> HashMap<String, String> {
     Query::try_from_uri(&parts.uri).map(|Query(map)| map).unwrap_or_default()
 }
 
-/// The credential in any of the places where one of the formats puts it.
+/// The credential in any of the places where one of the formats puts it: it chooses the script.
 fn credential(parts: &Parts) -> Option<String> {
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = header("authorization").and_then(|value| value.strip_prefix("Bearer "));

@@ -1,4 +1,13 @@
-//! What the real services refuse, refused in their words: credentials, methods, fields, pairs of calls and results.
+//! What the real services refuse, refused much in their words: credentials, methods, fields, pairs of calls and results.
+
+mod alt_cli;
+mod chat;
+mod names;
+mod native;
+mod native_messages;
+mod responses;
+#[cfg(test)]
+mod tests;
 
 use axum::http::Method;
 use http::request::Parts;
@@ -27,8 +36,20 @@ pub fn method(route: &Route, parts: &Parts) -> Result<(), Fault> {
     Err(Fault::new(405, format!("Method {} is not allowed here", parts.method)))
 }
 
-/// A missing or bad credential.
-pub fn credential(format: WireFormat, key: Option<&str>) -> Result<(), Fault> {
+/// The credential where `format` looks for it; the one anywhere when not `strict`.
+pub fn credential(format: WireFormat, parts: &Parts, query_key: Option<&str>) -> Option<String> {
+    let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    let bearer = header("authorization").and_then(|value| value.strip_prefix("Bearer "));
+    let found = match format {
+        WireFormat::Native => header("x-api-key").or(bearer),
+        WireFormat::Chat | WireFormat::Responses => bearer,
+        WireFormat::AltCli => header("x-goog-api-key").or(bearer).or(query_key),
+    };
+    found.filter(|key| !key.is_empty()).map(str::to_owned)
+}
+
+/// Refuses a missing or bad credential.
+pub fn authenticated(format: WireFormat, key: Option<&str>) -> Result<(), Fault> {
     let (missing, bad) = match format {
         WireFormat::Native => ("x-api-key header is required", "invalid x-api-key"),
         WireFormat::Chat | WireFormat::Responses => (
@@ -73,32 +94,44 @@ pub fn no_model(format: WireFormat, id: &str) -> Fault {
     if matches!(format, WireFormat::Chat | WireFormat::Responses) { fault.param("model") } else { fault }
 }
 
-/// Everything about the body; only what cannot be answered at all when not `strict`.
-pub fn request(route: &Route, _parts: &Parts, body: &Value, asked: &Asked, _strict: bool) -> Result<(), Fault> {
+/// What cannot be answered at all, and when `strict` everything that the service refuses.
+pub fn request(route: &Route, parts: &Parts, body: &Value, asked: &Asked, strict: bool) -> Result<(), Fault> {
     let format = route.format;
     if !body.is_object() {
         return Err(Fault::bad("The request body must be a JSON object"));
     }
-    if asked.model.is_empty() && route.operation == Operation::Generate {
+    if asked.model.is_empty() {
         return Err(missing(format, "model"));
     }
     if asked.model.starts_with(NO_MODEL) {
         return Err(no_model(format, &asked.model));
     }
-    let (list, object) = match format {
-        WireFormat::Native | WireFormat::Chat => ("messages", body),
-        WireFormat::Responses => ("input", body),
-        WireFormat::AltCli => ("contents", ask::inner(route, body)),
+    let inner = if format == WireFormat::AltCli { ask::inner(route, body) } else { body };
+    let list = match format {
+        WireFormat::Native | WireFormat::Chat => "messages",
+        WireFormat::Responses => "input",
+        WireFormat::AltCli => "contents",
     };
-    let given = &object[list];
-    let text_will_do = format == WireFormat::Responses && given.is_string();
-    if !text_will_do && given.as_array().is_none_or(Vec::is_empty) {
+    let text_will_do = format == WireFormat::Responses && inner[list].is_string();
+    if !text_will_do && inner[list].as_array().is_none_or(Vec::is_empty) {
         return Err(missing(format, list));
     }
-    if format == WireFormat::Native && route.operation == Operation::Generate && !body["max_tokens"].is_u64() {
-        return Err(missing(format, "max_tokens"));
+    if !strict {
+        return Ok(());
     }
-    Ok(())
+    let counting = route.operation == Operation::CountTokens;
+    match format {
+        WireFormat::Native if !parts.headers.contains_key("anthropic-version") => {
+            Err(Fault::bad("anthropic-version: header is required"))
+        }
+        WireFormat::Native => native::check(body, counting),
+        WireFormat::Chat => chat::check(body),
+        WireFormat::Responses => responses::check(body),
+        WireFormat::AltCli if counting && inner["generateContentRequest"].is_object() => {
+            alt_cli::check(&inner["generateContentRequest"])
+        }
+        WireFormat::AltCli => alt_cli::check(inner),
+    }
 }
 
 /// A required field that is not there, in each service's words.

@@ -1,0 +1,338 @@
+//! What the gateway must know of a request body before it chooses a provider, read in one pass without parsing it.
+//!
+//! The body is a list of chunks and stays one; nothing but short names is copied. The pass also proves that the body is
+//! valid JSON of bounded depth, so that what goes upstream can be edited at the reported spans. Members that the gateway acts upon
+//! must have the right type and must occur once, in exactly this spelling: otherwise the request is refused with the field's name.
+//!
+//! Content is not judged here, except for being there ([`Peek::check`]); converters and upstreams do that.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::edit;
+use super::peek_places::{BODY, Place};
+use super::peek_text::{FirstTexts, TextHash};
+use super::route::{Operation, Route};
+use super::scan::{Found, Kind, ScanError, Scanner};
+use crate::domain::format::WireFormat;
+
+/// Bounds of the pass.
+#[derive(Debug, Clone, Copy)]
+pub struct PeekLimits {
+    /// How many arrays and objects may be open at once (at most 1024).
+    pub max_depth: usize,
+}
+
+/// A body that cannot be accepted: a 400 in the client's format.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct BadRequest {
+    /// The faulty member, where it is one.
+    pub field: Option<String>,
+    /// For the client; names the field, never its content.
+    pub message: String,
+}
+
+impl BadRequest {
+    fn field(field: &str, message: &str) -> Self {
+        Self { field: Some(field.to_owned()), message: format!("{field}: {message}") }
+    }
+}
+
+impl From<ScanError> for BadRequest {
+    fn from(error: ScanError) -> Self {
+        Self { field: None, message: format!("the request body is not acceptable JSON: {error}") }
+    }
+}
+
+/// The chat-compatible `stream_options` member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamOptions {
+    pub span: Range<usize>,
+    pub is_null: bool,
+    /// It is an object without members.
+    pub is_empty: bool,
+    /// The client asked for usage itself.
+    pub include_usage: bool,
+    pub include_usage_span: Option<Range<usize>>,
+}
+
+/// What a body says. Spans count from its first byte.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Peek {
+    pub model: Option<String>,
+    /// The model's value, quotes included.
+    pub model_span: Option<Range<usize>>,
+    pub stream: Option<bool>,
+    /// There is a `messages` array.
+    pub has_messages: bool,
+    /// There is an `input`, an array or a text.
+    pub has_input: bool,
+    /// The `input` is a text.
+    pub input_is_text: bool,
+    /// There is a `contents` array, at the top or wrapped.
+    pub has_contents: bool,
+    /// The alt-cli body is wrapped: `{model, request: {…}}`.
+    pub wrapped: bool,
+    /// The bound on the reply's tokens, by whatever name the format has for it.
+    pub max_tokens: Option<u64>,
+    pub stream_options: Option<StreamOptions>,
+    pub metadata_user_id: Option<String>,
+    /// `metadata.session_id`, or the `session_id` of a wrapped body.
+    pub metadata_session_id: Option<String>,
+    pub prompt_cache_key: Option<String>,
+    pub previous_response_id: Option<String>,
+    /// Where the body's `{` is, and whether nothing follows it.
+    pub object_start: usize,
+    pub object_empty: bool,
+    /// Bytes of the whole body.
+    pub body_len: usize,
+    /// Bytes of it that are inline images, audio or files, and how many of these there are.
+    pub media_len: usize,
+    pub media_count: usize,
+    has_prompt: bool,
+    texts: FirstTexts,
+}
+
+/// Reads a request body, given as its chunks.
+///
+/// # Errors
+/// The body is no JSON object, nests too deep, or one of the members of interest has the wrong type or occurs twice.
+pub fn peek(chunks: &[Bytes], limits: PeekLimits) -> Result<Peek, BadRequest> {
+    let mut reader = Reader { peek: Peek::default(), seen: 0, bad: None, include_usage: None };
+    let mut scanner = Scanner::new(&BODY, limits.max_depth);
+    let mut sink = |found: Found<'_, Place>| reader.found(&found);
+    for chunk in chunks {
+        scanner.feed(chunk, &mut sink)?;
+    }
+    scanner.finish(&mut sink)?;
+    reader.finish(chunks)
+}
+
+impl Peek {
+    /// A hash of the first texts (system, and the messages up to the first of the user): the same on every turn of one
+    /// conversation. `None` when there is no text. `chunks` must be those that were peeked into.
+    #[must_use]
+    pub fn first_messages_hash(&self, chunks: &[Bytes]) -> Option<u64> {
+        let spans = self.texts.spans();
+        if spans.is_empty() {
+            return None;
+        }
+        let mut hash = TextHash::new();
+        for span in spans {
+            for part in edit::slices(chunks, hash.bounded(span)) {
+                hash.feed(part);
+            }
+            hash.end_of_text(span.len());
+        }
+        Some(hash.finish())
+    }
+
+    /// The format that the body is plainly in, when the path said `routed`: a chat-compatible path may carry a
+    /// responses body (an `input` array and no `messages`).
+    #[must_use]
+    pub const fn format(&self, routed: WireFormat) -> WireFormat {
+        match routed {
+            WireFormat::Chat if self.has_input && !self.input_is_text && !self.has_messages => WireFormat::Responses,
+            other => other,
+        }
+    }
+
+    /// Checks that the members are there which `format` cannot do without.
+    ///
+    /// # Errors
+    /// The first one missing.
+    pub fn check(&self, format: WireFormat, route: &Route) -> Result<(), BadRequest> {
+        let missing = |field| Err(BadRequest::field(field, "this field is required"));
+        if self.model.is_none() && route.model_in_path.is_none() {
+            return missing("model");
+        }
+        match format {
+            WireFormat::Native if !self.has_messages => missing("messages"),
+            WireFormat::Native if route.operation == Operation::Generate && self.max_tokens.is_none() => {
+                missing("max_tokens")
+            }
+            WireFormat::Chat if !self.has_messages => missing("messages"),
+            WireFormat::Responses if !self.has_input && !self.has_prompt => missing("input"),
+            WireFormat::AltCli if !self.has_contents => missing("contents"),
+            _ => Ok(()),
+        }
+    }
+
+    /// True when the client itself asked for the stream's usage chunk.
+    #[must_use]
+    pub fn wants_usage(&self) -> bool {
+        self.stream_options.as_ref().is_some_and(|o| o.include_usage)
+    }
+}
+
+struct Reader {
+    peek: Peek,
+    /// One bit for each place seen.
+    seen: u64,
+    bad: Option<BadRequest>,
+    include_usage: Option<(bool, Range<usize>)>,
+}
+
+impl Reader {
+    fn found(&mut self, found: &Found<'_, Place>) {
+        if let Some(name) = found.tag.unique() {
+            let bit = 1 << found.tag as u64;
+            if !found.exact {
+                self.refuse(name, "a member's name differs from this one in letter case only");
+            } else if self.seen & bit != 0 {
+                self.refuse(name, "this member occurs more than once");
+            }
+            self.seen |= bit;
+        }
+        match found.tag {
+            Place::Text | Place::SystemText | Place::Role | Place::Media => self.content(found),
+            Place::Message => self.peek.texts.end_of_message(false),
+            Place::AltMessage => self.peek.texts.end_of_message(true),
+            _ => self.member(found),
+        }
+    }
+
+    fn content(&mut self, found: &Found<'_, Place>) {
+        if found.kind != Kind::String {
+            return;
+        }
+        match found.tag {
+            Place::Role => self.peek.texts.role(found.text),
+            Place::SystemText => self.peek.texts.system(inside(found)),
+            Place::Text => self.peek.texts.text(inside(found)),
+            // A link is no inline media; what is shorter than this can be nothing else.
+            _ if found.span.len() > 256 => {
+                self.peek.media_len += found.span.len();
+                self.peek.media_count += 1;
+            }
+            _ => {}
+        }
+    }
+
+    fn member(&mut self, found: &Found<'_, Place>) {
+        match found.tag {
+            Place::Body => self.body(found),
+            Place::Model => self.model(found),
+            Place::Stream => match (found.kind, found.as_bool()) {
+                (Kind::Null, _) => {}
+                (_, Some(stream)) => self.peek.stream = Some(stream),
+                _ => self.refuse("stream", "a boolean is expected"),
+            },
+            Place::Messages => self.peek.has_messages = self.is_array(found),
+            Place::Contents => self.peek.has_contents = self.is_array(found),
+            Place::Input => match found.kind {
+                Kind::String => {
+                    self.peek.has_input = true;
+                    self.peek.input_is_text = true;
+                    self.peek.texts.whole_input(inside(found));
+                }
+                Kind::Array => self.peek.has_input = true,
+                _ => self.refuse("input", "an array or a string is expected"),
+            },
+            Place::Request => self.peek.wrapped = found.kind == Kind::Object,
+            Place::System | Place::Instructions if found.kind == Kind::String => {
+                self.peek.texts.system(inside(found));
+            }
+            Place::MaxTokens | Place::MaxOutputTokens | Place::MaxCompletionTokens | Place::AltMaxOutputTokens => {
+                self.max_tokens(found);
+            }
+            Place::StreamOptions | Place::IncludeUsage => self.stream_options(found),
+            Place::Prompt => self.peek.has_prompt = found.kind == Kind::Object,
+            _ => self.hint(found),
+        }
+    }
+
+    fn body(&mut self, found: &Found<'_, Place>) {
+        if found.kind == Kind::Object {
+            self.peek.object_start = found.span.start;
+            self.peek.object_empty = found.len == 0;
+        } else {
+            self.bad = Some(BadRequest { field: None, message: "the request body must be a JSON object".to_owned() });
+        }
+    }
+
+    fn model(&mut self, found: &Found<'_, Place>) {
+        let problem = match found.as_str() {
+            None if found.kind == Kind::String => "the name is too long",
+            None => "a string is expected",
+            Some(name) if name.trim().is_empty() => "the name is empty",
+            Some(name) if name.chars().any(char::is_control) => "the name holds control characters",
+            Some(name) => {
+                self.peek.model = Some(name.into_owned());
+                self.peek.model_span = Some(found.span.clone());
+                return;
+            }
+        };
+        self.refuse("model", problem);
+    }
+
+    fn max_tokens(&mut self, found: &Found<'_, Place>) {
+        if found.kind == Kind::Null {
+            return;
+        }
+        match found.as_u64() {
+            // The old and the new name may both be there: the higher one is what can be spent.
+            Some(n) => self.peek.max_tokens = Some(self.peek.max_tokens.map_or(n, |had| had.max(n))),
+            None => self.refuse(found.tag.unique().unwrap_or_default(), "a whole number is expected"),
+        }
+    }
+
+    fn stream_options(&mut self, found: &Found<'_, Place>) {
+        if found.tag == Place::IncludeUsage {
+            self.include_usage = Some((found.as_bool().unwrap_or(false), found.span.clone()));
+            return;
+        }
+        let is_null = found.kind == Kind::Null;
+        if !is_null && found.kind != Kind::Object {
+            self.refuse("stream_options", "an object is expected");
+            return;
+        }
+        let (include_usage, span) = self.include_usage.take().map_or((false, None), |(on, span)| (on, Some(span)));
+        self.peek.stream_options = Some(StreamOptions {
+            span: found.span.clone(),
+            is_null,
+            is_empty: found.len == 0,
+            include_usage,
+            include_usage_span: span,
+        });
+    }
+
+    /// Session hints of the wrong type are no hints, and no reason to refuse.
+    fn hint(&mut self, found: &Found<'_, Place>) {
+        let place = match found.tag {
+            Place::MetadataUserId => &mut self.peek.metadata_user_id,
+            Place::MetadataSessionId | Place::SessionId => &mut self.peek.metadata_session_id,
+            Place::PromptCacheKey => &mut self.peek.prompt_cache_key,
+            Place::PreviousResponseId => &mut self.peek.previous_response_id,
+            _ => return,
+        };
+        if let Some(text) = found.as_str().filter(|t| !t.is_empty()) {
+            *place = Some(text.into_owned());
+        }
+    }
+
+    fn is_array(&mut self, found: &Found<'_, Place>) -> bool {
+        if found.kind != Kind::Array {
+            self.refuse(found.tag.unique().unwrap_or_default(), "an array is expected");
+        }
+        found.kind == Kind::Array
+    }
+
+    fn refuse(&mut self, field: &str, message: &str) {
+        if self.bad.is_none() {
+            self.bad = Some(BadRequest::field(field, message));
+        }
+    }
+
+    fn finish(mut self, chunks: &[Bytes]) -> Result<Peek, BadRequest> {
+        self.peek.body_len = chunks.iter().map(Bytes::len).sum();
+        self.bad.map_or(Ok(self.peek), Err)
+    }
+}
+
+/// The span of a string without its quotes.
+const fn inside(found: &Found<'_, Place>) -> Range<usize> {
+    found.span.start + 1..found.span.end - 1
+}

@@ -1,0 +1,182 @@
+//! The places in a request body that the peek looks at, for all four formats at once.
+//!
+//! The formats' members do not collide, so one tree serves them; alt-cli bodies may have theirs one level down, in `request`.
+
+use super::scan::{Key, Node, key};
+
+/// A place of interest. The first group must not occur twice in one body: the gateway acts upon them, and an upstream
+/// that takes the other of two `model` members would run a model that nobody was asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Body,
+    Model,
+    Stream,
+    Messages,
+    Input,
+    Contents,
+    Request,
+    System,
+    Instructions,
+    SystemInstruction,
+    MaxTokens,
+    MaxOutputTokens,
+    MaxCompletionTokens,
+    GenerationConfig,
+    AltMaxOutputTokens,
+    StreamOptions,
+    IncludeUsage,
+    Metadata,
+    MetadataUserId,
+    MetadataSessionId,
+    PromptCacheKey,
+    PreviousResponseId,
+    SessionId,
+    Prompt,
+    // These may occur any number of times.
+    Message,
+    AltMessage,
+    Role,
+    Text,
+    SystemText,
+    Media,
+}
+
+impl Place {
+    /// The member's name, for places that must be unique.
+    pub(super) const fn unique(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Model => "model",
+            Self::Stream => "stream",
+            Self::Messages => "messages",
+            Self::Input => "input",
+            Self::Contents => "contents",
+            Self::Request => "request",
+            Self::System => "system",
+            Self::Instructions => "instructions",
+            Self::SystemInstruction => "systemInstruction",
+            Self::MaxTokens => "max_tokens",
+            Self::MaxOutputTokens => "max_output_tokens",
+            Self::MaxCompletionTokens => "max_completion_tokens",
+            Self::GenerationConfig => "generationConfig",
+            Self::AltMaxOutputTokens => "generationConfig.maxOutputTokens",
+            Self::StreamOptions => "stream_options",
+            Self::IncludeUsage => "stream_options.include_usage",
+            Self::Metadata => "metadata",
+            Self::MetadataUserId => "metadata.user_id",
+            Self::MetadataSessionId => "metadata.session_id",
+            Self::PromptCacheKey => "prompt_cache_key",
+            Self::PreviousResponseId => "previous_response_id",
+            Self::SessionId => "session_id",
+            Self::Prompt => "prompt",
+            Self::Body
+            | Self::Message
+            | Self::AltMessage
+            | Self::Role
+            | Self::Text
+            | Self::SystemText
+            | Self::Media => {
+                return None;
+            }
+        })
+    }
+}
+
+/// Ids and model names are read up to this length.
+pub(super) const MAX_NAME: usize = 512;
+/// `metadata.user_id` may hold a JSON document of its own.
+const MAX_USER_ID: usize = 2048;
+const NUMBER: usize = 32;
+
+/// A member that a careless upstream might also accept in other letter case.
+const fn strict(name: &'static str, node: Node<Place>) -> Key<Place> {
+    Key { name, node, any_case: true }
+}
+
+/// A block within a tool's result: only its media count.
+static INNER_BLOCK: Node<Place> = Node::object(&[
+    key("source", Node::object(&[key("data", Node::value(Place::Media, 0))])),
+    key("image_url", Node::value(Place::Media, 0)),
+]);
+
+/// A content block or part, of any format.
+static BLOCK: Node<Place> = Node::object(&[
+    key("text", Node::value(Place::Text, 0)),
+    key("source", Node::object(&[key("data", Node::value(Place::Media, 0))])),
+    key("image_url", Node::object(&[key("url", Node::value(Place::Media, 0))]).tagged(Place::Media)),
+    key("inlineData", Node::object(&[key("data", Node::value(Place::Media, 0))])),
+    key("inline_data", Node::object(&[key("data", Node::value(Place::Media, 0))])),
+    key("input_audio", Node::object(&[key("data", Node::value(Place::Media, 0))])),
+    key("file_data", Node::value(Place::Media, 0)),
+    key("file", Node::object(&[key("file_data", Node::value(Place::Media, 0))])),
+    key("content", Node::array(&INNER_BLOCK)),
+    key("output", Node::array(&INNER_BLOCK)),
+]);
+
+/// A message, or an item of a responses input.
+static MESSAGE: Node<Place> = Node::object(&[
+    key("role", Node::value(Place::Role, 16)),
+    key("content", Node::value(Place::Text, 0).or_items(&BLOCK)),
+    key("output", Node::array(&INNER_BLOCK)),
+])
+.tagged(Place::Message);
+
+static ALT_MESSAGE: Node<Place> =
+    Node::object(&[key("role", Node::value(Place::Role, 16)), key("parts", Node::array(&BLOCK))])
+        .tagged(Place::AltMessage);
+
+static SYSTEM_BLOCK: Node<Place> = Node::object(&[key("text", Node::value(Place::SystemText, 0))]);
+
+static SYSTEM_KEYS: [Key<Place>; 1] = [key("parts", Node::array(&SYSTEM_BLOCK))];
+const SYSTEM_INSTRUCTION: Node<Place> = Node::object(&SYSTEM_KEYS).tagged(Place::SystemInstruction);
+
+const GENERATION_CONFIG: Node<Place> = Node::object(&[
+    key("maxOutputTokens", Node::value(Place::AltMaxOutputTokens, NUMBER)),
+    key("max_output_tokens", Node::value(Place::AltMaxOutputTokens, NUMBER)),
+])
+.tagged(Place::GenerationConfig);
+
+/// The inside of a wrapped alt-cli body.
+static REQUEST_KEYS: [Key<Place>; 6] = [
+    strict("contents", Node::array(&ALT_MESSAGE).tagged(Place::Contents)),
+    key("systemInstruction", SYSTEM_INSTRUCTION),
+    key("system_instruction", SYSTEM_INSTRUCTION),
+    key("generationConfig", GENERATION_CONFIG),
+    key("generation_config", GENERATION_CONFIG),
+    key("session_id", Node::value(Place::SessionId, MAX_NAME)),
+];
+const REQUEST: Node<Place> = Node::object(&REQUEST_KEYS).tagged(Place::Request);
+
+pub(super) static BODY: Node<Place> = Node::object(&[
+    strict("model", Node::value(Place::Model, MAX_NAME)),
+    strict("stream", Node::value(Place::Stream, 0)),
+    strict("messages", Node::array(&MESSAGE).tagged(Place::Messages)),
+    strict("input", Node::value(Place::Input, 0).or_items(&MESSAGE)),
+    strict("contents", Node::array(&ALT_MESSAGE).tagged(Place::Contents)),
+    key("request", REQUEST),
+    key("generateContentRequest", REQUEST),
+    strict("system", Node::value(Place::System, 0).or_items(&SYSTEM_BLOCK)),
+    strict("instructions", Node::value(Place::Instructions, 0)),
+    key("systemInstruction", SYSTEM_INSTRUCTION),
+    key("system_instruction", SYSTEM_INSTRUCTION),
+    key("max_tokens", Node::value(Place::MaxTokens, NUMBER)),
+    key("max_output_tokens", Node::value(Place::MaxOutputTokens, NUMBER)),
+    key("max_completion_tokens", Node::value(Place::MaxCompletionTokens, NUMBER)),
+    key("generationConfig", GENERATION_CONFIG),
+    key("generation_config", GENERATION_CONFIG),
+    key(
+        "stream_options",
+        Node::object(&[key("include_usage", Node::value(Place::IncludeUsage, 0))]).tagged(Place::StreamOptions),
+    ),
+    key(
+        "metadata",
+        Node::object(&[
+            key("user_id", Node::value(Place::MetadataUserId, MAX_USER_ID)),
+            key("session_id", Node::value(Place::MetadataSessionId, MAX_NAME)),
+        ])
+        .tagged(Place::Metadata),
+    ),
+    key("prompt_cache_key", Node::value(Place::PromptCacheKey, MAX_NAME)),
+    key("previous_response_id", Node::value(Place::PreviousResponseId, MAX_NAME)),
+    key("prompt", Node::value(Place::Prompt, 0)),
+])
+.tagged(Place::Body);

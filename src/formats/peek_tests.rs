@@ -1,0 +1,204 @@
+//! The peek on bodies of all four formats, good and bad.
+
+use bytes::Bytes;
+use http::Method;
+use proptest::prelude::{any, prop, proptest};
+
+use super::peek::{BadRequest, Peek, PeekLimits, peek};
+use super::route::match_path;
+use crate::domain::format::WireFormat;
+
+fn cut(text: &str, size: usize) -> Vec<Bytes> {
+    text.as_bytes().chunks(size).map(Bytes::copy_from_slice).collect()
+}
+
+fn look(text: &str) -> Result<Peek, BadRequest> {
+    peek(&cut(text, 1 << 16), PeekLimits { max_depth: 16 })
+}
+
+fn hash(text: &str) -> Option<u64> {
+    let chunks = cut(text, 1 << 16);
+    peek(&chunks, PeekLimits { max_depth: 16 }).unwrap().first_messages_hash(&chunks)
+}
+
+const NATIVE: &str = r#"{"model":"m-1","max_tokens":64,"stream":true,"system":[{"type":"text","text":"be brief"}],
+ "messages":[{"role":"user","content":[{"type":"text","text":"hi"},{"type":"image","source":{"type":"base64","data":"SHORT"}}]}],
+ "metadata":{"user_id":"{\"session_id\":\"abc\"}"}}"#;
+const CHAT: &str = r#"{"messages":[{"role":"system","content":"be brief"},{"role":"user","content":"hi"}],"stream":false,
+ "model":"m-2","max_completion_tokens":7,"max_tokens":5,"stream_options":{"include_usage":true},"prompt_cache_key":"k"}"#;
+const RESPONSES: &str = r#"{"model":"m-3","input":[{"type":"message","role":"developer","content":[{"type":"input_text","text":"be brief"}]},
+ {"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}],"stream":true,"max_output_tokens":9,"previous_response_id":"resp_1"}"#;
+const ALT: &str = r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"systemInstruction":{"parts":[{"text":"be brief"}]},
+ "generationConfig":{"maxOutputTokens":11}}"#;
+
+#[test]
+fn each_formats_body_says_what_it_is() {
+    let native = look(NATIVE).unwrap();
+    assert_eq!((native.model.as_deref(), native.stream, native.max_tokens), (Some("m-1"), Some(true), Some(64)));
+    assert_eq!(native.model_span.map(|s| &NATIVE[s]), Some("\"m-1\""));
+    assert_eq!(native.metadata_user_id.as_deref(), Some("{\"session_id\":\"abc\"}"));
+    assert!(native.has_messages && !native.has_input && !native.has_contents && !native.wrapped);
+
+    let chat = look(CHAT).unwrap();
+    assert_eq!((chat.stream, chat.max_tokens, chat.prompt_cache_key.as_deref()), (Some(false), Some(7), Some("k")));
+    assert!(chat.wants_usage() && chat.format(WireFormat::Chat) == WireFormat::Chat);
+
+    let responses = look(RESPONSES).unwrap();
+    assert_eq!((responses.max_tokens, responses.previous_response_id.as_deref()), (Some(9), Some("resp_1")));
+    assert_eq!(responses.format(WireFormat::Chat), WireFormat::Responses, "a responses body on the chat path");
+
+    let alt = look(ALT).unwrap();
+    assert_eq!((alt.has_contents, alt.wrapped, alt.max_tokens, alt.model), (true, false, Some(11), None));
+    let wrapped = look(&format!(r#"{{"model":"m-4","project":"p","request":{ALT}}}"#)).unwrap();
+    assert_eq!((wrapped.has_contents, wrapped.wrapped, wrapped.max_tokens), (true, true, Some(11)));
+    assert_eq!(wrapped.model.as_deref(), Some("m-4"));
+}
+
+#[test]
+fn an_input_may_be_a_text() {
+    let text = r#"{"model":"m","input":"hi"}"#;
+    let peeked = look(text).unwrap();
+    assert!(peeked.has_input && peeked.input_is_text);
+    assert!(hash(text).is_some());
+}
+
+#[test]
+fn wrong_types_name_the_field() {
+    for (text, field) in [
+        (r#"{"model":7}"#, "model"),
+        (r#"{"model":null}"#, "model"),
+        (r#"{"model":" "}"#, "model"),
+        (r#"{"model":"a\u0000b"}"#, "model"),
+        (r#"{"model":["a"]}"#, "model"),
+        (r#"{"model":"a","stream":"yes"}"#, "stream"),
+        (r#"{"model":"a","stream":1}"#, "stream"),
+        (r#"{"messages":{}}"#, "messages"),
+        (r#"{"messages":"hi"}"#, "messages"),
+        (r#"{"input":7}"#, "input"),
+        (r#"{"contents":{"parts":[]}}"#, "contents"),
+        (r#"{"request":{"contents":1}}"#, "contents"),
+        (r#"{"max_tokens":"many"}"#, "max_tokens"),
+        (r#"{"max_tokens":-1}"#, "max_tokens"),
+        (r#"{"max_output_tokens":1.5}"#, "max_output_tokens"),
+        (r#"{"stream_options":true}"#, "stream_options"),
+        (r#"{"model":"a","model":"b"}"#, "model"),
+        (r#"{"model":"a","\u006dodel":"b"}"#, "model"),
+        (r#"{"model":"a","Model":"b"}"#, "model"),
+        (r#"{"stream":true,"stream":false}"#, "stream"),
+        (r#"{"messages":[],"messages":[]}"#, "messages"),
+        (r#"{"contents":[],"request":{"contents":[]}}"#, "contents"),
+        (r#"{"max_tokens":1,"max_tokens":2}"#, "max_tokens"),
+    ] {
+        let error = look(text).unwrap_err();
+        assert_eq!(error.field.as_deref(), Some(field), "{text}");
+        assert!(error.message.contains(field), "{text}: {error}");
+    }
+    let long = format!(r#"{{"model":"{}"}}"#, "m".repeat(513));
+    assert_eq!(look(&long).unwrap_err().field.as_deref(), Some("model"));
+}
+
+#[test]
+fn what_is_no_json_object_is_refused_without_a_field() {
+    for text in ["", "[]", "\"a\"", "{", "{\"a\":1}}", "null", &"[".repeat(17)] {
+        assert_eq!(look(text).unwrap_err().field, None, "{text}");
+    }
+    let deep = |n: usize| format!(r#"{{"a":{}{}}}"#, "[".repeat(n), "]".repeat(n));
+    assert!(look(&deep(15)).is_ok());
+    assert!(look(&deep(16)).unwrap_err().message.contains("nested too deeply"));
+}
+
+#[test]
+fn unimportant_members_of_odd_types_pass() {
+    let text = r#"{"model":"m","stream":null,"max_tokens":null,"metadata":{"user_id":7},"prompt_cache_key":false,"system":{},"stream_options":null}"#;
+    let peeked = look(text).unwrap();
+    assert_eq!(
+        (peeked.stream, peeked.max_tokens, peeked.metadata_user_id, peeked.prompt_cache_key),
+        (None, None, None, None)
+    );
+    assert!(peeked.stream_options.unwrap().is_null);
+}
+
+#[test]
+fn required_members_are_missed_by_name() {
+    let check = |path: &str, text: &str| {
+        let route = match_path(&Method::POST, path).unwrap();
+        let peeked = look(text).unwrap();
+        peeked.check(peeked.format(route.format), &route).map_err(|e| e.field.unwrap())
+    };
+    for (path, text, missing) in [
+        ("/v1/messages", r#"{"messages":[],"max_tokens":1}"#, Some("model")),
+        ("/v1/messages", r#"{"model":"m","max_tokens":1}"#, Some("messages")),
+        ("/v1/messages", r#"{"model":"m","messages":[]}"#, Some("max_tokens")),
+        ("/v1/messages/count_tokens", r#"{"model":"m","messages":[]}"#, None),
+        ("/v1/chat/completions", r#"{"model":"m"}"#, Some("messages")),
+        ("/v1/chat/completions", r#"{"model":"m","input":"x"}"#, Some("messages")),
+        ("/v1/chat/completions", r#"{"model":"m","input":[]}"#, None),
+        ("/v1/responses", r#"{"model":"m"}"#, Some("input")),
+        ("/v1/responses", r#"{"model":"m","prompt":{"id":"p"}}"#, None),
+        ("/v1beta/models/m:generateContent", "{}", Some("contents")),
+        ("/v1beta/models/m:generateContent", r#"{"contents":[]}"#, None),
+        ("/v1internal:generateContent", r#"{"request":{"contents":[]}}"#, Some("model")),
+    ] {
+        assert_eq!(check(path, text).err().as_deref(), missing, "{path} {text}");
+    }
+}
+
+#[test]
+fn the_hash_stays_through_a_conversation_and_differs_between_conversations() {
+    let first = hash(NATIVE).unwrap();
+    let later = NATIVE.replace(r#""text":"hi"}"#, r#""text":"hi","cache_control":{"type":"ephemeral"}}"#).replace(
+        "}],\n \"metadata\"",
+        "},{\"role\":\"assistant\",\"content\":\"hello\"},{\"role\":\"user\",\"content\":\"more\"}],\n \"metadata\"",
+    );
+    assert_ne!(later, NATIVE);
+    assert_eq!(hash(&later), Some(first), "a later turn");
+    let as_text = r#"{"messages":[{"content":"hi","role":"user"}],"system":"be brief"}"#;
+    assert_eq!(hash(as_text), Some(first), "the same texts in another spelling");
+    assert_ne!(hash(&NATIVE.replace("\"hi\"", "\"ho\"")), Some(first));
+    assert_ne!(hash(&NATIVE.replace("be brief", "be long")), Some(first));
+    assert_ne!(
+        hash(r#"{"messages":[{"role":"user","content":"ab"}],"system":"c"}"#),
+        hash(r#"{"messages":[{"role":"user","content":"b"}],"system":"ca"}"#)
+    );
+    for text in [CHAT, RESPONSES, ALT] {
+        assert!(hash(text).is_some());
+    }
+    assert_eq!(hash(r#"{"messages":[]}"#), None);
+}
+
+#[test]
+fn inline_media_is_told_from_text() {
+    let data = "A".repeat(1000);
+    for block in [
+        format!(r#"{{"type":"image","source":{{"type":"base64","data":"{data}"}}}}"#),
+        format!(r#"{{"type":"image_url","image_url":{{"url":"data:image/png;base64,{data}"}}}}"#),
+        format!(r#"{{"type":"input_image","image_url":"data:image/png;base64,{data}"}}"#),
+        format!(r#"{{"type":"tool_result","content":[{{"type":"image","source":{{"data":"{data}"}}}}]}}"#),
+    ] {
+        let peeked = look(&format!(r#"{{"messages":[{{"role":"user","content":[{block}]}}]}}"#)).unwrap();
+        assert!(peeked.media_count == 1 && peeked.media_len > 1000 && peeked.media_len < 1100, "{block}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn chunks_make_no_difference(sizes in prop::collection::vec(1usize..90, 1..5), which in 0usize..4, seed in any::<u8>()) {
+        let text = [NATIVE, CHAT, RESPONSES, ALT][which];
+        let text = text.replace("hi", &"é\\n漢 ".repeat(usize::from(seed)));
+        let whole = cut(&text, 1 << 16);
+        let mut parts = Vec::new();
+        let mut from = 0;
+        for size in sizes.iter().cycle() {
+            let to = text.len().min(from + size);
+            parts.push(Bytes::copy_from_slice(&text.as_bytes()[from..to]));
+            from = to;
+            if from == text.len() {
+                break;
+            }
+        }
+        let limits = PeekLimits { max_depth: 16 };
+        let (a, b) = (peek(&whole, limits).unwrap(), peek(&parts, limits).unwrap());
+        assert_eq!(a, b);
+        assert_eq!(a.first_messages_hash(&whole), b.first_messages_hash(&parts));
+    }
+}
