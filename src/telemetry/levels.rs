@@ -16,7 +16,6 @@ use tracing_subscriber::layer::Context;
 #[derive(Clone)]
 pub struct Levels {
     verbosity: Arc<AtomicU8>,
-    access: bool,
 }
 
 /// 1 = errors only … 5 = everything.
@@ -31,8 +30,8 @@ fn verbosity_of(level: Level) -> u8 {
 }
 
 impl Levels {
-    pub fn new(level: Level, access: bool) -> Self {
-        Self { verbosity: Arc::new(AtomicU8::new(verbosity_of(level))), access }
+    pub fn new(level: Level) -> Self {
+        Self { verbosity: Arc::new(AtomicU8::new(verbosity_of(level))) }
     }
 
     pub fn set(&self, level: Level) {
@@ -45,11 +44,9 @@ impl Levels {
         let verbosity = self.verbosity.load(Ordering::Relaxed);
         let room = target.split("::").next().unwrap_or(target);
         let most = match room {
-            super::access::TARGET => return self.access,
             "tollgate" => verbosity,
             // One error line per request that failed: the record and the access line say it better.
             "pingora_proxy" if verbosity < 4 => 0,
-            "pingora" | "pingora_core" | "pingora_proxy" | "pingora_pool" if verbosity < 5 => verbosity.min(2),
             _ if verbosity < 5 => verbosity.min(2),
             _ => verbosity,
         };
@@ -96,11 +93,9 @@ mod tests {
             (Level::ERROR, "sqlx::query", Level::WARN, false),
             (Level::DEBUG, "sqlx::query", Level::DEBUG, false),
             (Level::TRACE, "sqlx::query", Level::DEBUG, true),
-            (Level::ERROR, "access", Level::INFO, true),
         ];
         for (level, target, line, expected) in cases {
-            assert_eq!(Levels::new(level, true).allows(target, line), expected, "{level} {target} {line}");
+            assert_eq!(Levels::new(level).allows(target, line), expected, "{level} {target} {line}");
         }
-        assert!(!Levels::new(Level::TRACE, false).allows("access", Level::INFO));
     }
 }

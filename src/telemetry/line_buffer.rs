@@ -62,7 +62,8 @@ impl LineBuffer {
         Ok(buffer)
     }
 
-    fn append(&self, line: &[u8]) {
+    /// Adds a whole line, its end included.
+    pub fn append(&self, line: &[u8]) {
         let mut state = self.0.state.lock();
         if state.waiting.len() + line.len() > CAPACITY {
             DROPPED.fetch_add(1, Ordering::Relaxed);

@@ -1,13 +1,10 @@
 //! The log: `tracing` to standard output, as text or JSON; the libraries' `log` lines join it.
 
-use std::fmt;
 use std::io::IsTerminal as _;
 
-use tracing::{Dispatch, Event, Level, Subscriber};
-use tracing_subscriber::fmt::format::{Format, Json, JsonFields, Writer};
-use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
+use tracing::{Dispatch, Level};
+use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::access;
@@ -62,11 +59,14 @@ impl Drop for LogHandle {
 /// When a log is installed already, or its thread cannot be started.
 pub fn init_logging(level: &str, json: Option<bool>, access: bool) -> Result<LogHandle, LogError> {
     let level = level.parse::<Level>().unwrap_or(Level::INFO);
-    let levels = Levels::new(level, access);
+    let levels = Levels::new(level);
     let lines = LineBuffer::start(std::io::stdout())?;
     let on_terminal = std::io::stdout().is_terminal();
     let look = if json.unwrap_or(!on_terminal) { Look::Json } else { Look::Text { colours: on_terminal } };
     dispatch(levels.clone(), lines.clone(), look).try_init()?;
+    if access {
+        access::open(lines.clone());
+    }
     log::set_max_level(bridge_level(level));
     Ok(LogHandle { levels, lines })
 }
@@ -84,8 +84,8 @@ where
     let layer = tracing_subscriber::fmt::layer().with_writer(writer);
     match look {
         Look::Json => {
-            let format = JsonLines(Format::default().json().flatten_event(true).with_current_span(false));
-            Dispatch::new(registry.with(layer.with_ansi(false).fmt_fields(JsonFields::new()).event_format(format)))
+            let layer = layer.json().flatten_event(true).with_current_span(false).with_span_list(false);
+            Dispatch::new(registry.with(layer))
         }
         Look::Text { colours } => Dispatch::new(registry.with(layer.with_ansi(colours).compact())),
     }
@@ -98,39 +98,6 @@ fn bridge_level(level: Level) -> log::LevelFilter {
         Level::WARN | Level::INFO => log::LevelFilter::Warn,
         Level::DEBUG => log::LevelFilter::Debug,
         Level::TRACE => log::LevelFilter::Trace,
-    }
-}
-
-/// JSON events; access lines are JSON already and pass as they are.
-struct JsonLines(Format<Json>);
-
-impl<S, N> FormatEvent<S, N> for JsonLines
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-    N: for<'a> FormatFields<'a> + 'static,
-{
-    fn format_event(&self, context: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        if event.metadata().target() != access::TARGET {
-            return self.0.format_event(context, writer, event);
-        }
-        let mut message = Message { writer: &mut writer, result: Ok(()) };
-        event.record(&mut message);
-        message.result?;
-        writer.write_char('\n')
-    }
-}
-
-/// Writes an event's message bare.
-struct Message<'a, 'w> {
-    writer: &'a mut Writer<'w>,
-    result: fmt::Result,
-}
-
-impl tracing::field::Visit for Message<'_, '_> {
-    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn fmt::Debug) {
-        if field.name() == "message" {
-            self.result = write!(self.writer, "{value:?}");
-        }
     }
 }
 
@@ -165,21 +132,19 @@ mod tests {
     }
 
     #[test]
-    fn every_json_line_is_an_object_access_lines_included() {
+    fn every_json_line_is_an_object_and_the_level_changes() {
         let sink = Sink::default();
-        let levels = Levels::new(Level::INFO, true);
+        let levels = Levels::new(Level::INFO);
         tracing::dispatcher::with_default(&dispatch(levels.clone(), sink.clone(), Look::Json), || {
             tracing::info!(target: "tollgate::app", port = 8080, "started");
             tracing::debug!(target: "tollgate::app", "not wanted");
-            tracing::info!(target: "access", "{{\"status\":200}}");
             levels.set(Level::DEBUG);
             tracing::debug!(target: "tollgate::app", "wanted now");
         });
         let text = String::from_utf8(sink.0.lock().clone()).unwrap();
         let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert_eq!(lines.len(), 3, "{text}");
+        assert_eq!(lines.len(), 2, "{text}");
         assert_eq!((&lines[0]["message"], &lines[0]["port"]), (&"started".into(), &8080.into()));
-        assert_eq!(lines[1], serde_json::json!({ "status": 200 }));
-        assert_eq!(lines[2]["message"], "wanted now");
+        assert_eq!(lines[1]["message"], "wanted now");
     }
 }
