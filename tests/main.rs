@@ -5,8 +5,8 @@ mod architecture;
 #[cfg(test)]
 mod config;
 #[cfg(test)]
+mod ledger;
+#[cfg(test)]
 mod mock;
 #[cfg(test)]
 mod telemetry;
-#[cfg(test)]
-mod ledger;

@@ -25,6 +25,19 @@ pub struct UpstreamError {
 }
 
 impl UpstreamError {
+    /// The same with a message that may be shown and logged.
+    pub(super) fn cleaned(self) -> Self {
+        let message = if self.message.is_empty() {
+            self.kind
+                .clone()
+                .or_else(|| self.code.clone())
+                .unwrap_or_else(|| "the upstream reported an error".to_owned())
+        } else {
+            clean(&self.message)
+        };
+        Self { message, ..self }
+    }
+
     /// True when kind or code is `word`, in any case.
     #[must_use]
     pub fn is(&self, word: &str) -> bool {

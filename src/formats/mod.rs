@@ -19,3 +19,12 @@ mod scan_string;
 mod scan_tests;
 pub mod sse;
 mod sse_event;
+pub mod usage;
+mod usage_alt_cli;
+mod usage_chat;
+mod usage_hide;
+mod usage_native;
+mod usage_responses;
+mod usage_tally;
+#[cfg(test)]
+mod usage_tests;

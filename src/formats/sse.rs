@@ -87,6 +87,13 @@ impl Splitter {
         std::str::from_utf8(&self.name).unwrap_or("")
     }
 
+    /// True between events: what was fed so far ends with a whole event, or with comments and blank lines behind one.
+    #[must_use]
+    pub const fn is_between_events(&self) -> bool {
+        let at_line = matches!(self.at, At::Start | At::Name) && self.field_len == 0;
+        self.ended || (at_line && !self.data_lines && self.name.is_empty())
+    }
+
     /// The next piece; `None` when `rest` is used up. Call it until then, once per chunk.
     pub fn next<'a>(&mut self, rest: &mut &'a [u8]) -> Option<Piece<'a>> {
         if self.ended {

@@ -1,0 +1,219 @@
+//! Reads the usage out of a reply while it passes by, in bounded memory: all four formats, streaming or not.
+//!
+//! The bytes may be cut anywhere. Each event's JSON is scanned as its pieces come and nothing of it is kept but figures and
+//! short words, so an event of many megabytes costs no more memory than a small one; and as figures are taken from their places
+//! alone, a reply that *talks* about usage fools nobody. The reader also tells what the relay must know: whether anything meaningful has come
+//! yet, whether the reply reached its proper end, and whether the upstream reported an error within it.
+
+pub use super::usage_hide::HideUsageChunk;
+
+use super::error::UpstreamError;
+use super::scan::{Found, Scanner};
+use super::sse::{Piece, Splitter};
+use super::usage_tally::{Tag, Tally};
+use super::{usage_alt_cli, usage_chat, usage_native, usage_responses};
+use crate::domain::format::WireFormat;
+use crate::domain::usage::Usage;
+
+/// Replies nest less than this; what nests deeper is not read.
+const MAX_DEPTH: usize = 256;
+/// The chat-compatible stream's last data line.
+const DONE: &[u8] = b"[DONE]";
+/// A whole body of this size that has shown no error is taken for a reply, before its end has shown it to be one.
+const LARGE_BODY: usize = 32 * 1024;
+
+/// How the bytes are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    /// A stream whose first byte is still to come.
+    Unknown,
+    Events,
+    /// One JSON value: a whole reply, an error, or an array of alt-cli events.
+    Json,
+}
+
+/// Follows one reply. Feed it everything, then call [`UsageReader::finish`].
+#[derive(Debug)]
+pub struct UsageReader {
+    format: WireFormat,
+    layout: Layout,
+    splitter: Splitter,
+    scanner: Scanner<Tag>,
+    tally: Tally,
+    /// The current event's (or the body's) JSON is broken: its rest is not looked at.
+    broken: bool,
+    /// The first bytes of the current event, enough to know the terminator.
+    head: [u8; DONE.len()],
+    head_len: usize,
+    body_len: usize,
+    finished: bool,
+}
+
+impl UsageReader {
+    /// `streaming`: a stream was asked for. If the upstream answers with one JSON value all the same, that is noticed.
+    #[must_use]
+    pub fn new(format: WireFormat, streaming: bool) -> Self {
+        let root = match (format, streaming) {
+            (WireFormat::Native, _) => &usage_native::ROOT,
+            (WireFormat::Chat, _) => &usage_chat::ROOT,
+            (WireFormat::Responses, true) => &usage_responses::EVENT,
+            (WireFormat::Responses, false) => &usage_responses::BODY,
+            (WireFormat::AltCli, _) => &usage_alt_cli::ROOT,
+        };
+        Self {
+            format,
+            layout: if streaming { Layout::Unknown } else { Layout::Json },
+            splitter: Splitter::new(),
+            scanner: Scanner::new(root, MAX_DEPTH),
+            tally: Tally::default(),
+            broken: false,
+            head: [0; DONE.len()],
+            head_len: 0,
+            body_len: 0,
+            finished: false,
+        }
+    }
+
+    /// Takes the next bytes of the reply's (decoded) body.
+    pub fn feed(&mut self, chunk: &[u8]) {
+        if self.layout == Layout::Unknown {
+            match chunk.trim_ascii_start().first() {
+                None => return,
+                Some(b'{' | b'[') => self.become_json(),
+                Some(_) => self.layout = Layout::Events,
+            }
+        }
+        if self.layout == Layout::Json {
+            self.body_len += chunk.len();
+            self.scan(chunk);
+            return;
+        }
+        let mut rest = chunk;
+        while let Some(piece) = self.splitter.next(&mut rest) {
+            match piece {
+                Piece::Data(part) => self.data(part),
+                Piece::End => self.end_of_event(),
+            }
+        }
+    }
+
+    /// The reply's body has ended.
+    pub fn finish(&mut self) {
+        if self.finished {
+            return;
+        }
+        self.finished = true;
+        match self.layout {
+            Layout::Events if self.splitter.finish() => self.end_of_event(),
+            Layout::Json => {
+                if !self.broken {
+                    let tally = &mut self.tally;
+                    let format = self.format;
+                    let mut sink = |found: Found<'_, Tag>| take(format, tally, &found);
+                    self.broken = self.scanner.finish(&mut sink).is_err();
+                }
+                let is_reply = !self.broken && self.tally.shape && self.tally.error.is_none();
+                // Of these formats' whole bodies nothing says that they are complete but their being so.
+                if is_reply && matches!(self.format, WireFormat::Chat | WireFormat::AltCli) {
+                    self.tally.content = true;
+                    self.tally.end = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The figures so far; `None` until the upstream has told any.
+    #[must_use]
+    pub fn usage(&self) -> Option<Usage> {
+        self.tally.has_figures().then(|| match self.format {
+            WireFormat::Native => usage_native::usage(&self.tally),
+            WireFormat::Chat => usage_chat::usage(&self.tally),
+            WireFormat::Responses => usage_responses::usage(&self.tally),
+            WireFormat::AltCli => usage_alt_cli::usage(&self.tally),
+        })
+    }
+
+    /// Something meaningful has come: content, or the reply's end. Pings, a message's mere start and errors are not.
+    #[must_use]
+    pub const fn seen_content(&self) -> bool {
+        let large = matches!(self.layout, Layout::Json) && self.body_len >= LARGE_BODY && !self.broken;
+        self.tally.content || (large && self.tally.error.is_none())
+    }
+
+    /// The reply reached the end that its format has for success.
+    ///
+    /// A chat-compatible stream that stops without its terminator has ended well if a finish reason came: ask after
+    /// [`UsageReader::finish`].
+    #[must_use]
+    pub const fn seen_end(&self) -> bool {
+        let chat = matches!(self.format, WireFormat::Chat);
+        self.tally.end || (chat && self.finished && self.tally.finish && self.tally.error.is_none())
+    }
+
+    /// The error that the upstream reported within the reply.
+    #[must_use]
+    pub const fn seen_error(&self) -> Option<&UpstreamError> {
+        self.tally.error.as_ref()
+    }
+
+    /// Bytes of generated text and call arguments so far, as JSON has them: for an estimate when the figures never come.
+    #[must_use]
+    pub const fn output_chars(&self) -> usize {
+        self.tally.output_len
+    }
+
+    fn become_json(&mut self) {
+        self.layout = Layout::Json;
+        if self.format == WireFormat::Responses {
+            self.scanner = Scanner::new(&usage_responses::BODY, MAX_DEPTH);
+        }
+    }
+
+    fn data(&mut self, part: &[u8]) {
+        let room = self.head.len() - self.head_len;
+        if room > 0 {
+            let few = &part[..part.len().min(room)];
+            self.head[self.head_len..self.head_len + few.len()].copy_from_slice(few);
+            self.head_len += few.len();
+        }
+        self.scan(part);
+    }
+
+    fn scan(&mut self, part: &[u8]) {
+        if self.broken {
+            return;
+        }
+        let tally = &mut self.tally;
+        let format = self.format;
+        let mut sink = |found: Found<'_, Tag>| take(format, tally, &found);
+        self.broken = self.scanner.feed(part, &mut sink).is_err();
+    }
+
+    fn end_of_event(&mut self) {
+        if self.format == WireFormat::Chat && self.head == DONE {
+            self.tally.end |= self.tally.error.is_none();
+            self.tally.content |= self.tally.end;
+        }
+        // An event that was no JSON, or not complete, has told nothing as a whole.
+        self.tally.next_event();
+        self.scanner.reset();
+        self.broken = false;
+        self.head = [0; DONE.len()];
+        self.head_len = 0;
+    }
+}
+
+fn take(format: WireFormat, tally: &mut Tally, found: &Found<'_, Tag>) {
+    if found.tag != Tag::Event {
+        tally.found(found);
+        return;
+    }
+    match format {
+        WireFormat::Native => usage_native::event_end(tally),
+        WireFormat::Chat => usage_chat::event_end(tally),
+        WireFormat::Responses => usage_responses::event_end(tally),
+        WireFormat::AltCli => usage_alt_cli::event_end(tally),
+    }
+    tally.next_event();
+}
