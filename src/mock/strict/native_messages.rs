@@ -7,6 +7,29 @@ use serde_json::Value;
 use super::names::{is_base64, is_name, items, text, unknown};
 use crate::mock::wire::Fault;
 
+/// `output_config`: newer clients set a turn's effort in the message itself.
+const MESSAGE_FIELDS: [&str; 3] = ["role", "content", "output_config"];
+/// Blocks of tools that the service runs itself, and of its newer features: taken as they are.
+const SERVICE_BLOCKS: [&str; 18] = [
+    "server_tool_use",
+    "web_search_tool_result",
+    "web_fetch_tool_result",
+    "code_execution_tool_result",
+    "mcp_tool_use",
+    "mcp_tool_result",
+    "mcp_tool_listing",
+    "container_upload",
+    "search_result",
+    "tool_search_tool_result",
+    "compaction",
+    "bash_code_execution_tool_result",
+    "text_editor_code_execution_tool_result",
+    "advisor_tool_result",
+    "tool_addition",
+    "tool_removal",
+    "tool_reference",
+    "fallback",
+];
 const IMAGE_TYPES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
 pub fn check(body: &Value) -> Result<(), Fault> {
@@ -31,7 +54,7 @@ fn shape(message: &Value, at: usize, last: bool) -> Result<(), Fault> {
     if !matches!(role, "user" | "assistant" | "system") {
         return Err(Fault::bad(format!("messages.{at}.role: Input should be 'user' or 'assistant'")));
     }
-    if let Some(field) = unknown(message, &["role", "content"]) {
+    if let Some(field) = unknown(message, &MESSAGE_FIELDS) {
         return Err(Fault::bad(format!("messages.{at}.{field}: Extra inputs are not permitted")));
     }
     let content = &message["content"];
@@ -98,18 +121,7 @@ fn block(block: &Value, role: &str, path: &str) -> Result<(), Fault> {
         }),
         "redacted_thinking" if block["data"].is_string() => Ok(()),
         "redacted_thinking" => Err(required("data")),
-        "server_tool_use"
-        | "web_search_tool_result"
-        | "web_fetch_tool_result"
-        | "code_execution_tool_result"
-        | "mcp_tool_use"
-        | "mcp_tool_result"
-        | "container_upload"
-        | "search_result"
-        | "tool_search_tool_result"
-        | "compaction"
-        | "bash_code_execution_tool_result"
-        | "text_editor_code_execution_tool_result" => Ok(()),
+        kind if SERVICE_BLOCKS.contains(&kind) => Ok(()),
         _ => Err(Fault::bad(format!(
             "{path}: Input tag '{kind}' found using 'type' does not match any of the expected tags"
         ))),

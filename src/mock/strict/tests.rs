@@ -34,7 +34,7 @@ fn native_refusals() {
         "messages": [{"role": "user", "content": "hi"},
             {"role": "assistant", "content": [{"type": "thinking", "thinking": "", "signature": "s"}, {"type": "tool_use", "id": "a", "name": "t", "input": {}}]},
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": "r"}]}, {"type": "text", "text": "x"}]},
-            {"role": "system", "content": "note"}]});
+            {"role": "system", "content": "note", "output_config": {"effort": "medium"}}]});
     refuses(
         |body| native::check(body, false),
         &good,

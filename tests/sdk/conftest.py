@@ -1,0 +1,203 @@
+"""Starts a mock upstream and a gateway in front of it, for the official clients to talk to.
+
+`pytest tests/sdk` is all that is needed. The program is TOLLGATE_BIN (target/debug/tollgate by default); everything
+listens on free loopback ports, keeps its data in a temporary folder, and is ended by its own process id.
+
+Something that runs already can be tested instead: TOLLGATE_TEST_PROXY, TOLLGATE_TEST_KEY and TOLLGATE_TEST_MOCK, and
+TOLLGATE_TEST_ADMIN with TOLLGATE_TEST_ADMIN_TOKEN for the tests that look at the usage log. With the same address as
+proxy and as mock the clients speak to the mock itself, which shows that it is a fair stand-in for the real services.
+
+One provider of each type stands behind the gateway and serves one model, `via-<type>`. By default each client is sent
+to the provider of its own format; TOLLGATE_TEST_PAIRS=all sends each to all four.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TYPES = ("native", "responses", "chat-compatible", "alt-cli")
+ADMIN_TOKEN = "sdk-tests-admin-token"
+START_SECONDS = 30
+# Dollars per token, in the public list's words.
+PRICE = {"mode": "chat", "input_cost_per_token": 0.000003, "output_cost_per_token": 0.000015,
+         "cache_read_input_token_cost": 0.0000003}
+
+
+@dataclass
+class Stage:
+    """Where everything is. `admin` is None when the usage log is out of reach."""
+
+    proxy: str
+    key: str
+    mock: str
+    admin: str | None
+    admin_token: str
+
+    @property
+    def direct(self):
+        """Whether the clients speak to the mock itself."""
+        return self.proxy == self.mock
+
+    @property
+    def bad_key(self):
+        return "invalid" if self.direct else "sk-" + "0" * 32
+
+    def action(self, name, body):
+        """One call of the administration API: its data."""
+        headers = {"authorization": f"Bearer {self.admin_token}"}
+        status, reply = call(f"{self.admin}/api/actions/{name}", body, headers)
+        assert status == 200 and reply["ok"], f"{name}: {status} {reply}"
+        return reply.get("data")
+
+    def logged(self, session=None, model=None, count=1):
+        """The newest usage log entries once there are `count`; fails after ten seconds."""
+        wanted = {"pageSize": 20}
+        wanted |= {"sessionId": session} if session else {}
+        wanted |= {"model": model} if model else {}
+        end = time.monotonic() + 10
+        while True:
+            logs = self.action("usage-logs/getUsageLogs", wanted)["logs"]
+            if len(logs) >= count or time.monotonic() > end:
+                assert len(logs) >= count, f"{len(logs)} entries for {wanted}"
+                return logs
+            time.sleep(0.05)
+
+
+def call(url, body=None, headers=None, method=None):
+    """Status and decoded JSON of one request."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, {"content-type": "application/json"} | (headers or {}), method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as reply:
+            text = reply.read()
+            return reply.status, json.loads(text) if text else None
+    except urllib.error.HTTPError as error:
+        text = error.read()
+        return error.code, json.loads(text) if text.startswith(b"{") else text.decode()
+
+
+def free_ports(count):
+    """Ports that were free a moment ago, all different."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def start(arguments, environment, log, ready):
+    """Starts the program and waits until `ready` answers 200."""
+    process = subprocess.Popen(arguments, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=ROOT)
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            if call(ready)[0] == 200:
+                return process
+        except (urllib.error.URLError, ConnectionError):
+            pass
+        time.sleep(0.05)
+    stop(process)
+    log.seek(0)
+    pytest.exit(f"{' '.join(arguments)} did not start:\n{log.read()}", returncode=3)
+
+
+def stop(process):
+    process.terminate()
+    try:
+        process.wait(timeout=15)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def running(environment):
+    """The stage that the environment describes, or None."""
+    if "TOLLGATE_TEST_PROXY" not in environment:
+        return None
+    return Stage(
+        proxy=environment["TOLLGATE_TEST_PROXY"].rstrip("/"),
+        key=environment.get("TOLLGATE_TEST_KEY", "test-key"),
+        mock=environment["TOLLGATE_TEST_MOCK"].rstrip("/"),
+        admin=environment.get("TOLLGATE_TEST_ADMIN"),
+        admin_token=environment.get("TOLLGATE_TEST_ADMIN_TOKEN", ""),
+    )
+
+
+@pytest.fixture(scope="session")
+def stage(tmp_path_factory):
+    found = running(os.environ)
+    if found:
+        yield found
+        return
+    program = pathlib.Path(os.environ.get("TOLLGATE_BIN", ROOT / "target/debug/tollgate"))
+    if not program.exists():
+        pytest.exit(f"{program} is not there: build it, or name it in TOLLGATE_BIN", returncode=3)
+    folder = tmp_path_factory.mktemp("gateway")
+    proxy, admin, metrics, mock = (f"127.0.0.1:{port}" for port in free_ports(4))
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "TOLLGATE_PROXY_ADDR": proxy,
+        "TOLLGATE_ADMIN_ADDR": admin,
+        "TOLLGATE_METRICS_ADDR": metrics,
+        "TOLLGATE_DATA_DIR": str(folder / "data"),
+        "TOLLGATE_SHUTDOWN_GRACE": "5s",
+        "ADMIN_TOKEN": ADMIN_TOKEN,
+        "TZ": "UTC",
+    }
+    started = []
+    with open(folder / "log", "w+", encoding="utf-8") as log:
+        try:
+            started.append(start([str(program), "mock", "--addr", mock], environment, log, f"http://{mock}/mock/stats"))
+            started.append(start([str(program), "serve"], environment, log, f"http://{metrics}/readyz"))
+            here = Stage(f"http://{proxy}", "", f"http://{mock}", f"http://{admin}", ADMIN_TOKEN)
+            for kind in TYPES:
+                provider = {"name": kind, "url": here.mock, "key": f"upstream-{kind}", "provider_type": kind}
+                here.action("providers/addProvider", provider | {"allowed_models": [f"via-{kind}"]})
+            prices = {f"via-{kind}": PRICE for kind in TYPES}
+            here.action("model-prices/uploadPriceTable", {"jsonContent": json.dumps(prices)})
+            here.key = here.action("users/addUser", {"name": "sdk"})["defaultKey"]["key"]
+            yield here
+        finally:
+            for process in reversed(started):
+                stop(process)
+
+
+def pairs(own):
+    """The model names that a client of format `own` is to be tested with."""
+    types = TYPES if os.environ.get("TOLLGATE_TEST_PAIRS") == "all" else (own,)
+    return [f"via-{kind}" for kind in types]
+
+
+def pytest_generate_tests(metafunc):
+    """Parametrises `model` by the format that the test's module names in FORMAT."""
+    if "model" in metafunc.fixturenames:
+        metafunc.parametrize("model", pairs(metafunc.module.FORMAT))
+
+
+def mock(**directive):
+    """A directive for the mock, to stand in the user's text."""
+    return f"[[mock {json.dumps(directive, ensure_ascii=False)} ]]"
+
+
+@pytest.fixture
+def program():
+    """Finds a client program: where the set-up puts it, or on the path; skips nothing, fails loudly."""
+
+    def find(name):
+        here = os.environ.get("TOLLGATE_TEST_NODE_BIN", ROOT / ".tools/node/node_modules/.bin")
+        found = shutil.which(name, path=str(here)) or shutil.which(name)
+        assert found, f"{name} is not installed: run scripts/setup.sh test"
+        return found
+
+    return find

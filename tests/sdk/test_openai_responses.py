@@ -1,0 +1,92 @@
+"""The openai SDK as client of the responses format."""
+
+import json
+
+import openai
+import pytest
+from conftest import mock
+
+FORMAT = "responses"
+TEXT = "naïve 東京 🚀 answer from far away"
+TOOL = {"type": "function", "name": "look", "description": "Looks.", "strict": False,
+        "parameters": {"type": "object", "properties": {"at": {"type": "string"}}}}
+
+
+@pytest.fixture
+def client(stage):
+    return openai.OpenAI(base_url=f"{stage.proxy}/v1", api_key=stage.key, max_retries=0, timeout=20)
+
+
+def test_answer(client, model):
+    wanted = mock(text=TEXT, usage={"input": 120, "output": 7})
+    reply = client.responses.create(model=model, instructions="Be brief.", input=f"hello {wanted}")
+    assert reply.output_text == TEXT
+    assert reply.status == "completed"
+    assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.usage.total_tokens) == (120, 7, 127)
+
+
+def test_stream(client, model):
+    wanted = mock(text=TEXT, events=6, chunking="split", usage={"input": 120, "output": 7})
+    events = []
+    with client.responses.stream(model=model, input=f"hello {wanted}") as stream:
+        for event in stream:
+            events.append(event)
+        final = stream.get_final_response()
+    kinds = [event.type for event in events]
+    assert kinds[0] == "response.created" and kinds[-1] == "response.completed"
+    for kind in ("output_item.added", "content_part.added", "output_text.done", "content_part.done", "output_item.done"):
+        assert kinds.count(f"response.{kind}") == 1, kinds
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    assert final.output_text == TEXT and len(final.output) == 1
+    assert (final.usage.input_tokens, final.usage.output_tokens) == (120, 7)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_tool_round_trip(client, model, streamed):
+    def turn(items):
+        asked = {"model": model, "input": items, "tools": [TOOL]}
+        if not streamed:
+            return client.responses.create(**asked)
+        with client.responses.stream(**asked) as stream:
+            for _ in stream:
+                pass
+            return stream.get_final_response()
+
+    items = [{"role": "user", "content": 'use tool look {"at": "the moon"} and use tool look {"at": "東京"}'}]
+    calls = [item for item in turn(items).output if item.type == "function_call"]
+    assert [json.loads(call.arguments) for call in calls] == [{"at": "the moon"}, {"at": "東京"}]
+    for call in calls:
+        said = {"type": "function_call", "call_id": call.call_id, "name": call.name, "arguments": call.arguments}
+        items.append(said | ({"id": call.id} if call.id else {}))
+    for call in calls:
+        seen = f"saw {json.loads(call.arguments)['at']}"
+        items.append({"type": "function_call_output", "call_id": call.call_id, "output": seen})
+    text = turn(items).output_text
+    assert "saw the moon" in text and "saw 東京" in text
+
+
+def test_cut_short(client, model):
+    reply = client.responses.create(model=model, input=f"hello {mock(text=TEXT, finish='length')}")
+    assert (reply.status, reply.incomplete_details.reason) == ("incomplete", "max_output_tokens")
+
+
+def test_refused_request(client, model):
+    error = {"message": "this cannot be asked"}
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.responses.create(model=model, input=f"hello {mock(status=400, error=error)}")
+    assert "this cannot be asked" in str(caught.value)
+
+
+def test_wrong_key(stage, model):
+    client = openai.OpenAI(base_url=f"{stage.proxy}/v1", api_key=stage.bad_key, max_retries=0)
+    with pytest.raises(openai.AuthenticationError):
+        client.responses.create(model=model, input="hello")
+
+
+def test_error_in_mid_stream(client, model):
+    # This SDK hands the format's error event to the caller rather than raising it.
+    wanted = mock(words=60, error_after=12, error={"message": "too much at once"})
+    events = list(client.responses.create(model=model, input=f"hello {wanted}", stream=True))
+    assert events[-1].type in ("error", "response.failed")
+    assert "too much at once" in events[-1].to_json()
+    assert [event.sequence_number for event in events] == list(range(len(events)))
