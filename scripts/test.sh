@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Everything that `make test` checks, after the set-up: format, lints, tests. The first failure ends it.
+# Everything that `make test` checks, after the set-up: format, lints, tests, and the official clients against the built
+# gateway. The first failure ends it. Arguments go to `cargo test`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,3 +16,5 @@ step lints
 cargo clippy --locked --workspace --all-targets -- -D warnings
 step tests
 cargo test --locked --workspace "$@"
+step clients
+TOLLGATE_BIN=${TOLLGATE_BIN:-${CARGO_TARGET_DIR:-target}/debug/tollgate} .tools/venv/bin/python -m pytest tests/sdk
