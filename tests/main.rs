@@ -9,4 +9,8 @@ mod ledger;
 #[cfg(test)]
 mod mock;
 #[cfg(test)]
+mod store;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
 mod telemetry;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
-use sqlx::{AnyConnection, AnyPool, ConnectOptions, Executor};
+use sqlx::{AnyConnection, AnyPool, ConnectOptions, Connection, Executor};
 
 use super::Backend;
 use super::error::StoreError;
@@ -18,7 +18,7 @@ pub(super) const FILE_NAME: &str = "tollgate.db";
 /// Readers beside SQLite's one writer.
 const SQLITE_READERS: u32 = 4;
 /// How long a caller waits for a free connection, or for PostgreSQL to accept one.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Statements that take longer are logged as warnings (their text, never their values).
 const SLOW: Duration = Duration::from_secs(2);
 
@@ -39,11 +39,14 @@ pub(super) struct Pools {
 pub(super) async fn sqlite(dir: &Path) -> Result<Pools, StoreError> {
     sqlx::any::install_default_drivers();
     let options = connect_options(&sqlite_url(dir)?)?;
+    // Outside the pool first, which would go on trying and then only say that it took too long.
+    let mut first = AnyConnection::connect_with(&options).await?;
+    prepare_writer(&mut first).await?;
+    first.close().await?;
     let write = pool_options(1)
         .test_before_acquire(false)
         .after_connect(|connection, _| Box::pin(prepare_writer(connection)))
-        .connect_with(options.clone())
-        .await?;
+        .connect_lazy_with(options.clone());
     let read = pool_options(SQLITE_READERS)
         .test_before_acquire(false)
         .after_connect(|connection, _| {
@@ -64,9 +67,11 @@ pub(super) async fn postgres(url: &Secret, max_connections: u32) -> Result<Pools
     if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
         return Err(StoreError::Unreachable { what: "the database URL must begin with postgres://".to_owned() });
     }
+    let options = connect_options(text)?;
+    // As above: the server's own answer, at once.
+    AnyConnection::connect_with(&options).await?.close().await?;
     // Two at least: a long read must not keep the ledger's writer waiting.
-    let pool = pool_options(max_connections.max(2)).connect_with(connect_options(text)?).await;
-    let pool = pool.map_err(|error| Backend::Postgres.acquire_error(error))?;
+    let pool = pool_options(max_connections.max(2)).connect_lazy_with(options);
     Ok(Pools { backend: Backend::Postgres, write: pool.clone(), read: pool })
 }
 
@@ -87,11 +92,16 @@ async fn prepare_writer(connection: &mut AnyConnection) -> Result<(), sqlx::Erro
     loop {
         match connection.execute("PRAGMA journal_mode = WAL").await {
             Ok(_) => return Ok(()),
-            Err(error) if tries == 0 => return Err(error),
+            Err(error) if tries == 0 || !is_busy(&error) => return Err(error),
             Err(_) => tries -= 1,
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+fn is_busy(error: &sqlx::Error) -> bool {
+    // SQLITE_BUSY
+    error.as_database_error().and_then(|report| report.code()?.parse::<i32>().ok()).is_some_and(|code| code & 0xff == 5)
 }
 
 /// `sqlite:/absolute/path?mode=rwc`, with every byte escaped that a URL could misread.

@@ -101,7 +101,7 @@ impl Store {
     /// Connects to the PostgreSQL of `url` (`postgres://user:password@host/database?sslmode=…`). Does not migrate.
     ///
     /// # Errors
-    /// [`StoreError::Unreachable`] when no connection can be made within ten seconds.
+    /// [`StoreError::Unreachable`] when no connection can be made now.
     pub async fn open_postgres(url: &Secret, max_connections: u32) -> Result<Self, StoreError> {
         connect::postgres(url, max_connections).await.map(|pools| Self { pools })
     }

@@ -1,0 +1,119 @@
+//! A private PostgreSQL server for the tests: one per test process, in a temporary folder, reached by a Unix socket.
+//!
+//! A shell stands guard over it: it waits for the end of its standard input, which comes when this process ends in whatever
+//! way, and then stops the server and removes the folder. PostgreSQL refuses to run as root, so as root it runs as another user.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The running server.
+struct Server {
+    bin: PathBuf,
+    dir: PathBuf,
+    /// Held open as long as the process lives: its end tells the guard to clean up.
+    _alive: ChildStdin,
+}
+
+/// Or why there is none: tried once, not once per test.
+static SERVER: OnceLock<Result<Server, String>> = OnceLock::new();
+static DATABASES: AtomicU32 = AtomicU32::new(0);
+
+/// `$1` the programs, `$2` the folder, the rest the words that run a program as the right user. Interrupts are for the tests.
+const GUARD: &str = r#"
+trap '' INT TERM HUP
+bin=$1; dir=$2; shift 2
+"$@" "$bin/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 --locale=C --no-sync >"$dir/log" 2>&1 &&
+"$@" "$bin/pg_ctl" -D "$dir/data" -l "$dir/server.log" -w -t 60 \
+    -o "-k $dir -h '' -c fsync=off -c full_page_writes=off -c max_connections=300" start >>"$dir/log" 2>&1 &&
+echo ready || { cat "$dir/log" "$dir/server.log"; echo failed; }
+cat >/dev/null
+"$@" "$bin/pg_ctl" -D "$dir/data" -m immediate stop >/dev/null 2>&1
+rm -rf "$dir"
+"#;
+
+/// The URL of an empty database that nobody else uses.
+pub fn fresh_database() -> String {
+    let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
+    let server = server();
+    let made = Command::new(server.bin.join("createdb"))
+        .args(["-h", server.socket_dir(), "-U", "postgres", "-T", "template0", &name])
+        .output()
+        .expect("createdb runs");
+    assert!(made.status.success(), "createdb: {}", String::from_utf8_lossy(&made.stderr));
+    url_of(&name)
+}
+
+/// The URL of a database of that name on the private server, which may not exist.
+pub fn url_of(name: &str) -> String {
+    format!("postgres://postgres@localhost/{name}?host={}", server().socket_dir())
+}
+
+impl Server {
+    fn socket_dir(&self) -> &str {
+        self.dir.to_str().expect("temporary folders have UTF-8 names")
+    }
+}
+
+fn server() -> &'static Server {
+    SERVER.get_or_init(start).as_ref().unwrap_or_else(|why| panic!("{why}"))
+}
+
+fn start() -> Result<Server, String> {
+    let bin = find_programs().ok_or(
+        "PostgreSQL is needed for these tests and its server programs (initdb, pg_ctl) are neither in PATH nor in \
+         /usr/lib/postgresql/*/bin: install the package `postgresql`, or run `make test`, which does",
+    )?;
+    let dir = tempfile::Builder::new().prefix("tollgate-pg-").tempdir().expect("a temporary folder").keep();
+    let user = user_to_run_as(&dir);
+    let mut guard = Command::new("sh")
+        .args(["-c", GUARD, "guard"])
+        .args([&bin, &dir])
+        .args(user)
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("a shell");
+    let alive = guard.stdin.take().expect("piped");
+    let mut lines = BufReader::new(guard.stdout.take().expect("piped")).lines();
+    let mut said = Vec::new();
+    loop {
+        match lines.next() {
+            Some(Ok(line)) if line == "ready" => return Ok(Server { bin, dir, _alive: alive }),
+            Some(Ok(line)) if line != "failed" => said.push(line),
+            _ => return Err(format!("the private PostgreSQL did not start:\n{}", said.join("\n"))),
+        }
+    }
+}
+
+/// The newest installed server's programs, or those in `PATH`.
+fn find_programs() -> Option<PathBuf> {
+    let version = |path: &Path| path.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok());
+    let installed = std::fs::read_dir("/usr/lib/postgresql").ok().into_iter().flatten().flatten();
+    let mut installed: Vec<PathBuf> = installed.map(|entry| entry.path()).collect();
+    installed.sort_by_key(|path| std::cmp::Reverse(version(path)));
+    #[expect(clippy::disallowed_methods, reason = "looks for programs; no setting of the gateway")]
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = installed.into_iter().map(|path| path.join("bin")).chain(std::env::split_paths(&path));
+    folders.into_iter().find(|bin| ["initdb", "pg_ctl", "createdb"].iter().all(|name| bin.join(name).is_file()))
+}
+
+/// As root: hands the folder to an ordinary user, and gives the words that run a program as that user.
+fn user_to_run_as(dir: &Path) -> Vec<String> {
+    if std::fs::metadata(dir).expect("just made").uid() != 0 {
+        return Vec::new();
+    }
+    let id = |user: &str, flag: &str| {
+        let answer = Command::new("id").args([flag, user]).output().expect("id runs");
+        String::from_utf8(answer.stdout).ok().and_then(|text| text.trim().parse::<u32>().ok())
+    };
+    let ids = ["postgres", "nobody"].iter().find_map(|user| Some((id(user, "-u")?, id(user, "-g")?)));
+    let (uid, gid) = ids.expect("a user `postgres` or `nobody` to run PostgreSQL as");
+    std::os::unix::fs::chown(dir, Some(uid), Some(gid)).expect("root may give a folder away");
+    ["setpriv", &format!("--reuid={uid}"), &format!("--regid={gid}"), "--clear-groups"].map(str::to_owned).to_vec()
+}
