@@ -10,7 +10,7 @@ use sqlx::{AnyConnection, AssertSqlSafe};
 
 use super::column::{Fields, Values};
 use super::error::StoreError;
-use super::{Store, log_row, sql, sums};
+use super::{Backend, Store, log_row, sql, sums};
 use crate::domain::ids::RequestId;
 use crate::domain::record::Record;
 
@@ -31,7 +31,9 @@ impl Store {
         let unique: BTreeMap<RequestId, &Record> = records.iter().rev().map(|r| (r.request_id, r)).collect();
         let unique: Vec<&Record> = unique.into_values().collect();
         let mut tx = self.write().await?;
+        let backend = self.backend();
         let ledger = Target {
+            backend,
             table: "ledger",
             columns: log_row::LEDGER_COLUMNS,
             tail: "ON CONFLICT (request_id) DO NOTHING RETURNING request_id",
@@ -41,9 +43,9 @@ impl Store {
         let new: HashSet<[u8; 16]> =
             returned.iter().map(|row| Fields { row, table: "ledger" }.bytes("request_id")).collect::<Result<_, _>>()?;
         let new: Vec<&Record> = unique.into_iter().filter(|r| new.contains(r.request_id.0.as_bytes())).collect();
-        let log = Target { table: "request_log", columns: log_row::LOG_COLUMNS, tail: "" };
+        let log = Target { backend, table: "request_log", columns: log_row::LOG_COLUMNS, tail: "" };
         insert_all(&mut tx, &log, &new, |values, record| log_row::bind_log(values, record)).await?;
-        let hours = Target { table: "hourly_sums", columns: sums::COLUMNS, tail: sums::ADD };
+        let hours = Target { backend, table: "hourly_sums", columns: sums::COLUMNS, tail: sums::ADD };
         insert_all(&mut tx, &hours, &sums::of(&new), sums::bind).await?;
         tx.commit().await?;
         Ok(u64::try_from(new.len()).unwrap_or(u64::MAX))
@@ -52,6 +54,7 @@ impl Store {
 
 /// Where rows go, and what follows their values in the statement.
 struct Target {
+    backend: Backend,
     table: &'static str,
     columns: &'static [&'static str],
     tail: &'static str,
@@ -69,7 +72,8 @@ async fn insert_all<T>(
         if items.len() < size {
             continue;
         }
-        let sql: std::sync::Arc<str> = sql::insert(target.table, target.columns, size, target.tail).into();
+        let sql: std::sync::Arc<str> =
+            (sql::insert(target.backend, target.table, target.columns, size) + target.tail).into();
         while let Some((chunk, rest)) = items.split_at_checked(size) {
             let mut values = Values::default();
             for item in chunk {

@@ -121,7 +121,7 @@ impl Tx {
             for price in chunk {
                 bind(&mut values, price);
             }
-            let sql = AssertSqlSafe(sql::insert("model_prices", COLUMNS, chunk.len(), REPLACE));
+            let sql = AssertSqlSafe(sql::insert(self.backend, "model_prices", COLUMNS, chunk.len()) + REPLACE);
             let query = sqlx::query_with(sql, values.into_arguments()).persistent(false);
             query.execute(&mut *self.inner).await?;
         }

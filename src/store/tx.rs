@@ -13,6 +13,7 @@ use crate::domain::settings::SystemSettings;
 /// A serialised write transaction. Dropping it undoes everything; [`Tx::commit`] makes it visible at once.
 pub struct Tx {
     pub(super) inner: Transaction<'static, Any>,
+    pub(super) backend: Backend,
 }
 
 /// A stuck writer must not make the others wait for ever.
@@ -27,11 +28,12 @@ impl Store {
     /// [`StoreError::Busy`] when another writer holds on for ten seconds.
     pub async fn begin(&self) -> Result<Tx, StoreError> {
         let mut inner = self.write().await?;
-        if self.backend() == Backend::Postgres {
+        let backend = self.backend();
+        if backend == Backend::Postgres {
             inner.execute(LOCK_TIMEOUT).await?;
             inner.execute(LOCK).await?;
         }
-        Ok(Tx { inner })
+        Ok(Tx { inner, backend })
     }
 }
 
@@ -66,7 +68,7 @@ impl Tx {
         columns: &[&str],
         values: Values,
     ) -> Result<i64, StoreError> {
-        let sql = AssertSqlSafe(sql::insert(table, columns, 1, "RETURNING id"));
+        let sql = AssertSqlSafe(sql::insert(self.backend, table, columns, 1) + "RETURNING id");
         let row = sqlx::query_with(sql, values.into_arguments()).fetch_one(&mut *self.inner).await?;
         Fields { row: &row, table }.int("id")
     }

@@ -69,6 +69,7 @@ fn start() -> Result<Server, String> {
     )?;
     let dir = tempfile::Builder::new().prefix("tollgate-pg-").tempdir().expect("a temporary folder").keep();
     let user = user_to_run_as(&dir);
+    #[expect(clippy::zombie_processes, reason = "the guard outlives this process, to clean up after it")]
     let mut guard = Command::new("sh")
         .args(["-c", GUARD, "guard"])
         .args([&bin, &dir])
