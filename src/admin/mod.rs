@@ -1,1 +1,39 @@
-//! The administration API on its own listener.
+//! The administration API on its own listener: one table of operations ([`table`]) from which the routes, the checks of
+//! bodies and the OpenAPI document are made.
+//!
+//! A request walks `dispatch` (look up → authenticate → permit → read → check → run) to an action in [`actions`] and back
+//! through [`envelope`]. How to add an operation: a field table, an action, one entry in its file's `operations()`.
+
+pub mod actions;
+pub mod auth;
+pub mod call;
+pub mod context;
+mod dispatch;
+pub mod envelope;
+pub mod fields;
+mod limits;
+mod openapi;
+pub mod records;
+mod security;
+mod serve;
+pub mod table;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::map_response;
+use axum::routing::any;
+
+pub use context::Context;
+pub use openapi::openapi;
+pub use serve::serve;
+
+/// The whole administration surface. Put a `ConnectInfo<SocketAddr>` into each request's extensions ([`serve`] does), so
+/// that logins are throttled per address and audit records name it.
+pub fn router(ctx: Arc<Context>) -> Router {
+    Router::new()
+        .route("/api/{*operation}", any(dispatch::dispatch))
+        .fallback(dispatch::dispatch)
+        .layer(map_response(security::harden))
+        .with_state(context::Surface { ctx, throttle: Arc::default() })
+}

@@ -1,0 +1,58 @@
+//! `keys/addKey`.
+
+use super::{fields, rules};
+use crate::admin::call::{Call, Change, recorded};
+use crate::admin::envelope::Refusal;
+use crate::admin::limits;
+use crate::admin::records::key::{GeneratedKey, KeyRecord};
+use crate::domain::clock::Timestamp;
+use crate::domain::group::Groups;
+use crate::domain::ids::{KeyId, UserId};
+use crate::domain::key::{CacheTtl, Key};
+use crate::domain::limits::Limits;
+use crate::policy::key_rules;
+use crate::state::key_text::{self, NewKey};
+
+/// A key record as it is before any field is put into it.
+pub fn blank(user_id: UserId, new: &NewKey, now: Timestamp) -> Key {
+    Key {
+        id: KeyId(0),
+        user_id,
+        name: "default".to_owned(),
+        hash: new.hash,
+        prefix: new.prefix.clone(),
+        last_four: new.last_four.clone(),
+        is_enabled: true,
+        expires_at: None,
+        can_login_web_ui: true,
+        limits: Limits::default(),
+        provider_group: Groups::default(),
+        cache_ttl: CacheTtl::Inherit,
+        created_at: now,
+        updated_at: now,
+        deleted_at: None,
+    }
+}
+
+pub async fn add_key(call: Call) -> Result<GeneratedKey, Refusal> {
+    let user_id = UserId(call.values.id("userId"));
+    let who = call.who()?;
+    who.must_own(user_id)?;
+    let new = key_text::generate().map_err(Refusal::internal)?;
+    let mut key = blank(user_id, &new, call.now);
+    fields::apply(&call.values, &mut key);
+
+    let mut tx = call.ctx.store.begin().await?;
+    let user = tx.user(user_id).await?.ok_or_else(|| Refusal::missing("user", user_id.0))?;
+    let keys = tx.keys_of(user_id).await?;
+    key_rules::name_is_free(&keys, &key.name, None)?;
+    key_rules::limits_within(&limits::sent(&call.values, &limits::CAMEL), &user.limits)?;
+    rules::may_assign(who, &user, &keys, &key.provider_group)?;
+    key.id = tx.insert_key(&key).await?;
+    rules::regroup(&mut tx, user, call.now).await?;
+    let after = recorded(&KeyRecord::new(&key, call.now))?;
+    let change = Change { action: "keys.addKey", target: format!("key {}", key.id), before: None, after };
+    call.audit(&mut tx, change).await?;
+    call.commit(tx).await?;
+    Ok(GeneratedKey { id: key.id.0, generated_key: new.text.expose().to_owned(), name: key.name })
+}

@@ -1,0 +1,65 @@
+//! `keys/editKey`, `keys/toggleKeyEnabled`, `keys/renewKeyExpiresAt`: changes of one key.
+
+use super::fields;
+use super::rules::{self, Held};
+use crate::admin::call::{Call, Change, recorded};
+use crate::admin::envelope::Refusal;
+use crate::admin::fields::Patch;
+use crate::admin::limits;
+use crate::admin::records::key::KeyRecord;
+use crate::domain::key::Key;
+use crate::policy::key_rules;
+use crate::store::Tx;
+
+pub async fn edit_key(call: Call) -> Result<(), Refusal> {
+    let mut tx = call.ctx.store.begin().await?;
+    let held = rules::held(&call, &mut tx).await?;
+    let mut after = held.key.clone();
+    fields::apply(&call.values, &mut after);
+    if after.provider_group != held.key.provider_group && !call.who()?.is_admin() {
+        return Err(Refusal::denied("only an administrator changes a key's provider groups")
+            .with("field", "providerGroup".into()));
+    }
+    key_rules::name_is_free(&held.keys, &after.name, Some(after.id))?;
+    key_rules::limits_within(&limits::sent(&call.values, &limits::CAMEL), &held.user.limits)?;
+    save(&call, tx, "keys.editKey", held, after).await
+}
+
+pub async fn toggle_key(call: Call) -> Result<(), Refusal> {
+    let mut tx = call.ctx.store.begin().await?;
+    let held = rules::held(&call, &mut tx).await?;
+    let enabled = matches!(call.values.boolean("enabled"), Patch::Set(true));
+    let after = Key { is_enabled: enabled, ..held.key.clone() };
+    save(&call, tx, "keys.toggleKeyEnabled", held, after).await
+}
+
+pub async fn renew_key(call: Call) -> Result<(), Refusal> {
+    let mut tx = call.ctx.store.begin().await?;
+    let held = rules::held(&call, &mut tx).await?;
+    let mut after = held.key.clone();
+    call.values.moment("expiresAt").apply_option(&mut after.expires_at);
+    after.is_enabled |= matches!(call.values.boolean("enableKey"), Patch::Set(true));
+    save(&call, tx, "keys.renewKeyExpiresAt", held, after).await
+}
+
+/// Stores the changed key, unless the change would take the user's last usable key away.
+async fn save(call: &Call, mut tx: Tx, action: &'static str, held: Held, mut after: Key) -> Result<(), Refusal> {
+    let now = call.now;
+    if held.key.is_usable(now) && !after.is_usable(now) {
+        key_rules::may_disable(&held.keys, after.id, now)?;
+    }
+    after.updated_at = now;
+    tx.update_key(&after).await?;
+    if after.provider_group != held.key.provider_group {
+        rules::regroup(&mut tx, held.user, now).await?;
+    }
+    let change = Change {
+        action,
+        target: format!("key {}", after.id),
+        before: recorded(&KeyRecord::new(&held.key, now))?,
+        after: recorded(&KeyRecord::new(&after, now))?,
+    };
+    call.audit(&mut tx, change).await?;
+    call.commit(tx).await?;
+    rules::end_sessions(call, &[after]).await
+}

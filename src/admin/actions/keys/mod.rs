@@ -1,0 +1,78 @@
+//! `keys/*`: a user's API keys.
+//!
+//! The rules themselves are in `policy::key_rules`; here they are asked, inside the write transaction, with the
+//! rows as they are then.
+
+mod add;
+mod batch;
+mod edit;
+pub mod fields;
+mod remove;
+pub mod rules;
+
+pub use add::blank as blank_key;
+
+use crate::admin::call::Call;
+use crate::admin::envelope::{Code, Refusal};
+use crate::admin::fields::Body;
+use crate::admin::records::key::KeyRecord;
+use crate::admin::table::{Operation, Permission};
+use crate::domain::ids::UserId;
+
+pub fn operations() -> Vec<Operation> {
+    vec![
+        Operation::action("actions/keys/getKeys", Permission::Own, Body::of(fields::USER_ID, &[]), get_keys)
+            .doc("The keys of a user, masked.")
+            .errors(&[Code::NOT_FOUND]),
+        Operation::action("actions/keys/addKey", Permission::Own, Body::of(fields::USER_ID, fields::KEY), add::add_key)
+            .doc("Creates a key and shows it, this once.")
+            .errors(fields::ADD_ERRORS),
+        Operation::action(
+            "actions/keys/editKey",
+            Permission::Own,
+            Body::edit(fields::KEY_ID, fields::KEY),
+            edit::edit_key,
+        )
+        .doc("Changes what is sent and leaves the rest.")
+        .errors(fields::EDIT_ERRORS),
+        Operation::action("actions/keys/removeKey", Permission::Own, Body::of(fields::KEY_ID, &[]), remove::remove_key)
+            .doc("Deletes a key for good; it stops working at once.")
+            .errors(&[Code::NOT_FOUND, Code::CANNOT_DELETE_LAST_KEY, Code::CANNOT_DELETE_LAST_GROUP_KEY]),
+        Operation::action(
+            "actions/keys/toggleKeyEnabled",
+            Permission::Own,
+            Body::of(fields::KEY_ID, fields::TOGGLE),
+            edit::toggle_key,
+        )
+        .doc("Enables or disables a key.")
+        .errors(&[Code::NOT_FOUND, Code::CANNOT_DISABLE_LAST_KEY]),
+        Operation::action(
+            "actions/keys/renewKeyExpiresAt",
+            Permission::Own,
+            Body::of(fields::KEY_ID, fields::RENEW),
+            edit::renew_key,
+        )
+        .doc("Gives a key a new expiry, and enables it on request.")
+        .errors(&[Code::NOT_FOUND, Code::CANNOT_DISABLE_LAST_KEY]),
+        Operation::action(
+            "actions/keys/batchUpdateKeys",
+            Permission::Admin,
+            Body::of(&[], fields::BATCH),
+            batch::update,
+        )
+        .doc("Changes up to 500 keys: all of them, or none.")
+        .errors(fields::BATCH_ERRORS),
+    ]
+}
+
+async fn get_keys(call: Call) -> Result<Vec<KeyRecord>, Refusal> {
+    let user = UserId(call.values.id("userId"));
+    call.who()?.must_own(user)?;
+    let snapshot = call.ctx.state.snapshot();
+    if snapshot.user(user).is_none() {
+        return Err(Refusal::missing("user", user.0));
+    }
+    let mut keys: Vec<_> = snapshot.callers().map(|caller| &caller.key).filter(|key| key.user_id == user).collect();
+    keys.sort_by_key(|key| key.id);
+    Ok(keys.into_iter().map(|key| KeyRecord::new(key, call.now)).collect())
+}

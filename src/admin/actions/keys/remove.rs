@@ -1,0 +1,26 @@
+//! `keys/removeKey`.
+
+use super::rules;
+use crate::admin::call::{Call, Change, recorded};
+use crate::admin::envelope::Refusal;
+use crate::admin::records::key::KeyRecord;
+use crate::domain::key::Key;
+use crate::policy::key_rules;
+
+pub async fn remove_key(call: Call) -> Result<(), Refusal> {
+    let mut tx = call.ctx.store.begin().await?;
+    let held = rules::held(&call, &mut tx).await?;
+    key_rules::may_delete(&held.keys, held.key.id, call.who()?.is_admin(), call.now)?;
+    let gone = Key { deleted_at: Some(call.now), updated_at: call.now, ..held.key };
+    tx.update_key(&gone).await?;
+    rules::regroup(&mut tx, held.user, call.now).await?;
+    let change = Change {
+        action: "keys.removeKey",
+        target: format!("key {}", gone.id),
+        before: recorded(&KeyRecord::new(&gone, call.now))?,
+        after: None,
+    };
+    call.audit(&mut tx, change).await?;
+    call.commit(tx).await?;
+    rules::end_sessions(&call, &[gone]).await
+}

@@ -1,0 +1,82 @@
+//! What several key actions need inside their transaction.
+
+use crate::admin::auth::Who;
+use crate::admin::call::Call;
+use crate::admin::envelope::{Code, Refusal};
+use crate::domain::clock::Timestamp;
+use crate::domain::group::Groups;
+use crate::domain::ids::KeyId;
+use crate::domain::key::Key;
+use crate::domain::user::User;
+use crate::policy::key_rules::{self, KeyRuleError};
+use crate::store::Tx;
+
+impl From<KeyRuleError> for Refusal {
+    fn from(error: KeyRuleError) -> Self {
+        let refusal = Self::new(Code(error.code()), error.to_string());
+        match &error {
+            KeyRuleError::NoGroupPermission { groups } => refusal.with("groups", groups.as_slice().into()),
+            _ => error.params().into_iter().fold(refusal, |refusal, (name, value)| refusal.with(name, value.into())),
+        }
+    }
+}
+
+/// A key, its owner and all the owner's keys, as the transaction sees them.
+pub struct Held {
+    pub key: Key,
+    pub user: User,
+    pub keys: Vec<Key>,
+}
+
+/// Reads the key and what belongs to it, and refuses a key of somebody else.
+///
+/// # Errors
+/// 400 when there is none, 403 when it is another user's.
+pub async fn held(call: &Call, tx: &mut Tx) -> Result<Held, Refusal> {
+    let id = KeyId(call.values.id("keyId"));
+    let key = tx.key(id).await?.ok_or_else(|| Refusal::missing("key", id.0))?;
+    call.who()?.must_own(key.user_id)?;
+    let user = tx.user(key.user_id).await?.ok_or_else(|| Refusal::missing("user", key.user_id.0))?;
+    let keys = tx.keys_of(user.id).await?;
+    Ok(Held { key, user, keys })
+}
+
+/// Whether the caller may put a new key of `user` into these groups: what the user's keys have, and what an
+/// administrator has granted on the user.
+///
+/// # Errors
+/// 400 naming the groups that are not held.
+pub fn may_assign(who: &Who, user: &User, keys: &[Key], wanted: &Groups) -> Result<(), Refusal> {
+    let granted = user.provider_group.names();
+    let all_granted = granted.iter().any(|name| name == crate::domain::group::ALL)
+        || wanted.effective().all(|name| granted.iter().any(|g| g == name));
+    if who.is_admin() || all_granted {
+        return Ok(());
+    }
+    Ok(key_rules::may_assign_groups(keys, wanted)?)
+}
+
+/// Recomputes and stores the user's groups from the keys as they are now.
+///
+/// # Errors
+/// The store failed.
+pub async fn regroup(tx: &mut Tx, mut user: User, now: Timestamp) -> Result<(), Refusal> {
+    let groups = key_rules::effective_groups(&tx.keys_of(user.id).await?);
+    if groups != user.provider_group {
+        user.provider_group = groups;
+        user.updated_at = now;
+        tx.update_user(&user).await?;
+    }
+    Ok(())
+}
+
+/// Ends the logins of keys that no longer work, for good: after the commit, as sessions are not configuration.
+///
+/// # Errors
+/// The store failed.
+pub async fn end_sessions(call: &Call, keys: &[Key]) -> Result<(), Refusal> {
+    for key in keys.iter().filter(|key| !key.is_usable(call.now)) {
+        call.ctx.store.delete_web_sessions_of_key(key.id).await?;
+    }
+    Ok(())
+}

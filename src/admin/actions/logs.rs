@@ -1,0 +1,82 @@
+//! `usage-logs/getUsageLogs`: what was asked, by whom, what it cost and how it ended.
+
+use crate::admin::call::Call;
+use crate::admin::envelope::{Code, Refusal};
+use crate::admin::fields::{Body, DayEdge, Field, Kind, Patch, Values};
+use crate::admin::records::log::LogPageRecord;
+use crate::admin::table::{Operation, Permission};
+use crate::domain::ids::{KeyId, ProviderId, UserId};
+use crate::store::{LogFilter, LogPageAsk, StoreError};
+
+const TEXT: Kind = Kind::text(1, 512);
+
+/// Filters and the page; every filter that is sent must match.
+pub const FILTERS: &[Field] = &[
+    Field::new("startDate", Kind::Moment(DayEdge::Start), "From this time, or the start of this day.").nullable(),
+    Field::new("endDate", Kind::Moment(DayEdge::End), "Up to and with this time, or the end of this day.").nullable(),
+    Field::new("model", TEXT, "As the client asked for it, exactly.").nullable(),
+    Field::new("statusCode", Kind::Integer { min: 100, max: 599 }, "").nullable(),
+    Field::new("userId", Kind::ID, "").nullable(),
+    Field::new("keyId", Kind::ID, "").nullable(),
+    Field::new("providerId", Kind::ID, "").nullable(),
+    Field::new("sessionId", TEXT, "").nullable(),
+    Field::new("endpoint", TEXT, "The request's path, exactly.").nullable(),
+    Field::new("minRetryCount", Kind::Integer { min: 0, max: 100 }, "At least so many attempts beyond the first.")
+        .nullable(),
+    Field::new("excludeStatusCode200", Kind::Boolean, "").or_false(),
+    Field::new(
+        "page",
+        Kind::Integer { min: 1, max: 1_000_000 },
+        "Counted from 1; for deep pages send `cursor` instead.",
+    )
+    .or_integer(1),
+    Field::new("pageSize", Kind::Integer { min: 1, max: 100 }, "").or_integer(50),
+    Field::new("cursor", Kind::text(1, 100), "The `nextCursor` of the page before.").nullable(),
+];
+
+pub fn operations() -> Vec<Operation> {
+    vec![
+        Operation::action("actions/usage-logs/getUsageLogs", Permission::User, Body::of(&[], FILTERS), get_usage_logs)
+            .doc("A page of the usage log, newest first; users see their own requests only."),
+    ]
+}
+
+async fn get_usage_logs(call: Call) -> Result<LogPageRecord, Refusal> {
+    let who = call.who()?;
+    let mut filter = filter(&call.values);
+    if !who.is_admin() {
+        if let Some(asked) = filter.user_id {
+            who.must_own(asked)?;
+        }
+        let own = who.user_id().ok_or_else(|| Refusal::denied("this credential is no user's"))?;
+        filter.scope = Some(own);
+    }
+    let ask = LogPageAsk {
+        page: call.values.count("page").set().unwrap_or(1),
+        page_size: call.values.count("pageSize").set().unwrap_or(50),
+        cursor: call.values.text("cursor").set(),
+    };
+    let found = call.ctx.store.usage_logs(&filter, &ask).await.map_err(|error| match error {
+        StoreError::Missing { .. } => Refusal::field(Code::INVALID_FORMAT, "cursor", "cursor: is not one of ours"),
+        other => other.into(),
+    })?;
+    Ok(LogPageRecord::new(found, ask.page, ask.page_size))
+}
+
+fn filter(values: &Values) -> LogFilter {
+    LogFilter {
+        start: values.moment("startDate").set(),
+        // The store's end is exclusive, the wire's inclusive, to the millisecond.
+        end: values.moment("endDate").set().map(|end| end.plus_ms(1)),
+        model: values.text("model").set(),
+        status_code: values.count("statusCode").set().and_then(|code| u16::try_from(code).ok()),
+        user_id: values.integer("userId").set().map(UserId),
+        key_id: values.integer("keyId").set().map(KeyId),
+        provider_id: values.integer("providerId").set().map(ProviderId),
+        session_id: values.text("sessionId").set(),
+        endpoint: values.text("endpoint").set(),
+        min_retry_count: values.count("minRetryCount").set(),
+        exclude_status_200: matches!(values.boolean("excludeStatusCode200"), Patch::Set(true)),
+        scope: None,
+    }
+}

@@ -1,0 +1,13 @@
+//! The operations: each file declares its entries of the route table beside the actions that they name.
+//!
+//! An action gets a checked body and an authenticated caller; it keeps the rules that need stored data. Reads come from
+//! the snapshot in force; writes go through one serialised transaction with its audit record, and are in force on the
+//! data plane before the reply.
+
+pub mod keys;
+pub mod login;
+pub mod logs;
+pub mod prices;
+pub mod providers;
+pub mod service;
+pub mod users;

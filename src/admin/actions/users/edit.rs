@@ -1,0 +1,104 @@
+//! `users/addUser`, `users/editUser`, `users/removeUser`.
+
+use super::fields;
+use crate::admin::actions::keys::blank_key;
+use crate::admin::call::{Call, Change, recorded};
+use crate::admin::envelope::Refusal;
+use crate::admin::records::key::KeyRecord;
+use crate::admin::records::user::{DefaultKey, NewUser, UserRecord};
+use crate::domain::clock::Timestamp;
+use crate::domain::group::Groups;
+use crate::domain::ids::UserId;
+use crate::domain::key::Key;
+use crate::domain::limits::Limits;
+use crate::domain::user::{Role, User};
+use crate::policy::key_rules;
+use crate::state::key_text;
+use crate::store::Tx;
+
+fn blank(now: Timestamp) -> User {
+    User {
+        id: UserId(0),
+        name: String::new(),
+        note: String::new(),
+        role: Role::User,
+        is_enabled: true,
+        expires_at: None,
+        rpm: 0,
+        limits: Limits::default(),
+        provider_group: Groups::default(),
+        tags: Vec::new(),
+        allowed_models: Vec::new(),
+        allowed_clients: Vec::new(),
+        created_at: now,
+        updated_at: now,
+        deleted_at: None,
+    }
+}
+
+pub async fn add_user(call: Call) -> Result<NewUser, Refusal> {
+    let mut user = blank(call.now);
+    fields::apply(&call.values, &mut user)?;
+    let new = key_text::generate().map_err(Refusal::internal)?;
+    let mut key = blank_key(user.id, &new, call.now);
+    key.provider_group = user.provider_group;
+    user.provider_group = key_rules::effective_groups(std::slice::from_ref(&key));
+
+    let mut tx = call.ctx.store.begin().await?;
+    user.id = tx.insert_user(&user).await?;
+    key.user_id = user.id;
+    key.id = tx.insert_key(&key).await?;
+    let shown = UserRecord::new(&user, vec![KeyRecord::new(&key, call.now)]);
+    let change =
+        Change { action: "users.addUser", target: format!("user {}", user.id), before: None, after: recorded(&shown)? };
+    call.audit(&mut tx, change).await?;
+    call.commit(tx).await?;
+    let default_key = DefaultKey { id: key.id.0, name: key.name, key: new.text.expose().to_owned() };
+    Ok(NewUser { user: shown, default_key })
+}
+
+pub async fn edit_user(call: Call) -> Result<(), Refusal> {
+    let mut tx = call.ctx.store.begin().await?;
+    let (before, _) = found(&call, &mut tx).await?;
+    let mut after = before.clone();
+    fields::apply(&call.values, &mut after)?;
+    after.updated_at = call.now;
+    tx.update_user(&after).await?;
+    let change = Change {
+        action: "users.editUser",
+        target: format!("user {}", after.id),
+        before: recorded(&UserRecord::new(&before, Vec::new()))?,
+        after: recorded(&UserRecord::new(&after, Vec::new()))?,
+    };
+    call.audit(&mut tx, change).await?;
+    call.commit(tx).await?;
+    if !after.is_active(call.now) {
+        call.ctx.store.delete_web_sessions_of_user(after.id).await?;
+    }
+    Ok(())
+}
+
+pub async fn remove_user(call: Call) -> Result<(), Refusal> {
+    let mut tx = call.ctx.store.begin().await?;
+    let (user, keys) = found(&call, &mut tx).await?;
+    let before = UserRecord::new(&user, keys.iter().map(|key| KeyRecord::new(key, call.now)).collect());
+    let gone = Some(call.now);
+    for key in keys {
+        tx.update_key(&Key { deleted_at: gone, updated_at: call.now, ..key }).await?;
+    }
+    let user = User { deleted_at: gone, updated_at: call.now, ..user };
+    tx.update_user(&user).await?;
+    let target = format!("user {}", user.id);
+    let change = Change { action: "users.removeUser", target, before: recorded(&before)?, after: None };
+    call.audit(&mut tx, change).await?;
+    call.commit(tx).await?;
+    call.ctx.store.delete_web_sessions_of_user(user.id).await?;
+    Ok(())
+}
+
+async fn found(call: &Call, tx: &mut Tx) -> Result<(User, Vec<Key>), Refusal> {
+    let id = UserId(call.values.id("userId"));
+    let user = tx.user(id).await?.ok_or_else(|| Refusal::missing("user", id.0))?;
+    let keys = tx.keys_of(id).await?;
+    Ok((user, keys))
+}

@@ -1,0 +1,53 @@
+//! `users/*`: people, and what each of them may use.
+
+mod edit;
+pub mod fields;
+
+use crate::admin::call::Call;
+use crate::admin::envelope::{Code, Refusal};
+use crate::admin::fields::Body;
+use crate::admin::records::key::KeyRecord;
+use crate::admin::records::user::UserRecord;
+use crate::admin::table::{Operation, Permission};
+use crate::domain::user::User;
+
+pub fn operations() -> Vec<Operation> {
+    vec![
+        Operation::action("actions/users/getUsers", Permission::User, Body::EMPTY, get_users)
+            .doc("All users with their keys; for a user, themselves."),
+        Operation::action("actions/users/addUser", Permission::Admin, Body::of(&[], fields::USER), edit::add_user)
+            .doc("Creates a user and a key named `default`, which is shown this once."),
+        Operation::action(
+            "actions/users/editUser",
+            Permission::Admin,
+            Body::edit(fields::USER_ID, fields::USER),
+            edit::edit_user,
+        )
+        .doc("Changes what is sent and leaves the rest.")
+        .errors(&[Code::NOT_FOUND]),
+        Operation::action(
+            "actions/users/removeUser",
+            Permission::Admin,
+            Body::of(fields::USER_ID, &[]),
+            edit::remove_user,
+        )
+        .doc("Deletes a user; their keys stop working at once. What they used stays on record.")
+        .errors(&[Code::NOT_FOUND]),
+    ]
+}
+
+async fn get_users(call: Call) -> Result<Vec<UserRecord>, Refusal> {
+    let who = call.who()?;
+    let snapshot = call.ctx.state.snapshot();
+    let mut keys: Vec<_> = snapshot.callers().map(|caller| &caller.key).collect();
+    keys.sort_by_key(|key| (key.user_id, key.id));
+    let keys_of = |user: &User| {
+        let first = keys.partition_point(|key| key.user_id < user.id);
+        let own = keys[first..].iter().take_while(|key| key.user_id == user.id);
+        own.map(|key| KeyRecord::new(key, call.now)).collect()
+    };
+    let visible = |user: &User| who.is_admin() || who.user_id() == Some(user.id);
+    let mut users: Vec<_> = snapshot.users.values().filter(|user| visible(user)).collect();
+    users.sort_by_key(|user| user.id);
+    Ok(users.into_iter().map(|user| UserRecord::new(user, keys_of(user))).collect())
+}

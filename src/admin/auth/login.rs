@@ -1,0 +1,68 @@
+//! Login and logout.
+
+use axum::http::{HeaderValue, header};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Actor, Via, Who, credential, session};
+use crate::admin::call::Call;
+use crate::admin::envelope::{Code, Refusal};
+use crate::admin::fields::{Field, Kind};
+use crate::domain::user::Role;
+
+pub const LOGIN: &[Field] =
+    &[Field::new("key", Kind::text(1, 512), "An API key, or the administrator token.").required()];
+
+/// Who logged in, and where the web UI goes next.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Login {
+    /// `admin` or `user`.
+    role: &'static str,
+    /// `null` for the administrator token, which is no user.
+    user_id: Option<i64>,
+    user_name: String,
+    /// `/dashboard`, or `/my-usage` for a key that may not use the whole web UI.
+    redirect_to: &'static str,
+}
+
+/// Trades a key for a session.
+///
+/// # Errors
+/// 401 for anything that is no usable key; 429 once the address has failed too often.
+pub async fn login(call: Call) -> Result<(Login, HeaderValue), Refusal> {
+    let ctx = &call.ctx;
+    if let Some(seconds) = call.peer.and_then(|ip| call.throttle.closed_for(ip, call.now)) {
+        let refusal = Refusal::new(Code::TOO_MANY_ATTEMPTS, "too many failed logins from this address");
+        return Err(refusal.with("retryAfter", seconds.into()).header(header::RETRY_AFTER, seconds));
+    }
+    let key = call.values.text("key").set().unwrap_or_default();
+    let found = credential::of_secret(ctx, &key, call.now).and_then(|found| {
+        found.ok_or_else(|| credential::unauthorized("this is neither a known key nor the administrator token"))
+    });
+    let actor = found.inspect_err(|_| {
+        if let Some(ip) = call.peer {
+            call.throttle.failed(ip, call.now);
+        }
+    })?;
+    let who = Who { actor, via: Via::Cookie };
+    let cookie = session::open(ctx, &who, call.now).await?;
+    let (user_id, user_name) = match &who.actor {
+        Actor::Token => (None, "admin".to_owned()),
+        Actor::Key { user, .. } => (Some(user.id.0), user.name.clone()),
+    };
+    let redirect_to = if who.is_read_only() { "/my-usage" } else { "/dashboard" };
+    let role = if who.role() == Role::Admin { "admin" } else { "user" };
+    Ok((Login { role, user_id, user_name, redirect_to }, cookie))
+}
+
+/// Ends the session that the cookie carries; without one there is nothing to end, and that is fine too.
+///
+/// # Errors
+/// The store failed.
+pub async fn logout(call: Call) -> Result<((), HeaderValue), Refusal> {
+    if let Some(token) = &call.cookie {
+        call.ctx.store.delete_web_session(&session::hash(token)).await.map_err(Refusal::internal)?;
+    }
+    Ok(((), session::forget(call.ctx.secure_cookies)?))
+}

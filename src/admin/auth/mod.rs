@@ -1,0 +1,86 @@
+//! Who is asking: credentials of the administration API, and what they allow.
+//!
+//! Raw admin token and API keys are taken from `Authorization: Bearer` and from the cookie; the cookie usually
+//! carries a session token instead (see [`login`]). Bearer wins over the cookie. The proxy has rules of its own.
+
+pub mod credential;
+pub mod login;
+pub mod session;
+pub mod throttle;
+
+use std::sync::Arc;
+
+use crate::admin::envelope::Refusal;
+use crate::domain::ids::UserId;
+use crate::domain::key::Key;
+use crate::domain::user::{Role, User};
+
+/// An authenticated caller.
+#[derive(Debug, Clone)]
+pub struct Who {
+    pub actor: Actor,
+    pub via: Via,
+}
+
+#[derive(Debug, Clone)]
+pub enum Actor {
+    /// The administrator token.
+    Token,
+    Key {
+        key: Arc<Key>,
+        user: Arc<User>,
+    },
+}
+
+/// Where the credential was found: what a browser sends by itself must prove where it comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Via {
+    Bearer,
+    Cookie,
+}
+
+impl Who {
+    /// Full rights: the token, or a key that may use the web UI of a user with the role `admin`.
+    pub fn is_admin(&self) -> bool {
+        self.role() == Role::Admin && !self.is_read_only()
+    }
+
+    pub fn role(&self) -> Role {
+        match &self.actor {
+            Actor::Token => Role::Admin,
+            Actor::Key { user, .. } => user.role,
+        }
+    }
+
+    /// A key without `canLoginWebUi` reaches the read-only actions about itself and nothing else, whoever owns it.
+    pub fn is_read_only(&self) -> bool {
+        matches!(&self.actor, Actor::Key { key, .. } if !key.can_login_web_ui)
+    }
+
+    /// `None` for the token, which is no user.
+    pub fn user_id(&self) -> Option<UserId> {
+        match &self.actor {
+            Actor::Token => None,
+            Actor::Key { user, .. } => Some(user.id),
+        }
+    }
+
+    /// Refuses what is not the caller's own, unless the caller is an administrator.
+    ///
+    /// # Errors
+    /// 403.
+    pub fn must_own(&self, owner: UserId) -> Result<(), Refusal> {
+        if self.is_admin() || self.user_id() == Some(owner) {
+            return Ok(());
+        }
+        Err(Refusal::denied("this belongs to another user"))
+    }
+
+    /// How the audit record names the caller.
+    pub fn label(&self) -> String {
+        match &self.actor {
+            Actor::Token => "admin token".to_owned(),
+            Actor::Key { key, user } => format!("user {} ({}), key {} ({})", user.id, user.name, key.id, key.name),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Web sessions: an opaque random token in a cookie, its hash in the store.
+//!
+//! The token says nothing about who holds it, is good for seven days, and ends with its key: at logout, and when
+//! the key is disabled, deleted or expires, or its user is disabled. Enabling the key again does not revive it.
+
+use axum::http::HeaderValue;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+
+use super::{Actor, Who};
+use crate::admin::context::Context;
+use crate::admin::envelope::Refusal;
+use crate::domain::clock::Timestamp;
+use crate::store::WebSession;
+
+pub const COOKIE: &str = "auth-token";
+const SECONDS: i64 = 7 * 24 * 3600;
+
+/// SHA-256 of a token: 256 random bits need no slow hash.
+pub fn hash(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+/// Opens a session for the caller and gives the `Set-Cookie` value that carries it.
+///
+/// # Errors
+/// The random source or the store failed.
+pub async fn open(ctx: &Context, who: &Who, now: Timestamp) -> Result<HeaderValue, Refusal> {
+    let mut random = [0_u8; 32];
+    let source = ring::rand::SystemRandom::new();
+    ring::rand::SecureRandom::fill(&source, &mut random).map_err(|_| Refusal::internal("no random bytes"))?;
+    let token = URL_SAFE_NO_PAD.encode(random);
+    let (key_id, user_id) = match &who.actor {
+        Actor::Token => (None, None),
+        Actor::Key { key, user } => (Some(key.id), Some(user.id)),
+    };
+    let session =
+        WebSession { hash: hash(&token), key_id, user_id, created_at: now, expires_at: now.plus_ms(SECONDS * 1000) };
+    ctx.store.prune_web_sessions(now).await.map_err(Refusal::internal)?;
+    ctx.store.insert_web_session(&session).await.map_err(Refusal::internal)?;
+    cookie(&token, SECONDS, ctx.secure_cookies)
+}
+
+/// A `Set-Cookie` value that makes the browser forget the session.
+///
+/// # Errors
+/// Never in practice: the text is fixed.
+pub fn forget(secure: bool) -> Result<HeaderValue, Refusal> {
+    cookie("", 0, secure)
+}
+
+fn cookie(token: &str, max_age: i64, secure: bool) -> Result<HeaderValue, Refusal> {
+    let secure = if secure { "; Secure" } else { "" };
+    let text = format!("{COOKIE}={token}; Path=/; Max-Age={max_age}; HttpOnly; SameSite=Lax{secure}");
+    HeaderValue::try_from(text).map_err(Refusal::internal)
+}

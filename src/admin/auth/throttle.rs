@@ -1,0 +1,137 @@
+//! Failed logins per address: ten within five minutes close the door for fifteen.
+//!
+//! Memory is bounded: at most [`CAPACITY`] addresses are remembered; beyond that the one that is quiet for longest is
+//! forgotten. An IPv6 client holds a whole /64, so that is what is counted. A good login does not clear the
+//! count, or whoever holds one key could guess at others for ever.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+
+use parking_lot::Mutex;
+
+use crate::domain::clock::Timestamp;
+
+const FAILURES: usize = 10;
+const WINDOW_MS: i64 = 5 * 60 * 1000;
+const CLOSED_MS: i64 = 15 * 60 * 1000;
+/// Addresses remembered at once: a few hundred kilobytes at most.
+const CAPACITY: usize = 4096;
+
+#[derive(Debug, Default)]
+pub struct Throttle {
+    addresses: Mutex<HashMap<IpAddr, Past>>,
+}
+
+#[derive(Debug, Default)]
+struct Past {
+    /// Times of recent failures, oldest first; never more than [`FAILURES`].
+    failures: Vec<Timestamp>,
+    closed_until: Option<Timestamp>,
+}
+
+impl Past {
+    fn last(&self) -> Timestamp {
+        self.failures.last().copied().max(self.closed_until).unwrap_or_default()
+    }
+
+    fn is_over(&self, now: Timestamp) -> bool {
+        self.closed_until.is_none_or(|until| until <= now)
+            && self.failures.last().is_none_or(|at| now.since(*at) >= WINDOW_MS)
+    }
+}
+
+impl Throttle {
+    /// Seconds until this address may try again; `None` = it may now.
+    pub fn closed_for(&self, address: IpAddr, now: Timestamp) -> Option<u64> {
+        let addresses = self.addresses.lock();
+        let until = addresses.get(&network(address))?.closed_until.filter(|until| *until > now)?;
+        Some(u64::try_from(until.since(now)).unwrap_or_default().div_ceil(1000))
+    }
+
+    /// Counts a failed login.
+    pub fn failed(&self, address: IpAddr, now: Timestamp) {
+        let address = network(address);
+        let mut addresses = self.addresses.lock();
+        if addresses.len() >= CAPACITY && !addresses.contains_key(&address) {
+            make_room(&mut addresses, now);
+        }
+        let past = addresses.entry(address).or_default();
+        past.failures.retain(|at| now.since(*at) < WINDOW_MS);
+        past.failures.push(now);
+        if past.failures.len() >= FAILURES {
+            past.failures.clear();
+            past.closed_until = Some(now.plus_ms(CLOSED_MS));
+        }
+    }
+}
+
+fn make_room(addresses: &mut HashMap<IpAddr, Past>, now: Timestamp) {
+    addresses.retain(|_, past| !past.is_over(now));
+    if addresses.len() >= CAPACITY {
+        let quiet = addresses.iter().min_by_key(|(_, past)| past.last()).map(|(address, _)| *address);
+        quiet.and_then(|address| addresses.remove(&address));
+    }
+}
+
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => IpAddr::V4(v4),
+        IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_tenth_failure_closes_for_fifteen_minutes() {
+        let throttle = Throttle::default();
+        let start = Timestamp(1_000_000);
+        for n in 0..9 {
+            throttle.failed(ip("10.0.0.1"), start.plus_ms(n));
+            assert_eq!(throttle.closed_for(ip("10.0.0.1"), start.plus_ms(n)), None);
+        }
+        throttle.failed(ip("10.0.0.1"), start);
+        assert_eq!(throttle.closed_for(ip("10.0.0.1"), start), Some(900));
+        assert_eq!(throttle.closed_for(ip("10.0.0.2"), start), None);
+        assert_eq!(throttle.closed_for(ip("10.0.0.1"), start.plus_ms(CLOSED_MS - 1)), Some(1));
+        assert_eq!(throttle.closed_for(ip("10.0.0.1"), start.plus_ms(CLOSED_MS)), None);
+    }
+
+    #[test]
+    fn failures_age_out() {
+        let throttle = Throttle::default();
+        for n in 0..40 {
+            throttle.failed(ip("10.0.0.1"), Timestamp(n * (WINDOW_MS / 9 + 1)));
+        }
+        assert_eq!(throttle.closed_for(ip("10.0.0.1"), Timestamp(40 * WINDOW_MS)), None);
+    }
+
+    #[test]
+    fn one_ipv6_network_is_one_client_and_mapped_addresses_are_ipv4() {
+        let throttle = Throttle::default();
+        for n in 0..10 {
+            throttle.failed(ip(&format!("2001:db8:1:2::{n}")), Timestamp(5));
+            throttle.failed(ip("::ffff:10.0.0.9"), Timestamp(5));
+        }
+        assert!(throttle.closed_for(ip("2001:db8:1:2:ffff::1"), Timestamp(5)).is_some());
+        assert!(throttle.closed_for(ip("2001:db8:1:3::1"), Timestamp(5)).is_none());
+        assert!(throttle.closed_for(ip("10.0.0.9"), Timestamp(5)).is_some());
+    }
+
+    #[test]
+    fn memory_is_bounded_and_the_quietest_is_forgotten() {
+        let throttle = Throttle::default();
+        for n in 0..u32::try_from(CAPACITY).unwrap() + 100 {
+            throttle.failed(IpAddr::V4(n.into()), Timestamp(i64::from(n)));
+        }
+        let addresses = throttle.addresses.lock();
+        assert_eq!(addresses.len(), CAPACITY);
+        assert!(!addresses.contains_key(&IpAddr::V4(0.into())));
+    }
+}

@@ -1,0 +1,90 @@
+//! One authenticated, checked request on its way through an action.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::auth::Who;
+use super::auth::credential::unauthorized;
+use super::auth::throttle::Throttle;
+use super::context::Context;
+use super::envelope::Refusal;
+use super::fields::Values;
+use crate::domain::clock::Timestamp;
+use crate::store::{AuditEntry, StoreError, Tx};
+
+/// What an action gets.
+pub struct Call {
+    pub ctx: Arc<Context>,
+    pub throttle: Arc<Throttle>,
+    /// `None` only where the operation is open to all.
+    pub who: Option<Who>,
+    pub values: Values,
+    /// The client's address, where the connection tells it.
+    pub peer: Option<IpAddr>,
+    /// The session cookie as sent.
+    pub cookie: Option<String>,
+    pub now: Timestamp,
+}
+
+/// What a write changed, for the audit record. Records are the wire records, so secrets are masked in them.
+pub struct Change {
+    /// `module.operation`
+    pub action: &'static str,
+    /// `key 12`
+    pub target: String,
+    pub before: Option<Value>,
+    pub after: Option<Value>,
+}
+
+impl Call {
+    /// The caller.
+    ///
+    /// # Errors
+    /// 401 when there is none.
+    pub fn who(&self) -> Result<&Who, Refusal> {
+        self.who.as_ref().ok_or_else(|| unauthorized("not logged in"))
+    }
+
+    /// Writes the audit record of a change into the same transaction.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn audit(&self, tx: &mut Tx, change: Change) -> Result<(), Refusal> {
+        let entry = AuditEntry {
+            at: self.now,
+            actor: self.who()?.label(),
+            action: change.action.to_owned(),
+            target: change.target,
+            before: change.before,
+            after: change.after,
+            client_addr: self.peer.map(|ip| ip.to_string()),
+        };
+        Ok(tx.audit(&entry).await?)
+    }
+
+    /// Commits, and puts the change in force on the data plane before anybody hears that it is done.
+    ///
+    /// # Errors
+    /// The store failed; or it is committed but the snapshot could not be rebuilt, which the next look mends.
+    pub async fn commit(&self, tx: Tx) -> Result<(), Refusal> {
+        tx.commit().await?;
+        self.ctx.state.publish().await.map_err(Refusal::internal)
+    }
+}
+
+/// A wire record as JSON for the audit.
+///
+/// # Errors
+/// The record cannot be written as JSON.
+pub fn recorded<T: Serialize>(record: &T) -> Result<Option<Value>, Refusal> {
+    serde_json::to_value(record).map(Some).map_err(Refusal::internal)
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Self::internal(error)
+    }
+}

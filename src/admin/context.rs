@@ -1,0 +1,34 @@
+//! What the administration API works with: handles and settings.
+
+use std::sync::Arc;
+
+use chrono_tz::Tz;
+
+use super::auth::throttle::Throttle;
+use crate::domain::clock::Clock;
+use crate::domain::secret::Secret;
+use crate::state::State;
+use crate::store::Store;
+use crate::telemetry::Metrics;
+
+/// Handles and settings of one administration surface.
+pub struct Context {
+    pub state: Arc<State>,
+    pub store: Store,
+    pub clock: Arc<dyn Clock>,
+    pub metrics: Arc<Metrics>,
+    pub admin_token: Secret,
+    pub time_zone: Tz,
+    /// Where clients reach this surface; names the server in the OpenAPI document and is an allowed origin.
+    pub app_url: Option<String>,
+    pub secure_cookies: bool,
+    pub version: &'static str,
+}
+
+/// One router's share: the context, and what the router remembers by itself.
+#[derive(Clone)]
+pub struct Surface {
+    pub ctx: Arc<Context>,
+    /// Failed logins by address.
+    pub throttle: Arc<Throttle>,
+}

@@ -1,0 +1,145 @@
+//! From an HTTP request to an action and back: look up, authenticate, permit, read, check, run.
+//!
+//! The order matters: a caller learns nothing about a body's faults before it is known who asks. Actions run as tasks
+//! of their own, so that a client that leaves cannot stop one between its commit and its publication, and so that a
+//! panic ends one request and no more.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{ConnectInfo, State};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use serde_json::{Map, Value};
+use tokio::runtime::Handle;
+
+use super::auth::{Via, Who, credential};
+use super::call::Call;
+use super::context::{Context, Surface};
+use super::envelope::{Code, Refusal, json_response};
+use super::fields::{self, Values};
+use super::security;
+use super::table::{self, Operation, Permission, Verb};
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::RequestId;
+
+/// A whole body must arrive in this time.
+const BODY_TIME: Duration = Duration::from_secs(60);
+
+/// Answers any request below `/api/`.
+pub async fn dispatch(State(surface): State<Surface>, request: Request<Body>) -> Response<Body> {
+    let path = request.uri().path().to_owned();
+    let operation = table::find(path.trim_start_matches("/api/"));
+    let answer = match operation {
+        None => Err(unknown(&path)),
+        Some(operation) => answer(surface, operation, request).await,
+    };
+    answer.unwrap_or_else(|refusal| refuse(refusal, &path, operation))
+}
+
+fn unknown(path: &str) -> Refusal {
+    let shown: String = path.chars().take(100).collect();
+    Refusal::new(Code::NOT_FOUND, format!("there is no operation {shown}")).at(StatusCode::NOT_FOUND)
+}
+
+fn refuse(refusal: Refusal, path: &str, operation: Option<&Operation>) -> Response<Body> {
+    let Some(reason) = refusal.internal_reason() else { return refusal.into_response() };
+    let request_id = RequestId::new().to_string();
+    tracing::error!(%request_id, path, reason, "an administration request failed");
+    let code = operation.map_or(Code::OPERATION_FAILED, Operation::failure);
+    refusal.coded(code).with("requestId", request_id.into()).into_response()
+}
+
+async fn answer(
+    surface: Surface,
+    operation: &'static Operation,
+    request: Request<Body>,
+) -> Result<Response<Body>, Refusal> {
+    let Surface { ctx, throttle } = surface;
+    let (head, body) = request.into_parts();
+    let allowed = match operation.verb {
+        Verb::Get => head.method == Method::GET || head.method == Method::HEAD,
+        Verb::Post => head.method == Method::POST,
+    };
+    if !allowed {
+        let refusal = Refusal::new(Code::METHOD_NOT_ALLOWED, format!("this operation is {}", operation.verb.as_str()));
+        return Err(refusal.header(header::ALLOW, HeaderValue::from_static(operation.verb.as_str())));
+    }
+    let now = ctx.clock.now();
+    let who = authenticate(&ctx, operation, &head, now).await?;
+    let values = match operation.verb {
+        Verb::Get => Values::default(),
+        Verb::Post => read(&ctx, operation, &head.headers, body).await?,
+    };
+    let peer = head.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
+    let cookie = credential::cookie(&head.headers);
+    let call = Call { ctx, throttle, who, values, peer, cookie, now };
+    let task = Handle::current().spawn((operation.run)(call));
+    let answer = task.await.map_err(|error| Refusal::internal(format!("the action did not end: {error}")))??;
+    let mut response = json_response(StatusCode::OK, answer.body);
+    if let Some(cookie) = answer.cookie {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
+}
+
+/// Who asks, and whether they may. Open operations ask nobody.
+async fn authenticate(
+    ctx: &Context,
+    operation: &Operation,
+    head: &axum::http::request::Parts,
+    now: Timestamp,
+) -> Result<Option<Who>, Refusal> {
+    if operation.permission == Permission::Open {
+        // Logging in or out on somebody's behalf is a write that only the browser's cookie jar sees.
+        if operation.verb == Verb::Post {
+            security::same_origin(ctx, head)?;
+        }
+        return Ok(None);
+    }
+    let who = credential::identify(ctx, &head.headers, now).await?;
+    if who.via == Via::Cookie && operation.verb == Verb::Post {
+        security::same_origin(ctx, head)?;
+    }
+    let allowed = match operation.permission {
+        Permission::Admin => who.is_admin(),
+        Permission::Own | Permission::User => !who.is_read_only(),
+        Permission::Any | Permission::Open => true,
+    };
+    match allowed {
+        true => Ok(Some(who)),
+        false if who.is_read_only() => Err(Refusal::denied("this key may only read its own usage")),
+        false => Err(Refusal::denied("this needs an administrator")),
+    }
+}
+
+/// Reads a bounded body and checks it. An empty body is an empty object.
+async fn read(ctx: &Context, operation: &Operation, headers: &HeaderMap, body: Body) -> Result<Values, Refusal> {
+    let max = operation.max_body;
+    let too_large = || {
+        let refusal = Refusal::new(Code::PAYLOAD_TOO_LARGE, format!("the body is larger than {max} bytes"));
+        refusal.with("max", max.into())
+    };
+    let announced = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|bytes| usize::try_from(bytes).map_or(true, |bytes| bytes > max)) {
+        return Err(too_large());
+    }
+    let slow =
+        |_| Refusal::new(Code::INVALID_FORMAT, "the body did not arrive in time").at(StatusCode::REQUEST_TIMEOUT);
+    let arriving = tokio::time::timeout(BODY_TIME, axum::body::to_bytes(body, max)).await.map_err(slow)?;
+    let bytes = arriving.map_err(|error| {
+        let over = std::error::Error::source(&error).is_some_and(|e| e.is::<http_body_util::LengthLimitError>());
+        if over { too_large() } else { Refusal::new(Code::INVALID_FORMAT, "the body could not be read") }
+    })?;
+    let sent = match bytes.trim_ascii() {
+        [] => Map::new(),
+        text => match serde_json::from_slice::<Value>(text) {
+            Ok(Value::Object(sent)) => sent,
+            Ok(_) => return Err(Refusal::new(Code::INVALID_FORMAT, "the body must be a JSON object")),
+            Err(error) => {
+                return Err(Refusal::new(Code::INVALID_FORMAT, format!("the body is not JSON: {error}")));
+            }
+        },
+    };
+    fields::check(&operation.body, &sent, ctx.time_zone)
+}

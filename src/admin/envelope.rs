@@ -1,0 +1,181 @@
+//! The envelope of every administration reply, and the refusals that fill its failure side.
+//!
+//! `{ok: true, data}` or `{ok: false, error, errorCode, errorParams?}`. A refusal is built where the fault is
+//! found and turned into a response in one place; internal faults show a request id, the log has the rest.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, Response, StatusCode, header};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// A machine-readable reason: the wire's `errorCode`. Rules that live in `policy` bring their own texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Code(pub &'static str);
+
+impl Code {
+    pub const UNAUTHORIZED: Self = Self("UNAUTHORIZED");
+    pub const PERMISSION_DENIED: Self = Self("PERMISSION_DENIED");
+    pub const NOT_FOUND: Self = Self("NOT_FOUND");
+    pub const INVALID_FORMAT: Self = Self("INVALID_FORMAT");
+    pub const CREATE_FAILED: Self = Self("CREATE_FAILED");
+    pub const UPDATE_FAILED: Self = Self("UPDATE_FAILED");
+    pub const DELETE_FAILED: Self = Self("DELETE_FAILED");
+    pub const OPERATION_FAILED: Self = Self("OPERATION_FAILED");
+    pub const METHOD_NOT_ALLOWED: Self = Self("METHOD_NOT_ALLOWED");
+    pub const PAYLOAD_TOO_LARGE: Self = Self("PAYLOAD_TOO_LARGE");
+    pub const TOO_MANY_ATTEMPTS: Self = Self("TOO_MANY_ATTEMPTS");
+    pub const REQUIRED_FIELD: Self = Self("REQUIRED_FIELD");
+    pub const INVALID_TYPE: Self = Self("INVALID_TYPE");
+    pub const MIN_VALUE: Self = Self("MIN_VALUE");
+    pub const MAX_VALUE: Self = Self("MAX_VALUE");
+    pub const MIN_LENGTH: Self = Self("MIN_LENGTH");
+    pub const MAX_LENGTH: Self = Self("MAX_LENGTH");
+    pub const EMPTY_UPDATE: Self = Self("EMPTY_UPDATE");
+    pub const BATCH_SIZE_EXCEEDED: Self = Self("BATCH_SIZE_EXCEEDED");
+    pub const DUPLICATE_NAME: Self = Self("DUPLICATE_NAME");
+    pub const CANNOT_DELETE_LAST_KEY: Self = Self("CANNOT_DELETE_LAST_KEY");
+    pub const CANNOT_DISABLE_LAST_KEY: Self = Self("CANNOT_DISABLE_LAST_KEY");
+    pub const CANNOT_DELETE_LAST_GROUP_KEY: Self = Self("CANNOT_DELETE_LAST_GROUP_KEY");
+    pub const NO_DEFAULT_GROUP_PERMISSION: Self = Self("NO_DEFAULT_GROUP_PERMISSION");
+    pub const NO_GROUP_PERMISSION: Self = Self("NO_GROUP_PERMISSION");
+
+    /// What a body's check may answer.
+    pub const VALIDATION: &[Self] = &[
+        Self::INVALID_FORMAT,
+        Self::REQUIRED_FIELD,
+        Self::INVALID_TYPE,
+        Self::MIN_VALUE,
+        Self::MAX_VALUE,
+        Self::MIN_LENGTH,
+        Self::MAX_LENGTH,
+        Self::EMPTY_UPDATE,
+    ];
+
+    /// The status that goes with the code, unless the refusal says otherwise (an unknown operation is 404).
+    pub fn status(self) -> StatusCode {
+        match self {
+            Self::UNAUTHORIZED => StatusCode::UNAUTHORIZED,
+            Self::PERMISSION_DENIED => StatusCode::FORBIDDEN,
+            Self::METHOD_NOT_ALLOWED => StatusCode::METHOD_NOT_ALLOWED,
+            Self::PAYLOAD_TOO_LARGE => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TOO_MANY_ATTEMPTS => StatusCode::TOO_MANY_REQUESTS,
+            _ => StatusCode::BAD_REQUEST,
+        }
+    }
+}
+
+/// A request that is not done, and what the client is told. Boxed, as it travels through every `Result` here.
+#[derive(Debug)]
+pub struct Refusal(Box<Parts>);
+
+#[derive(Debug)]
+struct Parts {
+    status: StatusCode,
+    code: Code,
+    message: String,
+    params: Map<String, Value>,
+    /// Extra response headers (`Retry-After`, `Allow`, …).
+    headers: Vec<(header::HeaderName, HeaderValue)>,
+    /// For the log alone.
+    internal: Option<String>,
+}
+
+impl Refusal {
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self(Box::new(Parts {
+            status: code.status(),
+            code,
+            message: message.into(),
+            params: Map::new(),
+            headers: Vec::new(),
+            internal: None,
+        }))
+    }
+
+    /// A fault of one field; its name goes into the parameters.
+    pub fn field(code: Code, field: &str, message: impl Into<String>) -> Self {
+        Self::new(code, message).with("field", field.into())
+    }
+
+    pub fn with(mut self, name: &str, value: Value) -> Self {
+        self.0.params.insert(name.to_owned(), value);
+        self
+    }
+
+    pub fn header(mut self, name: header::HeaderName, value: impl Into<HeaderValue>) -> Self {
+        self.0.headers.push((name, value.into()));
+        self
+    }
+
+    pub fn at(mut self, status: StatusCode) -> Self {
+        self.0.status = status;
+        self
+    }
+
+    pub fn denied(message: impl Into<String>) -> Self {
+        Self::new(Code::PERMISSION_DENIED, message)
+    }
+
+    /// No such record (400, as the specification's table of statuses has no 404).
+    pub fn missing(what: &str, id: impl Into<Value>) -> Self {
+        Self::new(Code::NOT_FOUND, format!("there is no such {what}")).with("id", id.into())
+    }
+
+    /// Something of ours failed: the client sees a request id, the log the reason.
+    pub fn internal(reason: impl std::fmt::Display) -> Self {
+        let mut refusal = Self::new(Code::OPERATION_FAILED, "internal error").at(StatusCode::INTERNAL_SERVER_ERROR);
+        refusal.0.internal = Some(reason.to_string());
+        refusal
+    }
+
+    /// The reason for the log, when something of ours failed.
+    pub fn internal_reason(&self) -> Option<&str> {
+        self.0.internal.as_deref()
+    }
+
+    pub fn coded(mut self, code: Code) -> Self {
+        self.0.code = code;
+        self
+    }
+
+    pub fn into_response(self) -> Response<Body> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Failure<'a> {
+            ok: bool,
+            error: &'a str,
+            error_code: &'a str,
+            #[serde(skip_serializing_if = "Map::is_empty")]
+            error_params: &'a Map<String, Value>,
+        }
+        let failure =
+            Failure { ok: false, error: &self.0.message, error_code: self.0.code.0, error_params: &self.0.params };
+        let body = serde_json::to_vec(&failure).unwrap_or_default();
+        let mut response = json_response(self.0.status, body);
+        response.headers_mut().extend(self.0.headers);
+        response
+    }
+}
+
+/// `{ok: true, data}`, or `{ok: true}` where there is no data. Amounts stay exact: the data is written as text
+/// once, never through a tree of floats.
+///
+/// # Errors
+/// The data cannot be written as JSON.
+pub fn success<T: Serialize>(data: &T) -> Result<Vec<u8>, serde_json::Error> {
+    let data = serde_json::to_string(data)?;
+    Ok(match data.as_str() {
+        "null" => br#"{"ok":true}"#.to_vec(),
+        data => format!(r#"{{"ok":true,"data":{data}}}"#).into_bytes(),
+    })
+}
+
+/// A JSON response that no cache keeps.
+pub fn json_response(status: StatusCode, body: Vec<u8>) -> Response<Body> {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

@@ -1,0 +1,185 @@
+//! The OpenAPI 3.1.0 document, made from the table of operations.
+//!
+//! Request schemas come from the field tables that check the bodies, result schemas from the types that the actions
+//! return: nothing here is written by hand but the frame.
+
+use std::collections::BTreeMap;
+
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use super::envelope::Code;
+use super::fields::{Kind, schema};
+use super::table::{Operation, Permission, Verb, operations};
+
+const FAILURE: &str = "#/components/schemas/Failure";
+
+/// The document of this build; `app_url` names the server that clients should call.
+pub fn openapi(app_url: Option<&str>) -> Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+    });
+    let mut schemas = settings.into_generator();
+    let mut paths = Map::new();
+    for operation in operations() {
+        let verb = operation.verb.as_str().to_ascii_lowercase();
+        paths.insert(format!("/api/{}", operation.path), json!({ verb: describe(operation, &mut schemas) }));
+    }
+    let mut components = schemas.take_definitions(true);
+    components.insert("Failure".to_owned(), failure());
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "tollgate administration API",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Users, keys, providers, prices and usage of a tollgate gateway. Every operation answers \
+                            `{ok: true, data}` or `{ok: false, error, errorCode, errorParams}`.",
+            "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+        },
+        "servers": [{ "url": app_url.map_or("/", |url| url.trim_end_matches('/')) }],
+        "tags": tags(),
+        "paths": paths,
+        "components": { "schemas": components, "securitySchemes": security_schemes() },
+    })
+}
+
+fn security_schemes() -> Value {
+    json!({
+        "bearer": {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "The administrator token, or an API key. Wins over the cookie.",
+        },
+        "cookie": {
+            "type": "apiKey",
+            "in": "cookie",
+            "name": super::auth::session::COOKIE,
+            "description": "The session that a login opens; the administrator token or an API key is taken too.",
+        },
+    })
+}
+
+fn failure() -> Value {
+    json!({
+        "type": "object",
+        "description": "What was refused, and why.",
+        "properties": {
+            "ok": { "const": false },
+            "error": { "type": "string", "description": "For people." },
+            "errorCode": { "type": "string", "description": "For programs." },
+            "errorParams": { "type": "object", "description": "The values that the message speaks of, such as `field`." },
+        },
+        "required": ["ok", "error", "errorCode"],
+    })
+}
+
+/// `keys/addKey` of `actions/keys/addKey`; what is not an action keeps its whole path.
+fn short(operation: &Operation) -> &str {
+    operation.path.strip_prefix("actions/").unwrap_or(operation.path)
+}
+
+fn tag(operation: &Operation) -> &str {
+    short(operation).split_once('/').map_or("service", |(module, _)| module)
+}
+
+fn tags() -> Vec<Value> {
+    let mut names: Vec<&str> = operations().iter().map(tag).collect();
+    names.dedup();
+    names.into_iter().map(|name| json!({ "name": name })).collect()
+}
+
+fn operation_id(operation: &Operation) -> String {
+    short(operation).replace(['/', '-', '.'], "_")
+}
+
+fn describe(operation: &Operation, schemas: &mut SchemaGenerator) -> Value {
+    let security = match operation.permission {
+        Permission::Open => json!([]),
+        _ => json!([{ "bearer": [] }, { "cookie": [] }]),
+    };
+    let mut described = json!({
+        "operationId": operation_id(operation),
+        "tags": [tag(operation)],
+        "summary": operation.doc,
+        "description": permission_text(operation.permission),
+        "x-permission": operation.permission.as_str(),
+        "security": security,
+        "responses": responses(operation, schemas),
+    });
+    if operation.verb == Verb::Post {
+        described["requestBody"] = json!({
+            "required": operation.body.is_required(),
+            "content": { "application/json": { "schema": schema::of_body(&operation.body) } },
+        });
+    }
+    described
+}
+
+const fn permission_text(permission: Permission) -> &'static str {
+    match permission {
+        Permission::Admin => "Permission: administrators.",
+        Permission::Own => "Permission: administrators; users for what is their own.",
+        Permission::User => "Permission: anyone logged in; users see their own data only.",
+        Permission::Any => "Permission: any valid credential.",
+        Permission::Open => "Permission: no credential is needed.",
+    }
+}
+
+fn responses(operation: &Operation, schemas: &mut SchemaGenerator) -> Value {
+    let result = (operation.result)(schemas).map(serde_json::Value::from);
+    let schema = match (operation.enveloped, result) {
+        (false, result) => result.unwrap_or(json!({})),
+        (true, Some(data)) => json!({
+            "type": "object",
+            "properties": { "ok": { "const": true }, "data": data },
+            "required": ["ok", "data"],
+        }),
+        (true, None) => json!({
+            "type": "object",
+            "properties": { "ok": { "const": true } },
+            "required": ["ok"],
+        }),
+    };
+    let done = json!({ "description": "Done.", "content": { "application/json": { "schema": schema } } });
+    let mut all = Map::from_iter([("200".to_owned(), done)]);
+    for (status, codes) in refusals(operation) {
+        let names: Vec<&str> = codes.iter().map(|code| code.0).collect();
+        all.insert(
+            status.to_string(),
+            json!({
+                "description": names.join(", "),
+                "content": { "application/json": { "schema": { "$ref": FAILURE } } },
+                "x-error-codes": names,
+            }),
+        );
+    }
+    all.into()
+}
+
+/// The codes that the operation may answer, by status.
+fn refusals(operation: &Operation) -> BTreeMap<u16, Vec<Code>> {
+    let mut codes = operation.errors.to_vec();
+    match operation.permission {
+        Permission::Open => {}
+        _ => codes.extend([Code::UNAUTHORIZED]),
+    }
+    if operation.verb == Verb::Post {
+        codes.extend([Code::PERMISSION_DENIED, Code::PAYLOAD_TOO_LARGE]);
+        codes.extend(Code::VALIDATION);
+    }
+    let has_object = operation.body.fields().any(|field| matches!(field.kind, Kind::Object(_)));
+    if !operation.body.partial && !has_object {
+        codes.retain(|code| *code != Code::EMPTY_UPDATE);
+    }
+    let mut by_status: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
+    for code in codes {
+        let codes = by_status.entry(code.status().as_u16()).or_default();
+        if !codes.contains(&code) {
+            codes.push(code);
+        }
+    }
+    by_status.insert(500, vec![operation.failure()]);
+    by_status
+}

@@ -1,0 +1,89 @@
+//! A key as shown.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Exact, Iso, groups_text};
+use crate::domain::clock::Timestamp;
+use crate::domain::key::Key;
+
+/// An API key; its text is masked.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KeyRecord {
+    pub id: i64,
+    pub user_id: i64,
+    pub name: String,
+    /// Masked: the full text is shown once, at creation.
+    pub key: String,
+    /// `enabled`, `disabled` or `expired`.
+    pub status: &'static str,
+    pub is_enabled: bool,
+    /// `null` = never.
+    pub expires_at: Option<Iso>,
+    pub can_login_web_ui: bool,
+    /// USD; `null` = no limit.
+    #[serde(rename = "limit5hUsd")]
+    pub limit_5h_usd: Option<Exact>,
+    pub limit_daily_usd: Option<Exact>,
+    /// `fixed` or `rolling`.
+    pub daily_reset_mode: &'static str,
+    /// `HH:MM` in the gateway's time zone.
+    pub daily_reset_time: String,
+    pub limit_weekly_usd: Option<Exact>,
+    pub limit_monthly_usd: Option<Exact>,
+    pub limit_total_usd: Option<Exact>,
+    /// 0 = no limit.
+    pub limit_concurrent_sessions: u32,
+    /// Comma-separated group names.
+    pub provider_group: String,
+    /// `inherit`, `5m` or `1h`.
+    pub cache_ttl_preference: &'static str,
+    pub created_at: Iso,
+    pub updated_at: Iso,
+    pub deleted_at: Option<Iso>,
+}
+
+impl KeyRecord {
+    pub fn new(key: &Key, now: Timestamp) -> Self {
+        let limits = &key.limits;
+        let status = match () {
+            () if !key.is_enabled => "disabled",
+            () if key.is_expired(now) => "expired",
+            () => "enabled",
+        };
+        Self {
+            id: key.id.0,
+            user_id: key.user_id.0,
+            name: key.name.clone(),
+            key: key.masked(),
+            status,
+            is_enabled: key.is_enabled,
+            expires_at: key.expires_at.map(Iso),
+            can_login_web_ui: key.can_login_web_ui,
+            limit_5h_usd: limits.five_hours.map(Exact::usd),
+            limit_daily_usd: limits.daily.map(Exact::usd),
+            daily_reset_mode: limits.daily_reset.mode.as_str(),
+            daily_reset_time: limits.daily_reset.time.to_string(),
+            limit_weekly_usd: limits.weekly.map(Exact::usd),
+            limit_monthly_usd: limits.monthly.map(Exact::usd),
+            limit_total_usd: limits.total.map(Exact::usd),
+            limit_concurrent_sessions: limits.concurrent_sessions,
+            provider_group: groups_text(&key.provider_group),
+            cache_ttl_preference: key.cache_ttl.as_str(),
+            created_at: Iso(key.created_at),
+            updated_at: Iso(key.updated_at),
+            deleted_at: key.deleted_at.map(Iso),
+        }
+    }
+}
+
+/// A new key, in full this once.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GeneratedKey {
+    pub id: i64,
+    /// The key's whole text. It is not kept and cannot be shown again.
+    pub generated_key: String,
+    pub name: String,
+}

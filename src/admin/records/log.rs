@@ -1,0 +1,171 @@
+//! Usage log entries as shown.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Exact, Iso};
+use crate::domain::record::Record;
+use crate::store::{LogPage, LogSummary};
+
+/// One request, as billed and as logged.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LogEntry {
+    pub request_id: String,
+    pub session_id: Option<String>,
+    pub user_id: Option<i64>,
+    pub user_name: Option<String>,
+    pub key_id: Option<i64>,
+    pub key_name: Option<String>,
+    pub provider_id: Option<i64>,
+    pub provider_name: Option<String>,
+    /// The model that the client asked for.
+    pub model: String,
+    /// The model that the provider was asked for, when it is another.
+    pub upstream_model: Option<String>,
+    /// `native`, `responses`, `chat-compatible` or `alt-cli`.
+    pub client_format: &'static str,
+    pub provider_format: Option<&'static str>,
+    pub endpoint: String,
+    pub streamed: bool,
+    /// Text that was neither read from nor written to a cache.
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    #[serde(rename = "cacheCreation5mTokens")]
+    pub cache_creation_5m_tokens: u64,
+    #[serde(rename = "cacheCreation1hTokens")]
+    pub cache_creation_1h_tokens: u64,
+    pub cache_read_tokens: u64,
+    /// The part of the output that was reasoning.
+    pub reasoning_tokens: u64,
+    /// `null` = there was no price for the model.
+    pub cost_usd: Option<Exact>,
+    pub cost_multiplier: Exact,
+    /// The usage, and so the cost, was estimated.
+    pub estimated: bool,
+    pub duration_ms: u64,
+    /// Milliseconds to the reply's first byte.
+    pub ttfb_ms: Option<u64>,
+    /// Microseconds spent in the gateway itself.
+    pub overhead_us: u64,
+    pub status_code: u16,
+    /// How it ended: `completed`, `refused`, `client_error`, `upstream_failed`, `broken_off`, `client_aborted`, `internal`.
+    pub outcome: &'static str,
+    pub error_message: Option<String>,
+    pub attempts: u32,
+    /// Which providers were considered, passed over, chosen and tried, and why.
+    pub decision_chain: Value,
+    pub user_agent: Option<String>,
+    pub client_address: Option<String>,
+    pub created_at: Iso,
+}
+
+impl LogEntry {
+    pub fn new(record: &Record) -> Self {
+        let usage = &record.usage;
+        let text = |text: &Option<std::sync::Arc<str>>| text.as_deref().map(str::to_owned);
+        Self {
+            request_id: record.request_id.to_string(),
+            session_id: record.session_id.as_ref().map(|id| id.as_str().to_owned()),
+            user_id: record.user_id.map(|id| id.0),
+            user_name: text(&record.user_name),
+            key_id: record.key_id.map(|id| id.0),
+            key_name: text(&record.key_name),
+            provider_id: record.provider_id.map(|id| id.0),
+            provider_name: text(&record.provider_name),
+            model: record.model.to_string(),
+            upstream_model: text(&record.upstream_model),
+            client_format: record.client_format.as_str(),
+            provider_format: record.provider_format.map(|format| format.as_str()),
+            endpoint: record.endpoint.to_string(),
+            streamed: record.streamed,
+            input_tokens: usage.input,
+            output_tokens: usage.output,
+            cache_creation_5m_tokens: usage.cache_write_5m,
+            cache_creation_1h_tokens: usage.cache_write_1h,
+            cache_read_tokens: usage.cache_read,
+            reasoning_tokens: usage.reasoning,
+            cost_usd: record.cost.map(Exact::usd),
+            cost_multiplier: Exact(record.cost_multiplier),
+            estimated: record.estimated,
+            duration_ms: record.duration_ms,
+            ttfb_ms: record.first_byte_ms,
+            overhead_us: record.overhead_us,
+            status_code: record.status_code,
+            outcome: record.outcome.as_str(),
+            error_message: record.error_message.clone(),
+            attempts: record.attempts,
+            decision_chain: serde_json::to_value(&record.decisions).unwrap_or_default(),
+            user_agent: text(&record.user_agent),
+            client_address: text(&record.client_addr),
+            created_at: Iso(record.started_at),
+        }
+    }
+}
+
+/// One page of the usage log, newest first.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LogPageRecord {
+    pub logs: Vec<LogEntry>,
+    /// Entries on all pages.
+    pub total: u64,
+    pub page: u32,
+    pub page_size: u32,
+    pub summary: LogSums,
+    /// Asks for the next page; `null` on the last.
+    pub next_cursor: Option<String>,
+}
+
+/// Sums over all pages.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LogSums {
+    pub requests: u64,
+    /// Requests that failed or were refused.
+    pub errors: u64,
+    /// Requests whose model had no price.
+    pub unpriced: u64,
+    pub cost_usd: Exact,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    #[serde(rename = "cacheCreation5mTokens")]
+    pub cache_creation_5m_tokens: u64,
+    #[serde(rename = "cacheCreation1hTokens")]
+    pub cache_creation_1h_tokens: u64,
+    pub cache_read_tokens: u64,
+    pub reasoning_tokens: u64,
+    pub duration_ms: u64,
+}
+
+impl LogSums {
+    fn new(summary: &LogSummary) -> Self {
+        Self {
+            requests: summary.requests,
+            errors: summary.errors,
+            unpriced: summary.unpriced,
+            cost_usd: Exact::usd(summary.cost),
+            input_tokens: summary.input_tokens,
+            output_tokens: summary.output_tokens,
+            cache_creation_5m_tokens: summary.cache_write_5m_tokens,
+            cache_creation_1h_tokens: summary.cache_write_1h_tokens,
+            cache_read_tokens: summary.cache_read_tokens,
+            reasoning_tokens: summary.reasoning_tokens,
+            duration_ms: summary.duration_ms,
+        }
+    }
+}
+
+impl LogPageRecord {
+    pub fn new(found: LogPage, page: u32, page_size: u32) -> Self {
+        Self {
+            logs: found.rows.iter().map(|row| LogEntry::new(&row.record)).collect(),
+            total: found.total,
+            page,
+            page_size,
+            summary: LogSums::new(&found.summary),
+            next_cursor: found.next_cursor,
+        }
+    }
+}

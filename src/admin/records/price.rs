@@ -1,0 +1,54 @@
+//! Price table rows as shown, and what an upload did.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Iso;
+use crate::domain::price::Price;
+
+/// One model's price.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PriceRecord {
+    pub model_name: String,
+    /// The entry as it was uploaded, unknown fields and all.
+    pub price_data: Value,
+    /// `manual`, `sync` or `seed`.
+    pub source: &'static str,
+    pub updated_at: Iso,
+}
+
+impl PriceRecord {
+    pub fn new(price: &Price) -> Self {
+        Self {
+            model_name: price.model.clone(),
+            price_data: price.data.clone(),
+            source: price.source.as_str(),
+            updated_at: Iso(price.updated_at),
+        }
+    }
+}
+
+/// What became of each entry of a price table, by model name.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PriceUpload {
+    pub added: Vec<String>,
+    pub updated: Vec<String>,
+    /// Already so, or kept because they were entered by hand.
+    pub unchanged: Vec<String>,
+    /// Not taken; see `failures`.
+    pub failed: Vec<String>,
+    pub failures: Vec<PriceFailure>,
+    /// Entries in the table.
+    pub total: usize,
+}
+
+/// A price entry that was not taken, and why.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PriceFailure {
+    pub model_name: String,
+    pub reason: String,
+}

@@ -1,0 +1,114 @@
+//! A provider as shown.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Exact, Iso};
+use crate::domain::provider::Provider;
+
+/// An upstream provider; its key is masked.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderRecord {
+    pub id: i64,
+    pub name: String,
+    pub url: String,
+    /// Masked.
+    pub key: String,
+    /// `native`, `native-auth`, `responses`, `chat-compatible` or `alt-cli`.
+    pub provider_type: &'static str,
+    pub is_enabled: bool,
+    pub weight: u32,
+    /// Lower is tried first.
+    pub priority: i32,
+    pub cost_multiplier: Exact,
+    /// Comma-separated group names; `null` = the default group.
+    pub group_tag: Option<String>,
+    /// Model names, a trailing `*` matches any suffix; empty = every model.
+    pub allowed_models: Vec<String>,
+    /// Requested model → model sent upstream.
+    pub model_redirects: BTreeMap<String, String>,
+    #[serde(rename = "limit5hUsd")]
+    pub limit_5h_usd: Option<Exact>,
+    pub limit_daily_usd: Option<Exact>,
+    /// `fixed` or `rolling`.
+    pub daily_reset_mode: &'static str,
+    /// `HH:MM` in the gateway's time zone.
+    pub daily_reset_time: String,
+    pub limit_weekly_usd: Option<Exact>,
+    pub limit_monthly_usd: Option<Exact>,
+    pub limit_total_usd: Option<Exact>,
+    /// 0 = no limit.
+    pub limit_concurrent_sessions: u32,
+    pub max_retry_attempts: u32,
+    /// Consecutive failures; 0 = the circuit never opens.
+    pub circuit_breaker_failure_threshold: u32,
+    /// Milliseconds.
+    pub circuit_breaker_open_duration: u64,
+    pub circuit_breaker_half_open_success_threshold: u32,
+    /// `null` = the configured default, 0 = none.
+    pub first_byte_timeout_streaming_ms: Option<u64>,
+    pub streaming_idle_timeout_ms: Option<u64>,
+    pub request_timeout_non_streaming_ms: Option<u64>,
+    /// `inherit`, `5m` or `1h`.
+    pub cache_ttl_preference: &'static str,
+    /// `auto`, `force_official` or `keep_original`.
+    pub instructions_strategy: &'static str,
+    pub preserve_client_ip: bool,
+    pub proxy_url: Option<String>,
+    pub note: String,
+    pub created_at: Iso,
+    pub updated_at: Iso,
+}
+
+impl ProviderRecord {
+    /// `masked_key`: the upstream credential, masked.
+    pub fn new(provider: &Provider, masked_key: String) -> Self {
+        let (limits, breaker, timeouts) = (&provider.limits, &provider.breaker, &provider.timeouts);
+        let tagged = !provider.group_tag.names().is_empty();
+        Self {
+            id: provider.id.0,
+            name: provider.name.clone(),
+            url: provider.url.clone(),
+            key: masked_key,
+            provider_type: provider.kind.as_str(),
+            is_enabled: provider.is_enabled,
+            weight: provider.weight,
+            priority: provider.priority,
+            cost_multiplier: Exact(provider.cost_multiplier),
+            group_tag: tagged.then(|| provider.group_tag.to_string()),
+            allowed_models: provider.allowed_models.clone(),
+            model_redirects: provider.model_redirects.iter().cloned().collect(),
+            limit_5h_usd: limits.five_hours.map(Exact::usd),
+            limit_daily_usd: limits.daily.map(Exact::usd),
+            daily_reset_mode: limits.daily_reset.mode.as_str(),
+            daily_reset_time: limits.daily_reset.time.to_string(),
+            limit_weekly_usd: limits.weekly.map(Exact::usd),
+            limit_monthly_usd: limits.monthly.map(Exact::usd),
+            limit_total_usd: limits.total.map(Exact::usd),
+            limit_concurrent_sessions: limits.concurrent_sessions,
+            max_retry_attempts: provider.max_retry_attempts,
+            circuit_breaker_failure_threshold: breaker.failure_threshold,
+            circuit_breaker_open_duration: breaker.open_duration_ms,
+            circuit_breaker_half_open_success_threshold: breaker.half_open_success_threshold,
+            first_byte_timeout_streaming_ms: timeouts.first_byte_streaming_ms,
+            streaming_idle_timeout_ms: timeouts.streaming_idle_ms,
+            request_timeout_non_streaming_ms: timeouts.request_non_streaming_ms,
+            cache_ttl_preference: provider.cache_ttl.as_str(),
+            instructions_strategy: provider.instructions.as_str(),
+            preserve_client_ip: provider.preserve_client_ip,
+            proxy_url: provider.proxy_url.clone(),
+            note: provider.note.clone(),
+            created_at: Iso(provider.created_at),
+            updated_at: Iso(provider.updated_at),
+        }
+    }
+}
+
+/// The id of a record that was made.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Created {
+    pub id: i64,
+}

@@ -1,0 +1,97 @@
+//! A user as shown.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::key::KeyRecord;
+use super::{Exact, Iso, groups_text};
+use crate::domain::user::User;
+
+/// A user with their keys.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UserRecord {
+    pub id: i64,
+    pub name: String,
+    pub note: String,
+    /// `admin` or `user`.
+    pub role: &'static str,
+    pub is_enabled: bool,
+    /// `null` = never.
+    pub expires_at: Option<Iso>,
+    /// Comma-separated: the union of the groups of the user's keys.
+    pub provider_group: String,
+    pub tags: Vec<String>,
+    /// Requests per minute; 0 = no limit.
+    pub rpm: u32,
+    /// USD a day; `null` = no limit. The same as `limitDailyUsd`.
+    pub daily_quota: Option<Exact>,
+    #[serde(rename = "limit5hUsd")]
+    pub limit_5h_usd: Option<Exact>,
+    pub limit_daily_usd: Option<Exact>,
+    /// `fixed` or `rolling`.
+    pub daily_reset_mode: &'static str,
+    /// `HH:MM` in the gateway's time zone.
+    pub daily_reset_time: String,
+    pub limit_weekly_usd: Option<Exact>,
+    pub limit_monthly_usd: Option<Exact>,
+    pub limit_total_usd: Option<Exact>,
+    /// 0 = no limit.
+    pub limit_concurrent_sessions: u32,
+    /// Model names, a trailing `*` matches any suffix; empty = every model.
+    pub allowed_models: Vec<String>,
+    /// Parts of `User-Agent`; empty = every client.
+    pub allowed_clients: Vec<String>,
+    pub keys: Vec<KeyRecord>,
+    pub created_at: Iso,
+    pub updated_at: Iso,
+}
+
+impl UserRecord {
+    pub fn new(user: &User, keys: Vec<KeyRecord>) -> Self {
+        let limits = &user.limits;
+        Self {
+            id: user.id.0,
+            name: user.name.clone(),
+            note: user.note.clone(),
+            role: user.role.as_str(),
+            is_enabled: user.is_enabled,
+            expires_at: user.expires_at.map(Iso),
+            provider_group: groups_text(&user.provider_group),
+            tags: user.tags.clone(),
+            rpm: user.rpm,
+            daily_quota: limits.daily.map(Exact::usd),
+            limit_5h_usd: limits.five_hours.map(Exact::usd),
+            limit_daily_usd: limits.daily.map(Exact::usd),
+            daily_reset_mode: limits.daily_reset.mode.as_str(),
+            daily_reset_time: limits.daily_reset.time.to_string(),
+            limit_weekly_usd: limits.weekly.map(Exact::usd),
+            limit_monthly_usd: limits.monthly.map(Exact::usd),
+            limit_total_usd: limits.total.map(Exact::usd),
+            limit_concurrent_sessions: limits.concurrent_sessions,
+            allowed_models: user.allowed_models.clone(),
+            allowed_clients: user.allowed_clients.clone(),
+            keys,
+            created_at: Iso(user.created_at),
+            updated_at: Iso(user.updated_at),
+        }
+    }
+}
+
+/// A new user, and the key that was made with them.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NewUser {
+    pub user: UserRecord,
+    pub default_key: DefaultKey,
+}
+
+/// A new user's first key, in full this once.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DefaultKey {
+    pub id: i64,
+    pub name: String,
+    /// The key's whole text. It is not kept and cannot be shown again.
+    pub key: String,
+}

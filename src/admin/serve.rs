@@ -1,0 +1,145 @@
+//! The administration listener: HTTP/1.1 and HTTP/2, in the clear or behind TLS, with bounds against idle clients.
+//!
+//! A connection must send its handshake and each request's head in time, and there are never more than [`CONNECTIONS`]
+//! at once. After the shutdown signal no more are accepted; requests that are running end, within [`GRACE`].
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::{SocketAddr, TcpListener as StdListener};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tower::{ServiceExt, service_fn};
+
+/// Connections at once; more wait in the kernel's queue.
+const CONNECTIONS: usize = 1024;
+const HANDSHAKE: Duration = Duration::from_secs(10);
+const HEAD: Duration = Duration::from_secs(20);
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Serves `router` on `listener` until `shutdown` resolves. `tls` holds the paths of certificate chain and key, PEM.
+///
+/// # Errors
+/// The listener, the certificate or the key cannot be used.
+pub async fn serve(
+    listener: StdListener,
+    tls: Option<(PathBuf, PathBuf)>,
+    router: Router,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let listener = TcpListener::from_std(listener)?;
+    let tls = tls.map(|(certificate, key)| acceptor(&certificate, &key)).transpose()?;
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let graceful = GracefulShutdown::new();
+    let mut connections = JoinSet::new();
+    tokio::pin!(shutdown);
+    loop {
+        let place = tokio::select! {
+            () = &mut shutdown => break,
+            place = Arc::clone(&room).acquire_owned() => place.map_err(io::Error::other)?,
+        };
+        let (stream, peer) = tokio::select! {
+            () = &mut shutdown => break,
+            accepted = listener.accept() => match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    tracing::warn!(%error, "the administration listener could not accept a connection");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            },
+        };
+        let (router, tls, watcher) = (router.clone(), tls.clone(), graceful.watcher());
+        connections.spawn(async move {
+            let _place = place;
+            if let Err(error) = connection(stream, peer, tls, router, watcher).await {
+                tracing::debug!(%peer, error, "an administration connection broke");
+            }
+        });
+        while connections.try_join_next().is_some() {}
+    }
+    drop(listener);
+    if tokio::time::timeout(GRACE, graceful.shutdown()).await.is_err() {
+        tracing::warn!("administration requests were cut off at shutdown");
+    }
+    Ok(())
+}
+
+type Watcher = hyper_util::server::graceful::Watcher;
+
+async fn connection(
+    stream: TcpStream,
+    peer: SocketAddr,
+    tls: Option<TlsAcceptor>,
+    router: Router,
+    watcher: Watcher,
+) -> Result<(), String> {
+    stream.set_nodelay(true).map_err(|e| e.to_string())?;
+    match tls {
+        None => exchange(stream, peer, router, watcher).await,
+        Some(tls) => {
+            let handshake = tokio::time::timeout(HANDSHAKE, tls.accept(stream)).await;
+            let stream = handshake.map_err(|_| "no TLS handshake in time")?.map_err(|e| e.to_string())?;
+            exchange(stream, peer, router, watcher).await
+        }
+    }
+}
+
+async fn exchange<S>(stream: S, peer: SocketAddr, router: Router, watcher: Watcher) -> Result<(), String>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn(move |request: Request<Incoming>| {
+        let router = router.clone();
+        async move {
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(ConnectInfo(peer));
+            let answered: Result<_, Infallible> = router.oneshot(request).await;
+            answered
+        }
+    });
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
+    builder.http2().timer(TokioTimer::new()).keep_alive_interval(HEAD).keep_alive_timeout(HEAD);
+    let serving = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service)).into_owned();
+    watcher.watch(serving).await.map_err(|e| e.to_string())
+}
+
+fn acceptor(certificate: &Path, key: &Path) -> io::Result<TlsAcceptor> {
+    let fault = |path: &Path, error: &dyn std::fmt::Display| {
+        io::Error::new(io::ErrorKind::InvalidInput, format!("{}: {error}", path.display()))
+    };
+    let chain = CertificateDer::pem_file_iter(certificate)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| fault(certificate, &error))?;
+    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| fault(key, &error))?;
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?
+        .with_no_client_auth()
+        .with_single_cert(chain, secret)
+        .map_err(|error| fault(certificate, &error))?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
