@@ -1,15 +1,21 @@
 //! The wire formats: reading, writing and converting requests, replies, streams and errors. Pure.
 
+pub mod alt_cli;
+pub mod chat;
 pub mod conversation;
+pub mod convert;
 pub mod edit;
 pub mod error;
 mod error_read;
 pub mod models;
+pub mod names;
+pub mod native;
 pub mod peek;
 mod peek_places;
 #[cfg(test)]
 mod peek_tests;
 mod peek_text;
+pub mod responses;
 pub mod route;
 pub mod scan;
 mod scan_machine;

@@ -66,11 +66,9 @@ pub fn path_at(body: &[u8], offset: usize) -> String {
                 expects_key = true;
             }
             b'[' => levels.push(Level::Array(0)),
-            b'}' | b']' => {
-                // The value whose end is the offset itself is what is wrong: it stays on the path.
-                if at + 1 < offset {
-                    levels.pop();
-                }
+            // The value whose end is the offset itself is what is wrong: it stays on the path.
+            b'}' | b']' if at + 1 < offset => {
+                levels.pop();
             }
             b',' => match levels.last_mut() {
                 Some(Level::Array(index)) => *index += 1,

@@ -126,7 +126,7 @@ fn known_type(media_type: Text<'_>) -> Text<'_> {
 #[must_use]
 pub fn standard_base64(data: Text<'_>) -> Text<'_> {
     let bytes = data.as_bytes();
-    let plain = bytes.len() % 4 == 0 && memchr::memchr3(b'-', b'_', b'\n', bytes).is_none();
+    let plain = bytes.len().is_multiple_of(4) && memchr::memchr3(b'-', b'_', b'\n', bytes).is_none();
     if plain {
         return data;
     }
@@ -139,7 +139,7 @@ pub fn standard_base64(data: Text<'_>) -> Text<'_> {
             other => other,
         })
         .collect();
-    while text.len() % 4 != 0 {
+    while !text.len().is_multiple_of(4) {
         text.push('=');
     }
     Cow::Owned(text)

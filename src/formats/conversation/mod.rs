@@ -6,6 +6,7 @@
 
 pub mod effort;
 pub mod event;
+pub mod frame;
 pub mod json;
 pub mod locate;
 pub mod media;
@@ -14,19 +15,25 @@ pub mod request;
 pub mod rules;
 pub mod schema;
 pub mod signature;
+pub mod target;
 pub mod text;
 pub mod turns;
 
 use std::borrow::Cow;
 
 pub use effort::Effort;
-pub use event::{Block, Event};
+pub use event::{Block, Event, Sink, StreamProblem};
 pub use media::{Media, MediaKind, Source};
 pub use reply::{Finish, Reply, ReplyPart};
 pub use request::{OutputFormat, Reasoning, Request, Sampling, Tool, ToolChoice, ToolKind, WebSearch};
 pub use rules::Rule;
+pub use rules::Rules;
 pub use signature::{Origin, Signature};
+pub use target::{ReplyContext, Target};
 pub use text::{Content, Str, Text};
+
+/// Begins the id of a call that the provider gave none; the reply's own seed takes its place.
+pub const GENERATED: &str = "tollgate-generated-";
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -34,6 +34,8 @@ pub struct Request<'a> {
     pub include_usage: bool,
     /// alt-cli: the body stood in a `{model, request}` wrapper.
     pub wrapped: bool,
+    /// Whether the client wants to see the model's reasoning; `None` = it did not say.
+    pub show_reasoning: Option<bool>,
     /// Rules that were used while reading.
     pub dropped: Rules,
 }

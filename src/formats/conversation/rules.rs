@@ -62,6 +62,8 @@ rules! {
     ForeignReasoning "foreign_reasoning" LeftOut [Native Responses Chat AltCli] "reasoning in the history that another format's model gave, or whose proof is missing" "left out as a block; reasoning goes back to the format that it came from, with its proof";
     ThinkingOff "thinking_off" LeftOut [Native] "reasoning, where the service would refuse it: a tool must be called, `max_tokens` is 1024 or less, or the tool calls being answered carry no signed thinking" "thinking is not asked for in this request";
     ThinkingSampling "thinking_sampling" LeftOut [Native] "temperature other than 1, `top_k`, `top_p` below 0.95 together with thinking" "left out: the service refuses the pair";
+    ReasoningSampling "reasoning_sampling" LeftOut [Responses Chat] "temperature and `top_p` together with reasoning" "left out for responses, and for chat-compatible models named under `verbosity`: the service refuses the pair";
+    MinOutput "min_output" Changed [Responses] "a limit of fewer than 16 tokens" "16, the least that the service takes";
     ThinkingBudget "thinking_budget" Changed [Native AltCli] "a thinking budget out of the target's bounds" "native: at least 1024 and below `max_tokens`; alt-cli: at most 32768 for models with `pro` in their name, else 24576";
     VendorTools "vendor_tools" LeftOut [Native Responses Chat AltCli] "tools that one vendor runs (code execution, file search, computer, shell, tool search, image generation, remote MCP, maps, URL context, memory, text editor and such)" "left out, and a choice that names one too";
     WebSearch "web_search" Changed [Native Responses AltCli] "the vendor's web search" "becomes the target's own; to alt-cli only where no function is declared beside it, as the service refuses the mixture, else left out; its search steps and sources are not in the converted reply";
@@ -71,7 +73,7 @@ rules! {
     Namespaces "namespaces" Changed [Native Chat AltCli] "tools in a namespace" "the namespace goes before the name, joined by two underscores; calls are turned back";
     Names "tool_names" Changed [Native Responses Chat AltCli] "tool names of more than 64 characters, or with characters other than letters, digits, `_` and `-`" "shortened to a prefix and a hash in tools, choice and history; calls are turned back";
     CallIds "call_ids" Changed [Native Responses Chat] "ids of tool calls of more than 64 characters or with other characters" "shortened to a prefix and a hash, in call and result alike; alt-cli calls without id get one by their position";
-    AllowedTools "allowed_tools" Changed [Native Chat] "a choice among some of the tools" "only those tools are sent; with the choice `any`/`required` if one must be called";
+    AllowedTools "allowed_tools" Changed [Native Chat AltCli] "a choice among some of the tools" "only those tools are sent; with the choice `any`/`required` if one must be called";
     NoToolChoice "no_tool_choice" Changed [Native] "tool choice `none` from chat-compatible" "the choice is left unset; from other formats it is `none`";
     StrictTools "strict" Changed [Responses Chat Native] "strict schemas" "kept; where nothing was said, `strict: false` is sent to responses, whose default is another; a structured output is strict if its schema allows it";
     SchemaKeywords "schema_keywords" Changed [Native] "keywords that the service's structured output does not take (bounds of numbers, lengths and counts)" "left out of the schema, objects are closed with `additionalProperties: false`";
@@ -94,6 +96,7 @@ rules! {
     Stored "stored_state" Refused [Native Responses Chat AltCli] "state that the vendor keeps: previous response, conversation, stored prompt, item reference, cached content, background runs" "refused";
     LegacyFunctions "legacy_functions" Refused [Native Responses AltCli] "`functions` and `function_call`" "refused: `tools` says the same";
     Modalities "modalities" Refused [Native Responses Chat AltCli] "replies that are not text" "refused";
+    ProofStandIn "proof_stand_in" Changed [AltCli] "tool calls in the history without the model's proof of thought, where the model (`gemini-3` and later) demands one" "the vendor's word for skipping the check is sent in its place";
     StopCount "stop_count" Refused [Chat AltCli] "more stop sequences than the target takes (4, alt-cli 5)" "refused";
     Unknown "unknown_parts" Refused [Native Responses Chat AltCli] "messages and parts of a type that is not known here" "refused";
 }
@@ -134,10 +137,20 @@ impl Rules {
         self.0 & (1 << (rule as u64)) != 0
     }
 
-    /// Ids, in the table's order.
+    /// Ids of what was left out, in the table's order.
     #[must_use]
-    pub fn ids(self) -> Vec<&'static str> {
-        TABLE.iter().filter(|row| self.has(row.rule)).map(|row| row.id).collect()
+    pub fn left_out(self) -> Vec<&'static str> {
+        self.ids(Verdict::LeftOut)
+    }
+
+    /// Ids of what is said in another way.
+    #[must_use]
+    pub fn changed(self) -> Vec<&'static str> {
+        self.ids(Verdict::Changed)
+    }
+
+    fn ids(self, verdict: Verdict) -> Vec<&'static str> {
+        TABLE.iter().filter(|row| row.verdict == verdict && self.has(row.rule)).map(|row| row.id).collect()
     }
 }
 
@@ -174,10 +187,10 @@ mod tests {
     #[test]
     fn sets_keep_what_is_noted() {
         let mut rules = Rules::default();
-        rules.note(Rule::Unknown);
+        rules.note(Rule::Names);
         rules.note_if(true, Rule::TopK);
         rules.note_if(false, Rule::Seed);
-        assert_eq!(rules.ids(), ["top_k", "unknown_parts"]);
+        assert_eq!((rules.left_out(), rules.changed()), (vec!["top_k"], vec!["tool_names"]));
         assert_eq!(markdown().lines().count(), TABLE.len() + 2);
     }
 }

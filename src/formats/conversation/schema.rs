@@ -10,8 +10,49 @@ use super::text::{Str, Text};
 /// What a tool without arguments is declared with.
 pub const NO_ARGUMENTS: &str = r#"{"type":"object","properties":{}}"#;
 
+/// What a tool that takes free text is declared with, where there are only functions.
+pub const FREE_TEXT: &str =
+    r#"{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}"#;
+
+/// The description of such a tool: the grammar, if it has one, is told in words.
+#[must_use]
+pub fn free_text_description(description: Option<&str>, format: Option<&RawValue>) -> String {
+    #[derive(serde::Deserialize)]
+    struct Format<'a> {
+        #[serde(borrow)]
+        syntax: Option<Str<'a>>,
+        #[serde(borrow)]
+        definition: Option<Str<'a>>,
+        #[serde(borrow)]
+        grammar: Option<&'a RawValue>,
+    }
+    let read = |raw: &RawValue| -> Option<String> {
+        let mut format: Format<'_> = serde_json::from_str(raw.get()).ok()?;
+        if let Some(inner) = format.grammar {
+            format = serde_json::from_str(inner.get()).ok()?;
+        }
+        let syntax = format.syntax.as_deref().unwrap_or("given").to_owned();
+        Some(format!("\n\nThe input must follow this {syntax} grammar:\n{}", &*format.definition?))
+    };
+    let grammar = format.and_then(read).unwrap_or_default();
+    format!("{}\n\nGive the whole free-form text as the argument `input`.{grammar}", description.unwrap_or_default())
+        .trim_start()
+        .to_owned()
+}
+
+/// The text that a free-text tool was called with, out of the function's arguments.
+#[must_use]
+pub fn free_text_input(arguments: &str) -> Text<'_> {
+    #[derive(serde::Deserialize)]
+    struct Input<'a> {
+        #[serde(borrow)]
+        input: Str<'a>,
+    }
+    serde_json::from_str(arguments).map_or(Text::Borrowed(arguments), |given: Input<'_>| given.input.into_text())
+}
+
 /// The members of an object, in order, their values unread.
-struct Members<'a>(Vec<(Str<'a>, &'a RawValue)>);
+pub struct Members<'a>(pub Vec<(Str<'a>, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -68,6 +109,13 @@ pub fn from_alt_cli(schema: &RawValue) -> Option<Text<'static>> {
     let object = plain.as_object_mut()?;
     object.remove("$schema");
     Some(Text::Owned(plain.to_string()))
+}
+
+/// Adds what a tool's schema must have, and one from the alt-cli format may lack.
+#[must_use]
+pub fn with_properties(schema: Text<'static>) -> Text<'static> {
+    let raw = RawValue::from_string(schema.into_owned()).unwrap_or_default();
+    of_tool(&raw).map_or(Text::Borrowed(NO_ARGUMENTS), |complete| Text::Owned(complete.into_owned()))
 }
 
 /// Keys that the dialect may write in snake case, or as text though they are counts.

@@ -41,6 +41,7 @@ pub fn results_first(request: &mut Request<'_>) {
     for turn in turns {
         let results = turn.parts.iter().filter(|part| matches!(part, Part::ToolResult(_))).count();
         if open_calls > 0 && turn.role == Role::System {
+            request.dropped.note(Rule::SystemOrder);
             waiting.push(turn);
             continue;
         }

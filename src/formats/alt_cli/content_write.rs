@@ -1,0 +1,161 @@
+//! Writes turns as contents.
+
+use crate::formats::conversation::json::{self, Array, Object};
+use crate::formats::conversation::{
+    Media, Origin, Part, Request, Role, Rule, Rules, Source, ToolCall, ToolResult, Turn, schema,
+};
+use crate::formats::names::{call_id, wire_name};
+
+/// Stands for what went before, where the format demands a user message first.
+const OPENING: &str = "(continued)";
+
+/// The vendor's documented word for "do not check this call's proof of thought".
+const SKIP_PROOF: &str = "skip_thought_signature_validator";
+
+/// Writes `contents`.
+pub fn write(o: &mut Object<'_>, request: &Request<'_>, model: &str, rules: &mut Rules) {
+    let wants_proof = demands_proof(model);
+    o.array("contents", |a| {
+        if request.turns.first().is_none_or(|turn| turn.role == Role::Assistant) {
+            rules.note(Rule::FirstTurn);
+            write_content(a, "user", |a| a.object(|o| o.str("text", OPENING)));
+        }
+        for turn in &request.turns {
+            let mut parts = Vec::new();
+            json::array(&mut parts, |a| match turn.role {
+                Role::Assistant => write_model_parts(a, turn, wants_proof, rules),
+                _ => write_user_parts(a, turn, rules),
+            });
+            if parts == b"[]" {
+                continue;
+            }
+            a.object(|o| {
+                o.str("role", if turn.role == Role::Assistant { "model" } else { "user" });
+                o.key("parts").extend_from_slice(&parts);
+            });
+        }
+    });
+}
+
+/// Whether the model refuses calls in the history without a proof of thought: `gemini-3` and later.
+fn demands_proof(model: &str) -> bool {
+    let generation = model.split("gemini-").nth(1).and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next());
+    generation.and_then(|digits| digits.parse::<u32>().ok()).is_some_and(|generation| generation >= 3)
+}
+
+fn write_content(a: &mut Array<'_>, role: &str, parts: impl FnOnce(&mut Array<'_>)) {
+    a.object(|o| {
+        o.str("role", role);
+        o.array("parts", parts);
+    });
+}
+
+fn write_user_parts(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
+    let results = || {
+        turn.parts.iter().filter_map(|part| match part {
+            Part::ToolResult(result) => Some(result),
+            _ => None,
+        })
+    };
+    for result in results() {
+        write_result(a, result, rules);
+    }
+    for part in results().flat_map(|result| &result.parts) {
+        if let Part::Media(media) = part {
+            rules.note(Rule::ResultMedia);
+            write_media(a, media);
+        }
+    }
+    for part in &turn.parts {
+        match part {
+            Part::Text(text) if text.is_empty() => rules.note(Rule::EmptyText),
+            Part::Text(text) => a.object(|o| o.str("text", text)),
+            Part::Media(media) => write_media(a, media),
+            _ => {}
+        }
+    }
+}
+
+fn write_model_parts(a: &mut Array<'_>, turn: &Turn<'_>, wants_proof: bool, rules: &mut Rules) {
+    // A proof belongs to the part that followed the thought.
+    let mut proof: Option<&str> = None;
+    let mut proven = false;
+    for part in &turn.parts {
+        match part {
+            Part::Thinking(thinking) => match &thinking.signature {
+                Some(signature) if signature.origin == Origin::AltCli && !signature.value.is_empty() => {
+                    proof = Some(&signature.value);
+                }
+                _ => rules.note(Rule::ForeignReasoning),
+            },
+            Part::Text(text) if text.is_empty() => rules.note(Rule::EmptyText),
+            Part::Text(text) => a.object(|o| {
+                o.str("text", text);
+                o.opt_str("thoughtSignature", proof.take());
+            }),
+            Part::ToolCall(call) => {
+                let stands_in = wants_proof && !proven && proof.is_none();
+                rules.note_if(stands_in, Rule::ProofStandIn);
+                proven = true;
+                write_call(a, call, if stands_in { Some(SKIP_PROOF) } else { proof.take() }, rules);
+            }
+            Part::Media(_) | Part::ToolResult(_) => rules.note(Rule::ReplyMedia),
+        }
+    }
+}
+
+fn write_call(a: &mut Array<'_>, call: &ToolCall<'_>, proof: Option<&str>, rules: &mut Rules) {
+    let (arguments, wrapped) = schema::as_object(&call.arguments);
+    rules.note_if(wrapped, Rule::BadArguments);
+    a.object(|o| {
+        o.object("functionCall", |o| {
+            o.str("id", &call_id(&call.id));
+            o.str("name", &wire_name(&call.name));
+            o.raw("args", &arguments);
+        });
+        o.opt_str("thoughtSignature", proof);
+    });
+}
+
+fn write_result(a: &mut Array<'_>, result: &ToolResult<'_>, rules: &mut Rules) {
+    rules.note_if(result.is_error, Rule::ResultError);
+    a.object(|o| {
+        o.object("functionResponse", |o| {
+            o.str("id", &call_id(&result.id));
+            let named = !result.name.name.is_empty();
+            o.str("name", &if named { wire_name(&result.name) } else { call_id(&result.id) });
+            o.object("response", |o| o.str(if result.is_error { "error" } else { "output" }, &result.text()));
+        });
+    });
+}
+
+fn write_media(a: &mut Array<'_>, media: &Media<'_>) {
+    a.object(|o| match &media.source {
+        Source::Base64 { media_type, data } => o.object("inlineData", |o| {
+            o.str("mimeType", media_type);
+            o.str("data", data);
+        }),
+        Source::Url { url, .. } => o.object("fileData", |o| {
+            o.str("mimeType", media.media_type());
+            o.str("fileUri", url);
+        }),
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_that_demand_a_proof() {
+        for (model, expected) in [
+            ("gemini-3-pro-preview", true),
+            ("models/gemini-10", true),
+            ("gemini-2.5-pro", false),
+            ("gemini-pro", false),
+            ("x", false),
+        ] {
+            assert_eq!(demands_proof(model), expected, "{model}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Reads an alt-cli reply.
+
+use serde::Deserialize;
+
+use super::request_contents::WirePart;
+use super::usage::WireUsage;
+use crate::formats::conversation::{
+    Finish, GENERATED, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Text, Thinking, ToolCall, ToolName,
+};
+
+/// A reply, or one chunk of a stream: they have the same shape.
+#[derive(Deserialize)]
+pub struct Body<'a> {
+    /// The wrapper's content.
+    #[serde(borrow)]
+    response: Option<Box<Body<'a>>>,
+    #[serde(borrow)]
+    pub candidates: Option<Vec<Candidate<'a>>>,
+    #[serde(rename = "usageMetadata", alias = "usage_metadata")]
+    pub usage: Option<WireUsage>,
+    #[serde(borrow, rename = "promptFeedback", alias = "prompt_feedback")]
+    pub feedback: Option<Feedback<'a>>,
+    #[serde(borrow)]
+    pub error: Option<WireError<'a>>,
+}
+
+/// One answer.
+#[derive(Deserialize)]
+pub struct Candidate<'a> {
+    #[serde(borrow)]
+    pub content: Option<WireContent<'a>>,
+    #[serde(borrow, rename = "finishReason", alias = "finish_reason")]
+    pub reason: Option<Str<'a>>,
+}
+
+/// The answer's parts.
+#[derive(Deserialize)]
+pub struct WireContent<'a> {
+    #[serde(borrow)]
+    pub parts: Option<Vec<WirePart<'a>>>,
+}
+
+/// What the vendor's filter said about the prompt.
+#[derive(Deserialize)]
+pub struct Feedback<'a> {
+    #[serde(borrow, rename = "blockReason", alias = "block_reason")]
+    pub block_reason: Option<Str<'a>>,
+}
+
+/// The error object of a reply or of a chunk.
+#[derive(Debug, Deserialize)]
+pub struct WireError<'a> {
+    #[serde(borrow)]
+    status: Option<Str<'a>>,
+    #[serde(borrow)]
+    message: Option<Str<'a>>,
+}
+
+impl WireError<'_> {
+    /// Kind and message.
+    #[must_use]
+    pub fn told(&self) -> (Option<String>, String) {
+        let message = self.message.as_ref().map_or_else(|| "no message".to_owned(), |message| message.to_string());
+        (self.status.as_ref().map(|status| status.to_string()), message)
+    }
+}
+
+impl<'a> Body<'a> {
+    /// Reads the bytes, and takes the reply out of its wrapper if it has one.
+    ///
+    /// # Errors
+    /// serde's words.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, String> {
+        let body: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        Ok(match body.response {
+            Some(inner) => *inner,
+            None => body,
+        })
+    }
+
+    /// Whether the prompt was blocked.
+    #[must_use]
+    pub fn is_blocked(&self) -> bool {
+        self.feedback.as_ref().is_some_and(|feedback| feedback.block_reason.is_some())
+    }
+}
+
+/// Reads the body of a success status.
+///
+/// # Errors
+/// Not a reply, or an error in its place.
+pub fn read(bytes: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
+    let problem = |message: String| ReplyProblem::NotAReply { format: "alt-cli", message };
+    let body = Body::parse(bytes).map_err(problem)?;
+    if let Some(error) = &body.error {
+        let (kind, message) = error.told();
+        return Err(ReplyProblem::Upstream { kind, message });
+    }
+    let blocked = body.is_blocked();
+    let usage = body.usage.unwrap_or_default().into();
+    let Some(candidate) = body.candidates.into_iter().flatten().next() else {
+        if blocked {
+            return Ok(Reply { parts: Vec::new(), finish: Finish::Refusal, usage });
+        }
+        return Err(problem("no `candidates`".to_owned()));
+    };
+    let mut parts = Vec::new();
+    for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
+        add_part(part, &mut parts);
+    }
+    let any_call = parts.iter().any(ReplyPart::is_tool_call);
+    let finish = finish(candidate.reason.as_deref()).with_calls(any_call);
+    Ok(Reply { parts, finish, usage })
+}
+
+fn add_part<'a>(part: WirePart<'a>, parts: &mut Vec<ReplyPart<'a>>) {
+    if let Some(call) = part.call {
+        if let Some(proof) = part.signature {
+            prove(proof.into_text(), parts);
+        }
+        let index = parts.iter().filter(|part| part.is_tool_call()).count();
+        let arguments = call.arguments().into();
+        let id = call.id.filter(|id| !id.is_empty()).map_or_else(|| generated_id(index), Str::into_text);
+        let name = ToolName::plain(call.name.unwrap_or_default().into_text());
+        parts.push(ReplyPart::ToolCall(ToolCall { id, name, arguments }));
+        return;
+    }
+    let Some(text) = part.text.map(Str::into_text) else { return };
+    match (part.thought == Some(true), parts.last_mut()) {
+        (true, Some(ReplyPart::Thinking(thinking))) => thinking.text.to_mut().push_str(&text),
+        (true, _) => {
+            let proof = part.signature.map_or(Text::default(), Str::into_text);
+            let signature = Some(Signature::new(Origin::AltCli, proof));
+            parts.push(ReplyPart::Thinking(Thinking { text, signature }));
+        }
+        (false, Some(ReplyPart::Text(last))) => last.to_mut().push_str(&text),
+        (false, _) => parts.push(ReplyPart::Text(text)),
+    }
+}
+
+/// The proof on a call goes to the thought before it, which is where other formats have one.
+fn prove<'a>(proof: Text<'a>, parts: &mut Vec<ReplyPart<'a>>) {
+    let signature = Signature::new(Origin::AltCli, proof);
+    match parts.last_mut() {
+        Some(ReplyPart::Thinking(thinking)) => thinking.signature = Some(signature),
+        _ => parts.push(ReplyPart::Thinking(signature.into())),
+    }
+}
+
+/// The mark of an id that the provider did not give.
+#[must_use]
+pub fn generated_id(index: usize) -> Text<'static> {
+    format!("{GENERATED}{index}").into()
+}
+
+/// The finish reason in neutral words.
+#[must_use]
+pub fn finish(reason: Option<&str>) -> Finish {
+    match reason {
+        Some("MAX_TOKENS") => Finish::Length,
+        Some(
+            "SAFETY"
+            | "RECITATION"
+            | "LANGUAGE"
+            | "BLOCKLIST"
+            | "PROHIBITED_CONTENT"
+            | "SPII"
+            | "IMAGE_SAFETY"
+            | "IMAGE_PROHIBITED_CONTENT"
+            | "IMAGE_RECITATION"
+            | "MODEL_ARMOR",
+        ) => Finish::Refusal,
+        _ => Finish::Stop,
+    }
+}

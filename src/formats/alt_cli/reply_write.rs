@@ -1,0 +1,80 @@
+//! Writes an alt-cli reply.
+
+use super::usage;
+use crate::formats::conversation::json::{self, Array, Object};
+use crate::formats::conversation::{Finish, Origin, Reply, ReplyContext, ReplyPart, schema};
+use crate::formats::names::call_id;
+
+/// Writes a whole reply.
+#[must_use]
+pub fn write(reply: &Reply<'_>, context: &ReplyContext) -> Vec<u8> {
+    json::document(|o| {
+        in_wrapper(o, context, |o| {
+            write_candidate(o, Some(&reply.finish), |a| reply.parts.iter().for_each(|part| write_part(a, part)));
+            usage::write(o, &reply.usage);
+            write_tail(o, context);
+        });
+    })
+}
+
+/// Puts the reply where the client expects it.
+pub fn in_wrapper(o: &mut Object<'_>, context: &ReplyContext, fill: impl FnOnce(&mut Object<'_>)) {
+    if context.wrapped { o.object("response", fill) } else { fill(o) }
+}
+
+/// `candidates` with its one candidate.
+pub fn write_candidate(o: &mut Object<'_>, finish: Option<&Finish>, parts: impl FnOnce(&mut Array<'_>)) {
+    o.array("candidates", |a| {
+        a.object(|o| {
+            o.object("content", |o| {
+                o.array("parts", parts);
+                o.str("role", "model");
+            });
+            if let Some(finish) = finish {
+                o.str("finishReason", finish_word(finish));
+            }
+            o.uint("index", 0);
+        });
+    });
+}
+
+/// The members that a reply and a chunk end with.
+pub fn write_tail(o: &mut Object<'_>, context: &ReplyContext) {
+    o.str("modelVersion", &context.model);
+    o.str("responseId", &context.seed);
+}
+
+fn finish_word(finish: &Finish) -> &'static str {
+    match finish {
+        Finish::Stop | Finish::StopSequence(_) | Finish::ToolCalls => "STOP",
+        Finish::Length => "MAX_TOKENS",
+        Finish::Refusal => "SAFETY",
+    }
+}
+
+fn write_part(a: &mut Array<'_>, part: &ReplyPart<'_>) {
+    match part {
+        ReplyPart::Text(text) | ReplyPart::Refusal(text) => a.object(|o| o.str("text", text)),
+        ReplyPart::Thinking(thinking) => a.object(|o| {
+            let proof = thinking.signature.as_ref().map(|signature| signature.seal_base64(Origin::AltCli));
+            write_thought(o, &thinking.text, proof.as_deref());
+        }),
+        ReplyPart::ToolCall(call) => a.object(|o| write_call(o, &call.id, &call.name.name, &call.arguments)),
+    }
+}
+
+/// A thought's members.
+pub fn write_thought(o: &mut Object<'_>, text: &str, proof: Option<&str>) {
+    o.str("text", text);
+    o.bool("thought", true);
+    o.opt_str("thoughtSignature", proof);
+}
+
+/// A call's member.
+pub fn write_call(o: &mut Object<'_>, id: &str, name: &str, arguments: &str) {
+    o.object("functionCall", |o| {
+        o.str("id", &call_id(id));
+        o.str("name", name);
+        o.raw("args", &json::one_line(&schema::as_object(arguments).0));
+    });
+}

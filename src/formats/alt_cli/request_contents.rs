@@ -1,0 +1,271 @@
+//! Reads contents and parts. Calls and results without ids are paired by name and order.
+
+use std::collections::VecDeque;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+
+use crate::formats::conversation::schema::Members;
+use crate::formats::conversation::{
+    Content, Media, MediaKind, Origin, Part, Role, Rule, Rules, Signature, Source, Str, Text, Thinking, ToolCall,
+    ToolName, ToolResult, Turn, Unsupported,
+};
+
+/// One message.
+#[derive(Deserialize)]
+pub struct WireContent<'a> {
+    #[serde(borrow)]
+    role: Option<Str<'a>>,
+    #[serde(borrow)]
+    parts: Option<Content<'a, WirePart<'a>>>,
+    /// A bare part in a content's place.
+    #[serde(borrow)]
+    text: Option<Str<'a>>,
+}
+
+/// Every member that some kind of part has.
+#[derive(Deserialize)]
+pub struct WirePart<'a> {
+    #[serde(borrow)]
+    pub text: Option<Str<'a>>,
+    pub thought: Option<bool>,
+    #[serde(borrow, rename = "thoughtSignature", alias = "thought_signature")]
+    pub signature: Option<Str<'a>>,
+    #[serde(borrow, rename = "inlineData", alias = "inline_data")]
+    inline: Option<Blob<'a>>,
+    #[serde(borrow, rename = "fileData", alias = "file_data")]
+    file: Option<FileData<'a>>,
+    #[serde(borrow, rename = "functionCall", alias = "function_call")]
+    pub call: Option<FunctionCall<'a>>,
+    #[serde(borrow, rename = "functionResponse", alias = "function_response")]
+    result: Option<FunctionResponse<'a>>,
+    #[serde(rename = "executableCode", alias = "executable_code")]
+    code: Option<IgnoredAny>,
+    #[serde(rename = "codeExecutionResult", alias = "code_execution_result")]
+    code_result: Option<IgnoredAny>,
+    #[serde(rename = "toolCall", alias = "tool_call")]
+    vendor_call: Option<IgnoredAny>,
+    #[serde(rename = "toolResponse", alias = "tool_response")]
+    vendor_result: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Blob<'a> {
+    #[serde(borrow, rename = "mimeType", alias = "mime_type")]
+    media_type: Option<Str<'a>>,
+    #[serde(borrow)]
+    data: Str<'a>,
+    #[serde(borrow, rename = "displayName", alias = "display_name")]
+    name: Option<Str<'a>>,
+}
+
+#[derive(Deserialize)]
+struct FileData<'a> {
+    #[serde(borrow, rename = "mimeType", alias = "mime_type")]
+    media_type: Option<Str<'a>>,
+    #[serde(borrow, rename = "fileUri", alias = "file_uri")]
+    uri: Str<'a>,
+}
+
+/// A call, in the history and in replies.
+#[derive(Deserialize)]
+pub struct FunctionCall<'a> {
+    #[serde(borrow)]
+    pub id: Option<Str<'a>>,
+    #[serde(borrow)]
+    pub name: Option<Str<'a>>,
+    #[serde(borrow)]
+    pub args: Option<&'a RawValue>,
+}
+
+impl<'a> FunctionCall<'a> {
+    /// The arguments as JSON text.
+    #[must_use]
+    pub fn arguments(&self) -> &'a str {
+        self.args.map(RawValue::get).filter(|args| *args != "null").unwrap_or("{}")
+    }
+}
+
+#[derive(Deserialize)]
+struct FunctionResponse<'a> {
+    #[serde(borrow)]
+    id: Option<Str<'a>>,
+    #[serde(borrow)]
+    name: Option<Str<'a>>,
+    #[serde(borrow)]
+    response: Option<&'a RawValue>,
+    #[serde(borrow)]
+    parts: Option<Vec<WirePart<'a>>>,
+}
+
+/// The calls that are still to be answered, and how many there were.
+#[derive(Default)]
+struct Calls {
+    count: usize,
+    open: VecDeque<(String, String)>,
+}
+
+impl Calls {
+    fn add(&mut self, given: Option<&Str<'_>>, name: &str) -> String {
+        // By position: the same in every later turn of the conversation.
+        let id = given.filter(|id| !id.is_empty()).map_or_else(|| format!("call_{}", self.count), |id| id.to_string());
+        self.count += 1;
+        self.open.push_back((id.clone(), name.to_owned()));
+        id
+    }
+
+    fn answer(&mut self, given: Option<&Str<'_>>, name: &str) -> String {
+        let by_id = given.filter(|id| !id.is_empty()).map(|id| id.to_string());
+        let position = match &by_id {
+            Some(id) => self.open.iter().position(|(open, _)| open == id),
+            None => self.open.iter().position(|(_, open)| open == name),
+        };
+        let found = position.and_then(|at| self.open.remove(at)).map(|(id, _)| id);
+        by_id.or(found).unwrap_or_else(|| format!("call_{}", self.count))
+    }
+}
+
+/// Reads `contents`.
+///
+/// # Errors
+/// A part or role that cannot be converted, by its path.
+pub fn read<'a>(contents: Content<'a, WireContent<'a>>, rules: &mut Rules) -> Result<Vec<Turn<'a>>, Unsupported> {
+    let contents = match contents {
+        Content::Text(text) => return Ok(vec![Turn { role: Role::User, parts: vec![Part::Text(text)] }]),
+        Content::Parts(contents) => contents,
+    };
+    let mut calls = Calls::default();
+    let mut turns = Vec::with_capacity(contents.len());
+    for (index, content) in contents.into_iter().enumerate() {
+        let role = match content.role.as_deref() {
+            None | Some("user" | "function" | "") => Role::User,
+            Some("model") => Role::Assistant,
+            Some("system") => Role::System,
+            Some(_) => return Err(Rule::Unknown.refuse(format!("contents.{index}.role"))),
+        };
+        let mut parts: Vec<Part<'a>> = content.text.map(|text| Part::Text(text.into_text())).into_iter().collect();
+        match content.parts {
+            None => {}
+            Some(Content::Text(text)) => parts.push(Part::Text(text)),
+            Some(Content::Parts(wire)) => {
+                for (at, part) in wire.into_iter().enumerate() {
+                    let field = format!("contents.{index}.parts.{at}");
+                    parts.extend(read_part(part, &field, &mut calls, rules)?);
+                }
+            }
+        }
+        turns.push(Turn { role, parts });
+    }
+    Ok(turns)
+}
+
+/// The texts of `systemInstruction`, whichever of its forms it has.
+pub fn texts<'a>(content: Content<'a, WireContent<'a>>) -> Vec<Text<'a>> {
+    let contents = match content {
+        Content::Text(text) => return vec![text],
+        Content::Parts(contents) => contents,
+    };
+    let mut texts = Vec::new();
+    for content in contents {
+        texts.extend(content.text.map(Str::into_text));
+        match content.parts {
+            Some(Content::Text(text)) => texts.push(text),
+            Some(Content::Parts(parts)) => {
+                texts.extend(parts.into_iter().filter_map(|part| part.text).map(Str::into_text));
+            }
+            None => {}
+        }
+    }
+    texts
+}
+
+fn read_part<'a>(
+    part: WirePart<'a>,
+    field: &str,
+    calls: &mut Calls,
+    rules: &mut Rules,
+) -> Result<Option<Part<'a>>, Unsupported> {
+    if let Some(call) = part.call {
+        let name = call.name.as_ref().ok_or_else(|| missing(field, "functionCall.name"))?;
+        let id = calls.add(call.id.as_ref(), name).into();
+        let arguments = call.arguments().into();
+        let name = ToolName::plain(call.name.unwrap_or_default().into_text());
+        return Ok(Some(Part::ToolCall(ToolCall { id, name, arguments })));
+    }
+    if let Some(result) = part.result {
+        return read_result(result, field, calls).map(Some);
+    }
+    if part.thought == Some(true) {
+        return Ok(Some(Part::Thinking(Thinking {
+            text: part.text.unwrap_or_default().into_text(),
+            signature: part.signature.map(|proof| Signature::open_base64(proof.into_text(), Origin::AltCli)),
+        })));
+    }
+    if let Some(media) = read_media(part.inline, part.file, field)? {
+        return Ok(Some(Part::Media(media)));
+    }
+    if let Some(text) = part.text {
+        return Ok(Some(Part::Text(text.into_text())));
+    }
+    let vendors = [&part.code, &part.code_result, &part.vendor_call, &part.vendor_result];
+    if vendors.iter().any(|step| step.is_some()) {
+        rules.note(Rule::VendorHistory);
+        return Ok(None);
+    }
+    // An empty part says nothing; one of an unknown kind looks the same here, and real clients send both.
+    rules.note(Rule::EmptyText);
+    Ok(None)
+}
+
+fn missing(field: &str, name: &str) -> Unsupported {
+    Unsupported::new(format!("{field}.{name}"), "this field is required")
+}
+
+fn read_media<'a>(
+    inline: Option<Blob<'a>>,
+    file: Option<FileData<'a>>,
+    field: &str,
+) -> Result<Option<Media<'a>>, Unsupported> {
+    if let Some(blob) = inline {
+        let media_type = blob.media_type.map_or("application/octet-stream".into(), Str::into_text);
+        let media = Media::base64(media_type, blob.data.into_text());
+        return Ok(Some(Media { name: blob.name.map(Str::into_text), ..media }));
+    }
+    let Some(file) = file else { return Ok(None) };
+    let is_web = file.uri.starts_with("https://") || file.uri.starts_with("http://");
+    // The vendor's own file store has web addresses too, but only the vendor may read them.
+    if !is_web || file.uri.contains("generativelanguage.googleapis.com") {
+        return Err(Rule::FileIds.refuse(format!("{field}.fileData.fileUri")));
+    }
+    let media_type = file.media_type.map(Str::into_text);
+    let kind = media_type.as_deref().map_or(MediaKind::Document, MediaKind::of);
+    let source = Source::Url { url: file.uri.into_text(), media_type };
+    Ok(Some(Media { kind, source, name: None, detail: None }))
+}
+
+fn read_result<'a>(result: FunctionResponse<'a>, field: &str, calls: &mut Calls) -> Result<Part<'a>, Unsupported> {
+    let name = result.name.unwrap_or_default();
+    let id = calls.answer(result.id.as_ref(), &name).into();
+    let (text, is_error) = result.response.map_or((Text::default(), false), response_text);
+    let mut parts: Vec<Part<'a>> = (!text.is_empty()).then_some(Part::Text(text)).into_iter().collect();
+    for part in result.parts.into_iter().flatten() {
+        let field = format!("{field}.functionResponse.parts");
+        parts.extend(read_media(part.inline, part.file, &field)?.map(Part::Media));
+    }
+    Ok(Part::ToolResult(ToolResult { id, name: ToolName::plain(name.into_text()), parts, is_error }))
+}
+
+/// The response is an object by definition; one with the usual single member is that member's text.
+fn response_text(response: &RawValue) -> (Text<'_>, bool) {
+    let members = serde_json::from_str::<Members<'_>>(response.get()).map(|members| members.0).unwrap_or_default();
+    let (key, value) = match members.as_slice() {
+        [(key, value)] => (&**key, *value),
+        _ => return (response.get().into(), false),
+    };
+    if !matches!(key, "output" | "result" | "error") {
+        return (response.get().into(), false);
+    }
+    let text = serde_json::from_str::<Str<'_>>(value.get()).map_or(Text::Borrowed(value.get()), Str::into_text);
+    (text, key == "error")
+}

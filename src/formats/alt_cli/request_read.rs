@@ -1,0 +1,240 @@
+//! Reads an alt-cli request into the neutral conversation.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Number;
+use serde_json::value::RawValue;
+
+use super::request_contents::{self, WireContent};
+use crate::formats::conversation::locate::parse;
+use crate::formats::conversation::request::ReasoningMode;
+use crate::formats::conversation::{
+    Content, Effort, OutputFormat, Reasoning, Request, Rule, Rules, Sampling, Str, Tool, ToolChoice, ToolKind,
+    ToolName, Unsupported, WebSearch, schema,
+};
+
+#[derive(Deserialize, Default)]
+struct Body<'a> {
+    #[serde(borrow)]
+    model: Option<Str<'a>>,
+    /// The wrapper's content.
+    #[serde(borrow)]
+    request: Option<Box<Body<'a>>>,
+    #[serde(borrow)]
+    contents: Option<Content<'a, WireContent<'a>>>,
+    #[serde(borrow, rename = "systemInstruction", alias = "system_instruction")]
+    system: Option<Content<'a, WireContent<'a>>>,
+    #[serde(borrow)]
+    tools: Option<Vec<WireTool<'a>>>,
+    #[serde(borrow, rename = "toolConfig", alias = "tool_config")]
+    tool_config: Option<ToolConfig<'a>>,
+    #[serde(borrow, rename = "generationConfig", alias = "generation_config")]
+    config: Option<Config<'a>>,
+    #[serde(borrow, rename = "cachedContent", alias = "cached_content")]
+    cached_content: Option<Str<'a>>,
+    #[serde(rename = "safetySettings", alias = "safety_settings")]
+    safety: Option<IgnoredAny>,
+    labels: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct WireTool<'a> {
+    #[serde(borrow, rename = "functionDeclarations", alias = "function_declarations")]
+    functions: Option<Vec<Declaration<'a>>>,
+    #[serde(rename = "googleSearch", alias = "google_search")]
+    search: Option<IgnoredAny>,
+    #[serde(rename = "googleSearchRetrieval", alias = "google_search_retrieval")]
+    old_search: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Declaration<'a> {
+    #[serde(borrow)]
+    name: Str<'a>,
+    #[serde(borrow)]
+    description: Option<Str<'a>>,
+    #[serde(borrow)]
+    parameters: Option<&'a RawValue>,
+    #[serde(borrow, rename = "parametersJsonSchema", alias = "parameters_json_schema")]
+    json_schema: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct ToolConfig<'a> {
+    #[serde(borrow, rename = "functionCallingConfig", alias = "function_calling_config")]
+    calling: Option<Calling<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Calling<'a> {
+    #[serde(borrow)]
+    mode: Option<Str<'a>>,
+    #[serde(borrow, rename = "allowedFunctionNames", alias = "allowed_function_names")]
+    allowed: Option<Vec<Str<'a>>>,
+}
+
+#[derive(Deserialize, Default)]
+struct Config<'a> {
+    temperature: Option<Number>,
+    #[serde(rename = "topP", alias = "top_p")]
+    top_p: Option<Number>,
+    #[serde(rename = "topK", alias = "top_k")]
+    top_k: Option<Number>,
+    #[serde(rename = "candidateCount", alias = "candidate_count")]
+    candidates: Option<u64>,
+    #[serde(rename = "maxOutputTokens", alias = "max_output_tokens")]
+    max_tokens: Option<u64>,
+    #[serde(borrow, rename = "stopSequences", alias = "stop_sequences")]
+    stop: Option<Vec<Str<'a>>>,
+    #[serde(rename = "presencePenalty", alias = "presence_penalty")]
+    presence: Option<Number>,
+    #[serde(rename = "frequencyPenalty", alias = "frequency_penalty")]
+    frequency: Option<Number>,
+    seed: Option<Number>,
+    #[serde(borrow, rename = "responseMimeType", alias = "response_mime_type")]
+    mime_type: Option<Str<'a>>,
+    #[serde(borrow, rename = "responseSchema", alias = "response_schema")]
+    schema: Option<&'a RawValue>,
+    #[serde(borrow, rename = "responseJsonSchema", alias = "response_json_schema")]
+    json_schema: Option<&'a RawValue>,
+    #[serde(borrow, rename = "responseModalities", alias = "response_modalities")]
+    modalities: Option<Vec<Str<'a>>>,
+    #[serde(borrow, rename = "thinkingConfig", alias = "thinking_config")]
+    thinking: Option<Thinking<'a>>,
+    #[serde(rename = "responseLogprobs", alias = "response_logprobs")]
+    logprobs: Option<bool>,
+    #[serde(rename = "mediaResolution", alias = "media_resolution")]
+    resolution: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Thinking<'a> {
+    #[serde(rename = "includeThoughts", alias = "include_thoughts")]
+    include: Option<bool>,
+    #[serde(rename = "thinkingBudget", alias = "thinking_budget")]
+    budget: Option<i64>,
+    #[serde(borrow, rename = "thinkingLevel", alias = "thinking_level")]
+    level: Option<Str<'a>>,
+}
+
+/// Reads the body of `…:generateContent`, plain or wrapped.
+///
+/// # Errors
+/// The field that is wrong, or that no other format could be given.
+pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
+    let mut body: Body<'_> = parse(body)?;
+    let wrapped = body.request.is_some();
+    if let Some(inner) = body.request.take() {
+        body = Body { model: body.model, ..*inner };
+    }
+    let mut rules = Rules::default();
+    let config = body.config.unwrap_or_default();
+    refuse(&config, body.cached_content.is_some())?;
+    let vendor = body.safety.is_some() || body.labels.is_some() || config.resolution.is_some();
+    rules.note_if(vendor || config.logprobs == Some(true), Rule::VendorFields);
+    let contents = body.contents.ok_or_else(|| Unsupported::new("contents", "this field is required"))?;
+    let thinking = config.thinking.as_ref();
+    Ok(Request {
+        model: body.model.unwrap_or_default().into_text(),
+        system: body.system.map(request_contents::texts).unwrap_or_default(),
+        turns: request_contents::read(contents, &mut rules)?,
+        tools: read_tools(body.tools.unwrap_or_default(), &mut rules),
+        tool_choice: body.tool_config.and_then(|config| config.calling).and_then(read_choice),
+        max_tokens: config.max_tokens,
+        sampling: Sampling {
+            temperature: config.temperature,
+            top_p: config.top_p,
+            top_k: config.top_k.map(whole),
+            frequency_penalty: config.frequency,
+            presence_penalty: config.presence,
+            seed: config.seed,
+        },
+        stop: config.stop.into_iter().flatten().map(Str::into_text).collect(),
+        reasoning: thinking.map(read_thinking).unwrap_or_default(),
+        show_reasoning: thinking.and_then(|thinking| thinking.include),
+        output: read_output(config.mime_type.as_deref(), config.json_schema.or(config.schema)),
+        wrapped,
+        dropped: rules,
+        ..Request::default()
+    })
+}
+
+fn refuse(config: &Config<'_>, cached: bool) -> Result<(), Unsupported> {
+    if cached {
+        return Err(Rule::Stored.refuse("cachedContent"));
+    }
+    if config.candidates.is_some_and(|count| count > 1) {
+        return Err(Rule::SeveralAnswers.refuse("generationConfig.candidateCount"));
+    }
+    let is_text = |modality: &Str<'_>| modality.eq_ignore_ascii_case("text");
+    if config.modalities.iter().flatten().any(|modality| !is_text(modality)) {
+        return Err(Rule::Modalities.refuse("generationConfig.responseModalities"));
+    }
+    Ok(())
+}
+
+/// Counts come as floating-point numbers here.
+fn whole(number: Number) -> Number {
+    match number.as_f64() {
+        Some(value) if number.as_u64().is_none() && (0.0..=1e9).contains(&value) => Number::from(value.round() as u64),
+        _ => number,
+    }
+}
+
+fn read_tools<'a>(tools: Vec<WireTool<'a>>, rules: &mut Rules) -> Vec<Tool<'a>> {
+    let mut all = Vec::new();
+    for tool in tools {
+        let searches = tool.search.is_some() || tool.old_search.is_some();
+        if searches {
+            let kind = ToolKind::WebSearch(WebSearch::default());
+            all.push(Tool { name: ToolName::plain("web_search"), description: None, kind });
+        }
+        rules.note_if(!searches && tool.functions.is_none(), Rule::VendorTools);
+        all.extend(tool.functions.into_iter().flatten().map(|function| {
+            let schema = function.json_schema.or(function.parameters).and_then(schema::from_alt_cli);
+            Tool {
+                name: ToolName::plain(function.name.into_text()),
+                description: function.description.map(Str::into_text),
+                kind: ToolKind::Function { schema: schema.map(schema::with_properties), strict: None },
+            }
+        }));
+    }
+    all
+}
+
+fn read_choice(calling: Calling<'_>) -> Option<ToolChoice<'_>> {
+    let mut names: Vec<ToolName<'_>> =
+        calling.allowed.into_iter().flatten().map(|name| ToolName::plain(name.into_text())).collect();
+    let mode = calling.mode.as_deref().unwrap_or("AUTO").to_ascii_uppercase();
+    let required = mode == "ANY";
+    match (mode.as_str(), names.len()) {
+        ("NONE", _) => Some(ToolChoice::None),
+        ("ANY", 1) => Some(ToolChoice::Tool(names.remove(0))),
+        ("ANY", 0) => Some(ToolChoice::Required),
+        (_, 0) => Some(ToolChoice::Auto),
+        _ => Some(ToolChoice::Allowed { names, required }),
+    }
+}
+
+fn read_thinking(thinking: &Thinking<'_>) -> Reasoning {
+    let level = thinking.level.as_deref().and_then(Effort::parse);
+    match (thinking.budget, level) {
+        (Some(0), _) => Reasoning { mode: ReasoningMode::Off, effort: None },
+        (Some(tokens), _) if tokens > 0 => {
+            Reasoning { mode: ReasoningMode::Budget(tokens.unsigned_abs()), effort: None }
+        }
+        (_, Some(level)) => Reasoning::of_effort(Some(level)),
+        // A budget below zero lets the model decide, and so does asking to see thoughts without more words.
+        (Some(_), None) => Reasoning { mode: ReasoningMode::Adaptive, effort: None },
+        (None, None) if thinking.include == Some(true) => Reasoning { mode: ReasoningMode::Adaptive, effort: None },
+        (None, None) => Reasoning::default(),
+    }
+}
+
+fn read_output<'a>(mime_type: Option<&str>, schema: Option<&'a RawValue>) -> OutputFormat<'a> {
+    match (mime_type, schema.and_then(schema::from_alt_cli)) {
+        (_, Some(schema)) => OutputFormat::Schema { name: None, description: None, schema, strict: None },
+        (Some("application/json"), None) => OutputFormat::Json,
+        _ => OutputFormat::Text,
+    }
+}

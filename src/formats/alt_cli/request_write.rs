@@ -1,0 +1,138 @@
+//! Writes the neutral conversation as an alt-cli request. The model and the choice to stream stand in the path.
+
+use super::content_write;
+use crate::formats::conversation::json::{self, Object};
+use crate::formats::conversation::request::ReasoningMode;
+use crate::formats::conversation::{
+    OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind, ToolName, Unsupported, schema,
+};
+use crate::formats::names::wire_name;
+
+/// As many stop sequences as the format takes.
+const MAX_STOPS: usize = 5;
+
+/// The largest thinking budget: the larger models take more.
+const MAX_BUDGET: u64 = 24_576;
+const MAX_BUDGET_PRO: u64 = 32_768;
+
+/// Writes the body of `…:generateContent`. Turns alternate already, and results know their tool's name.
+///
+/// # Errors
+/// Too many stop sequences.
+pub fn write(request: &Request<'_>, target: &Target<'_>, rules: &mut Rules) -> Result<Vec<u8>, Unsupported> {
+    if request.stop.len() > MAX_STOPS {
+        return Err(Rule::StopCount.refuse("stop"));
+    }
+    rules.note_if(request.parallel_tools == Some(false), Rule::ParallelTools);
+    rules.note_if(request.verbosity.is_some(), Rule::Verbosity);
+    rules.note_if(request.user.is_some(), Rule::User);
+    rules.note_if(request.cache_key.is_some(), Rule::CacheMarks);
+    Ok(json::document(|o| {
+        content_write::write(o, request, target.model, rules);
+        let system: Vec<&str> =
+            request.system.iter().map(AsRef::as_ref).filter(|text: &&str| !text.is_empty()).collect();
+        if !system.is_empty() {
+            o.object("systemInstruction", |o| {
+                o.array("parts", |a| system.iter().for_each(|text| a.object(|o| o.str("text", text))));
+            });
+        }
+        write_tools(o, request, rules);
+        o.object("generationConfig", |o| write_config(o, request, target, rules));
+    }))
+}
+
+fn write_tools(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
+    let allowed = match &request.tool_choice {
+        Some(ToolChoice::Allowed { names, .. }) => Some(names),
+        _ => None,
+    };
+    rules.note_if(allowed.is_some(), Rule::AllowedTools);
+    let searches = request.tools.iter().any(|tool| matches!(tool.kind, ToolKind::WebSearch(_)));
+    rules.note_if(searches, Rule::WebSearch);
+    let is_sent = |tool: &&Tool<'_>| {
+        let wanted = allowed.is_none_or(|names: &Vec<ToolName<'_>>| names.contains(&tool.name));
+        wanted && !matches!(tool.kind, ToolKind::WebSearch(_))
+    };
+    let functions: Vec<&Tool<'_>> = request.tools.iter().filter(is_sent).collect();
+    if functions.is_empty() {
+        if searches {
+            o.array("tools", |a| a.object(|o| o.object("googleSearch", |_| {})));
+        }
+        return;
+    }
+    o.array("tools", |a| {
+        a.object(|o| {
+            o.array("functionDeclarations", |a| {
+                for tool in &functions {
+                    a.object(|o| write_function(o, tool, rules));
+                }
+            });
+        });
+    });
+    let (mode, name) = match &request.tool_choice {
+        None | Some(ToolChoice::WebSearch) => return,
+        Some(ToolChoice::Auto | ToolChoice::Allowed { required: false, .. }) => ("AUTO", None),
+        Some(ToolChoice::Required | ToolChoice::Allowed { required: true, .. }) => ("ANY", None),
+        Some(ToolChoice::None) => ("NONE", None),
+        Some(ToolChoice::Tool(name)) => ("ANY", Some(name)),
+    };
+    o.object("toolConfig", |o| {
+        o.object("functionCallingConfig", |o| {
+            o.str("mode", mode);
+            if let Some(name) = name {
+                o.array("allowedFunctionNames", |a| a.str(&wire_name(name)));
+            }
+        });
+    });
+}
+
+fn write_function(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
+    o.str("name", &wire_name(&tool.name));
+    match &tool.kind {
+        ToolKind::FreeText { format } => {
+            rules.note(Rule::FreeTextTools);
+            o.str("description", &schema::free_text_description(tool.description.as_deref(), *format));
+            o.raw("parametersJsonSchema", schema::FREE_TEXT);
+        }
+        ToolKind::Function { schema, .. } => {
+            o.opt_str("description", tool.description.as_deref());
+            o.raw("parametersJsonSchema", schema.as_deref().unwrap_or(schema::NO_ARGUMENTS));
+        }
+        ToolKind::WebSearch(_) => {}
+    }
+}
+
+fn write_config(o: &mut Object<'_>, request: &Request<'_>, target: &Target<'_>, rules: &mut Rules) {
+    let sampling = &request.sampling;
+    if let Some(limit) = request.max_tokens {
+        o.uint("maxOutputTokens", limit);
+    }
+    o.number("temperature", sampling.temperature.as_ref());
+    o.number("topP", sampling.top_p.as_ref());
+    o.number("topK", sampling.top_k.as_ref());
+    o.number("frequencyPenalty", sampling.frequency_penalty.as_ref());
+    o.number("presencePenalty", sampling.presence_penalty.as_ref());
+    o.number("seed", sampling.seed.as_ref());
+    if !request.stop.is_empty() {
+        o.array("stopSequences", |a| request.stop.iter().for_each(|stop| a.str(stop)));
+    }
+    match &request.output {
+        OutputFormat::Text => {}
+        OutputFormat::Json => o.str("responseMimeType", "application/json"),
+        OutputFormat::Schema { schema, .. } => {
+            o.str("responseMimeType", "application/json");
+            o.raw("responseJsonSchema", schema);
+        }
+    }
+    let Some(asked) = request.reasoning.budget() else { return };
+    o.object("thinkingConfig", |o| {
+        o.bool("includeThoughts", asked > 0);
+        if request.reasoning.mode == ReasoningMode::Adaptive && request.reasoning.effort.is_none() {
+            o.raw("thinkingBudget", "-1");
+            return;
+        }
+        let most = if target.model.contains("pro") { MAX_BUDGET_PRO } else { MAX_BUDGET };
+        rules.note_if(asked > most, Rule::ThinkingBudget);
+        o.uint("thinkingBudget", asked.min(most));
+    });
+}

@@ -1,0 +1,127 @@
+//! Reads an alt-cli stream, chunk by chunk. It has no terminator: a finish reason makes it whole.
+
+use super::reply_read::{self, Body};
+use super::request_contents::{FunctionCall, WirePart};
+use crate::domain::usage::Usage;
+use crate::formats::conversation::{Block, Event, Finish, Origin, Signature, Sink, Str, StreamProblem, Text, ToolName};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Open {
+    Text,
+    Thinking,
+}
+
+/// State of one stream. Keeps nothing that grows.
+#[derive(Debug, Default)]
+pub struct Reader {
+    started: bool,
+    open: Option<Open>,
+    calls: usize,
+    finish: Option<Finish>,
+    usage: Usage,
+    ended: bool,
+}
+
+impl Reader {
+    /// Takes one event's data.
+    ///
+    /// # Errors
+    /// An error that the provider reports, or data that is no chunk of this format.
+    pub fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
+        if self.ended || data.is_empty() || data.trim_ascii() == b"[DONE]" {
+            return Ok(());
+        }
+        let body = Body::parse(data).map_err(|message| StreamProblem::Malformed { message })?;
+        if let Some(error) = &body.error {
+            let (kind, message) = error.told();
+            return Err(StreamProblem::Upstream { kind, message });
+        }
+        if body.is_blocked() {
+            self.finish = Some(Finish::Refusal);
+        }
+        if let Some(usage) = body.usage {
+            self.usage = usage.into();
+        }
+        self.start(sink);
+        let Some(candidate) = body.candidates.into_iter().flatten().next() else { return Ok(()) };
+        for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
+            self.part(part, sink);
+        }
+        if let Some(reason) = candidate.reason.as_deref().filter(|reason| *reason != "FINISH_REASON_UNSPECIFIED") {
+            self.finish = Some(reply_read::finish(Some(reason)));
+        }
+        Ok(())
+    }
+
+    /// The stream is over.
+    ///
+    /// # Errors
+    /// [`StreamProblem::Cut`] if there was no finish reason.
+    pub fn finish(&mut self, sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
+        if self.ended {
+            return Ok(());
+        }
+        let Some(finish) = self.finish.take() else { return Err(StreamProblem::Cut) };
+        self.start(sink);
+        self.close(sink);
+        self.ended = true;
+        sink(Event::Finish { finish: finish.with_calls(self.calls > 0), usage: self.usage });
+        Ok(())
+    }
+
+    fn start(&mut self, sink: &mut Sink<'_>) {
+        if !std::mem::replace(&mut self.started, true) {
+            sink(Event::Start { usage: self.usage });
+        }
+    }
+
+    fn part(&mut self, part: WirePart<'_>, sink: &mut Sink<'_>) {
+        if let Some(call) = part.call {
+            self.prove(part.signature.map(Str::into_text), sink);
+            self.call(call, sink);
+            return;
+        }
+        let Some(text) = part.text.map(Str::into_text).filter(|text| !text.is_empty()) else { return };
+        let (kind, block) =
+            if part.thought == Some(true) { (Open::Thinking, Block::Thinking) } else { (Open::Text, Block::Text) };
+        if self.open != Some(kind) {
+            self.close(sink);
+            self.open = Some(kind);
+            sink(Event::Open(block));
+        }
+        sink(Event::Delta(text));
+    }
+
+    /// The proof on a call goes to the thought before it, which is where other formats have one.
+    fn prove(&mut self, proof: Option<Text<'_>>, sink: &mut Sink<'_>) {
+        let Some(proof) = proof else { return };
+        if self.open != Some(Open::Thinking) {
+            self.close(sink);
+            sink(Event::Open(Block::Thinking));
+        }
+        sink(Event::Signature(Signature::new(Origin::AltCli, proof)));
+        sink(Event::Close);
+        self.open = None;
+    }
+
+    fn call(&mut self, call: FunctionCall<'_>, sink: &mut Sink<'_>) {
+        self.close(sink);
+        let arguments = call.arguments();
+        let id = call.id.filter(|id| !id.is_empty());
+        let id = id.map_or_else(|| reply_read::generated_id(self.calls), Str::into_text);
+        self.calls += 1;
+        let name = ToolName::plain(call.name.unwrap_or_default().into_text());
+        sink(Event::Open(Block::Tool { id, name }));
+        sink(Event::Delta(arguments.into()));
+        sink(Event::Close);
+    }
+
+    fn close(&mut self, sink: &mut Sink<'_>) {
+        match self.open.take() {
+            None => return,
+            Some(Open::Thinking) => sink(Event::Signature(Signature::new(Origin::AltCli, ""))),
+            Some(Open::Text) => {}
+        }
+        sink(Event::Close);
+    }
+}

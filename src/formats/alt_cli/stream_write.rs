@@ -1,0 +1,118 @@
+//! Writes an alt-cli stream: chunks as server-sent events, or as the elements of one JSON array.
+//!
+//! A call is one part here, so its arguments are kept until they are whole, up to a bound.
+
+use super::reply_write::{in_wrapper, write_call, write_candidate, write_tail, write_thought};
+use super::usage;
+use crate::formats::conversation::json::{self, Array, Object};
+use crate::formats::conversation::{Block, Event, Origin, ReplyContext, StreamProblem};
+
+/// Bytes of one call's arguments that are kept.
+const MAX_ARGUMENTS: usize = 16 << 20;
+
+#[derive(Debug, Default)]
+enum Open {
+    #[default]
+    Text,
+    Thinking,
+    Call {
+        id: String,
+        name: String,
+        arguments: String,
+    },
+}
+
+/// State of one stream.
+#[derive(Debug, Default)]
+pub struct Writer {
+    open: Open,
+    /// A chunk was written.
+    began: bool,
+}
+
+impl Writer {
+    /// Whether a chunk was written.
+    #[must_use]
+    pub const fn began(&self) -> bool {
+        self.began
+    }
+
+    /// Writes what the event says.
+    ///
+    /// # Errors
+    /// [`StreamProblem::TooLarge`] for a call above the bound.
+    pub fn event(&mut self, event: &Event<'_>, context: &ReplyContext, out: &mut Vec<u8>) -> Result<(), StreamProblem> {
+        match event {
+            // The format has no opening event.
+            Event::Start { .. } => {}
+            Event::Open(block) => {
+                self.open = match block {
+                    Block::Text | Block::Refusal => Open::Text,
+                    Block::Thinking => Open::Thinking,
+                    Block::Tool { id, name } => {
+                        Open::Call { id: id.to_string(), name: name.name.to_string(), arguments: String::new() }
+                    }
+                };
+            }
+            Event::Delta(text) => self.delta(text, context, out)?,
+            Event::Signature(signature) => {
+                let proof = signature.seal_base64(Origin::AltCli);
+                self.part(context, out, |o| write_thought(o, "", Some(&proof)));
+            }
+            Event::Close => {
+                if let Open::Call { id, name, arguments } = std::mem::take(&mut self.open) {
+                    self.part(context, out, |o| write_call(o, &id, &name, &arguments));
+                }
+            }
+            Event::Finish { finish, usage: total } => self.chunk(context, out, |o| {
+                write_candidate(o, Some(finish), |a| a.object(|o| o.str("text", "")));
+                usage::write(o, total);
+            }),
+        }
+        Ok(())
+    }
+
+    /// What ends the stream after its last chunk.
+    pub fn end(&self, context: &ReplyContext, out: &mut Vec<u8>) {
+        if context.json_array {
+            out.extend_from_slice(if self.began { b"]" } else { b"[]" });
+        }
+    }
+
+    fn delta(&mut self, text: &str, context: &ReplyContext, out: &mut Vec<u8>) -> Result<(), StreamProblem> {
+        match &mut self.open {
+            Open::Call { arguments, .. } => {
+                if arguments.len() + text.len() > MAX_ARGUMENTS {
+                    return Err(StreamProblem::TooLarge { what: "the arguments of a tool call" });
+                }
+                arguments.push_str(text);
+            }
+            Open::Thinking => self.part(context, out, |o| write_thought(o, text, None)),
+            Open::Text => self.part(context, out, |o| o.str("text", text)),
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, context: &ReplyContext, out: &mut Vec<u8>, fill: impl FnOnce(&mut Object<'_>)) {
+        self.chunk(context, out, |o| write_candidate(o, None, |a: &mut Array<'_>| a.object(fill)));
+    }
+
+    fn chunk(&mut self, context: &ReplyContext, out: &mut Vec<u8>, fill: impl FnOnce(&mut Object<'_>)) {
+        let first = !std::mem::replace(&mut self.began, true);
+        let before: &[u8] = match (context.json_array, first) {
+            (false, _) => b"data: ",
+            (true, true) => b"[",
+            (true, false) => b",\r\n",
+        };
+        out.extend_from_slice(before);
+        json::object(out, |o| {
+            in_wrapper(o, context, |o| {
+                fill(o);
+                write_tail(o, context);
+            });
+        });
+        if !context.json_array {
+            out.extend_from_slice(b"\r\n\r\n");
+        }
+    }
+}

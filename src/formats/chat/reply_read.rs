@@ -1,0 +1,157 @@
+//! Reads a chat-compatible reply.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::request_parts::WireCall;
+use super::usage::WireUsage;
+use crate::formats::conversation::{
+    Content, Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Text, Thinking,
+};
+
+#[derive(Deserialize)]
+struct Body<'a> {
+    #[serde(borrow)]
+    choices: Option<Vec<Choice<'a>>>,
+    usage: Option<WireUsage>,
+    #[serde(borrow)]
+    error: Option<Content<'a, WireError<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow)]
+    message: Option<Message<'a>>,
+    #[serde(borrow)]
+    finish_reason: Option<Str<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    content: Option<Content<'a, WirePart<'a>>>,
+    #[serde(borrow)]
+    refusal: Option<Str<'a>>,
+    #[serde(borrow)]
+    reasoning_content: Option<Str<'a>>,
+    #[serde(borrow)]
+    reasoning: Option<Content<'a, IgnoredAny>>,
+    #[serde(borrow)]
+    tool_calls: Option<Vec<WireCall<'a>>>,
+}
+
+/// Some services answer in parts, as they are asked.
+#[derive(Deserialize)]
+pub struct WirePart<'a> {
+    #[serde(borrow)]
+    text: Option<Str<'a>>,
+    #[serde(borrow)]
+    thinking: Option<Content<'a, Thought<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct Thought<'a> {
+    #[serde(borrow)]
+    text: Option<Str<'a>>,
+}
+
+/// The error object of a reply or of a chunk.
+#[derive(Debug, Deserialize)]
+pub struct WireError<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Str<'a>>,
+    #[serde(borrow)]
+    message: Option<Str<'a>>,
+}
+
+/// Kind and message of an error, whichever of its forms it has.
+#[must_use]
+pub fn error(error: Content<'_, WireError<'_>>) -> (Option<String>, String) {
+    match error {
+        Content::Text(message) => (None, message.into_owned()),
+        Content::Parts(list) => list.into_iter().next().map_or((None, "no message".to_owned()), |error| {
+            let message = error.message.map_or_else(|| "no message".to_owned(), |message| message.to_string());
+            (error.kind.map(|kind| kind.to_string()), message)
+        }),
+    }
+}
+
+/// Text and thinking of a content field, in that field's order.
+#[must_use]
+pub fn content<'a>(content: Content<'a, WirePart<'a>>) -> Vec<ReplyPart<'a>> {
+    match content {
+        Content::Text(text) if text.is_empty() => Vec::new(),
+        Content::Text(text) => vec![ReplyPart::Text(text)],
+        Content::Parts(parts) => parts.into_iter().filter_map(read_part).collect(),
+    }
+}
+
+fn read_part(part: WirePart<'_>) -> Option<ReplyPart<'_>> {
+    match (part.text, part.thinking) {
+        (Some(text), _) => Some(ReplyPart::Text(text.into_text())),
+        (None, Some(Content::Text(text))) => Some(thinking(text)),
+        (None, Some(Content::Parts(thoughts))) => {
+            let text: String =
+                thoughts.into_iter().filter_map(|thought| thought.text).map(|text| text.to_string()).collect();
+            Some(thinking(text.into()))
+        }
+        (None, None) => None,
+    }
+}
+
+/// Reasoning in this format comes without a proof; the mark says where it may go back to.
+#[must_use]
+pub fn thinking(text: Text<'_>) -> ReplyPart<'_> {
+    ReplyPart::Thinking(Thinking { text, signature: Some(Signature::new(Origin::Chat, "")) })
+}
+
+/// Reads the body of a success status.
+///
+/// # Errors
+/// Not a completion, or an error in its place.
+pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
+    let problem = |message: String| ReplyProblem::NotAReply { format: "chat-compatible", message };
+    let body: Body<'_> = serde_json::from_slice(body).map_err(|error| problem(error.to_string()))?;
+    if let Some(told) = body.error {
+        let (kind, message) = error(told);
+        return Err(ReplyProblem::Upstream { kind, message });
+    }
+    let choice = body.choices.into_iter().flatten().next().ok_or_else(|| problem("no `choices`".to_owned()))?;
+    let message = choice.message.ok_or_else(|| problem("no `message`".to_owned()))?;
+    let reasoning = match (message.reasoning_content, message.reasoning) {
+        (Some(text), _) => Some(text.into_text()),
+        (None, Some(Content::Text(text))) => Some(text),
+        _ => None,
+    };
+    let mut parts: Vec<ReplyPart<'_>> = reasoning.filter(|text| !text.is_empty()).map(thinking).into_iter().collect();
+    parts.extend(message.content.map(content).into_iter().flatten());
+    parts.extend(message.refusal.filter(|text| !text.is_empty()).map(|text| ReplyPart::Refusal(text.into_text())));
+    for (index, call) in message.tool_calls.into_iter().flatten().enumerate() {
+        parts.extend(call.into_call(|| generated_id(index)).map(ReplyPart::ToolCall));
+    }
+    let any_call = parts.iter().any(ReplyPart::is_tool_call);
+    let refused = parts.iter().any(|part| matches!(part, ReplyPart::Refusal(_)));
+    let finish = finish(choice.finish_reason.as_deref()).with_calls(any_call);
+    Ok(Reply {
+        finish: if refused && finish == Finish::Stop { Finish::Refusal } else { finish },
+        parts,
+        usage: body.usage.unwrap_or_default().into(),
+    })
+}
+
+/// The mark of an id that the provider did not give; the conversion puts the reply's own seed in its place.
+#[must_use]
+pub fn generated_id(index: usize) -> String {
+    format!("{}{index}", crate::formats::conversation::GENERATED)
+}
+
+/// The finish reason in neutral words.
+#[must_use]
+pub fn finish(reason: Option<&str>) -> Finish {
+    match reason {
+        Some("length") => Finish::Length,
+        Some("tool_calls" | "function_call") => Finish::ToolCalls,
+        Some("content_filter") => Finish::Refusal,
+        _ => Finish::Stop,
+    }
+}

@@ -1,0 +1,92 @@
+//! Writes a chat-compatible reply.
+
+use super::usage;
+use crate::formats::conversation::json::{self, Array, Object};
+use crate::formats::conversation::{Finish, Reply, ReplyContext, ReplyPart, ToolCall, schema};
+use crate::formats::names::call_id;
+
+/// Writes a completion.
+#[must_use]
+pub fn write(reply: &Reply<'_>, context: &ReplyContext) -> Vec<u8> {
+    json::document(|o| {
+        write_head(o, context, "chat.completion");
+        o.array("choices", |a| {
+            a.object(|o| {
+                o.uint("index", 0);
+                o.object("message", |o| write_message(o, reply, context));
+                o.null("logprobs");
+                o.str("finish_reason", finish_word(&reply.finish));
+            });
+        });
+        usage::write(o, &reply.usage);
+    })
+}
+
+/// The members that a completion and a chunk begin with.
+pub fn write_head(o: &mut Object<'_>, context: &ReplyContext, object: &str) {
+    o.str("id", &context.id("chatcmpl-"));
+    o.str("object", object);
+    o.raw("created", &context.created.to_string());
+    o.str("model", &context.model);
+}
+
+/// The finish reason's word.
+#[must_use]
+pub fn finish_word(finish: &Finish) -> &'static str {
+    match finish {
+        Finish::Stop | Finish::StopSequence(_) => "stop",
+        Finish::Length => "length",
+        Finish::ToolCalls => "tool_calls",
+        Finish::Refusal => "content_filter",
+    }
+}
+
+fn write_message(o: &mut Object<'_>, reply: &Reply<'_>, context: &ReplyContext) {
+    let mut text: Option<String> = None;
+    let mut refusal: Option<String> = None;
+    let mut reasoning = String::new();
+    let mut calls = Vec::new();
+    for part in &reply.parts {
+        match part {
+            ReplyPart::Text(more) => text.get_or_insert_default().push_str(more),
+            ReplyPart::Refusal(more) => refusal.get_or_insert_default().push_str(more),
+            ReplyPart::Thinking(thinking) => reasoning.push_str(&thinking.text),
+            ReplyPart::ToolCall(call) => calls.push(call),
+        }
+    }
+    o.str("role", "assistant");
+    write_or_null(o, "content", text.as_deref());
+    write_or_null(o, "refusal", refusal.as_deref());
+    if !reasoning.is_empty() {
+        o.str("reasoning_content", &reasoning);
+    }
+    if !calls.is_empty() {
+        o.array("tool_calls", |a| calls.iter().for_each(|call| write_call(a, call, context)));
+    }
+}
+
+fn write_or_null(o: &mut Object<'_>, key: &str, text: Option<&str>) {
+    match text {
+        Some(text) => o.str(key, text),
+        None => o.null(key),
+    }
+}
+
+fn write_call(a: &mut Array<'_>, call: &ToolCall<'_>, context: &ReplyContext) {
+    a.object(|o| {
+        o.str("id", &call_id(&call.id));
+        if context.names.is_free_text(&call.name) {
+            o.str("type", "custom");
+            o.object("custom", |o| {
+                o.str("name", &call.name.name);
+                o.str("input", &schema::free_text_input(&call.arguments));
+            });
+        } else {
+            o.str("type", "function");
+            o.object("function", |o| {
+                o.str("name", &call.name.name);
+                o.str("arguments", if call.arguments.is_empty() { "{}" } else { &call.arguments });
+            });
+        }
+    });
+}

@@ -1,0 +1,275 @@
+//! Reads a chat-compatible request into the neutral conversation.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Number;
+use serde_json::value::RawValue;
+
+use super::request_parts::{self, Message};
+use crate::formats::conversation::locate::parse;
+use crate::formats::conversation::{
+    Content, Effort, OutputFormat, Reasoning, Request, Rule, Rules, Sampling, Str, Tool, ToolChoice, ToolKind,
+    ToolName, Unsupported, WebSearch, schema,
+};
+
+#[derive(Deserialize)]
+struct Body<'a> {
+    #[serde(borrow)]
+    model: Option<Str<'a>>,
+    #[serde(borrow)]
+    messages: Vec<Message<'a>>,
+    stream: Option<bool>,
+    stream_options: Option<StreamOptions>,
+    max_tokens: Option<u64>,
+    max_completion_tokens: Option<u64>,
+    temperature: Option<Number>,
+    top_p: Option<Number>,
+    top_k: Option<Number>,
+    frequency_penalty: Option<Number>,
+    presence_penalty: Option<Number>,
+    seed: Option<Number>,
+    #[serde(borrow)]
+    stop: Option<Content<'a, Str<'a>>>,
+    #[serde(borrow)]
+    tools: Option<Vec<WireTool<'a>>>,
+    #[serde(borrow)]
+    tool_choice: Option<Content<'a, Choice<'a>>>,
+    parallel_tool_calls: Option<bool>,
+    #[serde(borrow)]
+    response_format: Option<ResponseFormat<'a>>,
+    #[serde(borrow)]
+    reasoning_effort: Option<Str<'a>>,
+    #[serde(borrow)]
+    verbosity: Option<Str<'a>>,
+    #[serde(borrow)]
+    user: Option<Str<'a>>,
+    #[serde(borrow)]
+    safety_identifier: Option<Str<'a>>,
+    #[serde(borrow)]
+    prompt_cache_key: Option<Str<'a>>,
+    #[serde(borrow)]
+    modalities: Option<Vec<Str<'a>>>,
+    #[serde(borrow)]
+    web_search_options: Option<&'a RawValue>,
+    n: Option<u64>,
+    functions: Option<IgnoredAny>,
+    function_call: Option<IgnoredAny>,
+    logprobs: Option<bool>,
+    top_logprobs: Option<IgnoredAny>,
+    logit_bias: Option<IgnoredAny>,
+    service_tier: Option<IgnoredAny>,
+    prediction: Option<IgnoredAny>,
+    metadata: Option<IgnoredAny>,
+    store: Option<bool>,
+    moderation: Option<IgnoredAny>,
+    prompt_cache_retention: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct StreamOptions {
+    include_usage: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct WireTool<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Str<'a>>,
+    #[serde(borrow)]
+    function: Option<Function<'a>>,
+    #[serde(borrow)]
+    custom: Option<Custom<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Function<'a> {
+    #[serde(borrow)]
+    name: Str<'a>,
+    #[serde(borrow)]
+    description: Option<Str<'a>>,
+    #[serde(borrow)]
+    parameters: Option<&'a RawValue>,
+    strict: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct Custom<'a> {
+    #[serde(borrow)]
+    name: Str<'a>,
+    #[serde(borrow)]
+    description: Option<Str<'a>>,
+    #[serde(borrow)]
+    format: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow)]
+    function: Option<Named<'a>>,
+    #[serde(borrow)]
+    custom: Option<Named<'a>>,
+    #[serde(borrow)]
+    allowed_tools: Option<Allowed<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Named<'a> {
+    #[serde(borrow)]
+    name: Str<'a>,
+}
+
+#[derive(Deserialize)]
+struct Allowed<'a> {
+    #[serde(borrow)]
+    mode: Option<Str<'a>>,
+    #[serde(borrow)]
+    tools: Vec<Choice<'a>>,
+}
+
+#[derive(Deserialize)]
+struct ResponseFormat<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Str<'a>,
+    #[serde(borrow)]
+    json_schema: Option<JsonSchema<'a>>,
+}
+
+#[derive(Deserialize)]
+struct JsonSchema<'a> {
+    #[serde(borrow)]
+    name: Option<Str<'a>>,
+    #[serde(borrow)]
+    description: Option<Str<'a>>,
+    #[serde(borrow)]
+    schema: Option<&'a RawValue>,
+    strict: Option<bool>,
+}
+
+/// Reads the body of `POST /v1/chat/completions`.
+///
+/// # Errors
+/// The field that is wrong, or that no other format could be given.
+pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
+    let body: Body<'_> = parse(body)?;
+    let mut rules = Rules::default();
+    refuse(&body)?;
+    note_vendor_fields(&body, &mut rules);
+    let (system, turns) = request_parts::read(body.messages, &mut rules)?;
+    let mut tools: Vec<Tool<'_>> =
+        body.tools.into_iter().flatten().filter_map(|tool| read_tool(tool, &mut rules)).collect();
+    tools.extend(body.web_search_options.map(|_| web_search()));
+    Ok(Request {
+        model: body.model.unwrap_or_default().into_text(),
+        system,
+        turns,
+        tools,
+        tool_choice: body.tool_choice.and_then(read_choice),
+        parallel_tools: body.parallel_tool_calls,
+        max_tokens: body.max_completion_tokens.or(body.max_tokens),
+        sampling: Sampling {
+            temperature: body.temperature,
+            top_p: body.top_p,
+            top_k: body.top_k,
+            frequency_penalty: body.frequency_penalty,
+            presence_penalty: body.presence_penalty,
+            seed: body.seed,
+        },
+        stop: match body.stop {
+            None => Vec::new(),
+            Some(Content::Text(text)) => vec![text],
+            Some(Content::Parts(list)) => list.into_iter().map(Str::into_text).collect(),
+        },
+        reasoning: Reasoning::of_effort(body.reasoning_effort.as_deref().and_then(Effort::parse)),
+        output: body.response_format.map_or(OutputFormat::Text, read_format),
+        verbosity: body.verbosity.map(Str::into_text),
+        user: body.safety_identifier.or(body.user).map(Str::into_text),
+        cache_key: body.prompt_cache_key.map(Str::into_text),
+        stream: body.stream.unwrap_or(false),
+        include_usage: body.stream_options.and_then(|options| options.include_usage).unwrap_or(false),
+        dropped: rules,
+        ..Request::default()
+    })
+}
+
+fn refuse(body: &Body<'_>) -> Result<(), Unsupported> {
+    if body.functions.is_some() || body.function_call.is_some() {
+        return Err(Rule::LegacyFunctions.refuse("functions"));
+    }
+    if body.n.is_some_and(|n| n > 1) {
+        return Err(Rule::SeveralAnswers.refuse("n"));
+    }
+    if body.modalities.iter().flatten().any(|modality| &**modality != "text") {
+        return Err(Rule::Modalities.refuse("modalities"));
+    }
+    Ok(())
+}
+
+fn note_vendor_fields(body: &Body<'_>, rules: &mut Rules) {
+    let fields =
+        [&body.top_logprobs, &body.logit_bias, &body.service_tier, &body.prediction, &body.metadata, &body.moderation];
+    let asked = body.logprobs == Some(true) || body.store == Some(true);
+    rules.note_if(asked || fields.iter().any(|field| field.is_some()), Rule::VendorFields);
+    rules.note_if(body.prompt_cache_retention.is_some(), Rule::CacheMarks);
+}
+
+fn web_search() -> Tool<'static> {
+    Tool { name: ToolName::plain("web_search"), description: None, kind: ToolKind::WebSearch(WebSearch::default()) }
+}
+
+fn read_tool<'a>(tool: WireTool<'a>, rules: &mut Rules) -> Option<Tool<'a>> {
+    if let Some(function) = tool.function {
+        return Some(Tool {
+            name: ToolName::plain(function.name.into_text()),
+            description: function.description.map(Str::into_text),
+            kind: ToolKind::Function { schema: function.parameters.and_then(schema::of_tool), strict: function.strict },
+        });
+    }
+    if let Some(custom) = tool.custom {
+        return Some(Tool {
+            name: ToolName::plain(custom.name.into_text()),
+            description: custom.description.map(Str::into_text),
+            kind: ToolKind::FreeText { format: custom.format },
+        });
+    }
+    if tool.kind.is_some_and(|kind| kind.starts_with("web_search")) {
+        return Some(web_search());
+    }
+    rules.note(Rule::VendorTools);
+    None
+}
+
+fn read_choice<'a>(choice: Content<'a, Choice<'a>>) -> Option<ToolChoice<'a>> {
+    match choice {
+        Content::Text(word) => match &*word {
+            "auto" => Some(ToolChoice::Auto),
+            "required" | "any" => Some(ToolChoice::Required),
+            "none" => Some(ToolChoice::None),
+            _ => None,
+        },
+        Content::Parts(choices) => {
+            let choice = choices.into_iter().next()?;
+            if let Some(allowed) = choice.allowed_tools {
+                let required = allowed.mode.as_deref() == Some("required");
+                let names = allowed.tools.into_iter().filter_map(named).collect();
+                return Some(ToolChoice::Allowed { names, required });
+            }
+            named(choice).map(ToolChoice::Tool)
+        }
+    }
+}
+
+fn named<'a>(choice: Choice<'a>) -> Option<ToolName<'a>> {
+    choice.function.or(choice.custom).map(|tool| ToolName::plain(tool.name.into_text()))
+}
+
+fn read_format(format: ResponseFormat<'_>) -> OutputFormat<'_> {
+    match (&*format.kind, format.json_schema) {
+        ("json_schema", Some(JsonSchema { name, description, schema: Some(schema), strict })) => OutputFormat::Schema {
+            name: name.map(Str::into_text),
+            description: description.map(Str::into_text),
+            schema: schema.get().into(),
+            strict,
+        },
+        ("json_object" | "json_schema", _) => OutputFormat::Json,
+        _ => OutputFormat::Text,
+    }
+}

@@ -1,0 +1,215 @@
+//! Reads a chat-compatible stream, chunk by chunk.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::reply_read::{self, WireError, WirePart};
+use super::usage::WireUsage;
+use crate::domain::usage::Usage;
+use crate::formats::conversation::{
+    Block, Content, Event, Finish, Origin, ReplyPart, Signature, Sink, Str, StreamProblem, Text, ToolName,
+};
+
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow)]
+    choices: Option<Vec<Choice<'a>>>,
+    usage: Option<WireUsage>,
+    #[serde(borrow)]
+    error: Option<Content<'a, WireError<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    index: Option<u64>,
+    #[serde(borrow)]
+    delta: Option<Delta<'a>>,
+    #[serde(borrow)]
+    finish_reason: Option<Str<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(borrow)]
+    content: Option<Content<'a, WirePart<'a>>>,
+    #[serde(borrow)]
+    refusal: Option<Str<'a>>,
+    #[serde(borrow)]
+    reasoning_content: Option<Str<'a>>,
+    #[serde(borrow)]
+    reasoning: Option<Content<'a, IgnoredAny>>,
+    #[serde(borrow)]
+    tool_calls: Option<Vec<CallDelta<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct CallDelta<'a> {
+    index: Option<u64>,
+    #[serde(borrow)]
+    id: Option<Str<'a>>,
+    #[serde(borrow)]
+    function: Option<FunctionDelta<'a>>,
+}
+
+#[derive(Deserialize)]
+struct FunctionDelta<'a> {
+    #[serde(borrow)]
+    name: Option<Str<'a>>,
+    #[serde(borrow)]
+    arguments: Option<Str<'a>>,
+}
+
+/// The open block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Open {
+    Text,
+    Refusal,
+    Thinking,
+    /// By the provider's index.
+    Call(u64),
+}
+
+/// State of one stream. Keeps nothing that grows.
+#[derive(Debug, Default)]
+pub struct Reader {
+    started: bool,
+    open: Option<Open>,
+    /// Calls seen: the least index that is free, for services that give none.
+    calls: u64,
+    finish: Option<Finish>,
+    usage: Usage,
+    ended: bool,
+}
+
+impl Reader {
+    /// Takes one event's data: a chunk, or `[DONE]`.
+    ///
+    /// # Errors
+    /// An error that the provider reports, data that is no chunk, or a call's arguments after another call has begun.
+    pub fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
+        if self.ended || data.is_empty() {
+            return Ok(());
+        }
+        if data.trim_ascii() == b"[DONE]" {
+            if self.started {
+                self.end(sink);
+            }
+            return Ok(());
+        }
+        let chunk: Chunk<'_> =
+            serde_json::from_slice(data).map_err(|error| StreamProblem::Malformed { message: error.to_string() })?;
+        if let Some(told) = chunk.error {
+            let (kind, message) = reply_read::error(told);
+            return Err(StreamProblem::Upstream { kind, message });
+        }
+        if let Some(usage) = chunk.usage {
+            self.usage = usage.into();
+        }
+        let first = chunk.choices.into_iter().flatten().find(|choice| choice.index.unwrap_or(0) == 0);
+        let Some(choice) = first else { return Ok(()) };
+        if !std::mem::replace(&mut self.started, true) {
+            sink(Event::Start { usage: self.usage });
+        }
+        if let Some(delta) = choice.delta {
+            self.delta(delta, sink)?;
+        }
+        if let Some(reason) = choice.finish_reason.as_deref() {
+            self.finish = Some(reply_read::finish(Some(reason)));
+        }
+        Ok(())
+    }
+
+    /// The stream is over. A finish reason makes it whole even without `[DONE]`, which some services leave out.
+    ///
+    /// # Errors
+    /// [`StreamProblem::Cut`] if there was neither.
+    pub fn finish(&mut self, sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
+        if !self.ended && self.finish.is_some() {
+            self.end(sink);
+        }
+        if self.ended { Ok(()) } else { Err(StreamProblem::Cut) }
+    }
+
+    fn delta(&mut self, delta: Delta<'_>, sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
+        let reasoning = match (delta.reasoning_content, delta.reasoning) {
+            (Some(text), _) => Some(text.into_text()),
+            (None, Some(Content::Text(text))) => Some(text),
+            _ => None,
+        };
+        self.text(Open::Thinking, reasoning, sink);
+        for part in delta.content.map(reply_read::content).into_iter().flatten() {
+            match part {
+                ReplyPart::Thinking(thinking) => self.text(Open::Thinking, Some(thinking.text), sink),
+                ReplyPart::Text(text) => self.text(Open::Text, Some(text), sink),
+                _ => {}
+            }
+        }
+        self.text(Open::Refusal, delta.refusal.map(Str::into_text), sink);
+        for call in delta.tool_calls.into_iter().flatten() {
+            self.call(call, sink)?;
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, kind: Open, text: Option<Text<'_>>, sink: &mut Sink<'_>) {
+        let Some(text) = text.filter(|text| !text.is_empty()) else { return };
+        if self.open != Some(kind) {
+            self.close(sink);
+            self.open = Some(kind);
+            sink(Event::Open(match kind {
+                Open::Thinking => Block::Thinking,
+                Open::Refusal => Block::Refusal,
+                _ => Block::Text,
+            }));
+        }
+        sink(Event::Delta(text));
+    }
+
+    fn call(&mut self, call: CallDelta<'_>, sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
+        let (name, arguments) = call.function.map_or((None, None), |function| (function.name, function.arguments));
+        let id = call.id.filter(|id| !id.is_empty());
+        let index = call.index.unwrap_or(match self.open {
+            Some(Open::Call(open)) if id.is_none() && name.is_none() => open,
+            _ => self.calls,
+        });
+        let arguments = arguments.filter(|arguments| !arguments.is_empty());
+        if self.open != Some(Open::Call(index)) {
+            if index < self.calls {
+                if arguments.is_none() {
+                    return Ok(());
+                }
+                let message = "the arguments of two tool calls are mixed".to_owned();
+                return Err(StreamProblem::Malformed { message });
+            }
+            self.close(sink);
+            self.calls = index.saturating_add(1);
+            self.open = Some(Open::Call(index));
+            let position = usize::try_from(index).unwrap_or(usize::MAX);
+            let id = id.map_or_else(|| Text::Owned(reply_read::generated_id(position)), Str::into_text);
+            sink(Event::Open(Block::Tool { id, name: ToolName::plain(name.unwrap_or_default().into_text()) }));
+        }
+        if let Some(arguments) = arguments {
+            sink(Event::Delta(arguments.into_text()));
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, sink: &mut Sink<'_>) {
+        match self.open.take() {
+            None => return,
+            Some(Open::Thinking) => sink(Event::Signature(Signature::new(Origin::Chat, ""))),
+            Some(Open::Refusal) if self.finish.is_none() => self.finish = Some(Finish::Refusal),
+            Some(_) => {}
+        }
+        sink(Event::Close);
+    }
+
+    fn end(&mut self, sink: &mut Sink<'_>) {
+        let refused = self.open == Some(Open::Refusal);
+        self.close(sink);
+        self.ended = true;
+        let finish = self.finish.take().unwrap_or_default().with_calls(self.calls > 0);
+        let finish = if refused && finish == Finish::Stop { Finish::Refusal } else { finish };
+        sink(Event::Finish { finish, usage: self.usage });
+    }
+}

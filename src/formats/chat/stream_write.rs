@@ -1,0 +1,176 @@
+//! Writes a chat-compatible stream.
+
+use super::reply_write::{finish_word, write_head};
+use super::usage;
+use crate::domain::usage::Usage;
+use crate::formats::conversation::frame;
+use crate::formats::conversation::json::{self, Object};
+use crate::formats::conversation::{Block, Event, ReplyContext, StreamProblem, schema};
+use crate::formats::names::call_id;
+
+/// Bytes of a free-text tool's arguments that are kept until they are whole.
+const MAX_FREE_TEXT: usize = 4 << 20;
+
+/// The open block.
+#[derive(Debug, Default)]
+enum Open {
+    #[default]
+    Nothing,
+    Text,
+    Refusal,
+    Thinking,
+    Call {
+        empty: bool,
+    },
+    /// The arguments so far: the free text can only be taken out of them whole.
+    FreeText(String),
+}
+
+/// State of one stream. Keeps nothing that grows but one free-text call's arguments, bounded.
+#[derive(Debug, Default)]
+pub struct Writer {
+    open: Open,
+    calls: u64,
+    /// Everything of a chunk that comes before its delta, the same each time.
+    head: Vec<u8>,
+}
+
+impl Writer {
+    /// Writes what the event says.
+    ///
+    /// # Errors
+    /// [`StreamProblem::TooLarge`] for a free-text call above the bound.
+    pub fn event(&mut self, event: &Event<'_>, context: &ReplyContext, out: &mut Vec<u8>) -> Result<(), StreamProblem> {
+        match event {
+            Event::Start { .. } => {
+                self.head = json::document(|o| {
+                    write_head(o, context, "chat.completion.chunk");
+                });
+                // The object stays open: choices follow.
+                self.head.pop();
+                self.chunk(out, |o| {
+                    o.str("role", "assistant");
+                    o.str("content", "");
+                });
+            }
+            Event::Open(block) => self.open(block, context, out),
+            Event::Delta(text) => self.delta(text, out)?,
+            // The format has no field for a proof.
+            Event::Signature(_) => {}
+            Event::Close => self.close(out),
+            Event::Finish { finish, usage } => {
+                self.write_choice(out, |o| {
+                    o.raw("delta", "{}");
+                    o.str("finish_reason", finish_word(finish));
+                });
+                if context.include_usage {
+                    write_usage(out, context, usage);
+                }
+                out.extend_from_slice(b"data: [DONE]\n\n");
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, block: &Block<'_>, context: &ReplyContext, out: &mut Vec<u8>) {
+        let Block::Tool { id, name } = block else {
+            self.open = match block {
+                Block::Thinking => Open::Thinking,
+                Block::Refusal => Open::Refusal,
+                _ => Open::Text,
+            };
+            return;
+        };
+        let free = context.names.is_free_text(name);
+        self.open = if free { Open::FreeText(String::new()) } else { Open::Call { empty: true } };
+        self.call(out, |o| {
+            o.str("id", &call_id(id));
+            let (kind, argument) = if free { ("custom", "input") } else { ("function", "arguments") };
+            o.str("type", kind);
+            o.object(kind, |o| {
+                o.str("name", &name.name);
+                o.str(argument, "");
+            });
+        });
+    }
+
+    fn delta(&mut self, text: &str, out: &mut Vec<u8>) -> Result<(), StreamProblem> {
+        match &mut self.open {
+            Open::FreeText(arguments) => {
+                if arguments.len() + text.len() > MAX_FREE_TEXT {
+                    return Err(StreamProblem::TooLarge { what: "the arguments of a tool call" });
+                }
+                arguments.push_str(text);
+            }
+            Open::Call { empty } => {
+                *empty = false;
+                self.arguments(text, out);
+            }
+            Open::Thinking => self.chunk(out, |o| o.str("reasoning_content", text)),
+            Open::Refusal => self.chunk(out, |o| o.str("refusal", text)),
+            Open::Text | Open::Nothing => self.chunk(out, |o| o.str("content", text)),
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, out: &mut Vec<u8>) {
+        match std::mem::take(&mut self.open) {
+            Open::FreeText(arguments) => {
+                let input = schema::free_text_input(&arguments);
+                self.call(out, |o| o.object("custom", |o| o.str("input", &input)));
+                self.calls += 1;
+            }
+            Open::Call { empty } => {
+                if empty {
+                    // Clients parse what they were given, and an empty text is no JSON.
+                    self.arguments("{}", out);
+                }
+                self.calls += 1;
+            }
+            _ => {}
+        }
+    }
+
+    fn arguments(&self, text: &str, out: &mut Vec<u8>) {
+        self.call(out, |o| o.object("function", |o| o.str("arguments", text)));
+    }
+
+    fn call(&self, out: &mut Vec<u8>, fill: impl FnOnce(&mut Object<'_>)) {
+        self.chunk(out, |o| {
+            o.array("tool_calls", |a| {
+                a.object(|o| {
+                    o.uint("index", self.calls);
+                    fill(o);
+                });
+            });
+        });
+    }
+
+    fn chunk(&self, out: &mut Vec<u8>, delta: impl FnOnce(&mut Object<'_>)) {
+        self.write_choice(out, |o| {
+            o.object("delta", delta);
+            o.null("finish_reason");
+        });
+    }
+
+    fn write_choice(&self, out: &mut Vec<u8>, fill: impl FnOnce(&mut Object<'_>)) {
+        out.extend_from_slice(b"data: ");
+        out.extend_from_slice(&self.head);
+        out.extend_from_slice(b",\"choices\":");
+        json::array(out, |a| {
+            a.object(|o| {
+                o.uint("index", 0);
+                fill(o);
+            });
+        });
+        out.extend_from_slice(b"}\n\n");
+    }
+}
+
+fn write_usage(out: &mut Vec<u8>, context: &ReplyContext, total: &Usage) {
+    frame::event(out, None, |o| {
+        write_head(o, context, "chat.completion.chunk");
+        o.raw("choices", "[]");
+        usage::write(o, total);
+    });
+}

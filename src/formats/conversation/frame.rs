@@ -1,0 +1,23 @@
+//! One server-sent event whose data is one JSON object on one line, written in place.
+
+use super::json::{self, Object};
+
+/// Writes the event. `fill` must not add line breaks outside strings.
+pub fn event(out: &mut Vec<u8>, name: Option<&str>, fill: impl FnOnce(&mut Object<'_>)) {
+    if let Some(name) = name {
+        out.extend_from_slice(b"event: ");
+        out.extend_from_slice(name.as_bytes());
+        out.push(b'\n');
+    }
+    out.extend_from_slice(b"data: ");
+    json::object(out, fill);
+    out.extend_from_slice(b"\n\n");
+}
+
+/// An event whose data has its name as member `type` too, as two of the formats have it.
+pub fn typed(out: &mut Vec<u8>, name: &str, fill: impl FnOnce(&mut Object<'_>)) {
+    event(out, Some(name), |o| {
+        o.str("type", name);
+        fill(o);
+    });
+}

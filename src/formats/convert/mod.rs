@@ -1,0 +1,209 @@
+//! From any format to any other: read into the neutral conversation, mend for the target, write.
+//!
+//! The rules are those of `conversation::rules`. A request in the provider's own format does not come here: its bytes
+//! pass through, less what [`foreign`] takes out.
+
+pub mod foreign;
+mod stream;
+
+use std::borrow::Cow;
+
+use super::conversation::rules::{Rule, Rules};
+use super::conversation::{GENERATED, Part, Reply, ReplyPart, Request, Target, ToolChoice, Unsupported, turns};
+use super::names::{self, NameMap};
+use super::responses::instructions::{self, Official};
+use super::{alt_cli, chat, native, responses};
+use crate::domain::format::WireFormat;
+use crate::domain::provider::InstructionsStrategy;
+
+pub use super::conversation::{ReplyContext, ReplyProblem, StreamProblem};
+pub use stream::StreamConverter;
+
+/// What a native request is given as `max_tokens` when the client set none.
+pub const DEFAULT_MAX_TOKENS: u64 = 32_000;
+
+/// Whether a request in `from` can be answered by a provider that speaks `to`: all can.
+#[must_use]
+pub const fn convertible(_from: WireFormat, _to: WireFormat) -> bool {
+    true
+}
+
+/// What the caller decides about a request.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestOptions<'o> {
+    /// The model that the provider is asked for.
+    pub upstream_model: &'o str,
+    /// Whether the reply is to be streamed: the body says so in three formats, the path in alt-cli.
+    pub stream: bool,
+    pub default_max_tokens: u64,
+    /// The session: a responses provider's prompt cache is keyed by it when the client gave no key.
+    pub cache_key: Option<&'o str>,
+    /// The provider's strategy and the operator's texts; for responses providers.
+    pub instructions: Option<(InstructionsStrategy, Official<'o>)>,
+}
+
+impl<'o> RequestOptions<'o> {
+    /// With the usual defaults.
+    #[must_use]
+    pub const fn new(upstream_model: &'o str, stream: bool) -> Self {
+        Self { upstream_model, stream, default_max_tokens: DEFAULT_MAX_TOKENS, cache_key: None, instructions: None }
+    }
+}
+
+/// A request as the provider wants it, and what its reply will need.
+#[derive(Debug, Clone)]
+pub struct ConvertedRequest {
+    pub body: Vec<u8>,
+    /// Ids of the rules by which something was left out.
+    pub dropped: Vec<&'static str>,
+    /// Ids of the rules by which something is said in another way.
+    pub changed: Vec<&'static str>,
+    pub stream: bool,
+    /// For the reply. The caller sets `seed` and `created`, `model` if the path has it, `json_array` if asked for.
+    pub reply: ReplyContext,
+}
+
+/// Converts a request body.
+///
+/// # Errors
+/// The field that is wrong in the client's format, or that the provider's cannot be given: a 400 for the client.
+pub fn request(
+    from: WireFormat,
+    to: WireFormat,
+    body: &[u8],
+    options: &RequestOptions<'_>,
+) -> Result<ConvertedRequest, Unsupported> {
+    let mut request = read_request(from, body)?;
+    request.stream = options.stream;
+    mend(&mut request, to);
+    let names = NameMap::of(&request);
+    let mut rules = request.dropped;
+    note_names(&request, &mut rules);
+    let target = Target {
+        model: options.upstream_model,
+        default_max_tokens: options.default_max_tokens,
+        cache_key: options.cache_key,
+        unset_no_choice: from == WireFormat::Chat,
+    };
+    let written = match to {
+        WireFormat::Native => native::request_write::write(&request, &target, &mut rules),
+        WireFormat::Responses => responses::request_write::write(&request, &target, &mut rules),
+        WireFormat::Chat => chat::request_write::write(&request, &target, &mut rules),
+        WireFormat::AltCli => alt_cli::request_write::write(&request, &target, &mut rules),
+    };
+    let reply = ReplyContext {
+        names,
+        model: request.model.to_string(),
+        seed: String::new(),
+        created: 0,
+        include_usage: request.include_usage,
+        wrapped: request.wrapped,
+        json_array: false,
+        hide_thinking: request.reasoning.is_off() || request.show_reasoning == Some(false),
+        parallel_tools: request.parallel_tools.unwrap_or(true),
+    };
+    let body = with_instructions(written?, to, options);
+    Ok(ConvertedRequest { body, dropped: rules.left_out(), changed: rules.changed(), stream: options.stream, reply })
+}
+
+fn with_instructions(body: Vec<u8>, to: WireFormat, options: &RequestOptions<'_>) -> Vec<u8> {
+    match options.instructions {
+        Some((strategy, official)) if to == WireFormat::Responses => {
+            instructions::apply(&body, strategy, options.upstream_model, &official).unwrap_or(body)
+        }
+        _ => body,
+    }
+}
+
+/// Reads a request body into the neutral conversation.
+///
+/// # Errors
+/// As [`request`].
+pub fn read_request(format: WireFormat, body: &[u8]) -> Result<Request<'_>, Unsupported> {
+    match format {
+        WireFormat::Native => native::request_read::read(body),
+        WireFormat::Responses => responses::request_read::read(body),
+        WireFormat::Chat => chat::request_read::read(body),
+        WireFormat::AltCli => alt_cli::request_read::read(body),
+    }
+}
+
+fn mend(request: &mut Request<'_>, to: WireFormat) {
+    match to {
+        WireFormat::Native => turns::alternate(request),
+        WireFormat::AltCli => {
+            turns::alternate(request);
+            turns::name_results(request);
+        }
+        WireFormat::Chat | WireFormat::Responses => turns::results_first(request),
+    }
+    // A choice among tools that are all gone would be refused.
+    let missing = request.tools.is_empty() && !matches!(request.tool_choice, None | Some(ToolChoice::None));
+    if missing {
+        request.tool_choice = None;
+    }
+}
+
+fn note_names(request: &Request<'_>, rules: &mut Rules) {
+    let calls = request.turns.iter().flat_map(|turn| &turn.parts).filter_map(|part| match part {
+        Part::ToolCall(call) => Some(call),
+        _ => None,
+    });
+    let ids = calls.clone().any(|call| names::call_id(&call.id) != call.id);
+    let all = request.tools.iter().map(|tool| &tool.name).chain(calls.map(|call| &call.name));
+    let changed = all.clone().any(|name| names::wire_name(name) != name.flat());
+    rules.note_if(changed, Rule::Names);
+    rules.note_if(ids, Rule::CallIds);
+}
+
+/// Converts the body of a success reply.
+///
+/// # Errors
+/// The body is no reply of the provider's format, or holds an error: the provider failed.
+pub fn reply(from: WireFormat, to: WireFormat, body: &[u8], context: &ReplyContext) -> Result<Vec<u8>, ReplyProblem> {
+    let mut reply = read_reply(from, body)?;
+    finish_reply(&mut reply, context);
+    Ok(match to {
+        WireFormat::Native => native::reply_write::write(&reply, context),
+        WireFormat::Responses => responses::reply_write::write(&reply, context),
+        WireFormat::Chat => chat::reply_write::write(&reply, context),
+        WireFormat::AltCli => alt_cli::reply_write::write(&reply, context),
+    })
+}
+
+/// Reads a reply body into its neutral form.
+///
+/// # Errors
+/// As [`reply`].
+pub fn read_reply(format: WireFormat, body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
+    match format {
+        WireFormat::Native => native::reply_read::read(body),
+        WireFormat::Responses => responses::reply_read::read(body),
+        WireFormat::Chat => chat::reply_read::read(body),
+        WireFormat::AltCli => alt_cli::reply_read::read(body),
+    }
+}
+
+/// Gives calls the client's names and ids, and leaves out what the client shall not see.
+fn finish_reply(reply: &mut Reply<'_>, context: &ReplyContext) {
+    reply.parts.retain(|part| match part {
+        ReplyPart::Thinking(_) => !context.hide_thinking,
+        ReplyPart::Text(text) | ReplyPart::Refusal(text) => !text.is_empty(),
+        ReplyPart::ToolCall(_) => true,
+    });
+    for part in &mut reply.parts {
+        if let ReplyPart::ToolCall(call) = part {
+            call.name = context.names.restore(std::mem::take(&mut call.name));
+            call.id = seeded(std::mem::take(&mut call.id), context);
+        }
+    }
+}
+
+/// The id of a call that the provider gave none is made of the reply's seed.
+fn seeded<'a>(id: Cow<'a, str>, context: &ReplyContext) -> Cow<'a, str> {
+    match id.strip_prefix(GENERATED) {
+        Some(index) => Cow::Owned(format!("call_{}_{index}", context.seed)),
+        None if id.is_empty() => Cow::Owned(format!("call_{}", context.seed)),
+        None => id,
+    }
+}

@@ -1,0 +1,267 @@
+//! Converts a stream as it comes: bytes in, bytes out, any chunk boundary, one pass.
+//!
+//! Memory is bounded by one event, and by what the client's format makes the writer keep (responses: the reply, for its
+//! last event; alt-cli: one call's arguments), which is bounded too.
+
+use serde_json::Value;
+
+use super::seeded;
+use crate::domain::format::WireFormat;
+use crate::formats::conversation::{Block, Event, ReplyContext, Sink, StreamProblem};
+use crate::formats::error::{self, ErrorReply};
+use crate::formats::sse::Assembler;
+use crate::formats::{alt_cli, chat, native, responses};
+
+/// Bytes that one event of a provider may have; the last one of a responses stream repeats the whole reply.
+const MAX_EVENT: usize = 32 << 20;
+
+#[derive(Debug)]
+enum Reader {
+    Native(native::stream_read::Reader),
+    Responses(responses::stream_read::Reader),
+    Chat(chat::stream_read::Reader),
+    AltCli(alt_cli::stream_read::Reader),
+}
+
+impl Reader {
+    fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
+        match self {
+            Self::Native(reader) => reader.event(data, sink),
+            Self::Responses(reader) => reader.event(data, sink),
+            Self::Chat(reader) => reader.event(data, sink),
+            Self::AltCli(reader) => reader.event(data, sink),
+        }
+    }
+
+    fn finish(&mut self, sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
+        match self {
+            Self::Native(reader) => reader.finish(sink),
+            Self::Responses(reader) => reader.finish(sink),
+            Self::Chat(reader) => reader.finish(sink),
+            Self::AltCli(reader) => reader.finish(sink),
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Writer {
+    Native(native::stream_write::Writer),
+    Responses(responses::stream_write::Writer),
+    Chat(chat::stream_write::Writer),
+    AltCli(alt_cli::stream_write::Writer),
+}
+
+impl Writer {
+    fn event(&mut self, event: &Event<'_>, context: &ReplyContext, out: &mut Vec<u8>) -> Result<(), StreamProblem> {
+        match self {
+            Self::Native(writer) => writer.event(event, context, out),
+            Self::Responses(writer) => writer.event(event, context, out),
+            Self::Chat(writer) => writer.event(event, context, out),
+            Self::AltCli(writer) => writer.event(event, context, out),
+        }
+    }
+}
+
+/// What happens to an event between reader and writer: names and ids restored, hidden and empty blocks left out.
+#[derive(Debug, Default)]
+struct Gate {
+    /// The open block is not shown.
+    hidden: bool,
+    /// A text block that is opened when it has text.
+    held: Option<Block<'static>>,
+    content: bool,
+}
+
+impl Gate {
+    fn pass(
+        &mut self,
+        event: Event<'_>,
+        context: &ReplyContext,
+        write: &mut dyn FnMut(&Event<'_>) -> Result<(), StreamProblem>,
+    ) -> Result<(), StreamProblem> {
+        let event = match event {
+            Event::Open(Block::Thinking) if context.hide_thinking => {
+                self.hidden = true;
+                return Ok(());
+            }
+            Event::Open(Block::Text) => {
+                self.held = Some(Block::Text);
+                return Ok(());
+            }
+            Event::Open(Block::Refusal) => {
+                self.held = Some(Block::Refusal);
+                return Ok(());
+            }
+            Event::Close if std::mem::take(&mut self.hidden) || self.held.take().is_some() => return Ok(()),
+            _ if self.hidden => return Ok(()),
+            Event::Open(Block::Tool { id, name }) => {
+                Event::Open(Block::Tool { id: seeded(id, context), name: context.names.restore(name) })
+            }
+            Event::Delta(_) => {
+                if let Some(block) = self.held.take() {
+                    write(&Event::Open(block))?;
+                }
+                event
+            }
+            event => event,
+        };
+        self.content |= event.is_content();
+        write(&event)
+    }
+}
+
+/// How the stream stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Running,
+    Finished,
+    Broken,
+}
+
+/// Converts one stream.
+#[derive(Debug)]
+pub struct StreamConverter {
+    assembler: Assembler,
+    reader: Reader,
+    gate: Gate,
+    writer: Writer,
+    to: WireFormat,
+    context: ReplyContext,
+    state: State,
+}
+
+impl StreamConverter {
+    /// `from` is the provider's format, `to` the client's.
+    #[must_use]
+    pub fn new(from: WireFormat, to: WireFormat, context: ReplyContext) -> Self {
+        let reader = match from {
+            WireFormat::Native => Reader::Native(native::stream_read::Reader::default()),
+            WireFormat::Responses => Reader::Responses(responses::stream_read::Reader::default()),
+            WireFormat::Chat => Reader::Chat(chat::stream_read::Reader::default()),
+            WireFormat::AltCli => Reader::AltCli(alt_cli::stream_read::Reader::default()),
+        };
+        let writer = match to {
+            WireFormat::Native => Writer::Native(native::stream_write::Writer::default()),
+            WireFormat::Responses => Writer::Responses(responses::stream_write::Writer::default()),
+            WireFormat::Chat => Writer::Chat(chat::stream_write::Writer::default()),
+            WireFormat::AltCli => Writer::AltCli(alt_cli::stream_write::Writer::default()),
+        };
+        let assembler = Assembler::new(MAX_EVENT);
+        Self { assembler, reader, gate: Gate::default(), writer, to, context, state: State::Running }
+    }
+
+    /// Takes a chunk of the provider's stream and appends what it gives the client to `out`, whole events only.
+    ///
+    /// # Errors
+    /// The stream cannot go on: tell the client with [`StreamConverter::fail`]. Later calls do nothing.
+    pub fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), StreamProblem> {
+        if self.state != State::Running {
+            return Ok(());
+        }
+        let Self { assembler, reader, gate, writer, context, .. } = self;
+        let mut problem = None;
+        let fed = assembler.feed(chunk, |event| {
+            if problem.is_none() {
+                let step = |reader: &mut Reader, sink: &mut Sink<'_>| reader.event(event.data, sink);
+                problem = drive(reader, gate, writer, context, (out, &step)).err();
+            }
+        });
+        let result = match problem {
+            Some(problem) => Err(problem),
+            None => fed.map_err(|_| StreamProblem::TooLarge { what: "one event" }),
+        };
+        if result.is_err() {
+            self.state = State::Broken;
+        }
+        result
+    }
+
+    /// The provider's stream is over. A complete reply gets its format's end; a cut one does not.
+    ///
+    /// # Errors
+    /// [`StreamProblem::Cut`]: tell the client with [`StreamConverter::fail`]. `Ok` if that was done before.
+    pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), StreamProblem> {
+        if self.state != State::Running {
+            return Ok(());
+        }
+        let Self { assembler, reader, gate, writer, context, .. } = self;
+        let mut problem = None;
+        assembler.finish(|event| {
+            let step = |reader: &mut Reader, sink: &mut Sink<'_>| reader.event(event.data, sink);
+            problem = drive(reader, gate, writer, context, (out, &step)).err();
+        });
+        let result = match problem {
+            Some(problem) => Err(problem),
+            None => drive(reader, gate, writer, context, (out, &|reader, sink| reader.finish(sink))),
+        };
+        match result {
+            Ok(()) => {
+                if let Writer::AltCli(writer) = &self.writer {
+                    writer.end(&self.context, out);
+                }
+                self.state = State::Finished;
+                Ok(())
+            }
+            Err(problem) => {
+                self.state = State::Broken;
+                Err(problem)
+            }
+        }
+    }
+
+    /// Ends the client's stream with its format's error event. Nothing follows it.
+    pub fn fail(&mut self, reply: &ErrorReply<'_>, out: &mut Vec<u8>) {
+        self.state = State::Broken;
+        if let Writer::AltCli(writer) = &self.writer
+            && self.context.json_array
+        {
+            out.extend_from_slice(if writer.began() { b",\r\n" } else { b"[" });
+            out.extend_from_slice(&error::body(self.to, reply));
+            out.push(b']');
+            return;
+        }
+        let mut extra: Vec<(&str, Value)> = reply.extra.to_vec();
+        if let Writer::Responses(writer) = &self.writer {
+            extra.push(("response_id", self.context.id("resp_").into()));
+            extra.push(("model", self.context.model.clone().into()));
+            extra.push(("created_at", self.context.created.into()));
+            extra.push(("sequence_number", writer.sequence().into()));
+        }
+        out.extend_from_slice(&error::stream_event(self.to, &ErrorReply { extra: &extra, ..*reply }));
+    }
+
+    /// Whether the client has been given something of the reply itself.
+    #[must_use]
+    pub const fn has_content(&self) -> bool {
+        self.gate.content
+    }
+
+    /// Whether the reply reached its proper end.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.state == State::Finished
+    }
+}
+
+/// One step of the reader and where its output goes.
+type Step<'s> = (&'s mut Vec<u8>, &'s dyn Fn(&mut Reader, &mut Sink<'_>) -> Result<(), StreamProblem>);
+
+/// Lets the reader take one step, through the gate into the writer.
+fn drive(
+    reader: &mut Reader,
+    gate: &mut Gate,
+    writer: &mut Writer,
+    context: &ReplyContext,
+    (out, step): Step<'_>,
+) -> Result<(), StreamProblem> {
+    let mut problem = None;
+    let read = step(reader, &mut |event| {
+        if problem.is_none() {
+            problem = gate.pass(event, context, &mut |event| writer.event(event, context, out)).err();
+        }
+    });
+    match problem {
+        Some(problem) => Err(problem),
+        None => read,
+    }
+}

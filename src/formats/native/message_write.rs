@@ -1,0 +1,197 @@
+//! Writes turns as native messages.
+
+use crate::formats::conversation::json::{self, Array, Object};
+use crate::formats::conversation::{
+    Media, MediaKind, Origin, Part, Request, Role, Rule, Rules, Source, ToolCall, ToolResult, Unsupported, schema,
+};
+use crate::formats::names::{call_id, wire_name};
+
+/// Stands for what went before, where the format demands a user message first.
+pub const OPENING: &str = "(continued)";
+
+/// A message as it will be written: parts that survive, in the format's order.
+struct Message<'m, 'a> {
+    role: Role,
+    parts: Vec<&'m Part<'a>>,
+}
+
+/// Refuses what the format has no block for.
+///
+/// # Errors
+/// Audio and video.
+pub fn refuse_sound(request: &Request<'_>) -> Result<(), Unsupported> {
+    let mut all = request.turns.iter().flat_map(|turn| &turn.parts);
+    let heard = all.any(|part| match part {
+        Part::Media(media) => is_sound(media),
+        Part::ToolResult(result) => {
+            result.parts.iter().any(|part| matches!(part, Part::Media(media) if is_sound(media)))
+        }
+        _ => false,
+    });
+    if heard { Err(Rule::AudioVideo.refuse("messages")) } else { Ok(()) }
+}
+
+fn is_sound(media: &Media<'_>) -> bool {
+    matches!(media.kind, MediaKind::Audio | MediaKind::Video)
+}
+
+/// Whether the part is written at all.
+#[must_use]
+pub fn survives(part: &Part<'_>) -> bool {
+    match part {
+        Part::Text(text) => !text.trim().is_empty(),
+        Part::Thinking(thinking) => thinking
+            .signature
+            .as_ref()
+            .is_some_and(|signature| matches!(signature.origin, Origin::Native | Origin::NativeRedacted)),
+        Part::Media(_) | Part::ToolCall(_) | Part::ToolResult(_) => true,
+    }
+}
+
+/// Writes `messages`.
+pub fn write(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
+    let messages = arrange(request, rules);
+    let last = messages.len().saturating_sub(1);
+    o.array("messages", |a| {
+        if messages.first().is_none_or(|message| message.role == Role::Assistant) {
+            rules.note(Rule::FirstTurn);
+            a.object(|o| {
+                o.str("role", "user");
+                o.str("content", OPENING);
+            });
+        }
+        for (index, message) in messages.iter().enumerate() {
+            a.object(|o| write_message(o, message, index == last, rules));
+        }
+    });
+}
+
+fn arrange<'m, 'a>(request: &'m Request<'a>, rules: &mut Rules) -> Vec<Message<'m, 'a>> {
+    let mut messages: Vec<Message<'m, 'a>> = Vec::with_capacity(request.turns.len());
+    for turn in &request.turns {
+        let (mut parts, rest): (Vec<_>, Vec<_>) =
+            turn.parts.iter().partition(|part| matches!(part, Part::ToolResult(_)));
+        parts.extend(rest.into_iter().filter(|part| {
+            let kept = survives(part);
+            if !kept {
+                let blank = matches!(part, Part::Text(_));
+                rules.note(if blank { Rule::EmptyText } else { Rule::ForeignReasoning });
+            }
+            kept
+        }));
+        if parts.is_empty() {
+            continue;
+        }
+        match messages.last_mut() {
+            Some(last) if last.role == turn.role => last.parts.extend(parts),
+            _ => messages.push(Message { role: turn.role, parts }),
+        }
+    }
+    messages
+}
+
+fn write_message(o: &mut Object<'_>, message: &Message<'_, '_>, is_last: bool, rules: &mut Rules) {
+    let is_user = message.role == Role::User;
+    o.str("role", if is_user { "user" } else { "assistant" });
+    if is_user && let [Part::Text(text)] = message.parts.as_slice() {
+        o.str("content", text);
+        return;
+    }
+    o.array("content", |a| {
+        let end = message.parts.len().saturating_sub(1);
+        for (index, part) in message.parts.iter().enumerate() {
+            match part {
+                // The service refuses a prefilled answer that ends with white space.
+                Part::Text(text) if !is_user && is_last && index == end => write_text(a, text.trim_end()),
+                part => write_part(a, part, rules),
+            }
+        }
+    });
+}
+
+fn write_text(a: &mut Array<'_>, text: &str) {
+    a.typed("text", |o| o.str("text", text));
+}
+
+fn write_part(a: &mut Array<'_>, part: &Part<'_>, rules: &mut Rules) {
+    match part {
+        Part::Text(text) => write_text(a, text),
+        Part::Media(media) => write_media(a, media),
+        Part::ToolCall(call) => write_call(a, call, rules),
+        Part::ToolResult(result) => write_result(a, result),
+        Part::Thinking(thinking) => match &thinking.signature {
+            Some(signature) if signature.origin == Origin::NativeRedacted => {
+                a.typed("redacted_thinking", |o| o.str("data", &signature.value));
+            }
+            Some(signature) => a.typed("thinking", |o| {
+                o.str("thinking", &thinking.text);
+                o.str("signature", &signature.value);
+            }),
+            None => {}
+        },
+    }
+}
+
+fn write_media(a: &mut Array<'_>, media: &Media<'_>) {
+    let kind = if media.kind == MediaKind::Image { "image" } else { "document" };
+    a.typed(kind, |o| {
+        o.object("source", |o| match &media.source {
+            Source::Url { url, .. } => {
+                o.str("type", "url");
+                o.str("url", url);
+            }
+            Source::Base64 { media_type, data } if media_type.starts_with("text/") => {
+                o.str("type", "text");
+                o.str("media_type", "text/plain");
+                o.str("data", &decoded(data));
+            }
+            Source::Base64 { media_type, data } => {
+                o.str("type", "base64");
+                o.str("media_type", media_type);
+                o.str("data", data);
+            }
+        });
+        if media.kind == MediaKind::Document {
+            o.opt_str("title", media.name.as_deref());
+        }
+    });
+}
+
+fn decoded(data: &str) -> String {
+    use base64::Engine as _;
+    let bytes = base64::engine::general_purpose::STANDARD.decode(data).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn write_call(a: &mut Array<'_>, call: &ToolCall<'_>, rules: &mut Rules) {
+    let (arguments, wrapped) = schema::as_object(&call.arguments);
+    rules.note_if(wrapped, Rule::BadArguments);
+    a.typed("tool_use", |o| {
+        o.str("id", &call_id(&call.id));
+        o.str("name", &wire_name(&call.name));
+        o.raw("input", &arguments);
+    });
+}
+
+fn write_result(a: &mut Array<'_>, result: &ToolResult<'_>) {
+    a.typed("tool_result", |o| {
+        o.str("tool_use_id", &call_id(&result.id));
+        let parts: Vec<&Part<'_>> = result.parts.iter().filter(|part| survives(part)).collect();
+        match parts.as_slice() {
+            [] => o.str("content", ""),
+            [Part::Text(text)] => o.str("content", text),
+            parts => json::array(o.key("content"), |a| {
+                for part in parts {
+                    match part {
+                        Part::Text(text) => write_text(a, text),
+                        Part::Media(media) => write_media(a, media),
+                        _ => {}
+                    }
+                }
+            }),
+        }
+        if result.is_error {
+            o.bool("is_error", true);
+        }
+    });
+}

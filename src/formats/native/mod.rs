@@ -1,0 +1,14 @@
+//! The native format: `POST /v1/messages`, content blocks, named stream events.
+//!
+//! Shapes follow the vendor's own SDK types. It knows no other format.
+
+pub mod cache_ttl;
+mod message_write;
+pub mod reply_read;
+pub mod reply_write;
+mod request_parts;
+pub mod request_read;
+pub mod request_write;
+pub mod stream_read;
+pub mod stream_write;
+mod usage;

@@ -1,0 +1,112 @@
+//! Reads a native reply.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::usage::WireUsage;
+use crate::domain::usage::Usage;
+use crate::formats::conversation::{
+    Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Thinking, ToolCall, ToolName,
+};
+
+#[derive(Deserialize)]
+struct Body<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Str<'a>>,
+    #[serde(borrow)]
+    content: Option<Vec<Block<'a>>>,
+    #[serde(borrow)]
+    stop_reason: Option<Str<'a>>,
+    #[serde(borrow)]
+    stop_sequence: Option<Str<'a>>,
+    usage: Option<WireUsage>,
+    #[serde(borrow)]
+    error: Option<WireError<'a>>,
+}
+
+/// The error object of a reply or of a stream.
+#[derive(Debug, Deserialize)]
+pub struct WireError<'a> {
+    #[serde(borrow, rename = "type")]
+    pub kind: Option<Str<'a>>,
+    #[serde(borrow)]
+    pub message: Option<Str<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Block<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Str<'a>,
+    #[serde(borrow)]
+    text: Option<Str<'a>>,
+    #[serde(borrow)]
+    thinking: Option<Str<'a>>,
+    #[serde(borrow)]
+    signature: Option<Str<'a>>,
+    #[serde(borrow)]
+    data: Option<Str<'a>>,
+    #[serde(borrow)]
+    id: Option<Str<'a>>,
+    #[serde(borrow)]
+    name: Option<Str<'a>>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+}
+
+/// Reads the body of a success status.
+///
+/// # Errors
+/// Not a message, or an error in a message's place.
+pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
+    let problem = |message: String| ReplyProblem::NotAReply { format: "native", message };
+    let body: Body<'_> = serde_json::from_slice(body).map_err(|error| problem(error.to_string()))?;
+    if body.error.is_some() || body.kind.as_deref() == Some("error") {
+        let error = body.error.unwrap_or(WireError { kind: None, message: None });
+        return Err(ReplyProblem::Upstream {
+            kind: error.kind.map(|kind| kind.to_string()),
+            message: error.message.map_or_else(|| "no message".to_owned(), |message| message.to_string()),
+        });
+    }
+    let content = body.content.ok_or_else(|| problem("no `content`".to_owned()))?;
+    let mut usage = Usage::default();
+    if let Some(told) = &body.usage {
+        told.add_to(&mut usage);
+    }
+    Ok(Reply {
+        parts: content.into_iter().filter_map(read_block).collect(),
+        finish: finish(body.stop_reason.as_deref(), body.stop_sequence.as_deref()),
+        usage,
+    })
+}
+
+/// The stop reason in neutral words. A pause for the vendor's own tools has no equal elsewhere: it is a plain stop.
+#[must_use]
+pub fn finish(reason: Option<&str>, sequence: Option<&str>) -> Finish {
+    match reason {
+        Some("max_tokens" | "model_context_window_exceeded") => Finish::Length,
+        Some("stop_sequence") => Finish::StopSequence(sequence.map(str::to_owned)),
+        Some("tool_use") => Finish::ToolCalls,
+        Some("refusal") => Finish::Refusal,
+        _ => Finish::Stop,
+    }
+}
+
+fn read_block(block: Block<'_>) -> Option<ReplyPart<'_>> {
+    Some(match &*block.kind {
+        "text" => ReplyPart::Text(block.text?.into_text()),
+        "thinking" => ReplyPart::Thinking(Thinking {
+            text: block.thinking.unwrap_or_default().into_text(),
+            signature: block.signature.map(|signature| Signature::new(Origin::Native, signature.into_text())),
+        }),
+        "redacted_thinking" => {
+            ReplyPart::Thinking(Signature::new(Origin::NativeRedacted, block.data?.into_text()).into())
+        }
+        "tool_use" => ReplyPart::ToolCall(ToolCall {
+            id: block.id.unwrap_or_default().into_text(),
+            name: ToolName::plain(block.name?.into_text()),
+            arguments: block.input.map_or("{}", RawValue::get).into(),
+        }),
+        // Steps of tools that the vendor runs; their outcome is in the text.
+        _ => return None,
+    })
+}

@@ -1,0 +1,199 @@
+//! Reads native content blocks: those of messages, of tool results and of the system field.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+
+use crate::formats::conversation::{
+    Content, Media, MediaKind, Origin, Part, Rule, Rules, Signature, Source, Str, Text, Thinking, ToolCall, ToolName,
+    ToolResult, Unsupported,
+};
+
+/// Every member that some kind of block has. A block is read in one pass, without buffering it first.
+#[derive(Deserialize, Default)]
+pub struct Block<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Str<'a>>,
+    #[serde(borrow)]
+    text: Option<Str<'a>>,
+    #[serde(borrow)]
+    source: Option<Content<'a, WireSource<'a>>>,
+    #[serde(borrow)]
+    id: Option<Str<'a>>,
+    #[serde(borrow)]
+    name: Option<Str<'a>>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_use_id: Option<Str<'a>>,
+    #[serde(borrow)]
+    content: Option<Content<'a, Block<'a>>>,
+    is_error: Option<bool>,
+    #[serde(borrow)]
+    thinking: Option<Str<'a>>,
+    #[serde(borrow)]
+    signature: Option<Str<'a>>,
+    #[serde(borrow)]
+    data: Option<Str<'a>>,
+    #[serde(borrow)]
+    title: Option<Str<'a>>,
+    cache_control: Option<IgnoredAny>,
+    citations: Option<IgnoredAny>,
+}
+
+/// Source of an image or a document.
+#[derive(Deserialize)]
+pub struct WireSource<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Str<'a>,
+    #[serde(borrow)]
+    media_type: Option<Str<'a>>,
+    #[serde(borrow)]
+    data: Option<Str<'a>>,
+    #[serde(borrow)]
+    url: Option<Str<'a>>,
+    #[serde(borrow)]
+    content: Option<Content<'a, Block<'a>>>,
+}
+
+/// The parts of a message.
+///
+/// # Errors
+/// A block that cannot be converted, by its path.
+pub fn read<'a>(content: Content<'a, Block<'a>>, field: &str, rules: &mut Rules) -> Result<Vec<Part<'a>>, Unsupported> {
+    let blocks = match content {
+        Content::Text(text) => return Ok(vec![Part::Text(text)]),
+        Content::Parts(blocks) => blocks,
+    };
+    let mut parts = Vec::with_capacity(blocks.len());
+    for (index, block) in blocks.into_iter().enumerate() {
+        rules.note_if(block.cache_control.is_some(), Rule::CacheMarks);
+        rules.note_if(block.citations.is_some(), Rule::Citations);
+        read_block(block, &format!("{field}.{index}"), rules, &mut parts)?;
+    }
+    Ok(parts)
+}
+
+/// The texts of a list of blocks; other kinds are passed over.
+pub fn texts<'a>(content: Content<'a, Block<'a>>, rules: &mut Rules) -> Vec<Text<'a>> {
+    match content {
+        Content::Text(text) => vec![text],
+        Content::Parts(blocks) => {
+            rules.note_if(blocks.iter().any(|block| block.cache_control.is_some()), Rule::CacheMarks);
+            blocks.into_iter().filter_map(|block| block.text.map(Str::into_text)).collect()
+        }
+    }
+}
+
+fn read_block<'a>(
+    block: Block<'a>,
+    field: &str,
+    rules: &mut Rules,
+    parts: &mut Vec<Part<'a>>,
+) -> Result<(), Unsupported> {
+    let kind = block.kind.as_deref().unwrap_or("text").to_owned();
+    match kind.as_str() {
+        "text" => parts.extend(block.text.map(|text| Part::Text(text.into_text()))),
+        "image" => parts.push(Part::Media(read_source(block, MediaKind::Image, field)?)),
+        "document" => read_document(block, field, rules, parts)?,
+        "search_result" => {
+            rules.note(Rule::PlainDocuments);
+            parts.extend(block.title.map(|title| Part::Text(title.into_text())));
+            parts.extend(texts(block.content.unwrap_or_default(), rules).into_iter().map(Part::Text));
+        }
+        "thinking" => parts.push(Part::Thinking(Thinking {
+            text: block.thinking.unwrap_or_default().into_text(),
+            signature: block
+                .signature
+                .filter(|signature| !signature.is_empty())
+                .map(|signature| Signature::open(signature.into_text(), Origin::Native)),
+        })),
+        "redacted_thinking" => parts.push(Part::Thinking(
+            Signature::open(block.data.unwrap_or_default().into_text(), Origin::NativeRedacted).into(),
+        )),
+        "tool_use" => parts.push(Part::ToolCall(read_call(block, field)?)),
+        "tool_result" => parts.push(Part::ToolResult(read_result(block, field, rules)?)),
+        // The summary that stands for an earlier part of the conversation.
+        "compaction" => match block.content {
+            Some(Content::Text(text)) => parts.push(Part::Text(text)),
+            _ => rules.note(Rule::VendorHistory),
+        },
+        "tool_reference" | "browser_state" | "container_upload" => rules.note(Rule::VendorHistory),
+        kind if kind.ends_with("_tool_use") || kind.ends_with("_tool_result") => rules.note(Rule::VendorHistory),
+        _ => return Err(Rule::Unknown.refuse(format!("{field}.type"))),
+    }
+    Ok(())
+}
+
+fn read_call<'a>(block: Block<'a>, field: &str) -> Result<ToolCall<'a>, Unsupported> {
+    let missing = |name: &str| Unsupported::new(format!("{field}.{name}"), "this field is required");
+    Ok(ToolCall {
+        id: block.id.ok_or_else(|| missing("id"))?.into_text(),
+        name: ToolName::plain(block.name.ok_or_else(|| missing("name"))?.into_text()),
+        arguments: block.input.map_or("{}", RawValue::get).into(),
+    })
+}
+
+fn read_result<'a>(block: Block<'a>, field: &str, rules: &mut Rules) -> Result<ToolResult<'a>, Unsupported> {
+    let id =
+        block.tool_use_id.ok_or_else(|| Unsupported::new(format!("{field}.tool_use_id"), "this field is required"))?;
+    let parts = read(block.content.unwrap_or_default(), &format!("{field}.content"), rules)?;
+    Ok(ToolResult {
+        id: id.into_text(),
+        name: ToolName::default(),
+        parts: parts.into_iter().filter(|part| matches!(part, Part::Text(_) | Part::Media(_))).collect(),
+        is_error: block.is_error.unwrap_or(false),
+    })
+}
+
+fn read_document<'a>(
+    mut block: Block<'a>,
+    field: &str,
+    rules: &mut Rules,
+    parts: &mut Vec<Part<'a>>,
+) -> Result<(), Unsupported> {
+    let source = match block.source.take() {
+        Some(Content::Parts(sources)) => sources.into_iter().next(),
+        _ => None,
+    };
+    let Some(source) = source else {
+        return Err(Unsupported::new(format!("{field}.source"), "this field is required"));
+    };
+    match &*source.kind {
+        "text" | "content" => {
+            rules.note(Rule::PlainDocuments);
+            parts.extend(block.title.map(|title| Part::Text(title.into_text())));
+            parts.extend(source.data.map(|text| Part::Text(text.into_text())));
+            parts.extend(read(source.content.unwrap_or_default(), &format!("{field}.source.content"), rules)?);
+        }
+        _ => {
+            let title = block.title.take();
+            let block = Block { source: Some(Content::Parts(vec![source])), ..Block::default() };
+            let media = read_source(block, MediaKind::Document, field)?;
+            parts.push(Part::Media(Media { name: title.map(Str::into_text), ..media }));
+        }
+    }
+    Ok(())
+}
+
+fn read_source<'a>(block: Block<'a>, kind: MediaKind, field: &str) -> Result<Media<'a>, Unsupported> {
+    let source = match block.source {
+        Some(Content::Parts(sources)) => sources.into_iter().next(),
+        _ => None,
+    };
+    let missing = |name: &str| Unsupported::new(format!("{field}.{name}"), "this field is required");
+    let source = source.ok_or_else(|| missing("source"))?;
+    match &*source.kind {
+        "base64" => {
+            let data = source.data.ok_or_else(|| missing("source.data"))?;
+            let usual = if kind == MediaKind::Image { "image/png" } else { "application/pdf" };
+            let media_type = source.media_type.map_or(usual.into(), Str::into_text);
+            Ok(Media { kind, ..Media::base64(media_type, data.into_text()) })
+        }
+        "url" => {
+            let url = source.url.ok_or_else(|| missing("source.url"))?.into_text();
+            Ok(Media { kind, source: Source::Url { url, media_type: None }, name: None, detail: None })
+        }
+        _ => Err(Rule::FileIds.refuse(format!("{field}.source"))),
+    }
+}

@@ -1,0 +1,238 @@
+//! Reads a native request into the neutral conversation.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Number;
+use serde_json::value::RawValue;
+
+use super::request_parts::{self, Block};
+use crate::formats::conversation::locate::parse;
+use crate::formats::conversation::request::ReasoningMode;
+use crate::formats::conversation::{
+    Content, Effort, OutputFormat, Reasoning, Request, Role, Rule, Rules, Sampling, Str, Tool, ToolChoice, ToolKind,
+    ToolName, Turn, Unsupported, WebSearch, schema,
+};
+
+#[derive(Deserialize)]
+struct Body<'a> {
+    #[serde(borrow)]
+    model: Option<Str<'a>>,
+    #[serde(borrow)]
+    messages: Vec<Message<'a>>,
+    #[serde(borrow)]
+    system: Option<Content<'a, Block<'a>>>,
+    max_tokens: Option<u64>,
+    stream: Option<bool>,
+    #[serde(borrow)]
+    tools: Option<Vec<WireTool<'a>>>,
+    #[serde(borrow)]
+    tool_choice: Option<Choice<'a>>,
+    temperature: Option<Number>,
+    top_p: Option<Number>,
+    top_k: Option<Number>,
+    #[serde(borrow)]
+    stop_sequences: Option<Vec<Str<'a>>>,
+    #[serde(borrow)]
+    thinking: Option<ThinkingConfig<'a>>,
+    #[serde(borrow)]
+    output_config: Option<OutputConfig<'a>>,
+    /// The older place of `output_config.format`.
+    #[serde(borrow)]
+    output_format: Option<Format<'a>>,
+    #[serde(borrow)]
+    metadata: Option<Metadata<'a>>,
+    cache_control: Option<IgnoredAny>,
+    service_tier: Option<IgnoredAny>,
+    container: Option<IgnoredAny>,
+    context_management: Option<IgnoredAny>,
+    mcp_servers: Option<IgnoredAny>,
+    speed: Option<IgnoredAny>,
+    inference_geo: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    role: Str<'a>,
+    #[serde(borrow, default)]
+    content: Content<'a, Block<'a>>,
+}
+
+#[derive(Deserialize)]
+struct WireTool<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Str<'a>>,
+    #[serde(borrow)]
+    name: Option<Str<'a>>,
+    #[serde(borrow)]
+    description: Option<Str<'a>>,
+    #[serde(borrow)]
+    input_schema: Option<&'a RawValue>,
+    strict: Option<bool>,
+    #[serde(borrow)]
+    allowed_domains: Option<Vec<Str<'a>>>,
+    #[serde(borrow)]
+    blocked_domains: Option<Vec<Str<'a>>>,
+    max_uses: Option<u64>,
+    #[serde(borrow)]
+    user_location: Option<&'a RawValue>,
+    cache_control: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Str<'a>,
+    #[serde(borrow)]
+    name: Option<Str<'a>>,
+    disable_parallel_tool_use: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct ThinkingConfig<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Str<'a>,
+    budget_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct OutputConfig<'a> {
+    #[serde(borrow)]
+    effort: Option<Str<'a>>,
+    #[serde(borrow)]
+    format: Option<Format<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Format<'a> {
+    #[serde(borrow)]
+    schema: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    user_id: Option<Str<'a>>,
+}
+
+/// Reads the body of `POST /v1/messages`.
+///
+/// # Errors
+/// The field that is wrong, or that no other format could be given.
+pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
+    let body: Body<'_> = parse(body)?;
+    let mut rules = Rules::default();
+    note_vendor_fields(&body, &mut rules);
+    let mut turns = Vec::with_capacity(body.messages.len());
+    for (index, message) in body.messages.into_iter().enumerate() {
+        turns.push(read_message(message, index, &mut rules)?);
+    }
+    let parallel_tools = body.tool_choice.as_ref().and_then(|choice| choice.disable_parallel_tool_use).map(|no| !no);
+    let tools: Vec<Tool<'_>> =
+        body.tools.into_iter().flatten().filter_map(|tool| read_tool(tool, &mut rules)).collect();
+    let effort = body.output_config.as_ref().and_then(|config| Effort::parse(config.effort.as_deref()?));
+    let format = body.output_config.and_then(|config| config.format).or(body.output_format);
+    Ok(Request {
+        model: body.model.unwrap_or_default().into_text(),
+        system: request_parts::texts(body.system.unwrap_or_default(), &mut rules),
+        turns,
+        tool_choice: body.tool_choice.and_then(|choice| read_choice(choice, &tools, &mut rules)),
+        tools,
+        parallel_tools,
+        max_tokens: body.max_tokens,
+        sampling: Sampling {
+            temperature: body.temperature,
+            top_p: body.top_p,
+            top_k: body.top_k,
+            ..Sampling::default()
+        },
+        stop: body.stop_sequences.into_iter().flatten().map(Str::into_text).collect(),
+        reasoning: Reasoning { mode: read_thinking(body.thinking.as_ref())?, effort },
+        output: format.and_then(|format| format.schema).map_or(OutputFormat::Text, |schema| OutputFormat::Schema {
+            name: None,
+            description: None,
+            schema: schema.get().into(),
+            strict: None,
+        }),
+        user: body.metadata.and_then(|metadata| metadata.user_id).map(Str::into_text),
+        stream: body.stream.unwrap_or(false),
+        dropped: rules,
+        ..Request::default()
+    })
+}
+
+fn note_vendor_fields(body: &Body<'_>, rules: &mut Rules) {
+    let fields = [
+        &body.service_tier,
+        &body.container,
+        &body.context_management,
+        &body.mcp_servers,
+        &body.speed,
+        &body.inference_geo,
+    ];
+    rules.note_if(fields.iter().any(|field| field.is_some()), Rule::VendorFields);
+    rules.note_if(body.cache_control.is_some(), Rule::CacheMarks);
+}
+
+fn read_message<'a>(message: Message<'a>, index: usize, rules: &mut Rules) -> Result<Turn<'a>, Unsupported> {
+    let role = match &*message.role {
+        "user" => Role::User,
+        "assistant" => Role::Assistant,
+        "system" => Role::System,
+        _ => return Err(Rule::Unknown.refuse(format!("messages.{index}.role"))),
+    };
+    let parts = request_parts::read(message.content, &format!("messages.{index}.content"), rules)?;
+    Ok(Turn { role, parts })
+}
+
+/// `None` for a tool that only this vendor runs.
+fn read_tool<'a>(tool: WireTool<'a>, rules: &mut Rules) -> Option<Tool<'a>> {
+    rules.note_if(tool.cache_control.is_some(), Rule::CacheMarks);
+    let name = ToolName::plain(tool.name.unwrap_or_default().into_text());
+    let kind = match tool.kind.as_deref() {
+        None | Some("custom") => {
+            ToolKind::Function { schema: tool.input_schema.and_then(schema::of_tool), strict: tool.strict }
+        }
+        Some(kind) if kind.starts_with("web_search") => ToolKind::WebSearch(WebSearch {
+            allowed_domains: tool.allowed_domains.into_iter().flatten().map(Str::into_text).collect(),
+            blocked_domains: tool.blocked_domains.into_iter().flatten().map(Str::into_text).collect(),
+            max_uses: tool.max_uses,
+            user_location: tool.user_location.map(|location| location.get().into()),
+        }),
+        Some(_) => {
+            rules.note(Rule::VendorTools);
+            return None;
+        }
+    };
+    Some(Tool { name, description: tool.description.map(Str::into_text), kind })
+}
+
+fn read_choice<'a>(choice: Choice<'a>, tools: &[Tool<'_>], rules: &mut Rules) -> Option<ToolChoice<'a>> {
+    match &*choice.kind {
+        "auto" => Some(ToolChoice::Auto),
+        "any" => Some(ToolChoice::Required),
+        "none" => Some(ToolChoice::None),
+        _ => {
+            let name = choice.name.unwrap_or_default().into_text();
+            match tools.iter().find(|tool| tool.name.name == name) {
+                Some(Tool { kind: ToolKind::WebSearch(_), .. }) => Some(ToolChoice::WebSearch),
+                Some(_) => Some(ToolChoice::Tool(ToolName::plain(name))),
+                None => {
+                    rules.note(Rule::VendorTools);
+                    None
+                }
+            }
+        }
+    }
+}
+
+fn read_thinking(config: Option<&ThinkingConfig<'_>>) -> Result<ReasoningMode, Unsupported> {
+    let Some(config) = config else { return Ok(ReasoningMode::Unset) };
+    Ok(match &*config.kind {
+        "disabled" => ReasoningMode::OffByDefault,
+        "enabled" => ReasoningMode::Budget(
+            config.budget_tokens.ok_or_else(|| Unsupported::new("thinking.budget_tokens", "this field is required"))?,
+        ),
+        _ => ReasoningMode::Adaptive,
+    })
+}

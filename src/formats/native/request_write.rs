@@ -1,0 +1,228 @@
+//! Writes the neutral conversation as a native request.
+//!
+//! The service is strict: roles take turns and begin with the user, results come first and answer the calls before
+//! them, no text is blank, thinking excludes some other fields. What does not fit is mended here, by the rules.
+
+use super::message_write;
+use crate::formats::conversation::json::{self, Object};
+use crate::formats::conversation::{
+    OutputFormat, Part, Request, Role, Rule, Rules, Target, Tool, ToolChoice, ToolKind, ToolName, Unsupported, schema,
+};
+use crate::formats::names::wire_name;
+
+/// The least budget that the service takes.
+const MIN_BUDGET: u64 = 1024;
+
+/// Asks for a JSON object, where there is no schema to ask with.
+const JSON_LINE: &str = "Answer with exactly one JSON object and nothing else: no introduction, no code fence.";
+
+/// Whether to think.
+enum Thinking {
+    Unset,
+    Off,
+    On(u64),
+}
+
+/// Writes the body of `POST /v1/messages`. Turns alternate already.
+///
+/// # Errors
+/// None so far: what the format cannot say is left out by rule or was refused while reading.
+pub fn write(request: &Request<'_>, target: &Target<'_>, rules: &mut Rules) -> Result<Vec<u8>, Unsupported> {
+    let max_tokens = request.max_tokens.unwrap_or(target.default_max_tokens);
+    message_write::refuse_sound(request)?;
+    let thinking = decide_thinking(request, max_tokens, rules);
+    note_losses(request, rules);
+    Ok(json::document(|o| {
+        o.str("model", target.model);
+        o.uint("max_tokens", max_tokens);
+        write_system(o, request, rules);
+        message_write::write(o, request, rules);
+        write_tools(o, request, target, rules);
+        match thinking {
+            Thinking::Unset => {}
+            Thinking::Off => o.object("thinking", |o| o.str("type", "disabled")),
+            Thinking::On(budget) => o.object("thinking", |o| {
+                o.str("type", "enabled");
+                o.uint("budget_tokens", budget);
+            }),
+        }
+        write_sampling(o, request, matches!(thinking, Thinking::On(_)), rules);
+        write_output(o, request, rules);
+        if let Some(user) = &request.user {
+            o.object("metadata", |o| o.str("user_id", user));
+        }
+        if request.stream {
+            o.bool("stream", true);
+        }
+    }))
+}
+
+fn note_losses(request: &Request<'_>, rules: &mut Rules) {
+    let sampling = &request.sampling;
+    rules.note_if(sampling.frequency_penalty.is_some() || sampling.presence_penalty.is_some(), Rule::Penalties);
+    rules.note_if(sampling.seed.is_some(), Rule::Seed);
+    rules.note_if(request.verbosity.is_some(), Rule::Verbosity);
+    rules.note_if(request.cache_key.is_some(), Rule::CacheMarks);
+}
+
+fn decide_thinking(request: &Request<'_>, max_tokens: u64, rules: &mut Rules) -> Thinking {
+    let asked = match request.reasoning.budget() {
+        None => return Thinking::Unset,
+        Some(0) => return Thinking::Off,
+        Some(asked) => asked,
+    };
+    let forced = match &request.tool_choice {
+        Some(ToolChoice::Required | ToolChoice::Tool(_) | ToolChoice::WebSearch) => true,
+        Some(ToolChoice::Allowed { required, .. }) => *required,
+        _ => false,
+    };
+    if forced || max_tokens <= MIN_BUDGET || !open_calls_are_signed(request) {
+        rules.note(Rule::ThinkingOff);
+        return Thinking::Unset;
+    }
+    // A quarter of the limit is kept for the answer when the budget would take it all.
+    let room = if asked < max_tokens { asked } else { max_tokens / 4 * 3 };
+    let budget = room.max(MIN_BUDGET);
+    rules.note_if(budget != asked, Rule::ThinkingBudget);
+    Thinking::On(budget)
+}
+
+/// With thinking on, the service wants the calls that are being answered to come after their signed thinking.
+fn open_calls_are_signed(request: &Request<'_>) -> bool {
+    let [.., calls, results] = request.turns.as_slice() else { return true };
+    let answers = results.parts.iter().any(|part| matches!(part, Part::ToolResult(_)));
+    let has_calls = calls.parts.iter().any(|part| matches!(part, Part::ToolCall(_)));
+    if results.role != Role::User || !answers || !has_calls {
+        return true;
+    }
+    calls.parts.iter().find(|part| message_write::survives(part)).is_some_and(|part| matches!(part, Part::Thinking(_)))
+}
+
+fn write_system(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
+    let mut texts: Vec<&str> =
+        request.system.iter().map(AsRef::as_ref).filter(|text: &&str| !text.trim().is_empty()).collect();
+    if request.output == OutputFormat::Json {
+        rules.note(Rule::JsonMode);
+        texts.push(JSON_LINE);
+    }
+    match texts.as_slice() {
+        [] => {}
+        [text] => o.str("system", text),
+        texts => o.array("system", |a| {
+            for text in texts {
+                a.typed("text", |o| o.str("text", text));
+            }
+        }),
+    }
+}
+
+fn write_tools(o: &mut Object<'_>, request: &Request<'_>, target: &Target<'_>, rules: &mut Rules) {
+    let allowed = match &request.tool_choice {
+        Some(ToolChoice::Allowed { names, .. }) => Some(names),
+        _ => None,
+    };
+    rules.note_if(allowed.is_some(), Rule::AllowedTools);
+    let is_sent = |tool: &&Tool<'_>| allowed.is_none_or(|names: &Vec<ToolName<'_>>| names.contains(&tool.name));
+    let tools: Vec<&Tool<'_>> = request.tools.iter().filter(is_sent).collect();
+    if tools.is_empty() {
+        return;
+    }
+    o.array("tools", |a| {
+        for tool in &tools {
+            a.object(|o| write_tool(o, tool, rules));
+        }
+    });
+    let single = request.parallel_tools == Some(false);
+    let choice = match &request.tool_choice {
+        None => single.then_some(("auto", None)),
+        Some(ToolChoice::Auto) => Some(("auto", None)),
+        Some(ToolChoice::Required) => Some(("any", None)),
+        Some(ToolChoice::Allowed { required, .. }) => Some((if *required { "any" } else { "auto" }, None)),
+        Some(ToolChoice::None) if target.unset_no_choice => {
+            rules.note(Rule::NoToolChoice);
+            None
+        }
+        Some(ToolChoice::None) => Some(("none", None)),
+        Some(ToolChoice::Tool(name)) => Some(("tool", Some(wire_name(name)))),
+        Some(ToolChoice::WebSearch) => Some(("tool", Some("web_search".into()))),
+    };
+    let Some((kind, name)) = choice else { return };
+    o.object("tool_choice", |o| {
+        o.str("type", kind);
+        o.opt_str("name", name.as_deref());
+        if single && kind != "none" {
+            o.bool("disable_parallel_tool_use", true);
+        }
+    });
+}
+
+fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
+    match &tool.kind {
+        ToolKind::WebSearch(search) => {
+            rules.note(Rule::WebSearch);
+            o.str("type", "web_search_20250305");
+            o.str("name", "web_search");
+            for (key, domains) in
+                [("allowed_domains", &search.allowed_domains), ("blocked_domains", &search.blocked_domains)]
+            {
+                if !domains.is_empty() {
+                    o.array(key, |a| domains.iter().for_each(|domain| a.str(domain)));
+                }
+            }
+            if let Some(uses) = search.max_uses {
+                o.uint("max_uses", uses);
+            }
+            if let Some(location) = &search.user_location {
+                o.raw("user_location", location);
+            }
+        }
+        ToolKind::Function { schema, strict } => {
+            o.str("name", &wire_name(&tool.name));
+            o.opt_str("description", tool.description.as_deref());
+            o.raw("input_schema", schema.as_deref().unwrap_or(schema::NO_ARGUMENTS));
+            if *strict == Some(true) {
+                o.bool("strict", true);
+            }
+        }
+        ToolKind::FreeText { format } => {
+            rules.note(Rule::FreeTextTools);
+            o.str("name", &wire_name(&tool.name));
+            o.str("description", &schema::free_text_description(tool.description.as_deref(), *format));
+            o.raw("input_schema", schema::FREE_TEXT);
+        }
+    }
+}
+
+fn write_sampling(o: &mut Object<'_>, request: &Request<'_>, thinking: bool, rules: &mut Rules) {
+    let sampling = &request.sampling;
+    if thinking {
+        let is_one = |number: &serde_json::Number| number.as_f64() == Some(1.0);
+        let high = sampling.top_p.as_ref().is_some_and(|top_p| top_p.as_f64().is_some_and(|p| p >= 0.95));
+        let lost = sampling.temperature.as_ref().is_some_and(|t| !is_one(t));
+        rules.note_if(lost || sampling.top_k.is_some() || (sampling.top_p.is_some() && !high), Rule::ThinkingSampling);
+        o.number("top_p", sampling.top_p.as_ref().filter(|_| high));
+    } else {
+        o.number("temperature", sampling.temperature.as_ref());
+        o.number("top_p", sampling.top_p.as_ref());
+        o.number("top_k", sampling.top_k.as_ref());
+    }
+    let stops: Vec<&str> =
+        request.stop.iter().map(AsRef::as_ref).filter(|stop: &&str| !stop.trim().is_empty()).collect();
+    rules.note_if(stops.len() != request.stop.len(), Rule::BlankStop);
+    if !stops.is_empty() {
+        o.array("stop_sequences", |a| stops.iter().for_each(|stop| a.str(stop)));
+    }
+}
+
+fn write_output(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
+    if let OutputFormat::Schema { schema: text, .. } = &request.output {
+        let (text, changed) = schema::for_native_output(text);
+        rules.note_if(changed, Rule::SchemaKeywords);
+        o.object("output_config", |o| {
+            o.object("format", |o| {
+                o.str("type", "json_schema");
+                o.raw("schema", &text);
+            });
+        });
+    }
+}

@@ -1,0 +1,166 @@
+//! Writes the response object and its items: in replies whole, in streams as they come.
+
+use super::usage;
+use crate::domain::usage::Usage;
+use crate::formats::conversation::json::{self, Object};
+use crate::formats::conversation::{Finish, ReplyContext};
+
+/// How far the response is.
+#[derive(Debug, Clone, Copy)]
+pub enum State<'s> {
+    InProgress,
+    Ended { finish: &'s Finish, usage: &'s Usage },
+}
+
+/// Writes a response object with every member that the SDKs demand. `items` is JSON text, comma-separated.
+///
+/// The request's tools and instructions are not repeated: they would be sent three times in each stream, and clients
+/// know them.
+pub fn write(o: &mut Object<'_>, context: &ReplyContext, state: State<'_>, items: &[u8]) {
+    let (status, reason) = status(state);
+    o.str("id", &context.id("resp_"));
+    o.str("object", "response");
+    o.raw("created_at", &context.created.to_string());
+    o.str("status", status);
+    o.bool("background", false);
+    o.null("error");
+    match reason {
+        Some(reason) => o.object("incomplete_details", |o| o.str("reason", reason)),
+        None => o.null("incomplete_details"),
+    }
+    o.null("instructions");
+    o.null("max_output_tokens");
+    o.raw("metadata", "{}");
+    o.str("model", &context.model);
+    let output = o.key("output");
+    output.push(b'[');
+    output.extend_from_slice(items);
+    output.push(b']');
+    o.bool("parallel_tool_calls", context.parallel_tools);
+    o.null("previous_response_id");
+    o.raw("reasoning", r#"{"effort":null,"summary":null}"#);
+    o.bool("store", false);
+    o.null("temperature");
+    o.raw("text", r#"{"format":{"type":"text"}}"#);
+    o.str("tool_choice", "auto");
+    o.raw("tools", "[]");
+    o.null("top_p");
+    o.str("truncation", "disabled");
+    match state {
+        State::Ended { usage, .. } => usage::write(o, usage),
+        State::InProgress => o.null("usage"),
+    }
+    o.null("user");
+}
+
+/// The status word, and the reason of an incomplete response.
+#[must_use]
+pub fn status(state: State<'_>) -> (&'static str, Option<&'static str>) {
+    match state {
+        State::InProgress => ("in_progress", None),
+        State::Ended { finish: Finish::Length, .. } => ("incomplete", Some("max_output_tokens")),
+        State::Ended { finish: Finish::Refusal, .. } => ("incomplete", Some("content_filter")),
+        State::Ended { .. } => ("completed", None),
+    }
+}
+
+/// One output item, as far as it is known.
+#[derive(Debug, Clone, Copy)]
+pub enum Item<'i> {
+    /// `None`: without its part yet.
+    Message {
+        text: Option<&'i str>,
+        refusal: bool,
+    },
+    /// `proof` is what the client shall send back.
+    Reasoning {
+        text: &'i str,
+        proof: Option<&'i str>,
+    },
+    Call {
+        id: &'i str,
+        name: &'i str,
+        namespace: Option<&'i str>,
+        arguments: &'i str,
+    },
+    FreeText {
+        id: &'i str,
+        name: &'i str,
+        namespace: Option<&'i str>,
+        input: &'i str,
+    },
+}
+
+impl Item<'_> {
+    /// The usual beginning of the item's id.
+    #[must_use]
+    pub const fn prefix(&self) -> &'static str {
+        match self {
+            Self::Message { .. } => "msg_",
+            Self::Reasoning { .. } => "rs_",
+            Self::Call { .. } => "fc_",
+            Self::FreeText { .. } => "ctc_",
+        }
+    }
+
+    /// Writes the item.
+    pub fn write(&self, o: &mut Object<'_>, id: &str, status: &str) {
+        o.str("id", id);
+        match self {
+            Self::Message { text, refusal } => {
+                o.str("type", "message");
+                o.str("status", status);
+                o.str("role", "assistant");
+                o.array("content", |a| {
+                    if let Some(text) = text {
+                        a.object(|o| write_part(o, text, *refusal));
+                    }
+                });
+            }
+            Self::Reasoning { text, proof } => {
+                o.str("type", "reasoning");
+                o.array("summary", |a| {
+                    if !text.is_empty() {
+                        a.typed("summary_text", |o| o.str("text", text));
+                    }
+                });
+                o.opt_str("encrypted_content", *proof);
+            }
+            Self::Call { id, name, namespace, arguments } => {
+                o.str("type", "function_call");
+                o.str("status", status);
+                o.str("arguments", arguments);
+                o.str("call_id", id);
+                o.str("name", name);
+                o.opt_str("namespace", *namespace);
+            }
+            Self::FreeText { id, name, namespace, input } => {
+                o.str("type", "custom_tool_call");
+                o.str("status", status);
+                o.str("call_id", id);
+                o.str("input", input);
+                o.str("name", name);
+                o.opt_str("namespace", *namespace);
+            }
+        }
+    }
+
+    /// The item as JSON text.
+    #[must_use]
+    pub fn to_json(self, id: &str, status: &str) -> Vec<u8> {
+        json::document(|o| self.write(o, id, status))
+    }
+}
+
+/// A message's only part.
+pub fn write_part(o: &mut Object<'_>, text: &str, refusal: bool) {
+    if refusal {
+        o.str("type", "refusal");
+        o.str("refusal", text);
+    } else {
+        o.str("type", "output_text");
+        o.raw("annotations", "[]");
+        o.raw("logprobs", "[]");
+        o.str("text", text);
+    }
+}

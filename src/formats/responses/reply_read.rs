@@ -1,0 +1,189 @@
+//! Reads a responses reply.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::usage::WireUsage;
+use crate::formats::conversation::{
+    Content, Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Text, Thinking, ToolCall, ToolName, json,
+};
+
+#[derive(Deserialize)]
+struct Body<'a> {
+    #[serde(borrow)]
+    output: Option<Vec<OutputItem<'a>>>,
+    #[serde(borrow)]
+    status: Option<Str<'a>>,
+    usage: Option<WireUsage>,
+    #[serde(borrow)]
+    error: Option<WireError<'a>>,
+    #[serde(borrow)]
+    incomplete_details: Option<Incomplete<'a>>,
+}
+
+/// The error object of a response or of an `error` event.
+#[derive(Debug, Default, Deserialize)]
+pub struct WireError<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Str<'a>>,
+    #[serde(borrow)]
+    code: Option<Content<'a, IgnoredAny>>,
+    #[serde(borrow)]
+    message: Option<Str<'a>>,
+}
+
+/// Why a response is incomplete.
+#[derive(Debug, Deserialize)]
+pub struct Incomplete<'a> {
+    #[serde(borrow)]
+    pub reason: Option<Str<'a>>,
+}
+
+/// One item of a reply; the kinds that have no equal elsewhere are read as nothing.
+#[derive(Deserialize)]
+pub struct OutputItem<'a> {
+    #[serde(borrow, rename = "type")]
+    pub kind: Option<Str<'a>>,
+    #[serde(borrow)]
+    id: Option<Str<'a>>,
+    #[serde(borrow)]
+    content: Option<Content<'a, OutputPart<'a>>>,
+    #[serde(borrow)]
+    pub call_id: Option<Str<'a>>,
+    #[serde(borrow)]
+    pub name: Option<Str<'a>>,
+    #[serde(borrow)]
+    arguments: Option<Content<'a, IgnoredAny>>,
+    #[serde(borrow)]
+    input: Option<Content<'a, IgnoredAny>>,
+    #[serde(borrow)]
+    summary: Option<Vec<OutputPart<'a>>>,
+    #[serde(borrow)]
+    encrypted_content: Option<Str<'a>>,
+}
+
+#[derive(Deserialize)]
+struct OutputPart<'a> {
+    #[serde(borrow)]
+    text: Option<Str<'a>>,
+    #[serde(borrow)]
+    refusal: Option<Str<'a>>,
+}
+
+impl WireError<'_> {
+    /// Kind (or code) and message.
+    #[must_use]
+    pub fn told(&self) -> (Option<String>, String) {
+        let code = match &self.code {
+            Some(Content::Text(code)) => Some(code.to_string()),
+            _ => None,
+        };
+        let kind = self.kind.as_ref().map(|kind| kind.to_string()).filter(|kind| kind != "error").or(code);
+        (kind, self.message.as_ref().map_or_else(|| "no message".to_owned(), |message| message.to_string()))
+    }
+}
+
+impl<'a> OutputItem<'a> {
+    /// The parts that the item says, in order.
+    pub fn into_parts(self) -> Vec<ReplyPart<'a>> {
+        match self.kind.as_deref() {
+            Some("message") => message_parts(self.content),
+            Some("reasoning") => vec![ReplyPart::Thinking(self.into_thinking())],
+            Some("function_call") => self.into_call(false),
+            Some("custom_tool_call") => self.into_call(true),
+            _ => Vec::new(),
+        }
+    }
+
+    fn into_call(self, free_text: bool) -> Vec<ReplyPart<'a>> {
+        let text = |content: Option<Content<'a, IgnoredAny>>| match content {
+            Some(Content::Text(text)) => text,
+            _ => Text::default(),
+        };
+        let arguments = if free_text {
+            let bytes = json::document(|o| o.str("input", &text(self.input)));
+            Text::Owned(String::from_utf8(bytes).unwrap_or_default())
+        } else {
+            text(self.arguments)
+        };
+        let id = self.call_id.or(self.id).unwrap_or_default().into_text();
+        let name = ToolName::plain(self.name.unwrap_or_default().into_text());
+        vec![ReplyPart::ToolCall(ToolCall { id, name, arguments })]
+    }
+
+    fn into_thinking(self) -> Thinking<'a> {
+        let texts = |parts: Vec<OutputPart<'a>>| -> Vec<Text<'a>> {
+            parts.into_iter().filter_map(|part| part.text).map(Str::into_text).collect()
+        };
+        let mut all = texts(self.summary.unwrap_or_default());
+        if all.is_empty()
+            && let Some(Content::Parts(parts)) = self.content
+        {
+            all = texts(parts);
+        }
+        let text = if all.len() == 1 { all.swap_remove(0) } else { Text::Owned(all.join("\n\n")) };
+        let proof = proof(self.id.as_deref(), self.encrypted_content.as_deref());
+        Thinking { text, signature: Some(Signature::new(Origin::Responses, proof)) }
+    }
+}
+
+/// The service ties the encrypted reasoning to its item's id: both must come back.
+fn proof(id: Option<&str>, encrypted: Option<&str>) -> String {
+    match (id, encrypted) {
+        (Some(id), Some(encrypted)) if !encrypted.is_empty() => format!("{id}.{encrypted}"),
+        _ => String::new(),
+    }
+}
+
+fn message_parts<'a>(content: Option<Content<'a, OutputPart<'a>>>) -> Vec<ReplyPart<'a>> {
+    match content {
+        Some(Content::Text(text)) => vec![ReplyPart::Text(text)],
+        Some(Content::Parts(parts)) => parts
+            .into_iter()
+            .filter_map(|part| match (part.text, part.refusal) {
+                (Some(text), _) => Some(ReplyPart::Text(text.into_text())),
+                (None, Some(refusal)) => Some(ReplyPart::Refusal(refusal.into_text())),
+                (None, None) => None,
+            })
+            .collect(),
+        None => Vec::new(),
+    }
+}
+
+/// Reads the body of a success status.
+///
+/// # Errors
+/// Not a response, or a failed one.
+pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
+    let problem = |message: String| ReplyProblem::NotAReply { format: "responses", message };
+    let body: Body<'_> = serde_json::from_slice(body).map_err(|error| problem(error.to_string()))?;
+    if let Some(error) = &body.error {
+        let (kind, message) = error.told();
+        return Err(ReplyProblem::Upstream { kind, message });
+    }
+    let output = body.output.ok_or_else(|| problem("no `output`".to_owned()))?;
+    if matches!(body.status.as_deref(), Some("failed" | "cancelled")) {
+        return Err(ReplyProblem::Upstream { kind: None, message: "the response failed".to_owned() });
+    }
+    let parts: Vec<ReplyPart<'_>> = output.into_iter().flat_map(OutputItem::into_parts).collect();
+    let reason = body.incomplete_details.as_ref().and_then(|details| details.reason.as_deref());
+    let incomplete = body.status.as_deref() == Some("incomplete");
+    let any_call = parts.iter().any(ReplyPart::is_tool_call);
+    let refused = parts.iter().any(|part| matches!(part, ReplyPart::Refusal(_)));
+    Ok(Reply {
+        finish: finish(incomplete, reason, refused).with_calls(any_call),
+        parts,
+        usage: body.usage.unwrap_or_default().into(),
+    })
+}
+
+/// Why the response ended, in neutral words.
+#[must_use]
+pub fn finish(incomplete: bool, reason: Option<&str>, refused: bool) -> Finish {
+    match reason {
+        Some("content_filter") if incomplete => Finish::Refusal,
+        _ if incomplete => Finish::Length,
+        _ if refused => Finish::Refusal,
+        _ => Finish::Stop,
+    }
+}

@@ -1,0 +1,237 @@
+//! Reads input items: messages, calls, results, reasoning, and bare parts that stand as items.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::request_tools::WireTool;
+use crate::formats::conversation::{
+    Content, Media, MediaKind, Origin, Part, Role, Rule, Rules, Signature, Str, Text, Thinking, ToolCall, ToolName,
+    ToolResult, Turn, Unsupported, json,
+};
+
+/// Every member that some kind of item or part has; so each is read in one pass.
+#[derive(Deserialize, Default)]
+pub struct Item<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Str<'a>>,
+    #[serde(borrow)]
+    role: Option<Str<'a>>,
+    #[serde(borrow)]
+    content: Option<Content<'a, Item<'a>>>,
+    #[serde(borrow)]
+    text: Option<Str<'a>>,
+    #[serde(borrow)]
+    refusal: Option<Str<'a>>,
+    #[serde(borrow)]
+    image_url: Option<Str<'a>>,
+    #[serde(borrow)]
+    detail: Option<Str<'a>>,
+    #[serde(borrow)]
+    file_data: Option<Str<'a>>,
+    #[serde(borrow)]
+    file_url: Option<Str<'a>>,
+    #[serde(borrow)]
+    filename: Option<Str<'a>>,
+    #[serde(borrow)]
+    call_id: Option<Str<'a>>,
+    #[serde(borrow)]
+    name: Option<Str<'a>>,
+    #[serde(borrow)]
+    namespace: Option<Str<'a>>,
+    #[serde(borrow)]
+    arguments: Option<Content<'a, IgnoredAny>>,
+    #[serde(borrow)]
+    input: Option<Content<'a, IgnoredAny>>,
+    #[serde(borrow)]
+    output: Option<Content<'a, Item<'a>>>,
+    #[serde(borrow)]
+    summary: Option<Vec<Item<'a>>>,
+    #[serde(borrow)]
+    encrypted_content: Option<Str<'a>>,
+    #[serde(borrow)]
+    tools: Option<Vec<WireTool<'a>>>,
+    prompt_cache_breakpoint: Option<IgnoredAny>,
+}
+
+/// What the input says.
+#[derive(Default)]
+pub struct Input<'a> {
+    /// Instructions before the first other item.
+    pub system: Vec<Text<'a>>,
+    pub turns: Vec<Turn<'a>>,
+    /// Tools that were added on the way.
+    pub tools: Vec<WireTool<'a>>,
+    /// The last turn is made of results, which one turn holds together.
+    in_results: bool,
+}
+
+/// Reads `input`.
+///
+/// # Errors
+/// An item that cannot be converted, by its path.
+pub fn read<'a>(input: Content<'a, Item<'a>>, rules: &mut Rules) -> Result<Input<'a>, Unsupported> {
+    let mut all = Input::default();
+    match input {
+        Content::Text(text) => all.turns.push(Turn { role: Role::User, parts: vec![Part::Text(text)] }),
+        Content::Parts(items) => {
+            for (index, item) in items.into_iter().enumerate() {
+                all.add(item, &format!("input.{index}"), rules)?;
+            }
+        }
+    }
+    Ok(all)
+}
+
+impl<'a> Input<'a> {
+    fn add(&mut self, item: Item<'a>, field: &str, rules: &mut Rules) -> Result<(), Unsupported> {
+        let kind = match (item.kind.as_deref(), &item.role) {
+            (Some(kind), _) => kind.to_owned(),
+            (None, Some(_)) => "message".to_owned(),
+            (None, None) => "item_reference".to_owned(),
+        };
+        match kind.as_str() {
+            "message" => self.add_message(item, field, rules)?,
+            "input_text" | "input_image" | "input_file" | "text" => {
+                let part = read_part(item, field, rules)?;
+                self.push(Role::User, part, false);
+            }
+            "output_text" | "refusal" => {
+                let part = read_part(item, field, rules)?;
+                self.push(Role::Assistant, part, true);
+            }
+            "function_call" | "custom_tool_call" => {
+                let call = read_call(item, &kind, field)?;
+                self.push(Role::Assistant, Part::ToolCall(call), true);
+            }
+            "function_call_output" | "custom_tool_call_output" => {
+                let result = read_result(item, field, rules)?;
+                let joins = self.in_results;
+                self.push(Role::User, Part::ToolResult(result), joins);
+                self.in_results = true;
+                return Ok(());
+            }
+            "reasoning" => self.push(Role::Assistant, Part::Thinking(read_reasoning(item)), true),
+            "additional_tools" => self.tools.extend(item.tools.into_iter().flatten()),
+            "item_reference" => return Err(Rule::Stored.refuse(field)),
+            // Steps of tools that the vendor runs, and other things that only the vendor can read.
+            _ => rules.note(Rule::VendorHistory),
+        }
+        self.in_results = false;
+        Ok(())
+    }
+
+    fn add_message(&mut self, item: Item<'a>, field: &str, rules: &mut Rules) -> Result<(), Unsupported> {
+        let role = match item.role.as_deref() {
+            Some("user") => Role::User,
+            Some("assistant") => Role::Assistant,
+            Some("system" | "developer") => Role::System,
+            _ => return Err(Rule::Unknown.refuse(format!("{field}.role"))),
+        };
+        let parts = read_content(item.content.unwrap_or_default(), &format!("{field}.content"), rules)?;
+        match role {
+            Role::System if self.turns.is_empty() => {
+                self.system.extend(parts.into_iter().filter_map(|part| match part {
+                    Part::Text(text) => Some(text),
+                    _ => None,
+                }))
+            }
+            Role::Assistant => parts.into_iter().for_each(|part| self.push(Role::Assistant, part, true)),
+            role => self.turns.push(Turn { role, parts }),
+        }
+        Ok(())
+    }
+
+    /// Adds a part to the last turn if it may join it and the role is the same; to a new one otherwise.
+    fn push(&mut self, role: Role, part: Part<'a>, joins: bool) {
+        match self.turns.last_mut() {
+            Some(last) if joins && last.role == role => last.parts.push(part),
+            _ => self.turns.push(Turn { role, parts: vec![part] }),
+        }
+    }
+}
+
+fn read_content<'a>(
+    content: Content<'a, Item<'a>>,
+    field: &str,
+    rules: &mut Rules,
+) -> Result<Vec<Part<'a>>, Unsupported> {
+    match content {
+        Content::Text(text) => Ok(vec![Part::Text(text)]),
+        Content::Parts(parts) => {
+            let read = |(index, part)| read_part(part, &format!("{field}.{index}"), rules);
+            parts.into_iter().enumerate().map(read).collect()
+        }
+    }
+}
+
+fn read_part<'a>(part: Item<'a>, field: &str, rules: &mut Rules) -> Result<Part<'a>, Unsupported> {
+    rules.note_if(part.prompt_cache_breakpoint.is_some(), Rule::CacheMarks);
+    let missing = |name: &str| Unsupported::new(format!("{field}.{name}"), "this field is required");
+    match part.kind.as_deref() {
+        None | Some("input_text" | "output_text" | "text" | "summary_text" | "reasoning_text") => {
+            Ok(Part::Text(part.text.ok_or_else(|| missing("text"))?.into_text()))
+        }
+        Some("refusal") => Ok(Part::Text(part.refusal.ok_or_else(|| missing("refusal"))?.into_text())),
+        Some("input_image") => {
+            let url = part.image_url.ok_or_else(|| Rule::FileIds.refuse(format!("{field}.file_id")))?;
+            let media = Media::from_url(url.into_text(), MediaKind::Image, &format!("{field}.image_url"))?;
+            Ok(Part::Media(Media { detail: part.detail.map(Str::into_text), ..media }))
+        }
+        Some("input_file") => {
+            let name = part.filename.map(Str::into_text);
+            let media = match (part.file_data, part.file_url) {
+                (Some(data), _) if data.starts_with("data:") => {
+                    Media::from_url(data.into_text(), MediaKind::Document, &format!("{field}.file_data"))?
+                }
+                (Some(data), _) => Media::base64("application/pdf".into(), data.into_text()),
+                (None, Some(url)) => {
+                    Media::from_url(url.into_text(), MediaKind::Document, &format!("{field}.file_url"))?
+                }
+                (None, None) => return Err(Rule::FileIds.refuse(format!("{field}.file_id"))),
+            };
+            Ok(Part::Media(Media { name, ..media }))
+        }
+        Some(_) => Err(Rule::Unknown.refuse(format!("{field}.type"))),
+    }
+}
+
+fn read_call<'a>(item: Item<'a>, kind: &str, field: &str) -> Result<ToolCall<'a>, Unsupported> {
+    let missing = |name: &str| Unsupported::new(format!("{field}.{name}"), "this field is required");
+    let text = |content: Option<Content<'a, IgnoredAny>>| match content {
+        Some(Content::Text(text)) => text,
+        _ => Text::default(),
+    };
+    let arguments = if kind == "custom_tool_call" {
+        let bytes = json::document(|o| o.str("input", &text(item.input)));
+        Text::Owned(String::from_utf8(bytes).unwrap_or_default())
+    } else {
+        text(item.arguments)
+    };
+    Ok(ToolCall {
+        id: item.call_id.ok_or_else(|| missing("call_id"))?.into_text(),
+        name: ToolName {
+            namespace: item.namespace.map(Str::into_text),
+            name: item.name.ok_or_else(|| missing("name"))?.into_text(),
+        },
+        arguments,
+    })
+}
+
+fn read_result<'a>(item: Item<'a>, field: &str, rules: &mut Rules) -> Result<ToolResult<'a>, Unsupported> {
+    let id = item.call_id.ok_or_else(|| Unsupported::new(format!("{field}.call_id"), "this field is required"))?;
+    let parts = read_content(item.output.unwrap_or_default(), &format!("{field}.output"), rules)?;
+    Ok(ToolResult { id: id.into_text(), name: ToolName::default(), parts, is_error: false })
+}
+
+fn read_reasoning(item: Item<'_>) -> Thinking<'_> {
+    let mut texts: Vec<Text<'_>> =
+        item.summary.into_iter().flatten().filter_map(|part| part.text).map(Str::into_text).collect();
+    if texts.is_empty()
+        && let Some(Content::Parts(parts)) = item.content
+    {
+        texts.extend(parts.into_iter().filter_map(|part| part.text).map(Str::into_text));
+    }
+    let text = if texts.len() == 1 { texts.swap_remove(0) } else { Text::Owned(texts.join("\n\n")) };
+    let signature = item.encrypted_content.map(|proof| Signature::open(proof.into_text(), Origin::Responses));
+    Thinking { text, signature }
+}

@@ -1,0 +1,124 @@
+//! Reads tools and tool choice.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::formats::conversation::{
+    Content, Rule, Rules, Str, Tool, ToolChoice, ToolKind, ToolName, WebSearch, schema,
+};
+
+/// A tool, or a namespace of tools.
+#[derive(Deserialize)]
+pub struct WireTool<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Str<'a>>,
+    #[serde(borrow)]
+    name: Option<Str<'a>>,
+    #[serde(borrow)]
+    description: Option<Str<'a>>,
+    #[serde(borrow)]
+    parameters: Option<&'a RawValue>,
+    strict: Option<bool>,
+    #[serde(borrow)]
+    format: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tools: Option<Vec<WireTool<'a>>>,
+    #[serde(borrow)]
+    filters: Option<&'a RawValue>,
+    #[serde(borrow)]
+    user_location: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize, Default)]
+struct Filters<'a> {
+    #[serde(borrow, default)]
+    allowed_domains: Option<Vec<Str<'a>>>,
+}
+
+/// A choice that is more than a word.
+#[derive(Deserialize)]
+pub struct Choice<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Str<'a>>,
+    #[serde(borrow)]
+    name: Option<Str<'a>>,
+    #[serde(borrow)]
+    mode: Option<Str<'a>>,
+    #[serde(borrow)]
+    tools: Option<Vec<Choice<'a>>>,
+}
+
+/// Reads a list of tools into `all`; those of a namespace carry its name.
+pub fn read<'a>(tools: Vec<WireTool<'a>>, namespace: Option<&Str<'a>>, all: &mut Vec<Tool<'a>>, rules: &mut Rules) {
+    for tool in tools {
+        let kind = match tool.kind.as_deref() {
+            Some("function") | None => {
+                ToolKind::Function { schema: tool.parameters.and_then(schema::of_tool), strict: tool.strict }
+            }
+            Some("custom") => ToolKind::FreeText { format: tool.format },
+            Some("namespace") => {
+                rules.note(Rule::Namespaces);
+                read(tool.tools.unwrap_or_default(), tool.name.as_ref(), all, rules);
+                continue;
+            }
+            Some(kind) if kind.starts_with("web_search") => ToolKind::WebSearch(read_search(&tool)),
+            Some(_) => {
+                rules.note(Rule::VendorTools);
+                continue;
+            }
+        };
+        let name = match (tool.name, &kind) {
+            (Some(name), _) => name.into_text(),
+            (None, ToolKind::WebSearch(_)) => "web_search".into(),
+            (None, _) => continue,
+        };
+        let namespace = namespace.map(|space| space.0.clone());
+        all.push(Tool { name: ToolName { namespace, name }, description: tool.description.map(Str::into_text), kind });
+    }
+}
+
+fn read_search<'a>(tool: &WireTool<'a>) -> WebSearch<'a> {
+    let filters: Filters<'a> =
+        tool.filters.and_then(|filters| serde_json::from_str(filters.get()).ok()).unwrap_or_default();
+    WebSearch {
+        allowed_domains: filters.allowed_domains.into_iter().flatten().map(Str::into_text).collect(),
+        user_location: tool.user_location.map(RawValue::get).filter(|text| *text != "null").map(Into::into),
+        ..WebSearch::default()
+    }
+}
+
+/// Reads a tool choice. A namespaced tool is chosen by its bare name.
+pub fn read_choice<'a>(
+    choice: Content<'a, Choice<'a>>,
+    tools: &[Tool<'a>],
+    rules: &mut Rules,
+) -> Option<ToolChoice<'a>> {
+    let choice = match choice {
+        Content::Text(word) => {
+            return match &*word {
+                "auto" => Some(ToolChoice::Auto),
+                "required" => Some(ToolChoice::Required),
+                "none" => Some(ToolChoice::None),
+                _ => None,
+            };
+        }
+        Content::Parts(choices) => choices.into_iter().next()?,
+    };
+    match choice.kind.as_deref() {
+        Some("function" | "custom") => Some(ToolChoice::Tool(known_name(choice.name?, tools))),
+        Some("allowed_tools") => {
+            let names = choice.tools.into_iter().flatten().filter_map(|tool| Some(known_name(tool.name?, tools)));
+            Some(ToolChoice::Allowed { names: names.collect(), required: choice.mode.as_deref() == Some("required") })
+        }
+        Some(kind) if kind.starts_with("web_search") => Some(ToolChoice::WebSearch),
+        _ => {
+            rules.note(Rule::VendorTools);
+            None
+        }
+    }
+}
+
+fn known_name<'a>(name: Str<'a>, tools: &[Tool<'a>]) -> ToolName<'a> {
+    let known = tools.iter().find(|tool| tool.name.name == name.0);
+    known.map_or_else(|| ToolName::plain(name.into_text()), |tool| tool.name.clone())
+}

@@ -1,0 +1,244 @@
+//! Reads a responses stream, event by event.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::reply_read::{self, Incomplete, OutputItem, WireError};
+use super::usage::WireUsage;
+use crate::domain::usage::Usage;
+use crate::formats::conversation::{
+    Block, Event, ReplyPart, Sink, Str, StreamProblem, Text, Thinking, ToolCall, ToolName,
+};
+
+#[derive(Deserialize)]
+struct Data<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Str<'a>,
+    #[serde(borrow)]
+    delta: Option<Str<'a>>,
+    #[serde(borrow)]
+    item: Option<OutputItem<'a>>,
+    summary_index: Option<u64>,
+    #[serde(borrow)]
+    response: Option<Response<'a>>,
+    #[serde(borrow)]
+    error: Option<WireError<'a>>,
+    #[serde(borrow)]
+    message: Option<Str<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Response<'a> {
+    usage: Option<WireUsage>,
+    #[serde(borrow)]
+    incomplete_details: Option<Incomplete<'a>>,
+    #[serde(borrow)]
+    error: Option<WireError<'a>>,
+    /// Read only when no event told of the items.
+    #[serde(borrow)]
+    output: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Open {
+    Text,
+    Refusal,
+    Thinking,
+    Call,
+}
+
+/// State of one stream. Keeps nothing that grows.
+#[derive(Debug, Default)]
+pub struct Reader {
+    started: bool,
+    open: Option<Open>,
+    /// Something of the current item was given out.
+    told: bool,
+    /// Something of any item was given out.
+    any: bool,
+    calls: bool,
+    refused: bool,
+    ended: bool,
+}
+
+impl Reader {
+    /// Takes one event's data.
+    ///
+    /// # Errors
+    /// An error that the provider reports, or data that is no event of this format.
+    pub fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
+        if self.ended || data.trim_ascii() == b"[DONE]" {
+            return Ok(());
+        }
+        let data: Data<'_> =
+            serde_json::from_slice(data).map_err(|error| StreamProblem::Malformed { message: error.to_string() })?;
+        let kind = data.kind.strip_prefix("response.").unwrap_or(&data.kind);
+        match kind {
+            "created" | "in_progress" | "queued" => self.start(sink),
+            "output_text.delta" => self.delta(Open::Text, data.delta, sink),
+            "refusal.delta" => self.delta(Open::Refusal, data.delta, sink),
+            "reasoning_summary_text.delta" | "reasoning_text.delta" => self.delta(Open::Thinking, data.delta, sink),
+            "reasoning_summary_part.added"
+                if data.summary_index.is_some_and(|index| index > 0) && self.open == Some(Open::Thinking) =>
+            {
+                sink(Event::Delta("\n\n".into()));
+            }
+            "content_part.done" => self.close(sink),
+            "output_item.added" => self.item_added(data.item, sink),
+            "function_call_arguments.delta" if self.open == Some(Open::Call) => {
+                self.delta(Open::Call, data.delta, sink);
+            }
+            "output_item.done" => self.item_done(data.item, sink),
+            "completed" | "incomplete" => self.end(kind == "incomplete", data.response, sink)?,
+            "failed" | "cancelled" => return Err(failed(data.response.and_then(|response| response.error))),
+            "error" => {
+                let error = data.error.unwrap_or_default();
+                let (kind, told) = error.told();
+                let message = data.message.map_or(told, |message| message.to_string());
+                return Err(StreamProblem::Upstream { kind, message });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The stream is over.
+    ///
+    /// # Errors
+    /// [`StreamProblem::Cut`] if the response was not complete.
+    pub fn finish(&mut self, _sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
+        if self.ended { Ok(()) } else { Err(StreamProblem::Cut) }
+    }
+
+    fn start(&mut self, sink: &mut Sink<'_>) {
+        if !std::mem::replace(&mut self.started, true) {
+            sink(Event::Start { usage: Usage::default() });
+        }
+    }
+
+    fn open(&mut self, kind: Open, block: Block<'_>, sink: &mut Sink<'_>) {
+        self.start(sink);
+        self.close(sink);
+        self.open = Some(kind);
+        self.any = true;
+        self.calls |= kind == Open::Call;
+        self.refused |= kind == Open::Refusal;
+        sink(Event::Open(block));
+    }
+
+    fn delta(&mut self, kind: Open, text: Option<Str<'_>>, sink: &mut Sink<'_>) {
+        let Some(text) = text.filter(|text| !text.is_empty()) else { return };
+        if self.open != Some(kind) {
+            self.open(
+                kind,
+                match kind {
+                    Open::Thinking => Block::Thinking,
+                    Open::Refusal => Block::Refusal,
+                    _ => Block::Text,
+                },
+                sink,
+            );
+        }
+        self.told = true;
+        sink(Event::Delta(text.into_text()));
+    }
+
+    fn item_added(&mut self, item: Option<OutputItem<'_>>, sink: &mut Sink<'_>) {
+        self.start(sink);
+        self.close(sink);
+        self.told = false;
+        let Some(item) = item else { return };
+        if item.kind.as_deref() == Some("function_call") {
+            let id = item.call_id.unwrap_or_default().into_text();
+            let name = ToolName::plain(item.name.unwrap_or_default().into_text());
+            self.open(Open::Call, Block::Tool { id, name }, sink);
+        }
+    }
+
+    /// The whole item: only what no delta told is given out.
+    fn item_done(&mut self, item: Option<OutputItem<'_>>, sink: &mut Sink<'_>) {
+        let told = std::mem::take(&mut self.told);
+        for part in item.into_iter().flat_map(OutputItem::into_parts) {
+            match part {
+                ReplyPart::Thinking(thinking) => self.thinking(thinking, told, sink),
+                ReplyPart::ToolCall(call) => self.call(call, told, sink),
+                ReplyPart::Text(text) if !told => self.whole(Open::Text, Block::Text, text, sink),
+                ReplyPart::Refusal(text) if !told => self.whole(Open::Refusal, Block::Refusal, text, sink),
+                ReplyPart::Text(_) | ReplyPart::Refusal(_) => {}
+            }
+        }
+        self.close(sink);
+    }
+
+    fn whole(&mut self, kind: Open, block: Block<'_>, text: Text<'_>, sink: &mut Sink<'_>) {
+        self.open(kind, block, sink);
+        if !text.is_empty() {
+            sink(Event::Delta(text));
+        }
+        self.close(sink);
+    }
+
+    fn thinking(&mut self, thinking: Thinking<'_>, told: bool, sink: &mut Sink<'_>) {
+        let proven = thinking.signature.as_ref().is_some_and(|signature| !signature.value.is_empty());
+        if self.open != Some(Open::Thinking) {
+            if thinking.text.is_empty() && !proven {
+                return;
+            }
+            self.open(Open::Thinking, Block::Thinking, sink);
+        }
+        if !told && !thinking.text.is_empty() {
+            sink(Event::Delta(thinking.text));
+        }
+        if let Some(signature) = thinking.signature {
+            sink(Event::Signature(signature));
+        }
+        self.close(sink);
+    }
+
+    fn call(&mut self, call: ToolCall<'_>, told: bool, sink: &mut Sink<'_>) {
+        if self.open != Some(Open::Call) {
+            self.open(Open::Call, Block::Tool { id: call.id, name: call.name }, sink);
+        }
+        if !told && !call.arguments.is_empty() {
+            sink(Event::Delta(call.arguments));
+        }
+        self.close(sink);
+    }
+
+    fn close(&mut self, sink: &mut Sink<'_>) {
+        if self.open.take().is_some() {
+            sink(Event::Close);
+        }
+    }
+
+    fn end(
+        &mut self,
+        incomplete: bool,
+        response: Option<Response<'_>>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), StreamProblem> {
+        self.start(sink);
+        self.close(sink);
+        let Some(response) = response else {
+            return Err(StreamProblem::Malformed { message: "the last event has no `response`".to_owned() });
+        };
+        if !self.any
+            && let Some(output) = response.output
+        {
+            let items: Vec<OutputItem<'_>> = serde_json::from_str(output.get()).unwrap_or_default();
+            for item in items {
+                self.item_done(Some(item), sink);
+            }
+        }
+        let reason = response.incomplete_details.as_ref().and_then(|details| details.reason.as_deref());
+        let finish = reply_read::finish(incomplete, reason, self.refused).with_calls(self.calls);
+        self.ended = true;
+        sink(Event::Finish { finish, usage: response.usage.unwrap_or_default().into() });
+        Ok(())
+    }
+}
+
+fn failed(error: Option<WireError<'_>>) -> StreamProblem {
+    let (kind, message) = error.unwrap_or_default().told();
+    StreamProblem::Upstream { kind, message }
+}
