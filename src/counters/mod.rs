@@ -1,1 +1,170 @@
 //! Spend, sessions and requests per minute: what is counted against limits.
+//!
+//! A request is admitted by all thirteen checks or by none, in one atomic step under one lock: a user's keys live inside the
+//! user's record, so no second lock is needed. It then holds a [`Permit`]; the permit's end replaces the reserved estimate by
+//! the true cost, or gives everything back.
+//!
+//! - **Spend** is kept per minute of the request's start for a little over a day (for the rolling windows and the daily one,
+//!   whose reset time may change), and as sums for the calendar week, the month and the lifetime. A minute ages out of a
+//!   rolling window when the whole of it is out: never too early, at most a minute late.
+//! - **Reservations** lie in the same buckets and sums, apart from what was really spent: checks look at both, readers at
+//!   the latter. A request's own reservation is added after its checks, so one client alone sees the limits exactly.
+//! - **Requests per minute** are a sliding window of the past 60 seconds.
+//! - **Sessions** are live while a request runs, and for the TTL after the last one's end.
+//!
+//! This is the counters of one process; they are rebuilt from the ledger at start. [`Books`] is what a permit needs of the
+//! place where things are counted, so that shared counters can stand in its stead.
+
+mod admission;
+mod checks;
+mod held;
+mod holder;
+mod listing;
+mod memory;
+mod permit;
+mod provider;
+mod rebuild;
+mod rpm;
+mod sessions;
+mod shards;
+mod spend;
+mod sweep;
+#[cfg(test)]
+mod tests;
+mod usage;
+
+use std::sync::Arc;
+
+use chrono_tz::Tz;
+
+pub use admission::{Admission, Amount, Denied, LimitType};
+pub use listing::LiveSession;
+pub use permit::{Books, Charge, Permit, Settlement};
+pub use provider::Blocked;
+pub use rebuild::{SpendRow, SpendTotal};
+pub use sessions::Slot;
+pub use sweep::Holder;
+pub use usage::{CountUsage, HolderUsage, MoneyUsage};
+
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
+use crate::domain::key::Key;
+use crate::domain::money::NanoUsd;
+use crate::domain::provider::Provider;
+use crate::domain::user::User;
+use memory::Memory;
+
+/// How counting is done; fixed for the life of the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CounterSettings {
+    /// How long a session lives after its last request's end.
+    pub session_ttl_ms: i64,
+    /// Whether running requests count with their estimates.
+    pub reservation: bool,
+    /// Of the calendar windows.
+    pub time_zone: Tz,
+}
+
+/// The counters. Cheap to clone.
+#[derive(Clone)]
+pub struct Counters {
+    memory: Arc<Memory>,
+}
+
+impl Counters {
+    #[must_use]
+    pub fn new(settings: CounterSettings) -> Self {
+        Self { memory: Arc::new(Memory::new(settings)) }
+    }
+
+    /// All thirteen checks, and the request counted: in one step, or not at all.
+    ///
+    /// # Errors
+    /// The first limit in the specification's order that is reached. Nothing was counted then.
+    pub fn admit(&self, admission: &Admission<'_>) -> Result<Permit, Denied> {
+        let charge = self.memory.admit(admission)?;
+        Ok(Permit::new(self.books(), charge))
+    }
+
+    /// For traffic of the admin token: no key, no user, no limits. Provider limits see it all the same.
+    pub fn bypass(&self, session: &SessionId, estimate: NanoUsd, now: Timestamp) -> Permit {
+        Permit::new(self.books(), self.memory.charge(None, session, estimate, now))
+    }
+
+    /// Why a provider may not be given a request of this session now, if it may not. Changes nothing that counts.
+    #[must_use]
+    pub fn provider_blocked(
+        &self,
+        provider: &Provider,
+        key: Option<KeyId>,
+        session: &SessionId,
+        now: Timestamp,
+    ) -> Option<Blocked> {
+        self.memory.provider_blocked(provider, key, session, now)
+    }
+
+    /// The provider that a live session was last served by.
+    #[must_use]
+    pub fn session_provider(
+        &self,
+        user: UserId,
+        key: KeyId,
+        session: &SessionId,
+        now: Timestamp,
+    ) -> Option<ProviderId> {
+        self.memory.session_provider(user, key, session, now)
+    }
+
+    /// What a key has used of its limits. Reservations are not in it.
+    #[must_use]
+    pub fn key_usage(&self, key: &Key, now: Timestamp) -> HolderUsage {
+        self.memory.key_usage(key, now)
+    }
+
+    /// What a user has used of their limits. Reservations are not in it.
+    #[must_use]
+    pub fn user_usage(&self, user: &User, now: Timestamp) -> HolderUsage {
+        self.memory.user_usage(user, now)
+    }
+
+    /// What a provider has used of its limits. Reservations are not in it.
+    #[must_use]
+    pub fn provider_usage(&self, provider: &Provider, now: Timestamp) -> HolderUsage {
+        self.memory.provider_usage(provider, now)
+    }
+
+    /// Every live session, in no particular order.
+    #[must_use]
+    pub fn live_sessions(&self, now: Timestamp) -> Vec<LiveSession> {
+        self.memory.live_sessions(now)
+    }
+
+    /// Takes over what the ledger knows, in place of everything counted so far: for the start, before requests come.
+    ///
+    /// `rows` must reach back to the start of the month and of the week, and at least 26 hours.
+    pub fn rebuild(
+        &self,
+        rows: impl IntoIterator<Item = SpendRow>,
+        totals: impl IntoIterator<Item = SpendTotal>,
+        now: Timestamp,
+    ) {
+        self.memory.rebuild(rows, totals, now);
+    }
+
+    /// From when on [`Self::rebuild`] needs rows.
+    #[must_use]
+    pub fn rebuild_from(&self, now: Timestamp) -> Timestamp {
+        self.memory.rebuild_from(now)
+    }
+
+    /// Frees what is idle: aged buckets, ended sessions, holders without any figures, and holders that `keep` no longer
+    /// knows (deleted ones). To be called every minute or so.
+    pub fn sweep(&self, now: Timestamp, keep: &dyn Fn(Holder) -> bool) {
+        self.memory.sweep(now, keep);
+    }
+
+    fn books(&self) -> Arc<dyn Books> {
+        // An unsizing copy of the Arc.
+        Arc::<Memory>::clone(&self.memory)
+    }
+}

@@ -163,108 +163,44 @@ mod tests {
         Window::Daily(DailyReset { mode: ResetMode::Fixed, time: TimeOfDay::parse(time).unwrap() })
     }
 
+    /// zone, window, now, start, end
+    const ODD_DAYS: &str = "
+        Europe/Berlin      00:00   2024-07-10T12:00:00+02:00 2024-07-10T00:00:00+02:00 2024-07-11T00:00:00+02:00
+        Europe/Berlin      18:30   2024-07-10T12:00:00+02:00 2024-07-09T18:30:00+02:00 2024-07-10T18:30:00+02:00
+        Asia/Kathmandu     00:00   2024-01-01T00:10:00+05:45 2024-01-01T00:00:00+05:45 2024-01-02T00:00:00+05:45
+        # 02:30 does not exist: the jump from 02:00 to 03:00
+        Europe/Berlin      02:30   2024-03-31T12:00:00+02:00 2024-03-31T03:00:00+02:00 2024-04-01T02:30:00+02:00
+        # 02:30 occurs twice: the first counts, the second does not
+        Europe/Berlin      02:30   2024-10-27T02:45:00+01:00 2024-10-27T02:30:00+02:00 2024-10-28T02:30:00+01:00
+        # midnight does not exist
+        America/Sao_Paulo  00:00   2017-10-15T12:00:00-02:00 2017-10-15T01:00:00-02:00 2017-10-16T00:00:00-02:00
+        # the clock goes back from midnight to 23:00
+        America/Sao_Paulo  00:00   2018-02-17T23:30:00-03:00 2018-02-17T00:00:00-02:00 2018-02-18T00:00:00-03:00
+        # from 00:01 back to 23:01: Sunday has begun, though the clock reads Saturday again
+        America/St_Johns   00:00   2010-11-06T23:30:00-03:30 2010-11-07T00:00:00-02:30 2010-11-08T00:00:00-03:30
+        # the 30th was skipped
+        Pacific/Apia       00:00   2011-12-29T12:00:00-10:00 2011-12-29T00:00:00-10:00 2011-12-31T00:00:00+14:00
+        Africa/Cairo       weekly  2024-04-28T23:59:59+03:00 2024-04-22T00:00:00+02:00 2024-04-29T00:00:00+03:00
+        UTC                weekly  2026-11-23T00:00:00+00:00 2026-11-23T00:00:00+00:00 2026-11-30T00:00:00+00:00
+        UTC                monthly 2024-02-29T23:59:59+00:00 2024-02-01T00:00:00+00:00 2024-03-01T00:00:00+00:00
+        UTC                monthly 2025-12-31T23:59:59+00:00 2025-12-01T00:00:00+00:00 2026-01-01T00:00:00+00:00
+        Europe/Berlin      monthly 2024-03-31T23:00:00+00:00 2024-04-01T00:00:00+02:00 2024-05-01T00:00:00+02:00";
+
     #[test]
     fn boundaries_of_odd_days() {
-        use Window::{Monthly, Weekly};
-        let cases = [
-            (
-                "Europe/Berlin",
-                fixed("00:00"),
-                "2024-07-10T12:00:00+02:00",
-                "2024-07-10T00:00:00+02:00",
-                "2024-07-11T00:00:00+02:00",
-            ),
-            (
-                "Europe/Berlin",
-                fixed("18:30"),
-                "2024-07-10T12:00:00+02:00",
-                "2024-07-09T18:30:00+02:00",
-                "2024-07-10T18:30:00+02:00",
-            ),
-            // 02:30 does not exist: the jump from 02:00 to 03:00
-            (
-                "Europe/Berlin",
-                fixed("02:30"),
-                "2024-03-31T12:00:00+02:00",
-                "2024-03-31T03:00:00+02:00",
-                "2024-04-01T02:30:00+02:00",
-            ),
-            // 02:30 occurs twice: the first counts, the second does not
-            (
-                "Europe/Berlin",
-                fixed("02:30"),
-                "2024-10-27T02:45:00+01:00",
-                "2024-10-27T02:30:00+02:00",
-                "2024-10-28T02:30:00+01:00",
-            ),
-            // midnight does not exist
-            (
-                "America/Sao_Paulo",
-                fixed("00:00"),
-                "2017-10-15T12:00:00-02:00",
-                "2017-10-15T01:00:00-02:00",
-                "2017-10-16T00:00:00-02:00",
-            ),
-            // the clock goes back from midnight to 23:00
-            (
-                "America/Sao_Paulo",
-                fixed("00:00"),
-                "2018-02-17T23:30:00-03:00",
-                "2018-02-17T00:00:00-02:00",
-                "2018-02-18T00:00:00-03:00",
-            ),
-            // from 00:01 back to 23:01: Sunday has begun, though the clock reads Saturday again
-            (
-                "America/St_Johns",
-                fixed("00:00"),
-                "2010-11-06T23:30:00-03:30",
-                "2010-11-07T00:00:00-02:30",
-                "2010-11-08T00:00:00-03:30",
-            ),
-            // the 30th was skipped
-            (
-                "Pacific/Apia",
-                fixed("00:00"),
-                "2011-12-29T12:00:00-10:00",
-                "2011-12-29T00:00:00-10:00",
-                "2011-12-31T00:00:00+14:00",
-            ),
-            (
-                "Asia/Kathmandu",
-                fixed("00:00"),
-                "2024-01-01T00:10:00+05:45",
-                "2024-01-01T00:00:00+05:45",
-                "2024-01-02T00:00:00+05:45",
-            ),
-            (
-                "Africa/Cairo",
-                Weekly,
-                "2024-04-28T23:59:59+03:00",
-                "2024-04-22T00:00:00+02:00",
-                "2024-04-29T00:00:00+03:00",
-            ),
-            ("UTC", Weekly, "2026-11-23T00:00:00Z", "2026-11-23T00:00:00Z", "2026-11-30T00:00:00Z"),
-            ("UTC", Monthly, "2024-02-29T23:59:59Z", "2024-02-01T00:00:00Z", "2024-03-01T00:00:00Z"),
-            (
-                "Europe/Berlin",
-                Monthly,
-                "2024-03-31T23:00:00Z",
-                "2024-04-01T00:00:00+02:00",
-                "2024-05-01T00:00:00+02:00",
-            ),
-            ("UTC", Monthly, "2025-12-31T23:59:59Z", "2025-12-01T00:00:00Z", "2026-01-01T00:00:00Z"),
-        ];
-        for (zone, window, now, start, end) in cases {
-            let (now, tz): (_, Tz) = (instant(now), zone.parse().unwrap());
+        let lines = ODD_DAYS.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        for line in lines {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let tz: Tz = words[0].parse().unwrap();
+            let window = match words[1] {
+                "weekly" => Window::Weekly,
+                "monthly" => Window::Monthly,
+                time => fixed(time),
+            };
+            let [now, start, end] = [2, 3, 4].map(|n| instant(words[n]));
             let span = window.calendar(now, tz);
-            let shown = (span.start.to_iso(), span.end.to_iso());
-            assert_eq!(
-                shown,
-                (instant(start).to_iso(), instant(end).to_iso()),
-                "{zone} {window:?} at {}",
-                now.to_iso()
-            );
-            assert_eq!((window.start(now, tz), window.reset(now, tz)), (span.start, Some(span.end)));
+            assert_eq!((span.start.to_iso(), span.end.to_iso()), (start.to_iso(), end.to_iso()), "{line}");
+            assert_eq!((window.start(now, tz), window.reset(now, tz)), (start, Some(end)), "{line}");
         }
     }
 

@@ -1,0 +1,81 @@
+//! The thirteen checks, in the specification's order; the first that is reached refuses.
+
+use super::CounterSettings;
+use super::admission::{Admission, Amount, Denied, LimitType};
+use super::holder::Pair;
+use super::sessions::Slot;
+use crate::domain::limits::Limits;
+
+/// Checks a request against its key's and its user's limits. The figures must be up to date.
+pub(super) fn all(
+    pair: &mut Pair<'_>,
+    admission: &Admission<'_>,
+    slot: &Slot,
+    settings: &CounterSettings,
+) -> Result<(), Denied> {
+    let mut checks = Checks { pair, admission, slot, settings };
+    LimitType::IN_ORDER.into_iter().try_for_each(|limit| checks.check(limit))
+}
+
+struct Checks<'a, 'b> {
+    pair: &'a mut Pair<'b>,
+    admission: &'a Admission<'a>,
+    slot: &'a Slot,
+    settings: &'a CounterSettings,
+}
+
+impl Checks<'_, '_> {
+    fn check(&mut self, limit_type: LimitType) -> Result<(), Denied> {
+        match limit_type {
+            LimitType::KeyConcurrentSessions | LimitType::UserConcurrentSessions => self.sessions(limit_type),
+            LimitType::UserRpm => self.rpm(),
+            spending => self.spending(spending),
+        }
+    }
+
+    fn limits(&self, limit_type: LimitType) -> &Limits {
+        if limit_type.is_keys() { &self.admission.key.limits } else { &self.admission.user.limits }
+    }
+
+    fn spending(&mut self, limit_type: LimitType) -> Result<(), Denied> {
+        let limits = self.limits(limit_type);
+        let Some(period) = limit_type.period() else { return Ok(()) };
+        let Some(limit) = period.limit_of(limits) else { return Ok(()) };
+        let reset = limits.daily_reset;
+        let spend = if limit_type.is_keys() { &mut self.pair.key.spend } else { &mut *self.pair.spend };
+        let current = spend.held(period, reset, self.admission.now, self.settings.time_zone).both();
+        if current < limit {
+            return Ok(());
+        }
+        let reset_at = spend.below_at(period, reset, limit);
+        Err(Denied { limit_type, current: Amount::Money(current), limit: Amount::Money(limit), reset_at })
+    }
+
+    fn sessions(&self, limit_type: LimitType) -> Result<(), Denied> {
+        let limit = u64::from(self.limits(limit_type).concurrent_sessions);
+        let (current, of_key) = if limit_type.is_keys() {
+            (self.pair.key.sessions, Some(self.admission.key.id))
+        } else {
+            (self.pair.sessions.len() as u64, None)
+        };
+        // A session that is already live never counts against itself.
+        if limit == 0 || current < limit || self.pair.sessions.is_live(self.slot) {
+            return Ok(());
+        }
+        // Only when the limit is met exactly does the next end make room.
+        let next_end = self.pair.sessions.next_end(of_key, self.settings.session_ttl_ms);
+        let reset_at = next_end.filter(|_| current == limit);
+        Err(Denied { limit_type, current: Amount::Count(current), limit: Amount::Count(limit), reset_at })
+    }
+
+    fn rpm(&self) -> Result<(), Denied> {
+        let limit = u64::from(self.admission.user.rpm);
+        let current = self.pair.rpm.count();
+        if limit == 0 || current < limit {
+            return Ok(());
+        }
+        let reset_at = self.pair.rpm.below_at(limit);
+        let (current, limit) = (Amount::Count(current), Amount::Count(limit));
+        Err(Denied { limit_type: LimitType::UserRpm, current, limit, reset_at })
+    }
+}

@@ -1,0 +1,54 @@
+//! An amount that is spent, and one that is reserved on top of it.
+
+use std::ops::{Add, AddAssign, Neg, SubAssign};
+
+use crate::domain::money::NanoUsd;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Held {
+    pub(super) spent: NanoUsd,
+    pub(super) reserved: NanoUsd,
+}
+
+impl Held {
+    pub(super) const NONE: Self = Self { spent: NanoUsd::ZERO, reserved: NanoUsd::ZERO };
+
+    pub(super) const fn spent(spent: NanoUsd) -> Self {
+        Self { spent, reserved: NanoUsd::ZERO }
+    }
+
+    pub(super) const fn reserved(reserved: NanoUsd) -> Self {
+        Self { spent: NanoUsd::ZERO, reserved }
+    }
+
+    /// What limits are compared with.
+    pub(super) fn both(self) -> NanoUsd {
+        self.spent + self.reserved
+    }
+}
+
+impl Add for Held {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self { spent: self.spent + other.spent, reserved: self.reserved + other.reserved }
+    }
+}
+
+impl AddAssign for Held {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl SubAssign for Held {
+    fn sub_assign(&mut self, other: Self) {
+        *self += -other;
+    }
+}
+
+impl Neg for Held {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Self { spent: -self.spent, reserved: -self.reserved }
+    }
+}

@@ -1,0 +1,50 @@
+//! The live sessions, for the list of active ones.
+
+use super::memory::Memory;
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
+use crate::domain::money::NanoUsd;
+
+/// One live session of one key. What it said is not kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveSession {
+    pub user: UserId,
+    pub key: KeyId,
+    pub session: SessionId,
+    /// The provider that serves it, once one was asked.
+    pub provider: Option<ProviderId>,
+    /// Requests running now.
+    pub running: u32,
+    /// Start of its first request.
+    pub started_at: Timestamp,
+    /// End of its last request.
+    pub last_end: Option<Timestamp>,
+    pub requests: u64,
+    /// Of its ended requests.
+    pub cost: NanoUsd,
+}
+
+impl Memory {
+    pub(super) fn live_sessions(&self, now: Timestamp) -> Vec<LiveSession> {
+        let mut listed = Vec::new();
+        for mut users in self.users.each() {
+            for (user, state) in users.iter_mut() {
+                state.refresh(now, &self.settings);
+                listed.extend(state.sessions.iter().filter_map(|(slot, live)| {
+                    Some(LiveSession {
+                        user: *user,
+                        key: slot.key?,
+                        session: slot.session.clone(),
+                        provider: live.provider,
+                        running: live.running,
+                        started_at: live.started,
+                        last_end: live.ended,
+                        requests: live.requests,
+                        cost: live.cost,
+                    })
+                }));
+            }
+        }
+        listed
+    }
+}

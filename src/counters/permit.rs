@@ -1,0 +1,103 @@
+//! The leave to run one request, which counts until it is settled or dropped.
+
+use std::sync::Arc;
+
+use super::sessions::Slot;
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::{KeyId, ProviderId, UserId};
+use crate::domain::money::NanoUsd;
+use crate::domain::provider::Provider;
+
+/// What was counted for one request.
+#[derive(Debug, Clone)]
+pub struct Charge {
+    /// `None` for the admin token.
+    pub user: Option<UserId>,
+    /// The key and its session.
+    pub slot: Slot,
+    /// The estimate, or zero where reservation is off.
+    pub reserved: NanoUsd,
+    pub started: Timestamp,
+}
+
+impl Charge {
+    /// The user and the key, unless the request is the admin token's.
+    pub(super) fn holder(&self) -> Option<(UserId, KeyId)> {
+        self.user.zip(self.slot.key)
+    }
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settlement {
+    pub now: Timestamp,
+    /// The true cost.
+    pub cost: NanoUsd,
+    /// The provider that the request had entered.
+    pub at: Option<ProviderId>,
+    /// The one that served it, and is owed the cost.
+    pub served: Option<ProviderId>,
+}
+
+/// Where a permit is written back to. Nothing here waits or fails: a shared implementation queues.
+pub trait Books: Send + Sync {
+    /// Moves the request to a provider: takes its place there if a limit of it is not reached. Whether it did.
+    fn enter(&self, charge: &Charge, provider: &Provider, now: Timestamp) -> bool;
+    /// Takes back what [`Self::enter`] did: the attempt came to nothing.
+    fn withdraw(&self, charge: &Charge, provider: ProviderId, now: Timestamp);
+    /// The request ended.
+    fn settle(&self, charge: &Charge, end: &Settlement);
+    /// The request is to leave no trace.
+    fn give_back(&self, charge: &Charge, at: Option<ProviderId>);
+}
+
+/// Leave to run one request. [`Permit::settle`] it at the end. A permit that is dropped instead gives everything back: the
+/// reservation, the place of its session, the request of the minute.
+#[must_use = "dropping a permit gives it back"]
+pub struct Permit {
+    books: Arc<dyn Books>,
+    /// `None` once settled.
+    charge: Option<Charge>,
+    at: Option<ProviderId>,
+}
+
+impl Permit {
+    pub(super) fn new(books: Arc<dyn Books>, charge: Charge) -> Self {
+        Self { books, charge: Some(charge), at: None }
+    }
+
+    /// Moves the request to a provider before an attempt there, leaving the one before. `false`: the provider's limits were
+    /// reached in the meantime (checked and counted in one step); the request is then at none.
+    ///
+    /// The session is served by this provider from now on (see `Counters::session_provider`).
+    #[must_use = "the provider may not be asked when this is false"]
+    pub fn enter(&mut self, provider: &Provider, now: Timestamp) -> bool {
+        let Some(charge) = &self.charge else { return false };
+        if self.at == Some(provider.id) {
+            return true;
+        }
+        if let Some(before) = self.at.take() {
+            self.books.withdraw(charge, before, now);
+        }
+        let entered = self.books.enter(charge, provider, now);
+        self.at = entered.then_some(provider.id);
+        entered
+    }
+
+    /// The request ended: the true cost takes the reservation's place, counted at the request's start. Its session lives on
+    /// for the TTL. `provider`: who served it, and is owed the cost. A cost below zero counts as zero.
+    pub fn settle(mut self, now: Timestamp, cost: NanoUsd, provider: Option<ProviderId>) {
+        if let Some(charge) = self.charge.take() {
+            let cost = cost.max(NanoUsd::ZERO);
+            self.books.settle(&charge, &Settlement { now, cost, at: self.at, served: provider });
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if let Some(charge) = self.charge.take() {
+            self.books.give_back(&charge, self.at);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Taking over the ledger's sums at start. Sessions and requests per minute begin empty.
+
+use super::held::Held;
+use super::memory::Memory;
+use super::spend::{KEEP_MINUTES, Spend};
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::{KeyId, ProviderId, UserId};
+use crate::domain::money::NanoUsd;
+use crate::policy::window::Window;
+
+/// What one key spent at one provider in one minute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpendRow {
+    /// Any time within the minute of the requests' start.
+    pub minute: Timestamp,
+    /// `None` (with `user`) for traffic of the admin token.
+    pub key: Option<KeyId>,
+    pub user: Option<UserId>,
+    pub provider: Option<ProviderId>,
+    pub cost: NanoUsd,
+}
+
+/// What one key ever spent at one provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpendTotal {
+    pub key: Option<KeyId>,
+    pub user: Option<UserId>,
+    pub provider: Option<ProviderId>,
+    pub cost: NanoUsd,
+}
+
+impl Memory {
+    pub(super) fn rebuild(
+        &self,
+        rows: impl IntoIterator<Item = SpendRow>,
+        totals: impl IntoIterator<Item = SpendTotal>,
+        now: Timestamp,
+    ) {
+        self.users.each().for_each(|mut users| users.clear());
+        self.providers.each().for_each(|mut providers| providers.clear());
+        for row in rows {
+            let holder = row.user.zip(row.key);
+            self.to_each(holder, row.provider, now, |spend| spend.add_to_windows(row.minute, Held::spent(row.cost)));
+        }
+        for total in totals {
+            let holder = total.user.zip(total.key);
+            self.to_each(holder, total.provider, now, |spend| spend.add_to_total(Held::spent(total.cost)));
+        }
+    }
+
+    pub(super) fn rebuild_from(&self, now: Timestamp) -> Timestamp {
+        let tz = self.settings.time_zone;
+        let calendar = Window::Monthly.start(now, tz).min(Window::Weekly.start(now, tz));
+        calendar.min(now.plus_ms(-KEEP_MINUTES * 60_000))
+    }
+
+    fn to_each(
+        &self,
+        holder: Option<(UserId, KeyId)>,
+        provider: Option<ProviderId>,
+        now: Timestamp,
+        add: impl Fn(&mut Spend),
+    ) {
+        if let Some((user, key)) = holder {
+            let mut users = self.users.lock(user.0);
+            let state = users.entry(user).or_default();
+            let pair = state.with_key(key, now, &self.settings);
+            add(pair.spend);
+            add(&mut pair.key.spend);
+        }
+        if let Some(provider) = provider {
+            let mut providers = self.providers.lock(provider.0);
+            let state = providers.entry(provider).or_default();
+            state.refresh(now, &self.settings);
+            add(&mut state.spend);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The live sessions of one holder: those with a request running, and those whose last request ended within the TTL.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::{KeyId, ProviderId, SessionId};
+use crate::domain::money::NanoUsd;
+
+/// Idle sessions remembered for one holder. Beyond the highest session limit that can be set, so that forgetting the oldest
+/// lets nobody in who would have been refused; it bounds clients whose every request is a session of its own.
+pub(super) const MAX_IDLE: usize = 4_096;
+
+/// A session of a key (of the admin token, without one).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Slot {
+    pub key: Option<KeyId>,
+    pub session: SessionId,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Live {
+    pub(super) running: u32,
+    pub(super) started: Timestamp,
+    /// End of its last request; `None` while its first one runs.
+    pub(super) ended: Option<Timestamp>,
+    pub(super) requests: u64,
+    pub(super) cost: NanoUsd,
+    pub(super) provider: Option<ProviderId>,
+    /// The time under which it stands among the idle ones; kept so that it never stands there twice.
+    queued: Option<Timestamp>,
+}
+
+impl Live {
+    fn is_idle_since(&self, ended: Timestamp) -> bool {
+        self.running == 0 && self.ended == Some(ended)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Sessions {
+    live: HashMap<Slot, Live>,
+    /// Sessions by the time they became idle, ascending. One that went on since is still in here: it is skipped when its
+    /// turn comes, and cleared out when such entries are the most.
+    idle: VecDeque<(Timestamp, Slot)>,
+    /// How many of `live` are idle.
+    idle_count: usize,
+}
+
+impl Sessions {
+    /// Forgets sessions that ended; `gone` hears of each.
+    pub(super) fn refresh(&mut self, now: Timestamp, ttl_ms: i64, mut gone: impl FnMut(&Slot)) {
+        while let Some((ended, slot)) = self.idle.front() {
+            if still_idle(&mut self.live, *ended, slot) {
+                if now.since(*ended) < ttl_ms && self.idle_count <= MAX_IDLE {
+                    break;
+                }
+                self.live.remove(slot);
+                self.idle_count -= 1;
+                gone(slot);
+            }
+            self.idle.pop_front();
+        }
+    }
+
+    pub(super) fn is_live(&self, slot: &Slot) -> bool {
+        self.live.contains_key(slot)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.live.len()
+    }
+
+    pub(super) fn get(&self, slot: &Slot) -> Option<&Live> {
+        self.live.get(slot)
+    }
+
+    pub(super) fn get_mut(&mut self, slot: &Slot) -> Option<&mut Live> {
+        self.live.get_mut(slot)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Slot, &Live)> {
+        self.live.iter()
+    }
+
+    /// A request of the session begins. Whether the session is new.
+    pub(super) fn enter(&mut self, slot: &Slot, now: Timestamp) -> bool {
+        if let Some(live) = self.live.get_mut(slot) {
+            self.idle_count -= usize::from(live.running == 0);
+            live.running += 1;
+            live.requests += 1;
+            return false;
+        }
+        let (ended, cost, provider, queued) = (None, NanoUsd::ZERO, None, None);
+        self.live.insert(slot.clone(), Live { running: 1, started: now, ended, requests: 1, cost, provider, queued });
+        true
+    }
+
+    /// A request of the session ends at `now`, having cost `cost`.
+    pub(super) fn leave(&mut self, slot: &Slot, now: Timestamp, cost: NanoUsd) {
+        let Some(live) = self.live.get_mut(slot).filter(|live| live.running > 0) else { return };
+        live.running -= 1;
+        live.cost += cost;
+        let ended = live.ended.map_or(now, |before| before.max(now));
+        live.ended = Some(ended);
+        if live.running == 0 {
+            self.rest(slot, ended);
+        }
+    }
+
+    /// A request of the session turns out not to have been one. Whether the session is gone with it.
+    pub(super) fn take_back(&mut self, slot: &Slot) -> bool {
+        let Some(live) = self.live.get_mut(slot).filter(|live| live.running > 0) else { return false };
+        live.running -= 1;
+        live.requests -= 1;
+        match (live.running, live.ended) {
+            (0, None) => {
+                self.live.remove(slot);
+                true
+            }
+            (0, Some(ended)) => {
+                self.rest(slot, ended);
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// When the first idle session (of `key`, where given) ends if nothing more comes.
+    pub(super) fn next_end(&self, key: Option<KeyId>, ttl_ms: i64) -> Option<Timestamp> {
+        let mut idle = self.idle.iter().filter(|(ended, slot)| {
+            (key.is_none() || slot.key == key) && self.live.get(slot).is_some_and(|live| live.is_idle_since(*ended))
+        });
+        idle.next().map(|(ended, _)| ended.plus_ms(ttl_ms))
+    }
+
+    pub(super) fn shrink(&mut self) {
+        if self.live.capacity() > 4 * self.live.len() + 8 {
+            self.live.shrink_to_fit();
+            self.idle.shrink_to_fit();
+        }
+    }
+
+    fn rest(&mut self, slot: &Slot, ended: Timestamp) {
+        self.idle_count += 1;
+        if let Some(live) = self.live.get_mut(slot)
+            && live.queued.replace(ended) == Some(ended)
+        {
+            return;
+        }
+        if self.idle.len() > 2 * self.live.len() + 64 {
+            let live = &mut self.live;
+            self.idle.retain(|(since, slot)| still_idle(live, *since, slot));
+        }
+        // Almost always at the end: only what is taken back ended earlier.
+        let place = match self.idle.back() {
+            Some((last, _)) if *last > ended => self.idle.partition_point(|(since, _)| *since <= ended),
+            _ => self.idle.len(),
+        };
+        self.idle.insert(place, (ended, slot.clone()));
+    }
+}
+
+/// Whether an entry of the idle ones still tells the truth; one that does not is about to be dropped.
+fn still_idle(live: &mut HashMap<Slot, Live>, since: Timestamp, slot: &Slot) -> bool {
+    let Some(live) = live.get_mut(slot) else { return false };
+    let idle = live.is_idle_since(since);
+    if !idle && live.queued == Some(since) {
+        live.queued = None;
+    }
+    idle
+}

@@ -1,0 +1,272 @@
+//! What one holder (key, user or provider) spent, in every window.
+//!
+//! Buckets of one minute, by the minute of the request's start, feed the rolling windows and the daily calendar window; week,
+//! month and lifetime are sums. All windows are brought up to date at most once a minute: their bounds lie on minutes.
+//! Late amounts (a long request ends) go to the windows that hold the request's start, or to none.
+
+use std::collections::VecDeque;
+
+use chrono_tz::Tz;
+
+use super::held::Held;
+use crate::domain::clock::Timestamp;
+use crate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
+use crate::domain::money::NanoUsd;
+use crate::policy::window::{DAY_MS, FIVE_HOURS_MS, Span, Window};
+
+const MINUTE_MS: i64 = 60_000;
+/// Buckets are kept for longer than the longest day has (25 hours, when clocks go back).
+pub(super) const KEEP_MINUTES: i64 = 26 * 60;
+
+/// The windows of spending limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Period {
+    FiveHours,
+    Daily,
+    Weekly,
+    Monthly,
+    Total,
+}
+
+impl Period {
+    pub(super) const fn limit_of(self, limits: &Limits) -> Option<NanoUsd> {
+        match self {
+            Self::FiveHours => limits.five_hours,
+            Self::Daily => limits.daily,
+            Self::Weekly => limits.weekly,
+            Self::Monthly => limits.monthly,
+            Self::Total => limits.total,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Spend {
+    /// Ascending; minutes without an amount have none.
+    buckets: VecDeque<Bucket>,
+    /// The minute that the windows are up to date with.
+    minute: i64,
+    five_hours: Rolling,
+    day: Rolling,
+    /// The daily calendar window, and the reset time that it was made for.
+    daily: Calendar,
+    daily_time: TimeOfDay,
+    weekly: Calendar,
+    monthly: Calendar,
+    total: Held,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
+    minute: i64,
+    held: Held,
+}
+
+/// The sum of the buckets from a minute on.
+#[derive(Debug)]
+struct Rolling {
+    length: i64,
+    from: i64,
+    sum: Held,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Calendar {
+    span: Span,
+    sum: Held,
+}
+
+impl Default for Spend {
+    fn default() -> Self {
+        let never = Calendar { span: Span { start: Timestamp(0), end: Timestamp(0) }, sum: Held::NONE };
+        let rolling = |length_ms| Rolling { length: length_ms / MINUTE_MS, from: i64::MIN, sum: Held::NONE };
+        Self {
+            buckets: VecDeque::new(),
+            minute: i64::MIN,
+            five_hours: rolling(FIVE_HOURS_MS),
+            day: rolling(DAY_MS),
+            daily: never,
+            daily_time: TimeOfDay::default(),
+            weekly: never,
+            monthly: never,
+            total: Held::NONE,
+        }
+    }
+}
+
+impl Spend {
+    /// Brings every window up to date but the daily calendar one, whose reset time only a reader knows.
+    pub(super) fn refresh(&mut self, now: Timestamp, tz: Tz) {
+        let minute = minute_of(now);
+        if minute <= self.minute {
+            return;
+        }
+        self.minute = minute;
+        self.five_hours.advance(&self.buckets, minute);
+        self.day.advance(&self.buckets, minute);
+        while self.buckets.front().is_some_and(|bucket| bucket.minute < minute - KEEP_MINUTES) {
+            self.buckets.pop_front();
+        }
+        for (calendar, window) in [(&mut self.weekly, Window::Weekly), (&mut self.monthly, Window::Monthly)] {
+            if now >= calendar.span.end {
+                *calendar = Calendar { span: window.calendar(now, tz), sum: Held::NONE };
+            }
+        }
+    }
+
+    /// Adds to (or, negative, takes from) the windows that hold `started`. Call [`Self::refresh`] first.
+    pub(super) fn add(&mut self, started: Timestamp, held: Held) {
+        if held == Held::NONE {
+            return;
+        }
+        self.total += held;
+        self.add_to_windows(started, held);
+    }
+
+    /// As [`Self::add`], without the lifetime's sum: for what that knows already.
+    pub(super) fn add_to_windows(&mut self, started: Timestamp, held: Held) {
+        let minute = minute_of(started);
+        let at = Timestamp(minute * MINUTE_MS);
+        for calendar in [&mut self.daily, &mut self.weekly, &mut self.monthly] {
+            if calendar.span.contains(at) {
+                calendar.sum += held;
+            }
+        }
+        if minute < self.minute.saturating_sub(KEEP_MINUTES) {
+            return;
+        }
+        self.bucket(minute).held += held;
+        for rolling in [&mut self.five_hours, &mut self.day] {
+            if minute >= rolling.from {
+                rolling.sum += held;
+            }
+        }
+    }
+
+    pub(super) fn add_to_total(&mut self, held: Held) {
+        self.total += held;
+    }
+
+    /// What is held in a period. Call [`Self::refresh`] first.
+    pub(super) fn held(&mut self, period: Period, reset: DailyReset, now: Timestamp, tz: Tz) -> Held {
+        match period {
+            Period::FiveHours => self.five_hours.sum,
+            Period::Daily if reset.mode == ResetMode::Rolling => self.day.sum,
+            Period::Daily => self.daily(reset, now, tz).sum,
+            Period::Weekly => self.weekly.sum,
+            Period::Monthly => self.monthly.sum,
+            Period::Total => self.total,
+        }
+    }
+
+    /// When less than `limit` will be held, if nothing more is added. `None`: never, or not known. Call [`Self::held`] first.
+    pub(super) fn below_at(&self, period: Period, reset: DailyReset, limit: NanoUsd) -> Option<Timestamp> {
+        if limit <= NanoUsd::ZERO {
+            return None;
+        }
+        match self.rolling(period, reset) {
+            Some(rolling) => rolling.below_at(&self.buckets, limit),
+            None => self.ends_at(period),
+        }
+    }
+
+    /// When what is spent now will count no more: the end of a calendar window; of a rolling one, when the last amount ages out.
+    pub(super) fn resets_at(&self, period: Period, reset: DailyReset) -> Option<Timestamp> {
+        match self.rolling(period, reset) {
+            Some(rolling) => {
+                let inside = self.buckets.iter().rev().take_while(|bucket| bucket.minute >= rolling.from);
+                let mut spent = inside.filter(|bucket| bucket.held.spent != NanoUsd::ZERO);
+                spent.next().map(|last| rolling.ages_out(last.minute))
+            }
+            None => self.ends_at(period),
+        }
+    }
+
+    /// Nothing was ever spent, and nothing is reserved.
+    pub(super) fn is_empty(&self) -> bool {
+        self.total == Held::NONE
+    }
+
+    /// Gives back memory that aged buckets left.
+    pub(super) fn shrink(&mut self) {
+        if self.buckets.capacity() > 2 * self.buckets.len() + 8 {
+            self.buckets.shrink_to_fit();
+        }
+    }
+
+    fn rolling(&self, period: Period, reset: DailyReset) -> Option<&Rolling> {
+        match period {
+            Period::FiveHours => Some(&self.five_hours),
+            Period::Daily if reset.mode == ResetMode::Rolling => Some(&self.day),
+            _ => None,
+        }
+    }
+
+    fn ends_at(&self, period: Period) -> Option<Timestamp> {
+        match period {
+            Period::Daily => Some(self.daily.span.end),
+            Period::Weekly => Some(self.weekly.span.end),
+            Period::Monthly => Some(self.monthly.span.end),
+            Period::FiveHours | Period::Total => None,
+        }
+    }
+
+    /// The daily calendar window, summed anew when a day begins or the reset time was changed.
+    fn daily(&mut self, reset: DailyReset, now: Timestamp, tz: Tz) -> &Calendar {
+        if now >= self.daily.span.end || reset.time != self.daily_time {
+            let span = Window::Daily(reset).calendar(now, tz);
+            let inside = self.buckets.iter().rev().take_while(|b| Timestamp(b.minute * MINUTE_MS) >= span.start);
+            let sum = inside.fold(Held::NONE, |sum, bucket| sum + bucket.held);
+            self.daily = Calendar { span, sum };
+            self.daily_time = reset.time;
+        }
+        &self.daily
+    }
+
+    fn bucket(&mut self, minute: i64) -> &mut Bucket {
+        let place = match self.buckets.back() {
+            Some(last) if last.minute == minute => self.buckets.len() - 1,
+            Some(last) if last.minute > minute => self.buckets.partition_point(|bucket| bucket.minute < minute),
+            _ => self.buckets.len(),
+        };
+        if self.buckets.get(place).is_none_or(|found| found.minute != minute) {
+            self.buckets.insert(place, Bucket { minute, held: Held::NONE });
+        }
+        &mut self.buckets[place]
+    }
+}
+
+impl Rolling {
+    fn advance(&mut self, buckets: &VecDeque<Bucket>, minute: i64) {
+        let from = minute - self.length;
+        if from <= self.from {
+            return;
+        }
+        let first = buckets.partition_point(|bucket| bucket.minute < self.from);
+        for aged in buckets.range(first..).take_while(|bucket| bucket.minute < from) {
+            self.sum -= aged.held;
+        }
+        self.from = from;
+    }
+
+    /// A minute is in the window until the whole of it is out.
+    const fn ages_out(&self, minute: i64) -> Timestamp {
+        Timestamp((minute + 1 + self.length) * MINUTE_MS)
+    }
+
+    fn below_at(&self, buckets: &VecDeque<Bucket>, limit: NanoUsd) -> Option<Timestamp> {
+        let first = buckets.partition_point(|bucket| bucket.minute < self.from);
+        let mut left = self.sum.both();
+        for bucket in buckets.range(first..) {
+            left -= bucket.held.both();
+            if left < limit {
+                return Some(self.ages_out(bucket.minute));
+            }
+        }
+        None
+    }
+}
+
+const fn minute_of(at: Timestamp) -> i64 {
+    at.0.div_euclid(MINUTE_MS)
+}

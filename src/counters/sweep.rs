@@ -1,0 +1,45 @@
+//! Freeing what is idle, so that memory follows the holders in use, not the past.
+
+use super::memory::Memory;
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::{KeyId, ProviderId, UserId};
+
+/// Somebody who is counted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holder {
+    Key(KeyId),
+    User(UserId),
+    Provider(ProviderId),
+}
+
+impl Memory {
+    pub(super) fn sweep(&self, now: Timestamp, keep: &dyn Fn(Holder) -> bool) {
+        let tz = self.settings.time_zone;
+        for mut users in self.users.each() {
+            users.retain(|id, user| {
+                user.refresh(now, &self.settings);
+                user.keys.retain(|key, state| {
+                    state.spend.refresh(now, tz);
+                    state.spend.shrink();
+                    let busy = state.running > 0 || state.sessions > 0;
+                    busy || (!state.spend.is_empty() && keep(Holder::Key(*key)))
+                });
+                user.spend.shrink();
+                user.rpm.shrink();
+                user.sessions.shrink();
+                let busy = !user.keys.is_empty() || user.rpm.count() > 0;
+                busy || (!user.spend.is_empty() && keep(Holder::User(*id)))
+            });
+            users.shrink_to_fit();
+        }
+        for mut providers in self.providers.each() {
+            providers.retain(|id, state| {
+                state.refresh(now, &self.settings);
+                state.spend.shrink();
+                state.sessions.shrink();
+                state.sessions.len() > 0 || (!state.spend.is_empty() && keep(Holder::Provider(*id)))
+            });
+            providers.shrink_to_fit();
+        }
+    }
+}

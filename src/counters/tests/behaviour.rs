@@ -1,0 +1,185 @@
+//! What one caller sees.
+
+use chrono_tz::Tz;
+
+use super::{NOON, TTL_MS, ask, counters, key, provider, sessions, user};
+use crate::counters::{Amount, Blocked, CounterSettings, Counters, Holder, LimitType, MoneyUsage};
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
+use crate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
+use crate::domain::money::NanoUsd;
+
+const HOUR: i64 = 3_600_000;
+
+fn five_hours(limit: i64) -> Limits {
+    Limits { five_hours: Some(NanoUsd(limit)), ..Limits::default() }
+}
+
+#[test]
+fn one_client_alone_is_refused_when_what_it_spent_reaches_the_limit_and_not_before() {
+    let counters = counters(Tz::UTC);
+    let (key, user) = (key(1, five_hours(100)), user(0, Limits::default()));
+    for spent in [60, 39, 1] {
+        let permit = ask(&counters, (&key, &user), "s", 1_000_000, NOON).unwrap();
+        permit.settle(NOON, NanoUsd(spent), None);
+    }
+    let denied = ask(&counters, (&key, &user), "s", 0, NOON).err().unwrap();
+    assert_eq!((denied.limit_type, denied.current), (LimitType::KeyFiveHours, Amount::Money(NanoUsd(100))));
+    assert_eq!(denied.to_string(), "key_5h limit reached: 0.0000001 of 0.0000001");
+}
+
+#[test]
+fn what_others_reserve_counts_only_where_reservation_is_on() {
+    let (key, user) = (key(1, five_hours(100)), user(0, Limits::default()));
+    for reservation in [true, false] {
+        let settings = CounterSettings { session_ttl_ms: TTL_MS, reservation, time_zone: Tz::UTC };
+        let counters = Counters::new(settings);
+        let running = ask(&counters, (&key, &user), "s", 100, NOON).unwrap();
+        assert_eq!(ask(&counters, (&key, &user), "s", 0, NOON).is_err(), reservation);
+        running.settle(NOON, NanoUsd(5), None);
+        assert!(ask(&counters, (&key, &user), "s", 0, NOON).is_ok(), "the true cost took its place");
+    }
+}
+
+#[test]
+fn a_rolling_window_tells_when_enough_will_have_aged_out() {
+    let counters = counters(Tz::UTC);
+    let (key, user) = (key(1, five_hours(100)), user(0, Limits::default()));
+    for (minute, spent) in [(0, 10), (7, 50), (90, 70)] {
+        let now = NOON.plus_ms(minute * 60_000);
+        ask(&counters, (&key, &user), "s", 0, now).unwrap().settle(now, NanoUsd(spent), None);
+    }
+    let now = NOON.plus_ms(2 * HOUR);
+    let denied = ask(&counters, (&key, &user), "s", 0, now).err().unwrap();
+    // 130 of 100: the 10 and the 50 must go; the 50 lies in the minute from 12:07.
+    let reset = Timestamp(NOON.0 - 30_000).plus_ms(8 * 60_000 + 5 * HOUR);
+    assert_eq!(denied.reset_at, Some(reset));
+    assert!(ask(&counters, (&key, &user), "s", 0, reset.plus_ms(-1)).is_err());
+    let permit = ask(&counters, (&key, &user), "s", 0, reset).unwrap();
+    permit.settle(reset, NanoUsd::ZERO, None);
+    let usage = counters.key_usage(&key, reset).five_hours;
+    let all_gone = Timestamp(NOON.0 - 30_000).plus_ms(91 * 60_000 + 5 * HOUR);
+    assert_eq!(usage, MoneyUsage { current: NanoUsd(70), limit: Some(NanoUsd(100)), reset_at: Some(all_gone) });
+}
+
+#[test]
+fn calendar_windows_sessions_and_rpm_tell_their_reset_and_a_limit_of_zero_has_none() {
+    let counters = counters(Tz::UTC);
+    let free = (key(1, Limits::default()), user(0, Limits::default()));
+    let running = ask(&counters, (&free.0, &free.1), "running", 0, NOON).unwrap();
+    ask(&counters, (&free.0, &free.1), "ended", 0, NOON).unwrap().settle(NOON.plus_ms(5), NanoUsd(9), None);
+    let reset = |limits, rpm| {
+        let now = NOON.plus_ms(10);
+        ask(&counters, (&key(1, limits), &user(rpm, Limits::default())), "new", 0, now).err().unwrap().reset_at
+    };
+    let money = Some(NanoUsd(9));
+    let time = DailyReset { mode: ResetMode::Fixed, time: TimeOfDay::parse("12:30").unwrap() };
+    let half_past = Timestamp(NOON.0 - 30_000).plus_ms(HOUR / 2);
+    assert_eq!(reset(Limits { daily: money, daily_reset: time, ..Limits::default() }, 0), Some(half_past));
+    assert_eq!(reset(Limits { weekly: money, ..Limits::default() }, 0).unwrap().to_iso(), "2026-11-23T00:00:00.000Z");
+    assert_eq!(reset(Limits { monthly: money, ..Limits::default() }, 0).unwrap().to_iso(), "2026-12-01T00:00:00.000Z");
+    assert_eq!(reset(Limits { total: money, ..Limits::default() }, 0), None);
+    assert_eq!(reset(five_hours(0), 0), None);
+    assert_eq!(reset(sessions(2), 0), Some(NOON.plus_ms(5 + TTL_MS)));
+    assert_eq!(reset(sessions(1), 0), None, "one end is not enough");
+    assert_eq!(reset(Limits::default(), 2), Some(NOON.plus_ms(60_000)));
+    drop(running);
+}
+
+#[test]
+fn a_cost_belongs_to_its_requests_start() {
+    let counters = counters(Tz::UTC);
+    let (key, user) = (key(1, Limits::default()), user(0, Limits::default()));
+    let sunday = Timestamp(NOON.0).plus_ms(4 * 24 * HOUR + 11 * HOUR + 59 * 60_000);
+    assert_eq!(sunday.to_iso(), "2026-11-22T23:59:30.000Z");
+    let monday = sunday.plus_ms(60_000);
+    ask(&counters, (&key, &user), "s", 50, sunday).unwrap().settle(monday, NanoUsd(40), None);
+    let usage = counters.key_usage(&key, monday);
+    let spent = [usage.five_hours, usage.daily, usage.weekly, usage.monthly, usage.total].map(|money| money.current.0);
+    assert_eq!(spent, [40, 0, 0, 40, 40]);
+}
+
+#[test]
+fn a_dropped_permit_gives_everything_back_also_in_a_panic() {
+    let counters = counters(Tz::UTC);
+    let limits = Limits { total: Some(NanoUsd(1)), concurrent_sessions: 1, ..Limits::default() };
+    let (key, user) = (key(1, limits), user(1, Limits::default()));
+    for _ in 0..3 {
+        let mut permit = ask(&counters, (&key, &user), "s", 10, NOON).unwrap();
+        assert!(permit.enter(&provider(sessions(1)), NOON));
+        drop(permit);
+    }
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let _permit = ask(&counters, (&key, &user), "s", 10, NOON).unwrap();
+        std::panic::resume_unwind(Box::new("a filter failed"));
+    }));
+    assert!(panicked.is_err());
+    assert!(ask(&counters, (&key, &user), "other", 10, NOON).is_ok());
+}
+
+#[test]
+fn a_provider_keeps_its_limits_and_its_sessions() {
+    let counters = counters(Tz::UTC);
+    let (key, user) = (key(1, Limits::default()), user(0, Limits::default()));
+    let limits = Limits { weekly: Some(NanoUsd(100)), concurrent_sessions: 1, ..Limits::default() };
+    let (first, mut second) = (provider(limits), provider(limits));
+    second.id = ProviderId(2);
+    let (session, other) = (SessionId::from("s"), SessionId::from("o"));
+    let blocked = |p, session| counters.provider_blocked(p, Some(KeyId(1)), session, NOON);
+    let mut permit = ask(&counters, (&key, &user), "s", 60, NOON).unwrap();
+    assert!(permit.enter(&first, NOON));
+    assert_eq!((blocked(&first, &session), blocked(&first, &other)), (None, Some(Blocked::SessionCap)));
+    assert!(permit.enter(&second, NOON), "failing over");
+    assert_eq!((blocked(&first, &other), blocked(&second, &other)), (None, Some(Blocked::SessionCap)));
+    assert_eq!(counters.session_provider(UserId(1), KeyId(1), &session, NOON), Some(ProviderId(2)));
+    permit.settle(NOON, NanoUsd(100), Some(ProviderId(2)));
+    assert_eq!(blocked(&second, &session), Some(Blocked::Limit));
+    assert_eq!(counters.provider_usage(&second, NOON).weekly.current, NanoUsd(100));
+    assert_eq!(counters.provider_usage(&first, NOON).total.current, NanoUsd::ZERO);
+    let later = NOON.plus_ms(TTL_MS);
+    assert_eq!(counters.session_provider(UserId(1), KeyId(1), &session, later), None, "the session is over");
+    let admin = counters.bypass(&other, NanoUsd(5), NOON);
+    admin.settle(NOON, NanoUsd(5), Some(ProviderId(1)));
+    assert_eq!(counters.provider_usage(&first, NOON).total.current, NanoUsd(5));
+}
+
+#[test]
+fn the_idle_and_the_deleted_are_swept_and_the_busy_stay() {
+    let counters = counters(Tz::UTC);
+    let (key, user) = (key(1, Limits::default()), user(0, Limits::default()));
+    let held = |counters: &Counters| {
+        let users: usize = counters.memory.users.each().map(|users| users.len()).sum();
+        let providers: usize = counters.memory.providers.each().map(|providers| providers.len()).sum();
+        (users, providers)
+    };
+    drop(ask(&counters, (&key, &user), "s", 5, NOON));
+    counters.sweep(NOON, &|_| true);
+    assert_eq!(held(&counters), (0, 0), "nothing was ever spent");
+    let running = ask(&counters, (&key, &user), "s", 5, NOON).unwrap();
+    ask(&counters, (&key, &user), "s", 5, NOON).unwrap().settle(NOON, NanoUsd(5), Some(ProviderId(1)));
+    counters.sweep(NOON, &|_| false);
+    assert_eq!(held(&counters), (1, 0), "a request is running");
+    running.settle(NOON, NanoUsd(5), Some(ProviderId(1)));
+    let later = NOON.plus_ms(30 * HOUR);
+    counters.sweep(later, &|_| true);
+    assert_eq!(held(&counters), (1, 1));
+    assert_eq!(counters.key_usage(&key, later).total.current, NanoUsd(10), "sums outlive the buckets");
+    counters.sweep(later, &|holder| holder != Holder::Key(KeyId(1)));
+    assert_eq!(counters.key_usage(&key, later).total.current, NanoUsd::ZERO, "deleted");
+    assert_eq!(counters.user_usage(&user, later).total.current, NanoUsd(10));
+    counters.sweep(later, &|_| false);
+    assert_eq!(held(&counters), (0, 0));
+}
+
+#[test]
+fn sessions_without_end_do_not_fill_the_memory() {
+    let counters = counters(Tz::UTC);
+    let (key, user) = (key(1, Limits::default()), user(0, Limits::default()));
+    for n in 0..10_000 {
+        ask(&counters, (&key, &user), &format!("s{n}"), 0, NOON).unwrap().settle(NOON, NanoUsd::ZERO, None);
+    }
+    let live = counters.live_sessions(NOON);
+    assert_eq!(live.len(), super::super::sessions::MAX_IDLE);
+    assert_eq!(counters.key_usage(&key, NOON).sessions.current, live.len() as u64);
+    assert!(live.iter().any(|session| session.session.as_str() == "s9999"), "the latest are kept");
+}

@@ -1,0 +1,97 @@
+//! Reading the counters, for the administration API: what was spent, without reservations.
+
+use super::memory::Memory;
+use super::spend::{Period, Spend};
+use crate::domain::clock::Timestamp;
+use crate::domain::key::Key;
+use crate::domain::limits::Limits;
+use crate::domain::money::NanoUsd;
+use crate::domain::provider::Provider;
+use crate::domain::user::User;
+
+/// One holder's use of its limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HolderUsage {
+    pub five_hours: MoneyUsage,
+    pub daily: MoneyUsage,
+    pub weekly: MoneyUsage,
+    pub monthly: MoneyUsage,
+    /// Lifetime.
+    pub total: MoneyUsage,
+    pub sessions: CountUsage,
+    /// Requests of the past 60 seconds. Users only; zero for keys and providers.
+    pub rpm: CountUsage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MoneyUsage {
+    pub current: NanoUsd,
+    pub limit: Option<NanoUsd>,
+    /// A calendar window's end; for a rolling one, when what is spent now will all have aged out. `None`: nothing to
+    /// reset, or never.
+    pub reset_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CountUsage {
+    pub current: u64,
+    /// 0 = none.
+    pub limit: u64,
+}
+
+impl Memory {
+    pub(super) fn key_usage(&self, key: &Key, now: Timestamp) -> HolderUsage {
+        let mut users = self.users.lock(key.user_id.0);
+        let mut unused = Spend::default();
+        let state = users.get_mut(&key.user_id).and_then(|user| {
+            user.refresh(now, &self.settings);
+            user.keys.get_mut(&key.id)
+        });
+        let (spend, sessions) = match state {
+            Some(state) => (&mut state.spend, state.sessions),
+            None => (&mut unused, 0),
+        };
+        self.usage(spend, &key.limits, sessions, now)
+    }
+
+    pub(super) fn user_usage(&self, user: &User, now: Timestamp) -> HolderUsage {
+        let mut users = self.users.lock(user.id.0);
+        let limit = u64::from(user.rpm);
+        let Some(state) = users.get_mut(&user.id) else {
+            let rpm = CountUsage { current: 0, limit };
+            return HolderUsage { rpm, ..self.usage(&mut Spend::default(), &user.limits, 0, now) };
+        };
+        state.refresh(now, &self.settings);
+        let rpm = CountUsage { current: state.rpm.count(), limit };
+        let sessions = state.sessions.len() as u64;
+        HolderUsage { rpm, ..self.usage(&mut state.spend, &user.limits, sessions, now) }
+    }
+
+    pub(super) fn provider_usage(&self, provider: &Provider, now: Timestamp) -> HolderUsage {
+        let mut providers = self.providers.lock(provider.id.0);
+        let Some(state) = providers.get_mut(&provider.id) else {
+            return self.usage(&mut Spend::default(), &provider.limits, 0, now);
+        };
+        state.refresh(now, &self.settings);
+        let sessions = state.sessions.len() as u64;
+        self.usage(&mut state.spend, &provider.limits, sessions, now)
+    }
+
+    fn usage(&self, spend: &mut Spend, limits: &Limits, sessions: u64, now: Timestamp) -> HolderUsage {
+        spend.refresh(now, self.settings.time_zone);
+        let mut money = |period: Period| {
+            let current = spend.held(period, limits.daily_reset, now, self.settings.time_zone).spent;
+            let reset_at = spend.resets_at(period, limits.daily_reset);
+            MoneyUsage { current, limit: period.limit_of(limits), reset_at }
+        };
+        HolderUsage {
+            five_hours: money(Period::FiveHours),
+            daily: money(Period::Daily),
+            weekly: money(Period::Weekly),
+            monthly: money(Period::Monthly),
+            total: money(Period::Total),
+            sessions: CountUsage { current: sessions, limit: u64::from(limits.concurrent_sessions) },
+            rpm: CountUsage::default(),
+        }
+    }
+}
