@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+pub use super::edit_cache::force_cache_ttl;
 use super::peek::Peek;
 
 /// The parts of the chunks that lie in `range`, in order.

@@ -4,7 +4,9 @@ pub mod alt_cli;
 pub mod chat;
 pub mod conversation;
 pub mod convert;
+pub mod count;
 pub mod edit;
+mod edit_cache;
 pub mod error;
 mod error_read;
 pub mod models;
@@ -20,6 +22,7 @@ pub mod route;
 pub mod scan;
 mod scan_machine;
 mod scan_number;
+mod scan_stack;
 mod scan_string;
 #[cfg(test)]
 mod scan_tests;

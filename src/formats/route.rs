@@ -124,6 +124,14 @@ fn decode(text: &str) -> Option<String> {
     (!name.is_empty() && !name.chars().any(char::is_control)).then_some(name)
 }
 
+/// A query string without the `key` parameter, which is a credential; `None` when nothing is left.
+#[must_use]
+pub fn query_without_key(query: &str) -> Option<String> {
+    let is_key = |pair: &&str| decode(pair.split('=').next().unwrap_or_default()).is_some_and(|name| name == "key");
+    let kept: Vec<&str> = query.split('&').filter(|pair| !pair.is_empty() && !is_key(pair)).collect();
+    (!kept.is_empty()).then(|| kept.join("&"))
+}
+
 /// The alt-cli path of a model: `/v1beta/models/<model>:<action>`, the name encoded so that it stays one path segment.
 #[must_use]
 pub fn alt_cli_path(model: &str, action: &str) -> String {
@@ -152,7 +160,7 @@ pub fn push_encoded(path: &mut String, segment: &str) {
 mod tests {
     use http::Method;
 
-    use super::{Operation, Route, alt_cli_path, match_path, methods};
+    use super::{Operation, Route, alt_cli_path, match_path, methods, query_without_key};
     use crate::domain::format::WireFormat;
 
     #[test]
@@ -230,6 +238,21 @@ mod tests {
         assert_eq!(match_path(&Method::DELETE, "/v1/messages"), None);
         assert_eq!(methods("/v1/embeddings"), None);
         assert_eq!(methods("/v1/models/g:generateContent"), Some("GET, HEAD, POST"));
+    }
+
+    #[test]
+    fn the_key_leaves_the_query() {
+        for (query, kept) in [
+            ("alt=sse", Some("alt=sse")),
+            ("key=sk-1", None),
+            ("key=sk-1&alt=sse&key=2", Some("alt=sse")),
+            ("alt=sse&k%65y=sk-1", Some("alt=sse")),
+            ("beta=true&keys=1&x=key", Some("beta=true&keys=1&x=key")),
+            ("key", None),
+            ("", None),
+        ] {
+            assert_eq!(query_without_key(query).as_deref(), kept, "{query}");
+        }
     }
 
     #[test]

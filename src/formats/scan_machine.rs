@@ -1,14 +1,13 @@
-//! The scanner's machine: the grammar outside strings, the stack, and which values are of interest.
+//! The scanner's machine: the grammar outside strings, token by token.
 //!
-//! Between two chunks it keeps one bit per open container, one frame per container of interest, and the bounded text of
-//! a token of interest that the chunk's end cut. Numbers' grammar is in `scan_number`, strings' in `scan_string`.
+//! Between two chunks it keeps the bounded text of a token of interest that the chunk's end cut. Where the document is
+//! and what is of interest there is the stack's affair (`scan_stack`); numbers' grammar is in `scan_number`, strings' in `scan_string`.
 
-use super::scan::{Found, Key, Kind, Node, Problem, ScanError};
+use super::scan::{Found, Kind, Node, Problem, ScanError};
 use super::scan_number::{self, Digits};
+use super::scan_stack::Stack;
 use super::scan_string::{self, Phase, Stop};
 
-/// No document may nest deeper, whatever limit was asked for.
-const DEEPEST: usize = 1024;
 /// Room for the longest key of interest with each letter written as an escape.
 const KEY_ROOM: usize = 256;
 
@@ -39,45 +38,12 @@ enum Cut {
     Literal(&'static [u8], usize),
 }
 
-/// A container of interest that is open.
-#[derive(Debug)]
-struct Frame<T: 'static> {
-    node: &'static Node<T>,
-    exact: bool,
-    start: usize,
-    len: usize,
-    depth: usize,
-}
-
-/// A value of interest that is to come or in progress.
-#[derive(Debug)]
-struct Place<T: 'static> {
-    node: &'static Node<T>,
-    exact: bool,
-}
-
-impl<T> Clone for Place<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Place<T> {}
-
 /// Scans one document, fed in chunks. See the module `scan` for what it accepts and reports.
 #[derive(Debug)]
 pub struct Scanner<T: 'static> {
-    root: &'static Node<T>,
-    max_depth: usize,
     expect: Expect,
     cut: Cut,
-    /// How many containers are open; bit `n` of `objects` says whether the `n`th is an object.
-    depth: usize,
-    objects: [u64; DEEPEST / 64],
-    frames: Vec<Frame<T>>,
-    /// The current container is the top frame's.
-    inside: bool,
-    place: Option<Place<T>>,
+    stack: Stack<T>,
     /// Bytes of the chunks before this one.
     offset: usize,
     /// The token in progress: where it began, its text as far as it is wanted, and whether it is cut or has escapes.
@@ -94,15 +60,9 @@ impl<T: Copy> Scanner<T> {
     #[must_use]
     pub fn new(root: &'static Node<T>, max_depth: usize) -> Self {
         Self {
-            root,
-            max_depth: max_depth.min(DEEPEST),
             expect: Expect::Value,
             cut: Cut::None,
-            depth: 0,
-            objects: [0; DEEPEST / 64],
-            frames: Vec::new(),
-            inside: false,
-            place: Some(Place { node: root, exact: true }),
+            stack: Stack::new(root, max_depth),
             offset: 0,
             start: 0,
             text: Vec::new(),
@@ -115,10 +75,7 @@ impl<T: Copy> Scanner<T> {
     pub fn reset(&mut self) {
         self.expect = Expect::Value;
         self.cut = Cut::None;
-        self.depth = 0;
-        self.frames.clear();
-        self.inside = false;
-        self.place = Some(Place { node: self.root, exact: true });
+        self.stack.reset();
         self.offset = 0;
         self.text.clear();
     }
@@ -132,7 +89,7 @@ impl<T: Copy> Scanner<T> {
     /// True as long as nothing but white space has come.
     #[must_use]
     pub const fn is_untouched(&self) -> bool {
-        self.depth == 0 && matches!(self.expect, Expect::Value) && matches!(self.cut, Cut::None)
+        self.stack.depth() == 0 && matches!(self.expect, Expect::Value) && matches!(self.cut, Cut::None)
     }
 
     /// Takes the next chunk and reports the values of interest that end in it.
@@ -173,7 +130,7 @@ impl<T: Copy> Scanner<T> {
     fn token(&mut self, chunk: &[u8], at: usize, byte: u8, sink: &mut impl FnMut(Found<'_, T>)) -> Scanned<usize> {
         match (self.expect, byte) {
             (Expect::Comma, b',') => {
-                self.comma();
+                self.expect = if self.stack.comma() { Expect::Key } else { Expect::Value };
                 Ok(at + 1)
             }
             (Expect::Key | Expect::FirstKey, b'"') => {
@@ -185,8 +142,8 @@ impl<T: Copy> Scanner<T> {
                 self.expect = Expect::Value;
                 Ok(at + 1)
             }
-            (Expect::Comma | Expect::FirstItem, b']') if !self.in_object() => self.close(at, Kind::Array, sink),
-            (Expect::Comma | Expect::FirstKey, b'}') if self.in_object() => self.close(at, Kind::Object, sink),
+            (Expect::Comma | Expect::FirstItem, b']') if !self.stack.in_object() => self.close(at, Kind::Array, sink),
+            (Expect::Comma | Expect::FirstKey, b'}') if self.stack.in_object() => self.close(at, Kind::Object, sink),
             (Expect::Value | Expect::FirstItem, _) => self.value(chunk, at, byte, sink),
             (Expect::Nothing, _) => self.fail(Problem::Trailing, at),
             _ => self.fail(Problem::Unexpected, at),
@@ -263,7 +220,7 @@ impl<T: Copy> Scanner<T> {
             }
             Stop::Chunk(phase) => {
                 self.cut = Cut::Value(phase);
-                self.keep(&chunk[from..], self.place.map_or(0, |p| p.node.take));
+                self.keep(&chunk[from..], self.stack.wanted());
                 Ok(chunk.len())
             }
             Stop::Bad(problem, at) => self.fail(problem, at),
@@ -274,7 +231,7 @@ impl<T: Copy> Scanner<T> {
     fn key_end(&mut self, chunk: &[u8], from: usize, stop: Stop) -> Scanned<usize> {
         match stop {
             Stop::Quote(end) => {
-                if self.inside {
+                if self.stack.inside() {
                     self.enter_member(&chunk[from..end]);
                 }
                 if chunk.get(end + 1) == Some(&b':') {
@@ -286,7 +243,7 @@ impl<T: Copy> Scanner<T> {
             }
             Stop::Chunk(phase) => {
                 self.cut = Cut::Key(phase);
-                if self.inside {
+                if self.stack.inside() {
                     self.keep(&chunk[from..], KEY_ROOM);
                 }
                 Ok(chunk.len())
@@ -297,23 +254,15 @@ impl<T: Copy> Scanner<T> {
 
     /// Looks up a key of an object of interest, whose last part is `part`.
     fn enter_member(&mut self, part: &[u8]) {
-        let Some(frame) = self.frames.last_mut() else { return };
-        frame.len += 1;
         if self.dropped {
-            return;
+            self.stack.member(None);
+        } else if self.text.is_empty() && !self.escaped {
+            self.stack.member(Some(part));
+        } else {
+            let name = [&self.text, part].concat();
+            let name = if self.escaped { super::scan::unescape(&name).into_bytes() } else { name };
+            self.stack.member(Some(&name));
         }
-        let joined: Vec<u8>;
-        let mut name = part;
-        if !self.text.is_empty() {
-            joined = [&self.text, part].concat();
-            name = &joined;
-        }
-        let unescaped: String;
-        if self.escaped {
-            unescaped = super::scan::unescape(name);
-            name = unescaped.as_bytes();
-        }
-        self.place = frame.node.keys.iter().find_map(|key| matched(key, name));
     }
 
     fn digits(
@@ -326,7 +275,7 @@ impl<T: Copy> Scanner<T> {
         match scan_number::run(chunk, from, digits) {
             Ok((end, digits)) if end == chunk.len() => {
                 self.cut = Cut::Number(digits);
-                self.keep(&chunk[from..], self.place.map_or(0, |p| p.node.take));
+                self.keep(&chunk[from..], self.stack.wanted());
                 Ok(end)
             }
             Ok((end, digits)) if digits.may_end() => {
@@ -364,8 +313,8 @@ impl<T: Copy> Scanner<T> {
     /// A scalar is complete; `part` is its text, or the rest of it when `self.text` holds the beginning.
     #[inline]
     fn scalar(&mut self, kind: Kind, part: &[u8], span: std::ops::Range<usize>, sink: &mut impl FnMut(Found<'_, T>)) {
-        self.expect = if self.depth == 0 { Expect::Nothing } else { Expect::Comma };
-        let Some(place) = self.place.take() else { return };
+        self.expect = if self.stack.depth() == 0 { Expect::Nothing } else { Expect::Comma };
+        let Some(place) = self.stack.take_place() else { return };
         let Some(tag) = place.node.tag else { return };
         let take = if kind == Kind::Bool { part.len() } else { place.node.take };
         let span = if span.end == 0 { self.start..self.offset } else { span };
@@ -387,67 +336,21 @@ impl<T: Copy> Scanner<T> {
     }
 
     #[inline]
-    fn in_object(&self) -> bool {
-        // Outermost is bit 0; at depth 0 no closing bracket is ever expected.
-        let index = self.depth.wrapping_sub(1) % DEEPEST;
-        self.objects[index / 64] >> (index % 64) & 1 == 1
-    }
-
-    #[inline]
     fn open(&mut self, at: usize, object: bool) -> Scanned<usize> {
-        if self.depth >= self.max_depth {
+        if !self.stack.open(self.offset + at, object) {
             return self.fail(Problem::TooDeep, at);
         }
-        let (word, bit) = (self.depth / 64, 1 << (self.depth % 64));
-        if object {
-            self.objects[word] |= bit;
-        } else {
-            self.objects[word] &= !bit;
-        }
-        self.depth += 1;
         self.expect = if object { Expect::FirstKey } else { Expect::FirstItem };
-        self.inside = false;
-        if let Some(place) = self.place.take() {
-            self.inside = true;
-            let items = if object { None } else { place.node.items };
-            let (start, depth) = (self.offset + at, self.depth);
-            self.frames.push(Frame { node: place.node, exact: place.exact, start, len: 0, depth });
-            self.place = items.map(|node| Place { node, exact: true });
-        }
         Ok(at + 1)
-    }
-
-    #[inline]
-    fn comma(&mut self) {
-        if self.in_object() {
-            self.expect = Expect::Key;
-            return;
-        }
-        self.expect = Expect::Value;
-        if self.inside
-            && let Some(frame) = self.frames.last_mut()
-        {
-            frame.len += 1;
-            self.place = frame.node.items.map(|node| Place { node, exact: true });
-        }
     }
 
     #[inline]
     fn close(&mut self, at: usize, kind: Kind, sink: &mut impl FnMut(Found<'_, T>)) -> Scanned<usize> {
         let empty = matches!(self.expect, Expect::FirstItem | Expect::FirstKey);
-        if self.inside
-            && let Some(frame) = self.frames.pop()
-            && let Some(tag) = frame.node.tag
-        {
-            // In an array the commas were counted.
-            let len = frame.len + usize::from(kind == Kind::Array && !empty);
-            let span = frame.start..self.offset + at + 1;
-            sink(Found { tag, kind, span, text: &[], whole: true, escaped: false, len, exact: frame.exact });
+        if let Some(found) = self.stack.close(self.offset + at + 1, kind, empty) {
+            sink(found);
         }
-        self.place = None;
-        self.depth -= 1;
-        self.inside = self.frames.last().is_some_and(|f| f.depth == self.depth);
-        self.expect = if self.depth == 0 { Expect::Nothing } else { Expect::Comma };
+        self.expect = if self.stack.depth() == 0 { Expect::Nothing } else { Expect::Comma };
         Ok(at + 1)
     }
 
@@ -455,14 +358,4 @@ impl<T: Copy> Scanner<T> {
     fn fail<R>(&self, problem: Problem, at: usize) -> Scanned<R> {
         Err(ScanError { problem, offset: self.offset + at })
     }
-}
-
-#[inline]
-fn matched<T>(key: &'static Key<T>, name: &[u8]) -> Option<Place<T>> {
-    if key.name.len() != name.len() {
-        return None;
-    }
-    let exact = key.name.as_bytes() == name;
-    let matches = exact || (key.any_case && key.name.as_bytes().eq_ignore_ascii_case(name));
-    matches.then_some(Place { node: &key.node, exact })
 }

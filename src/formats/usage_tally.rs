@@ -199,11 +199,20 @@ impl Tally {
 
     /// Forgets the event; called at its end, whether it could be read or not.
     pub(super) fn next_event(&mut self) {
-        let EventSoFar { name, status, .. } = &mut self.event;
-        name.clear();
-        status.clear();
-        let (name, status) = (std::mem::take(name), std::mem::take(status));
-        self.event = EventSoFar { name, status, ..EventSoFar::default() };
+        let event = &mut self.event;
+        event.name.clear();
+        event.status.clear();
+        event.has_error = false;
+        event.generated = false;
+        event.finish = false;
+        event.is_image = false;
+        event.modality_count = 0;
+        event.images = 0;
+        for error in [&mut event.told, &mut event.loose] {
+            error.kind = None;
+            error.code = None;
+            error.message.clear();
+        }
     }
 }
 

@@ -1,0 +1,245 @@
+//! A local estimate of a request's input tokens, for when no provider that could count them is in reach.
+//!
+//! The method, without any vocabulary: of each text, definition and call argument in the body,
+//!
+//! - an ASCII byte is 1/3.6 token (English prose has about four bytes to a token, code and JSON about three),
+//! - a two-byte character half a token, a three-byte one (mostly CJK) one token, a four-byte one (emoji) two;
+//! - each message adds 4 tokens for its frame, and a list of tools 340 once, for the instructions that come with it;
+//! - an inline image is 1500 tokens whatever its size, other inline media one per 50 bytes of Base64 but no fewer than that.
+//!
+//! It is an approximation, and how far it is off depends on the text and on the model's vocabulary: the reply that carries it is
+//! marked by a response header, and no price is computed from it where a real figure exists.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::edit;
+use super::peek::{BadRequest, Peek, PeekLimits};
+use super::scan::{Found, Key, Kind, Node, Scanner, key};
+
+/// A token in the unit of this file.
+const TOKEN: u64 = 36;
+const ASCII: u64 = 10;
+const PER_MESSAGE: u64 = 4;
+const FOR_TOOLS: u64 = 340;
+const PER_IMAGE: u64 = 1500;
+const MEDIA_BYTES_PER_TOKEN: u64 = 50;
+
+#[derive(Debug, Clone, Copy)]
+enum Tag {
+    /// A string's inside, or a whole object or list, as text.
+    Text,
+    Message,
+    Tools,
+    Image,
+
+    MediaType,
+    Media,
+}
+
+const TEXT: Node<Tag> = Node::value(Tag::Text, 0);
+
+static SOURCE_KEYS: [Key<Tag>; 2] =
+    [key("media_type", Node::value(Tag::MediaType, 64)), key("data", Node::value(Tag::Media, 0))];
+static INLINE_KEYS: [Key<Tag>; 3] = [
+    key("mimeType", Node::value(Tag::MediaType, 64)),
+    key("mime_type", Node::value(Tag::MediaType, 64)),
+    key("data", Node::value(Tag::Media, 0)),
+];
+static URL_KEYS: [Key<Tag>; 1] = [key("url", Node::value(Tag::Image, 0))];
+
+const SOURCE: Node<Tag> = Node::object(&SOURCE_KEYS);
+const INLINE: Node<Tag> = Node::object(&INLINE_KEYS);
+
+static INNER_BLOCK: Node<Tag> = Node::object(&[key("text", TEXT), key("source", SOURCE)]);
+
+/// A content block or part of any format.
+static BLOCK: Node<Tag> = Node::object(&[
+    key("text", TEXT),
+    key("thinking", TEXT),
+    key("name", TEXT),
+    key("input", TEXT),
+    key("content", TEXT.or_items(&INNER_BLOCK)),
+    key("source", SOURCE),
+    key("image_url", Node::object(&URL_KEYS).tagged(Tag::Image)),
+    key("functionCall", TEXT),
+    key("functionResponse", TEXT),
+    key("inlineData", INLINE),
+    key("inline_data", INLINE),
+]);
+
+static MESSAGE: Node<Tag> = Node::object(&[
+    key("content", TEXT.or_items(&BLOCK)),
+    key("parts", Node::array(&BLOCK)),
+    key("tool_calls", TEXT),
+    key("arguments", TEXT),
+    key("output", TEXT),
+])
+.tagged(Tag::Message);
+
+static SYSTEM_KEYS: [Key<Tag>; 1] = [key("parts", Node::array(&BLOCK))];
+static REQUEST_KEYS: [Key<Tag>; 4] = [
+    key("contents", Node::array(&MESSAGE)),
+    key("systemInstruction", Node::object(&SYSTEM_KEYS)),
+    key("system_instruction", Node::object(&SYSTEM_KEYS)),
+    key("tools", Node::value(Tag::Tools, 0)),
+];
+
+static BODY: Node<Tag> = Node::object(&[
+    key("system", TEXT.or_items(&BLOCK)),
+    key("instructions", TEXT),
+    key("messages", Node::array(&MESSAGE)),
+    key("input", TEXT.or_items(&MESSAGE)),
+    key("tools", Node::value(Tag::Tools, 0)),
+    key("contents", Node::array(&MESSAGE)),
+    key("systemInstruction", Node::object(&SYSTEM_KEYS)),
+    key("system_instruction", Node::object(&SYSTEM_KEYS)),
+    key("request", Node::object(&REQUEST_KEYS)),
+    key("generateContentRequest", Node::object(&REQUEST_KEYS)),
+]);
+
+/// The estimated input tokens of a request body of any format, given as its chunks. Never zero.
+///
+/// # Errors
+/// The body is no JSON, or nests too deep.
+pub fn estimate(chunks: &[Bytes], limits: PeekLimits) -> Result<u64, BadRequest> {
+    let mut counter = Counter::default();
+    let mut scanner = Scanner::new(&BODY, limits.max_depth);
+    let mut sink = |found: Found<'_, Tag>| counter.found(&found);
+    for chunk in chunks {
+        scanner.feed(chunk, &mut sink)?;
+    }
+    scanner.finish(&mut sink)?;
+    let text: u64 = counter.texts.iter().flat_map(|span| edit::slices(chunks, span.clone())).map(weight).sum();
+    Ok((text.div_ceil(TOKEN) + counter.tokens).max(1))
+}
+
+/// A rougher estimate from what the peek knows anyhow: for reservations, where speed counts and a third more or less does not.
+#[must_use]
+pub fn from_peek(peek: &Peek) -> u64 {
+    let text = peek.body_len.saturating_sub(peek.media_len) as u64;
+    (text / 4 + peek.media_count as u64 * PER_IMAGE).max(1)
+}
+
+/// The tokens of generated text of which only the length is known, in bytes of JSON; at least one when there is any.
+#[must_use]
+pub const fn from_len(bytes: usize) -> u64 {
+    (bytes as u64 * ASCII).div_ceil(TOKEN)
+}
+
+#[derive(Debug, Default)]
+struct Counter {
+    texts: Vec<Range<usize>>,
+    tokens: u64,
+    is_image: bool,
+}
+
+impl Counter {
+    fn found(&mut self, found: &Found<'_, Tag>) {
+        match found.tag {
+            Tag::Text if found.kind == Kind::String => self.texts.push(found.span.start + 1..found.span.end - 1),
+            // A list whose items are read one by one is not counted as a whole, too.
+            Tag::Text if found.kind == Kind::Object => self.texts.push(found.span.clone()),
+            Tag::Message => self.tokens += PER_MESSAGE,
+            Tag::Tools if found.kind == Kind::Array && found.len > 0 => {
+                self.tokens += FOR_TOOLS;
+                self.texts.push(found.span.clone());
+            }
+            Tag::MediaType => self.is_image = found.text.starts_with(b"image/"),
+            Tag::Image if found.kind == Kind::String => self.tokens += PER_IMAGE,
+            Tag::Media => {
+                let image = std::mem::take(&mut self.is_image);
+                let by_size = found.span.len() as u64 / MEDIA_BYTES_PER_TOKEN;
+                self.tokens += if image { PER_IMAGE } else { by_size.max(PER_IMAGE) };
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The weight of a piece of text, in parts of a token. A character that is cut counts where it begins.
+fn weight(text: &[u8]) -> u64 {
+    let ascii = text.iter().filter(|b| b.is_ascii()).count() as u64;
+    if ascii == text.len() as u64 {
+        return ascii * ASCII;
+    }
+    let count = |from: u8, to: u8| text.iter().filter(|b| (from..=to).contains(*b)).count() as u64;
+    ascii * ASCII + count(0xC2, 0xDF) * (TOKEN / 2) + count(0xE0, 0xEF) * TOKEN + count(0xF0, 0xF4) * (2 * TOKEN)
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::{estimate, from_len, from_peek};
+    use crate::formats::peek::{PeekLimits, peek};
+
+    const LIMITS: PeekLimits = PeekLimits { max_depth: 32 };
+
+    fn tokens(text: &str) -> u64 {
+        let whole = estimate(&[Bytes::copy_from_slice(text.as_bytes())], LIMITS).unwrap();
+        let parts: Vec<Bytes> = text.as_bytes().chunks(3).map(Bytes::copy_from_slice).collect();
+        assert_eq!(estimate(&parts, LIMITS).unwrap(), whole, "{text}");
+        whole
+    }
+
+    #[test]
+    fn texts_count_wherever_a_format_has_them() {
+        let word = "x".repeat(36);
+        for body in [
+            format!(r#"{{"system":"{word}"}}"#),
+            format!(r#"{{"system":[{{"type":"text","text":"{word}"}}]}}"#),
+            format!(r#"{{"instructions":"{word}"}}"#),
+            format!(r#"{{"input":"{word}"}}"#),
+            format!(r#"{{"systemInstruction":{{"parts":[{{"text":"{word}"}}]}}}}"#),
+        ] {
+            assert_eq!(tokens(&body), 10, "{body}");
+        }
+        for body in [
+            format!(r#"{{"messages":[{{"role":"user","content":"{word}"}}]}}"#),
+            format!(r#"{{"messages":[{{"role":"user","content":[{{"type":"text","text":"{word}"}}]}}]}}"#),
+            format!(r#"{{"messages":[{{"content":[{{"type":"tool_result","content":[{{"text":"{word}"}}]}}]}}]}}"#),
+            format!(r#"{{"contents":[{{"parts":[{{"text":"{word}"}}]}}]}}"#),
+            format!(r#"{{"request":{{"contents":[{{"parts":[{{"text":"{word}"}}]}}]}}}}"#),
+            format!(r#"{{"input":[{{"role":"user","content":[{{"type":"input_text","text":"{word}"}}]}}]}}"#),
+        ] {
+            assert_eq!(tokens(&body), 14, "{body}");
+        }
+    }
+
+    #[test]
+    fn other_scripts_tools_and_media_have_their_own_weights() {
+        assert_eq!(tokens(r#"{"system":"漢字漢字"}"#), 4);
+        assert_eq!(tokens(r#"{"system":"ёёёё"}"#), 2);
+        assert_eq!(tokens(r#"{"system":"😀"}"#), 2);
+        let tools = r#"{"tools":[{"name":"f","input_schema":{"type":"object"}}]}"#;
+        assert!((345..370).contains(&tokens(tools)), "{}", tokens(tools));
+        let media = |kind: &str, len: usize| {
+            let data = "A".repeat(len);
+            tokens(&format!(
+                r#"{{"messages":[{{"content":[{{"source":{{"media_type":"{kind}","data":"{data}"}}}}]}}]}}"#
+            ))
+        };
+        for block in [r#"{"image_url":{"url":"data:,x"}}"#, r#"{"image_url":"data:,x"}"#] {
+            assert_eq!(tokens(&format!(r#"{{"messages":[{{"content":[{block}]}}]}}"#)), 1504, "{block}");
+        }
+        assert_eq!(media("image/png", 500_000), 1504);
+        assert_eq!(media("application/pdf", 500_000), 10_004);
+    }
+
+    #[test]
+    fn the_estimate_is_never_zero_and_bad_bodies_are_refused() {
+        assert_eq!(tokens("{}"), 1);
+        assert!(estimate(&[Bytes::from_static(b"{")], LIMITS).is_err());
+        assert_eq!((from_len(0), from_len(1), from_len(360)), (0, 1, 100));
+    }
+
+    #[test]
+    fn the_rough_estimate_leaves_media_out() {
+        let data = "A".repeat(400_000);
+        let text = format!(r#"{{"messages":[{{"content":[{{"source":{{"data":"{data}"}}}}]}}]}}"#);
+        let rough = from_peek(&peek(&[Bytes::from(text)], LIMITS).unwrap());
+        assert!((1500..1600).contains(&rough), "{rough}");
+    }
+}
