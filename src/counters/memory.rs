@@ -3,6 +3,7 @@
 use super::CounterSettings;
 use super::admission::{Admission, Denied};
 use super::checks;
+use super::expectation::Expectations;
 use super::held::Held;
 use super::holder::UserState;
 use super::permit::{Books, Charge, Settlement};
@@ -14,16 +15,17 @@ use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
 
-/// Two maps; no code holds locks of both at once.
+/// Three maps; no code holds locks of two at once.
 pub(super) struct Memory {
     pub(super) settings: CounterSettings,
     pub(super) users: Shards<UserId, Box<UserState>>,
     pub(super) providers: Shards<ProviderId, Box<ProviderState>>,
+    pub(super) expectations: Expectations,
 }
 
 impl Memory {
     pub(super) fn new(settings: CounterSettings) -> Self {
-        Self { settings, users: Shards::new(), providers: Shards::new() }
+        Self { settings, users: Shards::new(), providers: Shards::new(), expectations: Expectations::new() }
     }
 
     pub(super) fn charge(

@@ -17,6 +17,7 @@
 
 mod admission;
 mod checks;
+mod expectation;
 mod held;
 mod holder;
 mod listing;
@@ -131,6 +132,17 @@ impl Counters {
     #[must_use]
     pub fn provider_usage(&self, provider: &Provider, now: Timestamp) -> HolderUsage {
         self.memory.provider_usage(provider, now)
+    }
+
+    /// Output tokens that a key's next reply from a model may have, by its recent ones; `None` before the first.
+    #[must_use]
+    pub fn expected_output(&self, key: KeyId, model: &str) -> Option<u64> {
+        self.memory.expectations.get(key, model)
+    }
+
+    /// Tells how many output tokens a key's reply from a model had.
+    pub fn learn_output(&self, key: KeyId, model: &str, output_tokens: u64) {
+        self.memory.expectations.learn(key, model, output_tokens);
     }
 
     /// Every live session, in no particular order.

@@ -32,6 +32,7 @@ impl Memory {
             });
             users.shrink_to_fit();
         }
+        self.expectations.retain(|key| keep(Holder::Key(key)));
         for mut providers in self.providers.each() {
             providers.retain(|id, state| {
                 state.refresh(now, &self.settings);
