@@ -1,3 +1,10 @@
 //! The binary: everything is in the library.
 
-fn main() {}
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    tollgate::cli::run()
+}

@@ -9,6 +9,8 @@ mod ledger;
 #[cfg(test)]
 mod mock;
 #[cfg(test)]
+mod proxy;
+#[cfg(test)]
 mod store;
 #[cfg(test)]
 mod support;

@@ -1,1 +1,40 @@
 //! Assembly: builds every part and wires them together. The only room that knows all the others.
+
+mod banner;
+mod check;
+mod drain;
+mod listen;
+mod parts;
+mod reload;
+mod secrets;
+mod seed;
+mod serve;
+mod tasks;
+
+pub use check::{check, migrate};
+pub use serve::{Source, serve};
+
+/// Runs the scripted upstream until it is interrupted.
+///
+/// # Errors
+/// When the address cannot be listened on.
+pub fn mock(addr: std::net::SocketAddr) -> anyhow::Result<()> {
+    let io = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    io.block_on(async {
+        let listener = tokio::net::TcpListener::bind(addr).await?;
+        tracing::info!(addr = %listener.local_addr()?, "the mock upstream listens");
+        crate::mock::serve(listener, async {
+            let _ = tokio::signal::ctrl_c().await;
+        })
+        .await?;
+        Ok(())
+    })
+}
+
+/// The OpenAPI document of the administration API, as pretty JSON.
+///
+/// # Errors
+/// When it cannot be written as JSON.
+pub fn openapi(app_url: Option<&str>) -> anyhow::Result<String> {
+    Ok(serde_json::to_string_pretty(&crate::admin::openapi(app_url))?)
+}

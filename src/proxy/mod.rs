@@ -1,1 +1,35 @@
 //! The data plane: one request's way from the client's bytes to its ledger record.
+//!
+//! ```text
+//! intake::head → identify → intake::body → screen → admit → plan   (stages)
+//!   → [ attempt → relay ]*                                         (failover)
+//!   → settle
+//! ```
+//!
+//! Each stage is a file; [`exchange::Exchange`] is what they hand on. Only [`service`] names Pingora's `ProxyHttp`.
+
+mod admit;
+mod answer;
+mod attempt;
+mod coding;
+mod credentials;
+mod exchange;
+mod failover;
+mod failure;
+pub mod gateway;
+mod identify;
+mod intake;
+mod models;
+mod plan;
+mod query;
+mod refusal;
+mod relay;
+mod render;
+mod reply;
+mod screen;
+pub mod service;
+mod settle;
+mod stages;
+mod timing;
+mod verdict;
+mod wire;

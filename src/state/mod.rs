@@ -8,7 +8,6 @@
 pub mod expected;
 pub mod health;
 pub mod key_text;
-pub mod live;
 pub mod publish;
 pub mod refresh;
 pub mod snapshot;
@@ -16,6 +15,5 @@ pub mod vault;
 
 pub use expected::ExpectedOutput;
 pub use health::Health;
-pub use live::Affinity;
 pub use publish::{State, StateError};
 pub use snapshot::{Caller, Snapshot};

@@ -111,7 +111,8 @@ impl Upstreams {
     /// # Errors
     /// Pingora's, when no connection can be made.
     pub async fn connect(&self, link: &Link) -> pingora::Result<(HttpSession, bool)> {
-        self.connector.get_http_session(&link.peer).await
+        // Boxed: connecting and its handshake need some 18 KB, which a stream must not hold for its whole life.
+        Box::pin(self.connector.get_http_session(&link.peer)).await
     }
 
     /// Gives a connection whose exchange came to its proper end back to the pool.

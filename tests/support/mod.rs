@@ -1,3 +1,5 @@
 //! What several rooms' tests share.
 
+pub mod gateway;
 pub mod postgres;
+pub mod upstream;

@@ -1,0 +1,19 @@
+//! What the log says once everything is up: where to go, and where the admin token lies.
+
+use super::parts::Parts;
+
+/// Logs the addresses, and the file of a generated admin token.
+pub fn print(parts: &Parts) {
+    let config = &parts.config;
+    let scheme = |tls: bool| if tls { "https" } else { "http" };
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        proxy = format!("{}://{}", scheme(config.proxy.tls.is_some()), config.proxy.addr),
+        admin = format!("{}://{}", scheme(config.admin.tls.is_some()), config.admin.addr),
+        metrics = format!("http://{}/metrics", config.metrics.addr),
+        "tollgate is up"
+    );
+    if let Some(file) = &parts.admin_token.file {
+        tracing::info!(file = %file.display(), "ADMIN_TOKEN is not set: the admin token is the one kept in this file");
+    }
+}

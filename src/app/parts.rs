@@ -1,0 +1,142 @@
+//! The composition root: every shared part, and the order in which they are built.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use arc_swap::ArcSwap;
+
+use super::{secrets, seed};
+use crate::config::{Config, Live, Target};
+use crate::counters::{CounterSettings, Counters};
+use crate::domain::clock::{Clock, SystemClock};
+use crate::ledger::{Ledger, LedgerSettings};
+use crate::proxy::gateway::{Fixed, Gateway};
+use crate::state::expected::ExpectedOutput;
+use crate::state::health::Health;
+use crate::state::{State, key_text};
+use crate::store::Store;
+use crate::telemetry::Metrics;
+use crate::upstream::Upstreams;
+
+/// How long the ledger's writer may take to bring what is left to the database at a stop.
+const DRAIN: Duration = Duration::from_secs(15);
+
+/// Everything that is shared, each part once.
+pub struct Parts {
+    pub config: Config,
+    pub clock: Arc<dyn Clock>,
+    pub store: Store,
+    /// Keys, users, providers, prices: the snapshot in force.
+    pub state: Arc<State>,
+    /// Spend, sessions, requests per minute.
+    pub counters: Counters,
+    /// Journal and writer.
+    pub ledger: Arc<Ledger>,
+    pub metrics: Arc<Metrics>,
+    /// Circuits and rests of providers.
+    pub health: Arc<Health>,
+    /// Settings that a reload replaces.
+    pub live: Arc<ArcSwap<Live>>,
+    pub gateway: Arc<Gateway>,
+    pub admin_token: secrets::AdminToken,
+}
+
+/// Opens the database that the configuration names.
+///
+/// # Errors
+/// When it cannot be reached.
+pub async fn store(config: &Config) -> anyhow::Result<Store> {
+    match &config.database.target {
+        Target::Sqlite { dir } => Store::open_sqlite(dir).await.context("opening the embedded database"),
+        Target::Postgres(url) => {
+            Store::open_postgres(url, config.database.max_connections).await.context("connecting to PostgreSQL")
+        }
+    }
+}
+
+/// Builds every part. The database is migrated first; one that is newer or half migrated is refused.
+///
+/// # Errors
+/// The first part that cannot be built, and why.
+pub async fn build(config: Config) -> anyhow::Result<Parts> {
+    secrets::data_dir(&config)?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let admin_token = secrets::admin_token(&config)?;
+    let store = store(&config).await?;
+    for name in store.migrate().await.context("migrating the database")? {
+        tracing::info!(name, "migrated the database");
+    }
+    store.check_schema().await.context("the database")?;
+    let seeded = seed::prices(&config, &store, clock.now()).await.context("loading the seed price table")?;
+    if seeded > 0 {
+        tracing::info!(models = seeded, "loaded the seed price table");
+    }
+    let state = State::open(store.clone(), secrets::vault(&config)?).await?;
+    let metrics = Arc::new(Metrics::new()?);
+    let counters = Counters::new(CounterSettings {
+        time_zone: config.time_zone,
+        session_ttl_ms: session_ttl_ms(&config),
+        reservation: config.limits.reservation,
+    });
+    let ledger = Ledger::open(&config.data_dir.join("journal"), ledger_settings(&config), Arc::clone(&clock))
+        .context("opening the journal")?;
+    // First what a process left that did not stop in good order; then the counters know all that was ever spent.
+    Arc::clone(&ledger).run(store.clone(), std::future::ready(())).await;
+    super::tasks::rebuild_counters(&counters, &store, clock.now()).await.context("rebuilding the counters")?;
+    let health = Arc::new(Health::default());
+    let live = Arc::new(ArcSwap::from_pointee(config.live.clone()));
+    let gateway = Arc::new(Gateway {
+        clock: Arc::clone(&clock),
+        state: Arc::clone(&state),
+        counters: counters.clone(),
+        ledger: Arc::clone(&ledger),
+        metrics: Arc::clone(&metrics),
+        upstreams: Upstreams::new(config.proxy.upstream_pool_size),
+        health: Arc::clone(&health),
+        expected: Arc::new(ExpectedOutput::default()),
+        live: Arc::clone(&live),
+        fixed: Fixed {
+            admin_token: key_text::hash(admin_token.token.expose()),
+            alt_key_headers: config.auth.alt_key_headers.clone(),
+            session_headers: config.session.headers.clone(),
+            reserve: config.limits.reservation,
+            access_log: config.log.access,
+        },
+    });
+    Ok(Parts { config, clock, store, state, counters, ledger, metrics, health, live, gateway, admin_token })
+}
+
+fn session_ttl_ms(config: &Config) -> i64 {
+    i64::try_from(config.session.ttl_s.saturating_mul(1000)).unwrap_or(i64::MAX)
+}
+
+fn ledger_settings(config: &Config) -> LedgerSettings {
+    let from = config.ledger;
+    LedgerSettings {
+        segment_bytes: from.segment_bytes,
+        max_bytes: from.max_bytes,
+        batch_rows: from.batch_rows,
+        flush_interval_ms: from.flush_interval_ms,
+        sync_interval_ms: from.sync_interval_ms,
+        drain_ms: u64::try_from(DRAIN.as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+impl Parts {
+    /// What the administration works with.
+    #[must_use]
+    pub fn admin_context(&self) -> Arc<crate::admin::Context> {
+        Arc::new(crate::admin::Context {
+            state: Arc::clone(&self.state),
+            store: self.store.clone(),
+            clock: Arc::clone(&self.clock),
+            admin_token: self.admin_token.token.clone(),
+            time_zone: self.config.time_zone,
+            app_url: self.config.admin.app_url.clone(),
+            secure_cookies: self.config.admin.secure_cookies,
+            version: env!("CARGO_PKG_VERSION"),
+            metrics: Arc::clone(&self.metrics),
+        })
+    }
+}

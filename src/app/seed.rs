@@ -1,0 +1,36 @@
+//! The price table of a new gateway: read from a file once, when the database holds no price at all.
+
+use anyhow::Context;
+
+use crate::config::{BUILT_IN_PRICES, Config};
+use crate::domain::clock::Timestamp;
+use crate::domain::price::{Price, PriceSource};
+use crate::policy::cost;
+use crate::store::Store;
+
+/// Loads the seed prices into an empty table. Returns how many were loaded.
+///
+/// # Errors
+/// When the file cannot be read or is no JSON object, or the store fails. A bad entry is named in the log and left out.
+pub async fn prices(config: &Config, store: &Store, now: Timestamp) -> anyhow::Result<usize> {
+    let mut tx = store.begin().await?;
+    if !tx.prices().await?.is_empty() {
+        return Ok(0);
+    }
+    let text = match &config.prices.seed_file {
+        Some(path) => std::fs::read_to_string(path).with_context(|| format!("prices.seed_file {}", path.display()))?,
+        None => BUILT_IN_PRICES.to_owned(),
+    };
+    let table: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(&text).context("the seed price table is not a JSON object")?;
+    let mut prices = Vec::with_capacity(table.len());
+    for (model, data) in table {
+        match cost::rates_from_json(&data) {
+            Ok(rates) => prices.push(Price { model, source: PriceSource::Seed, data, rates, updated_at: now }),
+            Err(e) => tracing::warn!(model, error = %e, "a seed price is left out"),
+        }
+    }
+    tx.upsert_prices(&prices).await?;
+    tx.commit().await?;
+    Ok(prices.len())
+}

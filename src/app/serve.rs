@@ -1,0 +1,160 @@
+//! The gateway's run: listeners up, requests served, a stop without loss.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use anyhow::Context;
+use parking_lot::Mutex;
+use pingora::apps::HttpServerOptions;
+use pingora::listeners::tls::TlsSettings;
+use pingora::proxy::{HttpProxy, ProxyServiceBuilder};
+use pingora::server::configuration::{Opt, ServerConf};
+use pingora::server::{RunArgs, Server};
+use pingora::services::background::background_service;
+use pingora::services::listening::Service as Listening;
+use tokio::runtime::{Handle, Runtime};
+use tokio::sync::watch;
+
+use super::drain::{Drain, stopped};
+use super::parts::{self, Parts};
+use super::{banner, listen, reload, tasks};
+use crate::config::Config;
+use crate::proxy::service::Service;
+use crate::telemetry::{self, LogHandle};
+
+/// Threads of the runtime for everything that is not a proxied request.
+const IO_THREADS: usize = 2;
+/// Pingora's own wait for its runtimes once the grace is over.
+const RUNTIME_STOP_S: u64 = 2;
+
+/// Where the configuration came from, for a reload.
+pub struct Source {
+    pub file: Option<std::path::PathBuf>,
+}
+
+/// Serves until a stop is asked for. `upgrade`: take the listeners over from the process that runs now.
+///
+/// # Errors
+/// When a part cannot be built or a listener cannot be bound. Nothing is served then.
+pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> anyhow::Result<()> {
+    let io = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(IO_THREADS)
+        .thread_name("io")
+        .enable_all()
+        .build()
+        .context("starting the runtime")?;
+    let parts = io.block_on(parts::build(config))?;
+    let (stop_sender, stop) = watch::channel(false);
+    let up = Arc::new(AtomicBool::new(true));
+    let doors = io.block_on(open_doors(&parts, io.handle(), &stop, &up))?;
+    let writer = tasks::start(&parts, io.handle(), &stop, up);
+    io.spawn(reload::on_hangup(parts.config.clone(), source, Arc::clone(&parts.live), log.clone()));
+    let (drained_sender, drained) = sync_channel(1);
+    let drain = Drain {
+        running: parts.metrics.requests_live.clone(),
+        stop: stop_sender,
+        drained: Mutex::new(Some(drained_sender)),
+    };
+    let server = server(&parts, drain, upgrade)?;
+    banner::print(&parts);
+    let (returned_sender, returned) = sync_channel(1);
+    std::thread::Builder::new().name("pingora".to_owned()).spawn(move || {
+        server.run(RunArgs::default());
+        let _ = returned_sender.send(());
+    })?;
+    while drained.recv_timeout(Duration::from_millis(50)).is_err() && returned.try_recv().is_err() {}
+    finish(&io, doors, writer, &parts);
+    log.flush();
+    Ok(())
+}
+
+/// The listeners beside the proxy's, each with its task.
+struct Doors {
+    admin: tokio::task::JoinHandle<()>,
+    metrics: tokio::task::JoinHandle<()>,
+}
+
+async fn open_doors(
+    parts: &Parts,
+    io: &Handle,
+    stop: &watch::Receiver<bool>,
+    up: &Arc<AtomicBool>,
+) -> anyhow::Result<Doors> {
+    let metrics_listener = listen::bind(parts.config.metrics.addr, "metrics")?;
+    let readiness = tasks::readiness(Arc::clone(&parts.state), Arc::clone(up), stop.clone());
+    let serving = telemetry::serve(metrics_listener, Arc::clone(&parts.metrics), readiness, stopped(stop.clone()));
+    let metrics = io.spawn(async move {
+        if let Err(e) = serving.await {
+            tracing::error!(error = %e, "the metrics listener failed");
+        }
+    });
+    let admin_listener = listen::bind(parts.config.admin.addr, "admin")?.into_std()?;
+    let tls = parts.config.admin.tls.clone().map(|t| (t.cert, t.key));
+    let router = crate::admin::router(parts.admin_context());
+    let serving = crate::admin::serve(admin_listener, tls, router, stopped(stop.clone()));
+    let admin = io.spawn(async move {
+        if let Err(e) = serving.await {
+            tracing::error!(error = %e, "the admin listener failed");
+        }
+    });
+    Ok(Doors { admin, metrics })
+}
+
+fn server(parts: &Parts, drain: Drain, upgrade: bool) -> anyhow::Result<Server> {
+    let config = &parts.config;
+    let conf = ServerConf {
+        threads: threads(config),
+        grace_period_seconds: Some(config.shutdown.grace_s),
+        graceful_shutdown_timeout_seconds: Some(RUNTIME_STOP_S),
+        upgrade_sock: config.proxy.upgrade_socket.as_ref().map(|p| p.display().to_string()).unwrap_or_default(),
+        ..ServerConf::default()
+    };
+    let mut server = Server::new_with_opt_and_conf(Opt { upgrade, ..Opt::default() }, conf);
+    server.bootstrap();
+    let mut options = HttpServerOptions::default();
+    options.h2c = config.proxy.h2c;
+    let service = Service(Arc::clone(&parts.gateway));
+    let mut proxy =
+        ProxyServiceBuilder::new(&server.configuration, service).name("proxy").server_options(options).build();
+    listen_on(&mut proxy, config)?;
+    server.add_service(background_service("drain", drain));
+    server.add_service(proxy);
+    Ok(server)
+}
+
+fn listen_on(proxy: &mut Listening<HttpProxy<Service, ()>>, config: &Config) -> anyhow::Result<()> {
+    let addr = config.proxy.addr.to_string();
+    let Some(tls) = &config.proxy.tls else {
+        proxy.add_tcp(&addr);
+        return Ok(());
+    };
+    let (cert, key) = (tls.cert.display().to_string(), tls.key.display().to_string());
+    let mut settings = TlsSettings::intermediate(&cert, &key)
+        .map_err(|e| anyhow::anyhow!("the proxy's certificate {cert} or key {key} cannot be used: {e}"))?;
+    settings.enable_h2();
+    proxy.add_tls_with_settings(&addr, None, settings);
+    Ok(())
+}
+
+fn threads(config: &Config) -> usize {
+    match config.proxy.threads {
+        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        n => n,
+    }
+}
+
+/// The last steps of a stop: the other listeners end, the journal is brought to the database.
+fn finish(io: &Runtime, doors: Doors, writer: tokio::task::JoinHandle<()>, parts: &Parts) {
+    io.block_on(async {
+        let grace = Duration::from_secs(parts.config.shutdown.grace_s.max(1));
+        let _ = tokio::time::timeout(grace, async { tokio::join!(doors.admin, doors.metrics) }).await;
+        if writer.await.is_err() {
+            tracing::error!("the ledger's writer failed: what it had not written stays in the journal");
+        }
+        parts.store.close().await;
+    });
+    let left = parts.ledger.stats().pending_records;
+    tracing::info!(left_in_journal = left, "stopped");
+}

@@ -1,0 +1,177 @@
+//! What runs beside the requests: the ledger's writer, the look at other nodes' changes, housekeeping, the store's health.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use super::drain::stopped;
+use super::parts::Parts;
+use crate::counters::{Counters, Holder, SpendRow, SpendTotal};
+use crate::domain::clock::{Clock, Timestamp};
+use crate::state::{State, refresh};
+use crate::store::Store;
+use crate::telemetry::{Metrics, Readiness};
+
+/// How often idle entries are dropped and the database is asked whether it is there.
+const HOUSEKEEPING: Duration = Duration::from_secs(30);
+const HEALTH: Duration = Duration::from_secs(2);
+
+/// Brings the counters to what the ledger says.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn rebuild_counters(counters: &Counters, store: &Store, now: Timestamp) -> anyhow::Result<()> {
+    let rows = store.spend_since(counters.rebuild_from(now)).await?;
+    let totals = store.spend_totals().await?;
+    let rows = rows.into_iter().map(|r| SpendRow {
+        minute: r.minute,
+        key: r.key_id,
+        user: r.user_id,
+        provider: r.provider_id,
+        cost: r.cost,
+    });
+    let totals = totals.into_iter().map(|t| SpendTotal {
+        key: t.key_id,
+        user: t.user_id,
+        provider: t.provider_id,
+        cost: t.cost,
+    });
+    counters.rebuild(rows, totals, now);
+    Ok(())
+}
+
+/// Starts the tasks; they end when `stop` says so. The writer's handle is returned: it ends once the journal is drained.
+pub fn start(
+    parts: &Parts,
+    io: &Handle,
+    stop: &watch::Receiver<bool>,
+    up: Arc<AtomicBool>,
+) -> tokio::task::JoinHandle<()> {
+    io.spawn(refresh::run(Arc::clone(&parts.state), stopped(stop.clone())));
+    io.spawn(housekeeping(parts.housekeeper(), stop.clone()));
+    io.spawn(watch_store(parts.store.clone(), Arc::clone(&parts.metrics), up, stop.clone()));
+    scrape_hooks(parts);
+    let ledger = Arc::clone(&parts.ledger);
+    let store = parts.store.clone();
+    let stop = stop.clone();
+    io.spawn(async move { ledger.run(store, stopped(stop)).await })
+}
+
+/// What is swept now and then.
+struct Housekeeper {
+    clock: Arc<dyn Clock>,
+    store: Store,
+    counters: Counters,
+    metrics: Arc<Metrics>,
+    state: Arc<State>,
+    health: Arc<crate::state::Health>,
+}
+
+impl Parts {
+    fn housekeeper(&self) -> Housekeeper {
+        Housekeeper {
+            clock: Arc::clone(&self.clock),
+            store: self.store.clone(),
+            counters: self.counters.clone(),
+            metrics: Arc::clone(&self.metrics),
+            state: Arc::clone(&self.state),
+            health: Arc::clone(&self.health),
+        }
+    }
+}
+
+async fn housekeeping(keeper: Housekeeper, stop: watch::Receiver<bool>) {
+    let mut stop = std::pin::pin!(stopped(stop));
+    loop {
+        tokio::select! {
+            () = &mut stop => return,
+            () = tokio::time::sleep(HOUSEKEEPING) => {}
+        }
+        let now = keeper.clock.now();
+        let snapshot = keeper.state.snapshot();
+        keeper.counters.sweep(now, &|holder| match holder {
+            Holder::Key(id) => snapshot.key(id).is_some(),
+            Holder::User(id) => snapshot.user(id).is_some(),
+            Holder::Provider(id) => snapshot.provider(id).is_some(),
+        });
+        keeper.health.keep_only(|id| snapshot.provider(id).is_some());
+        keeper.metrics.forget_breakers();
+        if let Err(e) = keeper.store.prune_web_sessions(now).await {
+            tracing::warn!(error = %e, "expired logins could not be removed");
+        }
+    }
+}
+
+async fn watch_store(store: Store, metrics: Arc<Metrics>, up: Arc<AtomicBool>, stop: watch::Receiver<bool>) {
+    let mut stop = std::pin::pin!(stopped(stop));
+    loop {
+        let reached = store.ping().await;
+        if up.swap(reached.is_ok(), Ordering::Relaxed) != reached.is_ok() {
+            match &reached {
+                Ok(()) => tracing::info!("the database can be reached"),
+                Err(e) => {
+                    tracing::error!(error = %e, "the database cannot be reached: requests go on, the journal keeps their records")
+                }
+            }
+        }
+        metrics.store_up(reached.is_ok());
+        tokio::select! {
+            () = &mut stop => return,
+            () = tokio::time::sleep(HEALTH) => {}
+        }
+    }
+}
+
+/// Figures that are read when somebody looks.
+fn scrape_hooks(parts: &Parts) {
+    let (state, health, clock) = (Arc::clone(&parts.state), Arc::clone(&parts.health), Arc::clone(&parts.clock));
+    let (ledger, counters) = (Arc::clone(&parts.ledger), parts.counters.clone());
+    parts.metrics.before_scrape(Box::new(move |metrics| {
+        let (snapshot, now) = (state.snapshot(), clock.now());
+        metrics.snapshot_version(snapshot.version);
+        metrics.sessions_live.set(i64::try_from(counters.live_sessions(now).len()).unwrap_or(i64::MAX));
+        for provider in &snapshot.providers {
+            let circuit = health.snapshot(provider.id, now);
+            let state = match (circuit.open, circuit.half_open) {
+                (_, true) => "half_open",
+                (true, false) => "open",
+                (false, false) => "closed",
+            };
+            metrics.breaker_state(&provider.name, state);
+        }
+        let journal = ledger.stats();
+        journal_metrics(metrics, &journal);
+    }));
+}
+
+fn journal_metrics(metrics: &Metrics, journal: &crate::ledger::JournalStats) {
+    let whole = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+    let shown = &metrics.journal;
+    shown.pending_records.set(whole(journal.pending_records));
+    shown.pending_bytes.set(whole(journal.pending_bytes));
+    shown.oldest_age_seconds.set(whole(journal.oldest_age_ms / 1000));
+    // Counters only grow: what was added since the last look.
+    let grow = |counter: &crate::telemetry::IntCounter, total: u64| counter.inc_by(total.saturating_sub(counter.get()));
+    grow(&shown.append_errors, journal.append_errors);
+    grow(&shown.writer_batches, journal.writer_batches);
+    grow(&shown.writer_errors, journal.writer_errors);
+    grow(&shown.writer_rows, journal.writer_rows);
+}
+
+/// Ready: migrated, a snapshot in force, the database reachable.
+pub fn readiness(
+    state: Arc<State>,
+    up: Arc<AtomicBool>,
+    stop: watch::Receiver<bool>,
+) -> Arc<dyn Fn() -> Readiness + Send + Sync> {
+    Arc::new(move || {
+        let store = if up.load(Ordering::Relaxed) { Ok(()) } else { Err("cannot be reached".to_owned()) };
+        let stopping = if *stop.borrow() { Err("is stopping".to_owned()) } else { Ok(()) };
+        let faults = &state.peek().faults;
+        let snapshot = if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) };
+        Readiness::of(vec![("database", store), ("snapshot", snapshot), ("process", stopping)])
+    })
+}

@@ -1,0 +1,176 @@
+//! Content codings: compressed request bodies, and replies that a provider compressed unasked.
+
+use std::io::{Read, Write};
+
+use bytes::{Buf, Bytes};
+
+/// The codings that are understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coding {
+    Identity,
+    Gzip,
+    Deflate,
+    Brotli,
+    Zstd,
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CodingError {
+    #[error("the content encoding is not one of gzip, deflate, br, zstd")]
+    Unknown,
+    #[error("the compressed body is damaged")]
+    Damaged,
+    #[error("the decompressed body is too large")]
+    TooLarge,
+}
+
+impl Coding {
+    /// Reads a `Content-Encoding`; absent or `identity` is none. Several codings at once are not understood.
+    ///
+    /// # Errors
+    /// [`CodingError::Unknown`].
+    pub fn of(header: Option<&http::HeaderValue>) -> Result<Self, CodingError> {
+        let Some(value) = header else { return Ok(Self::Identity) };
+        match value.to_str().unwrap_or("?").trim().to_ascii_lowercase().as_str() {
+            "" | "identity" => Ok(Self::Identity),
+            "gzip" | "x-gzip" => Ok(Self::Gzip),
+            "deflate" => Ok(Self::Deflate),
+            "br" => Ok(Self::Brotli),
+            "zstd" => Ok(Self::Zstd),
+            _ => Err(CodingError::Unknown),
+        }
+    }
+}
+
+/// Decodes a whole body, up to `max` bytes. It may take milliseconds: call it off the proxy's threads.
+///
+/// # Errors
+/// When the body is damaged, or larger than `max` once decoded.
+pub fn decode_whole(coding: Coding, chunks: Vec<Bytes>, max: usize) -> Result<Vec<Bytes>, CodingError> {
+    let source = Chunks(chunks.into_iter().collect());
+    let reader: Box<dyn Read> = match coding {
+        Coding::Identity => return Ok(source.0.into()),
+        Coding::Gzip => Box::new(flate2::read::MultiGzDecoder::new(source)),
+        Coding::Deflate => Box::new(flate2::read::ZlibDecoder::new(source)),
+        Coding::Brotli => Box::new(brotli::Decompressor::new(source, 16 * 1024)),
+        Coding::Zstd => Box::new(zstd::stream::read::Decoder::new(source).map_err(|_| CodingError::Damaged)?),
+    };
+    let mut decoded = Vec::new();
+    let limit = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
+    reader.take(limit).read_to_end(&mut decoded).map_err(|_| CodingError::Damaged)?;
+    if decoded.len() > max {
+        return Err(CodingError::TooLarge);
+    }
+    Ok(vec![decoded.into()])
+}
+
+struct Chunks(std::collections::VecDeque<Bytes>);
+
+impl Read for Chunks {
+    fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
+        while let Some(first) = self.0.front_mut() {
+            if first.is_empty() {
+                self.0.pop_front();
+                continue;
+            }
+            let n = first.len().min(buf.len());
+            first.copy_to_slice(&mut buf[..n]);
+            return Ok(n);
+        }
+        Ok(0)
+    }
+}
+
+/// Decodes a reply piece by piece as it arrives.
+pub enum StreamDecoder {
+    Gzip(flate2::write::MultiGzDecoder<Vec<u8>>),
+    Deflate(flate2::write::ZlibDecoder<Vec<u8>>),
+    Brotli(Box<brotli::DecompressorWriter<Vec<u8>>>),
+    Zstd(zstd::stream::write::Decoder<'static, Vec<u8>>),
+}
+
+impl StreamDecoder {
+    /// `None` for [`Coding::Identity`].
+    ///
+    /// # Errors
+    /// When a decoder cannot be made.
+    pub fn new(coding: Coding) -> Result<Option<Self>, CodingError> {
+        Ok(match coding {
+            Coding::Identity => None,
+            Coding::Gzip => Some(Self::Gzip(flate2::write::MultiGzDecoder::new(Vec::new()))),
+            Coding::Deflate => Some(Self::Deflate(flate2::write::ZlibDecoder::new(Vec::new()))),
+            Coding::Brotli => Some(Self::Brotli(Box::new(brotli::DecompressorWriter::new(Vec::new(), 16 * 1024)))),
+            Coding::Zstd => {
+                Some(Self::Zstd(zstd::stream::write::Decoder::new(Vec::new()).map_err(|_| CodingError::Damaged)?))
+            }
+        })
+    }
+
+    /// What can be decoded once `chunk` has arrived.
+    ///
+    /// # Errors
+    /// When the stream is damaged.
+    pub fn push(&mut self, chunk: &[u8]) -> Result<Bytes, CodingError> {
+        let decoded = match self {
+            Self::Gzip(d) => d.write_all(chunk).and_then(|()| d.flush()).map(|()| std::mem::take(d.get_mut())),
+            Self::Deflate(d) => d.write_all(chunk).and_then(|()| d.flush()).map(|()| std::mem::take(d.get_mut())),
+            Self::Brotli(d) => d.write_all(chunk).and_then(|()| d.flush()).map(|()| std::mem::take(d.get_mut())),
+            Self::Zstd(d) => d.write_all(chunk).and_then(|()| d.flush()).map(|()| std::mem::take(d.get_mut())),
+        };
+        decoded.map(Bytes::from).map_err(|_| CodingError::Damaged)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(coding: Coding, plain: &[u8]) -> Vec<u8> {
+        match coding {
+            Coding::Identity => plain.to_vec(),
+            Coding::Gzip => {
+                let mut e = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+                e.write_all(plain).unwrap();
+                e.finish().unwrap()
+            }
+            Coding::Deflate => {
+                let mut e = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+                e.write_all(plain).unwrap();
+                e.finish().unwrap()
+            }
+            Coding::Brotli => {
+                let mut out = Vec::new();
+                brotli::CompressorWriter::new(&mut out, 4096, 3, 20).write_all(plain).unwrap();
+                out
+            }
+            Coding::Zstd => zstd::encode_all(plain, 1).unwrap(),
+        }
+    }
+
+    const ALL: [Coding; 4] = [Coding::Gzip, Coding::Deflate, Coding::Brotli, Coding::Zstd];
+
+    #[test]
+    fn every_coding_decodes_whole_and_in_pieces() {
+        let plain = "data: {\"text\":\"größe 🎈\"}\n\n".repeat(2_000).into_bytes();
+        for coding in ALL {
+            let packed = encoded(coding, &plain);
+            let chunks: Vec<Bytes> = packed.chunks(7).map(Bytes::copy_from_slice).collect();
+            let whole = decode_whole(coding, chunks.clone(), plain.len()).unwrap().concat();
+            assert_eq!(whole, plain, "{coding:?}");
+            let mut decoder = StreamDecoder::new(coding).unwrap().unwrap();
+            let pieces: Vec<u8> = chunks.iter().flat_map(|c| decoder.push(c).unwrap()).collect();
+            assert_eq!(pieces, plain, "{coding:?} in pieces");
+        }
+    }
+
+    #[test]
+    fn bombs_and_damage_are_refused() {
+        let bomb = vec![b' '; 1 << 20];
+        for coding in ALL {
+            let packed = Bytes::from(encoded(coding, &bomb));
+            assert_eq!(decode_whole(coding, vec![packed], 1000), Err(CodingError::TooLarge), "{coding:?}");
+            let noise = Bytes::from_static(b"this is no compressed body at all");
+            assert_eq!(decode_whole(coding, vec![noise], 1000), Err(CodingError::Damaged), "{coding:?}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! One request's context: what each stage learned, from the first byte to the ledger record.
+//!
+//! It settles itself when it is dropped unsettled: a panic in a filter, or a task that Pingora cuts at shutdown, neither
+//! loses the record nor keeps the concurrency that the request held.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::gateway::Gateway;
+use super::settle;
+use crate::counters::Permit;
+use crate::domain::clock::Timestamp;
+use crate::domain::format::WireFormat;
+use crate::domain::ids::{KeyId, RequestId, SessionId};
+use crate::domain::key::Key;
+use crate::domain::provider::Provider;
+use crate::domain::record::{Decision, RequestOutcome};
+use crate::domain::usage::Usage;
+use crate::domain::user::User;
+use crate::formats::peek::Peek;
+use crate::formats::route::{Operation, Route};
+use crate::state::Snapshot;
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub enum Caller {
+    Key {
+        key: Arc<Key>,
+        user: Arc<User>,
+    },
+    /// The admin token: every group, no limits.
+    Admin,
+}
+
+impl Caller {
+    #[must_use]
+    pub fn key_id(&self) -> Option<KeyId> {
+        match self {
+            Self::Key { key, .. } => Some(key.id),
+            Self::Admin => None,
+        }
+    }
+}
+
+/// The request as far as its body is understood.
+pub struct Inbound {
+    pub model: Arc<str>,
+    pub stream: bool,
+    /// The decoded body, in the pieces it arrived in.
+    pub body: Vec<Bytes>,
+    pub body_len: usize,
+    pub peek: Peek,
+    pub session: SessionId,
+}
+
+/// How a request ended, as far as the reply goes.
+#[derive(Debug, Clone)]
+pub struct End {
+    pub outcome: RequestOutcome,
+    pub status: u16,
+    pub error: Option<String>,
+}
+
+/// The provider that answered, or the last one that was asked.
+pub struct Asked {
+    pub provider: Arc<Provider>,
+    pub model: Arc<str>,
+}
+
+/// A request in a gauge of those that run; leaves it when dropped.
+pub struct Running(crate::telemetry::IntGauge);
+
+impl Running {
+    #[must_use]
+    pub fn enter(gauge: &crate::telemetry::IntGauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+/// The context of one request.
+pub struct Exchange {
+    pub gateway: Arc<Gateway>,
+    pub request_id: RequestId,
+    pub started: Instant,
+    pub started_at: Timestamp,
+    /// Time spent waiting for the client or a provider: not the gateway's own.
+    pub waited: Duration,
+    pub format: WireFormat,
+    pub route: Option<Route>,
+    pub endpoint: Arc<str>,
+    pub query: Option<String>,
+    pub user_agent: Option<Arc<str>>,
+    pub client_ip: Option<IpAddr>,
+    pub snapshot: Option<Arc<Snapshot>>,
+    pub caller: Option<Caller>,
+    pub inbound: Option<Arc<Inbound>>,
+    pub permit: Option<Permit>,
+    pub order: Vec<usize>,
+    pub decisions: Vec<Decision>,
+    pub attempts: u32,
+    pub asked: Option<Asked>,
+    pub usage: Option<Usage>,
+    pub usage_estimated: bool,
+    pub first_byte: Option<Duration>,
+    /// Set by the first settlement; later ones do nothing.
+    pub settled: bool,
+    /// Counts the request as running for as long as it lives.
+    pub running: Option<Running>,
+}
+
+impl Exchange {
+    #[must_use]
+    pub fn new(gateway: Arc<Gateway>) -> Self {
+        let started_at = gateway.clock.now();
+        let running = Some(Running::enter(&gateway.metrics.requests_live));
+        Self {
+            gateway,
+            request_id: RequestId::new(),
+            started: Instant::now(),
+            started_at,
+            waited: Duration::ZERO,
+            format: WireFormat::Chat,
+            route: None,
+            endpoint: Arc::from(""),
+            query: None,
+            user_agent: None,
+            client_ip: None,
+            snapshot: None,
+            caller: None,
+            inbound: None,
+            permit: None,
+            order: Vec::new(),
+            decisions: Vec::new(),
+            attempts: 0,
+            asked: None,
+            usage: None,
+            usage_estimated: false,
+            first_byte: None,
+            settled: false,
+            running,
+        }
+    }
+
+    #[must_use]
+    pub fn operation(&self) -> Option<&Operation> {
+        self.route.as_ref().map(|r| &r.operation)
+    }
+
+    #[must_use]
+    pub fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.gateway.clock.now()
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        let error = Some("the request was cut off inside the gateway".to_owned());
+        settle::settle(self, &End { outcome: RequestOutcome::Internal, status: 500, error });
+    }
+}

@@ -1,0 +1,47 @@
+//! The parts that every request uses, built once by `app`.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+
+use crate::config::Live;
+use crate::counters::Counters;
+use crate::domain::clock::Clock;
+use crate::domain::key::KeyHash;
+use crate::ledger::Ledger;
+use crate::state::State;
+use crate::state::expected::ExpectedOutput;
+use crate::state::health::Health;
+use crate::telemetry::Metrics;
+use crate::upstream::Upstreams;
+
+/// What the data plane works with. Nothing here does I/O to the database on a request's behalf.
+pub struct Gateway {
+    pub clock: Arc<dyn Clock>,
+    pub state: Arc<State>,
+    pub counters: Counters,
+    pub ledger: Arc<Ledger>,
+    pub metrics: Arc<Metrics>,
+    pub upstreams: Upstreams,
+    /// Breakers and rests.
+    pub health: Arc<Health>,
+    /// How long replies usually are, for reservations.
+    pub expected: Arc<ExpectedOutput>,
+    /// What can change while the gateway runs.
+    pub live: Arc<ArcSwap<Live>>,
+    pub fixed: Fixed,
+}
+
+/// Settings that hold until a restart.
+pub struct Fixed {
+    /// SHA-256 of the admin token: compared like a key's hash.
+    pub admin_token: KeyHash,
+    /// Headers that may carry a key besides `Authorization` and `x-api-key`, lower case.
+    pub alt_key_headers: Vec<String>,
+    /// Headers that may carry a session id, lower case, in order.
+    pub session_headers: Vec<String>,
+    /// Whether a request's expected cost is reserved while it runs.
+    pub reserve: bool,
+    /// One log line per request.
+    pub access_log: bool,
+}

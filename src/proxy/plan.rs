@@ -1,0 +1,87 @@
+//! Which providers may be asked, in which order, and why.
+
+use super::exchange::{Caller, Exchange, Inbound};
+use super::refusal::Refusal;
+use super::render;
+use crate::counters::Blocked;
+use crate::domain::clock::Timestamp;
+use crate::domain::group::Groups;
+use crate::domain::ids::ProviderId;
+use crate::policy::select::{self, Availability, NoProvider, ProviderView, SelectAsk};
+use crate::state::Snapshot;
+
+/// Orders the providers for this request; the reasons become the head of its decision chain.
+///
+/// # Errors
+/// 403 when no provider is in reach, 404 when none serves the model, 503 when none is available now.
+pub fn plan(x: &mut Exchange) -> Result<(), Refusal> {
+    let (Some(snapshot), Some(inbound)) = (&x.snapshot, &x.inbound) else { return Err(Refusal::Internal) };
+    let everything = Groups::parse(crate::domain::group::ALL);
+    let groups = match &x.caller {
+        Some(Caller::Key { key, .. }) => &key.provider_group,
+        _ => &everything,
+    };
+    let ask = SelectAsk {
+        groups,
+        all_groups: matches!(x.caller, Some(Caller::Admin)),
+        model: &inbound.model,
+        format: x.format,
+        convertible: render::convertible(x.operation()),
+        preferred: preferred(x, inbound),
+        now: x.started_at,
+        at_ms: x.elapsed_ms(),
+    };
+    let view = View { x, snapshot, now: x.started_at };
+    match select::plan(&ask, &snapshot.providers, &view, &mut fastrand::Rng::new()) {
+        Ok(selection) => {
+            x.order = selection.ordered;
+            x.decisions = selection.decisions;
+            Ok(())
+        }
+        Err(none) => {
+            let refusal = match &none {
+                NoProvider::NotInReach { .. } => Refusal::NoGroup,
+                NoProvider::ModelUnknown { .. } => Refusal::UnknownModel { model: inbound.model.to_string() },
+                NoProvider::Unavailable { retry_after_ms, .. } => {
+                    Refusal::Unavailable { retry_after_ms: *retry_after_ms }
+                }
+            };
+            x.decisions = none.into_decisions();
+            Err(refusal)
+        }
+    }
+}
+
+/// The provider that this conversation uses already.
+fn preferred(x: &Exchange, inbound: &Inbound) -> Option<ProviderId> {
+    let Some(Caller::Key { key, user }) = &x.caller else { return None };
+    x.gateway.counters.session_provider(user.id, key.id, &inbound.session, x.started_at)
+}
+
+/// What selection needs to know of each provider's present state.
+struct View<'a> {
+    x: &'a Exchange,
+    snapshot: &'a Snapshot,
+    now: Timestamp,
+}
+
+impl ProviderView for View<'_> {
+    fn availability(&self, id: ProviderId) -> Availability {
+        let gateway = &self.x.gateway;
+        match gateway.health.availability(id, self.now) {
+            Availability::Ready => {}
+            blocked => return blocked,
+        }
+        let key = self.x.caller.as_ref().and_then(Caller::key_id);
+        match (self.snapshot.provider(id), &self.x.inbound) {
+            (Some(provider), Some(inbound)) => {
+                match gateway.counters.provider_blocked(provider, key, &inbound.session, self.now) {
+                    Some(Blocked::Limit) => Availability::LimitReached,
+                    Some(Blocked::SessionCap) => Availability::SessionCap,
+                    None => Availability::Ready,
+                }
+            }
+            _ => Availability::Ready,
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Every reason for which the gateway itself answers a request, and what the client is told: many causes inside, few
+//! meanings at the edge. One exhaustive match; nothing here names a key, a sensitive word or an internal detail.
+
+use serde_json::{Value, json};
+
+use crate::counters::{Amount, Denied};
+use crate::domain::clock::Timestamp;
+use crate::formats::error::ErrorReply;
+
+/// Why the gateway answers in place of a provider.
+#[derive(Debug)]
+pub enum Refusal {
+    UnknownRoute,
+    WrongMethod {
+        allow: &'static str,
+    },
+    UpgradeUnsupported,
+    /// A head that must not be trusted (both lengths, no host).
+    MalformedHead(&'static str),
+    MissingCredential,
+    ConflictingCredentials,
+    UnknownKey,
+    KeyDisabled,
+    KeyExpired,
+    UserDisabled,
+    BodyTooLarge {
+        limit: usize,
+    },
+    BodyTimedOut,
+    UnknownEncoding,
+    DamagedEncoding,
+    BadRequest(String),
+    ModelNotAllowed {
+        model: String,
+    },
+    ClientNotAllowed,
+    Limit(Denied),
+    /// The journal cannot take records any more.
+    JournalFull,
+    NoGroup,
+    UnknownModel {
+        model: String,
+    },
+    /// Providers exist, and none can be asked now.
+    Unavailable {
+        retry_after_ms: Option<u64>,
+    },
+    /// Every provider that was asked failed.
+    UpstreamFailed {
+        message: String,
+    },
+    /// Every provider that was asked is rate limited.
+    UpstreamRateLimited {
+        retry_after_ms: Option<u64>,
+    },
+    UpstreamTimedOut,
+    Internal,
+}
+
+/// A refusal as the client sees it, before it takes on the client's format.
+#[derive(Debug)]
+pub struct Meaning {
+    pub status: u16,
+    pub kind: &'static str,
+    pub code: Option<&'static str>,
+    pub message: String,
+    pub extra: Vec<(&'static str, Value)>,
+    pub headers: Vec<(&'static str, String)>,
+}
+
+impl Meaning {
+    /// The error to be written in the client's format.
+    #[must_use]
+    pub fn reply(&self) -> ErrorReply<'_> {
+        ErrorReply { status: self.status, kind: self.kind, message: &self.message, code: self.code, extra: &self.extra }
+    }
+
+    fn new(status: u16, kind: &'static str, message: impl Into<String>) -> Self {
+        let (code, extra, headers) = (None, Vec::new(), Vec::new());
+        Self { status, kind, code, message: message.into(), extra, headers }
+    }
+
+    fn code(mut self, code: &'static str) -> Self {
+        self.code = Some(code);
+        self
+    }
+
+    fn header(mut self, name: &'static str, value: impl ToString) -> Self {
+        self.headers.push((name, value.to_string()));
+        self
+    }
+
+    fn retry_after(self, ms: Option<u64>) -> Self {
+        match ms {
+            Some(ms) => self.header("retry-after", ms.div_ceil(1000).max(1)),
+            None => self,
+        }
+    }
+}
+
+impl Refusal {
+    /// Status, error type, message and headers of the answer. `now` is what waiting times count from.
+    #[must_use]
+    pub fn meaning(&self, now: Timestamp) -> Meaning {
+        const INVALID: &str = "invalid_request_error";
+        const AUTH: &str = "authentication_error";
+        const FORBIDDEN: &str = "permission_error";
+        match self {
+            Self::UnknownRoute => Meaning::new(404, "not_found_error", "there is nothing at this path"),
+            Self::WrongMethod { allow } => {
+                Meaning::new(405, INVALID, format!("this path takes {allow} only")).header("allow", allow)
+            }
+            Self::UpgradeUnsupported => {
+                Meaning::new(426, INVALID, "websockets are not served here: use POST with streaming")
+                    .header("upgrade", "HTTP/1.1")
+            }
+            Self::MalformedHead(what) => Meaning::new(400, INVALID, *what),
+            Self::MissingCredential => Meaning::new(401, AUTH, "no API key was sent"),
+            Self::ConflictingCredentials => Meaning::new(401, AUTH, "the request carries several different API keys"),
+            Self::UnknownKey => Meaning::new(401, AUTH, "the API key is not known"),
+            Self::KeyDisabled => Meaning::new(401, AUTH, "the API key is disabled"),
+            Self::KeyExpired => Meaning::new(401, AUTH, "the API key has expired"),
+            Self::UserDisabled => Meaning::new(401, AUTH, "the user of this API key is disabled or has expired"),
+            Self::BodyTooLarge { limit } => {
+                Meaning::new(413, "request_too_large", format!("the body is larger than {limit} bytes"))
+            }
+            Self::BodyTimedOut => Meaning::new(408, INVALID, "the body did not arrive in time"),
+            Self::UnknownEncoding => {
+                Meaning::new(415, INVALID, "the content encoding is not one of gzip, deflate, br, zstd")
+            }
+            Self::DamagedEncoding => Meaning::new(400, INVALID, "the compressed body is damaged"),
+            Self::BadRequest(message) => Meaning::new(400, INVALID, message.clone()),
+            Self::ModelNotAllowed { model } => {
+                Meaning::new(403, FORBIDDEN, format!("this key may not use the model {model}"))
+            }
+            Self::ClientNotAllowed => Meaning::new(403, FORBIDDEN, "this key may not be used with this client"),
+            Self::Limit(denied) => limit(denied, now),
+            Self::JournalFull => Meaning::new(503, "overloaded_error", "the gateway cannot account for requests now")
+                .header("retry-after", 5),
+            Self::NoGroup => Meaning::new(403, FORBIDDEN, "no provider is within reach of this key's groups"),
+            Self::UnknownModel { model } => {
+                Meaning::new(404, "not_found_error", format!("no provider serves the model {model}"))
+                    .code("model_not_found")
+            }
+            Self::Unavailable { retry_after_ms } => {
+                Meaning::new(503, "overloaded_error", "no provider can take the request now")
+                    .retry_after(*retry_after_ms)
+            }
+            Self::UpstreamFailed { message } => Meaning::new(502, "api_error", message.clone()),
+            Self::UpstreamRateLimited { retry_after_ms } => {
+                Meaning::new(429, "rate_limit_error", "every provider is rate limited").retry_after(*retry_after_ms)
+            }
+            Self::UpstreamTimedOut => Meaning::new(502, "api_error", "no provider answered in time"),
+            Self::Internal => Meaning::new(500, "api_error", "the gateway failed; the request id names the log entry"),
+        }
+    }
+
+    /// A short name for metrics, when the request was not authenticated.
+    #[must_use]
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::UnknownRoute => "unknown_route",
+            Self::WrongMethod { .. } => "wrong_method",
+            Self::UpgradeUnsupported => "upgrade",
+            Self::MalformedHead(_) => "malformed_head",
+            Self::MissingCredential => "missing_credential",
+            Self::ConflictingCredentials => "conflicting_credentials",
+            Self::UnknownKey => "unknown_key",
+            Self::KeyDisabled => "key_disabled",
+            Self::KeyExpired => "key_expired",
+            Self::UserDisabled => "user_disabled",
+            Self::BodyTooLarge { .. } => "body_too_large",
+            Self::BodyTimedOut => "body_timed_out",
+            Self::UnknownEncoding | Self::DamagedEncoding => "encoding",
+            Self::BadRequest(_) => "bad_request",
+            Self::ModelNotAllowed { .. } => "model_not_allowed",
+            Self::ClientNotAllowed => "client_not_allowed",
+            Self::Limit(_) => "limit",
+            Self::JournalFull => "journal_full",
+            Self::NoGroup => "no_group",
+            Self::UnknownModel { .. } => "unknown_model",
+            Self::Unavailable { .. } => "unavailable",
+            Self::UpstreamFailed { .. } => "upstream_failed",
+            Self::UpstreamRateLimited { .. } => "upstream_rate_limited",
+            Self::UpstreamTimedOut => "upstream_timed_out",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+/// The 429 of a limit: body fields and headers as documented for clients.
+fn limit(denied: &Denied, now: Timestamp) -> Meaning {
+    let (kind, current, limit) = (denied.limit_type.as_str(), denied.current, denied.limit);
+    let reset = denied.reset_at.map(Timestamp::to_iso);
+    let message = format!("the {kind} limit of {limit} is reached ({current} used)");
+    let remaining = (limit.to_decimal() - current.to_decimal()).max(rust_decimal::Decimal::ZERO);
+    let mut meaning = Meaning::new(429, "rate_limit_error", message).code("rate_limit_exceeded");
+    meaning.extra = vec![
+        ("limit_type", json!(kind)),
+        ("current", number(current)),
+        ("limit", number(limit)),
+        ("reset_at", json!(reset)),
+    ];
+    meaning = meaning
+        .header("x-ratelimit-limit", limit)
+        .header("x-ratelimit-remaining", remaining.normalize())
+        .header("x-ratelimit-type", kind);
+    if let Some(reset) = reset {
+        meaning = meaning.header("x-ratelimit-reset", reset);
+    }
+    let wait = denied.reset_at.map(|at| at.since(now).max(0).unsigned_abs());
+    meaning.retry_after(wait)
+}
+
+/// An amount as a JSON number, with the digits that it has.
+fn number(amount: Amount) -> Value {
+    serde_json::from_str(&amount.to_string()).unwrap_or_default()
+}

@@ -1,0 +1,289 @@
+//! Passing the reply on: held back until its first meaningful part, then piece by piece, accounted for before its end.
+//!
+//! Until the first meaningful part nothing goes to the client, so that an error as first event, an empty reply or a
+//! stream that dies at once can still be tried elsewhere. Before the part that completes the reply goes out, the record
+//! is in the journal: a reply that the client has whole is never lost.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::{Bytes, BytesMut};
+use http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
+use pingora::http::ResponseHeader;
+use pingora::proxy::Session;
+
+use super::answer;
+use super::attempt::{Judged, Step};
+use super::exchange::{Asked, End, Exchange};
+use super::failure::{ErrorStatus, Failure};
+use super::reply::Reply;
+use super::settle;
+use super::wire::{Stop, Wire};
+use crate::domain::record::RequestOutcome;
+use crate::domain::usage::Usage;
+use crate::formats::error::{self, ErrorReply, UpstreamError};
+use crate::policy::classify::{NetworkFailure, UnusableReply};
+
+/// Bytes held back at most while no meaningful part has come.
+const HOLD_MAX: usize = 256 * 1024;
+/// Characters per token: what output is estimated by when the provider's own figure did not come.
+const CHARS_PER_TOKEN: u64 = 4;
+
+/// Names of a reply's head that do not go on: they belong to one connection, or to the provider's own account.
+const NEVER: [&str; 12] = [
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "upgrade",
+    "transfer-encoding",
+    "set-cookie",
+    "alt-svc",
+    "strict-transport-security",
+    "content-encoding",
+];
+
+/// A success head, and what is made of the body behind it.
+pub struct Incoming<'a> {
+    pub head: ResponseHeader,
+    pub reply: Reply,
+    /// The reply is a stream of events.
+    pub streamed: bool,
+    pub by: Judged<'a>,
+}
+
+/// Relays a reply to its end.
+pub async fn relay(session: &mut Session, x: &mut Exchange, mut wire: Wire, mut incoming: Incoming<'_>) -> Step {
+    let gateway = Arc::clone(&x.gateway);
+    x.asked = Some(Asked {
+        provider: Arc::clone(&incoming.by.target.provider),
+        model: Arc::clone(&incoming.by.target.model),
+    });
+    let step = match hold(session, x, &mut wire, &mut incoming).await {
+        Err(step) => {
+            note_usage(x, &incoming.reply, false);
+            step
+        }
+        Ok(held) => pass_on(session, x, &mut wire, &mut incoming, held).await,
+    };
+    wire.close(&gateway.upstreams, incoming.by.link).await;
+    step
+}
+
+/// What was held back, and whether the reply is already at its end.
+struct Held {
+    bytes: Bytes,
+    over: bool,
+}
+
+/// Reads until there is something to show, or a reason to try elsewhere.
+async fn hold(
+    session: &mut Session,
+    x: &mut Exchange,
+    wire: &mut Wire,
+    incoming: &mut Incoming<'_>,
+) -> Result<Held, Step> {
+    let mut held = BytesMut::new();
+    let reply = &mut incoming.reply;
+    loop {
+        let waiting = Instant::now();
+        let piece = wire.piece(session, incoming.by.timing.until_content()).await;
+        x.waited += waiting.elapsed();
+        let over = match piece {
+            Ok(Some(piece)) => {
+                held.extend_from_slice(&take(reply, piece)?);
+                wire.is_done()
+            }
+            Ok(None) => true,
+            Err(Stop::ClientGone) => return Err(Step::ClientGone),
+            Err(Stop::Failed(failure)) => return Err(Step::Failed(failure)),
+        };
+        if over {
+            held.extend_from_slice(&reply.finish());
+        }
+        if let Some(error) = reply.error() {
+            return Err(error_in_place(error, reply).into());
+        }
+        if reply.has_content() || held.len() > HOLD_MAX {
+            return Ok(Held { bytes: held.freeze(), over });
+        }
+        if over {
+            // A proper end without content is a reply too: a stop at once, say.
+            if reply.has_end() && !held.is_empty() {
+                return Ok(Held { bytes: held.freeze(), over });
+            }
+            let what = match (held.is_empty(), incoming.streamed) {
+                (true, _) => UnusableReply::Empty,
+                (false, true) => UnusableReply::StreamWithoutContent,
+                (false, false) => UnusableReply::WrongFormat,
+            };
+            return Err(Failure::Unusable { what, usage: reply.usage() }.into());
+        }
+    }
+}
+
+fn take(reply: &mut Reply, piece: Bytes) -> Result<Bytes, Step> {
+    reply.take(piece).map_err(|e| Failure::network(NetworkFailure::Broken, e.to_string()).into())
+}
+
+/// A success status whose body is an error: judged by what the error says.
+fn error_in_place(error: UpstreamError, reply: &Reply) -> Failure {
+    let (retry_after, content_type, body) = (None, None, Bytes::new());
+    Failure::ErrorReply(ErrorStatus { status: 200, retry_after, content_type, error, body, usage: reply.usage() })
+}
+
+/// Sends head and body; from here on nothing can be tried again.
+async fn pass_on(
+    session: &mut Session,
+    x: &mut Exchange,
+    wire: &mut Wire,
+    incoming: &mut Incoming<'_>,
+    held: Held,
+) -> Step {
+    x.first_byte = Some(x.started.elapsed());
+    let completed = End { outcome: RequestOutcome::Completed, status: incoming.head.status.as_u16(), error: None };
+    let Ok(head) = client_head(session, x, incoming, &held) else {
+        return Failure::network(NetworkFailure::Broken, "a head that cannot be passed on").into();
+    };
+    if session.write_response_header(Box::new(head), false).await.is_err() {
+        return gone(x, &incoming.reply);
+    }
+    let (mut bytes, mut over) = (held.bytes, held.over);
+    loop {
+        if over || incoming.reply.has_end() {
+            note_usage(x, &incoming.reply, false);
+        }
+        let whole = if incoming.streamed { incoming.reply.has_end() } else { over };
+        let broken = over && !whole;
+        if whole {
+            settle::settle(x, &completed);
+        }
+        if !bytes.is_empty() || (over && !broken) {
+            let writing = Instant::now();
+            let written = session.write_response_body(Some(std::mem::take(&mut bytes)), over && !broken).await;
+            x.waited += writing.elapsed();
+            if written.is_err() {
+                return gone(x, &incoming.reply);
+            }
+        }
+        if broken {
+            let why =
+                incoming.reply.error().map_or_else(|| "the provider ended the stream early".to_owned(), |e| e.message);
+            return break_off(session, x, incoming, why).await;
+        }
+        if over {
+            return Step::Answered { end: completed, provider_ok: true };
+        }
+        let waiting = Instant::now();
+        let piece = wire.piece(session, incoming.by.timing.until_next(incoming.reply.last_progress)).await;
+        x.waited += waiting.elapsed();
+        match piece {
+            Ok(Some(piece)) => match incoming.reply.take(piece) {
+                Ok(plain) => bytes = plain,
+                Err(e) => return break_off(session, x, incoming, e.to_string()).await,
+            },
+            Ok(None) => {}
+            Err(Stop::ClientGone) => return gone(x, &incoming.reply),
+            // The reply was whole: how the provider ends the connection behind it is of no matter.
+            Err(Stop::Failed(_)) if x.settled => {
+                let _ = session.write_response_body(Some(incoming.reply.finish()), true).await;
+                return Step::Answered { end: completed, provider_ok: true };
+            }
+            Err(Stop::Failed(failure)) => return break_off(session, x, incoming, failure.describe()).await,
+        }
+        over = wire.is_done();
+        if over {
+            let rest = incoming.reply.finish();
+            if !rest.is_empty() {
+                bytes = [bytes, rest].concat().into();
+            }
+        }
+    }
+}
+
+/// The head for the client: the provider's, less what does not go on.
+fn client_head(
+    session: &Session,
+    x: &Exchange,
+    incoming: &Incoming<'_>,
+    held: &Held,
+) -> pingora::Result<ResponseHeader> {
+    let from = &incoming.head;
+    let mut head = ResponseHeader::build_no_case(from.status, Some(from.headers.len() + 4))?;
+    let live = x.gateway.live.load();
+    let dropped = |name: &str| NEVER.contains(&name) || live.forward_headers.drop_response.iter().any(|d| d == name);
+    for (name, value) in &from.headers {
+        if !dropped(name.as_str()) && name != CONTENT_LENGTH {
+            head.append_header(name.clone(), value.clone())?;
+        }
+    }
+    let untouched =
+        !from.headers.contains_key(CONTENT_ENCODING) && !incoming.by.rendered.converted && !incoming.streamed;
+    match from.headers.get(CONTENT_LENGTH) {
+        _ if held.over => head.insert_header(CONTENT_LENGTH, held.bytes.len())?,
+        Some(length) if untouched => head.insert_header(CONTENT_LENGTH, length.clone())?,
+        _ => unknown_length(session, &mut head)?,
+    }
+    answer::own_headers(&mut head, x)?;
+    Ok(head)
+}
+
+/// Chunked for HTTP/1.1; HTTP/2 needs nothing; HTTP/1.0 reads until the connection closes.
+fn unknown_length(session: &Session, head: &mut ResponseHeader) -> pingora::Result<()> {
+    match session.req_header().version {
+        http::Version::HTTP_11 => head.insert_header(TRANSFER_ENCODING, "chunked"),
+        http::Version::HTTP_2 => Ok(()),
+        _ => head.insert_header(CONNECTION, "close"),
+    }
+}
+
+/// Ends a reply that had begun: a stream gets its format's error event and a proper end of the body; a reply in one piece
+/// is cut, so that no client takes it for whole.
+async fn break_off(session: &mut Session, x: &mut Exchange, incoming: &Incoming<'_>, why: String) -> Step {
+    note_usage(x, &incoming.reply, true);
+    let end = End { outcome: RequestOutcome::BrokenOff, status: incoming.head.status.as_u16(), error: Some(why) };
+    settle::settle(x, &end);
+    if incoming.streamed {
+        let mut last = Vec::new();
+        if incoming.reply.error().is_none() {
+            let message = end.error.as_deref().unwrap_or_default();
+            let reply = ErrorReply { status: 502, kind: "api_error", message, code: None, extra: &[] };
+            last = error::stream_event(x.format, &reply);
+        }
+        // The client may have left too: the record is made, so nothing depends on this write.
+        let _ = session.write_response_body(Some(last.into()), true).await;
+    } else {
+        session.as_downstream_mut().shutdown().await;
+    }
+    Step::Answered { end, provider_ok: false }
+}
+
+/// The client left: in mid-reply, or once it had the end that it was waiting for.
+fn gone(x: &mut Exchange, reply: &Reply) -> Step {
+    if x.settled {
+        let end = End { outcome: RequestOutcome::Completed, status: 200, error: None };
+        return Step::Answered { end, provider_ok: true };
+    }
+    note_usage(x, reply, true);
+    Step::ClientGone
+}
+
+/// Keeps the reply's usage; where the provider's final figures are missing, estimates the output from what came.
+fn note_usage(x: &mut Exchange, reply: &Reply, cut_short: bool) {
+    let reported = reply.usage();
+    if !cut_short || reply.has_end() {
+        x.usage = reported;
+        return;
+    }
+    let mut usage = reported.unwrap_or_else(|| Usage { input: estimated_input(x), ..Usage::default() });
+    usage.output = usage.output.max(reply.output_chars().div_ceil(CHARS_PER_TOKEN));
+    x.usage = Some(usage);
+    x.usage_estimated = true;
+}
+
+/// Where not even the input was reported: the body's size.
+fn estimated_input(x: &Exchange) -> u64 {
+    x.inbound.as_ref().map_or(0, |i| i.body_len as u64 / CHARS_PER_TOKEN)
+}

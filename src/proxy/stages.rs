@@ -1,0 +1,38 @@
+//! A request's way to its plan, as an ordered list.
+
+use pingora::proxy::Session;
+
+use super::exchange::Exchange;
+use super::refusal::Refusal;
+use super::{admit, identify, intake, models, plan, screen};
+use crate::formats::route::Operation;
+
+/// How far the stages came.
+pub enum Done {
+    /// The client has its answer: no provider needs to be asked.
+    Answered,
+    /// The providers are in order.
+    Planned,
+}
+
+/// Runs the stages. Identity comes before the body: nobody unknown makes the gateway read 32 MiB.
+///
+/// # Errors
+/// The first stage's refusal.
+pub async fn run(session: &mut Session, x: &mut Exchange) -> Result<Done, Refusal> {
+    let live = x.gateway.live.load_full();
+    intake::head(session, x)?;
+    identify::identify(session, x)?;
+    match x.operation().cloned() {
+        Some(Operation::ListModels) => return models::list(session, x).await,
+        Some(Operation::GetModel(id)) => return models::get(session, x, &id).await,
+        _ => {}
+    }
+    intake::body(session, x, &live).await?;
+    screen::screen(x)?;
+    if x.operation() == Some(&Operation::Generate) {
+        admit::admit(x)?;
+    }
+    plan::plan(x)?;
+    Ok(Done::Planned)
+}

@@ -1,0 +1,107 @@
+//! What a failed attempt means: the inputs of the classification, the answer when it was the client's own error, and the
+//! answer when every provider failed.
+
+use bytes::Bytes;
+use pingora::proxy::Session;
+
+use super::answer;
+use super::exchange::{End, Exchange};
+use super::failure::Failure;
+use super::refusal::Refusal;
+use super::settle;
+use crate::config::Live;
+use crate::domain::clock::Timestamp;
+use crate::domain::provider::Provider;
+use crate::domain::record::RequestOutcome;
+use crate::formats::error::{self, ErrorReply};
+use crate::policy::classify::{self, AttemptFailure, Situation, Verdict};
+
+/// Attempts at one provider when it does not answer: once more, then the next (spec, SYSTEM_ERROR).
+const SYSTEM_TRIES: u32 = 2;
+
+/// Classifies what was seen on the wire. `attempts_here` counts the attempts at this provider, this one included.
+#[must_use]
+pub fn classify(failure: &Failure, live: &Live, provider: &Provider, attempts_here: u32, now: Timestamp) -> Verdict {
+    let situation = Situation {
+        now,
+        attempts_here,
+        max_attempts_here: provider.max_retry_attempts.min(SYSTEM_TRIES),
+        switch_on_upstream_auth: live.retry.switch_on_upstream_auth,
+        max_rest_ms: live.retry.max_rest_ms,
+        count_network_errors: live.breaker.count_network_errors,
+    };
+    let seen = match failure {
+        Failure::Network(f) => AttemptFailure::Network(f.what),
+        Failure::Unusable { what, .. } => AttemptFailure::Unusable(*what),
+        Failure::ErrorReply(e) => AttemptFailure::Reply(classify::ErrorReply {
+            status: e.status,
+            retry_after: e.retry_after.as_deref(),
+            kind: e.error.kind.as_deref(),
+            code: e.error.code.as_deref(),
+            message: Some(&e.error.message),
+        }),
+    };
+    classify::classify(&seen, &situation)
+}
+
+/// Answers with the provider's own words about the client's error: as they came where the formats agree.
+///
+/// # Errors
+/// Pingora's, when the client cannot be written to.
+pub async fn pass_on(session: &mut Session, x: &mut Exchange, failure: &Failure, status: u16) -> pingora::Result<()> {
+    let (body, content_type) = client_error(x, failure, status);
+    let end = End { outcome: RequestOutcome::ClientError, status, error: Some(failure.describe()) };
+    settle::settle(x, &end);
+    let headers = content_type.iter().map(|value| ("content-type", value.as_str()));
+    answer::whole(session, x, status, headers, body).await
+}
+
+fn client_error(x: &Exchange, failure: &Failure, status: u16) -> (Bytes, Option<String>) {
+    let same_format = x.asked.as_ref().is_some_and(|a| a.provider.kind.format() == x.format);
+    let fallback = failure.public();
+    let (kind, code, message) = match failure {
+        Failure::ErrorReply(e) if same_format && e.status == status && !e.body.is_empty() => {
+            return (e.body.clone(), e.content_type.clone());
+        }
+        Failure::ErrorReply(e) => (e.error.kind.as_deref(), e.error.code.as_deref(), e.error.message.as_str()),
+        _ => (None, None, fallback.as_str()),
+    };
+    let kind = kind.unwrap_or_else(|| error::kind_of_status(status));
+    (error::body(x.format, &ErrorReply { status, kind, message, code, extra: &[] }).into(), None)
+}
+
+/// What all attempts together came to.
+#[derive(Default)]
+pub struct Tally {
+    last: Option<Failure>,
+    rate_limited: u32,
+    failed: u32,
+    /// Providers whose circuit let nobody through.
+    pub skipped: u32,
+    /// The last provider's format could not express the request.
+    pub unfit: Option<Refusal>,
+}
+
+impl Tally {
+    pub fn add(&mut self, failure: Failure) {
+        self.failed += 1;
+        self.rate_limited += u32::from(failure.status() == Some(429));
+        self.last = Some(failure);
+    }
+
+    /// The answer when no provider is left: 429 when all were rate limited, 503 when circuits were the reason, else 502.
+    #[must_use]
+    pub fn refusal(self) -> Refusal {
+        let all_limited = self.failed > 0 && self.rate_limited == self.failed;
+        match (self.last, self.unfit) {
+            (Some(Failure::ErrorReply(f)), _) if all_limited && self.skipped == 0 => {
+                let seconds = f.retry_after.as_deref().and_then(|v| v.trim().parse::<u64>().ok());
+                Refusal::UpstreamRateLimited { retry_after_ms: seconds.map(|s| s.saturating_mul(1000)) }
+            }
+            (Some(failure), _) if failure.is_timeout() => Refusal::UpstreamTimedOut,
+            (Some(failure), _) => Refusal::UpstreamFailed { message: failure.public() },
+            (None, Some(unfit)) => unfit,
+            (None, None) => Refusal::Unavailable { retry_after_ms: None },
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Tokens and cost of every format, exact, in one record for each request.
+
+use rust_decimal::Decimal;
+use serde_json::{Value, json};
+
+use super::stage::{FORMATS, Stage, path, request};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_and_cost_are_exact_in_every_format_however_it_is_cut() {
+    let stage = Stage::full().await;
+    // 1 000·1 + 500·2 + 200·0.5 micro-USD; the native format also has cache writes: 300·3 + 400·4.
+    let usage = |native: bool| {
+        let mut usage = json!({"input": 1000, "output": 500, "cache_read": 200, "reasoning": 100});
+        if native {
+            usage["cache_write_5m"] = json!(300);
+            usage["cache_write_1h"] = json!(400);
+            usage.as_object_mut().unwrap().remove("reasoning");
+        }
+        usage
+    };
+    let mut rows = 0;
+    for format in FORMATS {
+        let native = format == "native";
+        for stream in [false, true] {
+            for chunking in [json!("event"), json!("whole"), json!({"bytes": 1}), json!({"bytes": 7}), json!("split")] {
+                let text = "Zahlen 🎈 und \"usage\":{\"input_tokens\":9}";
+                stage.upstream.default(json!({"usage": usage(native), "chunking": chunking, "text": text})).await;
+                let answer = stage.post(path(format, stream), &request(format, stream)).send().await.unwrap();
+                assert_eq!(answer.status(), 200, "{format} {stream} {chunking}");
+                answer.bytes().await.unwrap();
+                rows += 1;
+            }
+        }
+    }
+    for row in stage.gateway.logs(rows).await {
+        let native = row["clientFormat"] == "native";
+        let what = format!("{row}");
+        assert_eq!((row["inputTokens"].as_u64(), row["outputTokens"].as_u64()), (Some(1000), Some(500)), "{what}");
+        assert_eq!(row["cacheReadTokens"], 200, "{what}");
+        let cost: Decimal = row["costUsd"].to_string().parse().unwrap();
+        let expected: Decimal = if native { "0.0046" } else { "0.0021" }.parse().unwrap();
+        assert_eq!(cost, expected, "{what}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_multiplier_counts_and_a_model_without_price_is_flagged() {
+    let stage = Stage::bare(&[]).await;
+    stage.gateway.provider("native", &stage.upstream.url, json!({"cost_multiplier": 1.5})).await;
+    stage.upstream.default(json!({"usage": {"input": 1000, "output": 500}})).await;
+    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+    let mut unpriced = request("native", false);
+    unpriced["model"] = json!("unheard-of");
+    assert_eq!(stage.post("/v1/messages", &unpriced).send().await.unwrap().status(), 200);
+    let rows = stage.gateway.logs(2).await;
+    assert_eq!((&rows[0]["costUsd"], &rows[0]["inputTokens"]), (&Value::Null, &json!(1000)), "{}", rows[0]);
+    assert_eq!(rows[1]["costUsd"].to_string(), "0.003");
+    let metrics = stage.gateway.client.get(format!("{}/metrics", stage.gateway.metrics)).send().await.unwrap();
+    assert!(metrics.text().await.unwrap().lines().any(|l| l.contains("unpriced") && l.ends_with(" 1")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_names_everything_an_operator_asks_for() {
+    let stage = Stage::native().await;
+    let answer = stage.ask().header("user-agent", "tester/1.0").header("x-session-id", "s-1").send().await.unwrap();
+    let request_id = answer.headers()["x-tollgate-request-id"].to_str().unwrap().to_owned();
+    assert_eq!(answer.headers()["x-tollgate-session-id"], "s-1");
+    let row = stage.gateway.logs(1).await.remove(0);
+    for (field, value) in [
+        ("requestId", json!(request_id)),
+        ("sessionId", json!("s-1")),
+        ("userName", json!("ada")),
+        ("userId", json!(stage.user_id)),
+        ("keyId", json!(stage.key_id)),
+        ("model", json!("m")),
+        ("statusCode", json!(200)),
+        ("endpoint", json!("/v1/messages")),
+        ("userAgent", json!("tester/1.0")),
+        ("outcome", json!("completed")),
+        ("attempts", json!(1)),
+    ] {
+        assert_eq!(row[field], value, "{field}: {row}");
+    }
+    assert!(row["providerName"].as_str().unwrap().starts_with("native"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_admin_token_has_no_limits_and_no_key() {
+    let stage = Stage::native().await;
+    let url = format!("{}/v1/messages", stage.gateway.proxy);
+    let token = crate::support::gateway::ADMIN_TOKEN;
+    let sent = stage.gateway.client.post(url).bearer_auth(token).json(&request("native", false)).send().await.unwrap();
+    assert_eq!(sent.status(), 200);
+    let row = &stage.gateway.logs(1).await[0];
+    assert!(row["keyId"].is_null() && row["userId"].is_null() && row["costUsd"].as_f64().unwrap() > 0.0, "{row}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_spent_limit_refuses_with_the_documented_answer() {
+    let stage = Stage::native().await;
+    stage.upstream.default(json!({"usage": {"input": 10_000, "output": 0}})).await;
+    stage.gateway.admin("keys/editKey", json!({"keyId": stage.key_id, "limitDailyUsd": 0.02})).await;
+    for _ in 0..2 {
+        assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+    }
+    let answer = stage.ask().send().await.unwrap();
+    assert_eq!(answer.status(), 429);
+    let headers = answer.headers().clone();
+    assert_eq!(headers["x-ratelimit-type"], "key_daily");
+    assert!(headers.contains_key("retry-after") && headers.contains_key("x-ratelimit-reset"));
+    let body: Value = answer.json().await.unwrap();
+    let error = &body["error"];
+    assert_eq!((&error["type"], &error["code"]), (&json!("rate_limit_error"), &json!("rate_limit_exceeded")), "{body}");
+    assert_eq!((&error["limit_type"], error["current"].as_f64()), (&json!("key_daily"), Some(0.02)), "{body}");
+    let rows = stage.gateway.logs(3).await;
+    assert_eq!((&rows[0]["statusCode"], &rows[0]["costUsd"]), (&json!(429), &json!(0)));
+}

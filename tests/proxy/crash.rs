@@ -1,0 +1,67 @@
+//! `kill -9` under load: every reply that a client had whole stands in the ledger, once, with its cost.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use rust_decimal::Decimal;
+use serde_json::json;
+
+use super::stage::{Stage, request};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_that_a_client_counted_is_lost() {
+    let mut stage = Stage::native().await;
+    // 1 000 micro-USD a request.
+    stage.upstream.default(json!({"usage": {"input": 1000, "output": 0}, "events": 3})).await;
+    let counted = Arc::new(AtomicU64::new(0));
+    for round in 0..2 {
+        let stop = Arc::new(AtomicBool::new(false));
+        let clients: Vec<_> = (0..16)
+            .map(|n| {
+                let (counted, stop) = (Arc::clone(&counted), Arc::clone(&stop));
+                let ask = stage.post("/v1/messages", &request("native", n % 2 == 0));
+                tokio::spawn(async move {
+                    while !stop.load(Ordering::Relaxed) {
+                        let Ok(answer) = ask.try_clone().unwrap().send().await else { continue };
+                        let ok = answer.status() == 200;
+                        if ok && answer.bytes().await.is_ok() {
+                            counted.fetch_add(1, Ordering::SeqCst);
+                        }
+                    }
+                })
+            })
+            .collect();
+        let goal = counted.load(Ordering::SeqCst) + 400;
+        while counted.load(Ordering::SeqCst) < goal {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        stage.gateway.kill();
+        stop.store(true, Ordering::Relaxed);
+        for client in clients {
+            client.await.unwrap();
+        }
+        stage.gateway.spawn();
+        stage.gateway.ready().await;
+        settled(&stage, counted.load(Ordering::SeqCst), round).await;
+    }
+}
+
+/// Rows and cost: at least what clients counted, at most what the upstream was asked; and each row has its cost.
+async fn settled(stage: &Stage, counted: u64, round: u32) {
+    let asked = stage.upstream.stats("").await["started"].as_u64().unwrap();
+    let mut last = (0, String::new());
+    for _ in 0..400 {
+        let page = stage.gateway.admin("usage-logs/getUsageLogs", json!({"pageSize": 1, "statusCode": 200})).await;
+        let (rows, summary) = (page["total"].as_u64().unwrap(), page["summary"].clone());
+        let cost: Decimal = summary["totalCost"].to_string().parse().unwrap_or_default();
+        if rows >= counted && cost >= Decimal::new(i64::try_from(counted).unwrap(), 3) {
+            assert!(rows <= asked, "round {round}: {rows} rows for {asked} requests");
+            assert_eq!(cost, Decimal::new(i64::try_from(rows).unwrap(), 3), "round {round}: {page}");
+            return;
+        }
+        last = (rows, page.to_string());
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    panic!("round {round}: clients counted {counted}, the ledger has {} ({})", last.0, last.1);
+}

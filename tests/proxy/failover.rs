@@ -1,0 +1,144 @@
+//! From one provider to the next: what switches, what does not, and what is told in the end.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::stage::{FORMATS, Stage, path, request};
+use crate::support::gateway::free_port;
+use crate::support::upstream::Upstream;
+
+/// A stage whose first choice is `first`, with a healthy provider of each format behind it.
+async fn with_first(first: &str, fields: Value) -> (Stage, Upstream) {
+    let (stage, healthy) = (Stage::bare(&[]).await, Upstream::start().await);
+    for format in FORMATS {
+        let mut fields = fields.clone();
+        fields["priority"] = json!(0);
+        stage.gateway.provider(format, first, fields).await;
+        stage.gateway.provider(format, &healthy.url, json!({"priority": 5})).await;
+    }
+    (stage, healthy)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_provider_is_left_for_the_next_one() {
+    let bad = Upstream::start().await;
+    let fields = json!({"first_byte_timeout_streaming_ms": 400, "request_timeout_non_streaming_ms": 400,
+        "circuit_breaker_failure_threshold": 0});
+    let (stage, healthy) = with_first(&bad.url, fields).await;
+    let faults = [
+        json!({"status": 500}),
+        json!({"status": 529}),
+        json!({"status": 401}),
+        json!({"status": 403}),
+        json!({"status": 402}),
+        json!({"hang_up": true}),
+        json!({"empty": true}),
+        json!({"html": true}),
+        json!({"error_in_200": true}),
+        json!({"delay_ms": 3_000}),
+        json!({"first_byte_ms": 3_000}),
+    ];
+    let mut asked = 0;
+    for fault in &faults {
+        bad.default(fault.clone()).await;
+        for format in FORMATS {
+            for stream in [false, true] {
+                let began = Instant::now();
+                let mut body = request(format, stream);
+                // A conversation of its own: stickiness must not hide the first provider.
+                body["user"] = json!(format!("{asked}"));
+                let answer = stage.post(path(format, stream), &body).header("x-session-id", format!("s{asked}"));
+                let answer = answer.send().await.unwrap();
+                let (status, text) = (answer.status(), answer.text().await.unwrap());
+                assert_eq!(status, 200, "{fault} {format} {stream}: {text}");
+                assert!(began.elapsed() < Duration::from_millis(2_500), "{fault} {format} {stream}");
+                asked += 1;
+            }
+        }
+    }
+    assert!(healthy.requests().await.len() >= asked, "the healthy provider answered all");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_connection_is_tried_twice_and_left() {
+    let nobody = format!("http://127.0.0.1:{}", free_port());
+    let (stage, _healthy) = with_first(&nobody, json!({})).await;
+    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+    let row = &stage.gateway.logs(1).await[0];
+    assert_eq!(row["attempts"], 3, "once, once more, and the next provider: {row}");
+    let chain = row["decisions"].as_array().or(row["decisionChain"].as_array()).unwrap();
+    let steps: Vec<&str> = chain.iter().filter_map(|d| d["step"].as_str()).collect();
+    assert!(steps.contains(&"retried") && steps.contains(&"attempt_failed"), "{steps:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_clients_own_error_goes_back_at_once() {
+    let bad = Upstream::start().await;
+    let (stage, healthy) = with_first(&bad.url, json!({})).await;
+    let error =
+        json!({"type": "invalid_request_error", "message": "prompt is too long: 250000 tokens > 200000 maximum"});
+    bad.default(json!({"status": 400, "error": error})).await;
+    for format in FORMATS {
+        let answer = stage.post(path(format, false), &request(format, false)).send().await.unwrap();
+        assert_eq!(answer.status(), 400, "{format}");
+        let body: Value = answer.json().await.unwrap();
+        assert!(body["error"]["message"].as_str().unwrap().contains("prompt is too long"), "{format}: {body}");
+    }
+    assert_eq!(healthy.requests().await.len(), 0, "nobody else was tried");
+    assert!(stage.gateway.logs(4).await.iter().all(|r| r["outcome"] == "client_error" && r["attempts"] == 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn when_all_fail_the_last_failure_decides() {
+    let (stage, bad) = (Stage::bare(&[]).await, Upstream::start().await);
+    for _ in 0..2 {
+        stage.gateway.provider("native", &bad.url, json!({"circuit_breaker_failure_threshold": 0})).await;
+    }
+    bad.default(json!({"status": 500})).await;
+    let answer = stage.ask().send().await.unwrap();
+    assert_eq!(answer.status(), 502);
+    let body: Value = answer.json().await.unwrap();
+    assert_eq!(body["error"]["type"], "api_error", "{body}");
+    bad.default(json!({"status": 429, "headers": {"retry-after": "7"}})).await;
+    let answer = stage.ask().send().await.unwrap();
+    assert_eq!(answer.status(), 429);
+    assert!(answer.headers().contains_key("retry-after"));
+    // Both rest now: nobody is asked.
+    let asked = bad.requests().await.len();
+    let answer = stage.ask().send().await.unwrap();
+    assert_eq!(answer.status(), 503);
+    assert!(answer.headers().contains_key("retry-after"));
+    assert_eq!(bad.requests().await.len(), asked);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_stays_with_its_provider() {
+    let (stage, other) = (Stage::bare(&[]).await, Upstream::start().await);
+    for url in [&stage.upstream.url, &other.url] {
+        stage.gateway.provider("native", url, json!({})).await;
+    }
+    let mut used = std::collections::HashSet::new();
+    for session in 0..12 {
+        let id = format!("conversation-{session}");
+        for _ in 0..3 {
+            assert_eq!(stage.ask().header("x-session-id", &id).send().await.unwrap().status(), 200);
+        }
+        let rows = stage.gateway.logs((session + 1) * 3).await;
+        let of_session: std::collections::HashSet<i64> =
+            rows.iter().filter(|r| r["sessionId"] == id.as_str()).map(|r| r["providerId"].as_i64().unwrap()).collect();
+        assert_eq!(of_session.len(), 1, "session {id} was moved");
+        used.extend(of_session);
+    }
+    assert_eq!(used.len(), 2, "weights spread the sessions over both");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dead_pooled_connection_is_no_failure() {
+    let stage = Stage::native().await;
+    for round in 0..5 {
+        assert_eq!(stage.ask().send().await.unwrap().status(), 200, "round {round}");
+        stage.upstream.script(json!([{"hang_up": true}])).await;
+        assert_eq!(stage.ask().send().await.unwrap().status(), 200, "round {round}: the break is passed over");
+    }
+}

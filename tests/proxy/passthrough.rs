@@ -1,0 +1,153 @@
+//! Same format in and out: bytes pass through, headers as they should, credentials never.
+
+use serde_json::{Value, json};
+
+use super::stage::{FORMATS, Stage, path, request};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_format_passes_through_whole_and_streamed() {
+    let stage = Stage::full().await;
+    for format in FORMATS {
+        for stream in [false, true] {
+            let mut body = request(format, stream);
+            body["x_unknown"] = json!({"kept": [1, 2.50, "ü"]});
+            stage.upstream.default(json!({"text": "Grüße 🎈 und mehr", "strict": false})).await;
+            let answer = stage.post(path(format, stream), &body).send().await.unwrap();
+            assert_eq!(answer.status(), 200, "{format} {stream}");
+            assert!(answer.headers().contains_key("x-tollgate-request-id"));
+            assert!(answer.headers().contains_key("x-tollgate-session-id"));
+            let text = answer.text().await.unwrap();
+            let seen = stage.upstream.requests().await.pop().unwrap();
+            let mut sent: Value = seen["body"].clone();
+            if format == "chat-compatible" && stream {
+                assert_eq!(sent["stream_options"]["include_usage"], true, "usage is asked for");
+                sent.as_object_mut().unwrap().remove("stream_options");
+                assert!(!text.contains("\"usage\":{"), "and kept from a client that did not ask: {text}");
+            }
+            assert_eq!(sent, body, "{format} {stream}: the body is the client's");
+            let direct = stage.gateway.client.post(format!("{}{}", stage.upstream.url, path(format, stream)));
+            let direct = direct.header("x-api-key", "k").bearer_auth("k").header("x-goog-api-key", "k").json(&body);
+            let direct = direct.send().await.unwrap().text().await.unwrap();
+            assert_eq!(shape(&text), shape(&direct), "{format} {stream}: the reply is the provider's");
+        }
+    }
+}
+
+/// A reply with what differs between two requests blanked: ids and times.
+fn shape(text: &str) -> String {
+    let ids = regex::Regex::new(
+        r#""(id|item_id|responseId|created|created_at|createTime|completed_at)":\s*("[^"]*"|[0-9.]+)"#,
+    );
+    ids.unwrap().replace_all(text, r#""$1":"…""#).into_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn headers_go_on_and_credentials_do_not() {
+    let stage = Stage::native().await;
+    let answer = stage
+        .post("/v1/messages?beta=true&key=", &request("native", false))
+        .header("anthropic-version", "2023-06-01")
+        .header("anthropic-beta", "one-2025-01-01,two-2025-02-02")
+        .header("x-app", "cli")
+        .header("user-agent", "claude-cli/2.1.197")
+        .header("x-stainless-lang", "js")
+        .header("cookie", format!("auth-token={}; other=1", stage.key))
+        .bearer_auth(&stage.key)
+        .header("x-forwarded-for", "203.0.113.9")
+        .header("connection", "keep-alive, x-hop")
+        .header("x-hop", "1")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(answer.status(), 200);
+    let seen = stage.upstream.requests().await.pop().unwrap();
+    let headers = &seen["headers"];
+    for (name, value) in [
+        ("anthropic-version", "2023-06-01"),
+        ("anthropic-beta", "one-2025-01-01,two-2025-02-02"),
+        ("x-app", "cli"),
+        ("user-agent", "claude-cli/2.1.197"),
+        ("x-stainless-lang", "js"),
+        ("x-api-key", "upstream-secret-key"),
+    ] {
+        assert!(headers[name].to_string().contains(value), "{name}: {headers}");
+    }
+    for name in ["authorization", "cookie", "x-forwarded-for", "x-hop", "accept-encoding"] {
+        assert!(headers[name].is_null(), "{name} went on: {headers}");
+    }
+    assert!(!seen.to_string().contains(&stage.key), "the client's key reached the provider: {seen}");
+    assert!(seen.to_string().contains("beta=true"), "the query is kept: {seen}");
+    assert!(!stage.gateway.log().contains(&stage.key), "the key is in the log");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_provider_type_gets_its_own_credential() {
+    let stage = Stage::bare(&[]).await;
+    let cases = [
+        ("native", "native", "x-api-key", "upstream-secret-key"),
+        ("native-auth", "native", "authorization", "Bearer upstream-secret-key"),
+        ("responses", "responses", "authorization", "Bearer upstream-secret-key"),
+        ("chat-compatible", "chat-compatible", "authorization", "Bearer upstream-secret-key"),
+        ("alt-cli", "alt-cli", "x-goog-api-key", "upstream-secret-key"),
+    ];
+    for (kind, format, header, value) in cases {
+        let id = stage.gateway.provider(kind, &format!("{}/v1", stage.upstream.url), json!({})).await;
+        assert_eq!(
+            stage.post(path(format, false), &request(format, false)).send().await.unwrap().status(),
+            200,
+            "{kind}"
+        );
+        let seen = stage.upstream.requests().await.pop().unwrap();
+        assert!(seen["headers"][header].to_string().contains(value), "{kind}: {seen}");
+        stage.gateway.admin("providers/removeProvider", json!({"providerId": id})).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redirected_model_is_renamed_and_nothing_else() {
+    let stage = Stage::bare(&[]).await;
+    stage.gateway.provider("native", &stage.upstream.url, json!({"model_redirects": {"alias": "m"}})).await;
+    let mut body = request("native", false);
+    body["model"] = json!("alias");
+    assert_eq!(stage.post("/v1/messages", &body).send().await.unwrap().status(), 200);
+    let seen = stage.upstream.requests().await.pop().unwrap();
+    body["model"] = json!("m");
+    assert_eq!(seen["body"], body);
+    let row = &stage.gateway.logs(1).await[0];
+    assert_eq!(row["model"], "alias");
+    assert!(row["costUsd"].as_f64().unwrap() > 0.0, "priced by the model it was redirected to: {row}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn websocket_probes_and_wrong_methods() {
+    let stage = Stage::native().await;
+    let get = |path: &str| stage.gateway.client.get(format!("{}{path}", stage.gateway.proxy)).bearer_auth(&stage.key);
+    let probe =
+        get("/v1/responses").header("connection", "upgrade").header("upgrade", "websocket").send().await.unwrap();
+    assert_eq!(probe.status(), 426);
+    let wrong = get("/v1/messages").send().await.unwrap();
+    assert_eq!((wrong.status().as_u16(), wrong.headers()["allow"].to_str().unwrap()), (405, "POST"));
+    assert_eq!(get("/nowhere").send().await.unwrap().status(), 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn models_are_listed_in_the_callers_format() {
+    let stage = Stage::bare(&[]).await;
+    let fields = json!({"allowed_models": ["zeta", "alpha"], "model_redirects": {"nick": "alpha"}});
+    stage.gateway.provider("native", &stage.upstream.url, fields).await;
+    stage
+        .gateway
+        .provider("native", &stage.upstream.url, json!({"allowed_models": ["secret"], "group_tag": "gold"}))
+        .await;
+    let get = |path: &str| stage.gateway.client.get(format!("{}{path}", stage.gateway.proxy)).bearer_auth(&stage.key);
+    let json = async |r: reqwest::RequestBuilder| r.send().await.unwrap().json::<Value>().await.unwrap();
+    let chat = json(get("/v1/models")).await;
+    let ids: Vec<&str> = chat["data"].as_array().unwrap().iter().map(|m| m["id"].as_str().unwrap()).collect();
+    assert_eq!((chat["object"].as_str(), ids), (Some("list"), vec!["alpha", "nick", "zeta"]));
+    let native = json(get("/v1/models").header("anthropic-version", "2023-06-01")).await;
+    assert_eq!((&native["data"][0]["type"], &native["has_more"]), (&json!("model"), &json!(false)));
+    let alt = json(get("/v1beta/models")).await;
+    assert_eq!(alt["models"][0]["name"], "models/alpha");
+    assert_eq!(json(get("/v1/models/nick")).await["id"], "nick");
+    assert_eq!(get("/v1/models/secret").send().await.unwrap().status(), 404);
+}

@@ -1,0 +1,230 @@
+//! The gateway as its users run it: the built binary, on loopback ports of its own, in a directory of its own.
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+pub const ADMIN_TOKEN: &str = "test-admin-token-0123456789";
+/// How long a gateway may take to start or to stop.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running gateway; it is killed when dropped.
+pub struct Gateway {
+    pub proxy: String,
+    pub admin: String,
+    pub metrics: String,
+    pub dir: tempfile::TempDir,
+    env: BTreeMap<String, String>,
+    child: Option<Child>,
+    pub client: reqwest::Client,
+}
+
+/// An HTTP client of its own. The TLS provider is installed once.
+pub fn client() -> reqwest::Client {
+    static PROVIDER: std::sync::Once = std::sync::Once::new();
+    PROVIDER.call_once(|| {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    });
+    reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().unwrap()
+}
+
+/// A port that nobody listens on now.
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+impl Gateway {
+    pub async fn start() -> Self {
+        Self::with(&[]).await
+    }
+
+    /// Starts with further environment variables.
+    pub async fn with(env: &[(&str, &str)]) -> Self {
+        let mut gateway = Self::prepare(env);
+        gateway.spawn();
+        gateway.ready().await;
+        gateway
+    }
+
+    /// Everything but the process.
+    pub fn prepare(env: &[(&str, &str)]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let addr = || format!("127.0.0.1:{}", free_port());
+        let (proxy, admin, metrics) = (addr(), addr(), addr());
+        let mut all = BTreeMap::from([
+            ("TOLLGATE_PROXY_ADDR".to_owned(), proxy.clone()),
+            ("TOLLGATE_ADMIN_ADDR".to_owned(), admin.clone()),
+            ("TOLLGATE_METRICS_ADDR".to_owned(), metrics.clone()),
+            ("TOLLGATE_DATA_DIR".to_owned(), dir.path().join("data").display().to_string()),
+            ("TOLLGATE_PROXY_THREADS".to_owned(), "2".to_owned()),
+            ("ADMIN_TOKEN".to_owned(), ADMIN_TOKEN.to_owned()),
+            ("TZ".to_owned(), "UTC".to_owned()),
+            ("TOLLGATE_SHUTDOWN_GRACE".to_owned(), "20s".to_owned()),
+        ]);
+        all.extend(env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
+        let url = |addr: String| format!("http://{addr}");
+        Self {
+            proxy: url(proxy),
+            admin: url(admin),
+            metrics: url(metrics),
+            dir,
+            env: all,
+            child: None,
+            client: client(),
+        }
+    }
+
+    /// Starts the process on the same directory, as after a crash.
+    pub fn spawn(&mut self) {
+        self.spawn_with(&[]);
+    }
+
+    fn spawn_with(&mut self, arguments: &[&str]) {
+        let log = std::fs::File::options().create(true).append(true).open(self.log_path()).unwrap();
+        let child = Command::new(env!("CARGO_BIN_EXE_tollgate"))
+            .args(arguments)
+            .current_dir(self.dir.path())
+            .env_clear()
+            .envs(&self.env)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        self.child = Some(child);
+    }
+
+    /// Waits until the gateway says that it is ready.
+    pub async fn ready(&mut self) {
+        let began = Instant::now();
+        loop {
+            let answer = self.client.get(format!("{}/readyz", self.metrics)).send().await;
+            if answer.is_ok_and(|a| a.status() == 200) && std::net::TcpStream::connect(self.proxy_addr()).is_ok() {
+                return;
+            }
+            let ended = self.child.as_mut().unwrap().try_wait().unwrap();
+            assert!(ended.is_none() && began.elapsed() < PATIENCE, "the gateway did not start:\n{}", self.log());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    pub fn proxy_addr(&self) -> &str {
+        self.proxy.trim_start_matches("http://")
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.dir.path().join("log")
+    }
+
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.log_path()).unwrap_or_default()
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.as_ref().unwrap().id()
+    }
+
+    /// `kill -9`.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// Sends a signal by name (`TERM`, `HUP`).
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([format!("-{name}"), self.pid().to_string()]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// Starts a second process that takes the listeners over, and tells the first to leave, which is returned.
+    pub fn upgrade(&mut self) -> Child {
+        let mut old = self.child.take().unwrap();
+        self.spawn_with(&["serve", "--upgrade"]);
+        // The new process waits at the socket; the old one hands its listeners over when told so.
+        std::thread::sleep(Duration::from_millis(500));
+        let sent = Command::new("kill").args(["-QUIT", &old.id().to_string()]).status().unwrap();
+        assert!(sent.success() && old.try_wait().unwrap().is_none());
+        old
+    }
+
+    /// Waits until the process has ended by itself; how long that took.
+    pub async fn ended(&mut self) -> Duration {
+        let began = Instant::now();
+        while self.child.as_mut().unwrap().try_wait().unwrap().is_none() {
+            assert!(began.elapsed() < PATIENCE, "the gateway did not stop:\n{}", self.log());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        self.child = None;
+        began.elapsed()
+    }
+
+    /// Calls an administration operation as the administrator: status and envelope.
+    pub async fn call(&self, operation: &str, body: Value) -> (u16, Value) {
+        let url = format!("{}/api/actions/{operation}", self.admin);
+        let answer = self.client.post(url).bearer_auth(ADMIN_TOKEN).json(&body).send().await.unwrap();
+        (answer.status().as_u16(), answer.json().await.unwrap())
+    }
+
+    /// Calls an operation that must succeed: its data.
+    pub async fn admin(&self, operation: &str, body: Value) -> Value {
+        let (status, answer) = self.call(operation, body).await;
+        assert_eq!((status, &answer["ok"]), (200, &json!(true)), "{operation}: {answer}\n{}", self.log());
+        answer["data"].clone()
+    }
+
+    /// A user with its first key: (user id, key id, key text).
+    pub async fn user(&self, fields: Value) -> (i64, i64, String) {
+        let data = self.admin("users/addUser", fields).await;
+        let key = &data["defaultKey"];
+        (data["user"]["id"].as_i64().unwrap(), key["id"].as_i64().unwrap(), key["key"].as_str().unwrap().to_owned())
+    }
+
+    /// A provider; `fields` go over sensible ones. Its id.
+    pub async fn provider(&self, kind: &str, url: &str, fields: Value) -> i64 {
+        let mut body = json!({"name": format!("{kind}-{}", fastrand::u32(..)), "url": url, "key": "upstream-secret-key",
+            "provider_type": kind});
+        for (name, value) in fields.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        let name = body["name"].clone();
+        self.admin("providers/addProvider", body).await;
+        let all = self.admin("providers/getProviders", json!({})).await;
+        all.as_array().unwrap().iter().find(|p| p["name"] == name).unwrap()["id"].as_i64().unwrap()
+    }
+
+    /// Puts exact prices in force.
+    pub async fn prices(&self, table: Value) {
+        self.admin("model-prices/uploadPriceTable", json!({"jsonContent": table.to_string(), "overwriteManual": true}))
+            .await;
+    }
+
+    /// The usage log once it holds `n` rows, newest first.
+    pub async fn logs(&self, n: usize) -> Vec<Value> {
+        let began = Instant::now();
+        loop {
+            let page = self.admin("usage-logs/getUsageLogs", json!({"pageSize": 100})).await;
+            let total = page["total"].as_u64().unwrap();
+            if total >= n as u64 {
+                assert_eq!(total, n as u64, "more rows than requests");
+                return page["logs"].as_array().unwrap().clone();
+            }
+            assert!(began.elapsed() < PATIENCE, "{total} of {n} rows in the usage log:\n{}", self.log());
+            tokio::time::sleep(Duration::from_millis(30)).await;
+        }
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.kill();
+        if std::thread::panicking() {
+            eprintln!("--- log of the gateway ---\n{}", self.log());
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The scripted upstream on a loopback port of its own.
+
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+/// A running mock; it ends when dropped.
+pub struct Upstream {
+    pub url: String,
+    client: reqwest::Client,
+    _stop: oneshot::Sender<()>,
+}
+
+impl Upstream {
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (stop, stopped) = oneshot::channel::<()>();
+        tokio::spawn(tollgate::mock::serve(listener, async {
+            let _ = stopped.await;
+        }));
+        Self { url, client: super::gateway::client(), _stop: stop }
+    }
+
+    /// What every following request is answered with.
+    pub async fn default(&self, directive: Value) {
+        self.post("/mock/default", directive).await;
+    }
+
+    /// Directives, each for one of the following requests.
+    pub async fn script(&self, directives: Value) {
+        self.post("/mock/script", directives).await;
+    }
+
+    /// The requests that were received, oldest first.
+    pub async fn requests(&self) -> Vec<Value> {
+        let got: Value = self.get("/mock/requests").await;
+        got["requests"].as_array().or(got.as_array()).unwrap().clone()
+    }
+
+    /// Counts of requests; waits until `query` holds (`dropped=1`, say).
+    pub async fn stats(&self, query: &str) -> Value {
+        self.get(&format!("/mock/stats?{query}")).await
+    }
+
+    async fn post(&self, path: &str, body: Value) {
+        let sent = self.client.post(format!("{}{path}", self.url)).json(&body).send().await.unwrap();
+        assert!(sent.status().is_success(), "{}", sent.text().await.unwrap());
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        self.client.get(format!("{}{path}", self.url)).send().await.unwrap().json().await.unwrap()
+    }
+}
