@@ -1,6 +1,8 @@
 //! The one integration binary.
 
 #[cfg(test)]
+mod admin;
+#[cfg(test)]
 mod architecture;
 #[cfg(test)]
 mod config;

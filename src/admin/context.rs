@@ -5,6 +5,7 @@ use std::sync::Arc;
 use chrono_tz::Tz;
 
 use super::auth::throttle::Throttle;
+use crate::counters::Counters;
 use crate::domain::clock::Clock;
 use crate::domain::secret::Secret;
 use crate::state::State;
@@ -16,6 +17,7 @@ pub struct Context {
     pub state: Arc<State>,
     pub store: Store,
     pub clock: Arc<dyn Clock>,
+    pub counters: Arc<Counters>,
     pub metrics: Arc<Metrics>,
     pub admin_token: Secret,
     pub time_zone: Tz,

@@ -3,7 +3,7 @@
 //! Request schemas come from the field tables that check the bodies, result schemas from the types that the actions
 //! return: nothing here is written by hand but the frame.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
@@ -85,8 +85,7 @@ fn tag(operation: &Operation) -> &str {
 }
 
 fn tags() -> Vec<Value> {
-    let mut names: Vec<&str> = operations().iter().map(tag).collect();
-    names.dedup();
+    let names: BTreeSet<&str> = operations().iter().map(tag).collect();
     names.into_iter().map(|name| json!({ "name": name })).collect()
 }
 

@@ -192,6 +192,7 @@ pub fn operations() -> &'static [Operation] {
             actions::keys::operations(),
             actions::providers::operations(),
             actions::prices::operations(),
+            actions::usage::operations(),
             actions::logs::operations(),
             actions::service::operations(),
         ];

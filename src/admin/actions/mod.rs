@@ -10,4 +10,5 @@ pub mod logs;
 pub mod prices;
 pub mod providers;
 pub mod service;
+pub mod usage;
 pub mod users;

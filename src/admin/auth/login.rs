@@ -41,6 +41,7 @@ pub async fn login(call: Call) -> Result<(Login, HeaderValue), Refusal> {
         found.ok_or_else(|| credential::unauthorized("this is neither a known key nor the administrator token"))
     });
     let actor = found.inspect_err(|_| {
+        tracing::warn!(peer = ?call.peer, "a login failed");
         if let Some(ip) = call.peer {
             call.throttle.failed(ip, call.now);
         }

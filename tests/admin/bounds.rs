@@ -1,0 +1,239 @@
+//! Every bound of every field, on both sides, generated from the field tables.
+
+use serde_json::{Map, Value, json};
+use tollgate::admin::fields::{Field, Form, Kind, Need};
+use tollgate::admin::table::{Verb, operations};
+
+use super::gate::{Gate, Reply, TOKEN};
+use super::routes::sample;
+
+/// A value and, when it must be refused, the code.
+type Case = (Value, Option<&'static str>);
+
+fn cases(field: &Field) -> Vec<Case> {
+    let mut cases = of_kind(field.kind);
+    let null = match field.nullable {
+        true => None,
+        false => Some("INVALID_TYPE"),
+    };
+    cases.push((Value::Null, null));
+    cases
+}
+
+fn of_kind(kind: Kind) -> Vec<Case> {
+    match kind {
+        Kind::Integer { min, max } => integer(min, max),
+        Kind::Decimal { max, places } => {
+            let finest = format!("0.{}1", "0".repeat(places as usize - 1));
+            vec![
+                (json!(0), None),
+                (json!(max), None),
+                (json!(max.to_string()), None),
+                (json!(format!(" {finest} ")), None),
+                (json!(format!("{finest}0")), None),
+                (json!(-0.01), Some("MIN_VALUE")),
+                (json!(max + 1), Some("MAX_VALUE")),
+                (json!(format!("{max}.0001")), Some("MAX_VALUE")),
+                (json!(1e300), Some("MAX_VALUE")),
+                (json!(format!("{finest}1")), Some("INVALID_FORMAT")),
+                (json!(1e-300), Some("INVALID_FORMAT")),
+                (json!("1,5"), Some("INVALID_TYPE")),
+                (json!(""), Some("INVALID_TYPE")),
+                (json!("NaN"), Some("INVALID_TYPE")),
+                (json!([]), Some("INVALID_TYPE")),
+            ]
+        }
+        Kind::Text { min, max, form } => text(min, max, form),
+        Kind::Boolean => {
+            vec![(json!(false), None), (json!("true"), Some("INVALID_TYPE")), (json!(1), Some("INVALID_TYPE"))]
+        }
+        Kind::Moment(_) => vec![
+            (json!("2027-02-28T10:00:00+08:00"), None),
+            (json!("2027-02-29"), Some("INVALID_FORMAT")),
+            (json!("soon"), Some("INVALID_FORMAT")),
+            (json!(1_800_000_000), Some("INVALID_TYPE")),
+        ],
+        Kind::Choice(words) => words
+            .iter()
+            .map(|word| (json!(word), None))
+            .chain([(json!("no such word"), Some("INVALID_FORMAT")), (json!(3), Some("INVALID_TYPE"))])
+            .collect(),
+        Kind::List { item, min, max, excess } => list(*item, min, max, excess.0),
+        Kind::Map { max, text_max } => {
+            let full: Map<String, Value> = (0..max).map(|n| (n.to_string(), json!("x"))).collect();
+            let mut over = full.clone();
+            over.insert("one more".to_owned(), json!("x"));
+            vec![
+                (full.into(), None),
+                (over.into(), Some("MAX_LENGTH")),
+                (json!({ "a": "" }), Some("MIN_LENGTH")),
+                (json!({ "": "a" }), Some("MIN_LENGTH")),
+                (json!({ "a": "x".repeat(text_max + 1) }), Some("MAX_LENGTH")),
+                (json!({ "a": 1 }), Some("INVALID_TYPE")),
+                (json!([]), Some("INVALID_TYPE")),
+            ]
+        }
+        Kind::Object(_) => vec![
+            (json!({}), Some("EMPTY_UPDATE")),
+            (json!([]), Some("INVALID_TYPE")),
+            (json!({ "no such field": 1 }), Some("INVALID_FORMAT")),
+        ],
+    }
+}
+
+fn integer(min: i64, max: i64) -> Vec<Case> {
+    let mut cases = vec![
+        (json!(min), None),
+        (json!(min.to_string()), None),
+        (json!(min - 1), Some("MIN_VALUE")),
+        (json!(-1e300), Some("MIN_VALUE")),
+        (json!(1.5), Some("INVALID_TYPE")),
+        (json!("abc"), Some("INVALID_TYPE")),
+        (json!(true), Some("INVALID_TYPE")),
+    ];
+    if max < i64::MAX {
+        cases.extend([(json!(max), None), (json!(max + 1), Some("MAX_VALUE")), (json!(1e300), Some("MAX_VALUE"))]);
+    }
+    cases
+}
+
+fn text(min: usize, max: usize, form: Form) -> Vec<Case> {
+    let mut cases = vec![(json!(5), Some("INVALID_TYPE"))];
+    if max < 10_000 {
+        cases.push((json!("x".repeat(max + 1)), Some("MAX_LENGTH")));
+    }
+    if min > 0 {
+        cases.extend([(json!(""), Some("MIN_LENGTH")), (json!(" ".repeat(max.min(10))), Some("MIN_LENGTH"))]);
+    }
+    match form {
+        Form::Any if max < 10_000 => cases.extend([
+            (json!("é".repeat(max)), None),
+            (json!("x".repeat(min.max(1))), None),
+            (json!("a\u{0}b"), Some("INVALID_FORMAT")),
+        ]),
+        Form::Any => {}
+        Form::TimeOfDay => cases.extend([
+            (json!("23:59"), None),
+            (json!("9:05"), None),
+            (json!("24:00"), Some("INVALID_FORMAT")),
+            (json!("12:60"), Some("INVALID_FORMAT")),
+        ]),
+        Form::BaseUrl | Form::ProxyUrl => {
+            cases.push((json!("http://10.0.0.1:3128"), None));
+            for bad in [
+                "ftp://up.example",
+                "up.example",
+                "http://",
+                "http://user:pass@up.example",
+                "http://up.example:99999",
+                "http://up.example:",
+                "http://up.example?x=1",
+                "http://up.example#x",
+                "http://up example",
+            ] {
+                cases.push((json!(bad), Some("INVALID_FORMAT")));
+            }
+        }
+    }
+    match form {
+        Form::BaseUrl => cases.extend([(json!("https://[::1]:8080/a/v1/"), None)]),
+        Form::ProxyUrl => cases.extend([
+            (json!("https://proxy.example:3128"), Some("INVALID_FORMAT")),
+            (json!("http://proxy.example/path"), Some("INVALID_FORMAT")),
+        ]),
+        Form::Any | Form::TimeOfDay => {}
+    }
+    cases
+}
+
+fn list(item: Kind, min: usize, max: usize, excess: &'static str) -> Vec<Case> {
+    let one = sample(&Field::new("", item, ""));
+    let mut cases = vec![
+        (json!(vec![one.clone(); max]), None),
+        (json!(vec![one.clone(); max + 1]), Some(excess)),
+        (json!("a,b"), Some("INVALID_TYPE")),
+        (json!([{}]), Some("INVALID_TYPE")),
+    ];
+    cases.push((json!([]), if min > 0 { Some("MIN_LENGTH") } else { None }));
+    cases.push((json!([one, null]), Some("INVALID_TYPE")));
+    cases
+}
+
+/// A body in which every field that must be there is, and in a partial update one more.
+fn base(fields: &[Field], partial: bool) -> Map<String, Value> {
+    let required = fields.iter().filter(|f| matches!(f.need, Need::Required));
+    let mut body: Map<String, Value> = required.map(|f| (f.name.to_owned(), sample(f))).collect();
+    if partial {
+        body.insert(fields[1].name.to_owned(), sample(&fields[1]));
+    }
+    body
+}
+
+/// An operation that is refused later, by a missing record, has passed the check of its body.
+fn is_about(reply: &Reply, path: &str) -> bool {
+    reply.body["errorParams"]["field"].as_str().is_some_and(|field| field.starts_with(path))
+}
+
+#[tokio::test]
+async fn each_field_takes_what_is_within_its_bounds_and_refuses_what_is_not() {
+    let gate = Gate::start().await;
+    let mut tried = 0;
+    for operation in operations().iter().filter(|o| o.verb == Verb::Post && o.path != "auth/login") {
+        let fields: Vec<Field> = operation.body.fields().collect();
+        let mut targets: Vec<(String, Field)> = fields.iter().map(|f| (f.name.to_owned(), *f)).collect();
+        for field in &fields {
+            if let Kind::Object(inner) = field.kind {
+                targets.extend(inner.iter().map(|f| (format!("{}.{}", field.name, f.name), *f)));
+            }
+        }
+        for (path, field) in targets {
+            for (value, expected) in cases(&field) {
+                let mut body = base(&fields, operation.body.partial);
+                match path.split_once('.') {
+                    None => body.insert(path.clone(), value.clone()),
+                    Some((outer, inner)) => body.insert(outer.to_owned(), json!({ inner: value })),
+                };
+                let request = gate.post(operation.path).bearer_auth(TOKEN).json(&body);
+                let reply = Reply::of(request).await;
+                let shown: String = value.to_string().chars().take(60).collect();
+                let context = format!("{} {path} = {shown}: {:?}", operation.path, reply.body);
+                match expected {
+                    Some(code) => {
+                        assert_eq!(reply.failure(), (400, code), "{context}");
+                        assert!(is_about(&reply, &path), "{context}");
+                    }
+                    // A cursor has a meaning that only its maker knows.
+                    None if path == "cursor" => {}
+                    None => assert!(!is_about(&reply, &path) && reply.status != 500, "{context}"),
+                }
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 800, "only {tried} cases were made");
+}
+
+#[tokio::test]
+async fn what_is_required_is_missed_and_what_is_unknown_refused() {
+    let gate = Gate::start().await;
+    for operation in operations().iter().filter(|o| o.verb == Verb::Post && o.path != "auth/login") {
+        let fields: Vec<Field> = operation.body.fields().collect();
+        let send = |body: Map<String, Value>| Reply::of(gate.post(operation.path).bearer_auth(TOKEN).json(&body));
+        for field in fields.iter().filter(|f| matches!(f.need, Need::Required)) {
+            let mut body = base(&fields, operation.body.partial);
+            body.remove(field.name);
+            let reply = send(body).await;
+            assert_eq!(reply.failure(), (400, "REQUIRED_FIELD"), "{} without {}", operation.path, field.name);
+            assert!(is_about(&reply, field.name), "{:?}", reply.body);
+        }
+        let mut body = base(&fields, operation.body.partial);
+        body.insert("isEnabbled".to_owned(), json!(true));
+        let reply = send(body).await;
+        assert_eq!(reply.failure(), (400, "INVALID_FORMAT"), "{}", operation.path);
+        assert!(is_about(&reply, "isEnabbled"));
+        if operation.body.partial {
+            let target = base(operation.body.target, false);
+            assert_eq!(send(target).await.failure(), (400, "EMPTY_UPDATE"), "{}", operation.path);
+        }
+    }
+}

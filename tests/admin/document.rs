@@ -1,0 +1,78 @@
+//! The OpenAPI document: as it stands, whole, and in agreement with the routes.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use tollgate::admin::openapi;
+use tollgate::admin::table::{Verb, operations};
+
+use super::gate::{Gate, Reply};
+
+const SNAPSHOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/admin/openapi.json");
+
+#[test]
+fn the_document_is_the_one_on_record() {
+    let document = serde_json::to_string_pretty(&openapi(Some("https://gate.example"))).unwrap() + "\n";
+    #[expect(clippy::disallowed_methods, reason = "a switch of the tests, not of the gateway")]
+    let update = std::env::var_os("UPDATE").is_some();
+    if update {
+        std::fs::write(SNAPSHOT, &document).unwrap();
+    }
+    let recorded = std::fs::read_to_string(SNAPSHOT).unwrap_or_default();
+    let differing = recorded.lines().zip(document.lines()).enumerate().find(|(_, (old, new))| old != new);
+    assert_eq!(differing, None, "the document changed: look at it, and run the tests with UPDATE=1 to record it");
+    assert_eq!(recorded.len(), document.len(), "the document changed: run the tests with UPDATE=1 to record it");
+}
+
+/// Every `$ref` below `node`.
+fn references<'a>(node: &'a Value, found: &mut Vec<&'a str>) {
+    match node {
+        Value::Object(map) => {
+            found.extend(map.get("$ref").and_then(Value::as_str));
+            map.values().for_each(|child| references(child, found));
+        }
+        Value::Array(items) => items.iter().for_each(|child| references(child, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_document_is_whole() {
+    let document = openapi(None);
+    assert_eq!(document["openapi"], "3.1.0");
+    assert_eq!(document["servers"], json!([{ "url": "/" }]));
+    assert_eq!(openapi(Some("https://gate.example/"))["servers"], json!([{ "url": "https://gate.example" }]));
+    let mut found = Vec::new();
+    references(&document, &mut found);
+    assert!(!found.is_empty());
+    for target in found {
+        assert!(document.pointer(target.trim_start_matches('#')).is_some(), "{target} leads nowhere");
+    }
+    let paths = document["paths"].as_object().unwrap();
+    assert_eq!(paths.len(), operations().len(), "two operations share a path");
+    let described = paths.values().flat_map(|path| path.as_object().unwrap().values());
+    let ids: BTreeSet<&str> = described.clone().map(|operation| operation["operationId"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), operations().len(), "operation ids are not unique");
+    for operation in described {
+        assert!(operation["summary"].as_str().is_some_and(|s| !s.is_empty()), "{operation}");
+        assert!(operation["responses"]["200"].is_object() && operation["responses"]["500"].is_object());
+    }
+}
+
+#[tokio::test]
+async fn the_served_document_is_the_same_and_every_path_in_it_answers() {
+    let gate = Gate::start_as(tollgate::store::Backend::Sqlite, Some("https://gate.example"), false).await;
+    let served = Reply::of(gate.http.get(format!("{}/api/actions/openapi.json", gate.url))).await;
+    assert_eq!(served.body, openapi(gate.app_url.as_deref()));
+    for operation in operations() {
+        let url = format!("{}/api/{}", gate.url, operation.path);
+        let (right, wrong) = match operation.verb {
+            Verb::Get => (gate.http.get(&url), gate.http.delete(&url)),
+            Verb::Post => (gate.http.post(&url), gate.http.get(&url)),
+        };
+        assert!(![404, 405].contains(&Reply::of(right).await.status.as_u16()), "{url}");
+        let refused = Reply::of(wrong).await;
+        assert_eq!(refused.failure(), (405, "METHOD_NOT_ALLOWED"), "{url}");
+        assert_eq!(refused.headers["allow"], operation.verb.as_str());
+    }
+}

@@ -1,0 +1,221 @@
+//! A running administration surface of a test's own, and a client for it.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tollgate::admin::{Context, router, serve};
+use tollgate::counters::{CounterSettings, Counters};
+use tollgate::domain::clock::{Clock, ManualClock, Timestamp};
+use tollgate::domain::secret::Secret;
+use tollgate::state::State;
+use tollgate::state::vault::Vault;
+use tollgate::store::{Backend, Store};
+use tollgate::telemetry::Metrics;
+
+use crate::support::postgres;
+
+pub const TOKEN: &str = "the-administrators-token";
+/// 2026-11-21T04:00:00Z: noon in the gateway's time zone.
+pub const NOON: Timestamp = Timestamp(1_795_233_600_000);
+pub const ZONE: chrono_tz::Tz = chrono_tz::Asia::Shanghai;
+
+/// The gateway's administration, a client, and what the data plane sees.
+pub struct Gate {
+    pub url: String,
+    pub http: reqwest::Client,
+    pub state: Arc<State>,
+    pub store: Store,
+    pub counters: Arc<Counters>,
+    pub clock: Arc<ManualClock>,
+    pub app_url: Option<String>,
+    _tasks: JoinSet<()>,
+    _stop: oneshot::Sender<()>,
+    dir: tempfile::TempDir,
+}
+
+/// What came back.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    pub status: StatusCode,
+    pub headers: reqwest::header::HeaderMap,
+    pub body: Value,
+}
+
+/// A user with a key.
+#[derive(Debug, Clone)]
+pub struct Person {
+    pub id: i64,
+    pub key_id: i64,
+    pub key: String,
+}
+
+pub fn client() -> reqwest::Client {
+    // The provider may be there already: tests share the process.
+    let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().no_proxy().build().unwrap()
+}
+
+impl Gate {
+    pub async fn start() -> Self {
+        Self::start_on(Backend::Sqlite).await
+    }
+
+    pub async fn start_on(backend: Backend) -> Self {
+        Self::start_as(backend, None, false).await
+    }
+
+    pub async fn start_as(backend: Backend, app_url: Option<&str>, secure_cookies: bool) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let store = match backend {
+            Backend::Sqlite => Store::open_sqlite(dir.path()).await.unwrap(),
+            Backend::Postgres => Store::open_postgres(&Secret::new(postgres::fresh_database()), 8).await.unwrap(),
+        };
+        store.migrate().await.unwrap();
+        let vault = Vault::from_secret(&Secret::new("a secret for the tests"));
+        let state = State::open(store.clone(), vault).await.unwrap();
+        let clock = Arc::new(ManualClock::at(NOON));
+        let settings = CounterSettings { session_ttl_ms: 300_000, reservation: true, time_zone: ZONE };
+        let counters = Arc::new(Counters::new(settings));
+        let app_url = app_url.map(str::to_owned);
+        let context = Context {
+            state: Arc::clone(&state),
+            store: store.clone(),
+            clock: Arc::clone(&clock) as Arc<dyn Clock>,
+            counters: Arc::clone(&counters),
+            metrics: Arc::new(Metrics::new().unwrap()),
+            admin_token: Secret::new(TOKEN),
+            time_zone: ZONE,
+            app_url: app_url.clone(),
+            secure_cookies,
+            version: "1.2.3",
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (stop, stopped) = oneshot::channel::<()>();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let until = async move { stopped.await.unwrap_or_default() };
+            serve(listener, None, router(Arc::new(context)), until).await.unwrap();
+        });
+        Self { url, http: client(), state, store, counters, clock, app_url, _tasks: tasks, _stop: stop, dir }
+    }
+
+    pub fn post(&self, operation: &str) -> reqwest::RequestBuilder {
+        self.http.post(format!("{}/api/{operation}", self.url))
+    }
+
+    /// Calls an action with a Bearer credential.
+    pub async fn call(&self, operation: &str, credential: &str, body: Value) -> Reply {
+        let request = self.post(&format!("actions/{operation}")).bearer_auth(credential);
+        Reply::of(request.json(&body)).await
+    }
+
+    /// Calls an action as the administrator.
+    pub async fn admin(&self, operation: &str, body: Value) -> Reply {
+        self.call(operation, TOKEN, body).await
+    }
+
+    /// Adds a user named `name`, with what `fields` add to it.
+    pub async fn person(&self, name: &str, fields: Value) -> Person {
+        let mut body = json!({ "name": name });
+        body.as_object_mut().unwrap().extend(fields.as_object().cloned().unwrap_or_default());
+        let data = self.admin("users/addUser", body).await.data();
+        Person {
+            id: data["user"]["id"].as_i64().unwrap(),
+            key_id: data["defaultKey"]["id"].as_i64().unwrap(),
+            key: data["defaultKey"]["key"].as_str().unwrap().to_owned(),
+        }
+    }
+
+    /// Adds a key to a user: its id and its text.
+    pub async fn key(&self, user: i64, name: &str, fields: Value) -> (i64, String) {
+        let mut body = json!({ "userId": user, "name": name });
+        body.as_object_mut().unwrap().extend(fields.as_object().cloned().unwrap_or_default());
+        let data = self.admin("keys/addKey", body).await.data();
+        (data["id"].as_i64().unwrap(), data["generatedKey"].as_str().unwrap().to_owned())
+    }
+
+    pub async fn provider(&self, name: &str) -> i64 {
+        let body = json!({ "name": name, "url": "https://up.example", "key": "upstream-credential-0123456789" });
+        self.admin("providers/addProvider", body).await.data()["id"].as_i64().unwrap()
+    }
+
+    /// The record of one key, as the administrator sees it.
+    pub async fn key_record(&self, user: i64, key: i64) -> Value {
+        let keys = self.admin("keys/getKeys", json!({ "userId": user })).await.data();
+        keys.as_array().unwrap().iter().find(|k| k["id"] == key).cloned().unwrap_or_default()
+    }
+
+    /// The record of one user, as the administrator sees it.
+    pub async fn user_record(&self, user: i64) -> Value {
+        let users = self.admin("users/getUsers", json!({})).await.data();
+        users.as_array().unwrap().iter().find(|u| u["id"] == user).cloned().unwrap_or_default()
+    }
+
+    /// Whether the data plane takes this key now.
+    pub fn works(&self, key: &str) -> bool {
+        let snapshot = self.state.snapshot();
+        let caller = snapshot.caller(&tollgate::state::key_text::hash(key));
+        caller.is_some_and(|c| c.key.is_usable(self.clock.now()) && c.user.is_active(self.clock.now()))
+    }
+}
+
+impl Reply {
+    pub async fn of(request: reqwest::RequestBuilder) -> Self {
+        let response = request.send().await.unwrap();
+        let (status, headers) = (response.status(), response.headers().clone());
+        let text = response.text().await.unwrap();
+        Self { status, headers, body: serde_json::from_str(&text).unwrap_or(Value::String(text)) }
+    }
+
+    /// The data of a success.
+    pub fn data(&self) -> Value {
+        assert_eq!((self.status, &self.body["ok"]), (StatusCode::OK, &json!(true)), "{:?}", self.body);
+        self.body["data"].clone()
+    }
+
+    pub fn code(&self) -> &str {
+        self.body["errorCode"].as_str().unwrap_or("")
+    }
+
+    /// Status and code of a failure in the envelope; status alone of anything else.
+    pub fn failure(&self) -> (u16, &str) {
+        if self.status != StatusCode::OK {
+            assert_eq!(self.body["ok"], json!(false), "{:?}", self.body);
+            assert!(self.body["error"].as_str().is_some_and(|e| !e.is_empty()), "{:?}", self.body);
+        }
+        (self.status.as_u16(), self.code())
+    }
+}
+
+/// One audit record, as stored.
+#[derive(Debug)]
+pub struct Audited {
+    pub actor: String,
+    pub action: String,
+    pub before: Option<Value>,
+    pub after: Option<Value>,
+    pub client_addr: Option<String>,
+}
+
+/// The audit records, oldest first, read behind the store's back.
+pub async fn audit_entries(gate: &Gate) -> Vec<Audited> {
+    use sqlx::{Connection, Row};
+    sqlx::any::install_default_drivers();
+    let url = format!("sqlite:{}/tollgate.db", gate.dir.path().display());
+    let mut connection = sqlx::AnyConnection::connect(&url).await.unwrap();
+    let rows = sqlx::query("SELECT * FROM audit_log ORDER BY id").fetch_all(&mut connection).await.unwrap();
+    let json = |text: Option<String>| text.map(|text| serde_json::from_str(&text).unwrap());
+    let read = |row: &sqlx::any::AnyRow| Audited {
+        actor: row.get("actor"),
+        action: row.get("action"),
+        before: json(row.get("state_before")),
+        after: json(row.get("state_after")),
+        client_addr: row.get("client_addr"),
+    };
+    rows.iter().map(read).collect()
+}

@@ -1,0 +1,17 @@
+//! The administration API, through real sockets on a real database.
+
+mod bounds;
+mod document;
+mod edits;
+mod gate;
+mod http;
+mod login;
+mod logs;
+mod prices;
+mod providers;
+mod routes;
+mod rules;
+mod schema;
+mod tls;
+mod usage;
+mod users;

@@ -1,0 +1,82 @@
+//! The listener behind TLS, and its proper end.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+
+use axum::Router;
+use axum::routing::get;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
+use tollgate::admin::serve;
+
+use super::gate::client;
+
+fn file(name: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "tests", "admin", "tls", name].iter().collect()
+}
+
+fn listener() -> (TcpListener, std::net::SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    (listener, address)
+}
+
+#[tokio::test]
+async fn tls_speaks_both_versions_of_http() {
+    client();
+    let (listener, address) = listener();
+    let (_stop, stopped) = oneshot::channel::<()>();
+    let mut tasks = JoinSet::new();
+    let router = Router::new().route("/", get(|request: axum::extract::Request| async move { format!("{:?}", request.version()) }));
+    let files = Some((file("cert.pem"), file("key.pem")));
+    tasks.spawn(async move {
+        serve(listener, files, router, async move { stopped.await.unwrap_or_default() }).await.unwrap();
+    });
+    let authority = reqwest::Certificate::from_pem(&std::fs::read(file("cert.pem")).unwrap()).unwrap();
+    let builder = || reqwest::Client::builder().no_proxy().tls_certs_only([authority.clone()]);
+    for (builder, version) in [(builder(), "HTTP/2.0"), (builder().http1_only(), "HTTP/1.1")] {
+        let url = format!("https://localhost:{}/", address.port());
+        let reply = builder.build().unwrap().get(url).send().await.unwrap();
+        assert_eq!(reply.text().await.unwrap(), version);
+    }
+}
+
+#[tokio::test]
+async fn files_that_are_no_certificate_are_named() {
+    let (listener, _) = listener();
+    let files = Some((file("none.pem"), file("key.pem")));
+    let error = serve(listener, files, Router::new(), std::future::pending()).await.unwrap_err();
+    assert!(error.to_string().contains("none.pem"), "{error}");
+}
+
+#[tokio::test]
+async fn a_running_request_ends_properly_at_shutdown_and_no_new_one_begins() {
+    let (listener, address) = listener();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let (entered, mut has_entered) = watch::channel(false);
+    let (release, may_leave) = watch::channel(false);
+    let slow = move || {
+        let (entered, mut may_leave) = (entered.clone(), may_leave.clone());
+        async move {
+            entered.send_replace(true);
+            may_leave.wait_for(|go| *go).await.unwrap();
+            "done"
+        }
+    };
+    let mut tasks = JoinSet::new();
+    let router = Router::new().route("/", get(slow));
+    tasks.spawn(async move { serve(listener, None, router, async move { stopped.await.unwrap_or_default() }).await });
+    let url = format!("http://{address}/");
+    let mut asking = JoinSet::new();
+    let request = client().get(&url);
+    asking.spawn(async move { request.send().await.unwrap().text().await.unwrap() });
+    has_entered.wait_for(|entered| *entered).await.unwrap();
+    stop.send(()).unwrap();
+    // The listener is closed before the running request is waited for.
+    while tokio::net::TcpStream::connect(address).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    release.send_replace(true);
+    assert_eq!(asking.join_next().await.unwrap().unwrap(), "done");
+    tasks.join_next().await.unwrap().unwrap().unwrap();
+}

@@ -1,0 +1,84 @@
+//! Users: creation with a key, removal, disabling, expiry, amounts.
+
+use serde_json::json;
+
+use super::gate::{Gate, TOKEN};
+
+#[tokio::test]
+async fn a_new_users_key_works_before_the_reply_is_read_and_is_shown_once() {
+    let gate = Gate::start().await;
+    let user = gate.person("ann", json!({ "providerGroup": "gold, silver", "dailyQuota": "12.50" })).await;
+    assert!(user.key.strip_prefix("sk-").is_some_and(|hex| hex.len() == 32), "{}", user.key);
+    assert!(gate.works(&user.key));
+    let record = gate.user_record(user.id).await;
+    assert_eq!(record["providerGroup"], "gold,silver");
+    assert_eq!((&record["dailyQuota"], &record["limitDailyUsd"]), (&json!(12.5), &json!(12.5)));
+    let key = &record["keys"][0];
+    assert_eq!((&key["name"], &key["providerGroup"]), (&json!("default"), &json!("gold,silver")));
+    let masked = key["key"].as_str().unwrap();
+    assert!(masked.starts_with(&user.key[..7]) && masked.ends_with(&user.key[31..]) && masked.len() < 20);
+}
+
+#[tokio::test]
+async fn a_removed_or_disabled_or_expired_users_keys_stop_at_once() {
+    let gate = Gate::start().await;
+    let changes = [
+        ("users/removeUser", json!({})),
+        ("users/editUser", json!({ "isEnabled": false })),
+        ("users/editUser", json!({ "expiresAt": "2026-11-20" })),
+    ];
+    for (operation, change) in changes {
+        let user = gate.person("bob", json!({})).await;
+        let mut body = change;
+        body["userId"] = json!(user.id);
+        gate.admin(operation, body).await.data();
+        assert!(!gate.works(&user.key), "{operation}");
+        assert_eq!(gate.call("users/getUsers", &user.key, json!({})).await.failure(), (401, "UNAUTHORIZED"));
+    }
+    let gone = gate.admin("users/removeUser", json!({ "userId": 1 })).await;
+    assert_eq!(gone.failure(), (400, "NOT_FOUND"));
+}
+
+#[tokio::test]
+async fn the_two_names_of_the_daily_limit_must_agree() {
+    let gate = Gate::start().await;
+    let body = json!({ "name": "x", "dailyQuota": 5, "limitDailyUsd": 6 });
+    assert_eq!(gate.admin("users/addUser", body).await.failure(), (400, "INVALID_FORMAT"));
+    let user = gate.person("x", json!({ "dailyQuota": 5, "limitDailyUsd": "5.00" })).await;
+    gate.admin("users/editUser", json!({ "userId": user.id, "limitDailyUsd": null })).await.data();
+    assert_eq!(gate.user_record(user.id).await["dailyQuota"], json!(null));
+}
+
+#[tokio::test]
+async fn amounts_come_back_digit_by_digit() {
+    let gate = Gate::start().await;
+    let user = gate.person("x", json!({})).await;
+    for amount in ["0.07", "0.1", "9999999.99", "1234567.89", "0"] {
+        gate.admin("users/editUser", json!({ "userId": user.id, "limitTotalUsd": amount })).await.data();
+        let request = gate.post("actions/users/getUsers").bearer_auth(TOKEN);
+        let text = request.send().await.unwrap().text().await.unwrap();
+        assert!(text.contains(&format!("\"limitTotalUsd\":{amount},")), "{amount} in {text}");
+    }
+}
+
+#[tokio::test]
+async fn every_write_leaves_an_audit_record_without_secrets() {
+    let gate = Gate::start().await;
+    let user = gate.person("ann", json!({})).await;
+    let (key, text) = gate.key(user.id, "second", json!({})).await;
+    gate.call("keys/editKey", &user.key, json!({ "keyId": key, "name": "renamed" })).await.data();
+    gate.provider("up").await;
+    gate.admin("keys/removeKey", json!({ "keyId": key })).await.data();
+    let entries = super::gate::audit_entries(&gate).await;
+    let actions: Vec<&str> = entries.iter().map(|e| e.action.as_str()).collect();
+    assert_eq!(actions, ["users.addUser", "keys.addKey", "keys.editKey", "providers.addProvider", "keys.removeKey"]);
+    assert_eq!(entries[0].actor, "admin token");
+    assert!(entries[2].actor.contains("ann"), "{}", entries[2].actor);
+    assert_eq!(entries[2].before.as_ref().unwrap()["name"], "second");
+    assert_eq!(entries[2].after.as_ref().unwrap()["name"], "renamed");
+    assert_eq!(entries[2].client_addr.as_deref(), Some("127.0.0.1"));
+    let all = format!("{entries:?}");
+    for secret in [text.as_str(), &user.key, "upstream-credential-0123456789", TOKEN] {
+        assert!(!all.contains(secret), "a secret stands in the audit");
+    }
+}
