@@ -10,6 +10,7 @@ CREATE TABLE ledger (
     provider_id BIGINT,
     model TEXT NOT NULL,
     upstream_model TEXT,
+    endpoint TEXT NOT NULL,
     status_code BIGINT NOT NULL,
     outcome TEXT NOT NULL,
     input_tokens BIGINT NOT NULL,
@@ -31,13 +32,15 @@ CREATE INDEX ledger_key ON ledger (key_id, started_at);
 -- priced afterwards, when a price arrives
 CREATE INDEX ledger_unpriced ON ledger (model) WHERE cost IS NULL;
 
--- Sums of the ledger per hour (UTC) and all that statistics group by. An id of 0 means none.
+-- Sums of the ledger per hour (UTC) and all that statistics and the log's totals ask by. An id of 0 means none.
 CREATE TABLE hourly_sums (
     hour BIGINT NOT NULL,
     key_id BIGINT NOT NULL,
     user_id BIGINT NOT NULL,
     provider_id BIGINT NOT NULL,
     model TEXT NOT NULL,
+    endpoint TEXT NOT NULL,
+    status_code BIGINT NOT NULL,
     requests BIGINT NOT NULL,
     errors BIGINT NOT NULL,
     unpriced BIGINT NOT NULL,
@@ -49,7 +52,7 @@ CREATE TABLE hourly_sums (
     reasoning_tokens BIGINT NOT NULL,
     cost BIGINT NOT NULL,
     duration_ms BIGINT NOT NULL,
-    PRIMARY KEY (hour, key_id, user_id, provider_id, model)
+    PRIMARY KEY (hour, key_id, user_id, provider_id, model, endpoint, status_code)
 );
 CREATE INDEX hourly_sums_key ON hourly_sums (key_id, hour);
 CREATE INDEX hourly_sums_user ON hourly_sums (user_id, hour);
@@ -103,6 +106,7 @@ CREATE INDEX request_log_user ON request_log (user_id, started_at, id);
 CREATE INDEX request_log_provider ON request_log (provider_id, started_at, id);
 CREATE INDEX request_log_session ON request_log (session_id, started_at, id);
 CREATE INDEX request_log_model ON request_log (model, started_at, id);
+CREATE INDEX request_log_endpoint ON request_log (endpoint, started_at, id);
 -- most requests succeed at the first attempt: only the others are worth an entry
 CREATE INDEX request_log_failed ON request_log (status_code, started_at, id) WHERE status_code <> 200;
 CREATE INDEX request_log_not_ok ON request_log (started_at, id) WHERE status_code <> 200;

@@ -10,6 +10,7 @@ CREATE TABLE ledger (
     provider_id INTEGER,
     model TEXT NOT NULL,
     upstream_model TEXT,
+    endpoint TEXT NOT NULL,
     status_code INTEGER NOT NULL,
     outcome TEXT NOT NULL,
     input_tokens INTEGER NOT NULL,
@@ -31,13 +32,15 @@ CREATE INDEX ledger_key ON ledger (key_id, started_at);
 -- priced afterwards, when a price arrives
 CREATE INDEX ledger_unpriced ON ledger (model) WHERE cost IS NULL;
 
--- Sums of the ledger per hour (UTC) and all that statistics group by. An id of 0 means none.
+-- Sums of the ledger per hour (UTC) and all that statistics and the log's totals ask by. An id of 0 means none.
 CREATE TABLE hourly_sums (
     hour INTEGER NOT NULL,
     key_id INTEGER NOT NULL,
     user_id INTEGER NOT NULL,
     provider_id INTEGER NOT NULL,
     model TEXT NOT NULL,
+    endpoint TEXT NOT NULL,
+    status_code INTEGER NOT NULL,
     requests INTEGER NOT NULL,
     errors INTEGER NOT NULL,
     unpriced INTEGER NOT NULL,
@@ -49,8 +52,8 @@ CREATE TABLE hourly_sums (
     reasoning_tokens INTEGER NOT NULL,
     cost INTEGER NOT NULL,
     duration_ms INTEGER NOT NULL,
-    PRIMARY KEY (hour, key_id, user_id, provider_id, model)
-) WITHOUT ROWID;
+    PRIMARY KEY (hour, key_id, user_id, provider_id, model, endpoint, status_code)
+);
 CREATE INDEX hourly_sums_key ON hourly_sums (key_id, hour);
 CREATE INDEX hourly_sums_user ON hourly_sums (user_id, hour);
 CREATE INDEX hourly_sums_provider ON hourly_sums (provider_id, hour);
@@ -104,6 +107,7 @@ CREATE INDEX request_log_user ON request_log (user_id, started_at);
 CREATE INDEX request_log_provider ON request_log (provider_id, started_at);
 CREATE INDEX request_log_session ON request_log (session_id, started_at);
 CREATE INDEX request_log_model ON request_log (model, started_at);
+CREATE INDEX request_log_endpoint ON request_log (endpoint, started_at);
 -- most requests succeed at the first attempt: only the others are worth an entry
 CREATE INDEX request_log_failed ON request_log (status_code, started_at) WHERE status_code <> 200;
 CREATE INDEX request_log_not_ok ON request_log (started_at) WHERE status_code <> 200;

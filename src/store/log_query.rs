@@ -24,19 +24,9 @@ impl Conditions {
     /// What a row of the request log must meet.
     pub(super) fn on_log(filter: &LogFilter, span: Span) -> Self {
         let mut conditions = Self::default();
-        conditions.span("started_at", span).holders(filter);
-        if let Some(status) = filter.status_code {
-            conditions.int("status_code =", i64::from(status));
-        }
-        // Said in the words of the partial indexes: only then do the planners see that one covers the question.
-        if filter.exclude_status_200 || filter.status_code.is_some_and(|status| status != 200) {
-            conditions.fixed("status_code <> 200");
-        }
+        conditions.span("started_at", span).shared(filter);
         if let Some(session) = &filter.session_id {
             conditions.text("session_id =", session);
-        }
-        if let Some(endpoint) = &filter.endpoint {
-            conditions.text("endpoint =", endpoint);
         }
         if let Some(retries) = filter.min_retry_count.filter(|&count| count > 0) {
             conditions.fixed("attempts > 1").int("attempts >", i64::from(retries));
@@ -47,7 +37,7 @@ impl Conditions {
     /// What a row of the hourly sums must meet; for filters that [`LogFilter::fits_sums`].
     pub(super) fn on_sums(filter: &LogFilter, span: Span) -> Self {
         let mut conditions = Self::default();
-        conditions.span("hour", span).holders(filter);
+        conditions.span("hour", span).shared(filter);
         conditions
     }
 
@@ -74,7 +64,7 @@ impl Conditions {
     }
 
     /// The columns that the request log and the hourly sums both have.
-    fn holders(&mut self, filter: &LogFilter) -> &mut Self {
+    fn shared(&mut self, filter: &LogFilter) -> &mut Self {
         let ids = [
             ("user_id =", filter.scope.map(|id| id.0)),
             ("user_id =", filter.user_id.map(|id| id.0)),
@@ -88,6 +78,16 @@ impl Conditions {
         }
         if let Some(model) = &filter.model {
             self.text("model =", model);
+        }
+        if let Some(endpoint) = &filter.endpoint {
+            self.text("endpoint =", endpoint);
+        }
+        if let Some(status) = filter.status_code {
+            self.int("status_code =", i64::from(status));
+        }
+        // Said in the words of the partial indexes: only then do the planners see that one covers the question.
+        if filter.exclude_status_200 || filter.status_code.is_some_and(|status| status != 200) {
+            self.fixed("status_code <> 200");
         }
         self
     }

@@ -83,6 +83,7 @@ pub(super) const LEDGER_COLUMNS: &[&str] = &[
     "provider_id",
     "model",
     "upstream_model",
+    "endpoint",
     "status_code",
     "outcome",
     "input_tokens",
@@ -102,6 +103,11 @@ pub(super) const LEDGER_COLUMNS: &[&str] = &[
 /// The model as stored, the same in all three tables.
 pub(super) fn model(record: &Record) -> &str {
     clipped(&record.model, INDEXED_TEXT)
+}
+
+/// The path as stored, the same in all three tables.
+pub(super) fn endpoint(record: &Record) -> &str {
+    clipped(&record.endpoint, INDEXED_TEXT)
 }
 
 /// The cost as stored.
@@ -146,7 +152,7 @@ pub(super) fn bind_ledger(values: &mut Values, record: &Record) {
     values.opt_int(record.key_id.map(|id| id.0)).opt_int(record.user_id.map(|id| id.0));
     values.opt_int(record.provider_id.map(|id| id.0));
     values.text(model(record)).opt_text(opt_clipped(record.upstream_model.as_ref(), INDEXED_TEXT));
-    values.int(i64::from(record.status_code)).text(record.outcome.as_str());
+    values.text(endpoint(record)).int(i64::from(record.status_code)).text(record.outcome.as_str());
     bind_usage_and_cost(values, record);
 }
 
@@ -158,7 +164,7 @@ pub(super) fn bind_log(values: &mut Values, record: &Record) {
     values.opt_text(record.session_id.as_ref().map(|id| clipped(id.as_str(), INDEXED_TEXT)));
     values.opt_int(record.provider_id.map(|id| id.0)).opt_text(plain(&record.provider_name).as_deref());
     values.text(record.client_format.as_str()).opt_text(record.provider_format.map(WireFormat::as_str));
-    values.text(clipped(&record.endpoint, PLAIN_TEXT));
+    values.text(endpoint(record));
     values.text(model(record)).opt_text(opt_clipped(record.upstream_model.as_ref(), INDEXED_TEXT));
     values.flag(record.streamed).int(i64::from(record.status_code)).text(record.outcome.as_str());
     values.opt_text(record.error_message.as_deref().map(|text| clipped(text, PLAIN_TEXT)));

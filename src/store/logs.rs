@@ -1,7 +1,7 @@
 //! The usage log: filtered pages, newest first, with a total and sums over all that the filter matches.
 //!
 //! Counting millions of rows takes seconds, so the total comes from the hourly sums wherever the filter asks only what they
-//! know (time, user, key, provider, model): whole hours from there, the broken hours at both ends from the log. That is exact as
+//! know (everything but sessions and retries): whole hours from there, the broken hours at both ends from the log. That is exact as
 //! long as the log is pruned from its old end only, since the span is first cut to what the log still holds.
 
 use sqlx::{AnyConnection, AssertSqlSafe};
@@ -82,8 +82,7 @@ pub struct LogSummary {
 impl LogFilter {
     /// Whether the hourly sums can answer for whole hours.
     fn fits_sums(&self) -> bool {
-        let beyond = self.status_code.is_some() || self.session_id.is_some() || self.endpoint.is_some();
-        !beyond && !self.exclude_status_200 && self.min_retry_count.is_none_or(|count| count == 0)
+        self.session_id.is_none() && self.min_retry_count.is_none_or(|count| count == 0)
     }
 
     fn span(&self) -> Span {
@@ -100,12 +99,16 @@ impl Store {
         let cursor = ask.cursor.as_deref().map(parse_cursor).transpose()?;
         let size = usize::try_from(ask.page_size).unwrap_or(usize::MAX);
         let mut tx = self.read().await?;
-        let mut rows = page(&mut tx, filter, ask, cursor).await?;
         let summary = summary(&mut tx, filter).await?;
+        let rows = match summary.requests {
+            // The search for rows that are not there would read the whole log.
+            0 => Vec::new(),
+            _ => page(&mut tx, filter, ask, cursor).await?,
+        };
         tx.commit().await?;
         // One more than the page was read, to learn whether there is a next one.
         let more = rows.len() > size;
-        rows.truncate(size);
+        let rows: Vec<LogRow> = rows.into_iter().take(size).collect();
         let next_cursor = rows.last().filter(|_| more).map(cursor_after);
         Ok(LogPage { rows, total: summary.requests, summary, next_cursor })
     }

@@ -1,16 +1,19 @@
-//! What was spent, for the counters to start from: per minute for the running windows, and in all.
+//! What was spent, for the counters to start from: per minute, per hour, and in all.
+
+use sqlx::AnyConnection;
 
 use super::Store;
 use super::column::{Fields, Values};
 use super::error::StoreError;
+use super::sums::{HOUR_MS, hour_of};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, UserId};
 use crate::domain::money::NanoUsd;
 
-/// Spending of one minute by one key at one provider. `None` ids: the admin token, or no provider.
+/// Spending of one minute (or hour) by one key at one provider. `None` ids: the admin token, or no provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpendRow {
-    /// The minute's start.
+    /// The start of the minute, or of the hour where that is asked for.
     pub minute: Timestamp,
     pub key_id: Option<KeyId>,
     pub user_id: Option<UserId>,
@@ -30,26 +33,33 @@ pub struct SpendTotal {
 impl Store {
     /// Spending of the requests that started at `since` or later, by minute, oldest first.
     ///
+    /// It reads the ledger row by row: for a window that ends in the past, ask [`Store::spend_between`].
+    ///
     /// # Errors
     /// [`StoreError`] of the read.
     pub async fn spend_since(&self, since: Timestamp) -> Result<Vec<SpendRow>, StoreError> {
-        let mut values = Values::default();
-        values.time(since);
-        let sql = "SELECT started_at / 60000 AS minute, key_id, user_id, provider_id, CAST(SUM(cost) AS BIGINT) AS cost \
-                   FROM ledger WHERE started_at >= $1 AND cost IS NOT NULL AND cost <> 0 \
-                   GROUP BY started_at / 60000, key_id, user_id, provider_id ORDER BY started_at / 60000";
-        let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(&mut *self.reader().await?).await?;
-        let read = |row| {
-            let fields = Fields { row, table: "ledger" };
-            Ok(SpendRow {
-                minute: Timestamp(fields.int("minute")?.saturating_mul(60_000)),
-                key_id: fields.opt_int("key_id")?.map(KeyId),
-                user_id: fields.opt_int("user_id")?.map(UserId),
-                provider_id: fields.opt_int("provider_id")?.map(ProviderId),
-                cost: NanoUsd(fields.int("cost")?),
-            })
+        by_minute(&mut *self.reader().await?, since, Timestamp(i64::MAX)).await
+    }
+
+    /// Spending of the requests that started from `from` to just before `until`: by hour, and by minute in the broken hours at
+    /// both ends, so that no row reaches over either end whatever the time zone. Not in order.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn spend_between(&self, from: Timestamp, until: Timestamp) -> Result<Vec<SpendRow>, StoreError> {
+        let first_whole = Timestamp(hour_of(from.0.saturating_add(HOUR_MS - 1)));
+        let end_whole = Timestamp(hour_of(until.0));
+        let mut tx = self.read().await?;
+        let rows = if first_whole >= end_whole {
+            by_minute(&mut tx, from, until).await?
+        } else {
+            let mut rows = by_minute(&mut tx, from, first_whole).await?;
+            rows.append(&mut by_hour(&mut tx, first_whole, end_whole).await?);
+            rows.append(&mut by_minute(&mut tx, end_whole, until).await?);
+            rows
         };
-        rows.iter().map(read).collect()
+        tx.commit().await?;
+        Ok(rows)
     }
 
     /// Spending since the beginning, from the hourly sums.
@@ -62,14 +72,65 @@ impl Store {
         let rows = sqlx::query(sql).fetch_all(&mut *self.reader().await?).await?;
         let read = |row| {
             let fields = Fields { row, table: "hourly_sums" };
-            let id = |column| Ok::<_, StoreError>(Some(fields.int(column)?).filter(|&id| id != 0));
             Ok(SpendTotal {
-                key_id: id("key_id")?.map(KeyId),
-                user_id: id("user_id")?.map(UserId),
-                provider_id: id("provider_id")?.map(ProviderId),
+                key_id: some_id(fields, "key_id")?.map(KeyId),
+                user_id: some_id(fields, "user_id")?.map(UserId),
+                provider_id: some_id(fields, "provider_id")?.map(ProviderId),
                 cost: NanoUsd(fields.int("cost")?),
             })
         };
         rows.iter().map(read).collect()
     }
+}
+
+async fn by_minute(
+    connection: &mut AnyConnection,
+    from: Timestamp,
+    until: Timestamp,
+) -> Result<Vec<SpendRow>, StoreError> {
+    let mut values = Values::default();
+    values.time(from).time(until);
+    let sql = "SELECT started_at / 60000 AS minute, key_id, user_id, provider_id, CAST(SUM(cost) AS BIGINT) AS cost \
+               FROM ledger WHERE started_at >= $1 AND started_at < $2 AND cost IS NOT NULL AND cost <> 0 \
+               GROUP BY started_at / 60000, key_id, user_id, provider_id ORDER BY started_at / 60000";
+    let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(connection).await?;
+    let read = |row| {
+        let fields = Fields { row, table: "ledger" };
+        Ok(SpendRow {
+            minute: Timestamp(fields.int("minute")?.saturating_mul(60_000)),
+            key_id: fields.opt_int("key_id")?.map(KeyId),
+            user_id: fields.opt_int("user_id")?.map(UserId),
+            provider_id: fields.opt_int("provider_id")?.map(ProviderId),
+            cost: NanoUsd(fields.int("cost")?),
+        })
+    };
+    rows.iter().map(read).collect()
+}
+
+async fn by_hour(
+    connection: &mut AnyConnection,
+    from: Timestamp,
+    until: Timestamp,
+) -> Result<Vec<SpendRow>, StoreError> {
+    let mut values = Values::default();
+    values.time(from).time(until);
+    let sql = "SELECT hour, key_id, user_id, provider_id, CAST(SUM(cost) AS BIGINT) AS cost FROM hourly_sums \
+               WHERE hour >= $1 AND hour < $2 AND cost <> 0 GROUP BY hour, key_id, user_id, provider_id";
+    let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(connection).await?;
+    let read = |row| {
+        let fields = Fields { row, table: "hourly_sums" };
+        Ok(SpendRow {
+            minute: fields.time("hour")?,
+            key_id: some_id(fields, "key_id")?.map(KeyId),
+            user_id: some_id(fields, "user_id")?.map(UserId),
+            provider_id: some_id(fields, "provider_id")?.map(ProviderId),
+            cost: NanoUsd(fields.int("cost")?),
+        })
+    };
+    rows.iter().map(read).collect()
+}
+
+/// An id of the hourly sums, where 0 stands for none.
+fn some_id(fields: Fields<'_>, column: &'static str) -> Result<Option<i64>, StoreError> {
+    Ok(Some(fields.int(column)?).filter(|&id| id != 0))
 }

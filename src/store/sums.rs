@@ -1,4 +1,5 @@
-//! Hourly sums: per hour, key, user, provider and model, what the ledger holds. Added to in the ledger's own transaction.
+//! Hourly sums: what the ledger holds per hour, key, user, provider, model, endpoint and status. Added to in the ledger's own
+//! transaction.
 
 use std::collections::BTreeMap;
 
@@ -16,6 +17,8 @@ pub(super) const COLUMNS: &[&str] = &[
     "user_id",
     "provider_id",
     "model",
+    "endpoint",
+    "status_code",
     "requests",
     "errors",
     "unpriced",
@@ -30,7 +33,7 @@ pub(super) const COLUMNS: &[&str] = &[
 ];
 
 /// Adds the new row to the one that is there.
-pub(super) const ADD: &str = "ON CONFLICT (hour, key_id, user_id, provider_id, model) DO UPDATE SET \
+pub(super) const ADD: &str = "ON CONFLICT (hour, key_id, user_id, provider_id, model, endpoint, status_code) DO UPDATE SET \
     requests = hourly_sums.requests + excluded.requests, \
     errors = hourly_sums.errors + excluded.errors, \
     unpriced = hourly_sums.unpriced + excluded.unpriced, \
@@ -46,8 +49,18 @@ pub(super) const ADD: &str = "ON CONFLICT (hour, key_id, user_id, provider_id, m
 /// Number of columns that are summed.
 const SUMS: usize = 11;
 
-/// What a sum belongs to: hour, key, user, provider (0 = none: null ids would never meet in a primary key), model.
-type Group<'r> = (i64, i64, i64, i64, &'r str);
+/// What a sum belongs to, in the order of the primary key.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Group<'r> {
+    hour: i64,
+    /// 0 = none, like the other ids: null ids would never meet in a primary key.
+    key: i64,
+    user: i64,
+    provider: i64,
+    model: &'r str,
+    endpoint: &'r str,
+    status: u16,
+}
 
 /// One row to add.
 pub(super) type Sum<'r> = (Group<'r>, [i64; SUMS]);
@@ -56,10 +69,15 @@ pub(super) type Sum<'r> = (Group<'r>, [i64; SUMS]);
 pub(super) fn of<'r>(records: &[&'r Record]) -> Vec<Sum<'r>> {
     let mut groups: BTreeMap<Group<'r>, [i64; SUMS]> = BTreeMap::new();
     for &record in records {
-        let hour = hour_of(record.started_at.0);
-        let (key, user) = (record.key_id.map_or(0, |id| id.0), record.user_id.map_or(0, |id| id.0));
-        let provider = record.provider_id.map_or(0, |id| id.0);
-        let group = (hour, key, user, provider, log_row::model(record));
+        let group = Group {
+            hour: hour_of(record.started_at.0),
+            key: record.key_id.map_or(0, |id| id.0),
+            user: record.user_id.map_or(0, |id| id.0),
+            provider: record.provider_id.map_or(0, |id| id.0),
+            model: log_row::model(record),
+            endpoint: log_row::endpoint(record),
+            status: record.status_code,
+        };
         for (sum, value) in groups.entry(group).or_default().iter_mut().zip(values_of(record)) {
             *sum = sum.saturating_add(value);
         }
@@ -95,8 +113,9 @@ const fn is_error(outcome: RequestOutcome) -> bool {
     !matches!(outcome, RequestOutcome::Completed | RequestOutcome::ClientAborted)
 }
 
-pub(super) fn bind(values: &mut Values, ((hour, key, user, provider, model), sums): &Sum<'_>) {
-    values.int(*hour).int(*key).int(*user).int(*provider).text(model);
+pub(super) fn bind(values: &mut Values, (group, sums): &Sum<'_>) {
+    values.int(group.hour).int(group.key).int(group.user).int(group.provider);
+    values.text(group.model).text(group.endpoint).int(i64::from(group.status));
     for sum in sums {
         values.int(*sum);
     }

@@ -20,6 +20,7 @@ on_both!(
     concurrent_writers_of_the_same_records_write_them_once,
     hourly_sums_equal_the_sum_of_the_rows,
     spending_by_minute_and_in_all,
+    spending_between_two_times_is_what_the_minutes_hold,
 );
 
 pub async fn all_rows(store: &Store) -> Vec<Record> {
@@ -122,15 +123,15 @@ async fn hourly_sums_equal_the_sum_of_the_rows(place: Place) {
         .meddle(
             "CREATE TABLE proof (differing BIGINT CHECK (differing = 0)); \
              INSERT INTO proof SELECT COUNT(*) FROM ( \
-               SELECT hour, key_id, user_id, provider_id, model, requests, errors, unpriced, input_tokens, output_tokens, \
+               SELECT hour, key_id, user_id, provider_id, model, endpoint, status_code, requests, errors, unpriced, input_tokens, output_tokens, \
                  cache_read_tokens, cost, duration_ms FROM hourly_sums \
                EXCEPT \
                SELECT (started_at / 3600000) * 3600000, COALESCE(key_id, 0), COALESCE(user_id, 0), \
-                 COALESCE(provider_id, 0), model, COUNT(*), \
+                 COALESCE(provider_id, 0), model, endpoint, status_code, COUNT(*), \
                  SUM(CASE WHEN outcome = 'completed' THEN 0 ELSE 1 END), SUM(CASE WHEN cost IS NULL THEN 1 ELSE 0 END), \
                  SUM(input_tokens), SUM(output_tokens), SUM(cache_read_tokens), COALESCE(SUM(cost), 0), SUM(duration_ms) \
                FROM ledger GROUP BY (started_at / 3600000) * 3600000, COALESCE(key_id, 0), COALESCE(user_id, 0), \
-                 COALESCE(provider_id, 0), model) AS differences",
+                 COALESCE(provider_id, 0), model, endpoint, status_code) AS differences",
         )
         .await;
 }
@@ -191,4 +192,28 @@ async fn spending_by_minute_and_in_all(place: Place) {
     let totals = store.spend_totals().await.unwrap();
     let totals: Vec<_> = totals.iter().map(|total| (total.key_id, total.cost.0)).collect();
     assert_eq!(totals, [(None, 8), (Some(KeyId(1)), 1_007)]);
+}
+
+async fn spending_between_two_times_is_what_the_minutes_hold(place: Place) {
+    let store = place.ready().await;
+    let records: Vec<Record> = (0..120).map(varied_record).collect();
+    store.append_records(&records).await.unwrap();
+    let hour = 3_600_000;
+    for from in [-hour, 0, 1, hour, 5 * hour + 1_800_000, 100 * hour] {
+        for until in [-hour, 0, 60_000, hour, 5 * hour + 1_860_000, 9 * hour, 30 * hour + 1, 1_000 * hour] {
+            let (from, until) = (NOON.plus_ms(from), NOON.plus_ms(until));
+            let inside = |record: &&Record| record.started_at >= from && record.started_at < until;
+            let mut expected: BTreeMap<_, NanoUsd> = BTreeMap::new();
+            for record in records.iter().filter(inside).filter(|record| record.cost.is_some()) {
+                let holder = (record.key_id, record.user_id, record.provider_id);
+                *expected.entry(holder).or_default() += record.cost.unwrap_or_default();
+            }
+            let mut found: BTreeMap<_, NanoUsd> = BTreeMap::new();
+            for row in store.spend_between(from, until).await.unwrap() {
+                assert!(row.minute >= from.plus_ms(-59_999) && row.minute < until, "{row:?}");
+                *found.entry((row.key_id, row.user_id, row.provider_id)).or_default() += row.cost;
+            }
+            assert_eq!(found, expected, "{from:?} to {until:?}");
+        }
+    }
 }
