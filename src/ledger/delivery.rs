@@ -36,6 +36,8 @@ pub(super) struct Source {
     left: u64,
     /// Attempts in a row in which the database refused everything.
     refusals: u32,
+    /// The checkpoint on disk is behind `at`.
+    unnoted: bool,
 }
 
 /// What one attempt at one source came to.
@@ -70,7 +72,7 @@ impl Verdict<'_> {
 impl Source {
     /// This process's own journal, from its beginning.
     pub(super) fn own() -> Self {
-        Self { claim: None, at: Position::default(), left: 0, refusals: 0 }
+        Self { claim: None, at: Position::default(), left: 0, refusals: 0, unnoted: false }
     }
 }
 
@@ -96,7 +98,7 @@ impl Ledger {
         }
         let finished = batch.at_end && batch.records.is_empty();
         if let Err(error) = self.remember(source, &batch).await {
-            return Step::Failed(format!("the checkpoint cannot be written: {error}"));
+            return Step::Failed(format!("delivered segments cannot be deleted: {error}"));
         }
         match end {
             Some(end) if batch.at_end => self.mark_delivered(Some((end.records, end.bytes))),
@@ -137,15 +139,24 @@ impl Ledger {
     async fn remember(self: &Arc<Self>, source: &mut Source, batch: &Batch) -> io::Result<()> {
         let (ledger, dir, next) = (Arc::clone(self), self.dir_of(source).to_owned(), batch.next);
         let (own, behind) = (source.claim.is_none(), batch.next.segment > source.at.segment);
-        blocking(move || {
-            checkpoint::write(&dir, next)?;
+        let noted = blocking(move || {
+            let noted = checkpoint::write(&dir, next);
             match behind {
-                true if own => ledger.journal.delete_before(next),
-                true => segment::delete_before(&dir, next.segment).map(|_| ()),
-                false => Ok(()),
+                true if own => ledger.journal.delete_before(next)?,
+                true => drop(segment::delete_before(&dir, next.segment)?),
+                false => {}
             }
-        })
-        .await?;
+            Ok(noted)
+        });
+        // On a full disk the checkpoint may not go out, and only deleting makes room again. It can be done without: what
+        // is delivered twice is dropped by its request id.
+        match noted.await? {
+            Ok(()) => source.unnoted = false,
+            Err(error) if !std::mem::replace(&mut source.unnoted, true) => {
+                tracing::warn!(%error, journal = %self.dir_of(source).display(), "a journal's checkpoint cannot be written");
+            }
+            Err(_) => {}
+        }
         source.at = batch.next;
         let gone = batch.bytes.min(source.left);
         source.left -= gone;
@@ -180,7 +191,7 @@ impl Ledger {
                     tracing::info!(journal = %claim.path().display(), bytes, "delivering the journal of a process that is gone");
                     add(&self.tally.adopted, 1);
                     self.tally.adopted_bytes.fetch_add(bytes, Ordering::Relaxed);
-                    adopted.push(Source { claim: Some(claim), at, left: bytes, refusals: 0 });
+                    adopted.push(Source { claim: Some(claim), at, left: bytes, refusals: 0, unnoted: false });
                 }
             }
             Err(error) => {

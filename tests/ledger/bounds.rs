@@ -1,6 +1,6 @@
 //! The journal's share of the disk, and what happens at its end.
 
-use super::{Mood, PATIENCE, Rows, Running, open, quick, sample};
+use super::{Mood, PATIENCE, Rows, Running, journals, open, quick, sample};
 use std::sync::Arc;
 use tollgate::domain::clock::SystemClock;
 use tollgate::ledger::{Ledger, LedgerError, LedgerSettings, Refusal};
@@ -45,6 +45,26 @@ async fn a_full_journal_says_so_early_holds_what_still_comes_and_loses_nothing()
     let stats = running.stop().await;
     assert_eq!((stats.held_records, stats.pending_records), (0, 0));
     assert_eq!(sink.numbers(), (1..=appended + 1).collect::<Vec<_>>());
+}
+
+/// As on a disk that is full to the last byte: deleting what is delivered must not wait for the checkpoint.
+#[tokio::test(flavor = "multi_thread")]
+async fn delivery_goes_on_and_makes_room_when_the_checkpoint_cannot_be_written() {
+    let root = tempfile::tempdir().unwrap();
+    let sink = Rows::new(Mood::Down);
+    let running = Running::start(open(root.path(), SMALL), &sink);
+    std::fs::create_dir(journals(root.path())[0].join("checkpoint.new")).unwrap();
+    let mut appended = 0;
+    while running.ledger.has_room() {
+        appended += 1;
+        running.ledger.append(&sample(appended)).unwrap();
+    }
+    sink.set(Mood::Well);
+    assert!(running.ledger.flush(PATIENCE).await);
+    assert!(running.ledger.has_room());
+    let stats = running.stop().await;
+    assert_eq!((stats.writer_rows, stats.pending_bytes), (appended, 0));
+    assert!(stats.disk_bytes <= SMALL.segment_bytes, "{stats:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
