@@ -69,7 +69,8 @@ pub(super) async fn postgres(url: &Secret, max_connections: u32) -> Result<Pools
     }
     let options = connect_options(text)?;
     // As above: the server's own answer, at once.
-    AnyConnection::connect_with(&options).await?.close().await?;
+    let first = AnyConnection::connect_with(&options).await;
+    first.map_err(|error| Backend::Postgres.acquire_error(error))?.close().await?;
     // Two at least: a long read must not keep the ledger's writer waiting.
     let pool = pool_options(max_connections.max(2)).connect_lazy_with(options);
     Ok(Pools { backend: Backend::Postgres, write: pool.clone(), read: pool })

@@ -78,13 +78,18 @@ impl Backend {
         }
     }
 
-    /// No connection within the time: on PostgreSQL that is a server that does not answer, on SQLite a queue of writers.
+    /// Why there is no connection. On PostgreSQL, none in time means a server that does not answer (on SQLite a queue of
+    /// writers), and whatever it says to a new connection is a refusal.
     fn acquire_error(self, error: sqlx::Error) -> StoreError {
         match (self, error) {
             (Self::Postgres, sqlx::Error::PoolTimedOut) => {
                 StoreError::Unreachable { what: "no connection could be had in time".to_owned() }
             }
-            (_, other) => other.into(),
+            (Self::Postgres, other) => match other.into() {
+                StoreError::Database { what } => StoreError::Unreachable { what },
+                known => known,
+            },
+            (Self::Sqlite, other) => other.into(),
         }
     }
 }

@@ -70,7 +70,8 @@ where
         let name = recorded_as(field.name);
         let moved = changed(&before, &after);
         assert!(moved.contains(&name), "{operation} {}: {moved:?}", field.name);
-        let others: Vec<_> = moved.iter().filter(|m| **m != name && !moves_with(field.name).contains(&m.as_str())).collect();
+        let others: Vec<_> =
+            moved.iter().filter(|m| **m != name && !moves_with(field.name).contains(&m.as_str())).collect();
         assert!(others.is_empty(), "{operation} {} moved {others:?}", field.name);
         if field.nullable {
             gate.admin(operation, with(field, Value::Null)).await.data();
@@ -108,7 +109,11 @@ async fn editing_one_field_of_a_provider_leaves_the_others() {
 async fn what_is_set_at_creation_is_what_is_read_back() {
     let gate = Gate::start().await;
     let user = gate.person("owner", json!({})).await;
-    for (operation, target) in [("keys/addKey", json!({ "userId": user.id })), ("users/addUser", json!({})), ("providers/addProvider", json!({}))] {
+    for (operation, target) in [
+        ("keys/addKey", json!({ "userId": user.id })),
+        ("users/addUser", json!({})),
+        ("providers/addProvider", json!({})),
+    ] {
         let table = find(&format!("actions/{operation}")).unwrap().body.data;
         let mut body = target;
         for field in table {

@@ -9,7 +9,8 @@ use super::gate::{Gate, NOON, Reply, TOKEN};
 #[tokio::test]
 async fn what_is_not_there_is_404_in_the_envelope() {
     let gate = Gate::start().await;
-    for path in ["/api/actions/keys/nothing", "/api/actions", "/api/", "/api/nothing", "/nothing", "/api/actions/keys"] {
+    for path in ["/api/actions/keys/nothing", "/api/actions", "/api/", "/api/nothing", "/nothing", "/api/actions/keys"]
+    {
         let reply = Reply::of(gate.http.post(format!("{}{path}", gate.url)).bearer_auth(TOKEN)).await;
         assert_eq!(reply.failure(), (404, "NOT_FOUND"), "{path}");
     }

@@ -94,8 +94,10 @@ async fn the_log_is_filtered_paged_and_summed() {
     assert_eq!((&failed["decisionChain"][0]["step"], &failed["costMultiplier"]), (&json!("chosen"), &json!(1.5)));
     let by_cursor = json!({ "userId": ann.id, "pageSize": 4, "cursor": page["nextCursor"] });
     let by_number = json!({ "userId": ann.id, "pageSize": 4, "page": 2 });
-    let (next, second) =
-        (gate.admin("usage-logs/getUsageLogs", by_cursor).await, gate.admin("usage-logs/getUsageLogs", by_number).await);
+    let (next, second) = (
+        gate.admin("usage-logs/getUsageLogs", by_cursor).await,
+        gate.admin("usage-logs/getUsageLogs", by_number).await,
+    );
     assert_eq!((next.data()["logs"].as_array().unwrap().len(), &next.data()["nextCursor"]), (2, &json!(null)));
     assert_eq!(next.data()["logs"], second.data()["logs"]);
     let bad = gate.admin("usage-logs/getUsageLogs", json!({ "cursor": "x" })).await;

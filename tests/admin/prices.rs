@@ -18,7 +18,10 @@ async fn an_uploaded_price_is_in_force_and_a_bad_entry_fails_alone() {
         gate.admin("model-prices/uploadPriceTable", body).await.data()
     };
     let report = upload(&table, json!({})).await;
-    assert_eq!((&report["added"], &report["failed"], &report["total"]), (&json!(["alpha"]), &json!(["beta"]), &json!(2)));
+    assert_eq!(
+        (&report["added"], &report["failed"], &report["total"]),
+        (&json!(["alpha"]), &json!(["beta"]), &json!(2))
+    );
     assert!(report["failures"][0]["reason"].as_str().unwrap().contains("input_cost_per_token"));
     let snapshot = gate.state.snapshot();
     assert_eq!(snapshot.price_for("alpha", "").unwrap().rates.input.unwrap().to_string(), "0.000003");

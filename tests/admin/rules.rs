@@ -250,7 +250,9 @@ async fn users_hand_on_only_the_groups_that_they_hold() {
     let edit = json!({ "keyId": gold.key_id, "providerGroup": "silver" });
     let reply = gate.call("keys/editKey", &gold.key, edit.clone()).await;
     assert_eq!(reply.failure(), (403, "PERMISSION_DENIED"));
-    gate.call("keys/editKey", &gold.key, json!({ "keyId": gold.key_id, "providerGroup": "gold", "name": "x" })).await.data();
+    gate.call("keys/editKey", &gold.key, json!({ "keyId": gold.key_id, "providerGroup": "gold", "name": "x" }))
+        .await
+        .data();
 
     // The union is stored when a key's groups change, and when a key comes or goes.
     let groups = async || gate.user_record(gold.id).await["providerGroup"].clone();

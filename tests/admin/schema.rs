@@ -10,9 +10,29 @@ pub fn faults(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
 }
 
 const KNOWN: &[&str] = &[
-    "$ref", "type", "properties", "required", "additionalProperties", "items", "anyOf", "const", "enum", "minimum",
-    "maximum", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "pattern", "format",
-    "description", "default", "examples", "title",
+    "$ref",
+    "type",
+    "properties",
+    "required",
+    "additionalProperties",
+    "items",
+    "anyOf",
+    "const",
+    "enum",
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
+    "pattern",
+    "format",
+    "description",
+    "default",
+    "examples",
+    "title",
 ];
 
 fn check(document: &Value, schema: &Value, value: &Value, at: &str, faults: &mut Vec<String>) {
@@ -66,7 +86,13 @@ fn check(document: &Value, schema: &Value, value: &Value, at: &str, faults: &mut
     children(document, rules, value, at, faults);
 }
 
-fn children(document: &Value, rules: &serde_json::Map<String, Value>, value: &Value, at: &str, faults: &mut Vec<String>) {
+fn children(
+    document: &Value,
+    rules: &serde_json::Map<String, Value>,
+    value: &Value,
+    at: &str,
+    faults: &mut Vec<String>,
+) {
     if let (Some(items), Some(schema)) = (value.as_array(), rules.get("items")) {
         for (index, item) in items.iter().enumerate() {
             check(document, schema, item, &format!("{at}[{index}]"), faults);

@@ -27,7 +27,8 @@ async fn tls_speaks_both_versions_of_http() {
     let (listener, address) = listener();
     let (_stop, stopped) = oneshot::channel::<()>();
     let mut tasks = JoinSet::new();
-    let router = Router::new().route("/", get(|request: axum::extract::Request| async move { format!("{:?}", request.version()) }));
+    let router = Router::new()
+        .route("/", get(|request: axum::extract::Request| async move { format!("{:?}", request.version()) }));
     let files = Some((file("cert.pem"), file("key.pem")));
     tasks.spawn(async move {
         serve(listener, files, router, async move { stopped.await.unwrap_or_default() }).await.unwrap();

@@ -52,7 +52,7 @@ impl Place {
     }
 
     /// Runs statements behind the store's back.
-    pub async fn meddle(&self, sql: &'static str) {
+    pub async fn meddle(&self, sql: &str) {
         use sqlx::Connection;
         sqlx::any::install_default_drivers();
         let url = match self.backend {
@@ -60,7 +60,7 @@ impl Place {
             Backend::Postgres => self.url.expose().to_owned(),
         };
         let mut connection = sqlx::AnyConnection::connect(&url).await.unwrap();
-        sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+        sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
         connection.close().await.unwrap();
     }
 }

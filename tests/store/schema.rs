@@ -136,3 +136,25 @@ async fn a_folder_with_an_awkward_name_works() {
     store.migrate().await.unwrap();
     assert!(awkward.join("tollgate.db").is_file());
 }
+
+#[tokio::test]
+async fn a_database_that_goes_away_is_unreachable_and_is_found_again() {
+    let url = crate::support::postgres::fresh_database();
+    let store = Store::open_postgres(&Secret::new(url.as_str()), 2).await.unwrap();
+    store.migrate().await.unwrap();
+    let (name, elsewhere) = (database_of(&url), Place::new(Backend::Postgres));
+    let others =
+        format!("SELECT CAST(pg_terminate_backend(pid) AS TEXT) FROM pg_stat_activity WHERE datname = '{name}'");
+
+    elsewhere.meddle(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false")).await;
+    elsewhere.meddle(&others).await;
+    let error = store.ping().await.unwrap_err();
+    assert!(matches!(error, StoreError::Unreachable { .. }), "{error:?}");
+    elsewhere.meddle(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS true")).await;
+    store.ping().await.unwrap();
+    store.check_schema().await.unwrap();
+}
+
+fn database_of(url: &str) -> &str {
+    url.rsplit('/').find(|part| part.starts_with("test_")).and_then(|part| part.split('?').next()).unwrap()
+}
