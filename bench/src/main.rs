@@ -1,1 +1,121 @@
-fn main() {}
+//! `make bench`: starts the stage, loads every target in every scenario in interleaved rounds, prints Markdown.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use tollgate_bench::measure::{self, SCENARIOS};
+use tollgate_bench::report::{self, Memory, Row};
+use tollgate_bench::stage::{DIRECT, Programs, Stage};
+
+/// Requests behind a first-byte median.
+const FIRST_BYTES: u64 = 2000;
+
+#[derive(Parser)]
+#[command(about = "Measures the gateway beside nginx, a bare Pingora and no proxy, on loopback, in some five minutes")]
+struct Args {
+    /// Rounds over everything.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Seconds of load per target, scenario and round.
+    #[arg(long, default_value_t = 3)]
+    seconds: u64,
+    /// Only scenarios whose name has this in it.
+    #[arg(long, default_value = "")]
+    only: String,
+    /// The gateway's program; by default the one beside this.
+    #[arg(long)]
+    tollgate: Option<PathBuf>,
+    /// The pass-through's program; by default the one beside this.
+    #[arg(long)]
+    floor: Option<PathBuf>,
+    /// Write the Markdown here too.
+    #[arg(long)]
+    out: Option<PathBuf>,
+}
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    ensure!((1..=20).contains(&args.rounds) && (1..=60).contains(&args.seconds), "1–20 rounds of 1–60 seconds");
+    let beside = std::env::current_exe()?;
+    let beside = beside.parent().context("this program lies nowhere")?;
+    let programs = Programs {
+        tollgate: args.tollgate.clone().unwrap_or_else(|| beside.join("tollgate")),
+        floor: args.floor.clone().unwrap_or_else(|| beside.join("floor")),
+    };
+    let start = Instant::now();
+    let stage = Stage::start(&programs)?;
+    let mut text = heading(&args, &stage);
+    for part in [scenarios(&args, &stage)?, first_bytes(&stage)?, memory(&stage)] {
+        text.push_str(&part);
+        text.push('\n');
+    }
+    drop(stage);
+    println!("{text}");
+    eprintln!("took {:?}", start.elapsed());
+    if let Some(out) = args.out {
+        std::fs::write(out, text)?;
+    }
+    Ok(())
+}
+
+fn heading(args: &Args, stage: &Stage) -> String {
+    let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or_default();
+    let missing =
+        if stage.missing.is_empty() { String::new() } else { format!("; without {}", stage.missing.join(", ")) };
+    format!(
+        "{} interleaved rounds of {} s; {cores} cores shared by load, mock and proxies; load average at start {load}{missing}. \
+         Medians over the rounds. Absolute figures hold for this run alone: compare within it.\n\n",
+        args.rounds, args.seconds
+    )
+}
+
+fn scenarios(args: &Args, stage: &Stage) -> Result<String> {
+    let chosen: Vec<_> = SCENARIOS.iter().filter(|scenario| scenario.name.contains(&args.only)).collect();
+    let row = |target| Row { target, samples: Vec::new() };
+    let mut tables: Vec<Vec<Row>> =
+        chosen.iter().map(|_| stage.targets.iter().map(|t| row(t.name)).collect()).collect();
+    let count = stage.targets.len();
+    for round in 0..args.rounds {
+        for (scenario, rows) in chosen.iter().zip(&mut tables) {
+            for turn in 0..count {
+                // Each round begins with another target, so that none always runs first.
+                let at = (turn + round) % count;
+                let target = &stage.targets[at];
+                let sample = measure::sample(scenario, target, Duration::from_secs(args.seconds))?;
+                eprintln!("round {}: {}, {}: {sample:?}", round + 1, scenario.name, target.name);
+                rows[at].samples.push(sample);
+            }
+        }
+    }
+    let tables = chosen.iter().zip(&tables).map(|(scenario, rows)| report::scenario(scenario, rows));
+    Ok(tables.collect::<Vec<_>>().join("\n"))
+}
+
+fn first_bytes(stage: &Stage) -> Result<String> {
+    let chosen = &SCENARIOS[..3];
+    let heads: Vec<&str> = chosen.iter().map(|scenario| scenario.name).collect();
+    let mut rows = Vec::new();
+    for target in &stage.targets {
+        let times: Result<Vec<Duration>> =
+            chosen.iter().map(|scenario| measure::first_byte(scenario, target, FIRST_BYTES)).collect();
+        rows.push((target.name, times?));
+    }
+    Ok(report::first_byte(&heads, &rows))
+}
+
+fn memory(stage: &Stage) -> String {
+    let rows: Vec<Memory> = stage
+        .targets
+        .iter()
+        .map(|target| {
+            let after = target.program.resident_kib();
+            let per_stream = if target.name == DIRECT { None } else { measure::held_stream_kib(target).ok() };
+            Memory { target: target.name, idle: target.idle_kib, after, per_stream }
+        })
+        .collect();
+    report::memory(&rows)
+}

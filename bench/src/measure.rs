@@ -1,0 +1,139 @@
+//! The scenarios, and one measurement of one target in one of them.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::load::{self, Load, Seen};
+use crate::payload;
+use crate::stage::Target;
+
+/// Events of the mock's prebuilt native stream: 50 of text, and those around them.
+pub const STREAM_EVENTS: u64 = 56;
+const WARM_UP: Duration = Duration::from_millis(400);
+/// What is written behind the answers may take so long.
+const SETTLE: Duration = Duration::from_secs(20);
+/// Streams held open to see what each takes in memory.
+const HELD: usize = 500;
+
+/// One kind of request under load.
+#[derive(Debug, Clone, Copy)]
+pub struct Scenario {
+    pub name: &'static str,
+    model: &'static str,
+    path: &'static str,
+    bytes: usize,
+    stream: bool,
+    connections: usize,
+    /// CPU time is given for so many parts of each request.
+    pub parts: u64,
+    /// What a part is called.
+    pub unit: &'static str,
+}
+
+pub const SCENARIOS: [Scenario; 4] = [
+    Scenario::json("2 KB JSON", 2_000, 32),
+    Scenario::json("200 KB JSON", 200_000, 16),
+    Scenario {
+        name: "stream, 50 events at once",
+        model: "bench-stream",
+        path: "/v1/messages",
+        bytes: 2_000,
+        stream: true,
+        connections: 32,
+        parts: 1,
+        unit: "request",
+    },
+    Scenario {
+        name: "stream, an event each 5 ms",
+        model: "bench-stream",
+        path: "/v1/messages?pace_ms=5",
+        bytes: 2_000,
+        stream: true,
+        connections: 100,
+        parts: STREAM_EVENTS,
+        unit: "event",
+    },
+];
+
+impl Scenario {
+    const fn json(name: &'static str, bytes: usize, connections: usize) -> Self {
+        let (model, path) = ("bench-json", "/v1/messages");
+        Self { name, model, path, bytes, stream: false, connections, parts: 1, unit: "request" }
+    }
+
+    fn load(&self, target: &Target, time: Duration) -> Load {
+        let body = payload::body(self.model, self.bytes, self.stream);
+        Load {
+            addr: target.addr,
+            request: payload::request(self.path, &target.key, "", &body),
+            connections: self.connections,
+            time,
+            most: u64::MAX,
+        }
+    }
+}
+
+/// What one target did in one round of one scenario.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    /// CPU nanoseconds per part of a request.
+    pub cpu_ns: u64,
+    pub per_second: u64,
+    pub p50: Duration,
+    pub p99: Duration,
+    pub errors: u64,
+}
+
+/// Loads `target` for `time`. Its CPU time counts until it is quiet again: what it does behind the answers is its cost.
+///
+/// # Errors
+/// When no request at all was answered.
+pub fn sample(scenario: &Scenario, target: &Target, time: Duration) -> Result<Sample> {
+    load::run(&scenario.load(target, WARM_UP))?;
+    target.program.settle(SETTLE);
+    let before = target.program.cpu();
+    let seen = load::run(&scenario.load(target, time))?;
+    target.program.settle(SETTLE);
+    let cpu = target.program.cpu() - before;
+    let requests = answered(&seen, target)?;
+    Ok(Sample {
+        cpu_ns: u64::try_from(cpu.as_nanos())? / (requests * scenario.parts),
+        per_second: requests * 1000 / u64::try_from(seen.took.as_millis())?.max(1),
+        p50: seen.total.percentile(50),
+        p99: seen.total.percentile(99),
+        errors: seen.errors,
+    })
+}
+
+fn answered(seen: &Seen, target: &Target) -> Result<u64> {
+    let requests = (seen.requests() > 0).then(|| seen.requests());
+    requests.with_context(|| format!("{} answered nothing: {:?}", target.name, seen.last_error))
+}
+
+/// Time to the first byte of the body at one connection: the median of `count` requests.
+///
+/// # Errors
+/// When no request at all was answered.
+pub fn first_byte(scenario: &Scenario, target: &Target, count: u64) -> Result<Duration> {
+    let load = scenario.load(target, Duration::from_secs(20));
+    let seen = load::run(&Load { connections: 1, most: count, ..load })?;
+    answered(&seen, target)?;
+    Ok(seen.first_byte.percentile(50))
+}
+
+/// Resident KiB that each of many silent streams adds.
+///
+/// # Errors
+/// When the streams cannot be opened.
+pub fn held_stream_kib(target: &Target) -> Result<u64> {
+    let body = payload::body("bench-held", 2_000, true);
+    let silent = "x-mock: {\"stall_after\": 4, \"strict\": false}\r\n";
+    let request = payload::request("/v1/messages", &target.key, silent, &body);
+    let before = target.program.resident_kib();
+    let held = load::hold(target.addr, &request, HELD).with_context(|| target.name)?;
+    let during = target.program.resident_kib();
+    drop(held);
+    target.program.settle(SETTLE);
+    Ok(during.saturating_sub(before) / HELD as u64)
+}

@@ -1,0 +1,55 @@
+//! The requests that are sent: native messages, of a wanted size.
+
+use serde_json::{Value, json};
+
+/// A text with line ends, quotes and letters of several bytes, as prompts have them.
+const PROSE: &str =
+    "She said \"wait\", and the naïve reader waited.\n\tfn main() { println!(\"{}\", 1 + 1); } // 東京\n";
+/// Letters of prose per message of a long conversation.
+const MESSAGE: usize = 4000;
+
+/// A body of about `size` bytes for `model`.
+#[must_use]
+pub fn body(model: &str, size: usize, stream: bool) -> Vec<u8> {
+    let mut messages = Vec::new();
+    let mut left = size.saturating_sub(200);
+    loop {
+        let take = left.min(MESSAGE);
+        let text: String = PROSE.chars().cycle().take(take * 10 / 12).collect();
+        let role = if messages.len() % 2 == 0 { "user" } else { "assistant" };
+        messages.push(json!({"role": role, "content": [{"type": "text", "text": text}]}));
+        left -= take;
+        if left == 0 && role == "user" {
+            break;
+        }
+    }
+    let body: Value = json!({"model": model, "max_tokens": 1024, "stream": stream, "messages": messages});
+    body.to_string().into_bytes()
+}
+
+/// A whole HTTP/1.1 request.
+#[must_use]
+pub fn request(path: &str, key: &str, extra: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nx-api-key: {key}\r\n\
+         anthropic-version: 2023-06-01\r\nuser-agent: tollgate-bench\r\n{extra}content-length: {}\r\n\r\n",
+        body.len()
+    );
+    [head.as_bytes(), body].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_have_about_the_wanted_size() {
+        for size in [2_000, 200_000] {
+            let body = body("bench-json", size, false);
+            assert!(body.len().abs_diff(size) < size / 4, "{size} became {}", body.len());
+            let value: Value = serde_json::from_slice(&body).unwrap();
+            let messages = value["messages"].as_array().unwrap();
+            assert_eq!(messages.last().unwrap()["role"], "user");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Programs that the bench starts: what they cost, and that they end.
+
+use std::fs;
+use std::io;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Kernel clock ticks per second, as /proc counts CPU time. 100 on every Linux that this runs on.
+const TICKS: u64 = 100;
+const STOP_WAIT: Duration = Duration::from_secs(10);
+
+/// A running program; ended when dropped, by its own id.
+pub struct Program {
+    child: Child,
+}
+
+impl Program {
+    /// Starts `command` without input; its output goes to `log`.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(command: &mut Command, log: fs::File) -> io::Result<Self> {
+        let errors = log.try_clone()?;
+        let child = command.stdin(Stdio::null()).stdout(log).stderr(errors).spawn()?;
+        Ok(Self { child })
+    }
+
+    /// Its process and those that it started.
+    #[must_use]
+    pub fn pids(&self) -> Vec<u32> {
+        let pid = self.child.id();
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        let children = children.split_whitespace().filter_map(|child| child.parse().ok());
+        std::iter::once(pid).chain(children).collect()
+    }
+
+    /// Whether it has ended by itself.
+    pub fn ended(&mut self) -> bool {
+        self.child.try_wait().is_ok_and(|status| status.is_some())
+    }
+
+    /// CPU time used so far.
+    #[must_use]
+    pub fn cpu(&self) -> Duration {
+        let ticks: u64 = self.pids().into_iter().filter_map(ticks).sum();
+        Duration::from_millis(ticks * 1000 / TICKS)
+    }
+
+    /// Resident memory now, in KiB.
+    #[must_use]
+    pub fn resident_kib(&self) -> u64 {
+        self.pids().into_iter().filter_map(resident_kib).sum()
+    }
+
+    /// Waits until it uses no more CPU (it writes behind what it answered), `most` at longest.
+    pub fn settle(&self, most: Duration) {
+        let end = Instant::now() + most;
+        let mut quiet = 0;
+        let mut last = self.cpu();
+        while quiet < 3 && Instant::now() < end {
+            pause(Duration::from_millis(120));
+            let now = self.cpu();
+            quiet = if now - last <= Duration::from_millis(10) { quiet + 1 } else { 0 };
+            last = now;
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let pid = self.child.id().to_string();
+        // SIGTERM first, so that it ends what it started.
+        let _ = Command::new("kill").args(["-TERM", &pid]).stderr(Stdio::null()).status();
+        let end = Instant::now() + STOP_WAIT;
+        while !self.ended() && Instant::now() < end {
+            pause(Duration::from_millis(20));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sleeps; the bench's driver has no runtime.
+#[expect(clippy::disallowed_methods, reason = "the driver is a plain thread that has nothing else to do")]
+pub fn pause(time: Duration) {
+    std::thread::sleep(time);
+}
+
+fn ticks(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything; the fields after it are numbers.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
+}
+
+fn resident_kib(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}

@@ -1,0 +1,138 @@
+//! The figures as Markdown, ready to be pasted into RESULTS.md.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use crate::measure::{Sample, Scenario};
+use crate::stage::FLOOR;
+
+/// The samples of one target in one scenario, one per round.
+pub struct Row {
+    pub target: &'static str,
+    pub samples: Vec<Sample>,
+}
+
+/// A figure's middle over the rounds.
+fn median<T: Ord + Copy>(samples: &[Sample], figure: impl Fn(&Sample) -> T) -> Option<T> {
+    let mut figures: Vec<T> = samples.iter().map(figure).collect();
+    figures.sort_unstable();
+    figures.get(figures.len() / 2).copied()
+}
+
+/// Hundredths as a decimal number.
+fn hundredths(value: u64) -> String {
+    format!("{}.{:02}", value / 100, value % 100)
+}
+
+/// `value / base`, two decimals.
+fn ratio(value: u64, base: u64) -> String {
+    (value * 100 + base / 2).checked_div(base).map_or_else(|| "–".to_owned(), hundredths)
+}
+
+fn micros(time: Duration) -> u128 {
+    time.as_micros()
+}
+
+/// One scenario's table.
+#[must_use]
+pub fn scenario(scenario: &Scenario, rows: &[Row]) -> String {
+    let floor = rows.iter().find(|row| row.target == FLOOR);
+    let floor_cpu = floor.and_then(|row| median(&row.samples, |s| s.cpu_ns)).unwrap_or(0);
+    let floor_rate = floor.and_then(|row| median(&row.samples, |s| s.per_second)).unwrap_or(0);
+    let mut text = format!("### {}\n\n", scenario.name);
+    let _ = writeln!(
+        text,
+        "| | CPU µs per {} (rounds) | to floor | requests/s | to floor | p50 µs | p99 µs | errors |",
+        scenario.unit
+    );
+    text.push_str("|---|---|---|---|---|---|---|---|\n");
+    for row in rows {
+        let cpu = median(&row.samples, |s| s.cpu_ns).unwrap_or(0);
+        let rate = median(&row.samples, |s| s.per_second).unwrap_or(0);
+        let least = row.samples.iter().map(|s| s.cpu_ns).min().unwrap_or(0);
+        let most = row.samples.iter().map(|s| s.cpu_ns).max().unwrap_or(0);
+        let _ = writeln!(
+            text,
+            "| {} | {} ({} – {}) | {} | {rate} | {} | {} | {} | {} |",
+            row.target,
+            hundredths(cpu / 10),
+            hundredths(least / 10),
+            hundredths(most / 10),
+            ratio(cpu, floor_cpu),
+            ratio(rate, floor_rate),
+            median(&row.samples, |s| micros(s.p50)).unwrap_or(0),
+            median(&row.samples, |s| micros(s.p99)).unwrap_or(0),
+            row.samples.iter().map(|s| s.errors).sum::<u64>(),
+        );
+    }
+    text
+}
+
+/// First-byte times: for each target the medians of the scenarios named in `heads`, beside the first row's.
+#[must_use]
+pub fn first_byte(heads: &[&str], rows: &[(&'static str, Vec<Duration>)]) -> String {
+    let mut text =
+        format!("### First byte at one connection, p50 µs (added to direct)\n\n| | {} |\n", heads.join(" | "));
+    let _ = writeln!(text, "|---|{}", "---|".repeat(heads.len()));
+    let direct = rows.first().map(|(_, times)| times.clone()).unwrap_or_default();
+    for (target, times) in rows {
+        let cells = times.iter().zip(&direct).map(|(time, direct)| {
+            let added = micros(*time).saturating_sub(micros(*direct));
+            format!("{} (+{added})", micros(*time))
+        });
+        let _ = writeln!(text, "| {target} | {} |", cells.collect::<Vec<_>>().join(" | "));
+    }
+    text
+}
+
+/// Memory of one target, in KiB.
+pub struct Memory {
+    pub target: &'static str,
+    pub idle: u64,
+    pub after: u64,
+    pub per_stream: Option<u64>,
+}
+
+#[must_use]
+pub fn memory(rows: &[Memory]) -> String {
+    let mut text =
+        "### Resident memory\n\n| | idle MB | after load MB | KB per live stream |\n|---|---|---|---|\n".to_owned();
+    for row in rows {
+        let [idle, after] = [row.idle, row.after].map(|kib| hundredths(kib * 100 / 1024));
+        let per_stream = row.per_stream.map_or_else(|| "–".to_owned(), |kib| kib.to_string());
+        let _ = writeln!(text, "| {} | {idle} | {after} | {per_stream} |", row.target);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::SCENARIOS;
+
+    fn row(target: &'static str, cpus: &[u64]) -> Row {
+        let sample = |cpu_ns: &u64| Sample {
+            cpu_ns: *cpu_ns,
+            per_second: 1_000_000_000 / cpu_ns,
+            p50: Duration::from_micros(10),
+            p99: Duration::from_micros(20),
+            errors: 1,
+        };
+        Row { target, samples: cpus.iter().map(sample).collect() }
+    }
+
+    #[test]
+    fn ratios_are_to_the_floors_median() {
+        let text = scenario(&SCENARIOS[0], &[row(FLOOR, &[20_000, 40_000, 30_000]), row("x", &[45_000])]);
+        assert!(text.contains("| bare Pingora | 30.00 (20.00 – 40.00) | 1.00 |"), "{text}");
+        assert!(text.contains("| x | 45.00 (45.00 – 45.00) | 1.50 |"), "{text}");
+        assert!(text.contains("| 3 |\n"), "errors are summed: {text}");
+    }
+
+    #[test]
+    fn first_bytes_are_shown_beside_the_direct_ones() {
+        let micros = |us: u64| Duration::from_micros(us);
+        let text = first_byte(&["a"], &[("direct", vec![micros(50)]), ("proxy", vec![micros(90)])]);
+        assert!(text.contains("| proxy | 90 (+40) |"), "{text}");
+    }
+}

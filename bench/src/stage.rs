@@ -1,0 +1,195 @@
+//! The stage: a mock upstream, and in front of it nginx, a bare Pingora, and the gateway twice, all on loopback.
+//!
+//! *On*: a key and a user with every limit set (all thirteen checks are made), reservation, journal, usage database,
+//! metrics, a JSON access line per request. *Off*: the administrator's token as credential (no key, no user, no limit),
+//! no reservation, no access lines, log level error. The journal and the metrics have no switch: they run in both.
+
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::admin;
+use crate::process::{Program, pause};
+
+const TOKEN: &str = "bench-admin-token";
+const START: Duration = Duration::from_secs(20);
+
+/// Something that answers: a proxy with what it takes to ask it, or the mock itself.
+pub struct Target {
+    pub name: &'static str,
+    pub addr: SocketAddr,
+    /// Credential that it wants.
+    pub key: String,
+    pub program: Program,
+    /// Resident memory before the first load, in KiB.
+    pub idle_kib: u64,
+}
+
+/// Everything that was started; it ends with this value.
+pub struct Stage {
+    /// Mock first; the floor is called [`FLOOR`].
+    pub targets: Vec<Target>,
+    /// Programs that are not there, and so were left out.
+    pub missing: Vec<&'static str>,
+    _dir: TempDir,
+}
+
+pub const DIRECT: &str = "mock, direct";
+pub const NGINX: &str = "nginx";
+pub const FLOOR: &str = "bare Pingora";
+pub const OFF: &str = "tollgate, off";
+pub const ON: &str = "tollgate, on";
+
+/// Where the programs lie.
+pub struct Programs {
+    pub tollgate: PathBuf,
+    pub floor: PathBuf,
+}
+
+impl Stage {
+    /// Starts everything and waits until it answers.
+    ///
+    /// # Errors
+    /// When one of our own programs does not start.
+    pub fn start(programs: &Programs) -> Result<Self> {
+        let dir = tempfile::tempdir()?;
+        let cores = std::thread::available_parallelism()?.get();
+        let mut targets = Vec::new();
+        let mut missing = Vec::new();
+        let mock = free()?;
+        let mut command = Command::new(&programs.tollgate);
+        command.args(["mock", "--addr", &mock.to_string()]);
+        targets.push(target(DIRECT, mock, "bench", command, dir.path())?);
+        let nginx = free()?;
+        let conf = dir.path().join("nginx.conf");
+        fs::write(&conf, nginx_conf(dir.path(), nginx, mock, cores))?;
+        let mut command = Command::new("nginx");
+        command.arg("-p").arg(dir.path()).arg("-c").arg(&conf).arg("-e").arg(dir.path().join("nginx-error.log"));
+        match target(NGINX, nginx, "bench", command, dir.path()) {
+            Ok(target) => targets.push(target),
+            Err(error) => {
+                eprintln!("without nginx: {error:#}");
+                missing.push(NGINX);
+            }
+        }
+        let floor = free()?;
+        let mut command = Command::new(&programs.floor);
+        command.args(["--listen", &floor.to_string(), "--upstream", &mock.to_string()]);
+        command.args(["--threads", &cores.to_string()]);
+        targets.push(target(FLOOR, floor, "bench", command, dir.path())?);
+        for on in [false, true] {
+            targets.push(gateway(&programs.tollgate, mock, on, dir.path())?);
+        }
+        for target in &mut targets {
+            target.program.settle(Duration::from_secs(3));
+            target.idle_kib = target.program.resident_kib();
+        }
+        Ok(Self { targets, missing, _dir: dir })
+    }
+}
+
+/// A free loopback address.
+fn free() -> Result<SocketAddr> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
+}
+
+/// Starts a program and waits until it takes connections.
+fn target(name: &'static str, addr: SocketAddr, key: &str, mut command: Command, dir: &Path) -> Result<Target> {
+    let log = dir.join(format!("{}.log", name.replace([' ', ','], "-")));
+    let file = File::create(&log)?;
+    let mut program =
+        Program::start(command.current_dir(dir), file).with_context(|| format!("{name} cannot be started"))?;
+    let end = Instant::now() + START;
+    while std::net::TcpStream::connect(addr).is_err() {
+        if program.ended() || Instant::now() > end {
+            bail!("{name} does not listen: {}", fs::read_to_string(&log).unwrap_or_default());
+        }
+        pause(Duration::from_millis(20));
+    }
+    Ok(Target { name, addr, key: key.to_owned(), program, idle_kib: 0 })
+}
+
+fn gateway(tollgate: &Path, mock: SocketAddr, on: bool, dir: &Path) -> Result<Target> {
+    let name = if on { ON } else { OFF };
+    let data = dir.join(if on { "data-on" } else { "data-off" });
+    let [proxy, control, metrics] = [free()?, free()?, free()?];
+    let mut command = Command::new(tollgate);
+    command.arg("serve").env_clear();
+    command.env("TOLLGATE_PROXY_ADDR", proxy.to_string()).env("TOLLGATE_ADMIN_ADDR", control.to_string());
+    command.env("TOLLGATE_METRICS_ADDR", metrics.to_string()).env("TOLLGATE_DATA_DIR", &data);
+    command.env("ADMIN_TOKEN", TOKEN).env("TOLLGATE_SHUTDOWN_GRACE", "2s").env("LOG_FORMAT", "json");
+    if !on {
+        command.env("TOLLGATE_LOG_ACCESS", "false").env("LOG_LEVEL", "error");
+        command.env("TOLLGATE_LIMITS_RESERVATION", "false");
+    }
+    let mut target = target(name, proxy, TOKEN, command, dir)?;
+    let end = Instant::now() + START;
+    while !admin::http(metrics, "GET", "/readyz", "", "").is_ok_and(|(status, _)| status == 200) {
+        if target.program.ended() || Instant::now() > end {
+            bail!("{name} does not become ready");
+        }
+        pause(Duration::from_millis(20));
+    }
+    furnish(control, mock)?;
+    if on {
+        target.key = limited_key(control)?;
+    }
+    Ok(target)
+}
+
+/// A provider and prices.
+fn furnish(control: SocketAddr, mock: SocketAddr) -> Result<()> {
+    let provider =
+        json!({"name": "mock", "url": format!("http://{mock}"), "key": "upstream", "provider_type": "native"});
+    admin::action(control, TOKEN, "providers/addProvider", &provider)?;
+    let price = json!({"mode": "chat", "input_cost_per_token": 1e-7, "output_cost_per_token": 4e-7});
+    let table = json!({"bench-json": price, "bench-stream": price, "bench-held": price}).to_string();
+    admin::action(control, TOKEN, "model-prices/uploadPriceTable", &json!({"jsonContent": table}))?;
+    Ok(())
+}
+
+/// A key whose every limit is set, and so high that none is reached.
+fn limited_key(control: SocketAddr) -> Result<String> {
+    let user = json!({
+        "name": "bench", "rpm": 1_000_000, "dailyQuota": 10_000, "limit5hUsd": 10_000, "limitWeeklyUsd": 50_000,
+        "limitMonthlyUsd": 200_000, "limitTotalUsd": 10_000_000, "limitConcurrentSessions": 1000,
+    });
+    let made = admin::action(control, TOKEN, "users/addUser", &user)?;
+    let key = &made["defaultKey"];
+    let limits = json!({
+        "keyId": key["id"], "limit5hUsd": 10_000, "limitDailyUsd": 10_000, "limitWeeklyUsd": 50_000,
+        "limitMonthlyUsd": 200_000, "limitTotalUsd": 10_000_000, "limitConcurrentSessions": 1000,
+    });
+    admin::action(control, TOKEN, "keys/editKey", &limits)?;
+    Ok(key["key"].as_str().context("no key in the answer")?.to_owned())
+}
+
+/// A pass-through with kept connections on both sides, unbuffered as streams need it, without an access log.
+fn nginx_conf(dir: &Path, listen: SocketAddr, upstream: SocketAddr, workers: usize) -> String {
+    let dir = dir.display();
+    let root = fs::metadata("/proc/self").is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0);
+    let user = if root { "user root;" } else { "" };
+    format!(
+        "{user} daemon off; worker_processes {workers}; pid {dir}/nginx.pid; error_log {dir}/nginx-error.log warn;
+events {{ worker_connections 8192; }}
+http {{
+  access_log off; tcp_nodelay on; keepalive_requests 100000000;
+  client_max_body_size 64m; client_body_buffer_size 1m; client_body_temp_path {dir}/body; proxy_temp_path {dir}/proxy;
+  fastcgi_temp_path {dir}/fastcgi; uwsgi_temp_path {dir}/uwsgi; scgi_temp_path {dir}/scgi;
+  upstream mock {{ server {upstream}; keepalive 512; keepalive_requests 100000000; }}
+  server {{
+    listen {listen};
+    location / {{
+      proxy_pass http://mock; proxy_http_version 1.1; proxy_set_header Connection \"\"; proxy_buffering off;
+    }}
+  }}
+}}
+"
+    )
+}
