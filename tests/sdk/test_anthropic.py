@@ -86,7 +86,7 @@ def test_unknown_model(client):
 def test_error_in_mid_stream(client, model):
     error = {"type": "overloaded_error", "message": "too much at once"}
     with pytest.raises(anthropic.APIStatusError) as caught:
-        wanted = mock(words=60, error_after=12, error=error)
+        wanted = mock(words=60, between_events_ms=10, error_after=12, error=error)
         with client.messages.stream(model=model, **ask(f"hello {wanted}")) as stream:
             list(stream.text_stream)
     assert "too much at once" in str(caught.value)

@@ -12,8 +12,8 @@ LOOK = types.Tool(function_declarations=[types.FunctionDeclaration(
     parameters_json_schema={"type": "object", "properties": {"at": {"type": "string"}}})])
 
 
-def client_for(stage, key):
-    options = types.HttpOptions(base_url=stage.proxy, timeout=20_000)
+def client_for(stage, key, **more):
+    options = types.HttpOptions(base_url=stage.proxy, timeout=20_000, **more)
     return genai.Client(api_key=key, vertexai=False, http_options=options)
 
 
@@ -84,7 +84,7 @@ def test_unknown_model(client):
 
 def test_error_in_mid_stream(client, model):
     with pytest.raises(errors.APIError) as caught:
-        wanted = mock(words=60, error_after=12, error={"message": "too much at once"})
+        wanted = mock(words=60, between_events_ms=10, error_after=12, error={"message": "too much at once"})
         list(client.models.generate_content_stream(model=model, contents=f"hello {wanted}"))
     assert "too much at once" in str(caught.value)
 
@@ -93,7 +93,9 @@ def test_count_tokens(client):
     assert 50 <= client.models.count_tokens(model="via-alt-cli", contents="x" * 400).total_tokens <= 200
 
 
-def test_models(client, stage):
+def test_models(stage):
+    # At an address of its own this SDK asks /v1, where the listing is not in its format: it is under /v1beta.
+    client = client_for(stage, stage.key, api_version="v1beta")
     shown = [model.name for model in client.models.list()]
     assert shown and all(name.startswith("models/") for name in shown)
     if not stage.direct:

@@ -90,7 +90,7 @@ def test_unknown_model(client):
 
 def test_error_in_mid_stream(client, model):
     with pytest.raises(openai.APIError) as caught:
-        wanted = mock(words=60, error_after=12, error={"message": "too much at once"})
+        wanted = mock(words=60, between_events_ms=10, error_after=12, error={"message": "too much at once"})
         list(client.chat.completions.create(model=model, messages=says(f"hello {wanted}"), stream=True))
     assert "too much at once" in str(caught.value)
 

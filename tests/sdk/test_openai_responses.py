@@ -85,7 +85,7 @@ def test_wrong_key(stage, model):
 
 def test_error_in_mid_stream(client, model):
     # This SDK hands the format's error event to the caller rather than raising it.
-    wanted = mock(words=60, error_after=12, error={"message": "too much at once"})
+    wanted = mock(words=60, between_events_ms=10, error_after=12, error={"message": "too much at once"})
     events = list(client.responses.create(model=model, input=f"hello {wanted}", stream=True))
     assert events[-1].type in ("error", "response.failed")
     assert "too much at once" in events[-1].to_json()
