@@ -70,9 +70,9 @@ impl Verdict<'_> {
 }
 
 impl Source {
-    /// This process's own journal, from its beginning.
-    pub(super) fn own() -> Self {
-        Self { claim: None, at: Position::default(), left: 0, refusals: 0, unnoted: false }
+    /// This process's own journal, after what an earlier run delivered.
+    pub(super) fn own(dir: &Path) -> Self {
+        Self { claim: None, at: checkpoint::read(dir), left: 0, refusals: 0, unnoted: false }
     }
 }
 
@@ -200,10 +200,10 @@ impl Ledger {
         }
     }
 
-    /// Leaves a directory as it is, to be looked at again when it is next adopted.
-    pub(super) fn let_go(&self, source: Source, why: &str) {
+    /// Leaves a directory as it is, to be taken up when it is next adopted.
+    pub(super) fn let_go(&self, source: Source) {
         subtract(&self.tally.adopted_bytes, source.left);
-        tracing::error!(why, journal = %self.dir_of(&source).display(), "the journal of a process that is gone waits");
+        tracing::warn!(journal = %self.dir_of(&source).display(), "the journal of a process that is gone waits on");
     }
 
     /// Removes a directory that is delivered.

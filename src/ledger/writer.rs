@@ -67,9 +67,19 @@ impl Ledger {
         }
     }
 
-    async fn deliver<S: Sink>(self: &Arc<Self>, sink: &S, mut stopped: watch::Receiver<bool>) {
-        let mut own = Source::own();
+    async fn deliver<S: Sink>(self: &Arc<Self>, sink: &S, stopped: watch::Receiver<bool>) {
         let mut adopted: Vec<Source> = Vec::new();
+        self.deliver_until(sink, &mut adopted, stopped).await;
+        adopted.into_iter().for_each(|source| self.let_go(source));
+    }
+
+    async fn deliver_until<S: Sink>(
+        self: &Arc<Self>,
+        sink: &S,
+        adopted: &mut Vec<Source>,
+        mut stopped: watch::Receiver<bool>,
+    ) {
+        let mut own = Source::own(self.claim.path());
         let mut adopt_at = Instant::now();
         let mut backoff = FIRST_BACKOFF;
         let mut deadline = None;
@@ -78,10 +88,10 @@ impl Ledger {
                 deadline = Some(self.drain_deadline());
             }
             if Instant::now() >= adopt_at {
-                self.adopt(&mut adopted).await;
+                self.adopt(adopted).await;
                 adopt_at = Instant::now() + ADOPT_EVERY;
             }
-            let round = self.round(sink, &mut own, &mut adopted);
+            let round = self.round(sink, &mut own, adopted);
             match self.unless_late(round, &mut stopped, &mut deadline).await {
                 Step::Moved => backoff = self.recovered(),
                 Step::Idle if deadline.is_some() => return,
@@ -145,7 +155,8 @@ impl Ledger {
                 Step::Failed(why) => return Step::Failed(why),
                 Step::Unreadable(why) => {
                     // Not a reason to keep back one's own: let go of it, and look again when it is next adopted.
-                    self.let_go(adopted.remove(index), &why);
+                    tracing::error!(why, "passing over a journal");
+                    self.let_go(adopted.remove(index));
                 }
             }
         }

@@ -193,6 +193,29 @@ async fn journals_of_dead_processes_are_delivered_and_those_of_living_ones_left_
     assert!(journals(root.path()).is_empty());
 }
 
+/// A process first takes up what others left, then serves: two runs of one ledger.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_run_goes_on_where_the_first_one_stopped() {
+    let root = tempfile::tempdir().unwrap();
+    let sink = Rows::new(Mood::Down);
+    let dead = open(root.path(), quick());
+    dead.append(&sample(1)).unwrap();
+    drop(dead);
+    let ledger = open(root.path(), LedgerSettings { drain_ms: 0, ..quick() });
+    let before = Running::start(Arc::clone(&ledger), &sink).stop().await;
+    assert_eq!((before.writer_rows, before.disk_bytes), (0, 16), "given up, and counted no more: {before:?}");
+    sink.set(Mood::Well);
+    for number in 2..=3 {
+        let running = Running::start(Arc::clone(&ledger), &sink);
+        ledger.append(&sample(number)).unwrap();
+        assert!(ledger.flush(PATIENCE).await);
+        sink.seen(|(_, rows)| *rows as u64 == number).await;
+        running.stop().await;
+    }
+    let stats = ledger.stats();
+    assert_eq!((stats.writer_rows, stats.writer_repeated, stats.pending_bytes), (3, 0, 0), "{stats:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_part_delivered_journal_goes_on_from_its_checkpoint() {
     let root = tempfile::tempdir().unwrap();
