@@ -151,7 +151,7 @@ pub fn read<'a>(contents: Content<'a, WireContent<'a>>, rules: &mut Rules) -> Re
             Some(Content::Parts(wire)) => {
                 for (at, part) in wire.into_iter().enumerate() {
                     let field = format!("contents.{index}.parts.{at}");
-                    parts.extend(read_part(part, &field, &mut calls, rules)?);
+                    read_part(part, &field, (&mut calls, rules), &mut parts)?;
                 }
             }
         }
@@ -181,41 +181,38 @@ pub fn texts<'a>(content: Content<'a, WireContent<'a>>) -> Vec<Text<'a>> {
 }
 
 fn read_part<'a>(
-    part: WirePart<'a>,
+    mut part: WirePart<'a>,
     field: &str,
-    calls: &mut Calls,
-    rules: &mut Rules,
-) -> Result<Option<Part<'a>>, Unsupported> {
+    (calls, rules): (&mut Calls, &mut Rules),
+    parts: &mut Vec<Part<'a>>,
+) -> Result<(), Unsupported> {
+    let proof = part.signature.take().map(|proof| Signature::open_base64(proof.into_text(), Origin::AltCli));
+    if part.thought == Some(true) {
+        let text = part.text.unwrap_or_default().into_text();
+        parts.push(Part::Thinking(Thinking { text, signature: proof }));
+        return Ok(());
+    }
+    // A proof on another part is that of the thought before it.
+    parts.extend(proof.map(|proof| Part::Thinking(proof.into())));
     if let Some(call) = part.call {
         let name = call.name.as_ref().ok_or_else(|| missing(field, "functionCall.name"))?;
         let id = calls.add(call.id.as_ref(), name).into();
         let arguments = call.arguments().into();
         let name = ToolName::plain(call.name.unwrap_or_default().into_text());
-        return Ok(Some(Part::ToolCall(ToolCall { id, name, arguments })));
+        parts.push(Part::ToolCall(ToolCall { id, name, arguments }));
+    } else if let Some(result) = part.result {
+        parts.push(read_result(result, field, calls)?);
+    } else if let Some(media) = read_media(part.inline, part.file, field)? {
+        parts.push(Part::Media(media));
+    } else if let Some(text) = part.text {
+        parts.push(Part::Text(text.into_text()));
+    } else {
+        // An empty part says nothing; one of an unknown kind looks the same here, and real clients send both.
+        let vendors = [&part.code, &part.code_result, &part.vendor_call, &part.vendor_result];
+        let vendor = vendors.iter().any(|step| step.is_some());
+        rules.note(if vendor { Rule::VendorHistory } else { Rule::EmptyText });
     }
-    if let Some(result) = part.result {
-        return read_result(result, field, calls).map(Some);
-    }
-    if part.thought == Some(true) {
-        return Ok(Some(Part::Thinking(Thinking {
-            text: part.text.unwrap_or_default().into_text(),
-            signature: part.signature.map(|proof| Signature::open_base64(proof.into_text(), Origin::AltCli)),
-        })));
-    }
-    if let Some(media) = read_media(part.inline, part.file, field)? {
-        return Ok(Some(Part::Media(media)));
-    }
-    if let Some(text) = part.text {
-        return Ok(Some(Part::Text(text.into_text())));
-    }
-    let vendors = [&part.code, &part.code_result, &part.vendor_call, &part.vendor_result];
-    if vendors.iter().any(|step| step.is_some()) {
-        rules.note(Rule::VendorHistory);
-        return Ok(None);
-    }
-    // An empty part says nothing; one of an unknown kind looks the same here, and real clients send both.
-    rules.note(Rule::EmptyText);
-    Ok(None)
+    Ok(())
 }
 
 fn missing(field: &str, name: &str) -> Unsupported {

@@ -191,6 +191,7 @@ fn read_tools<'a>(tools: Vec<WireTool<'a>>, rules: &mut Rules) -> Vec<Tool<'a>> 
         }
         rules.note_if(!searches && tool.functions.is_none(), Rule::VendorTools);
         all.extend(tool.functions.into_iter().flatten().map(|function| {
+            rules.note_if(function.parameters.is_some(), Rule::SchemaDialect);
             let schema = function.json_schema.or(function.parameters).and_then(schema::from_alt_cli);
             Tool {
                 name: ToolName::plain(function.name.into_text()),

@@ -220,7 +220,7 @@ fn read_tool<'a>(tool: WireTool<'a>, rules: &mut Rules) -> Option<Tool<'a>> {
         return Some(Tool {
             name: ToolName::plain(function.name.into_text()),
             description: function.description.map(Str::into_text),
-            kind: ToolKind::Function { schema: function.parameters.and_then(schema::of_tool), strict: function.strict },
+            kind: ToolKind::Function { schema: schema::read_tool(function.parameters, rules), strict: function.strict },
         });
     }
     if let Some(custom) = tool.custom {

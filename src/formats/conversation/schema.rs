@@ -4,8 +4,8 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::json;
 use super::text::{Str, Text};
+use super::{Rule, Rules, json};
 
 /// What a tool without arguments is declared with.
 pub const NO_ARGUMENTS: &str = r#"{"type":"object","properties":{}}"#;
@@ -99,6 +99,13 @@ pub fn of_tool(schema: &RawValue) -> Option<Text<'_>> {
         }
     });
     String::from_utf8(bytes).ok().map(Text::Owned)
+}
+
+/// As [`of_tool`], noting the rule if the schema was changed.
+pub fn read_tool<'a>(schema: Option<&'a RawValue>, rules: &mut Rules) -> Option<Text<'a>> {
+    let text = of_tool(schema?)?;
+    rules.note_if(matches!(text, Text::Owned(_)), Rule::SchemaDialect);
+    Some(text)
 }
 
 /// From the alt-cli format's own dialect, or from JSON Schema in which that dialect's type names stand.

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
+use base64::Engine as _;
+
 use super::rules::{Rule, Rules};
-use super::{Part, Request, Role, ToolName, Turn};
+use super::{Media, MediaKind, Part, Request, Role, Source, ToolName, Turn};
 
 /// Moves instructions out of the conversation and joins neighbours of the same role: for targets that know only user
 /// and assistant, taking turns.
@@ -59,6 +61,35 @@ pub fn results_first(request: &mut Request<'_>) {
         }
     }
     request.turns.append(&mut waiting);
+}
+
+/// Turns attached plain text into text, after its title: for targets whose documents are PDF files.
+pub fn plain_documents(request: &mut Request<'_>) {
+    let rules = &mut request.dropped;
+    for turn in &mut request.turns {
+        for part in &mut turn.parts {
+            if let Part::ToolResult(result) = part {
+                result.parts.iter_mut().for_each(|part| as_plain_text(part, rules));
+            } else {
+                as_plain_text(part, rules);
+            }
+        }
+    }
+}
+
+fn as_plain_text(part: &mut Part<'_>, rules: &mut Rules) {
+    let Part::Media(Media { kind: MediaKind::Document, source: Source::Base64 { media_type, data }, name, .. }) = part
+    else {
+        return;
+    };
+    if !media_type.starts_with("text/") {
+        return;
+    }
+    let bytes = base64::engine::general_purpose::STANDARD.decode(data.as_bytes()).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let titled = name.as_deref().map_or_else(|| text.to_string(), |name| format!("{name}\n{text}"));
+    rules.note(Rule::PlainDocuments);
+    *part = Part::text(titled);
 }
 
 /// Gives each tool result the name of its call, for formats that repeat it.

@@ -84,6 +84,7 @@ pub fn request(
         default_max_tokens: options.default_max_tokens,
         cache_key: options.cache_key,
         unset_no_choice: from == WireFormat::Chat,
+        keep_top_p: matches!(from, WireFormat::Chat | WireFormat::Native),
     };
     let written = match to {
         WireFormat::Native => native::request_write::write(&request, &target, &mut rules),
@@ -129,6 +130,9 @@ pub fn read_request(format: WireFormat, body: &[u8]) -> Result<Request<'_>, Unsu
 }
 
 fn mend(request: &mut Request<'_>, to: WireFormat) {
+    if to != WireFormat::AltCli {
+        turns::plain_documents(request);
+    }
     match to {
         WireFormat::Native => turns::alternate(request),
         WireFormat::AltCli => {

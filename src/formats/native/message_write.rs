@@ -140,11 +140,6 @@ fn write_media(a: &mut Array<'_>, media: &Media<'_>) {
                 o.str("type", "url");
                 o.str("url", url);
             }
-            Source::Base64 { media_type, data } if media_type.starts_with("text/") => {
-                o.str("type", "text");
-                o.str("media_type", "text/plain");
-                o.str("data", &decoded(data));
-            }
             Source::Base64 { media_type, data } => {
                 o.str("type", "base64");
                 o.str("media_type", media_type);
@@ -155,12 +150,6 @@ fn write_media(a: &mut Array<'_>, media: &Media<'_>) {
             o.opt_str("title", media.name.as_deref());
         }
     });
-}
-
-fn decoded(data: &str) -> String {
-    use base64::Engine as _;
-    let bytes = base64::engine::general_purpose::STANDARD.decode(data).unwrap_or_default();
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn write_call(a: &mut Array<'_>, call: &ToolCall<'_>, rules: &mut Rules) {

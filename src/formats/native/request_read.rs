@@ -191,7 +191,7 @@ fn read_tool<'a>(tool: WireTool<'a>, rules: &mut Rules) -> Option<Tool<'a>> {
     let name = ToolName::plain(tool.name.unwrap_or_default().into_text());
     let kind = match tool.kind.as_deref() {
         None | Some("custom") => {
-            ToolKind::Function { schema: tool.input_schema.and_then(schema::of_tool), strict: tool.strict }
+            ToolKind::Function { schema: schema::read_tool(tool.input_schema, rules), strict: tool.strict }
         }
         Some(kind) if kind.starts_with("web_search") => ToolKind::WebSearch(WebSearch {
             allowed_domains: tool.allowed_domains.into_iter().flatten().map(Str::into_text).collect(),

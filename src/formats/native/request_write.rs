@@ -46,7 +46,7 @@ pub fn write(request: &Request<'_>, target: &Target<'_>, rules: &mut Rules) -> R
                 o.uint("budget_tokens", budget);
             }),
         }
-        write_sampling(o, request, matches!(thinking, Thinking::On(_)), rules);
+        write_sampling(o, request, (matches!(thinking, Thinking::On(_)), target.keep_top_p), rules);
         write_output(o, request, rules);
         if let Some(user) = &request.user {
             o.object("metadata", |o| o.str("user_id", user));
@@ -193,7 +193,7 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
     }
 }
 
-fn write_sampling(o: &mut Object<'_>, request: &Request<'_>, thinking: bool, rules: &mut Rules) {
+fn write_sampling(o: &mut Object<'_>, request: &Request<'_>, (thinking, keep_top_p): (bool, bool), rules: &mut Rules) {
     let sampling = &request.sampling;
     if thinking {
         let is_one = |number: &serde_json::Number| number.as_f64() == Some(1.0);
@@ -203,7 +203,9 @@ fn write_sampling(o: &mut Object<'_>, request: &Request<'_>, thinking: bool, rul
         o.number("top_p", sampling.top_p.as_ref().filter(|_| high));
     } else {
         o.number("temperature", sampling.temperature.as_ref());
-        o.number("top_p", sampling.top_p.as_ref());
+        let both = sampling.temperature.is_some() && sampling.top_p.is_some() && !keep_top_p;
+        rules.note_if(both, Rule::TopPBesideTemperature);
+        o.number("top_p", sampling.top_p.as_ref().filter(|_| !both));
         o.number("top_k", sampling.top_k.as_ref());
     }
     let stops: Vec<&str> =

@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 use super::request_tools::WireTool;
 use crate::formats::conversation::{
     Content, Media, MediaKind, Origin, Part, Role, Rule, Rules, Signature, Str, Text, Thinking, ToolCall, ToolName,
-    ToolResult, Turn, Unsupported, json,
+    ToolResult, Turn, Unsupported, json, signature,
 };
 
 /// Every member that some kind of item or part has; so each is read in one pass.
@@ -14,6 +14,8 @@ use crate::formats::conversation::{
 pub struct Item<'a> {
     #[serde(borrow, rename = "type")]
     kind: Option<Str<'a>>,
+    #[serde(borrow)]
+    id: Option<Str<'a>>,
     #[serde(borrow)]
     role: Option<Str<'a>>,
     #[serde(borrow)]
@@ -232,6 +234,13 @@ fn read_reasoning(item: Item<'_>) -> Thinking<'_> {
         texts.extend(parts.into_iter().filter_map(|part| part.text).map(Str::into_text));
     }
     let text = if texts.len() == 1 { texts.swap_remove(0) } else { Text::Owned(texts.join("\n\n")) };
-    let signature = item.encrypted_content.map(|proof| Signature::open(proof.into_text(), Origin::Responses));
+    let signature = item.encrypted_content.map(|proof| {
+        let proof = proof.into_text();
+        match (proof.starts_with(signature::MARK), item.id) {
+            // The service ties its own proof to the item's id: both must come back.
+            (false, Some(id)) => Signature::new(Origin::Responses, format!("{}.{proof}", &*id)),
+            _ => Signature::open(proof, Origin::Responses),
+        }
+    });
     Thinking { text, signature }
 }

@@ -27,6 +27,7 @@ pub struct WireTool<'a> {
     filters: Option<&'a RawValue>,
     #[serde(borrow)]
     user_location: Option<&'a RawValue>,
+    external_web_access: Option<bool>,
 }
 
 #[derive(Deserialize, Default)]
@@ -53,7 +54,7 @@ pub fn read<'a>(tools: Vec<WireTool<'a>>, namespace: Option<&Str<'a>>, all: &mut
     for tool in tools {
         let kind = match tool.kind.as_deref() {
             Some("function") | None => {
-                ToolKind::Function { schema: tool.parameters.and_then(schema::of_tool), strict: tool.strict }
+                ToolKind::Function { schema: schema::read_tool(tool.parameters, rules), strict: tool.strict }
             }
             Some("custom") => ToolKind::FreeText { format: tool.format },
             Some("namespace") => {
@@ -61,7 +62,10 @@ pub fn read<'a>(tools: Vec<WireTool<'a>>, namespace: Option<&Str<'a>>, all: &mut
                 read(tool.tools.unwrap_or_default(), tool.name.as_ref(), all, rules);
                 continue;
             }
-            Some(kind) if kind.starts_with("web_search") => ToolKind::WebSearch(read_search(&tool)),
+            // A search that must not go out is a thing of this vendor alone.
+            Some(kind) if kind.starts_with("web_search") && tool.external_web_access != Some(false) => {
+                ToolKind::WebSearch(read_search(&tool))
+            }
             Some(_) => {
                 rules.note(Rule::VendorTools);
                 continue;

@@ -122,6 +122,7 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
             o.str("name", &wire_name(&tool.name));
             o.opt_str("description", tool.description.as_deref());
             o.raw("parameters", schema.as_deref().unwrap_or(schema::NO_ARGUMENTS));
+            rules.note_if(strict.is_none(), Rule::StrictTools);
             o.bool("strict", strict.unwrap_or(false));
         }
         ToolKind::FreeText { format } => {

@@ -1,0 +1,122 @@
+//! The tables of the specification, row by row: tool choice, efforts and budgets, stop reasons, in every pair.
+
+use serde_json::{Value, json};
+use tollgate::domain::format::WireFormat::{self, AltCli, Chat, Native, Responses};
+use tollgate::formats::convert::{self, RequestOptions};
+
+fn converted(from: WireFormat, to: WireFormat, body: &Value) -> Value {
+    let options = RequestOptions::new("upstream-1", false);
+    let done = convert::request(from, to, body.to_string().as_bytes(), &options).unwrap();
+    serde_json::from_slice(&done.body).unwrap()
+}
+
+/// A request of each format with one tool and this choice, in that format's words.
+fn with_choice(from: WireFormat, choice: &Value) -> Value {
+    let schema = json!({"type": "object", "properties": {}});
+    match from {
+        Native => json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}],
+            "tools": [{"name": "f", "input_schema": schema}], "tool_choice": choice}),
+        Chat => json!({"model": "m", "messages": [{"role": "user", "content": "x"}],
+            "tools": [{"type": "function", "function": {"name": "f", "parameters": schema}}], "tool_choice": choice}),
+        Responses => json!({"model": "m", "input": "x",
+            "tools": [{"type": "function", "name": "f", "parameters": schema}], "tool_choice": choice}),
+        AltCli => json!({"contents": [{"parts": [{"text": "x"}]}],
+            "tools": [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": schema}]}],
+            "toolConfig": {"functionCallingConfig": choice}}),
+    }
+}
+
+fn choice_of(format: WireFormat, body: &Value) -> Value {
+    match format {
+        AltCli => body["toolConfig"]["functionCallingConfig"].clone(),
+        _ => body["tool_choice"].clone(),
+    }
+}
+
+#[test]
+fn tool_choice_in_all_its_forms() {
+    // auto, at least one, none, this one: in each format's words.
+    let words: [(WireFormat, [Value; 4]); 4] = [
+        (Native, [json!({"type": "auto"}), json!({"type": "any"}), json!({"type": "none"}), json!({"type": "tool", "name": "f"})]),
+        (Chat, [json!("auto"), json!("required"), json!("none"), json!({"type": "function", "function": {"name": "f"}})]),
+        (Responses, [json!("auto"), json!("required"), json!("none"), json!({"type": "function", "name": "f"})]),
+        (AltCli, [json!({"mode": "AUTO"}), json!({"mode": "ANY"}), json!({"mode": "NONE"}), json!({"mode": "ANY", "allowedFunctionNames": ["f"]})]),
+    ];
+    for (from, given) in &words {
+        for (to, expected) in &words {
+            for (row, (given, expected)) in given.iter().zip(expected).enumerate() {
+                let body = converted(*from, *to, &with_choice(*from, given));
+                // The one exception that the specification makes.
+                let unset = (*from, *to, row) == (Chat, Native, 2);
+                let expected = if unset { &Value::Null } else { expected };
+                assert_eq!(&choice_of(*to, &body), expected, "{from} to {to}: {given}");
+            }
+        }
+    }
+}
+
+fn with_effort(from: WireFormat, effort: &str, budget: u64) -> Value {
+    match from {
+        Native => json!({"model": "m", "max_tokens": 64_000, "messages": [{"role": "user", "content": "x"}],
+            "thinking": {"type": "enabled", "budget_tokens": budget}}),
+        Chat => json!({"model": "m", "max_tokens": 64_000, "messages": [{"role": "user", "content": "x"}], "reasoning_effort": effort}),
+        Responses => json!({"model": "m", "max_output_tokens": 64_000, "input": "x", "reasoning": {"effort": effort}}),
+        AltCli => json!({"contents": [{"parts": [{"text": "x"}]}],
+            "generationConfig": {"maxOutputTokens": 64_000, "thinkingConfig": {"thinkingBudget": budget}}}),
+    }
+}
+
+#[test]
+fn efforts_and_budgets_in_every_pair() {
+    let table = [("minimal", 1024), ("low", 4096), ("medium", 8192), ("high", 24_576), ("xhigh", 32_768)];
+    for from in WireFormat::ALL {
+        for to in WireFormat::ALL {
+            for (effort, budget) in table {
+                let body = converted(from, to, &with_effort(from, effort, budget));
+                let (given, expected) = match to {
+                    Native => (&body["thinking"]["budget_tokens"], json!(budget)),
+                    Chat => (&body["reasoning_effort"], json!(effort)),
+                    Responses => (&body["reasoning"]["effort"], json!(effort)),
+                    AltCli => (&body["generationConfig"]["thinkingConfig"]["thinkingBudget"], json!(budget.min(24_576))),
+                };
+                assert_eq!(*given, expected, "{from} to {to}: {effort}");
+            }
+        }
+    }
+    let off = converted(Chat, Native, &with_effort(Chat, "none", 0));
+    assert_eq!(off["thinking"], json!({"type": "disabled"}));
+    let off = converted(AltCli, Responses, &with_effort(AltCli, "none", 0));
+    assert_eq!(off["reasoning"], json!({"effort": "none"}));
+}
+
+#[test]
+fn the_budget_stays_below_the_limit() {
+    for (limit, expected) in [(64_000, json!(32_768)), (32_769, json!(32_768)), (8000, json!(6000)), (1200, json!(1024)), (1024, Value::Null)] {
+        let body = json!({"model": "m", "max_tokens": limit, "messages": [{"role": "user", "content": "x"}], "reasoning_effort": "xhigh"});
+        let body = converted(Chat, Native, &body);
+        assert_eq!(body["thinking"].get("budget_tokens").cloned().unwrap_or_default(), expected, "{limit}");
+    }
+}
+
+#[test]
+fn a_chat_request_without_limit_gets_the_default() {
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "x"}]});
+    assert_eq!(converted(Chat, Native, &body)["max_tokens"], 32_000);
+    assert!(converted(Chat, Responses, &body).get("max_output_tokens").is_none());
+}
+
+#[test]
+fn the_older_and_newer_chat_models_get_their_own_fields() {
+    let body = json!({"model": "m", "max_output_tokens": 99, "input": "x", "text": {"verbosity": "low"}, "prompt_cache_key": "k"});
+    let ask = |model: &str| -> Value {
+        let options = RequestOptions::new(model, true);
+        let done = convert::request(Responses, Chat, body.to_string().as_bytes(), &options).unwrap();
+        serde_json::from_slice(&done.body).unwrap()
+    };
+    let messages = json!([{"role": "user", "content": "x"}]);
+    let streamed = json!({"include_usage": true});
+    let new = json!({"model": "gpt-5", "messages": messages, "max_completion_tokens": 99, "verbosity": "low", "prompt_cache_key": "k", "stream": true, "stream_options": streamed});
+    let old = json!({"model": "other", "messages": messages, "max_tokens": 99, "stream": true, "stream_options": streamed});
+    assert_eq!(ask("gpt-5"), new);
+    assert_eq!(ask("other"), old);
+}
