@@ -7,6 +7,8 @@ mod architecture;
 #[cfg(test)]
 mod config;
 #[cfg(test)]
+mod convert;
+#[cfg(test)]
 mod ledger;
 #[cfg(test)]
 mod mock;

@@ -48,8 +48,21 @@ pub fn request(format: WireFormat, body: &Value) -> Result<(), Fault> {
 
 fn native_request(body: &Value) -> Result<(), Fault> {
     const KEYS: [&str; 15] = [
-        "model", "max_tokens", "system", "messages", "tools", "tool_choice", "thinking", "temperature", "top_p",
-        "top_k", "stop_sequences", "output_config", "metadata", "stream", "service_tier",
+        "model",
+        "max_tokens",
+        "system",
+        "messages",
+        "tools",
+        "tool_choice",
+        "thinking",
+        "temperature",
+        "top_p",
+        "top_k",
+        "stop_sequences",
+        "output_config",
+        "metadata",
+        "stream",
+        "service_tier",
     ];
     only(body, &KEYS)?;
     ensure(body["max_tokens"].as_u64().is_some_and(|limit| limit > 0), || "no max_tokens".to_owned())?;
@@ -108,9 +121,26 @@ fn native_request(body: &Value) -> Result<(), Fault> {
 
 fn chat_request(body: &Value) -> Result<(), Fault> {
     const KEYS: [&str; 20] = [
-        "model", "messages", "tools", "tool_choice", "parallel_tool_calls", "max_tokens", "max_completion_tokens",
-        "temperature", "top_p", "frequency_penalty", "presence_penalty", "seed", "stop", "reasoning_effort",
-        "response_format", "user", "stream", "stream_options", "verbosity", "prompt_cache_key",
+        "model",
+        "messages",
+        "tools",
+        "tool_choice",
+        "parallel_tool_calls",
+        "max_tokens",
+        "max_completion_tokens",
+        "temperature",
+        "top_p",
+        "frequency_penalty",
+        "presence_penalty",
+        "seed",
+        "stop",
+        "reasoning_effort",
+        "response_format",
+        "user",
+        "stream",
+        "stream_options",
+        "verbosity",
+        "prompt_cache_key",
     ];
     only(body, &KEYS)?;
     for tool in list(body, "tools") {
@@ -138,7 +168,9 @@ fn chat_request(body: &Value) -> Result<(), Fault> {
         for call in list(message, "tool_calls") {
             name_fits(&call["id"])?;
             name_fits(&call["function"]["name"])?;
-            ensure(call["function"]["arguments"].as_str().is_some_and(|text| !text.is_empty()), || "no arguments".to_owned())?;
+            ensure(call["function"]["arguments"].as_str().is_some_and(|text| !text.is_empty()), || {
+                "no arguments".to_owned()
+            })?;
             open.insert(call["id"].as_str().unwrap().to_owned());
         }
     }
@@ -147,8 +179,22 @@ fn chat_request(body: &Value) -> Result<(), Fault> {
 
 fn responses_request(body: &Value) -> Result<(), Fault> {
     const KEYS: [&str; 17] = [
-        "model", "instructions", "input", "tools", "tool_choice", "parallel_tool_calls", "max_output_tokens",
-        "temperature", "top_p", "reasoning", "include", "text", "prompt_cache_key", "user", "store", "stream",
+        "model",
+        "instructions",
+        "input",
+        "tools",
+        "tool_choice",
+        "parallel_tool_calls",
+        "max_output_tokens",
+        "temperature",
+        "top_p",
+        "reasoning",
+        "include",
+        "text",
+        "prompt_cache_key",
+        "user",
+        "store",
+        "stream",
         "truncation",
     ];
     only(body, &KEYS)?;
@@ -176,7 +222,9 @@ fn responses_request(body: &Value) -> Result<(), Fault> {
             }
             "reasoning" => {
                 let next = items.get(index + 1).and_then(|next| next["type"].as_str());
-                ensure(matches!(next, Some("message" | "function_call" | "reasoning")), || "nothing follows the reasoning".to_owned())?;
+                ensure(matches!(next, Some("message" | "function_call" | "reasoning")), || {
+                    "nothing follows the reasoning".to_owned()
+                })?;
                 ensure(item["id"].as_str().is_some_and(|id| id.starts_with("rs_")), || "no id".to_owned())?;
             }
             other => return Err(format!("item {other}")),
@@ -191,9 +239,8 @@ fn alt_cli_request(body: &Value) -> Result<(), Fault> {
     ensure(contents.first().is_some_and(|first| first["role"] == "user"), || "the user must begin".to_owned())?;
     for pair in contents.windows(2) {
         ensure(pair[0]["role"] != pair[1]["role"], || "roles must take turns".to_owned())?;
-        let count = |content: &Value, key: &str| {
-            list(content, "parts").iter().filter(|part| part.get(key).is_some()).count()
-        };
+        let count =
+            |content: &Value, key: &str| list(content, "parts").iter().filter(|part| part.get(key).is_some()).count();
         let (calls, results) = (count(&pair[0], "functionCall"), count(&pair[1], "functionResponse"));
         ensure(calls == results, || format!("{calls} calls, {results} results"))?;
     }
@@ -213,14 +260,23 @@ fn alt_cli_request(body: &Value) -> Result<(), Fault> {
 pub fn reply(format: WireFormat, body: &Value) -> Result<(), Fault> {
     let has = |path: &str| ensure(body.pointer(path).is_some(), || format!("no {path}"));
     match format {
-        WireFormat::Native => {
-            ["/id", "/type", "/role", "/model", "/content", "/stop_reason", "/usage/input_tokens", "/usage/output_tokens"]
+        WireFormat::Native => [
+            "/id",
+            "/type",
+            "/role",
+            "/model",
+            "/content",
+            "/stop_reason",
+            "/usage/input_tokens",
+            "/usage/output_tokens",
+        ]
+        .iter()
+        .try_for_each(|path| has(path)),
+        WireFormat::Chat => {
+            ["/id", "/created", "/model", "/choices/0/message/role", "/choices/0/finish_reason", "/usage/total_tokens"]
                 .iter()
                 .try_for_each(|path| has(path))
         }
-        WireFormat::Chat => ["/id", "/created", "/model", "/choices/0/message/role", "/choices/0/finish_reason", "/usage/total_tokens"]
-            .iter()
-            .try_for_each(|path| has(path)),
         WireFormat::Responses => response(body, true),
         WireFormat::AltCli => {
             let inner = if body.get("response").is_some() { "/response" } else { "" };
@@ -233,7 +289,9 @@ pub fn reply(format: WireFormat, body: &Value) -> Result<(), Fault> {
 
 /// A response object, as the SDKs demand it.
 pub fn response(body: &Value, ended: bool) -> Result<(), Fault> {
-    for key in ["id", "object", "created_at", "model", "output", "parallel_tool_calls", "tool_choice", "tools", "status"] {
+    for key in
+        ["id", "object", "created_at", "model", "output", "parallel_tool_calls", "tool_choice", "tools", "status"]
+    {
         ensure(body.get(key).is_some(), || format!("no {key}"))?;
     }
     ensure(body["usage"].is_object() == ended, || "usage must come at the end, and then".to_owned())?;

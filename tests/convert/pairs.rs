@@ -37,10 +37,29 @@ fn choice_of(format: WireFormat, body: &Value) -> Value {
 fn tool_choice_in_all_its_forms() {
     // auto, at least one, none, this one: in each format's words.
     let words: [(WireFormat, [Value; 4]); 4] = [
-        (Native, [json!({"type": "auto"}), json!({"type": "any"}), json!({"type": "none"}), json!({"type": "tool", "name": "f"})]),
-        (Chat, [json!("auto"), json!("required"), json!("none"), json!({"type": "function", "function": {"name": "f"}})]),
+        (
+            Native,
+            [
+                json!({"type": "auto"}),
+                json!({"type": "any"}),
+                json!({"type": "none"}),
+                json!({"type": "tool", "name": "f"}),
+            ],
+        ),
+        (
+            Chat,
+            [json!("auto"), json!("required"), json!("none"), json!({"type": "function", "function": {"name": "f"}})],
+        ),
         (Responses, [json!("auto"), json!("required"), json!("none"), json!({"type": "function", "name": "f"})]),
-        (AltCli, [json!({"mode": "AUTO"}), json!({"mode": "ANY"}), json!({"mode": "NONE"}), json!({"mode": "ANY", "allowedFunctionNames": ["f"]})]),
+        (
+            AltCli,
+            [
+                json!({"mode": "AUTO"}),
+                json!({"mode": "ANY"}),
+                json!({"mode": "NONE"}),
+                json!({"mode": "ANY", "allowedFunctionNames": ["f"]}),
+            ],
+        ),
     ];
     for (from, given) in &words {
         for (to, expected) in &words {
@@ -59,7 +78,9 @@ fn with_effort(from: WireFormat, effort: &str, budget: u64) -> Value {
     match from {
         Native => json!({"model": "m", "max_tokens": 64_000, "messages": [{"role": "user", "content": "x"}],
             "thinking": {"type": "enabled", "budget_tokens": budget}}),
-        Chat => json!({"model": "m", "max_tokens": 64_000, "messages": [{"role": "user", "content": "x"}], "reasoning_effort": effort}),
+        Chat => {
+            json!({"model": "m", "max_tokens": 64_000, "messages": [{"role": "user", "content": "x"}], "reasoning_effort": effort})
+        }
         Responses => json!({"model": "m", "max_output_tokens": 64_000, "input": "x", "reasoning": {"effort": effort}}),
         AltCli => json!({"contents": [{"parts": [{"text": "x"}]}],
             "generationConfig": {"maxOutputTokens": 64_000, "thinkingConfig": {"thinkingBudget": budget}}}),
@@ -77,7 +98,9 @@ fn efforts_and_budgets_in_every_pair() {
                     Native => (&body["thinking"]["budget_tokens"], json!(budget)),
                     Chat => (&body["reasoning_effort"], json!(effort)),
                     Responses => (&body["reasoning"]["effort"], json!(effort)),
-                    AltCli => (&body["generationConfig"]["thinkingConfig"]["thinkingBudget"], json!(budget.min(24_576))),
+                    AltCli => {
+                        (&body["generationConfig"]["thinkingConfig"]["thinkingBudget"], json!(budget.min(24_576)))
+                    }
                 };
                 assert_eq!(*given, expected, "{from} to {to}: {effort}");
             }
@@ -91,7 +114,13 @@ fn efforts_and_budgets_in_every_pair() {
 
 #[test]
 fn the_budget_stays_below_the_limit() {
-    for (limit, expected) in [(64_000, json!(32_768)), (32_769, json!(32_768)), (8000, json!(6000)), (1200, json!(1024)), (1024, Value::Null)] {
+    for (limit, expected) in [
+        (64_000, json!(32_768)),
+        (32_769, json!(32_768)),
+        (8000, json!(6000)),
+        (1200, json!(1024)),
+        (1024, Value::Null),
+    ] {
         let body = json!({"model": "m", "max_tokens": limit, "messages": [{"role": "user", "content": "x"}], "reasoning_effort": "xhigh"});
         let body = converted(Chat, Native, &body);
         assert_eq!(body["thinking"].get("budget_tokens").cloned().unwrap_or_default(), expected, "{limit}");
@@ -116,7 +145,8 @@ fn the_older_and_newer_chat_models_get_their_own_fields() {
     let messages = json!([{"role": "user", "content": "x"}]);
     let streamed = json!({"include_usage": true});
     let new = json!({"model": "gpt-5", "messages": messages, "max_completion_tokens": 99, "verbosity": "low", "prompt_cache_key": "k", "stream": true, "stream_options": streamed});
-    let old = json!({"model": "other", "messages": messages, "max_tokens": 99, "stream": true, "stream_options": streamed});
+    let old =
+        json!({"model": "other", "messages": messages, "max_tokens": 99, "stream": true, "stream_options": streamed});
     assert_eq!(ask("gpt-5"), new);
     assert_eq!(ask("other"), old);
 }

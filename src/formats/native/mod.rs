@@ -2,7 +2,6 @@
 //!
 //! Shapes follow the vendor's own SDK types. It knows no other format.
 
-pub mod cache_ttl;
 mod message_write;
 pub mod reply_read;
 pub mod reply_write;
