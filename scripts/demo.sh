@@ -95,7 +95,13 @@ if [ "${1:-}" = --check ]; then
     reply=$(bash -c "${commands[i]/curl /curl -sS --fail-with-body --max-time 20 }") || fail "${names[i]}: $reply"
     printf '\n==> %s\n%.400s\n' "${names[i]}" "$reply"
   done
-  exit 0
+  # The five requests, once the ledger's writer has brought them to the database.
+  for _ in $(seq 50); do
+    reply=$(action usage-logs/getUsageLogs '{}')
+    case $reply in *'"total":5,'*'"unpriced":0,'*) exit 0 ;; esac
+    sleep 0.1
+  done
+  fail "the usage log does not hold the five requests with their cost: $reply"
 fi
 printf '\nThe log follows; Ctrl-C ends the demo.\n\n'
 tail -n +1 -f "$log" &
