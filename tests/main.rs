@@ -5,6 +5,8 @@ mod admin;
 #[cfg(test)]
 mod architecture;
 #[cfg(test)]
+mod cli;
+#[cfg(test)]
 mod config;
 #[cfg(test)]
 mod convert;

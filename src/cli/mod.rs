@@ -1,4 +1,7 @@
 //! The command line: what to do, with which configuration. Everything is done by `app`.
+//!
+//! Exit codes: 0 = done, 1 = it failed, 2 = the command line or the configuration is wrong. Results go to standard
+//! output, faults to standard error, what a running gateway has to say to its log.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is where the program speaks to its user")]
 
@@ -51,65 +54,83 @@ struct MockArgs {
     addr: SocketAddr,
 }
 
+/// The command line or the configuration is wrong; clap uses the same.
+const WRONG_INPUT: u8 = 2;
+
 /// Runs the program.
 #[must_use]
 pub fn run() -> ExitCode {
-    let cli = Cli::parse();
-    match execute(cli) {
+    let Cli { config: file, command } = Cli::parse();
+    match command.unwrap_or_else(|| Command::Serve(ServeArgs::default())) {
+        Command::Serve(args) => with_config(file, |config, file| serve(config, file, args.upgrade)),
+        Command::Check => with_config(file, |config, _| check(&config)),
+        Command::Migrate => with_config(file, |config, _| migrate(&config)),
+        Command::Openapi => with_config(file, |config, _| openapi(&config)),
+        Command::Mock(args) => exit_code(mock(args.addr)),
+    }
+}
+
+/// Loads the configuration and goes on with it, or says everything that is wrong with it. Variables that look like
+/// settings and are none are named either way.
+fn with_config(file: Option<PathBuf>, go: impl FnOnce(Config, Option<PathBuf>) -> anyhow::Result<()>) -> ExitCode {
+    for stray in config::stray_variables() {
+        eprintln!("tollgate: warning: {stray}");
+    }
+    match config::load(file.as_deref(), &config::process_env) {
+        Ok(config) => exit_code(go(config, file)),
+        Err(problems) => {
+            eprintln!("tollgate: {problems}");
+            ExitCode::from(WRONG_INPUT)
+        }
+    }
+}
+
+fn exit_code(result: anyhow::Result<()>) -> ExitCode {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(e) => {
-            eprintln!("tollgate: {e:#}");
+        Err(error) => {
+            eprintln!("tollgate: {error:#}");
             ExitCode::FAILURE
         }
     }
 }
 
-fn execute(cli: Cli) -> anyhow::Result<()> {
-    let file = cli.config;
-    match cli.command.unwrap_or_else(|| Command::Serve(ServeArgs::default())) {
-        Command::Mock(mock) => {
-            let log = telemetry::init_logging("info", None, false)?;
-            let ended = app::mock(mock.addr);
-            log.flush();
-            ended
-        }
-        Command::Openapi => {
-            let config = load(file.as_ref())?;
-            println!("{}", app::openapi(config.admin.app_url.as_deref())?);
-            Ok(())
-        }
-        Command::Check => {
-            let config = load(file.as_ref())?;
-            print!("{}", config.describe());
-            app::check(&config)?;
-            println!("\nall good");
-            Ok(())
-        }
-        Command::Migrate => {
-            let applied = app::migrate(&load(file.as_ref())?)?;
-            match applied.as_slice() {
-                [] => println!("the database is up to date"),
-                names => println!("applied {}", names.join(", ")),
-            }
-            Ok(())
-        }
-        Command::Serve(serve) => {
-            let config = load(file.as_ref())?;
-            let log = logging(&config)?;
-            let served = app::serve(config, app::Source { file }, serve.upgrade, log.clone());
-            log.flush();
-            served
-        }
-    }
+/// The log is flushed before a failure is printed.
+fn serve(config: Config, file: Option<PathBuf>, upgrade: bool) -> anyhow::Result<()> {
+    let log = logging(&config)?;
+    let served = app::serve(config, app::Source { file }, upgrade, log.clone());
+    log.flush();
+    served
 }
 
-/// Loads the configuration; variables that look like settings and are none are named.
-fn load(file: Option<&PathBuf>) -> anyhow::Result<Config> {
-    for stray in config::stray_variables() {
-        eprintln!("tollgate: warning: {stray}");
+fn check(config: &Config) -> anyhow::Result<()> {
+    print!("{}", config.describe());
+    app::check(config)?;
+    println!("\nall good");
+    Ok(())
+}
+
+fn migrate(config: &Config) -> anyhow::Result<()> {
+    let applied = app::migrate(config)?;
+    for name in &applied {
+        println!("applied {name}");
     }
-    config::load(file.map(PathBuf::as_path), &config::process_env)
-        .map_err(|problems| anyhow::anyhow!("the configuration cannot be used:\n{problems}"))
+    if applied.is_empty() {
+        println!("the database is up to date");
+    }
+    Ok(())
+}
+
+fn openapi(config: &Config) -> anyhow::Result<()> {
+    println!("{}", app::openapi(config.admin.app_url.as_deref())?);
+    Ok(())
+}
+
+fn mock(addr: SocketAddr) -> anyhow::Result<()> {
+    let log = telemetry::init_logging("info", None, false)?;
+    let ended = app::mock(addr);
+    log.flush();
+    ended
 }
 
 fn logging(config: &Config) -> anyhow::Result<LogHandle> {
@@ -120,3 +141,6 @@ fn logging(config: &Config) -> anyhow::Result<LogHandle> {
     };
     Ok(telemetry::init_logging(&config.log.level, json, config.log.access)?)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! The program as people start it: exit codes, and what goes to which stream.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Runs the program with this environment and nothing else, in an empty folder of its own.
+fn run(folder: &Path, arguments: &[&str], env: &[(&str, &str)]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tollgate"))
+        .args(arguments)
+        .current_dir(folder)
+        .env_clear()
+        .envs(env.iter().copied())
+        .output()
+        .unwrap()
+}
+
+fn texts(output: &Output) -> (Option<i32>, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn a_wrong_configuration_is_explained_and_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [&[][..], &["serve"], &["check"], &["migrate"]] {
+        let env = [("ADMIN_TOKEN", "change-me"), ("TOLLGATE_PROXY_ADDR", "everywhere")];
+        let (code, out, err) = texts(&run(folder.path(), arguments, &env));
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{arguments:?}: {err}");
+        assert!(err.contains("2 problems") && err.contains("ADMIN_TOKEN") && err.contains("`everywhere`"), "{err}");
+    }
+    let (code, _, err) = texts(&run(folder.path(), &["check", "--config", "none.yaml"], &[]));
+    assert!(code == Some(2) && err.contains("none.yaml: cannot be read"), "{err}");
+}
+
+#[test]
+fn check_prints_what_is_in_force_and_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("gate.yaml");
+    std::fs::write(&file, "proxy: { threads: 3 }\n").unwrap();
+    let env = [("ADMIN_TOKEN", "a-secret-token"), ("TOLLGATE_PROXY_THREAD", "4")];
+    let (code, out, err) = texts(&run(folder.path(), &["check", "--config", "gate.yaml"], &env));
+    assert_eq!(code, Some(0), "{out}{err}");
+    let line =
+        |start: &str| out.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start} in {out}"));
+    assert!(line("proxy.threads: 3").ends_with("# file"));
+    assert!(line("auth.admin_token: ***").ends_with("# ADMIN_TOKEN"));
+    assert!(!out.contains("a-secret-token"));
+    assert!(err.contains("did you mean `TOLLGATE_PROXY_THREADS`?"), "{err}");
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["gate.yaml"]);
+}
+
+#[test]
+fn migrate_says_what_it_did_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, first, err) = texts(&run(folder.path(), &["migrate"], &[]));
+    assert_eq!(code, Some(0), "{first}{err}");
+    assert!(first.lines().count() > 0 && first.lines().all(|line| line.starts_with("applied ")), "{first}");
+    let (code, second, _) = texts(&run(folder.path(), &["migrate"], &[]));
+    assert_eq!((code, second.as_str()), (Some(0), "the database is up to date\n"));
+    let (code, out, err) = texts(&run(folder.path(), &["check"], &[]));
+    assert_eq!(code, Some(0), "{out}{err}");
+}
+
+#[test]
+fn openapi_prints_a_document() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, out, err) = texts(&run(folder.path(), &["openapi"], &[("APP_URL", "https://gate.example")]));
+    assert_eq!(code, Some(0), "{err}");
+    let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(document["openapi"], "3.1.0");
+    assert!(document["servers"][0]["url"].as_str().unwrap().starts_with("https://gate.example"));
+}
+
+#[test]
+fn an_unknown_command_is_a_wrong_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, out, err) = texts(&run(folder.path(), &["srve"], &[]));
+    assert!(code == Some(2) && out.is_empty() && err.contains("srve"), "{err}");
+    let (code, out, _) = texts(&run(folder.path(), &["--version"], &[]));
+    assert_eq!((code, out.trim()), (Some(0), concat!("tollgate ", env!("CARGO_PKG_VERSION"))));
+}
