@@ -4,7 +4,7 @@
 #   scripts/setup.sh build    a C compiler, make and cmake (for compression libraries), and Rust's presence
 #   scripts/setup.sh demo     also curl
 #   scripts/setup.sh test     also PostgreSQL, Redis, and for the client tests Python and Node packages
-#   scripts/setup.sh bench    also nginx and wrk
+#   scripts/setup.sh bench    also nginx
 #
 # System packages come from apt and need root or sudo. Everything else goes into .tools/ of this folder.
 set -euo pipefail
@@ -97,7 +97,6 @@ for_demo() { want curl have curl; }
 
 for_bench() {
   want nginx have nginx
-  want wrk have wrk
 }
 
 needs_node() { [ -e tests/sdk/package.json ] || [ -e admin/package.json ]; }

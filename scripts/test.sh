@@ -16,8 +16,6 @@ step lints
 cargo clippy --locked --workspace --all-targets -- -D warnings
 step tests
 cargo test --locked --workspace "$@"
-step clients
-TOLLGATE_BIN=${TOLLGATE_BIN:-${CARGO_TARGET_DIR:-target}/debug/tollgate} .tools/venv/bin/python -m pytest tests/sdk
 # The official client programs against the binary that the tests have just built; not when only some tests were asked for.
 if [ $# -eq 0 ]; then
   step clients
