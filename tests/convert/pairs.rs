@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 use tollgate::domain::format::WireFormat::{self, AltCli, Chat, Native, Responses};
-use tollgate::formats::convert::{self, RequestOptions};
+use tollgate::domain::key::CacheTtl;
+use tollgate::domain::provider::InstructionsStrategy;
+use tollgate::formats::convert::{self, ReplyProblem, RequestOptions};
+use tollgate::formats::responses::instructions::Official;
 
 fn converted(from: WireFormat, to: WireFormat, body: &Value) -> Value {
     let options = RequestOptions::new("upstream-1", false);
@@ -149,4 +152,61 @@ fn the_older_and_newer_chat_models_get_their_own_fields() {
         json!({"model": "other", "messages": messages, "max_tokens": 99, "stream": true, "stream_options": streamed});
     assert_eq!(ask("gpt-5"), new);
     assert_eq!(ask("other"), old);
+}
+
+#[test]
+fn a_cache_preference_asks_for_automatic_caching_on_native_only() {
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "x"}]});
+    for (to, ttl, expected) in [
+        (Native, CacheTtl::OneHour, json!({"type": "ephemeral", "ttl": "1h"})),
+        (Native, CacheTtl::FiveMinutes, json!({"type": "ephemeral", "ttl": "5m"})),
+        (Native, CacheTtl::Inherit, Value::Null),
+        (Responses, CacheTtl::OneHour, Value::Null),
+    ] {
+        let options = RequestOptions { cache_ttl: ttl, ..RequestOptions::new("m", false) };
+        let done = convert::request(Chat, to, body.to_string().as_bytes(), &options).unwrap();
+        let body: Value = serde_json::from_slice(&done.body).unwrap();
+        assert_eq!(body["cache_control"], expected, "{to} {ttl:?}");
+    }
+}
+
+#[test]
+fn a_forced_instruction_text_goes_into_converted_requests() {
+    let official = Official { short: None, long: Some("official") };
+    let body = json!({"model": "m", "max_tokens": 9, "system": "mine", "messages": [{"role": "user", "content": "x"}]});
+    for (strategy, expected) in
+        [(InstructionsStrategy::ForceOfficial, "official"), (InstructionsStrategy::Auto, "mine")]
+    {
+        let options = RequestOptions { instructions: Some((strategy, official)), ..RequestOptions::new("m", false) };
+        let done = convert::request(Native, Responses, body.to_string().as_bytes(), &options).unwrap();
+        let body: Value = serde_json::from_slice(&done.body).unwrap();
+        assert_eq!(body["instructions"], expected);
+    }
+}
+
+/// Upstream errors keep their message and meet the client in its own words.
+#[test]
+fn a_reply_that_is_no_reply_is_told_apart() {
+    let context =
+        convert::request(Chat, Native, br#"{"messages":[]}"#, &RequestOptions::new("m", false)).unwrap().reply;
+    let bodies: [(WireFormat, Value); 5] = [
+        (Native, json!({"type": "error", "error": {"type": "overloaded_error", "message": "Too busy"}})),
+        (Chat, json!({"error": {"message": "Too busy", "type": "server_error"}})),
+        (Chat, json!({"error": "Too busy"})),
+        (
+            Responses,
+            json!({"status": "failed", "error": {"code": "server_error", "message": "Too busy"}, "output": []}),
+        ),
+        (AltCli, json!({"error": {"code": 503, "message": "Too busy", "status": "UNAVAILABLE"}})),
+    ];
+    for (from, body) in bodies {
+        let problem = convert::reply(from, Native, body.to_string().as_bytes(), &context).unwrap_err();
+        assert!(matches!(problem, ReplyProblem::Upstream { message, .. } if message == "Too busy"), "{from}");
+    }
+    for from in WireFormat::ALL {
+        for body in ["{}", "[]", "", "<html>", "null"] {
+            let problem = convert::reply(from, Native, body.as_bytes(), &context).unwrap_err();
+            assert!(matches!(problem, ReplyProblem::NotAReply { .. }), "{from}: {body}");
+        }
+    }
 }

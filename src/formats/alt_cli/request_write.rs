@@ -27,7 +27,7 @@ pub fn write(request: &Request<'_>, target: &Target<'_>, rules: &mut Rules) -> R
     rules.note_if(request.verbosity.is_some(), Rule::Verbosity);
     rules.note_if(request.user.is_some(), Rule::User);
     rules.note_if(request.cache_key.is_some(), Rule::CacheMarks);
-    Ok(json::document(|o| {
+    Ok(json::document_of(target.size, |o| {
         content_write::write(o, request, target.model, rules);
         let system: Vec<&str> =
             request.system.iter().map(AsRef::as_ref).filter(|text: &&str| !text.is_empty()).collect();

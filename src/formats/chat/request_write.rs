@@ -29,7 +29,7 @@ pub fn write(request: &Request<'_>, target: &Target<'_>, rules: &mut Rules) -> R
     note_losses(request, modern, rules);
     let sampled = request.sampling.temperature.is_some() || request.sampling.top_p.is_some();
     rules.note_if(reasons && sampled, Rule::ReasoningSampling);
-    Ok(json::document(|o| {
+    Ok(json::document_of(target.size, |o| {
         o.str("model", target.model);
         message_write::write(o, request, rules);
         write_tools(o, request, rules);

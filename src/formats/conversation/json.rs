@@ -49,7 +49,12 @@ pub fn array(out: &mut Vec<u8>, fill: impl FnOnce(&mut Array<'_>)) {
 
 /// A new document.
 pub fn document(fill: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
-    let mut out = Vec::new();
+    document_of(0, fill)
+}
+
+/// A new document of about `size` bytes, so that a large one does not move while it grows.
+pub fn document_of(size: usize, fill: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
+    let mut out = Vec::with_capacity(size);
     object(&mut out, fill);
     out
 }

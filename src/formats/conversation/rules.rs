@@ -55,7 +55,7 @@ rules! {
     ParallelTools "parallel_tools" LeftOut [AltCli] "at most one tool call at a time" "left out";
     Verbosity "verbosity" LeftOut [Native AltCli Chat] "verbosity" "left out; to chat-compatible it is sent for models whose name begins with `gpt-5` or `o` and a digit";
     VendorFields "vendor_fields" LeftOut [Native Responses Chat AltCli] "fields that only steer one vendor's service: tier, log probabilities, logit bias, safety settings, labels, truncation, context management, moderation, predictions and the like" "left out";
-    CacheMarks "cache_marks" LeftOut [Responses Chat AltCli Native] "marks for the vendor's prompt cache, cache key and retention" "left out; the cache key is kept between responses and chat-compatible (the latter for the models named above)";
+    CacheMarks "cache_marks" LeftOut [Responses Chat AltCli Native] "marks for the vendor's prompt cache, cache key and retention" "left out; a key or provider with a cache preference makes a native request ask for automatic caching; the cache key is kept between responses and chat-compatible (the latter for the models named above)";
     User "user" LeftOut [AltCli] "the end user's id" "left out";
     LongUser "long_user" Changed [Responses Chat] "an end user's id of more than 64 characters" "its SHA-256 in hexadecimal is sent";
     Citations "citations" LeftOut [Native Responses Chat AltCli] "citations, annotations, titles of text blocks" "left out, the text stays";

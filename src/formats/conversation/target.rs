@@ -7,6 +7,10 @@ use crate::formats::names::NameMap;
 pub struct Target<'t> {
     /// The model that the provider is asked for.
     pub model: &'t str,
+    /// Bytes that the request will have, about.
+    pub size: usize,
+    /// Lifetime of the prompt cache that a native request asks for; `None` = it asks for none.
+    pub cache_ttl: Option<&'t str>,
     /// What a native request is given when the client set no limit.
     pub default_max_tokens: u64,
     /// What the provider's prompt cache may be keyed by, when the client did not say.

@@ -14,6 +14,7 @@ use super::names::{self, NameMap};
 use super::responses::instructions::{self, Official};
 use super::{alt_cli, chat, native, responses};
 use crate::domain::format::WireFormat;
+use crate::domain::key::CacheTtl;
 use crate::domain::provider::InstructionsStrategy;
 
 pub use super::conversation::{ReplyContext, ReplyProblem, StreamProblem};
@@ -38,6 +39,9 @@ pub struct RequestOptions<'o> {
     pub default_max_tokens: u64,
     /// The session: a responses provider's prompt cache is keyed by it when the client gave no key.
     pub cache_key: Option<&'o str>,
+    /// The key's or the provider's preference: a native request then asks for automatic prompt caching, as no other
+    /// format has marks of its own to carry over.
+    pub cache_ttl: CacheTtl,
     /// The provider's strategy and the operator's texts; for responses providers.
     pub instructions: Option<(InstructionsStrategy, Official<'o>)>,
 }
@@ -46,7 +50,14 @@ impl<'o> RequestOptions<'o> {
     /// With the usual defaults.
     #[must_use]
     pub const fn new(upstream_model: &'o str, stream: bool) -> Self {
-        Self { upstream_model, stream, default_max_tokens: DEFAULT_MAX_TOKENS, cache_key: None, instructions: None }
+        Self {
+            upstream_model,
+            stream,
+            default_max_tokens: DEFAULT_MAX_TOKENS,
+            cache_key: None,
+            cache_ttl: CacheTtl::Inherit,
+            instructions: None,
+        }
     }
 }
 
@@ -81,6 +92,9 @@ pub fn request(
     note_names(&request, &mut rules);
     let target = Target {
         model: options.upstream_model,
+        // Quotes and line breaks in code that moves into a JSON string take one byte more each.
+        size: body.len() + body.len() / 8 + 256,
+        cache_ttl: (options.cache_ttl != CacheTtl::Inherit).then(|| options.cache_ttl.as_str()),
         default_max_tokens: options.default_max_tokens,
         cache_key: options.cache_key,
         unset_no_choice: from == WireFormat::Chat,

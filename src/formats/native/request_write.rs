@@ -32,7 +32,7 @@ pub fn write(request: &Request<'_>, target: &Target<'_>, rules: &mut Rules) -> R
     message_write::refuse_sound(request)?;
     let thinking = decide_thinking(request, max_tokens, rules);
     note_losses(request, rules);
-    Ok(json::document(|o| {
+    Ok(json::document_of(target.size, |o| {
         o.str("model", target.model);
         o.uint("max_tokens", max_tokens);
         write_system(o, request, rules);
@@ -50,6 +50,12 @@ pub fn write(request: &Request<'_>, target: &Target<'_>, rules: &mut Rules) -> R
         write_output(o, request, rules);
         if let Some(user) = &request.user {
             o.object("metadata", |o| o.str("user_id", user));
+        }
+        if let Some(ttl) = target.cache_ttl {
+            o.object("cache_control", |o| {
+                o.str("type", "ephemeral");
+                o.str("ttl", ttl);
+            });
         }
         if request.stream {
             o.bool("stream", true);

@@ -19,7 +19,7 @@ pub fn write(request: &Request<'_>, target: &Target<'_>, rules: &mut Rules) -> R
     let effort = request.reasoning.effort_word();
     let reasons = effort.is_some_and(|effort| effort != Effort::None);
     note_losses(request, reasons, rules);
-    Ok(json::document(|o| {
+    Ok(json::document_of(target.size, |o| {
         o.str("model", target.model);
         let system: Vec<&str> =
             request.system.iter().map(AsRef::as_ref).filter(|text: &&str| !text.is_empty()).collect();
