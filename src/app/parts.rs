@@ -12,7 +12,7 @@ use crate::counters::{CounterSettings, Counters};
 use crate::domain::clock::{Clock, SystemClock};
 use crate::ledger::{Ledger, LedgerSettings};
 use crate::proxy::gateway::{Fixed, Gateway};
-use crate::state::expected::ExpectedOutput;
+use crate::proxy::instructions::Instructions;
 use crate::state::health::Health;
 use crate::state::{State, key_text};
 use crate::store::Store;
@@ -94,17 +94,25 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         metrics: Arc::clone(&metrics),
         upstreams: Upstreams::new(config.proxy.upstream_pool_size),
         health: Arc::clone(&health),
-        expected: Arc::new(ExpectedOutput::default()),
         live: Arc::clone(&live),
         fixed: Fixed {
             admin_token: key_text::hash(admin_token.token.expose()),
             alt_key_headers: config.auth.alt_key_headers.clone(),
             session_headers: config.session.headers.clone(),
             reserve: config.limits.reservation,
+            instructions: instructions(&config)?,
             access_log: config.log.access,
         },
     });
     Ok(Parts { config, clock, store, state, counters, ledger, metrics, health, live, gateway, admin_token })
+}
+
+/// The operator's instruction texts.
+fn instructions(config: &Config) -> anyhow::Result<Instructions> {
+    let read = |file: &Option<std::path::PathBuf>| {
+        file.as_ref().map(|path| std::fs::read_to_string(path).with_context(|| path.display().to_string())).transpose()
+    };
+    Ok(Instructions { short: read(&config.instructions.short_file)?, long: read(&config.instructions.long_file)? })
 }
 
 fn session_ttl_ms(config: &Config) -> i64 {
@@ -137,6 +145,7 @@ impl Parts {
             secure_cookies: self.config.admin.secure_cookies,
             version: env!("CARGO_PKG_VERSION"),
             metrics: Arc::clone(&self.metrics),
+            counters: Arc::new(self.counters.clone()),
         })
     }
 }

@@ -10,8 +10,8 @@ use chrono_tz::Tz;
 
 use super::problem::Problems;
 use super::types::{
-    Admin, Auth, Breaker, Config, Database, HeaderRules, Ledger, Limits, Live, Log, LogFormat, Metrics, Prices, Proxy,
-    Retry, Session, Shutdown, Target, Timeouts, TlsFiles,
+    Admin, Auth, Breaker, Config, Database, HeaderRules, Instructions, Ledger, Limits, Live, Log, LogFormat, Metrics,
+    Prices, Proxy, Retry, Session, Shutdown, Target, Timeouts, TlsFiles,
 };
 use super::value::{Value, Values};
 use crate::domain::secret::Secret;
@@ -33,6 +33,10 @@ pub fn build(values: Values, problems: &mut Problems) -> Config {
     let ledger = ledger(&mut take);
     let limits = Limits { reservation: take.flag("limits.reservation") };
     let prices = Prices { seed_file: take.path("prices.seed_file") };
+    let instructions = Instructions {
+        short_file: take.path("instructions.short_file"),
+        long_file: take.path("instructions.long_file"),
+    };
     let log = Log {
         level: take.text("log.level"),
         format: LogFormat::parse(&take.text("log.format")),
@@ -52,6 +56,7 @@ pub fn build(values: Values, problems: &mut Problems) -> Config {
         ledger,
         limits,
         prices,
+        instructions,
         log,
         time_zone,
         shutdown,

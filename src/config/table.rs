@@ -194,6 +194,16 @@ pub const SETTINGS: &[Setting] = &[
         "Count an estimate of running requests' cost, so that many at once cannot overrun a limit.",
     ),
     unset("prices.seed_file", File, "Price table for an empty database; unset = the built-in one."),
+    unset(
+        "instructions.short_file",
+        File,
+        "Official instructions for coding models of responses providers (by strategy).",
+    ),
+    unset(
+        "instructions.long_file",
+        File,
+        "Official instructions for other models of responses providers (by strategy).",
+    ),
     setting("time_zone", Zone, "UTC", "IANA time zone of daily, weekly and monthly limits.").variable_is("TZ"),
     // Requests upstream.
     setting(

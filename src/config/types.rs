@@ -25,6 +25,7 @@ pub struct Config {
     pub ledger: Ledger,
     pub limits: Limits,
     pub prices: Prices,
+    pub instructions: Instructions,
     pub log: Log,
     /// Of daily, weekly and monthly windows, and of times that clients send without an offset.
     pub time_zone: Tz,
@@ -131,6 +132,13 @@ pub struct Limits {
 pub struct Prices {
     /// Price table for an empty database; `None` = [`super::BUILT_IN_PRICES`].
     pub seed_file: Option<PathBuf>,
+}
+
+/// Texts that a responses provider's instruction strategy may put in; read at start.
+#[derive(Debug, Clone)]
+pub struct Instructions {
+    pub short_file: Option<PathBuf>,
+    pub long_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,10 +5,11 @@ use super::refusal::Refusal;
 use crate::counters::Admission;
 use crate::domain::money::NanoUsd;
 use crate::domain::usage::Usage;
+use crate::formats::count;
 use crate::policy::cost;
 
-/// Bytes of a request body per input token: a rough figure, for the reservation only.
-const BYTES_PER_TOKEN: u64 = 4;
+/// Output tokens that are expected before a key's first reply from a model is known.
+const FIRST_GUESS: u64 = 512;
 
 /// Takes the request's place among the limits. The admin token has none of its own; providers' limits see it all the same.
 ///
@@ -31,14 +32,15 @@ pub fn admit(x: &mut Exchange) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Price × (body size as input, this key's usual output for the model). Nothing when unpriced or switched off.
+/// Price × (the body's estimated input, this key's usual output for the model). Nothing when unpriced or switched off.
 fn expected_cost(x: &Exchange, inbound: &Inbound) -> NanoUsd {
     let price = x.snapshot.as_ref().and_then(|s| s.price_for(&inbound.model, &inbound.model));
     let (Some(price), true) = (price, x.gateway.fixed.reserve) else { return NanoUsd::ZERO };
     let key = x.caller.as_ref().and_then(Caller::key_id);
+    let usual = key.and_then(|key| x.gateway.counters.expected_output(key, &inbound.model)).unwrap_or(FIRST_GUESS);
     let usage = Usage {
-        input: u64::try_from(inbound.body_len - inbound.peek.media_len).unwrap_or(u64::MAX) / BYTES_PER_TOKEN,
-        output: x.gateway.expected.tokens(key, &inbound.model, inbound.peek.max_tokens),
+        input: count::from_peek(&inbound.peek),
+        output: inbound.peek.max_tokens.map_or(usual, |max| usual.min(max)),
         ..Usage::default()
     };
     cost::total(&price.rates, &usage, rust_decimal::Decimal::ONE)

@@ -12,12 +12,14 @@ use super::exchange::{End, Exchange, Inbound};
 use super::failure::{ErrorStatus, Failure};
 use super::refusal::Refusal;
 use super::relay;
-use super::render::{self, Rendered};
-use super::reply::{Reply, Shape};
+use super::render::{self, Rendered, ReplyForm};
+use super::reply::{Reply, Shape, Whole};
 use super::timing::{self, Timing};
 use super::wire::{Stop, Wire};
 use crate::config::Live;
+use crate::domain::format::WireFormat;
 use crate::domain::provider::Provider;
+use crate::formats::convert::StreamConverter;
 use crate::formats::error;
 use crate::formats::route::Operation;
 use crate::formats::usage::UsageReader;
@@ -86,7 +88,8 @@ pub async fn attempt(session: &mut Session, x: &mut Exchange, target: &Target, l
         Ok(opened) => opened,
         Err(step) => return step,
     };
-    judge(session, x, wire, head, Judged { target, link: &link, rendered: &rendered, timing }).await
+    let converted = rendered.is_converted();
+    judge(session, x, wire, head, (Judged { target, link: &link, converted, timing }, rendered.reply)).await
 }
 
 /// What one call is made from.
@@ -120,7 +123,7 @@ async fn open(
             endpoint,
             target: &path,
             body_len: Some(call.rendered.len()),
-            converted: call.rendered.converted,
+            converted: call.rendered.is_converted(),
             http2: wire.is_http2(),
             client_ip: x.client_ip,
             drop: &call.live.forward_headers.drop_request,
@@ -141,11 +144,19 @@ async fn open(
 pub struct Judged<'a> {
     pub target: &'a Target,
     pub link: &'a Link,
-    pub rendered: &'a Rendered,
+    /// The provider's format is not the client's.
+    pub converted: bool,
     pub timing: Timing,
 }
 
-async fn judge(session: &mut Session, x: &mut Exchange, mut wire: Wire, head: ResponseHeader, by: Judged<'_>) -> Step {
+async fn judge(
+    session: &mut Session,
+    x: &mut Exchange,
+    mut wire: Wire,
+    head: ResponseHeader,
+    reply: (Judged<'_>, ReplyForm),
+) -> Step {
+    let (by, form) = reply;
     let gateway = Arc::clone(&x.gateway);
     if !head.status.is_success() {
         let step = match status_failure(session, &mut wire, &head, &by).await {
@@ -170,9 +181,29 @@ async fn judge(session: &mut Session, x: &mut Exchange, mut wire: Wire, head: Re
         Some(Operation::Generate) => Some(UsageReader::new(by.target.provider.kind.format(), streamed)),
         _ => None,
     };
-    let shape = if by.rendered.hide_usage && streamed { Shape::HideUsage(Box::default()) } else { Shape::AsIs };
+    let Some(shape) = shape(x, by.target.provider.kind.format(), form, streamed) else {
+        wire.close(&gateway.upstreams, by.link).await;
+        return Failure::Unusable { what: UnusableReply::WrongFormat, usage: None }.into();
+    };
     relay::relay(session, x, wire, relay::Incoming { head, reply: Reply::new(decoder, reader, shape), streamed, by })
         .await
+}
+
+/// What is made of the reply's pieces; `None` when a stream came where none was asked for, or none where one was, and the
+/// reply had to be converted: nothing that the client could use.
+fn shape(x: &Exchange, from: WireFormat, form: ReplyForm, streamed: bool) -> Option<Shape> {
+    let stream_asked = x.inbound.as_ref().is_some_and(|i| i.stream);
+    Some(match form {
+        ReplyForm::HideUsage if streamed => Shape::HideUsage(Box::default()),
+        ReplyForm::AsIs | ReplyForm::HideUsage => Shape::AsIs,
+        ReplyForm::Convert(_) if streamed != stream_asked => return None,
+        ReplyForm::Convert(context) if streamed => {
+            Shape::Events(Box::new(StreamConverter::new(from, x.format, *context)))
+        }
+        ReplyForm::Convert(context) => {
+            Shape::Whole(Box::new(Whole { from, to: x.format, context: *context, collected: Vec::new() }))
+        }
+    })
 }
 
 async fn status_failure(

@@ -68,6 +68,8 @@ pub struct End {
 pub struct Asked {
     pub provider: Arc<Provider>,
     pub model: Arc<str>,
+    /// When the last attempt at it began.
+    pub began: Instant,
 }
 
 /// A request in a gauge of those that run; leaves it when dropped.
@@ -159,6 +161,12 @@ impl Exchange {
     #[must_use]
     pub fn elapsed_ms(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// alt-cli: a stream is server-sent events when asked for so, else one JSON array.
+    #[must_use]
+    pub fn asked_for_events(&self) -> bool {
+        self.query.as_deref().is_some_and(|q| q.split('&').any(|pair| pair == "alt=sse"))
     }
 
     #[must_use]

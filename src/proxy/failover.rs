@@ -86,7 +86,7 @@ async fn ask(session: &mut Session, x: &mut Exchange, asking: &Asking<'_>, tally
         let began = Instant::now();
         x.attempts += 1;
         x.usage = None;
-        x.asked = Some(Asked { provider: Arc::clone(provider), model: Arc::clone(&target.model) });
+        x.asked = Some(Asked { provider: Arc::clone(provider), model: Arc::clone(&target.model), began });
         let step = attempt::attempt(session, x, &target, asking.live).await;
         // A connection that the provider had closed while it lay in the pool was never asked: that is no attempt.
         if let Step::Failed(failure) = &step

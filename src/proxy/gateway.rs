@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
+use super::instructions::Instructions;
 use crate::config::Live;
 use crate::counters::Counters;
 use crate::domain::clock::Clock;
 use crate::domain::key::KeyHash;
 use crate::ledger::Ledger;
 use crate::state::State;
-use crate::state::expected::ExpectedOutput;
 use crate::state::health::Health;
 use crate::telemetry::Metrics;
 use crate::upstream::Upstreams;
@@ -25,8 +25,6 @@ pub struct Gateway {
     pub upstreams: Upstreams,
     /// Breakers and rests.
     pub health: Arc<Health>,
-    /// How long replies usually are, for reservations.
-    pub expected: Arc<ExpectedOutput>,
     /// What can change while the gateway runs.
     pub live: Arc<ArcSwap<Live>>,
     pub fixed: Fixed,
@@ -42,6 +40,8 @@ pub struct Fixed {
     pub session_headers: Vec<String>,
     /// Whether a request's expected cost is reserved while it runs.
     pub reserve: bool,
+    /// The operator's official instruction texts.
+    pub instructions: Instructions,
     /// One log line per request.
     pub access_log: bool,
 }

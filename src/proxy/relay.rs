@@ -8,20 +8,21 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
-use http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use pingora::http::ResponseHeader;
 use pingora::proxy::Session;
 
 use super::answer;
 use super::attempt::{Judged, Step};
-use super::exchange::{Asked, End, Exchange};
+use super::exchange::{End, Exchange};
 use super::failure::{ErrorStatus, Failure};
 use super::reply::Reply;
 use super::settle;
 use super::wire::{Stop, Wire};
+use crate::domain::format::WireFormat;
 use crate::domain::record::RequestOutcome;
 use crate::domain::usage::Usage;
-use crate::formats::error::{self, ErrorReply, UpstreamError};
+use crate::formats::error::UpstreamError;
 use crate::policy::classify::{NetworkFailure, UnusableReply};
 
 /// Bytes held back at most while no meaningful part has come.
@@ -54,13 +55,21 @@ pub struct Incoming<'a> {
     pub by: Judged<'a>,
 }
 
+impl Incoming<'_> {
+    /// The end of a reply that came to its own.
+    fn completed(&self) -> End {
+        End { outcome: RequestOutcome::Completed, status: self.head.status.as_u16(), error: None }
+    }
+
+    /// Whether a body that is over is also whole: a stream says so itself.
+    fn is_whole(&self) -> bool {
+        !self.streamed || self.reply.has_end()
+    }
+}
+
 /// Relays a reply to its end.
 pub async fn relay(session: &mut Session, x: &mut Exchange, mut wire: Wire, mut incoming: Incoming<'_>) -> Step {
     let gateway = Arc::clone(&x.gateway);
-    x.asked = Some(Asked {
-        provider: Arc::clone(&incoming.by.target.provider),
-        model: Arc::clone(&incoming.by.target.model),
-    });
     let step = match hold(session, x, &mut wire, &mut incoming).await {
         Err(step) => {
             note_usage(x, &incoming.reply, false);
@@ -93,7 +102,7 @@ async fn hold(
         x.waited += waiting.elapsed();
         let over = match piece {
             Ok(Some(piece)) => {
-                held.extend_from_slice(&take(reply, piece)?);
+                held.extend_from_slice(&reply.take(piece));
                 wire.is_done()
             }
             Ok(None) => true,
@@ -105,6 +114,9 @@ async fn hold(
         }
         if let Some(error) = reply.error() {
             return Err(error_in_place(error, reply).into());
+        }
+        if reply.problem().is_some() {
+            return Err(Failure::Unusable { what: UnusableReply::WrongFormat, usage: reply.usage() }.into());
         }
         if reply.has_content() || held.len() > HOLD_MAX {
             return Ok(Held { bytes: held.freeze(), over });
@@ -124,10 +136,6 @@ async fn hold(
     }
 }
 
-fn take(reply: &mut Reply, piece: Bytes) -> Result<Bytes, Step> {
-    reply.take(piece).map_err(|e| Failure::network(NetworkFailure::Broken, e.to_string()).into())
-}
-
 /// A success status whose body is an error: judged by what the error says.
 fn error_in_place(error: UpstreamError, reply: &Reply) -> Failure {
     let (retry_after, content_type, body) = (None, None, Bytes::new());
@@ -143,64 +151,79 @@ async fn pass_on(
     held: Held,
 ) -> Step {
     x.first_byte = Some(x.started.elapsed());
-    let completed = End { outcome: RequestOutcome::Completed, status: incoming.head.status.as_u16(), error: None };
     let Ok(head) = client_head(session, x, incoming, &held) else {
         return Failure::network(NetworkFailure::Broken, "a head that cannot be passed on").into();
     };
     if session.write_response_header(Box::new(head), false).await.is_err() {
         return gone(x, &incoming.reply);
     }
-    let (mut bytes, mut over) = (held.bytes, held.over);
+    let mut part = Part { bytes: held.bytes, over: held.over };
     loop {
-        if over || incoming.reply.has_end() {
-            note_usage(x, &incoming.reply, false);
-        }
-        let whole = if incoming.streamed { incoming.reply.has_end() } else { over };
-        let broken = over && !whole;
+        let whole = incoming.is_whole() && (part.over || incoming.streamed);
         if whole {
-            settle::settle(x, &completed);
+            note_usage(x, &incoming.reply, false);
+            settle::settle(x, &incoming.completed());
         }
-        if !bytes.is_empty() || (over && !broken) {
-            let writing = Instant::now();
-            let written = session.write_response_body(Some(std::mem::take(&mut bytes)), over && !broken).await;
-            x.waited += writing.elapsed();
-            if written.is_err() {
-                return gone(x, &incoming.reply);
-            }
+        let last = part.over && whole;
+        if (!part.bytes.is_empty() || last) && !write(session, x, part.bytes, last).await {
+            return gone(x, &incoming.reply);
         }
-        if broken {
+        if last {
+            return Step::Answered { end: incoming.completed(), provider_ok: true };
+        }
+        if part.over {
             let why =
                 incoming.reply.error().map_or_else(|| "the provider ended the stream early".to_owned(), |e| e.message);
             return break_off(session, x, incoming, why).await;
         }
-        if over {
-            return Step::Answered { end: completed, provider_ok: true };
-        }
-        let waiting = Instant::now();
-        let piece = wire.piece(session, incoming.by.timing.until_next(incoming.reply.last_progress)).await;
-        x.waited += waiting.elapsed();
-        match piece {
-            Ok(Some(piece)) => match incoming.reply.take(piece) {
-                Ok(plain) => bytes = plain,
-                Err(e) => return break_off(session, x, incoming, e.to_string()).await,
-            },
-            Ok(None) => {}
+        part = match next(session, x, wire, incoming).await {
+            Ok(part) => part,
             Err(Stop::ClientGone) => return gone(x, &incoming.reply),
             // The reply was whole: how the provider ends the connection behind it is of no matter.
-            Err(Stop::Failed(_)) if x.settled => {
-                let _ = session.write_response_body(Some(incoming.reply.finish()), true).await;
-                return Step::Answered { end: completed, provider_ok: true };
-            }
+            Err(Stop::Failed(_)) if x.settled => Part { bytes: incoming.reply.finish(), over: true },
             Err(Stop::Failed(failure)) => return break_off(session, x, incoming, failure.describe()).await,
-        }
-        over = wire.is_done();
-        if over {
-            let rest = incoming.reply.finish();
-            if !rest.is_empty() {
-                bytes = [bytes, rest].concat().into();
-            }
+        };
+        if let Some(problem) = incoming.reply.problem().filter(|_| !x.settled) {
+            let why = incoming.reply.error().map_or_else(|| problem.to_owned(), |e| e.message);
+            return break_off(session, x, incoming, why).await;
         }
     }
+}
+
+/// What goes to the client next, and whether the provider's body is over.
+struct Part {
+    bytes: Bytes,
+    over: bool,
+}
+
+/// Waits for the provider's next piece.
+async fn next(
+    session: &mut Session,
+    x: &mut Exchange,
+    wire: &mut Wire,
+    incoming: &mut Incoming<'_>,
+) -> Result<Part, Stop> {
+    let waiting = Instant::now();
+    let piece = wire.piece(session, incoming.by.timing.until_next(incoming.reply.last_progress)).await;
+    x.waited += waiting.elapsed();
+    let piece = piece?;
+    let over = piece.is_none() || wire.is_done();
+    let mut bytes = piece.map_or_else(Bytes::new, |piece| incoming.reply.take(piece));
+    if over {
+        let rest = incoming.reply.finish();
+        if !rest.is_empty() {
+            bytes = [bytes, rest].concat().into();
+        }
+    }
+    Ok(Part { bytes, over })
+}
+
+/// Writes to the client; whether that worked.
+async fn write(session: &mut Session, x: &mut Exchange, bytes: Bytes, last: bool) -> bool {
+    let writing = Instant::now();
+    let written = session.write_response_body(Some(bytes), last).await;
+    x.waited += writing.elapsed();
+    written.is_ok()
 }
 
 /// The head for the client: the provider's, less what does not go on.
@@ -214,15 +237,21 @@ fn client_head(
     let mut head = ResponseHeader::build_no_case(from.status, Some(from.headers.len() + 4))?;
     let live = x.gateway.live.load();
     let dropped = |name: &str| NEVER.contains(&name) || live.forward_headers.drop_response.iter().any(|d| d == name);
+    if incoming.by.converted {
+        let json_array = x.format == WireFormat::AltCli && !x.asked_for_events();
+        let events = incoming.streamed && !json_array;
+        head.insert_header(CONTENT_TYPE, if events { "text/event-stream" } else { "application/json" })?;
+        head.insert_header(CACHE_CONTROL, "no-cache")?;
+    }
     for (name, value) in &from.headers {
-        if !dropped(name.as_str()) && name != CONTENT_LENGTH {
+        let foreign = incoming.by.converted;
+        if !foreign && !dropped(name.as_str()) && name != CONTENT_LENGTH {
             head.append_header(name.clone(), value.clone())?;
         }
     }
-    let untouched =
-        !from.headers.contains_key(CONTENT_ENCODING) && !incoming.by.rendered.converted && !incoming.streamed;
+    let untouched = !from.headers.contains_key(CONTENT_ENCODING) && !incoming.by.converted && !incoming.streamed;
     match from.headers.get(CONTENT_LENGTH) {
-        _ if held.over => head.insert_header(CONTENT_LENGTH, held.bytes.len())?,
+        _ if held.over && incoming.is_whole() => head.insert_header(CONTENT_LENGTH, held.bytes.len())?,
         Some(length) if untouched => head.insert_header(CONTENT_LENGTH, length.clone())?,
         _ => unknown_length(session, &mut head)?,
     }
@@ -241,17 +270,12 @@ fn unknown_length(session: &Session, head: &mut ResponseHeader) -> pingora::Resu
 
 /// Ends a reply that had begun: a stream gets its format's error event and a proper end of the body; a reply in one piece
 /// is cut, so that no client takes it for whole.
-async fn break_off(session: &mut Session, x: &mut Exchange, incoming: &Incoming<'_>, why: String) -> Step {
+async fn break_off(session: &mut Session, x: &mut Exchange, incoming: &mut Incoming<'_>, why: String) -> Step {
     note_usage(x, &incoming.reply, true);
     let end = End { outcome: RequestOutcome::BrokenOff, status: incoming.head.status.as_u16(), error: Some(why) };
     settle::settle(x, &end);
     if incoming.streamed {
-        let mut last = Vec::new();
-        if incoming.reply.error().is_none() {
-            let message = end.error.as_deref().unwrap_or_default();
-            let reply = ErrorReply { status: 502, kind: "api_error", message, code: None, extra: &[] };
-            last = error::stream_event(x.format, &reply);
-        }
+        let last = incoming.reply.fail(x.format, end.error.as_deref().unwrap_or_default());
         // The client may have left too: the record is made, so nothing depends on this write.
         let _ = session.write_response_body(Some(last.into()), true).await;
     } else {

@@ -4,25 +4,35 @@
 
 use bytes::Bytes;
 
-use super::exchange::{Exchange, Inbound};
+use super::exchange::{Caller, Exchange, Inbound};
 use super::refusal::Refusal;
 use crate::domain::format::WireFormat;
+use crate::domain::key::CacheTtl;
 use crate::domain::provider::Provider;
+use crate::formats::convert::{self, ReplyContext, RequestOptions, foreign};
+use crate::formats::peek::{self, Peek, PeekLimits};
 use crate::formats::route::Operation;
-use crate::formats::{edit, peek};
+use crate::formats::{edit, responses::instructions};
 use crate::upstream::Call;
 
 /// The body was within the configured depth when it came in.
-const MAX_DEPTH: usize = 1024;
+const DEPTH: PeekLimits = PeekLimits { max_depth: 1024 };
 
 /// What goes to the provider.
 pub struct Rendered {
     pub body: Vec<Bytes>,
     /// The query of the call, without `?`.
     pub query: Option<String>,
-    /// Whether the reply's last usage chunk must be kept from the client, who did not ask for it.
-    pub hide_usage: bool,
-    pub converted: bool,
+    pub reply: ReplyForm,
+}
+
+/// What has to be done with the reply.
+pub enum ReplyForm {
+    AsIs,
+    /// The stream's last usage chunk must be kept from the client, who did not ask for it.
+    HideUsage,
+    /// It is to be converted from the provider's format.
+    Convert(Box<ReplyContext>),
 }
 
 impl Rendered {
@@ -30,12 +40,20 @@ impl Rendered {
     pub fn len(&self) -> usize {
         self.body.iter().map(Bytes::len).sum()
     }
+
+    #[must_use]
+    pub const fn is_converted(&self) -> bool {
+        matches!(self.reply, ReplyForm::Convert(_))
+    }
 }
 
-/// Which formats a provider may speak for a client of another one.
+/// Which formats a provider may speak for a client of another one. Tokens are counted in the client's own only.
 #[must_use]
-pub fn convertible(_operation: Option<&Operation>) -> fn(WireFormat, WireFormat) -> bool {
-    |client, provider| client == provider
+pub fn convertible(operation: Option<&Operation>) -> fn(WireFormat, WireFormat) -> bool {
+    match operation {
+        Some(Operation::CountTokens) => |client, provider| client == provider,
+        _ => convert::convertible,
+    }
 }
 
 /// The call that the client's operation amounts to.
@@ -52,26 +70,92 @@ pub fn call<'a>(x: &Exchange, inbound: &Inbound, model: &'a str) -> Call<'a> {
 /// # Errors
 /// When the provider's format cannot express the request.
 pub fn render(x: &Exchange, inbound: &Inbound, provider: &Provider, model: &str) -> Result<Rendered, Refusal> {
-    debug_assert_eq!(x.format, provider.kind.format());
-    let mut body = inbound.body.clone();
-    let mut hide_usage = false;
-    let wants_usage = x.format == WireFormat::Chat && inbound.stream;
-    let renamed = model != &*inbound.model && x.route.as_ref().is_some_and(|r| r.model_in_path.is_none());
-    if renamed {
-        body = edit::set_model(&body, &inbound.peek, model);
-    }
-    if wants_usage {
-        // The first edit moved what lies behind it: look again, if there was one.
-        let moved = if renamed { Some(peek_again(&body)?) } else { None };
-        if let Some(asking) = edit::ask_for_usage(&body, moved.as_ref().unwrap_or(&inbound.peek)) {
-            body = asking;
-            hide_usage = true;
+    let to = provider.kind.format();
+    // A wrapped alt-cli body goes to a provider unwrapped, and its reply back wrapped: that is a conversion too.
+    let mut rendered = if x.format == to && !inbound.peek.wrapped {
+        as_it_came(x, inbound, provider, model)?
+    } else {
+        converted(x, inbound, provider, model)?
+    };
+    if to == WireFormat::Native {
+        let ttl = cache_ttl(x, provider);
+        if let Some(body) = edit::force_cache_ttl(&rendered.body, ttl, DEPTH).map_err(|_| Refusal::Internal)? {
+            rendered.body = body;
         }
     }
-    Ok(Rendered { body, query: x.query.clone(), hide_usage, converted: false })
+    Ok(rendered)
 }
 
-fn peek_again(body: &[Bytes]) -> Result<peek::Peek, Refusal> {
-    let limits = peek::PeekLimits { max_depth: MAX_DEPTH };
-    peek::peek(body, limits).map_err(|_| Refusal::Internal)
+/// The key's wish, else the provider's.
+fn cache_ttl(x: &Exchange, provider: &Provider) -> CacheTtl {
+    match &x.caller {
+        Some(Caller::Key { key, .. }) if key.cache_ttl != CacheTtl::Inherit => key.cache_ttl,
+        _ => provider.cache_ttl,
+    }
+}
+
+fn as_it_came(x: &Exchange, inbound: &Inbound, provider: &Provider, model: &str) -> Result<Rendered, Refusal> {
+    let mut body = inbound.body.clone();
+    let mut reply = ReplyForm::AsIs;
+    // An edit moves what lies behind it: after one, the body is looked at again.
+    let mut moved: Option<Peek> = None;
+    if let Some(stripped) = without_foreign_reasoning(x.format, &body) {
+        body = vec![stripped.into()];
+        moved = Some(peek_again(&body)?);
+    }
+    if model != &*inbound.model && x.route.as_ref().is_some_and(|r| r.model_in_path.is_none()) {
+        body = edit::set_model(&body, moved.as_ref().unwrap_or(&inbound.peek), model);
+        moved = Some(peek_again(&body)?);
+    }
+    if x.format == WireFormat::Chat
+        && inbound.stream
+        && let Some(asking) = edit::ask_for_usage(&body, moved.as_ref().unwrap_or(&inbound.peek))
+    {
+        body = asking;
+        reply = ReplyForm::HideUsage;
+    }
+    if x.format == WireFormat::Responses
+        && provider.instructions != crate::domain::provider::InstructionsStrategy::KeepOriginal
+    {
+        let whole = body.concat();
+        let official = x.gateway.fixed.instructions.official();
+        if let Some(instructed) = instructions::apply(&whole, provider.instructions, model, &official) {
+            body = vec![instructed.into()];
+        }
+    }
+    Ok(Rendered { body, query: x.query.clone(), reply })
+}
+
+/// Reasoning under another format's mark, which this provider could not verify, is taken out.
+fn without_foreign_reasoning(format: WireFormat, body: &[Bytes]) -> Option<Vec<u8>> {
+    match body {
+        [whole] => foreign::strip(format, whole),
+        pieces if foreign::may_hold(pieces.iter().map(|p| &p[..])) => foreign::strip(format, &pieces.concat()),
+        _ => None,
+    }
+}
+
+fn converted(x: &Exchange, inbound: &Inbound, provider: &Provider, model: &str) -> Result<Rendered, Refusal> {
+    let to = provider.kind.format();
+    let whole: Bytes = match inbound.body.as_slice() {
+        [one] => one.clone(),
+        pieces => pieces.concat().into(),
+    };
+    let options = RequestOptions {
+        cache_key: Some(inbound.session.as_str()),
+        instructions: Some((provider.instructions, x.gateway.fixed.instructions.official())),
+        ..RequestOptions::new(model, inbound.stream)
+    };
+    let mut request = convert::request(x.format, to, &whole, &options)
+        .map_err(|e| Refusal::BadRequest(format!("{}: {}", e.field, e.message)))?;
+    request.reply.seed = x.request_id.0.as_simple().to_string();
+    request.reply.created = x.started_at.0.div_euclid(1000);
+    request.reply.model = inbound.model.to_string();
+    request.reply.json_array = x.format == WireFormat::AltCli && inbound.stream && !x.asked_for_events();
+    let query = (to == WireFormat::AltCli && inbound.stream).then(|| "alt=sse".to_owned());
+    Ok(Rendered { body: vec![request.body.into()], query, reply: ReplyForm::Convert(Box::new(request.reply)) })
+}
+
+fn peek_again(body: &[Bytes]) -> Result<Peek, Refusal> {
+    peek::peek(body, DEPTH).map_err(|_| Refusal::Internal)
 }

@@ -6,10 +6,15 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use super::coding::{CodingError, StreamDecoder};
+use super::coding::StreamDecoder;
+use crate::domain::format::WireFormat;
 use crate::domain::usage::Usage;
-use crate::formats::error::UpstreamError;
+use crate::formats::convert::{self, ReplyContext, StreamConverter};
+use crate::formats::error::{self, ErrorReply, UpstreamError};
 use crate::formats::usage::{HideUsageChunk, UsageReader};
+
+/// A reply in one piece that has to be converted may have so many bytes.
+const CONVERT_MAX: usize = 64 * 1024 * 1024;
 
 /// What is made of a reply's pieces.
 pub struct Reply {
@@ -18,6 +23,8 @@ pub struct Reply {
     reader: Option<UsageReader>,
     shape: Shape,
     received: u64,
+    /// Why the reply cannot go on.
+    problem: Option<String>,
     /// When the last part arrived that was more than a sign of life.
     pub last_progress: Instant,
     progress: u64,
@@ -29,21 +36,37 @@ pub enum Shape {
     AsIs,
     /// The usage chunk that only the gateway asked for is left out.
     HideUsage(Box<HideUsageChunk>),
+    /// Each event is converted as it comes.
+    Events(Box<StreamConverter>),
+    /// The reply is converted once it is whole.
+    Whole(Box<Whole>),
+}
+
+/// A reply in one piece, collected to be converted.
+pub struct Whole {
+    pub from: WireFormat,
+    pub to: WireFormat,
+    pub context: ReplyContext,
+    pub collected: Vec<u8>,
 }
 
 impl Reply {
     #[must_use]
     pub fn new(decoder: Option<StreamDecoder>, reader: Option<UsageReader>, shape: Shape) -> Self {
-        Self { decoder, reader, shape, received: 0, last_progress: Instant::now(), progress: 0 }
+        let last_progress = Instant::now();
+        Self { decoder, reader, shape, received: 0, problem: None, last_progress, progress: 0 }
     }
 
-    /// Takes a piece from the provider and gives what goes to the client.
-    ///
-    /// # Errors
-    /// When the provider's compression is damaged.
-    pub fn take(&mut self, piece: Bytes) -> Result<Bytes, CodingError> {
+    /// Takes a piece from the provider and gives what goes to the client. Ask [`Reply::problem`] afterwards.
+    pub fn take(&mut self, piece: Bytes) -> Bytes {
         let plain = match &mut self.decoder {
-            Some(decoder) => decoder.push(&piece)?,
+            Some(decoder) => match decoder.push(&piece) {
+                Ok(plain) => plain,
+                Err(e) => {
+                    self.problem = Some(e.to_string());
+                    return Bytes::new();
+                }
+            },
             None => piece,
         };
         self.received += plain.len() as u64;
@@ -58,17 +81,36 @@ impl Reply {
             self.progress = progress;
             self.last_progress = Instant::now();
         }
-        Ok(match &mut self.shape {
+        self.reshape(plain)
+    }
+
+    fn reshape(&mut self, plain: Bytes) -> Bytes {
+        match &mut self.shape {
             Shape::AsIs => plain,
             Shape::HideUsage(filter) => {
                 let mut passed = Vec::new();
                 filter.feed(&plain, &mut passed);
                 joined(passed)
             }
-        })
+            Shape::Events(converter) => {
+                let mut out = Vec::with_capacity(plain.len());
+                if let Err(e) = converter.feed(&plain, &mut out) {
+                    self.problem = Some(e.to_string());
+                }
+                out.into()
+            }
+            Shape::Whole(whole) => {
+                if whole.collected.len() + plain.len() > CONVERT_MAX {
+                    self.problem = Some("the reply is too large to be converted".to_owned());
+                } else {
+                    whole.collected.extend_from_slice(&plain);
+                }
+                Bytes::new()
+            }
+        }
     }
 
-    /// To be called once, after the last piece: gives what is left for the client.
+    /// To be called once, after the last piece: gives what is left for the client. Ask [`Reply::problem`] afterwards.
     pub fn finish(&mut self) -> Bytes {
         if let Some(reader) = &mut self.reader {
             reader.finish();
@@ -76,13 +118,37 @@ impl Reply {
         match &mut self.shape {
             Shape::AsIs => Bytes::new(),
             Shape::HideUsage(filter) => filter.finish().unwrap_or_default(),
+            Shape::Events(converter) => {
+                let mut out = Vec::new();
+                if let Err(e) = converter.finish(&mut out) {
+                    self.problem = Some(e.to_string());
+                }
+                out.into()
+            }
+            Shape::Whole(whole) => match convert::reply(whole.from, whole.to, &whole.collected, &whole.context) {
+                Ok(converted) => converted.into(),
+                Err(e) => {
+                    self.problem = Some(e.to_string());
+                    Bytes::new()
+                }
+            },
         }
+    }
+
+    /// Why the reply cannot go on, if so.
+    #[must_use]
+    pub fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
     }
 
     /// Whether something came that is worth showing to the client.
     #[must_use]
     pub fn has_content(&self) -> bool {
-        self.reader.as_ref().map_or(self.received > 0, UsageReader::seen_content)
+        match &self.shape {
+            // Nothing of it can be shown before it is whole.
+            Shape::Whole(_) => false,
+            _ => self.reader.as_ref().map_or(self.received > 0, UsageReader::seen_content),
+        }
     }
 
     /// Whether the format's own sign of a proper end has been seen.
@@ -105,6 +171,21 @@ impl Reply {
     #[must_use]
     pub fn output_chars(&self) -> u64 {
         self.reader.as_ref().map_or(0, |reader| reader.output_chars() as u64)
+    }
+
+    /// The client's error event, to end a stream that had begun. Empty where the provider's own has passed already.
+    pub fn fail(&mut self, format: WireFormat, message: &str) -> Vec<u8> {
+        let reply = ErrorReply { status: 502, kind: "api_error", message, code: None, extra: &[] };
+        let told = self.error().is_some();
+        match &mut self.shape {
+            Shape::Events(converter) => {
+                let mut out = Vec::new();
+                converter.fail(&reply, &mut out);
+                out
+            }
+            _ if told => Vec::new(),
+            _ => error::stream_event(format, &reply),
+        }
     }
 }
 

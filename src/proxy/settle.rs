@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::exchange::{Caller, End, Exchange};
 use crate::domain::ids::KeyId;
 use crate::domain::money::NanoUsd;
-use crate::domain::record::{Record, RequestOutcome};
+use crate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use crate::formats::route::Operation;
 use crate::policy::cost;
 use crate::telemetry;
@@ -19,6 +19,7 @@ pub fn settle(x: &mut Exchange, end: &End) {
         return;
     }
     let Some(caller) = x.caller.clone() else { return };
+    last_decision(x, end);
     let record = record(x, &caller, end);
     if let Some(permit) = x.permit.take() {
         // A refused request, or one that nobody answered, is to count towards nothing: dropping its permit gives all back.
@@ -30,14 +31,35 @@ pub fn settle(x: &mut Exchange, end: &End) {
     if let Err(e) = x.gateway.ledger.append(&record) {
         tracing::error!(request_id = %record.request_id, error = %e, "the journal did not take a record");
     }
-    if record.outcome == RequestOutcome::Completed && record.usage.output > 0 {
-        x.gateway.expected.learn(record.key_id, &record.model, record.usage.output);
+    if let (RequestOutcome::Completed, Some(key), 1..) = (record.outcome, record.key_id, record.usage.output) {
+        x.gateway.counters.learn_output(key, &record.model, record.usage.output);
     }
     x.gateway.metrics.request_done(&record);
     if x.gateway.fixed.access_log {
         telemetry::access_log(&record);
     }
     x.decisions = record.decisions;
+}
+
+/// The end of the chain: who answered, how, and how long that took.
+fn last_decision(x: &mut Exchange, end: &End) {
+    let step = match end.outcome {
+        RequestOutcome::Completed => DecisionStep::Succeeded,
+        RequestOutcome::BrokenOff | RequestOutcome::ClientAborted => DecisionStep::AttemptFailed,
+        _ => return,
+    };
+    let Some(asked) = &x.asked else { return };
+    let decision = Decision {
+        provider_id: Some(asked.provider.id),
+        provider_name: asked.provider.name.as_str().into(),
+        step,
+        detail: end.error.as_deref().map(Arc::from),
+        status: Some(end.status),
+        at_ms: x.elapsed_ms(),
+        took_ms: Some(u64::try_from(asked.began.elapsed().as_millis()).unwrap_or(u64::MAX)),
+        usage: None,
+    };
+    x.decisions.push(decision);
 }
 
 fn record(x: &mut Exchange, caller: &Caller, end: &End) -> Record {

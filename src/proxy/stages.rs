@@ -4,7 +4,7 @@ use pingora::proxy::Session;
 
 use super::exchange::Exchange;
 use super::refusal::Refusal;
-use super::{admit, identify, intake, models, plan, screen};
+use super::{admit, count, identify, intake, models, plan, screen};
 use crate::formats::route::Operation;
 
 /// How far the stages came.
@@ -33,6 +33,12 @@ pub async fn run(session: &mut Session, x: &mut Exchange) -> Result<Done, Refusa
     if x.operation() == Some(&Operation::Generate) {
         admit::admit(x)?;
     }
-    plan::plan(x)?;
-    Ok(Done::Planned)
+    match plan::plan(x) {
+        Ok(()) => Ok(Done::Planned),
+        // A provider of another format could answer, but not count.
+        Err(Refusal::Unavailable { .. }) if x.operation() == Some(&Operation::CountTokens) => {
+            count::estimate(session, x, &live).await
+        }
+        Err(refusal) => Err(refusal),
+    }
 }

@@ -163,7 +163,7 @@ impl Wire {
         if let Some(failure) = self.broken.take() {
             return Err(failure.into());
         }
-        if self.up.response_done() {
+        if self.is_done() {
             return Ok(None);
         }
         let read = unless_gone(session, within(time, self.up.read_response_body())).await?;
@@ -180,7 +180,7 @@ impl Wire {
     async fn join_ready(&mut self, first: Bytes) -> Bytes {
         let mut joined: Option<BytesMut> = None;
         let mut len = first.len();
-        while len < JOIN_MAX && !self.up.response_done() {
+        while len < JOIN_MAX && !self.is_done() {
             match ready_now(self.up.read_response_body()).await {
                 Some(Ok(Some(next))) => {
                     len += next.len();
@@ -198,7 +198,8 @@ impl Wire {
 
     /// Whether the answer came to its proper end.
     pub fn is_done(&mut self) -> bool {
-        self.up.response_done()
+        // Pingora's own question panics before there is a head.
+        self.broken.is_none() && self.up.response_header().is_some() && self.up.response_done()
     }
 
     /// Reads an error body: up to `max` bytes, for at most `bound`. What breaks off is what there is.
@@ -223,7 +224,7 @@ impl Wire {
 
     /// Gives the connection back if its exchange is over, or closes it.
     pub async fn close(mut self, upstreams: &Upstreams, link: &Link) {
-        if self.sent_whole && self.broken.is_none() && self.up.response_done() {
+        if self.sent_whole && self.is_done() {
             upstreams.release(self.up, link).await;
         } else {
             self.up.shutdown().await;

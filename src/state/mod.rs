@@ -5,7 +5,6 @@
 //! [`State::publish`], and only then answers: the change is in force on this node before its author hears so.
 //! Other nodes notice by the configuration version (see [`refresh`]).
 
-pub mod expected;
 pub mod health;
 pub mod key_text;
 pub mod publish;
@@ -13,7 +12,6 @@ pub mod refresh;
 pub mod snapshot;
 pub mod vault;
 
-pub use expected::ExpectedOutput;
 pub use health::Health;
 pub use publish::{State, StateError};
 pub use snapshot::{Caller, Snapshot};

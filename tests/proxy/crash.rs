@@ -12,8 +12,8 @@ use super::stage::{Stage, request};
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_that_a_client_counted_is_lost() {
     let mut stage = Stage::native().await;
-    // 1 000 micro-USD a request.
-    stage.upstream.default(json!({"usage": {"input": 1000, "output": 0}, "events": 3})).await;
+    // 2 000 micro-USD a request.
+    stage.upstream.default(json!({"usage": {"input": 1000, "output": 500}, "events": 3})).await;
     let counted = Arc::new(AtomicU64::new(0));
     for round in 0..2 {
         let stop = Arc::new(AtomicBool::new(false));
@@ -54,10 +54,10 @@ async fn settled(stage: &Stage, counted: u64, round: u32) {
     for _ in 0..400 {
         let page = stage.gateway.admin("usage-logs/getUsageLogs", json!({"pageSize": 1, "statusCode": 200})).await;
         let (rows, summary) = (page["total"].as_u64().unwrap(), page["summary"].clone());
-        let cost: Decimal = summary["totalCost"].to_string().parse().unwrap_or_default();
-        if rows >= counted && cost >= Decimal::new(i64::try_from(counted).unwrap(), 3) {
+        let cost: Decimal = summary["costUsd"].to_string().parse().unwrap_or_default();
+        if rows >= counted && cost >= Decimal::new(2 * i64::try_from(counted).unwrap(), 3) {
             assert!(rows <= asked, "round {round}: {rows} rows for {asked} requests");
-            assert_eq!(cost, Decimal::new(i64::try_from(rows).unwrap(), 3), "round {round}: {page}");
+            assert_eq!(cost, Decimal::new(2 * i64::try_from(rows).unwrap(), 3), "round {round}: {page}");
             return;
         }
         last = (rows, page.to_string());

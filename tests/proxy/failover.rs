@@ -29,9 +29,8 @@ async fn a_failing_provider_is_left_for_the_next_one() {
     let faults = [
         json!({"status": 500}),
         json!({"status": 529}),
-        json!({"status": 401}),
-        json!({"status": 403}),
-        json!({"status": 402}),
+        json!({"status": 401, "error": {"type": "authentication_error", "message": "no such account", "code": "account"}}),
+        json!({"status": 403, "error": {"type": "permission_error", "message": "this region is not served", "code": "region"}}),
         json!({"hang_up": true}),
         json!({"empty": true}),
         json!({"html": true}),
@@ -45,10 +44,10 @@ async fn a_failing_provider_is_left_for_the_next_one() {
         for format in FORMATS {
             for stream in [false, true] {
                 let began = Instant::now();
-                let mut body = request(format, stream);
                 // A conversation of its own: stickiness must not hide the first provider.
-                body["user"] = json!(format!("{asked}"));
-                let answer = stage.post(path(format, stream), &body).header("x-session-id", format!("s{asked}"));
+                let answer = stage
+                    .post(path(format, stream), &request(format, stream))
+                    .header("x-session-id", format!("s{asked}"));
                 let answer = answer.send().await.unwrap();
                 let (status, text) = (answer.status(), answer.text().await.unwrap());
                 assert_eq!(status, 200, "{fault} {format} {stream}: {text}");
@@ -63,7 +62,9 @@ async fn a_failing_provider_is_left_for_the_next_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_connection_is_tried_twice_and_left() {
     let nobody = format!("http://127.0.0.1:{}", free_port());
-    let (stage, _healthy) = with_first(&nobody, json!({})).await;
+    let stage = Stage::bare(&[]).await;
+    stage.gateway.provider("native", &nobody, json!({"priority": 0})).await;
+    stage.gateway.provider("native", &stage.upstream.url, json!({"priority": 5})).await;
     assert_eq!(stage.ask().send().await.unwrap().status(), 200);
     let row = &stage.gateway.logs(1).await[0];
     assert_eq!(row["attempts"], 3, "once, once more, and the next provider: {row}");

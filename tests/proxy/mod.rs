@@ -1,7 +1,10 @@
 //! The data plane through its public door: the built binary, real sockets, a scripted upstream.
 
+#![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]
+
 mod accounting;
 mod bodies;
+mod conversion;
 mod crash;
 mod credentials;
 mod failover;

@@ -65,9 +65,15 @@ async fn a_reload_changes_what_can_change_live() {
 async fn an_upgrade_under_load_fails_no_request() {
     let mut stage = Stage::native().await;
     let (stop, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    // Each request on a connection of its own: an idle one that the old process closes is for its client to open anew.
+    let client = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().unwrap();
+    let ask = client
+        .post(format!("{}/v1/messages", stage.gateway.proxy))
+        .header("x-api-key", &stage.key)
+        .json(&super::stage::request("native", false));
     let clients: Vec<_> = (0..4)
         .map(|_| {
-            let (stop, done, ask) = (Arc::clone(&stop), Arc::clone(&done), stage.ask());
+            let (stop, done, ask) = (Arc::clone(&stop), Arc::clone(&done), ask.try_clone().unwrap());
             tokio::spawn(async move {
                 while !stop.load(Ordering::Relaxed) {
                     let answer = ask.try_clone().unwrap().send().await.unwrap();
@@ -81,7 +87,7 @@ async fn an_upgrade_under_load_fails_no_request() {
     while done.load(Ordering::SeqCst) < 50 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let mut old = stage.gateway.upgrade();
+    let mut old = stage.gateway.upgrade().await;
     let reached = done.load(Ordering::SeqCst);
     let mut left = old.try_wait().unwrap();
     for _ in 0..600 {

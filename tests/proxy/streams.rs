@@ -25,7 +25,10 @@ async fn events_arrive_as_they_are_sent() {
 async fn a_stream_that_breaks_off_ends_with_an_error_event() {
     let stage = Stage::full().await;
     let terminators = [("native", "message_stop"), ("responses", "response.completed"), ("chat-compatible", "[DONE]")];
-    for directive in [json!({"events": 6, "cut_after": 3}), json!({"events": 6, "error_after": 3})] {
+    for directive in [
+        json!({"events": 6, "cut_after": 4, "between_events_ms": 10}),
+        json!({"events": 6, "error_after": 4, "between_events_ms": 10}),
+    ] {
         stage.upstream.default(directive.clone()).await;
         for format in FORMATS {
             let answer = stage.post(path(format, true), &request(format, true)).send().await.unwrap();

@@ -38,10 +38,6 @@ pub fn free_port() -> u16 {
 }
 
 impl Gateway {
-    pub async fn start() -> Self {
-        Self::with(&[]).await
-    }
-
     /// Starts with further environment variables.
     pub async fn with(env: &[(&str, &str)]) -> Self {
         let mut gateway = Self::prepare(env);
@@ -143,11 +139,11 @@ impl Gateway {
     }
 
     /// Starts a second process that takes the listeners over, and tells the first to leave, which is returned.
-    pub fn upgrade(&mut self) -> Child {
+    pub async fn upgrade(&mut self) -> Child {
         let mut old = self.child.take().unwrap();
         self.spawn_with(&["serve", "--upgrade"]);
         // The new process waits at the socket; the old one hands its listeners over when told so.
-        std::thread::sleep(Duration::from_millis(500));
+        tokio::time::sleep(Duration::from_millis(500)).await;
         let sent = Command::new("kill").args(["-QUIT", &old.id().to_string()]).status().unwrap();
         assert!(sent.success() && old.try_wait().unwrap().is_none());
         old

@@ -16,6 +16,7 @@ impl Upstream {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel::<()>();
+        #[expect(clippy::disallowed_methods, reason = "the test's runtime outlives its mock")]
         tokio::spawn(tollgate::mock::serve(listener, async {
             let _ = stopped.await;
         }));

@@ -53,6 +53,24 @@ impl Piece<'_> {
     }
 }
 
+/// Whether the mark may stand in a body that is given in pieces: a quick look, also across the seams.
+#[must_use]
+pub fn may_hold<'p>(pieces: impl Iterator<Item = &'p [u8]>) -> bool {
+    let marks = [MARK.as_bytes(), MARK_BASE64.as_bytes()];
+    let longest = marks.iter().map(|m| m.len()).max().unwrap_or(1);
+    let mut seam: Vec<u8> = Vec::with_capacity(longest * 2);
+    for piece in pieces {
+        seam.extend_from_slice(&piece[..piece.len().min(longest)]);
+        let held = |haystack: &[u8]| marks.iter().any(|mark| memchr::memmem::find(haystack, mark).is_some());
+        if held(&seam) || held(piece) {
+            return true;
+        }
+        let tail = if piece.len() >= longest { piece } else { &seam[..] };
+        seam = tail[tail.len().saturating_sub(longest - 1)..].to_vec();
+    }
+    false
+}
+
 /// The body without foreign reasoning, or `None` if there is none in it (or it cannot be read).
 #[must_use]
 pub fn strip(format: WireFormat, body: &[u8]) -> Option<Vec<u8>> {
