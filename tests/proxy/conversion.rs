@@ -27,7 +27,8 @@ fn text(format: &str, reply: &Value) -> String {
 
 async fn pair(provider: &str) -> Stage {
     let stage = Stage::bare(&[]).await;
-    stage.gateway.provider(provider, &stage.upstream.url, json!({})).await;
+    let never_opens = json!({"circuit_breaker_failure_threshold": 0});
+    stage.gateway.provider(provider, &stage.upstream.url, never_opens).await;
     stage
 }
 

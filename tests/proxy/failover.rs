@@ -23,8 +23,8 @@ async fn with_first(first: &str, fields: Value) -> (Stage, Upstream) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failing_provider_is_left_for_the_next_one() {
     let bad = Upstream::start().await;
-    let fields = json!({"first_byte_timeout_streaming_ms": 400, "request_timeout_non_streaming_ms": 400,
-        "circuit_breaker_failure_threshold": 0});
+    let fields = json!({"first_byte_timeout_streaming_ms": 250, "request_timeout_non_streaming_ms": 250,
+        "circuit_breaker_failure_threshold": 0, "max_retry_attempts": 1});
     let (stage, healthy) = with_first(&bad.url, fields).await;
     let faults = [
         json!({"status": 500}),

@@ -29,8 +29,9 @@ async fn each_format_passes_through_whole_and_streamed() {
             let direct = stage.gateway.client.post(format!("{}{}", stage.upstream.url, path(format, stream)));
             let direct = direct.header("x-api-key", "k").bearer_auth("k").header("x-goog-api-key", "k").json(&body);
             let direct = direct.send().await.unwrap().text().await.unwrap();
-            let text = text.replace(",\"usage\":null", "");
-            assert_eq!(shape(&text), shape(&direct), "{format} {stream}: the reply is the provider's");
+            // Where usage is asked for, the other chunks say that they have none.
+            let without = |text: &str| shape(&text.replace(",\"usage\":null", ""));
+            assert_eq!(without(&text), without(&direct), "{format} {stream}: the reply is the provider's");
         }
     }
 }
