@@ -6,3 +6,4 @@ mod golden;
 mod pairs;
 mod properties;
 mod rules;
+mod services;

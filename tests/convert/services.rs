@@ -1,0 +1,67 @@
+//! Every converted request, put to the mock of the service it was written for, which refuses what the real one would.
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use serde_json::Value;
+use tollgate::domain::format::WireFormat;
+use tollgate::formats::convert::{self, RequestOptions};
+use tower::ServiceExt as _;
+
+use super::golden::{sources, targets, upstream_model};
+
+fn ask(to: WireFormat, stream: bool, body: Vec<u8>) -> Request<Body> {
+    let (path, key) = match to {
+        WireFormat::Native => ("/v1/messages".to_owned(), "x-api-key"),
+        WireFormat::Responses => ("/v1/responses".to_owned(), "authorization"),
+        WireFormat::Chat => ("/v1/chat/completions".to_owned(), "authorization"),
+        WireFormat::AltCli => {
+            let verb = if stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
+            (format!("/v1beta/models/{}:{verb}", upstream_model(to)), "x-goog-api-key")
+        }
+    };
+    let value = if key == "authorization" { "Bearer test" } else { "test" };
+    Request::post(path)
+        .header(key, value)
+        .header("content-type", "application/json")
+        .header("anthropic-version", "2023-06-01")
+        .body(Body::from(body))
+        .unwrap()
+}
+
+#[tokio::test]
+async fn the_services_take_every_converted_request() {
+    let mock = tollgate::mock::router();
+    let mut faults = Vec::new();
+    let mut count = 0;
+    for source in sources().iter().filter(|source| source.kind == "request") {
+        for to in targets(source.format) {
+            for stream in [false, true] {
+                let options = RequestOptions::new(upstream_model(to), stream);
+                let Ok(done) = convert::request(source.format, to, &source.bytes, &options) else { continue };
+                count += 1;
+                let reply = mock.clone().oneshot(ask(to, stream, done.body)).await.unwrap();
+                let status = reply.status();
+                let bytes = axum::body::to_bytes(reply.into_body(), 1 << 24).await.unwrap();
+                if status != StatusCode::OK {
+                    let told = String::from_utf8_lossy(&bytes).into_owned();
+                    faults.push(format!("{} {} to {to}: {status} {told}", source.case, source.format));
+                    continue;
+                }
+                // What the service says must make sense to the client, too.
+                let context = convert::ReplyContext { seed: "s".to_owned(), ..done.reply };
+                if !stream {
+                    let back = convert::reply(to, source.format, &bytes, &context).unwrap();
+                    serde_json::from_slice::<Value>(&back).unwrap();
+                } else {
+                    let mut converter = convert::StreamConverter::new(to, source.format, context);
+                    let mut out = Vec::new();
+                    converter.feed(&bytes, &mut out).unwrap();
+                    converter.finish(&mut out).unwrap();
+                    super::checks_stream::stream(source.format, &out, true).unwrap();
+                }
+            }
+        }
+    }
+    assert!(count > 200, "only {count} requests");
+    assert!(faults.is_empty(), "{} of {count}:\n{}", faults.len(), faults.join("\n"));
+}
