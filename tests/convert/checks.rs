@@ -79,44 +79,48 @@ fn native_request(body: &Value) -> Result<(), Fault> {
     }
     let messages = list(body, "messages");
     ensure(messages.first().is_some_and(|first| first["role"] == "user"), || "the user must begin".to_owned())?;
-    let mut asked: HashSet<String> = HashSet::new();
     for pair in messages.windows(2) {
         ensure(pair[0]["role"] != pair[1]["role"], || "roles must take turns".to_owned())?;
     }
+    let mut asked: HashSet<String> = HashSet::new();
     for message in messages {
-        let mut answered = HashSet::new();
-        let mut others = false;
-        let mut calls = HashSet::new();
-        if let Some(text) = message["content"].as_str() {
-            ensure(!text.trim().is_empty(), || "a blank message".to_owned())?;
-        } else {
-            ensure(!list(message, "content").is_empty(), || "an empty message".to_owned())?;
-        }
-        for block in list(message, "content") {
-            match block["type"].as_str().unwrap_or_default() {
-                "tool_result" => {
-                    ensure(!others, || "a result after something else".to_owned())?;
-                    answered.insert(block["tool_use_id"].as_str().unwrap_or_default().to_owned());
-                }
-                "tool_use" => {
-                    name_fits(&block["id"])?;
-                    name_fits(&block["name"])?;
-                    ensure(block["input"].is_object(), || "input is no object".to_owned())?;
-                    calls.insert(block["id"].as_str().unwrap().to_owned());
-                }
-                "text" => ensure(!block["text"].as_str().unwrap().trim().is_empty(), || "a blank text".to_owned())?,
-                "thinking" => {
-                    let proof = block["signature"].as_str().unwrap_or_default();
-                    ensure(!proof.is_empty() && !proof.starts_with("tg1."), || "foreign thinking".to_owned())?;
-                }
-                _ => {}
-            }
-            others |= block["type"] != "tool_result";
-        }
+        let (calls, answered) = native_message(message)?;
         ensure(answered == asked, || format!("{answered:?} answers {asked:?}"))?;
         asked = calls;
     }
     Ok(())
+}
+
+/// The calls that a message makes, and those that it answers.
+fn native_message(message: &Value) -> Result<(HashSet<String>, HashSet<String>), Fault> {
+    let (mut calls, mut answered) = (HashSet::new(), HashSet::new());
+    let mut others = false;
+    match message["content"].as_str() {
+        Some(text) => ensure(!text.trim().is_empty(), || "a blank message".to_owned())?,
+        None => ensure(!list(message, "content").is_empty(), || "an empty message".to_owned())?,
+    }
+    for block in list(message, "content") {
+        match block["type"].as_str().unwrap_or_default() {
+            "tool_result" => {
+                ensure(!others, || "a result after something else".to_owned())?;
+                answered.insert(block["tool_use_id"].as_str().unwrap_or_default().to_owned());
+            }
+            "tool_use" => {
+                name_fits(&block["id"])?;
+                name_fits(&block["name"])?;
+                ensure(block["input"].is_object(), || "input is no object".to_owned())?;
+                calls.insert(block["id"].as_str().unwrap().to_owned());
+            }
+            "text" => ensure(!block["text"].as_str().unwrap().trim().is_empty(), || "a blank text".to_owned())?,
+            "thinking" => {
+                let proof = block["signature"].as_str().unwrap_or_default();
+                ensure(!proof.is_empty() && !proof.starts_with("tg1."), || "foreign thinking".to_owned())?;
+            }
+            _ => {}
+        }
+        others |= block["type"] != "tool_result";
+    }
+    Ok((calls, answered))
 }
 
 fn chat_request(body: &Value) -> Result<(), Fault> {

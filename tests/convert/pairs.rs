@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use tollgate::domain::format::WireFormat::{self, AltCli, Chat, Native, Responses};
 use tollgate::domain::key::CacheTtl;
 use tollgate::domain::provider::InstructionsStrategy;
-use tollgate::formats::convert::{self, ReplyProblem, RequestOptions};
+use tollgate::formats::convert::{self, ReplyContext, ReplyProblem, RequestOptions, StreamConverter};
+use tollgate::formats::error::ErrorReply;
 use tollgate::formats::responses::instructions::Official;
 
 fn converted(from: WireFormat, to: WireFormat, body: &Value) -> Value {
@@ -207,6 +208,60 @@ fn a_reply_that_is_no_reply_is_told_apart() {
         for body in ["{}", "[]", "", "<html>", "null"] {
             let problem = convert::reply(from, Native, body.as_bytes(), &context).unwrap_err();
             assert!(matches!(problem, ReplyProblem::NotAReply { .. }), "{from}: {body}");
+        }
+    }
+}
+
+/// Wrapped alt-cli at a plain alt-cli provider: only the wrapper changes, what only that vendor knows stays.
+#[test]
+fn a_wrapped_request_is_unwrapped_and_its_reply_wrapped() {
+    let inner =
+        json!({"contents": [{"role": "user", "parts": [{"text": "x"}]}], "cachedContent": "c", "safetySettings": [1]});
+    let mut given = inner.clone();
+    given["session_id"] = json!("s");
+    let body = json!({"model": "m", "project": "p", "request": given}).to_string();
+    let done = convert::request(AltCli, AltCli, body.as_bytes(), &RequestOptions::new("m", true)).unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&done.body).unwrap(), inner);
+    let chunk = json!({"candidates": [{"content": {"parts": [{"text": "y"}]}, "finishReason": "STOP", "groundingMetadata": {"a": 1}}]});
+    let whole = convert::reply(AltCli, AltCli, chunk.to_string().as_bytes(), &done.reply).unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&whole).unwrap(), json!({"response": chunk}));
+    for json_array in [false, true] {
+        let context = ReplyContext { json_array, ..done.reply.clone() };
+        let mut converter = StreamConverter::new(AltCli, AltCli, context);
+        let mut out = Vec::new();
+        converter.feed(format!("data: {chunk}\r\n\r\ndata: {chunk}\n\n").as_bytes(), &mut out).unwrap();
+        assert!(converter.has_content());
+        converter.finish(&mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let wrapped = json!({"response": chunk});
+        let expected = if json_array {
+            format!("[{wrapped},\r\n{wrapped}]")
+        } else {
+            format!("data: {wrapped}\r\n\r\n").repeat(2)
+        };
+        assert_eq!(text, expected);
+    }
+}
+
+/// Clients that do not ask for events get one JSON array, also when the stream breaks off.
+#[test]
+fn an_alt_cli_array_is_closed_in_every_case() {
+    let body = br#"{"contents": [{"parts": [{"text": "x"}]}]}"#;
+    let reply = convert::request(AltCli, Chat, body, &RequestOptions::new("m", true)).unwrap().reply;
+    let context = ReplyContext { json_array: true, ..reply };
+    let chunk = |text: &str| format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": {"content": text}}]}));
+    for (ending, whole) in [("data: [DONE]\n\n", true), ("", false)] {
+        for chunks in [0, 2] {
+            let mut converter = StreamConverter::new(Chat, AltCli, context.clone());
+            let mut out = Vec::new();
+            converter.feed((chunk("a").repeat(chunks) + ending).as_bytes(), &mut out).unwrap();
+            if converter.finish(&mut out).is_err() {
+                let error = ErrorReply { status: 502, kind: "api_error", message: "cut", code: None, extra: &[] };
+                converter.fail(&error, &mut out);
+            }
+            let list: Vec<Value> = serde_json::from_slice(&out).unwrap();
+            let last = list.last().unwrap();
+            assert_eq!(last.get("error").is_none(), whole && chunks > 0, "{list:?}");
         }
     }
 }

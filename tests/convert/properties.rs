@@ -83,6 +83,10 @@ fn reading_what_we_wrote_gives_the_same_conversation() {
         for to in WireFormat::ALL {
             let options = RequestOptions { cache_key: Some("s"), ..RequestOptions::new(upstream_model(to), true) };
             let Ok(first) = convert::request(source.format, to, &source.bytes, &options) else { continue };
+            if first.reply.wrapped && to == source.format {
+                // Only unwrapped, not read.
+                continue;
+            }
             let second = convert::request(to, to, &first.body, &options).unwrap();
             let values: [Value; 2] =
                 [serde_json::from_slice(&first.body).unwrap(), serde_json::from_slice(&second.body).unwrap()];

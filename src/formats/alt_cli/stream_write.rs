@@ -72,13 +72,6 @@ impl Writer {
         Ok(())
     }
 
-    /// What ends the stream after its last chunk.
-    pub fn end(&self, context: &ReplyContext, out: &mut Vec<u8>) {
-        if context.json_array {
-            out.extend_from_slice(if self.began { b"]" } else { b"[]" });
-        }
-    }
-
     fn delta(&mut self, text: &str, context: &ReplyContext, out: &mut Vec<u8>) -> Result<(), StreamProblem> {
         match &mut self.open {
             Open::Call { arguments, .. } => {

@@ -4,6 +4,7 @@
 //! pass through, less what [`foreign`] takes out.
 
 pub mod foreign;
+mod rewrap;
 mod stream;
 
 use std::borrow::Cow;
@@ -84,6 +85,12 @@ pub fn request(
     body: &[u8],
     options: &RequestOptions<'_>,
 ) -> Result<ConvertedRequest, Unsupported> {
+    if from == WireFormat::AltCli
+        && to == from
+        && let Some(body) = rewrap::request(body)
+    {
+        return Ok(rewrapped(body, options));
+    }
     let mut request = read_request(from, body)?;
     request.stream = options.stream;
     mend(&mut request, to);
@@ -119,6 +126,21 @@ pub fn request(
     };
     let body = with_instructions(written?, to, options);
     Ok(ConvertedRequest { body, dropped: rules.left_out(), changed: rules.changed(), stream: options.stream, reply })
+}
+
+fn rewrapped(body: Vec<u8>, options: &RequestOptions<'_>) -> ConvertedRequest {
+    let reply = ReplyContext {
+        names: NameMap::default(),
+        model: options.upstream_model.to_owned(),
+        seed: String::new(),
+        created: 0,
+        include_usage: false,
+        wrapped: true,
+        json_array: false,
+        hide_thinking: false,
+        parallel_tools: true,
+    };
+    ConvertedRequest { body, dropped: Vec::new(), changed: Vec::new(), stream: options.stream, reply }
 }
 
 fn with_instructions(body: Vec<u8>, to: WireFormat, options: &RequestOptions<'_>) -> Vec<u8> {
@@ -180,6 +202,11 @@ fn note_names(request: &Request<'_>, rules: &mut Rules) {
 /// The body is no reply of the provider's format, or holds an error: the provider failed.
 pub fn reply(from: WireFormat, to: WireFormat, body: &[u8], context: &ReplyContext) -> Result<Vec<u8>, ReplyProblem> {
     let mut reply = read_reply(from, body)?;
+    if from == WireFormat::AltCli && to == from && context.wrapped {
+        let mut out = Vec::with_capacity(body.len() + 16);
+        rewrap::reply(body, context, &mut out);
+        return Ok(out);
+    }
     finish_reply(&mut reply, context);
     Ok(match to {
         WireFormat::Native => native::reply_write::write(&reply, context),

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::seeded;
+use super::{rewrap, seeded};
 use crate::domain::format::WireFormat;
 use crate::formats::conversation::{Block, Event, ReplyContext, Sink, StreamProblem};
 use crate::formats::error::{self, ErrorReply};
@@ -49,15 +49,28 @@ enum Writer {
     Responses(responses::stream_write::Writer),
     Chat(chat::stream_write::Writer),
     AltCli(alt_cli::stream_write::Writer),
+    /// The provider's own chunks, in another wrapper.
+    Rewrap(rewrap::Stream),
 }
 
 impl Writer {
+    /// For the format whose streams may be one JSON array: whether it was begun.
+    const fn array_began(&self) -> Option<bool> {
+        match self {
+            Self::AltCli(writer) => Some(writer.began()),
+            Self::Rewrap(stream) => Some(stream.began()),
+            _ => None,
+        }
+    }
+
     fn event(&mut self, event: &Event<'_>, context: &ReplyContext, out: &mut Vec<u8>) -> Result<(), StreamProblem> {
         match self {
             Self::Native(writer) => writer.event(event, context, out),
             Self::Responses(writer) => writer.event(event, context, out),
             Self::Chat(writer) => writer.event(event, context, out),
             Self::AltCli(writer) => writer.event(event, context, out),
+            // The chunk itself is passed on once it has been read.
+            Self::Rewrap(_) => Ok(()),
         }
     }
 }
@@ -144,6 +157,7 @@ impl StreamConverter {
             WireFormat::Native => Writer::Native(native::stream_write::Writer::default()),
             WireFormat::Responses => Writer::Responses(responses::stream_write::Writer::default()),
             WireFormat::Chat => Writer::Chat(chat::stream_write::Writer::default()),
+            WireFormat::AltCli if from == to && context.wrapped => Writer::Rewrap(rewrap::Stream::default()),
             WireFormat::AltCli => Writer::AltCli(alt_cli::stream_write::Writer::default()),
         };
         let assembler = Assembler::new(MAX_EVENT);
@@ -162,8 +176,7 @@ impl StreamConverter {
         let mut problem = None;
         let fed = assembler.feed(chunk, |event| {
             if problem.is_none() {
-                let step = |reader: &mut Reader, sink: &mut Sink<'_>| reader.event(event.data, sink);
-                problem = drive(reader, gate, writer, context, (out, &step)).err();
+                problem = take(event.data, reader, gate, writer, (context, out)).err();
             }
         });
         let result = match problem {
@@ -187,8 +200,7 @@ impl StreamConverter {
         let Self { assembler, reader, gate, writer, context, .. } = self;
         let mut problem = None;
         assembler.finish(|event| {
-            let step = |reader: &mut Reader, sink: &mut Sink<'_>| reader.event(event.data, sink);
-            problem = drive(reader, gate, writer, context, (out, &step)).err();
+            problem = take(event.data, reader, gate, writer, (context, out)).err();
         });
         let result = match problem {
             Some(problem) => Err(problem),
@@ -196,8 +208,8 @@ impl StreamConverter {
         };
         match result {
             Ok(()) => {
-                if let Writer::AltCli(writer) = &self.writer {
-                    writer.end(&self.context, out);
+                if let Some(began) = self.writer.array_began().filter(|_| self.context.json_array) {
+                    out.extend_from_slice(if began { b"]" } else { b"[]" });
                 }
                 self.state = State::Finished;
                 Ok(())
@@ -212,10 +224,8 @@ impl StreamConverter {
     /// Ends the client's stream with its format's error event. Nothing follows it.
     pub fn fail(&mut self, reply: &ErrorReply<'_>, out: &mut Vec<u8>) {
         self.state = State::Broken;
-        if let Writer::AltCli(writer) = &self.writer
-            && self.context.json_array
-        {
-            out.extend_from_slice(if writer.began() { b",\r\n" } else { b"[" });
+        if let Some(began) = self.writer.array_began().filter(|_| self.context.json_array) {
+            out.extend_from_slice(if began { b",\r\n" } else { b"[" });
             out.extend_from_slice(&error::body(self.to, reply));
             out.push(b']');
             return;
@@ -241,6 +251,23 @@ impl StreamConverter {
     pub fn is_complete(&self) -> bool {
         self.state == State::Finished
     }
+}
+
+/// Takes one event's data.
+fn take(
+    data: &[u8],
+    reader: &mut Reader,
+    gate: &mut Gate,
+    writer: &mut Writer,
+    (context, out): (&ReplyContext, &mut Vec<u8>),
+) -> Result<(), StreamProblem> {
+    drive(reader, gate, writer, context, (out, &|reader, sink| reader.event(data, sink)))?;
+    if let Writer::Rewrap(stream) = writer
+        && !data.is_empty()
+    {
+        stream.chunk(data, context, out);
+    }
+    Ok(())
 }
 
 /// One step of the reader and where its output goes.

@@ -1,0 +1,72 @@
+//! alt-cli to alt-cli, where only the wrapper differs: the inner request as it stands, each reply put into a wrapper.
+//!
+//! Nothing is read into the neutral conversation here, so nothing of the vendor's own is lost.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::formats::conversation::schema::Members;
+use crate::formats::conversation::{ReplyContext, json};
+
+/// Members of the wrapped request that its service alone knows.
+const WRAPPED_ONLY: [&str; 1] = ["session_id"];
+
+#[derive(Deserialize)]
+struct Wrapper<'a> {
+    #[serde(borrow)]
+    request: Option<&'a RawValue>,
+}
+
+/// The request within the wrapper, for the plain endpoint; `None` if the body has no wrapper.
+#[must_use]
+pub fn request(body: &[u8]) -> Option<Vec<u8>> {
+    let inner = serde_json::from_slice::<Wrapper<'_>>(body).ok()?.request?;
+    let Members(members) = serde_json::from_str(inner.get()).ok()?;
+    Some(json::document_of(inner.get().len(), |o| {
+        for (name, value) in members.iter().filter(|(name, _)| !WRAPPED_ONLY.contains(&&**name)) {
+            o.raw(name, value.get());
+        }
+    }))
+}
+
+/// Puts a reply, or a chunk's JSON, into the wrapper that the client expects.
+pub fn reply(json: &[u8], context: &ReplyContext, out: &mut Vec<u8>) {
+    if context.wrapped {
+        out.extend_from_slice(b"{\"response\":");
+        out.extend_from_slice(json);
+        out.push(b'}');
+    } else {
+        out.extend_from_slice(json);
+    }
+}
+
+/// A stream's chunks: as events, or as one JSON array.
+#[derive(Debug, Default)]
+pub struct Stream {
+    began: bool,
+}
+
+impl Stream {
+    /// Writes one chunk. Its JSON stands on one line, as it came in one event's data.
+    pub fn chunk(&mut self, json: &[u8], context: &ReplyContext, out: &mut Vec<u8>) {
+        let first = !std::mem::replace(&mut self.began, true);
+        let (before, after): (&[u8], &[u8]) = match (context.json_array, first) {
+            (false, _) => (b"data: ", b"\r\n\r\n"),
+            (true, true) => (b"[", b""),
+            (true, false) => (b",\r\n", b""),
+        };
+        out.extend_from_slice(before);
+        let start = out.len();
+        reply(json, context, out);
+        for byte in out[start..].iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')) {
+            *byte = b' ';
+        }
+        out.extend_from_slice(after);
+    }
+
+    /// Whether a chunk was written.
+    #[must_use]
+    pub const fn began(&self) -> bool {
+        self.began
+    }
+}
