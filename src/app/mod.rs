@@ -2,6 +2,7 @@
 
 mod banner;
 mod check;
+mod door;
 mod drain;
 mod listen;
 mod parts;

@@ -1,6 +1,6 @@
 //! The composition root: every shared part, and the order in which they are built.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -95,6 +95,7 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         upstreams: Upstreams::new(config.proxy.upstream_pool_size),
         health: Arc::clone(&health),
         live: Arc::clone(&live),
+        admin: OnceLock::new(),
         fixed: Fixed {
             admin_token: key_text::hash(admin_token.token.expose()),
             alt_key_headers: config.auth.alt_key_headers.clone(),

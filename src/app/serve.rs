@@ -17,6 +17,7 @@ use pingora::services::listening::Service as Listening;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::watch;
 
+use super::door::AdminDoor;
 use super::drain::{Drain, stopped};
 use super::parts::{self, Parts};
 use super::{banner, listen, reload, tasks};
@@ -50,7 +51,9 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     let up = Arc::new(AtomicBool::new(true));
     let doors = io.block_on(open_doors(&parts, io.handle(), &stop, &up))?;
     let writer = tasks::start(&parts, io.handle(), &stop, up);
-    io.spawn(reload::on_hangup(parts.config.clone(), source, Arc::clone(&parts.live), log.clone()));
+    let reloaded =
+        reload::Reloaded { live: Arc::clone(&parts.live), log: log.clone(), metrics: Arc::clone(&parts.metrics) };
+    io.spawn(reload::on_hangup(parts.config.clone(), source, reloaded));
     let (drained_sender, drained) = sync_channel(1);
     let drain = Drain {
         running: parts.metrics.requests_live.clone(),
@@ -83,7 +86,7 @@ async fn open_doors(
     up: &Arc<AtomicBool>,
 ) -> anyhow::Result<Doors> {
     let metrics_listener = listen::bind(parts.config.metrics.addr, "metrics")?;
-    let readiness = tasks::readiness(Arc::clone(&parts.state), Arc::clone(up), stop.clone());
+    let readiness = tasks::readiness(parts, Arc::clone(up), stop.clone());
     let serving = telemetry::serve(metrics_listener, Arc::clone(&parts.metrics), readiness, stopped(stop.clone()));
     let metrics = io.spawn(async move {
         if let Err(e) = serving.await {
@@ -93,6 +96,9 @@ async fn open_doors(
     let admin_listener = listen::bind(parts.config.admin.addr, "admin")?.into_std()?;
     let tls = parts.config.admin.tls.clone().map(|t| (t.cert, t.key));
     let router = crate::admin::router(parts.admin_context());
+    if parts.config.proxy.expose_admin {
+        let _ = parts.gateway.admin.set(Box::new(AdminDoor(router.clone())));
+    }
     let serving = crate::admin::serve(admin_listener, tls, router, stopped(stop.clone()));
     let admin = io.spawn(async move {
         if let Err(e) = serving.await {

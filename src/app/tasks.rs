@@ -161,17 +161,19 @@ fn journal_metrics(metrics: &Metrics, journal: &crate::ledger::JournalStats) {
     grow(&shown.writer_rows, journal.writer_rows);
 }
 
-/// Ready: migrated, a snapshot in force, the database reachable.
+/// Ready: migrated, a snapshot in force, the database reachable, room in the journal.
 pub fn readiness(
-    state: Arc<State>,
+    parts: &Parts,
     up: Arc<AtomicBool>,
     stop: watch::Receiver<bool>,
 ) -> Arc<dyn Fn() -> Readiness + Send + Sync> {
+    let (state, ledger) = (Arc::clone(&parts.state), Arc::clone(&parts.ledger));
     Arc::new(move || {
+        let journal = if ledger.has_room() { Ok(()) } else { Err("is full: new requests are refused".to_owned()) };
         let store = if up.load(Ordering::Relaxed) { Ok(()) } else { Err("cannot be reached".to_owned()) };
         let stopping = if *stop.borrow() { Err("is stopping".to_owned()) } else { Ok(()) };
         let faults = &state.peek().faults;
         let snapshot = if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) };
-        Readiness::of(vec![("database", store), ("snapshot", snapshot), ("process", stopping)])
+        Readiness::of(vec![("database", store), ("journal", journal), ("snapshot", snapshot), ("process", stopping)])
     })
 }

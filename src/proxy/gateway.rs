@@ -1,9 +1,10 @@
 //! The parts that every request uses, built once by `app`.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 
+use super::front::Door;
 use super::instructions::Instructions;
 use crate::config::Live;
 use crate::counters::Counters;
@@ -27,6 +28,8 @@ pub struct Gateway {
     pub health: Arc<Health>,
     /// What can change while the gateway runs.
     pub live: Arc<ArcSwap<Live>>,
+    /// The administration, where it is served on this listener too.
+    pub admin: OnceLock<Box<dyn Door>>,
     pub fixed: Fixed,
 }
 

@@ -82,7 +82,11 @@ pub async fn body(session: &mut Session, x: &mut Exchange, live: &Live) -> Resul
     Ok(())
 }
 
-async fn read(session: &mut Session, live: &Live) -> Result<Vec<Bytes>, Refusal> {
+/// Reads the whole body, bounded in size and time.
+///
+/// # Errors
+/// When it is too large, too slow or badly framed.
+pub async fn read(session: &mut Session, live: &Live) -> Result<Vec<Bytes>, Refusal> {
     let limit = live.max_body_bytes;
     let headers = &session.req_header().headers;
     let declared = headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());

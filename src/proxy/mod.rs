@@ -17,6 +17,7 @@ mod credentials;
 mod exchange;
 mod failover;
 mod failure;
+pub mod front;
 pub mod gateway;
 mod identify;
 pub mod instructions;

@@ -1,10 +1,12 @@
 //! A request's way to its plan, as an ordered list.
 
+use std::sync::Arc;
+
 use pingora::proxy::Session;
 
 use super::exchange::Exchange;
 use super::refusal::Refusal;
-use super::{admit, count, identify, intake, models, plan, screen};
+use super::{admit, count, front, identify, intake, models, plan, screen};
 use crate::formats::route::Operation;
 
 /// How far the stages came.
@@ -21,6 +23,10 @@ pub enum Done {
 /// The first stage's refusal.
 pub async fn run(session: &mut Session, x: &mut Exchange) -> Result<Done, Refusal> {
     let live = x.gateway.live.load_full();
+    let gateway = Arc::clone(&x.gateway);
+    if let Some(door) = gateway.admin.get().filter(|_| front::is_admin(session.req_header().uri.path())) {
+        return front::serve(session, x, door.as_ref(), &live).await;
+    }
     intake::head(session, x)?;
     identify::identify(session, x)?;
     match x.operation().cloned() {

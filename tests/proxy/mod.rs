@@ -8,6 +8,7 @@ mod conversion;
 mod crash;
 mod credentials;
 mod failover;
+mod listeners;
 mod malformed;
 mod passthrough;
 mod shutdown;

@@ -1,0 +1,45 @@
+//! The way from the proxy's listener to the administration, when it is served there too.
+
+use std::net::SocketAddr;
+
+use async_trait::async_trait;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use tower::ServiceExt;
+
+use crate::proxy::front::{Answer, Door, Pieces};
+
+/// The administration's router, called in process.
+pub struct AdminDoor(pub Router);
+
+#[async_trait]
+impl Door for AdminDoor {
+    async fn call(&self, request: http::Request<Bytes>, client: Option<SocketAddr>) -> Answer {
+        let mut request = request.map(Body::from);
+        if let Some(client) = client {
+            request.extensions_mut().insert(ConnectInfo(client));
+        }
+        let Ok(answer) = self.0.clone().oneshot(request).await;
+        let (head, body) = answer.into_parts();
+        Answer { head, body: Box::new(Frames(body)) }
+    }
+}
+
+struct Frames(Body);
+
+#[async_trait]
+impl Pieces for Frames {
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            match self.0.frame().await?.map(http_body::Frame::into_data) {
+                Ok(Ok(data)) if !data.is_empty() => return Some(data),
+                // Empty data and trailers say nothing to the client.
+                Ok(_) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+}

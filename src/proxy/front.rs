@@ -1,0 +1,79 @@
+//! The administration on the proxy's own listener, for deployments with a single origin.
+//!
+//! The proxy does not know the administration: `app` hands it a [`Door`]. Requests at `/api/` go through it as they came,
+//! and leave no ledger record; the administration checks its own credentials.
+
+use std::net::SocketAddr;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
+use pingora::http::ResponseHeader;
+use pingora::proxy::Session;
+
+use super::exchange::Exchange;
+use super::intake;
+use super::refusal::Refusal;
+use super::stages::Done;
+use crate::config::Live;
+
+/// Another service in this process.
+#[async_trait]
+pub trait Door: Send + Sync {
+    /// Answers a request whose body is whole.
+    async fn call(&self, request: http::Request<Bytes>, client: Option<SocketAddr>) -> Answer;
+}
+
+/// An answer, its body piece by piece.
+pub struct Answer {
+    pub head: http::response::Parts,
+    pub body: Box<dyn Pieces>,
+}
+
+/// The pieces of a body; `None` at its end.
+#[async_trait]
+pub trait Pieces: Send {
+    async fn next(&mut self) -> Option<Bytes>;
+}
+
+/// Whether a path belongs to the administration.
+#[must_use]
+pub fn is_admin(path: &str) -> bool {
+    path.starts_with("/api/")
+}
+
+/// Passes a request through the door.
+///
+/// # Errors
+/// When its body is too large or broken, or the client cannot be written to.
+pub async fn serve(session: &mut Session, x: &mut Exchange, door: &dyn Door, live: &Live) -> Result<Done, Refusal> {
+    let body = intake::read(session, live).await?;
+    let head = session.req_header();
+    let mut request = http::Request::new(Bytes::from(body.concat()));
+    *request.method_mut() = head.method.clone();
+    *request.uri_mut() = head.uri.clone();
+    *request.headers_mut() = head.headers.clone();
+    let client = session.client_addr().and_then(|a| a.as_inet()).copied();
+    x.settled = true;
+    let answer = door.call(request, client).await;
+    write(session, answer).await.map_err(|_| Refusal::Internal)?;
+    Ok(Done::Answered)
+}
+
+async fn write(session: &mut Session, answer: Answer) -> pingora::Result<()> {
+    let Answer { head: from, mut body } = answer;
+    let mut head = ResponseHeader::build_no_case(from.status, Some(from.headers.len() + 1))?;
+    for (name, value) in &from.headers {
+        if name != CONNECTION && name != TRANSFER_ENCODING {
+            head.append_header(name.clone(), value.clone())?;
+        }
+    }
+    if !from.headers.contains_key(CONTENT_LENGTH) && session.req_header().version == http::Version::HTTP_11 {
+        head.insert_header(TRANSFER_ENCODING, "chunked")?;
+    }
+    session.write_response_header(Box::new(head), false).await?;
+    while let Some(piece) = body.next().await {
+        session.write_response_body(Some(piece), false).await?;
+    }
+    session.write_response_body(None, true).await
+}
