@@ -140,6 +140,7 @@ fn rewrapped(body: Vec<u8>, options: &RequestOptions<'_>) -> ConvertedRequest {
         hide_thinking: false,
         parallel_tools: true,
     };
+    let body = foreign::strip(WireFormat::AltCli, &body).unwrap_or(body);
     ConvertedRequest { body, dropped: Vec::new(), changed: Vec::new(), stream: options.stream, reply }
 }
 
