@@ -1,5 +1,6 @@
 //! The scenarios, and one measurement of one target in one of them.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -79,6 +80,8 @@ impl Scenario {
 pub struct Sample {
     /// CPU nanoseconds per part of a request.
     pub cpu_ns: u64,
+    /// The same by the name of the thread that used it.
+    pub threads: BTreeMap<String, u64>,
     pub per_second: u64,
     pub p50: Duration,
     pub p99: Duration,
@@ -92,14 +95,20 @@ pub struct Sample {
 pub fn sample(scenario: &Scenario, target: &Target, time: Duration) -> Result<Sample> {
     load::run(&scenario.load(target, WARM_UP))?;
     target.program.settle(SETTLE);
-    let before = target.program.cpu();
+    let (before, threads_before) = (target.program.cpu(), target.program.cpu_by_thread());
     let seen = load::run(&scenario.load(target, time))?;
     target.program.settle(SETTLE);
     let cpu = target.program.cpu() - before;
-    let requests = answered(&seen, target)?;
+    let parts = answered(&seen, target)? * scenario.parts;
+    let share = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(0) / parts;
+    let threads = target.program.cpu_by_thread().into_iter().map(|(name, time)| {
+        let used = time.saturating_sub(threads_before.get(&name).copied().unwrap_or_default());
+        (name, share(used))
+    });
     Ok(Sample {
-        cpu_ns: u64::try_from(cpu.as_nanos())? / (requests * scenario.parts),
-        per_second: requests * 1000 / u64::try_from(seen.took.as_millis())?.max(1),
+        cpu_ns: share(cpu),
+        threads: threads.collect(),
+        per_second: seen.requests() * 1000 / u64::try_from(seen.took.as_millis())?.max(1),
         p50: seen.total.percentile(50),
         p99: seen.total.percentile(99),
         errors: seen.errors,

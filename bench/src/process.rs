@@ -1,5 +1,6 @@
 //! Programs that the bench starts: what they cost, and that they end.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::process::{Child, Command, Stdio};
@@ -42,8 +43,24 @@ impl Program {
     /// CPU time used so far.
     #[must_use]
     pub fn cpu(&self) -> Duration {
-        let ticks: u64 = self.pids().into_iter().filter_map(ticks).sum();
+        let stat = |pid| fs::read_to_string(format!("/proc/{pid}/stat")).ok();
+        let ticks: u64 = self.pids().into_iter().filter_map(stat).filter_map(|stat| ticks(&stat)).sum();
         Duration::from_millis(ticks * 1000 / TICKS)
+    }
+
+    /// CPU time used so far by the threads that live, by their names.
+    #[must_use]
+    pub fn cpu_by_thread(&self) -> BTreeMap<String, Duration> {
+        let mut times = BTreeMap::new();
+        for pid in self.pids() {
+            for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+                let name = fs::read_to_string(thread.path().join("comm")).unwrap_or_default();
+                let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+                let time = Duration::from_millis(ticks(&stat).unwrap_or(0) * 1000 / TICKS);
+                *times.entry(name.trim().to_owned()).or_default() += time;
+            }
+        }
+        times
     }
 
     /// Resident memory now, in KiB.
@@ -86,8 +103,8 @@ pub fn pause(time: Duration) {
     std::thread::sleep(time);
 }
 
-fn ticks(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+/// User and system time out of a `stat` file.
+fn ticks(stat: &str) -> Option<u64> {
     // The name in parentheses may hold anything; the fields after it are numbers.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)

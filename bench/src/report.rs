@@ -1,5 +1,7 @@
 //! The figures as Markdown, ready to be pasted into RESULTS.md.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -17,6 +19,12 @@ fn median<T: Ord + Copy>(samples: &[Sample], figure: impl Fn(&Sample) -> T) -> O
     let mut figures: Vec<T> = samples.iter().map(figure).collect();
     figures.sort_unstable();
     figures.get(figures.len() / 2).copied()
+}
+
+fn middle(rounds: &[Duration]) -> Duration {
+    let mut sorted = rounds.to_vec();
+    sorted.sort_unstable();
+    sorted.get(sorted.len() / 2).copied().unwrap_or_default()
 }
 
 /// Hundredths as a decimal number.
@@ -65,20 +73,35 @@ pub fn scenario(scenario: &Scenario, rows: &[Row]) -> String {
             row.samples.iter().map(|s| s.errors).sum::<u64>(),
         );
     }
+    for row in rows.iter().filter(|row| row.target.starts_with("tollgate")) {
+        let _ = write!(text, "\n{}, by thread: {}.\n", row.target, threads(row));
+    }
     text
 }
 
-/// First-byte times: for each target the medians of the scenarios named in `heads`, beside the first row's.
+/// What each kind of thread took, the largest first; the smallest are left out.
+fn threads(row: &Row) -> String {
+    let names: BTreeSet<&String> = row.samples.iter().flat_map(|sample| sample.threads.keys()).collect();
+    let of = |name: &String| median(&row.samples, |s| s.threads.get(name).copied().unwrap_or(0)).unwrap_or(0);
+    let mut shares: Vec<(u64, &String)> = names.into_iter().map(|name| (of(name), name)).collect();
+    shares.sort_unstable_by_key(|(share, _)| Reverse(*share));
+    let shown = shares.iter().filter(|(share, _)| *share >= 100);
+    shown.map(|(share, name)| format!("{name} {}", hundredths(share / 10))).collect::<Vec<_>>().join(", ")
+}
+
+/// First-byte times: for each target and each scenario named in `heads` the rounds' times; the middle one is shown,
+/// beside that of the first row.
 #[must_use]
-pub fn first_byte(heads: &[&str], rows: &[(&'static str, Vec<Duration>)]) -> String {
+pub fn first_byte(heads: &[&str], rows: &[(&'static str, Vec<Vec<Duration>>)]) -> String {
+    let middles = |times: &[Vec<Duration>]| times.iter().map(|rounds| middle(rounds)).collect::<Vec<_>>();
     let mut text =
         format!("### First byte at one connection, p50 µs (added to direct)\n\n| | {} |\n", heads.join(" | "));
     let _ = writeln!(text, "|---|{}", "---|".repeat(heads.len()));
-    let direct = rows.first().map(|(_, times)| times.clone()).unwrap_or_default();
+    let direct = rows.first().map(|(_, times)| middles(times)).unwrap_or_default();
     for (target, times) in rows {
-        let cells = times.iter().zip(&direct).map(|(time, direct)| {
-            let added = micros(*time).saturating_sub(micros(*direct));
-            format!("{} (+{added})", micros(*time))
+        let cells = middles(times).into_iter().zip(&direct).map(|(time, direct)| {
+            let added = micros(time).saturating_sub(micros(*direct));
+            format!("{} (+{added})", micros(time))
         });
         let _ = writeln!(text, "| {target} | {} |", cells.collect::<Vec<_>>().join(" | "));
     }
@@ -107,12 +130,15 @@ pub fn memory(rows: &[Memory]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::measure::SCENARIOS;
 
     fn row(target: &'static str, cpus: &[u64]) -> Row {
         let sample = |cpu_ns: &u64| Sample {
             cpu_ns: *cpu_ns,
+            threads: BTreeMap::from([("proxy".to_owned(), cpu_ns / 2), ("writer".to_owned(), cpu_ns - 1000)]),
             per_second: 1_000_000_000 / cpu_ns,
             p50: Duration::from_micros(10),
             p99: Duration::from_micros(20),
@@ -126,13 +152,16 @@ mod tests {
         let text = scenario(&SCENARIOS[0], &[row(FLOOR, &[20_000, 40_000, 30_000]), row("x", &[45_000])]);
         assert!(text.contains("| bare Pingora | 30.00 (20.00 – 40.00) | 1.00 |"), "{text}");
         assert!(text.contains("| x | 45.00 (45.00 – 45.00) | 1.50 |"), "{text}");
+        let ours = scenario(&SCENARIOS[0], &[row("tollgate, on", &[45_000])]);
+        assert!(ours.contains("tollgate, on, by thread: writer 44.00, proxy 22.50."), "{ours}");
         assert!(text.contains("| 3 |\n"), "errors are summed: {text}");
     }
 
     #[test]
     fn first_bytes_are_shown_beside_the_direct_ones() {
         let micros = |us: u64| Duration::from_micros(us);
-        let text = first_byte(&["a"], &[("direct", vec![micros(50)]), ("proxy", vec![micros(90)])]);
+        let direct = vec![[70, 50, 20].map(micros).to_vec()];
+        let text = first_byte(&["a"], &[("direct", direct), ("proxy", vec![vec![micros(90)]])]);
         assert!(text.contains("| proxy | 90 (+40) |"), "{text}");
     }
 }
