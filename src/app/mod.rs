@@ -6,6 +6,7 @@ mod door;
 mod drain;
 mod listen;
 mod parts;
+mod rebuild;
 mod reload;
 mod secrets;
 mod seed;

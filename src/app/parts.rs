@@ -13,6 +13,7 @@ use crate::domain::clock::{Clock, SystemClock};
 use crate::ledger::{Ledger, LedgerSettings};
 use crate::proxy::gateway::{Fixed, Gateway};
 use crate::proxy::instructions::Instructions;
+use crate::proxy::listing::Listings;
 use crate::state::health::Health;
 use crate::state::{State, key_text};
 use crate::store::Store;
@@ -83,7 +84,9 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         .context("opening the journal")?;
     // First what a process left that did not stop in good order; then the counters know all that was ever spent.
     Arc::clone(&ledger).run(store.clone(), std::future::ready(())).await;
-    super::tasks::rebuild_counters(&counters, &store, clock.now()).await.context("rebuilding the counters")?;
+    super::rebuild::counters(&counters, &store, config.time_zone, clock.now())
+        .await
+        .context("rebuilding the counters")?;
     let health = Arc::new(Health::default());
     let live = Arc::new(ArcSwap::from_pointee(config.live.clone()));
     let gateway = Arc::new(Gateway {
@@ -95,6 +98,7 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         upstreams: Upstreams::new(config.proxy.upstream_pool_size),
         health: Arc::clone(&health),
         live: Arc::clone(&live),
+        listings: Listings::default(),
         admin: OnceLock::new(),
         fixed: Fixed {
             admin_token: key_text::hash(admin_token.token.expose()),

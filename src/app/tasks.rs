@@ -9,8 +9,8 @@ use tokio::sync::watch;
 
 use super::drain::stopped;
 use super::parts::Parts;
-use crate::counters::{Counters, Holder, SpendRow, SpendTotal};
-use crate::domain::clock::{Clock, Timestamp};
+use crate::counters::{Counters, Holder};
+use crate::domain::clock::Clock;
 use crate::state::{State, refresh};
 use crate::store::Store;
 use crate::telemetry::{Metrics, Readiness};
@@ -18,30 +18,6 @@ use crate::telemetry::{Metrics, Readiness};
 /// How often idle entries are dropped and the database is asked whether it is there.
 const HOUSEKEEPING: Duration = Duration::from_secs(30);
 const HEALTH: Duration = Duration::from_secs(2);
-
-/// Brings the counters to what the ledger says.
-///
-/// # Errors
-/// When the store cannot be read.
-pub async fn rebuild_counters(counters: &Counters, store: &Store, now: Timestamp) -> anyhow::Result<()> {
-    let rows = store.spend_since(counters.rebuild_from(now)).await?;
-    let totals = store.spend_totals().await?;
-    let rows = rows.into_iter().map(|r| SpendRow {
-        minute: r.minute,
-        key: r.key_id,
-        user: r.user_id,
-        provider: r.provider_id,
-        cost: r.cost,
-    });
-    let totals = totals.into_iter().map(|t| SpendTotal {
-        key: t.key_id,
-        user: t.user_id,
-        provider: t.provider_id,
-        cost: t.cost,
-    });
-    counters.rebuild(rows, totals, now);
-    Ok(())
-}
 
 /// Starts the tasks; they end when `stop` says so. The writer's handle is returned: it ends once the journal is drained.
 pub fn start(

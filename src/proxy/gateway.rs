@@ -6,6 +6,7 @@ use arc_swap::ArcSwap;
 
 use super::front::Door;
 use super::instructions::Instructions;
+use super::listing::Listings;
 use crate::config::Live;
 use crate::counters::Counters;
 use crate::domain::clock::Clock;
@@ -28,6 +29,8 @@ pub struct Gateway {
     pub health: Arc<Health>,
     /// What can change while the gateway runs.
     pub live: Arc<ArcSwap<Live>>,
+    /// What providers say that they serve.
+    pub listings: Listings,
     /// The administration, where it is served on this listener too.
     pub admin: OnceLock<Box<dyn Door>>,
     pub fixed: Fixed,

@@ -6,20 +6,21 @@ use pingora::proxy::Session;
 
 use super::answer;
 use super::exchange::{Caller, End, Exchange};
+use super::listing;
 use super::refusal::Refusal;
 use super::settle;
 use super::stages::Done;
+use crate::config::Live;
 use crate::domain::provider::{Provider, model_matches};
 use crate::domain::record::RequestOutcome;
 use crate::formats::models;
-use crate::state::Snapshot;
 
 /// Answers with every model within reach, sorted, without duplicates.
 ///
 /// # Errors
 /// When the client cannot be written to.
-pub async fn list(session: &mut Session, x: &mut Exchange) -> Result<Done, Refusal> {
-    let names = reachable(x);
+pub async fn list(session: &mut Session, x: &mut Exchange, live: &Live) -> Result<Done, Refusal> {
+    let names = reachable(session, x, live).await;
     let body = models::list(x.format, names.iter().map(String::as_str));
     write(session, x, body).await
 }
@@ -28,8 +29,8 @@ pub async fn list(session: &mut Session, x: &mut Exchange) -> Result<Done, Refus
 ///
 /// # Errors
 /// 404 when it is not within reach.
-pub async fn get(session: &mut Session, x: &mut Exchange, id: &str) -> Result<Done, Refusal> {
-    if !reachable(x).contains(id) {
+pub async fn get(session: &mut Session, x: &mut Exchange, id: &str, live: &Live) -> Result<Done, Refusal> {
+    if !reachable(session, x, live).await.contains(id) {
         return Err(Refusal::UnknownModel { model: id.to_owned() });
     }
     let body = models::one(x.format, id);
@@ -42,29 +43,37 @@ async fn write(session: &mut Session, x: &mut Exchange, body: Vec<u8>) -> Result
     written.map(|()| Done::Answered).map_err(|_| Refusal::Internal)
 }
 
-fn reachable(x: &Exchange) -> BTreeSet<String> {
-    let Some(snapshot) = &x.snapshot else { return BTreeSet::new() };
-    let reach = |p: &Provider| match &x.caller {
-        Some(Caller::Key { key, .. }) => key.provider_group.reach(&p.group_tag),
-        Some(Caller::Admin) => true,
-        None => false,
-    };
-    let allowed = |model: &str| match &x.caller {
-        Some(Caller::Key { user, .. }) => user.allowed_models.is_empty() || model_matches(&user.allowed_models, model),
-        _ => true,
-    };
-    let providers = snapshot.providers.iter().filter(|p| p.is_enabled && reach(p));
-    providers.flat_map(|p| offered(p, snapshot)).filter(|model| allowed(model)).collect()
+async fn reachable(session: &mut Session, x: &Exchange, live: &Live) -> BTreeSet<String> {
+    let (Some(snapshot), Some(caller)) = (x.snapshot.clone(), x.caller.clone()) else { return BTreeSet::new() };
+    let mut names = BTreeSet::new();
+    for provider in snapshot.providers.iter().filter(|p| p.is_enabled && reaches(&caller, p)) {
+        names.extend(provider.model_redirects.iter().map(|(from, _)| from.clone()));
+        let (patterns, exact): (Vec<&String>, Vec<&String>) =
+            provider.allowed_models.iter().partition(|m| m.ends_with('*'));
+        names.extend(exact.into_iter().cloned());
+        // No list, or a pattern in it: what the provider itself names, else the priced models.
+        if provider.allowed_models.is_empty() || !patterns.is_empty() {
+            let fits = |name: &&String| provider.supports_model(name);
+            match listing::of(session, x, provider, live).await {
+                Some(own) => names.extend(own.iter().filter(fits).cloned()),
+                None => names.extend(snapshot.prices.keys().filter(fits).cloned()),
+            }
+        }
+    }
+    names.retain(|model| allows(&caller, model));
+    names
 }
 
-/// A provider's redirects and allowed models; a pattern, or no list at all, stands for the priced models it fits.
-fn offered(provider: &Provider, snapshot: &Snapshot) -> Vec<String> {
-    let (patterns, exact): (Vec<&String>, Vec<&String>) =
-        provider.allowed_models.iter().partition(|m| m.ends_with('*'));
-    let redirects = provider.model_redirects.iter().map(|(from, _)| from.clone());
-    let mut models: Vec<String> = redirects.chain(exact.into_iter().cloned()).collect();
-    if provider.allowed_models.is_empty() || !patterns.is_empty() {
-        models.extend(snapshot.prices.keys().filter(|name| provider.supports_model(name)).cloned());
+fn reaches(caller: &Caller, provider: &Provider) -> bool {
+    match caller {
+        Caller::Key { key, .. } => key.provider_group.reach(&provider.group_tag),
+        Caller::Admin => true,
     }
-    models
+}
+
+fn allows(caller: &Caller, model: &str) -> bool {
+    match caller {
+        Caller::Key { user, .. } => user.allowed_models.is_empty() || model_matches(&user.allowed_models, model),
+        Caller::Admin => true,
+    }
 }

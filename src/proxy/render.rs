@@ -143,11 +143,16 @@ fn converted(x: &Exchange, inbound: &Inbound, provider: &Provider, model: &str) 
     };
     let options = RequestOptions {
         cache_key: Some(inbound.session.as_str()),
+        cache_ttl: cache_ttl(x, provider),
         instructions: Some((provider.instructions, x.gateway.fixed.instructions.official())),
         ..RequestOptions::new(model, inbound.stream)
     };
     let mut request = convert::request(x.format, to, &whole, &options)
         .map_err(|e| Refusal::BadRequest(format!("{}: {}", e.field, e.message)))?;
+    if !request.dropped.is_empty() || !request.changed.is_empty() {
+        let (dropped, changed) = (request.dropped.join(","), request.changed.join(","));
+        tracing::debug!(request_id = %x.request_id, dropped, changed, "converted a request, by rules of docs/conversion.md");
+    }
     request.reply.seed = x.request_id.0.as_simple().to_string();
     request.reply.created = x.started_at.0.div_euclid(1000);
     request.reply.model = inbound.model.to_string();

@@ -30,8 +30,8 @@ pub async fn run(session: &mut Session, x: &mut Exchange) -> Result<Done, Refusa
     intake::head(session, x)?;
     identify::identify(session, x)?;
     match x.operation().cloned() {
-        Some(Operation::ListModels) => return models::list(session, x).await,
-        Some(Operation::GetModel(id)) => return models::get(session, x, &id).await,
+        Some(Operation::ListModels) => return models::list(session, x, &live).await,
+        Some(Operation::GetModel(id)) => return models::get(session, x, &id, &live).await,
         _ => {}
     }
     intake::body(session, x, &live).await?;

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::support::upstream::Upstream;
+
 use super::stage::{FORMATS, Stage, path, request, saying};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -142,11 +144,15 @@ async fn models_are_listed_in_the_callers_format() {
         .gateway
         .provider("native", &stage.upstream.url, json!({"allowed_models": ["secret"], "group_tag": "gold"}))
         .await;
+    // Without a list: what the provider itself names.
+    let open = Upstream::start().await;
+    open.default(json!({"models": ["omega"]})).await;
+    stage.gateway.provider("chat-compatible", &open.url, json!({})).await;
     let get = |path: &str| stage.gateway.client.get(format!("{}{path}", stage.gateway.proxy)).bearer_auth(&stage.key);
     let json = async |r: reqwest::RequestBuilder| r.send().await.unwrap().json::<Value>().await.unwrap();
     let chat = json(get("/v1/models")).await;
     let ids: Vec<&str> = chat["data"].as_array().unwrap().iter().map(|m| m["id"].as_str().unwrap()).collect();
-    assert_eq!((chat["object"].as_str(), ids), (Some("list"), vec!["alpha", "nick", "zeta"]));
+    assert_eq!((chat["object"].as_str(), ids), (Some("list"), vec!["alpha", "nick", "omega", "zeta"]));
     let native = json(get("/v1/models").header("anthropic-version", "2023-06-01")).await;
     assert_eq!((&native["data"][0]["type"], &native["has_more"]), (&json!("model"), &json!(false)));
     let alt = json(get("/v1beta/models")).await;

@@ -1,0 +1,150 @@
+//! What a provider says that it serves: its own model listing, asked for when needed and kept for a while.
+//!
+//! Only the model listing asks for it, never a request for a reply. A provider that does not answer in time is left out,
+//! and asked again after a moment.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::HeaderMap;
+use parking_lot::Mutex;
+use pingora::proxy::Session;
+use serde::Deserialize;
+
+use super::exchange::Exchange;
+use super::timing;
+use super::wire::{Bound, Stop, Wire};
+use crate::config::Live;
+use crate::domain::ids::ProviderId;
+use crate::domain::provider::Provider;
+use crate::policy::classify::NetworkFailure;
+use crate::upstream::Call;
+use crate::upstream::headers::{self, HeadParts};
+
+/// How long a listing is used, and how long a failure is remembered.
+const FRESH: Duration = Duration::from_secs(600);
+const RETRY: Duration = Duration::from_secs(30);
+/// How long a provider may take, and how much it may send.
+const PATIENCE: Duration = Duration::from_secs(3);
+const MAX_BYTES: usize = 2 * 1024 * 1024;
+
+/// Listings by provider.
+#[derive(Default)]
+pub struct Listings {
+    kept: Mutex<HashMap<ProviderId, Kept>>,
+}
+
+struct Kept {
+    version: crate::domain::clock::Timestamp,
+    asked: Instant,
+    /// `None`: the provider did not answer.
+    models: Option<Arc<[String]>>,
+}
+
+impl Listings {
+    fn get(&self, provider: &Provider) -> Option<Option<Arc<[String]>>> {
+        let kept = self.kept.lock();
+        let entry = kept.get(&provider.id).filter(|k| k.version == provider.updated_at)?;
+        let valid = if entry.models.is_some() { FRESH } else { RETRY };
+        (entry.asked.elapsed() < valid).then(|| entry.models.clone())
+    }
+
+    fn put(&self, provider: &Provider, models: Option<Arc<[String]>>) {
+        let entry = Kept { version: provider.updated_at, asked: Instant::now(), models };
+        self.kept.lock().insert(provider.id, entry);
+    }
+}
+
+/// The models that a provider lists; `None` when it does not say.
+pub async fn of(session: &mut Session, x: &Exchange, provider: &Provider, live: &Live) -> Option<Arc<[String]>> {
+    let listings = &x.gateway.listings;
+    if let Some(known) = listings.get(provider) {
+        return known;
+    }
+    let models = match ask(session, x, provider, live).await {
+        Ok(body) => read(&body).map(Arc::from),
+        // Says nothing about the provider.
+        Err(Stop::ClientGone) => return None,
+        Err(Stop::Failed(failure)) => {
+            tracing::debug!(provider = provider.name, why = failure.describe(), "a provider lists no models");
+            None
+        }
+    };
+    listings.put(provider, models.clone());
+    models
+}
+
+async fn ask(session: &mut Session, x: &Exchange, provider: &Provider, live: &Live) -> Result<Vec<u8>, Stop> {
+    use super::failure::Failure;
+    let broken = |e: String| Failure::network(NetworkFailure::Connect, e);
+    let upstreams = &x.gateway.upstreams;
+    let link = upstreams.link(provider, timing::link_times(live)).await.map_err(|e| broken(e.to_string()))?;
+    let mut wire = Wire::open(session, upstreams, &link).await?;
+    let path = link.endpoint().path(provider.kind.format(), Call::ListModels);
+    let parts = HeadParts {
+        client: &HeaderMap::new(),
+        provider,
+        endpoint: link.endpoint(),
+        target: &path,
+        body_len: None,
+        converted: true,
+        http2: wire.is_http2(),
+        client_ip: None,
+        drop: &[],
+    };
+    let head = headers::build(http::Method::GET, &parts).map_err(|e| broken(e.to_string()))?;
+    wire.send(session, head, &[]).await?;
+    let bound = Bound { time: Some(PATIENCE), timeout: NetworkFailure::FirstByteTimeout };
+    let answered = wire.head(session, bound).await;
+    let body = match &answered {
+        Ok(head) if head.status.is_success() => wire.error_body(session, MAX_BYTES, PATIENCE).await?.to_vec(),
+        _ => Vec::new(),
+    };
+    wire.close(upstreams, &link).await;
+    answered.map(|_| body)
+}
+
+#[derive(Deserialize)]
+struct Listing {
+    #[serde(default)]
+    data: Vec<Entry>,
+    #[serde(default)]
+    models: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    #[serde(default)]
+    id: String,
+    #[serde(default)]
+    name: String,
+}
+
+/// The names in a listing of any format.
+fn read(body: &[u8]) -> Option<Vec<String>> {
+    let listing: Listing = serde_json::from_slice(body).ok()?;
+    let entries = listing.data.into_iter().chain(listing.models);
+    let names = entries.map(|e| if e.id.is_empty() { e.name.trim_start_matches("models/").to_owned() } else { e.id });
+    let names: Vec<String> = names.filter(|n| !n.is_empty()).collect();
+    (!names.is_empty()).then_some(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listings_of_every_format_are_read() {
+        let cases = [
+            (r#"{"object":"list","data":[{"id":"a","object":"model"},{"id":"b"}]}"#, Some(vec!["a", "b"])),
+            (r#"{"models":[{"name":"models/g","displayName":"G"}]}"#, Some(vec!["g"])),
+            (r#"{"data":[]}"#, None),
+            ("<html>", None),
+        ];
+        for (body, names) in cases {
+            let names = names.map(|n| n.into_iter().map(str::to_owned).collect::<Vec<_>>());
+            assert_eq!(read(body.as_bytes()), names, "{body}");
+        }
+    }
+}
