@@ -126,6 +126,7 @@ async fn open(
             converted: call.rendered.is_converted(),
             http2: wire.is_http2(),
             client_ip: x.client_ip,
+            credentials: &x.gateway.fixed.alt_key_headers,
             drop: &call.live.forward_headers.drop_request,
         },
     )

@@ -60,7 +60,7 @@ pub async fn run(session: &mut Session, x: &mut Exchange) -> pingora::Result<()>
             return Ok(());
         }
     }
-    let refusal = tally.refusal();
+    let refusal = tally.refusal(x.now());
     refuse(session, x, &refusal, RequestOutcome::UpstreamFailed).await
 }
 
@@ -250,6 +250,9 @@ pub async fn refuse(
     refusal: &Refusal,
     outcome: RequestOutcome,
 ) -> pingora::Result<()> {
+    if let Refusal::Limit(denied) = refusal {
+        x.gateway.metrics.refused(denied.limit_type.as_str());
+    }
     let meaning = refusal.meaning(x.now());
     settle::settle(x, &End { outcome, status: meaning.status, error: Some(meaning.message.clone()) });
     answer::refuse(session, x, &meaning).await

@@ -149,7 +149,8 @@ fn look(session: &Session, x: &mut Exchange, body: Vec<Bytes>, live: &Live) -> R
         prompt_cache_key: peek.prompt_cache_key.as_deref(),
         metadata_session_id: peek.metadata_session_id.as_deref(),
         previous_response_id: peek.previous_response_id.as_deref(),
-        first_messages_hash: peek.first_messages_hash(&body),
+        // The same words in another format are another client's conversation.
+        first_messages_hash: peek.first_messages_hash(&body).map(|hash| hash ^ x.format as u64),
         fallback: x.request_id,
     };
     let session_id = session::derive(&hints);

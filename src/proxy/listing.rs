@@ -91,6 +91,7 @@ async fn ask(session: &mut Session, x: &Exchange, provider: &Provider, live: &Li
         converted: true,
         http2: wire.is_http2(),
         client_ip: None,
+        credentials: &[],
         drop: &[],
     };
     let head = headers::build(http::Method::GET, &parts).map_err(|e| broken(e.to_string()))?;

@@ -14,7 +14,7 @@ use pingora::proxy::Session;
 
 use super::answer;
 use super::attempt::{Judged, Step};
-use super::exchange::{End, Exchange};
+use super::exchange::{End, Exchange, Running};
 use super::failure::{ErrorStatus, Failure};
 use super::reply::Reply;
 use super::settle;
@@ -22,6 +22,7 @@ use super::wire::{Stop, Wire};
 use crate::domain::format::WireFormat;
 use crate::domain::record::RequestOutcome;
 use crate::domain::usage::Usage;
+use crate::formats::count;
 use crate::formats::error::UpstreamError;
 use crate::policy::classify::{NetworkFailure, UnusableReply};
 
@@ -151,6 +152,7 @@ async fn pass_on(
     held: Held,
 ) -> Step {
     x.first_byte = Some(x.started.elapsed());
+    let _streaming = incoming.streamed.then(|| Running::enter(&x.gateway.metrics.streams_live));
     let Ok(head) = client_head(session, x, incoming, &held) else {
         return Failure::network(NetworkFailure::Broken, "a head that cannot be passed on").into();
     };
@@ -294,10 +296,12 @@ fn gone(x: &mut Exchange, reply: &Reply) -> Step {
     Step::ClientGone
 }
 
-/// Keeps the reply's usage; where the provider's final figures are missing, estimates the output from what came.
+/// Keeps the reply's usage. Where the provider's final figures are missing (it was cut short, or never tells any) the
+/// output is estimated from what came.
 fn note_usage(x: &mut Exchange, reply: &Reply, cut_short: bool) {
     let reported = reply.usage();
-    if !cut_short || reply.has_end() {
+    let final_figures = reported.is_some() && (!cut_short || reply.has_end());
+    if final_figures || !reply.is_metered() {
         x.usage = reported;
         return;
     }
@@ -307,7 +311,7 @@ fn note_usage(x: &mut Exchange, reply: &Reply, cut_short: bool) {
     x.usage_estimated = true;
 }
 
-/// Where not even the input was reported: the body's size.
+/// Where not even the input was reported: what the request's own size says.
 fn estimated_input(x: &Exchange) -> u64 {
-    x.inbound.as_ref().map_or(0, |i| i.body_len as u64 / CHARS_PER_TOKEN)
+    x.inbound.as_ref().map_or(0, |inbound| count::from_peek(&inbound.peek))
 }

@@ -162,6 +162,12 @@ impl Reply {
         self.reader.as_ref()?.seen_error().cloned()
     }
 
+    /// Whether replies of this kind have usage at all.
+    #[must_use]
+    pub const fn is_metered(&self) -> bool {
+        self.reader.is_some()
+    }
+
     #[must_use]
     pub fn usage(&self) -> Option<Usage> {
         self.reader.as_ref()?.usage()

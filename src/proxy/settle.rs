@@ -12,8 +12,8 @@ use crate::telemetry;
 
 /// Settles the request, if it was authenticated and is not settled yet.
 ///
-/// Call it before the bytes that complete the reply go to the client. A journal that cannot take the record is reported
-/// loudly, and the request goes on: a full disk must not stop the traffic.
+/// Call it before the bytes that complete the reply go to the client. A journal that cannot take the record says so
+/// loudly, and the request goes on; new ones are refused until there is room (`admit`).
 pub fn settle(x: &mut Exchange, end: &End) {
     if std::mem::replace(&mut x.settled, true) {
         return;

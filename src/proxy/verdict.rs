@@ -15,9 +15,7 @@ use crate::domain::provider::Provider;
 use crate::domain::record::RequestOutcome;
 use crate::formats::error::{self, ErrorReply};
 use crate::policy::classify::{self, AttemptFailure, Situation, Verdict};
-
-/// Attempts at one provider when it does not answer: once more, then the next (spec, SYSTEM_ERROR).
-const SYSTEM_TRIES: u32 = 2;
+use crate::policy::retry_after;
 
 /// Classifies what was seen on the wire. `attempts_here` counts the attempts at this provider, this one included.
 #[must_use]
@@ -25,7 +23,7 @@ pub fn classify(failure: &Failure, live: &Live, provider: &Provider, attempts_he
     let situation = Situation {
         now,
         attempts_here,
-        max_attempts_here: provider.max_retry_attempts.min(SYSTEM_TRIES),
+        max_attempts_here: provider.max_retry_attempts,
         switch_on_upstream_auth: live.retry.switch_on_upstream_auth,
         max_rest_ms: live.retry.max_rest_ms,
         count_network_errors: live.breaker.count_network_errors,
@@ -91,12 +89,11 @@ impl Tally {
 
     /// The answer when no provider is left: 429 when all were rate limited, 503 when circuits were the reason, else 502.
     #[must_use]
-    pub fn refusal(self) -> Refusal {
+    pub fn refusal(self, now: Timestamp) -> Refusal {
         let all_limited = self.failed > 0 && self.rate_limited == self.failed;
         match (self.last, self.unfit) {
             (Some(Failure::ErrorReply(f)), _) if all_limited && self.skipped == 0 => {
-                let seconds = f.retry_after.as_deref().and_then(|v| v.trim().parse::<u64>().ok());
-                Refusal::UpstreamRateLimited { retry_after_ms: seconds.map(|s| s.saturating_mul(1000)) }
+                Refusal::UpstreamRateLimited { retry_after_ms: wait_ms(f.retry_after.as_deref(), now) }
             }
             (Some(failure), _) if failure.is_timeout() => Refusal::UpstreamTimedOut,
             (Some(failure), _) => Refusal::UpstreamFailed { message: failure.public() },
@@ -104,4 +101,10 @@ impl Tally {
             (None, None) => Refusal::Unavailable { retry_after_ms: None },
         }
     }
+}
+
+/// How long a `Retry-After` asks to wait.
+fn wait_ms(header: Option<&str>, now: Timestamp) -> Option<u64> {
+    let until = retry_after::rest_until(header?, now, i64::MAX as u64)?;
+    Some(until.since(now).max(0).unsigned_abs())
 }

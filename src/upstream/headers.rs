@@ -61,7 +61,9 @@ pub struct HeadParts<'a> {
     pub converted: bool,
     pub http2: bool,
     pub client_ip: Option<std::net::IpAddr>,
-    /// Further names that the operator drops (credential headers among them), in lower case.
+    /// Further headers that carry the client's key, in lower case.
+    pub credentials: &'a [String],
+    /// Further names that the operator drops, in lower case.
     pub drop: &'a [String],
 }
 
@@ -103,7 +105,7 @@ fn goes_on(name: &str, parts: &HeadParts<'_>, listed: &[String]) -> bool {
     !NEVER.contains(&name)
         && !name.starts_with("x-tollgate-")
         && !listed.iter().any(|l| l == name)
-        && !parts.drop.iter().any(|d| d == name)
+        && !parts.credentials.iter().chain(parts.drop).any(|d| d == name)
 }
 
 /// Names that the client's `Connection` header declares to be for one hop only.

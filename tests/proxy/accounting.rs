@@ -60,6 +60,23 @@ async fn the_multiplier_counts_and_a_model_without_price_is_flagged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_reply_without_usage_is_billed_by_an_estimate_and_flagged() {
+    let stage = Stage::full().await;
+    stage.upstream.default(json!({"no_usage": true, "words": 200})).await;
+    for format in FORMATS {
+        for stream in [false, true] {
+            let answer = stage.post(path(format, stream), &request(format, stream)).send().await.unwrap();
+            assert_eq!(answer.status(), 200);
+            answer.bytes().await.unwrap();
+        }
+    }
+    for row in stage.gateway.logs(8).await {
+        assert_eq!((&row["estimated"], &row["outcome"]), (&json!(true), &json!("completed")), "{row}");
+        assert!(row["outputTokens"].as_u64().unwrap() > 100 && row["costUsd"].as_f64().unwrap() > 0.0, "{row}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_record_names_everything_an_operator_asks_for() {
     let stage = Stage::native().await;
     let answer = stage.ask().header("user-agent", "tester/1.0").header("x-session-id", "s-1").send().await.unwrap();
@@ -112,6 +129,9 @@ async fn a_spent_limit_refuses_with_the_documented_answer() {
     let error = &body["error"];
     assert_eq!((&error["type"], &error["code"]), (&json!("rate_limit_error"), &json!("rate_limit_exceeded")), "{body}");
     assert_eq!((&error["limit_type"], error["current"].as_f64()), (&json!("key_daily"), Some(0.02)), "{body}");
+    let metrics = stage.gateway.client.get(format!("{}/metrics", stage.gateway.metrics)).send().await.unwrap();
+    let metrics = metrics.text().await.unwrap();
+    assert!(metrics.lines().any(|l| l.contains("key_daily") && l.ends_with(" 1")), "{metrics}");
     let rows = stage.gateway.logs(3).await;
     assert_eq!((&rows[0]["statusCode"], &rows[0]["costUsd"]), (&json!(429), &json!(0)));
 }

@@ -39,6 +39,17 @@ async fn each_source_of_a_key_is_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_header_of_ones_own_carries_the_key_no_further_than_here() {
+    let stage = Stage::bare(&[("TOLLGATE_AUTH_ALT_KEY_HEADERS", "x-team-key")]).await;
+    stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
+    let post =
+        stage.gateway.client.post(format!("{}/v1/messages", stage.gateway.proxy)).header("x-team-key", &stage.key);
+    assert_eq!(status(post.json(&request("native", false))).await.0, 200);
+    let seen = stage.upstream.requests().await.pop().unwrap();
+    assert!(!seen.to_string().contains(&stage.key), "{seen}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_failed_step_is_told_in_each_format() {
     let stage = Stage::full().await;
     for format in FORMATS {
