@@ -7,8 +7,8 @@ Something that runs already can be tested instead: TOLLGATE_TEST_PROXY, TOLLGATE
 TOLLGATE_TEST_ADMIN with TOLLGATE_TEST_ADMIN_TOKEN for the tests that look at the usage log. With the same address as
 proxy and as mock the clients speak to the mock itself, which shows that it is a fair stand-in for the real services.
 
-One provider of each type stands behind the gateway and serves one model, `via-<type>`. By default each client is sent
-to the provider of its own format; TOLLGATE_TEST_PAIRS=all sends each to all four.
+One provider of each type stands behind the gateway and serves one model, `via-<type>`. Each client is sent to all four;
+TOLLGATE_TEST_PAIRS=own keeps it to the provider of its own format.
 """
 
 import json
@@ -21,6 +21,7 @@ import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
+from decimal import Decimal
 
 import pytest
 
@@ -59,16 +60,17 @@ class Stage:
         assert status == 200 and reply["ok"], f"{name}: {status} {reply}"
         return reply.get("data")
 
-    def logged(self, session=None, model=None, count=1):
-        """The newest usage log entries once there are `count`; fails after ten seconds."""
+    def logged(self, session=None, model=None, count=1, **fields):
+        """The newest usage log entries with these fields once there are `count`; fails after ten seconds."""
         wanted = {"pageSize": 20}
         wanted |= {"sessionId": session} if session else {}
         wanted |= {"model": model} if model else {}
         end = time.monotonic() + 10
         while True:
             logs = self.action("usage-logs/getUsageLogs", wanted)["logs"]
+            logs = [entry for entry in logs if all(entry[name] == value for name, value in fields.items())]
             if len(logs) >= count or time.monotonic() > end:
-                assert len(logs) >= count, f"{len(logs)} entries for {wanted}"
+                assert len(logs) >= count, f"{len(logs)} entries for {wanted | fields}"
                 return logs
             time.sleep(0.05)
 
@@ -175,7 +177,7 @@ def stage(tmp_path_factory):
 
 def pairs(own):
     """The model names that a client of format `own` is to be tested with."""
-    types = TYPES if os.environ.get("TOLLGATE_TEST_PAIRS") == "all" else (own,)
+    types = (own,) if os.environ.get("TOLLGATE_TEST_PAIRS") == "own" else TYPES
     return [f"via-{kind}" for kind in types]
 
 
@@ -190,14 +192,34 @@ def mock(**directive):
     return f"[[mock {json.dumps(directive, ensure_ascii=False)} ]]"
 
 
-@pytest.fixture
-def program():
-    """Finds a client program: where the set-up puts it, or on the path; skips nothing, fails loudly."""
+class Client:
+    """A client program with an empty home and an empty folder to work in."""
 
-    def find(name):
+    def __init__(self, name, folder):
         here = os.environ.get("TOLLGATE_TEST_NODE_BIN", ROOT / ".tools/node/node_modules/.bin")
-        found = shutil.which(name, path=str(here)) or shutil.which(name)
-        assert found, f"{name} is not installed: run scripts/setup.sh test"
-        return found
+        self.path = shutil.which(name, path=str(here)) or shutil.which(name)
+        assert self.path, f"{name} is not installed: run scripts/setup.sh test"
+        self.home, self.work = folder / "home", folder / "work"
+        self.home.mkdir()
+        self.work.mkdir()
 
-    return find
+    def configure(self, path, text):
+        """Writes a file into the home."""
+        file = self.home / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+    def run(self, *arguments, **environment):
+        """What the program printed; it must succeed."""
+        environment |= {"PATH": os.environ["PATH"], "HOME": str(self.home)}
+        done = subprocess.run([self.path, *arguments], env=environment, cwd=self.work, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=90, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+def cost(entry):
+    """What a usage log entry should have cost."""
+    price = {name: Decimal(str(value)) for name, value in PRICE.items() if name != "mode"}
+    return (entry["inputTokens"] * price["input_cost_per_token"] + entry["outputTokens"] * price["output_cost_per_token"]
+            + entry["cacheReadTokens"] * price["cache_read_input_token_cost"])

@@ -1,52 +1,33 @@
 """Claude Code as client: an answer, and a tool that it runs; each leaves its trace in the usage log."""
 
 import json
-import os
-import subprocess
 from decimal import Decimal
 
 import pytest
-from conftest import PRICE, mock
+from conftest import Client, cost, mock
 
 FORMAT = "native"
 
 
 @pytest.fixture
-def claude(stage, program, tmp_path):
-    """Runs one prompt in an empty home and an empty folder: the decoded result."""
-    home, work = tmp_path / "home", tmp_path / "work"
-    home.mkdir()
-    work.mkdir()
-    path = program("claude")
+def claude(stage, tmp_path):
+    client = Client("claude", tmp_path)
 
-    def run(model, prompt, *arguments):
-        environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(home),
-            "ANTHROPIC_BASE_URL": stage.proxy,
-            "ANTHROPIC_AUTH_TOKEN": stage.key,
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "CLAUDE_CODE_MAX_RETRIES": "1",
-            "DISABLE_AUTOUPDATER": "1",
-            "DISABLE_ERROR_REPORTING": "1",
-            "DISABLE_TELEMETRY": "1",
-        }
-        command = [path, "-p", prompt, "--model", model, "--output-format", "json", *arguments]
-        done = subprocess.run(command, env=environment, cwd=work, stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, timeout=90)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return json.loads(done.stdout)
+    def ask(model, prompt, *arguments):
+        printed = client.run(
+            "-p", prompt, "--model", model, "--output-format", "json", *arguments,
+            ANTHROPIC_BASE_URL=stage.proxy,
+            ANTHROPIC_AUTH_TOKEN=stage.key,
+            CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
+            CLAUDE_CODE_MAX_RETRIES="1",
+            DISABLE_AUTOUPDATER="1",
+            DISABLE_ERROR_REPORTING="1",
+            DISABLE_TELEMETRY="1",
+        )
+        return json.loads(printed)
 
-    run.work = work
-    return run
-
-
-def cost(entry):
-    """What an entry should have cost."""
-    price = {name: Decimal(str(value)) for name, value in PRICE.items() if name != "mode"}
-    cached = entry.get("cacheReadTokens") or entry.get("cacheReadInputTokens") or 0
-    return (entry["inputTokens"] * price["input_cost_per_token"] + entry["outputTokens"] * price["output_cost_per_token"]
-            + cached * price["cache_read_input_token_cost"])
+    ask.work = client.work
+    return ask
 
 
 def test_answer(claude, stage, model):
