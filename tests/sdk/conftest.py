@@ -29,6 +29,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TYPES = ("native", "responses", "chat-compatible", "alt-cli")
 ADMIN_TOKEN = "sdk-tests-admin-token"
 START_SECONDS = 30
+# Begins like an image, and its base64 has the letters in which the two alphabets differ.
+IMAGE = b"\x89PNG\r\n\x1a\n" + bytes(range(248, 256)) * 6
 # Dollars per token, in the public list's words.
 PRICE = {"mode": "chat", "input_cost_per_token": 0.000003, "output_cost_per_token": 0.000015,
          "cache_read_input_token_cost": 0.0000003}
@@ -52,6 +54,12 @@ class Stage:
     @property
     def bad_key(self):
         return "invalid" if self.direct else "sk-" + "0" * 32
+
+    def received(self):
+        """The last request at the mock: as text, with nothing escaped."""
+        status, requests = call(f"{self.mock}/mock/requests?last=1")
+        assert status == 200
+        return json.dumps(requests[0]["body"], ensure_ascii=False)
 
     def action(self, name, body):
         """One call of the administration API: its data."""

@@ -1,8 +1,10 @@
 """The anthropic SDK as client."""
 
+import base64
+
 import anthropic
 import pytest
-from conftest import mock
+from conftest import IMAGE, mock
 
 FORMAT = "native"
 TEXT = "naïve 東京 🚀 answer from far away"
@@ -53,6 +55,15 @@ def test_tool_round_trip(client, model, streamed):
     last = turn(messages + [{"role": "assistant", "content": first.content}, {"role": "user", "content": results}])
     text = "".join(block.text for block in last.content)
     assert "saw the moon" in text and "saw 東京" in text
+
+
+def test_image(client, stage, model):
+    data = base64.b64encode(IMAGE).decode()
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
+    content = [image, {"type": "text", "text": f"what is this? {mock(text=TEXT)}"}]
+    reply = client.messages.create(model=model, max_tokens=200, messages=[{"role": "user", "content": content}])
+    assert reply.content[0].text == TEXT
+    assert data in stage.received() and "image/png" in stage.received()
 
 
 def test_thinking(client, stage):

@@ -1,7 +1,9 @@
 """The google-genai SDK as client."""
 
+import base64
+
 import pytest
-from conftest import mock
+from conftest import IMAGE, mock
 from google import genai
 from google.genai import errors, types
 
@@ -60,6 +62,16 @@ def test_tool_round_trip(client, model, streamed):
     last = turn([user, types.ModelContent(parts), types.UserContent(results)])
     text = "".join(part.text or "" for part in last)
     assert "saw the moon" in text and "saw 東京" in text
+
+
+def test_image(client, stage, model):
+    # This SDK writes the URL-safe alphabet; other services want the standard one.
+    parts = [types.Part.from_bytes(data=IMAGE, mime_type="image/png"), types.Part(text=f"what is this? {mock(text=TEXT)}")]
+    reply = client.models.generate_content(model=model, contents=[types.UserContent(parts)])
+    assert reply.text == TEXT
+    alphabets = [base64.b64encode(IMAGE).decode()]
+    alphabets += [base64.urlsafe_b64encode(IMAGE).decode()] if model == "via-alt-cli" or stage.direct else []
+    assert any(data in stage.received() for data in alphabets) and "image/png" in stage.received()
 
 
 def test_refused_request(client, model):

@@ -1,10 +1,11 @@
 """The openai SDK as client of chat completions."""
 
+import base64
 import json
 
 import openai
 import pytest
-from conftest import mock
+from conftest import IMAGE, mock
 
 FORMAT = "chat-compatible"
 TEXT = "naïve 東京 🚀 answer from far away"
@@ -68,6 +69,15 @@ def test_tool_round_trip(client, model, streamed):
                for call in calls]
     last = turn(messages + [said] + results)
     assert "saw the moon" in last.message.content and "saw 東京" in last.message.content
+
+
+def test_image(client, stage, model):
+    data = base64.b64encode(IMAGE).decode()
+    image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
+    content = [image, {"type": "text", "text": f"what is this? {mock(text=TEXT)}"}]
+    reply = client.chat.completions.create(model=model, messages=[{"role": "user", "content": content}])
+    assert reply.choices[0].message.content == TEXT
+    assert data in stage.received() and "image/png" in stage.received()
 
 
 def test_refused_request(client, model):

@@ -1,10 +1,11 @@
 """The openai SDK as client of the responses format."""
 
+import base64
 import json
 
 import openai
 import pytest
-from conftest import mock
+from conftest import IMAGE, mock
 
 FORMAT = "responses"
 TEXT = "naïve 東京 🚀 answer from far away"
@@ -63,6 +64,15 @@ def test_tool_round_trip(client, model, streamed):
         items.append({"type": "function_call_output", "call_id": call.call_id, "output": seen})
     text = turn(items).output_text
     assert "saw the moon" in text and "saw 東京" in text
+
+
+def test_image(client, stage, model):
+    data = base64.b64encode(IMAGE).decode()
+    image = {"type": "input_image", "detail": "auto", "image_url": f"data:image/png;base64,{data}"}
+    content = [image, {"type": "input_text", "text": f"what is this? {mock(text=TEXT)}"}]
+    reply = client.responses.create(model=model, input=[{"role": "user", "content": content}])
+    assert reply.output_text == TEXT
+    assert data in stage.received() and "image/png" in stage.received()
 
 
 def test_cut_short(client, model):
