@@ -61,7 +61,9 @@ pub async fn run(session: &mut Session, x: &mut Exchange) -> pingora::Result<()>
         }
     }
     let refusal = tally.refusal(x.now());
-    refuse(session, x, &refusal, RequestOutcome::UpstreamFailed).await
+    // Where nobody was asked, the gateway refused.
+    let outcome = if x.attempts == 0 { RequestOutcome::Refused } else { RequestOutcome::UpstreamFailed };
+    refuse(session, x, &refusal, outcome).await
 }
 
 struct Asking<'a> {

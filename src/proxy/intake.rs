@@ -96,7 +96,16 @@ pub async fn read(session: &mut Session, live: &Live) -> Result<Vec<Bytes>, Refu
     if headers.contains_key(EXPECT) {
         session.write_continue_response().await.map_err(|_| Refusal::BodyTimedOut)?;
     }
-    session.set_read_timeout(Some(Duration::from_millis(live.request_read_timeout_ms)));
+    // One bound for the whole body: a client that sends a byte now and then must not hold a place for ever.
+    match live.request_read_timeout_ms {
+        0 => pieces(session, limit).await,
+        ms => pingora::time::timeout(Duration::from_millis(ms), pieces(session, limit))
+            .await
+            .unwrap_or(Err(Refusal::BodyTimedOut)),
+    }
+}
+
+async fn pieces(session: &mut Session, limit: usize) -> Result<Vec<Bytes>, Refusal> {
     let (mut chunks, mut total) = (Vec::new(), 0_usize);
     loop {
         match session.read_request_body().await {

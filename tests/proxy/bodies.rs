@@ -5,6 +5,7 @@ use std::io::Write;
 use bytes::Bytes;
 use futures_util::stream;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::stage::{Stage, request, saying};
 
@@ -81,6 +82,27 @@ async fn beyond_the_bound_is_413_in_every_framing() {
     }
     assert_eq!(stage.upstream.requests().await.len(), 0);
     assert_eq!(stage.gateway.logs(3).await[0]["statusCode"], 413);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_trickles_in_is_given_up() {
+    let stage = Stage::bare(&[("TOLLGATE_PROXY_REQUEST_READ_TIMEOUT", "1s")]).await;
+    stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
+    let head =
+        format!("POST /v1/messages HTTP/1.1\r\nHost: x\r\nx-api-key: {}\r\ncontent-length: 5000\r\n\r\n", stage.key);
+    let mut tcp = tokio::net::TcpStream::connect(stage.gateway.proxy_addr()).await.unwrap();
+    tcp.write_all(head.as_bytes()).await.unwrap();
+    let (mut read, mut write) = tcp.into_split();
+    let trickle = tokio::spawn(async move {
+        while write.write_all(b" ").await.is_ok() {
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+    });
+    let mut got = vec![0; 4096];
+    let reading = tokio::time::timeout(std::time::Duration::from_secs(20), read.read(&mut got)).await;
+    let n = reading.expect("an answer in time").unwrap();
+    assert!(String::from_utf8_lossy(&got[..n]).starts_with("HTTP/1.1 408"), "{}", String::from_utf8_lossy(&got[..n]));
+    trickle.abort();
 }
 
 #[tokio::test(flavor = "multi_thread")]
