@@ -156,7 +156,14 @@ node_packages() {
   cp "${files[@]}" .tools/node/
   local how=install
   [ ! -e tests/sdk/package-lock.json ] || how=ci
-  (cd .tools/node && PATH="$OLDPWD/.tools/bin:$PATH" npm $how --no-audit --no-fund --loglevel=error)
+  # No package's script runs but the one that puts Claude Code's program in place: others would compile optional
+  # modules, for which they fetch headers from elsewhere.
+  (
+    PATH="$PWD/.tools/bin:$PATH"
+    cd .tools/node
+    npm $how --ignore-scripts --no-audit --no-fund --loglevel=error
+    npm rebuild --loglevel=error @anthropic-ai/claude-code >/dev/null
+  )
   stamp .tools/node/packages.stamp "${files[@]}"
 }
 

@@ -7,30 +7,29 @@ Something that runs already can be tested instead: TOLLGATE_TEST_PROXY, TOLLGATE
 TOLLGATE_TEST_ADMIN with TOLLGATE_TEST_ADMIN_TOKEN for the tests that look at the usage log. With the same address as
 proxy and as mock the clients speak to the mock itself, which shows that it is a fair stand-in for the real services.
 
-One provider of each type stands behind the gateway and serves one model, `via-<type>`. Each client is sent to all four;
-TOLLGATE_TEST_PAIRS=own keeps it to the provider of its own format.
+One provider of each type stands behind the gateway and serves one model, `via-<type>`. Each client is sent to all
+four; with TOLLGATE_TEST_PAIRS=own, and without a gateway, only to the provider of its own format.
 """
 
+import hashlib
 import json
 import os
 import pathlib
-import shutil
 import socket
 import subprocess
 import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
-from decimal import Decimal
 
 import pytest
+from account import Account
+from received import images
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TYPES = ("native", "responses", "chat-compatible", "alt-cli")
 ADMIN_TOKEN = "sdk-tests-admin-token"
 START_SECONDS = 30
-# Begins like an image, and its base64 has the letters in which the two alphabets differ.
-IMAGE = b"\x89PNG\r\n\x1a\n" + bytes(range(248, 256)) * 6
 # Dollars per token, in the public list's words.
 PRICE = {"mode": "chat", "input_cost_per_token": 0.000003, "output_cost_per_token": 0.000015,
          "cache_read_input_token_cost": 0.0000003}
@@ -55,12 +54,6 @@ class Stage:
     def bad_key(self):
         return "invalid" if self.direct else "sk-" + "0" * 32
 
-    def received(self):
-        """The last request at the mock: as text, with nothing escaped."""
-        status, requests = call(f"{self.mock}/mock/requests?last=1")
-        assert status == 200
-        return json.dumps(requests[0]["body"], ensure_ascii=False)
-
     def action(self, name, body):
         """One call of the administration API: its data."""
         headers = {"authorization": f"Bearer {self.admin_token}"}
@@ -68,19 +61,10 @@ class Stage:
         assert status == 200 and reply["ok"], f"{name}: {status} {reply}"
         return reply.get("data")
 
-    def logged(self, session=None, model=None, count=1, **fields):
-        """The newest usage log entries with these fields once there are `count`; fails after ten seconds."""
-        wanted = {"pageSize": 20}
-        wanted |= {"sessionId": session} if session else {}
-        wanted |= {"model": model} if model else {}
-        end = time.monotonic() + 10
-        while True:
-            logs = self.action("usage-logs/getUsageLogs", wanted)["logs"]
-            logs = [entry for entry in logs if all(entry[name] == value for name, value in fields.items())]
-            if len(logs) >= count or time.monotonic() > end:
-                assert len(logs) >= count, f"{len(logs)} entries for {wanted | fields}"
-                return logs
-            time.sleep(0.05)
+    def images(self, model):
+        """The images in the newest request that the provider behind `model` received, each as (media type, bytes)."""
+        newest = call(f"{self.mock}/mock/requests?last=1")[1]
+        return images(model.removeprefix("via-"), newest[0]["body"])
 
 
 def call(url, body=None, headers=None, method=None):
@@ -183,9 +167,18 @@ def stage(tmp_path_factory):
                 stop(process)
 
 
+@pytest.fixture
+def account(stage, request):
+    """A key of the test's own, and what the usage log says about it."""
+    name = hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:20]
+    return Account(stage, f"{name}-{time.time_ns()}", request.module.FORMAT, PRICE)
+
+
 def pairs(own):
     """The model names that a client of format `own` is to be tested with."""
-    types = (own,) if os.environ.get("TOLLGATE_TEST_PAIRS") == "own" else TYPES
+    given = os.environ
+    direct = "TOLLGATE_TEST_PROXY" in given and given["TOLLGATE_TEST_PROXY"] == given.get("TOLLGATE_TEST_MOCK")
+    types = (own,) if direct or given.get("TOLLGATE_TEST_PAIRS") == "own" else TYPES
     return [f"via-{kind}" for kind in types]
 
 
@@ -198,36 +191,3 @@ def pytest_generate_tests(metafunc):
 def mock(**directive):
     """A directive for the mock, to stand in the user's text."""
     return f"[[mock {json.dumps(directive, ensure_ascii=False)} ]]"
-
-
-class Client:
-    """A client program with an empty home and an empty folder to work in."""
-
-    def __init__(self, name, folder):
-        here = os.environ.get("TOLLGATE_TEST_NODE_BIN", ROOT / ".tools/node/node_modules/.bin")
-        self.path = shutil.which(name, path=str(here)) or shutil.which(name)
-        assert self.path, f"{name} is not installed: run scripts/setup.sh test"
-        self.home, self.work = folder / "home", folder / "work"
-        self.home.mkdir()
-        self.work.mkdir()
-
-    def configure(self, path, text):
-        """Writes a file into the home."""
-        file = self.home / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-
-    def run(self, *arguments, **environment):
-        """What the program printed; it must succeed."""
-        environment |= {"PATH": os.environ["PATH"], "HOME": str(self.home)}
-        done = subprocess.run([self.path, *arguments], env=environment, cwd=self.work, stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=90, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-
-def cost(entry):
-    """What a usage log entry should have cost."""
-    price = {name: Decimal(str(value)) for name, value in PRICE.items() if name != "mode"}
-    return (entry["inputTokens"] * price["input_cost_per_token"] + entry["outputTokens"] * price["output_cost_per_token"]
-            + entry["cacheReadTokens"] * price["cache_read_input_token_cost"])

@@ -1,10 +1,9 @@
 """The anthropic SDK as client."""
 
-import base64
-
 import anthropic
 import pytest
-from conftest import IMAGE, mock
+from conftest import mock
+from received import PNG, PNG_BASE64
 
 FORMAT = "native"
 TEXT = "naïve 東京 🚀 answer from far away"
@@ -12,22 +11,23 @@ TOOL = {"name": "look", "description": "Looks.", "input_schema": {"type": "objec
 
 
 @pytest.fixture
-def client(stage):
-    return anthropic.Anthropic(base_url=stage.proxy, api_key=stage.key, max_retries=0, timeout=20)
+def client(stage, account):
+    return anthropic.Anthropic(base_url=stage.proxy, api_key=account.key, max_retries=0, timeout=20)
 
 
 def ask(text, **more):
     return {"max_tokens": 200, "messages": [{"role": "user", "content": text}]} | more
 
 
-def test_answer(client, model):
+def test_answer(client, account, model):
     reply = client.messages.create(model=model, **ask(f"hello {mock(text=TEXT, usage={'input': 120, 'output': 7})}"))
     assert [block.text for block in reply.content] == [TEXT]
     assert reply.stop_reason == "end_turn"
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (120, 7)
+    account.check(model, inputTokens=120, outputTokens=7)
 
 
-def test_stream(client, model):
+def test_stream(client, account, model):
     wanted = mock(text=TEXT, events=6, chunking="split", usage={"input": 120, "output": 7})
     with client.messages.stream(model=model, **ask(f"hello {wanted}")) as stream:
         pieces = list(stream.text_stream)
@@ -35,10 +35,11 @@ def test_stream(client, model):
     assert "".join(pieces) == TEXT and len(pieces) > 1
     assert final.stop_reason == "end_turn"
     assert (final.usage.input_tokens, final.usage.output_tokens) == (120, 7)
+    account.check(model, streamed=True, inputTokens=120, outputTokens=7)
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_tool_round_trip(client, model, streamed):
+def test_tool_round_trip(client, account, model, streamed):
     def turn(messages):
         asked = {"model": model, "max_tokens": 200, "tools": [TOOL], "messages": messages}
         if not streamed:
@@ -55,15 +56,7 @@ def test_tool_round_trip(client, model, streamed):
     last = turn(messages + [{"role": "assistant", "content": first.content}, {"role": "user", "content": results}])
     text = "".join(block.text for block in last.content)
     assert "saw the moon" in text and "saw 東京" in text
-
-
-def test_image(client, stage, model):
-    data = base64.b64encode(IMAGE).decode()
-    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
-    content = [image, {"type": "text", "text": f"what is this? {mock(text=TEXT)}"}]
-    reply = client.messages.create(model=model, max_tokens=200, messages=[{"role": "user", "content": content}])
-    assert reply.content[0].text == TEXT
-    assert data in stage.received() and "image/png" in stage.received()
+    account.check(model, count=2, streamed=streamed)
 
 
 def test_thinking(client, stage):
@@ -73,6 +66,15 @@ def test_thinking(client, stage):
         final = stream.get_final_message()
     assert [block.type for block in final.content] == ["thinking", "text"]
     assert final.content[0].thinking == "let me see" and final.content[0].signature
+
+
+def test_image(client, account, stage, model):
+    source = {"type": "base64", "media_type": "image/png", "data": PNG_BASE64}
+    content = [{"type": "image", "source": source}, {"type": "text", "text": f"what is it? {mock(text=TEXT)}"}]
+    reply = client.messages.create(model=model, **ask(content))
+    assert reply.content[0].text == TEXT
+    assert stage.images(model) == [("image/png", PNG)]
+    account.check(model)
 
 
 def test_refused_request(client, model):

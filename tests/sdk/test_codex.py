@@ -1,60 +1,117 @@
-"""Codex CLI as client: an answer, and a command that it runs; each leaves its trace in the usage log."""
+"""Codex CLI as client: an answer, a stream, a tool that it runs, images; each leaves its trace in the usage log."""
 
 import json
 
 import pytest
-from conftest import Client, mock
+from conftest import mock
+from launch import COMMAND, PRINTED, Program
+from received import PNG
 
 FORMAT = "responses"
-CONFIG = """model_provider = "gateway"
+TEXT = "naïve 東京 🚀 answer from far away"
+# Plugins and apps are fetched from elsewhere at each start.
+QUIET = """
 check_for_update_on_startup = false
+
+[features]
+apps = false
+plugins = false
+
 [analytics]
 enabled = false
+"""
+OWN_PROVIDER = """
+model_provider = "gateway"
+{quiet}
 [model_providers.gateway]
 name = "gateway"
 base_url = "{base}/v1"
-env_key = "GATEWAY_KEY"
 wire_api = "responses"
+env_key = "GATEWAY_KEY"
+request_max_retries = 0
+stream_max_retries = 0
+"""
+BUILT_IN_PROVIDER = """
+openai_base_url = "{base}/v1"
+{quiet}
 """
 
 
+def installed(stage, folder, config, environment):
+    codex = Program("codex", folder, environment)
+    home = codex.home / ".codex"
+    home.mkdir()
+    (home / "config.toml").write_text(config.format(base=stage.proxy, quiet=QUIET))
+    return codex
+
+
 @pytest.fixture
-def codex(stage, tmp_path):
-    client = Client("codex", tmp_path)
-    client.configure(".codex/config.toml", CONFIG.format(base=stage.proxy))
-
-    def ask(model, prompt, *arguments):
-        printed = client.run("exec", "--json", "--skip-git-repo-check", "-m", model, *arguments, prompt,
-                             GATEWAY_KEY=stage.key)
-        return [json.loads(line) for line in printed.splitlines()]
-
-    ask.work = client.work
-    return ask
+def codex(stage, account, tmp_path):
+    return installed(stage, tmp_path, OWN_PROVIDER, {"GATEWAY_KEY": account.key})
 
 
-def items(events, kind):
-    return [e["item"] for e in events if e["type"] == "item.completed" and e["item"]["type"] == kind]
+class Result:
+    """What one run said: its thread, the texts, the commands that it ran, and the tokens it counted."""
+
+    def __init__(self, events):
+        items = [event["item"] for event in events if event["type"] == "item.completed"]
+        self.thread = next(event["thread_id"] for event in events if event["type"] == "thread.started")
+        self.texts = [item["text"] for item in items if item["type"] == "agent_message"]
+        self.commands = [item for item in items if item["type"] == "command_execution"]
+        usage = next(event["usage"] for event in events if event["type"] == "turn.completed")
+        cached = usage["cached_input_tokens"]
+        self.used = {"inputTokens": usage["input_tokens"] - cached, "outputTokens": usage["output_tokens"],
+                     "cacheReadTokens": cached}
 
 
-def test_answer(codex, stage, model):
+def ask(codex, model, prompt, *arguments):
+    # The sandbox wants rights that a container may lack; the one command that is run here is the test's own.
+    fixed = ("exec", "--json", "--skip-git-repo-check", "--sandbox", "danger-full-access", "--model", model)
+    return Result(codex.events(*fixed, *arguments, "--", prompt))
+
+
+def test_answer(codex, account, model):
     usage = {"input": 1234, "output": 56, "cache_read": 100}
-    events = codex(model, f"Greet me. {mock(text='Hello from behind the gateway', usage=usage)}")
-    assert [item["text"] for item in items(events, "agent_message")] == ["Hello from behind the gateway"]
-    assert events[-1]["type"] == "turn.completed"
-    counted = events[-1]["usage"]
-    assert (counted["input_tokens"], counted["cached_input_tokens"], counted["output_tokens"]) == (1334, 100, 56)
-    if stage.admin:
-        entry = stage.logged(session=events[0]["thread_id"])[0]
-        assert (entry["model"], entry["statusCode"]) == (model, 200)
-        assert (entry["inputTokens"], entry["outputTokens"]) == (1234, 56)
+    result = ask(codex, model, f"Greet me. {mock(text='Hello from behind the gateway', usage=usage)}")
+    assert result.texts == ["Hello from behind the gateway"]
+    assert result.used == {"inputTokens": 1234, "outputTokens": 56, "cacheReadTokens": 100}
+    assert account.check(model, streamed=True, **result.used) in (result.thread, None)
 
 
-def test_runs_a_command(codex, stage, model):
-    wish = json.dumps({"cmd": "echo made > made.txt && echo done-$((40+2))"})
-    events = codex(model, f"use tool exec_command {wish}", "--dangerously-bypass-approvals-and-sandbox")
-    assert [item["exit_code"] for item in items(events, "command_execution")] == [0]
-    assert "done-42" in items(events, "agent_message")[-1]["text"]
-    assert (codex.work / "made.txt").read_text() == "made\n"
-    if stage.admin:
-        entries = stage.logged(session=events[0]["thread_id"], count=2)
-        assert {entry["statusCode"] for entry in entries} == {200}
+def test_stream(codex, account, model):
+    wanted = mock(thinking="let me see", text=TEXT, events=9, chunking="split", pings=2)
+    result = ask(codex, model, f"Greet me. {wanted}")
+    assert result.texts == [TEXT]
+    account.check(model, streamed=True, **result.used)
+
+
+def test_runs_a_tool(codex, account, model):
+    call = {"name": "exec_command", "arguments": {"cmd": COMMAND}}
+    result = ask(codex, model, f"Do it. {mock(thinking='a tool will do', tools=[call])}")
+    assert [item["exit_code"] for item in result.commands] == [0]
+    assert PRINTED in result.texts[-1]
+    assert codex.made() == "made\n"
+    assert account.check(model, count=2, streamed=True, **result.used) in (result.thread, None)
+
+
+def test_image(codex, account, stage, model):
+    (codex.work / "image.png").write_bytes(PNG)
+    result = ask(codex, model, f"What is it? {mock(text='A picture.')}", "--image", "image.png")
+    assert result.texts == ["A picture."]
+    assert stage.images(model) == [("image/png", PNG)]
+    account.check(model, streamed=True, **result.used)
+
+
+def test_image_from_a_tool(codex, account, stage, model):
+    (codex.work / "image.png").write_bytes(PNG)
+    ask(codex, model, f"use tool view_image {json.dumps({'path': 'image.png'})}")
+    assert stage.images(model) == [("image/png", PNG)]
+    account.check(model, count=2, streamed=True)
+
+
+def test_built_in_provider(stage, account, tmp_path, model):
+    # It asks for a websocket first, and takes HTTP when that is refused as it expects.
+    codex = installed(stage, tmp_path, BUILT_IN_PROVIDER, {"CODEX_API_KEY": account.key})
+    result = ask(codex, model, f"Greet me. {mock(text=TEXT)}")
+    assert result.texts == [TEXT]
+    assert account.check(model, streamed=True, **result.used) in (result.thread, None)

@@ -1,49 +1,96 @@
-"""Gemini CLI as client: an answer, and a tool that it runs; each leaves its trace in the usage log."""
+"""Gemini CLI as client: an answer, a stream, a tool that it runs, images; each leaves its trace in the usage log."""
 
 import json
 
 import pytest
-from conftest import Client, mock
+from conftest import mock
+from launch import COMMAND, PRINTED, Program
+from received import PNG
 
 FORMAT = "alt-cli"
+TEXT = "naïve 東京 🚀 answer from far away"
 SETTINGS = {
-    "security": {"auth": {"selectedType": "gemini-api-key"}},
-    "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+    "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False, "maxAttempts": 1},
     "privacy": {"usageStatisticsEnabled": False},
+    "security": {"auth": {"selectedType": "gemini-api-key"}},
     "telemetry": {"enabled": False},
 }
 
 
 @pytest.fixture
-def gemini(stage, tmp_path):
-    client = Client("gemini", tmp_path)
-    client.configure(".gemini/settings.json", json.dumps(SETTINGS))
-
-    def ask(model, prompt, *arguments):
-        printed = client.run("-m", model, "--output-format", "json", *arguments, "-p", prompt,
-                             GEMINI_API_KEY=stage.key, GOOGLE_GEMINI_BASE_URL=stage.proxy,
-                             GEMINI_CLI_TRUST_WORKSPACE="true")
-        return json.loads(printed[printed.index("{"):])
-
-    ask.work = client.work
-    return ask
-
-
-def test_answer(gemini, stage, model):
-    # The program names no session to the gateway: its entry is found by its model and figures.
-    usage = {"input": 1234, "output": 57, "cache_read": 100}
-    result = gemini(model, f"Greet me. {mock(text='Hello from behind the gateway', usage=usage)}")
-    assert result["response"] == "Hello from behind the gateway"
-    tokens = result["stats"]["models"][model]["tokens"]
-    assert (tokens["prompt"], tokens["cached"], tokens["candidates"]) == (1334, 100, 57)
-    if stage.admin:
-        entry = stage.logged(model=model, outputTokens=57)[0]
-        assert (entry["inputTokens"], entry["statusCode"]) == (1234, 200)
+def gemini(stage, account, tmp_path):
+    environment = {
+        "GEMINI_API_KEY": account.key,
+        "GOOGLE_GEMINI_BASE_URL": stage.proxy,
+        # It would start itself a second time, with more memory.
+        "GEMINI_CLI_NO_RELAUNCH": "1",
+    }
+    gemini = Program("gemini", tmp_path, environment)
+    folder = gemini.home / ".gemini"
+    folder.mkdir()
+    (folder / "settings.json").write_text(json.dumps(SETTINGS))
+    return gemini
 
 
-def test_runs_a_tool(gemini, model):
-    wish = json.dumps({"command": "echo made > made.txt && rev made.txt", "description": "make a file"})
-    result = gemini(model, f"use tool run_shell_command {wish}", "--approval-mode", "yolo")
-    assert "edam" in result["response"]
-    assert result["stats"]["tools"]["byName"]["run_shell_command"]["success"] == 1
-    assert (gemini.work / "made.txt").read_text() == "made\n"
+class Result:
+    """What one run said: the pieces of its texts, the tools' results, and the tokens it counted."""
+
+    def __init__(self, events):
+        self.pieces = [event["content"] for event in events
+                       if event["type"] == "message" and event["role"] == "assistant"]
+        self.results = [event["status"] for event in events if event["type"] == "tool_result"]
+        assert (events[-1]["type"], events[-1]["status"]) == ("result", "success"), events
+        stats = events[-1]["stats"]
+        self.used = {"inputTokens": stats["input"], "outputTokens": stats["output_tokens"],
+                     "cacheReadTokens": stats["cached"]}
+
+    @property
+    def text(self):
+        return "".join(self.pieces)
+
+
+def ask(gemini, model, prompt):
+    fixed = ("--model", model, "--output-format", "stream-json", "--approval-mode", "yolo", "--skip-trust")
+    return Result(gemini.events(*fixed, "--prompt", prompt))
+
+
+def test_answer(gemini, account, model):
+    usage = {"input": 1234, "output": 56, "cache_read": 100}
+    result = ask(gemini, model, f"Greet me. {mock(text='Hello from behind the gateway', usage=usage)}")
+    assert result.text == "Hello from behind the gateway"
+    assert result.used == {"inputTokens": 1234, "outputTokens": 56, "cacheReadTokens": 100}
+    account.check(model, streamed=True, **result.used)
+
+
+def test_stream(gemini, account, model):
+    # It cannot read the comments that an alt-cli stream has for pings; nor does its own service send any.
+    pings = 0 if model == "via-alt-cli" else 2
+    wanted = mock(thinking="let me see", text=TEXT, events=9, chunking="split", pings=pings)
+    result = ask(gemini, model, f"Greet me. {wanted}")
+    assert result.text == TEXT and len(result.pieces) > 1
+    account.check(model, streamed=True)
+
+
+def test_runs_a_tool(gemini, account, model):
+    call = {"name": "run_shell_command", "arguments": {"command": COMMAND}}
+    result = ask(gemini, model, f"Do it. {mock(thinking='a tool will do', tools=[call])}")
+    assert result.results == ["success"]
+    assert PRINTED in result.text
+    assert gemini.made() == "made\n"
+    account.check(model, count=2, streamed=True, inputTokens=result.used["inputTokens"])
+
+
+def test_image(gemini, account, stage, model):
+    (gemini.work / "image.png").write_bytes(PNG)
+    result = ask(gemini, model, f"What is @image.png ? {mock(text='A picture.')}")
+    assert result.text == "A picture."
+    assert stage.images(model) == [("image/png", PNG)]
+    account.check(model, streamed=True, **result.used)
+
+
+def test_image_from_a_tool(gemini, account, stage, model):
+    (gemini.work / "image.png").write_bytes(PNG)
+    result = ask(gemini, model, f"use tool read_file {json.dumps({'file_path': 'image.png'})}")
+    assert result.results == ["success"]
+    assert stage.images(model) == [("image/png", PNG)]
+    account.check(model, count=2, streamed=True)

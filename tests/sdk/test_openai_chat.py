@@ -1,11 +1,11 @@
 """The openai SDK as client of chat completions."""
 
-import base64
 import json
 
 import openai
 import pytest
-from conftest import IMAGE, mock
+from conftest import mock
+from received import PNG, PNG_BASE64
 
 FORMAT = "chat-compatible"
 TEXT = "naïve 東京 🚀 answer from far away"
@@ -14,25 +14,26 @@ TOOL = {"type": "function", "function": {"name": "look", "description": "Looks."
 
 
 @pytest.fixture
-def client(stage):
-    return openai.OpenAI(base_url=f"{stage.proxy}/v1", api_key=stage.key, max_retries=0, timeout=20)
+def client(stage, account):
+    return openai.OpenAI(base_url=f"{stage.proxy}/v1", api_key=account.key, max_retries=0, timeout=20)
 
 
 def says(text):
     return [{"role": "system", "content": "Be brief."}, {"role": "user", "content": text}]
 
 
-def test_answer(client, model):
+def test_answer(client, account, model):
     wanted = mock(text=TEXT, usage={"input": 120, "output": 7})
     reply = client.chat.completions.create(model=model, messages=says(f"hello {wanted}"))
     assert reply.choices[0].message.content == TEXT
     assert reply.choices[0].finish_reason == "stop"
     usage = reply.usage
     assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (120, 7, 127)
+    account.check(model, inputTokens=120, outputTokens=7)
 
 
 @pytest.mark.parametrize("asks_usage", [False, True])
-def test_stream(client, model, asks_usage):
+def test_stream(client, account, model, asks_usage):
     wanted = mock(text=TEXT, events=6, chunking="split", usage={"input": 120, "output": 7})
     options = {"stream_options": {"include_usage": True}} if asks_usage else {}
     asked = {"model": model, "messages": says(f"hello {wanted}"), "stream": True} | options
@@ -44,10 +45,11 @@ def test_stream(client, model, asks_usage):
     assert all(chunk.choices for chunk in chunks) is not asks_usage
     if asks_usage:
         assert (usages[0].prompt_tokens, usages[0].completion_tokens) == (120, 7)
+    account.check(model, streamed=True, inputTokens=120, outputTokens=7)
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_tool_round_trip(client, model, streamed):
+def test_tool_round_trip(client, account, model, streamed):
     def turn(messages):
         asked = {"model": model, "messages": messages, "tools": [TOOL]}
         if not streamed:
@@ -69,15 +71,16 @@ def test_tool_round_trip(client, model, streamed):
                for call in calls]
     last = turn(messages + [said] + results)
     assert "saw the moon" in last.message.content and "saw 東京" in last.message.content
+    account.check(model, count=2, streamed=streamed)
 
 
-def test_image(client, stage, model):
-    data = base64.b64encode(IMAGE).decode()
-    image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
-    content = [image, {"type": "text", "text": f"what is this? {mock(text=TEXT)}"}]
-    reply = client.chat.completions.create(model=model, messages=[{"role": "user", "content": content}])
+def test_image(client, account, stage, model):
+    image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG_BASE64}"}}
+    content = [image, {"type": "text", "text": f"what is it? {mock(text=TEXT)}"}]
+    reply = client.chat.completions.create(model=model, messages=says(content))
     assert reply.choices[0].message.content == TEXT
-    assert data in stage.received() and "image/png" in stage.received()
+    assert stage.images(model) == [("image/png", PNG)]
+    account.check(model)
 
 
 def test_refused_request(client, model):

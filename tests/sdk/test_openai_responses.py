@@ -1,11 +1,11 @@
 """The openai SDK as client of the responses format."""
 
-import base64
 import json
 
 import openai
 import pytest
-from conftest import IMAGE, mock
+from conftest import mock
+from received import PNG, PNG_BASE64
 
 FORMAT = "responses"
 TEXT = "naïve 東京 🚀 answer from far away"
@@ -14,19 +14,20 @@ TOOL = {"type": "function", "name": "look", "description": "Looks.", "strict": F
 
 
 @pytest.fixture
-def client(stage):
-    return openai.OpenAI(base_url=f"{stage.proxy}/v1", api_key=stage.key, max_retries=0, timeout=20)
+def client(stage, account):
+    return openai.OpenAI(base_url=f"{stage.proxy}/v1", api_key=account.key, max_retries=0, timeout=20)
 
 
-def test_answer(client, model):
+def test_answer(client, account, model):
     wanted = mock(text=TEXT, usage={"input": 120, "output": 7})
     reply = client.responses.create(model=model, instructions="Be brief.", input=f"hello {wanted}")
     assert reply.output_text == TEXT
     assert reply.status == "completed"
     assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.usage.total_tokens) == (120, 7, 127)
+    account.check(model, inputTokens=120, outputTokens=7)
 
 
-def test_stream(client, model):
+def test_stream(client, account, model):
     wanted = mock(text=TEXT, events=6, chunking="split", usage={"input": 120, "output": 7})
     events = []
     with client.responses.stream(model=model, input=f"hello {wanted}") as stream:
@@ -40,10 +41,11 @@ def test_stream(client, model):
     assert [event.sequence_number for event in events] == list(range(len(events)))
     assert final.output_text == TEXT and len(final.output) == 1
     assert (final.usage.input_tokens, final.usage.output_tokens) == (120, 7)
+    account.check(model, streamed=True, inputTokens=120, outputTokens=7)
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_tool_round_trip(client, model, streamed):
+def test_tool_round_trip(client, account, model, streamed):
     def turn(items):
         asked = {"model": model, "input": items, "tools": [TOOL]}
         if not streamed:
@@ -64,20 +66,21 @@ def test_tool_round_trip(client, model, streamed):
         items.append({"type": "function_call_output", "call_id": call.call_id, "output": seen})
     text = turn(items).output_text
     assert "saw the moon" in text and "saw 東京" in text
-
-
-def test_image(client, stage, model):
-    data = base64.b64encode(IMAGE).decode()
-    image = {"type": "input_image", "detail": "auto", "image_url": f"data:image/png;base64,{data}"}
-    content = [image, {"type": "input_text", "text": f"what is this? {mock(text=TEXT)}"}]
-    reply = client.responses.create(model=model, input=[{"role": "user", "content": content}])
-    assert reply.output_text == TEXT
-    assert data in stage.received() and "image/png" in stage.received()
+    account.check(model, count=2, streamed=streamed)
 
 
 def test_cut_short(client, model):
     reply = client.responses.create(model=model, input=f"hello {mock(text=TEXT, finish='length')}")
     assert (reply.status, reply.incomplete_details.reason) == ("incomplete", "max_output_tokens")
+
+
+def test_image(client, account, stage, model):
+    image = {"type": "input_image", "detail": "auto", "image_url": f"data:image/png;base64,{PNG_BASE64}"}
+    content = [image, {"type": "input_text", "text": f"what is it? {mock(text=TEXT)}"}]
+    reply = client.responses.create(model=model, input=[{"role": "user", "content": content}])
+    assert reply.output_text == TEXT
+    assert stage.images(model) == [("image/png", PNG)]
+    account.check(model)
 
 
 def test_refused_request(client, model):

@@ -1,0 +1,61 @@
+"""An account of one test at the gateway: its key, and what the usage log says was done with it.
+
+Without a gateway, or without its administration, the key is the stage's and the log is not looked at.
+"""
+
+import time
+from decimal import Decimal
+
+LOG_SECONDS = 10
+# How the paths end at which clients ask for a count of tokens: at no cost, and at a session of its own.
+COUNTING = (":countTokens", "/count_tokens")
+
+
+class Account:
+    """A user with one key, made for one test. `price` is what its models cost, in the public list's words."""
+
+    def __init__(self, stage, name, client_format, price):
+        self.stage, self.format = stage, client_format
+        self.price = {field: Decimal(str(value)) for field, value in price.items() if field != "mode"}
+        self.key, self.key_id = stage.key, None
+        if stage.admin:
+            made = stage.action("users/addUser", {"name": name})["defaultKey"]
+            self.key, self.key_id = made["key"], made["id"]
+
+    def log(self, count):
+        """The log's entries but for token counting, oldest first, once there are `count`; fails on another number."""
+        end = time.monotonic() + LOG_SECONDS
+        while True:
+            found = self.stage.action("usage-logs/getUsageLogs", {"keyId": self.key_id, "pageSize": 50})["logs"]
+            found = [entry for entry in found if not entry["endpoint"].endswith(COUNTING)]
+            if len(found) >= count or time.monotonic() > end:
+                assert len(found) == count, f"{len(found)} entries, not {count}: {found}"
+                return found[::-1]
+            time.sleep(0.05)
+
+    def check(self, model, count=1, streamed=False, **usage):
+        """Checks that all went from this client's format to the provider's, in one session, and cost what it should.
+
+        `usage` are token counts that the entries must have in sum. The session's name; None where there is no log.
+        """
+        if self.key_id is None:
+            return None
+        entries = self.log(count)
+        kind = model.removeprefix("via-")
+        wanted = {"model": model, "clientFormat": self.format, "providerFormat": kind, "providerName": kind,
+                  "statusCode": 200, "outcome": "completed", "streamed": streamed, "estimated": False, "attempts": 1}
+        for entry in entries:
+            assert {name: entry[name] for name in wanted} == wanted
+            assert entry["inputTokens"] > 0 and entry["outputTokens"] > 0
+            assert Decimal(str(entry["costUsd"])) == self.cost(entry) > 0
+        assert {name: sum(entry[name] for entry in entries) for name in usage} == usage
+        sessions = {entry["sessionId"] for entry in entries}
+        assert len(sessions) == 1 and None not in sessions, sessions
+        return sessions.pop()
+
+    def cost(self, entry):
+        """What an entry should have cost."""
+        price = self.price
+        return (entry["inputTokens"] * price["input_cost_per_token"]
+                + entry["outputTokens"] * price["output_cost_per_token"]
+                + entry["cacheReadTokens"] * price["cache_read_input_token_cost"])
