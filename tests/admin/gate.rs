@@ -69,6 +69,15 @@ impl Gate {
     }
 
     pub async fn start_as(backend: Backend, app_url: Option<&str>, secure_cookies: bool) -> Self {
+        Self::start_in(ZONE, backend, app_url, secure_cookies).await
+    }
+
+    pub async fn start_in(
+        time_zone: chrono_tz::Tz,
+        backend: Backend,
+        app_url: Option<&str>,
+        secure_cookies: bool,
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = match backend {
             Backend::Sqlite => Store::open_sqlite(dir.path()).await.unwrap(),
@@ -78,7 +87,7 @@ impl Gate {
         let vault = Vault::from_secret(&Secret::new("a secret for the tests"));
         let state = State::open(store.clone(), vault).await.unwrap();
         let clock = Arc::new(ManualClock::at(NOON));
-        let settings = CounterSettings { session_ttl_ms: 300_000, reservation: true, time_zone: ZONE };
+        let settings = CounterSettings { session_ttl_ms: 300_000, reservation: true, time_zone };
         let counters = Arc::new(Counters::new(settings));
         let app_url = app_url.map(str::to_owned);
         let context = Context {
@@ -88,7 +97,7 @@ impl Gate {
             counters: Arc::clone(&counters),
             metrics: Arc::new(Metrics::new().unwrap()),
             admin_token: Secret::new(TOKEN),
-            time_zone: ZONE,
+            time_zone,
             app_url: app_url.clone(),
             secure_cookies,
             version: "1.2.3",

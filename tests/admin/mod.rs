@@ -12,6 +12,7 @@ mod providers;
 mod routes;
 mod rules;
 mod schema;
+mod statistics;
 mod tls;
 mod usage;
 mod users;

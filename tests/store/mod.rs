@@ -2,6 +2,7 @@
 
 mod accounting;
 mod configuration;
+mod key_statistics;
 mod logs;
 mod make;
 mod schema;

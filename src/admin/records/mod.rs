@@ -6,6 +6,7 @@ pub mod key;
 pub mod log;
 pub mod price;
 pub mod provider;
+pub mod statistics;
 pub mod usage;
 pub mod user;
 

@@ -9,6 +9,7 @@ mod edit;
 pub mod fields;
 mod remove;
 pub mod rules;
+mod statistics;
 
 pub use add::blank as blank_key;
 
@@ -24,6 +25,14 @@ pub fn operations() -> Vec<Operation> {
         Operation::action("actions/keys/getKeys", Permission::Own, Body::of(fields::USER_ID, &[]), get_keys)
             .doc("The keys of a user, masked.")
             .errors(&[Code::NOT_FOUND]),
+        Operation::action(
+            "actions/keys/getKeysWithStatistics",
+            Permission::Own,
+            Body::of(fields::USER_ID, &[]),
+            statistics::get_keys_with_statistics,
+        )
+        .doc("What each key of a user was used for: today, by model too, and in all.")
+        .errors(&[Code::NOT_FOUND]),
         Operation::action("actions/keys/addKey", Permission::Own, Body::of(fields::USER_ID, fields::KEY), add::add_key)
             .doc("Creates a key and shows it, this once.")
             .errors(fields::ADD_ERRORS),

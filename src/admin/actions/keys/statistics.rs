@@ -1,0 +1,20 @@
+//! `keys/getKeysWithStatistics`: from the database, so it knows what every process of the gateway has recorded.
+
+use crate::admin::call::Call;
+use crate::admin::envelope::Refusal;
+use crate::admin::records::statistics::KeyStatisticsRecord;
+use crate::domain::ids::UserId;
+use crate::domain::limits::DailyReset;
+use crate::policy::window::Window;
+
+pub async fn get_keys_with_statistics(call: Call) -> Result<Vec<KeyStatisticsRecord>, Refusal> {
+    let user = UserId(call.values.id("userId"));
+    call.who()?.must_own(user)?;
+    if call.ctx.state.snapshot().user(user).is_none() {
+        return Err(Refusal::missing("user", user.0));
+    }
+    // From midnight to midnight, whatever the limits' own days are.
+    let today = Window::Daily(DailyReset::default()).calendar(call.now, call.ctx.time_zone);
+    let keys = call.ctx.store.key_statistics(user, today.start, today.end).await?;
+    Ok(keys.into_iter().map(KeyStatisticsRecord::from).collect())
+}
