@@ -101,16 +101,11 @@ fn long_run(bytes: &[u8], from: usize, escaped: &mut bool) -> Stop {
             if byte == b'"' {
                 return Stop::Quote(here);
             }
-            let next = match special_byte(bytes, here, escaped) {
+            at = match special_byte(bytes, here, escaped) {
                 Ok(next) => next,
                 Err(stop) => return stop,
             };
-            if next >= at + 64 {
-                at = next;
-                continue 'blocks;
-            }
-            // What follows in this block is known already: only what was just dealt with is struck out.
-            special &= u64::MAX << (next - at);
+            continue 'blocks;
         }
         at += 64;
     }

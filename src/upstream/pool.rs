@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::RwLock;
 use pingora::connectors::ConnectorOptions;
-use pingora::connectors::http::{v1, v2};
+use pingora::connectors::http::Connector;
 use pingora::protocols::http::client::HttpSession;
 use pingora::upstreams::peer::HttpPeer;
 
@@ -25,8 +25,7 @@ const CAPACITY: usize = 4096;
 
 /// Every provider's connections.
 pub struct Upstreams {
-    h1: v1::Connector,
-    h2: v2::Connector,
+    connector: Connector,
     resolver: Arc<Resolver>,
     targets: RwLock<HashMap<(ProviderId, Timestamp), Arc<Target>>>,
 }
@@ -69,8 +68,7 @@ impl Upstreams {
     #[must_use]
     pub fn new(pool_size: usize) -> Self {
         Self {
-            h1: v1::Connector::new(Some(ConnectorOptions::new(pool_size))),
-            h2: v2::Connector::new(Some(ConnectorOptions::new(pool_size))),
+            connector: Connector::new(Some(ConnectorOptions::new(pool_size))),
             resolver: Arc::new(Resolver::default()),
             targets: RwLock::default(),
         }
@@ -110,39 +108,16 @@ impl Upstreams {
 
     /// A connection from the pool, or a new one. The flag says whether it was used before.
     ///
-    /// The order is that of Pingora's own connector over both versions, which is not used for one reason: it decides and
-    /// connects in one future, some 18 KB for a TLS handshake that most requests do not make.
-    ///
     /// # Errors
     /// Pingora's, when no connection can be made.
     pub async fn connect(&self, link: &Link) -> pingora::Result<(HttpSession, bool)> {
-        if link.offers_h2()
-            && let Some(stream) = self.h2.reused_http_session(&link.peer).await?
-        {
-            return Ok((HttpSession::H2(stream), true));
-        }
-        if let Some(connection) = self.h1.reused_http_session(&link.peer).await {
-            return Ok((HttpSession::H1(connection), true));
-        }
-        Box::pin(self.open(link)).await
-    }
-
-    async fn open(&self, link: &Link) -> pingora::Result<(HttpSession, bool)> {
-        if link.offers_h2() {
-            return Ok((self.h2.new_http_session(&link.peer).await?, false));
-        }
-        let (connection, reused) = self.h1.get_http_session(&link.peer).await?;
-        Ok((HttpSession::H1(connection), reused))
+        // Boxed: connecting and its handshake need some 18 KB, which a stream must not hold for its whole life.
+        Box::pin(self.connector.get_http_session(&link.peer)).await
     }
 
     /// Gives a connection whose exchange came to its proper end back to the pool.
     pub async fn release(&self, session: HttpSession, link: &Link) {
-        let keepalive = Some(link.keepalive);
-        match session {
-            HttpSession::H1(connection) => self.h1.release_http_session(connection, &link.peer, keepalive).await,
-            HttpSession::H2(stream) => self.h2.release_http_session(stream, &link.peer, keepalive),
-            HttpSession::Custom(()) => {}
-        }
+        self.connector.release_http_session(session, &link.peer, Some(link.keepalive)).await;
     }
 
     fn target(&self, provider: &Provider) -> Result<Arc<Target>, LinkError> {
@@ -168,10 +143,5 @@ impl Link {
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.target.endpoint
-    }
-
-    /// HTTP/2 is offered where TLS can negotiate it.
-    fn offers_h2(&self) -> bool {
-        self.target.endpoint.tls
     }
 }

@@ -47,8 +47,12 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Writes one chunk. Its JSON stands on one line, as it came in one event's data.
+    /// Writes one chunk, which was read before. Its JSON is put on one line, as one event's data.
     pub fn chunk(&mut self, json: &[u8], context: &ReplyContext, out: &mut Vec<u8>) {
+        // Some services end with the mark of another format; it is no chunk, and no JSON.
+        if matches!(json.trim_ascii(), b"" | b"[DONE]") {
+            return;
+        }
         let first = !std::mem::replace(&mut self.began, true);
         let (before, after): (&[u8], &[u8]) = match (context.json_array, first) {
             (false, _) => (b"data: ", b"\r\n\r\n"),
@@ -68,5 +72,35 @@ impl Stream {
     #[must_use]
     pub const fn began(&self) -> bool {
         self.began
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Stream;
+    use crate::formats::conversation::ReplyContext;
+    use crate::formats::names::NameMap;
+
+    #[test]
+    fn another_formats_end_mark_is_not_wrapped_as_a_chunk() {
+        for (json_array, expected) in [(false, "data: {\"response\":{}}\r\n\r\n"), (true, "[{\"response\":{}}")] {
+            let context = ReplyContext {
+                names: NameMap::default(),
+                model: String::new(),
+                seed: String::new(),
+                created: 0,
+                include_usage: false,
+                wrapped: true,
+                json_array,
+                hide_thinking: false,
+                parallel_tools: true,
+            };
+            let mut stream = Stream::default();
+            let mut out = Vec::new();
+            for data in ["{}", "[DONE]", " [DONE] ", ""] {
+                stream.chunk(data.as_bytes(), &context, &mut out);
+            }
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
     }
 }

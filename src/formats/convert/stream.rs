@@ -262,9 +262,7 @@ fn take(
     (context, out): (&ReplyContext, &mut Vec<u8>),
 ) -> Result<(), StreamProblem> {
     drive(reader, gate, writer, context, (out, &|reader, sink| reader.event(data, sink)))?;
-    if let Writer::Rewrap(stream) = writer
-        && !data.is_empty()
-    {
+    if let Writer::Rewrap(stream) = writer {
         stream.chunk(data, context, out);
     }
     Ok(())

@@ -5,7 +5,7 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use crate::formats::conversation::{
-    Content, Media, MediaKind, Origin, Part, Rule, Rules, Signature, Source, Str, Text, Thinking, ToolCall, ToolName,
+    Content, Media, MediaKind, Origin, Part, Rule, Rules, Signature, Str, Text, Thinking, ToolCall, ToolName,
     ToolResult, Unsupported,
 };
 
@@ -192,8 +192,25 @@ fn read_source<'a>(block: Block<'a>, kind: MediaKind, field: &str) -> Result<Med
         }
         "url" => {
             let url = source.url.ok_or_else(|| missing("source.url"))?.into_text();
-            Ok(Media { kind, source: Source::Url { url, media_type: None }, name: None, detail: None })
+            Media::from_url(url, kind, &format!("{field}.source.url"))
         }
         _ => Err(Rule::FileIds.refuse(format!("{field}.source"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::formats::native::request_read::read;
+
+    #[test]
+    fn an_address_that_no_provider_could_fetch_is_refused_with_its_field() {
+        for (url, good) in [("https://host/a.png", true), ("https:host/a.png", false), ("/a.png", false)] {
+            let body = format!(
+                r#"{{"model":"m","max_tokens":9,"messages":[{{"role":"user","content":[{{"type":"image","source":{{"type":"url","url":"{url}"}}}}]}}]}}"#
+            );
+            let fault = read(body.as_bytes()).err();
+            assert_eq!(fault.is_none(), good, "{url}");
+            assert!(fault.is_none_or(|fault| fault.field.contains("source.url")), "{url}");
+        }
     }
 }
