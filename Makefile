@@ -2,12 +2,14 @@
 # make demo   the same with a mock provider behind it, a user, a key, and commands to paste
 # make test   format, lints and every test
 # make bench  the gateway beside nginx and a bare Pingora
+# make bench-convert   conversion by itself: MB/s and ns per stream event for every pair of formats
+# make fuzz   the fuzz targets, FUZZ_SECONDS (30) each
 # make lint   format and lints alone
 #
 # Each installs what it needs and says so; nothing when nothing is missing (scripts/setup.sh).
 
 .DEFAULT_GOAL := run
-.PHONY: run demo test bench lint fmt
+.PHONY: run demo test bench bench-convert fuzz lint fmt
 
 run:
 	@scripts/setup.sh build
@@ -26,6 +28,14 @@ bench:
 	@scripts/setup.sh bench
 	cargo build --profile dist --locked --workspace
 	cargo run --profile dist --locked -p tollgate-bench
+
+bench-convert:
+	@scripts/setup.sh build
+	cargo run --profile dist --locked -p tollgate-bench --bin convert
+
+fuzz:
+	@scripts/setup.sh fuzz
+	@tests/fuzz/run.sh
 
 lint:
 	@scripts/setup.sh build

@@ -5,12 +5,14 @@
 #   scripts/setup.sh demo     also curl
 #   scripts/setup.sh test     also PostgreSQL, Redis, and for the client tests Python and Node packages
 #   scripts/setup.sh bench    also nginx
+#   scripts/setup.sh fuzz     also a C++ compiler, and cargo-fuzz
 #
 # System packages come from apt and need root or sudo. Everything else goes into .tools/ of this folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly NODE_WANTED=20.19.0
+readonly CARGO_FUZZ=0.13.2
 readonly NODE_WHEEL=22.20.0
 missing=()
 
@@ -99,6 +101,15 @@ for_bench() {
   want nginx have nginx
 }
 
+# The fuzzer's own runtime is C++.
+for_fuzz() { want g++ have c++; }
+
+cargo_fuzz() {
+  have cargo-fuzz || [ -x .tools/bin/cargo-fuzz ] && return
+  say "installing cargo-fuzz $CARGO_FUZZ into .tools/"
+  cargo install --quiet --locked --version $CARGO_FUZZ --root .tools cargo-fuzz
+}
+
 needs_node() { [ -e tests/sdk/package.json ] || [ -e admin/package.json ]; }
 
 # unchanged <stamp> <file…>: whether the files are those that the stamp was written for.
@@ -172,7 +183,8 @@ case ${1:-build} in
   demo) for_build && for_demo ;;
   test) for_build && for_test ;;
   bench) for_build && for_bench ;;
-  *) fail "usage: scripts/setup.sh build|demo|test|bench" ;;
+  fuzz) for_build && for_fuzz ;;
+  *) fail "usage: scripts/setup.sh build|demo|test|bench|fuzz" ;;
 esac
 install_missing
 rust
@@ -181,3 +193,4 @@ if [ "${1:-build}" = test ]; then
   ! needs_node || node_runtime
   node_packages
 fi
+[ "${1:-build}" != fuzz ] || cargo_fuzz

@@ -1,0 +1,87 @@
+//! Peeking into a request and editing it: what was peeked must be what a parser sees, before and after an edit.
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::domain::key::CacheTtl;
+use crate::formats::edit;
+use crate::formats::peek::{BadRequest, Peek, PeekLimits, peek};
+use crate::input::Input;
+
+const LIMITS: PeekLimits = PeekLimits { max_depth: 100 };
+/// Needs escapes in JSON.
+const MODEL: &str = "other \"model\"\\\u{1}";
+
+/// All edits, on the body in one piece and in many.
+pub fn peek_and_edit(input: &Input<'_>) {
+    let whole = [Bytes::copy_from_slice(input.body)];
+    let chunks: Vec<Bytes> = input.pieces().into_iter().map(Bytes::copy_from_slice).collect();
+    let looked = peek(&chunks, LIMITS);
+    // Where exactly broken JSON breaks may be told one byte off.
+    let told = |looked: Result<Peek, BadRequest>| looked.map_err(|bad| bad.field);
+    assert_eq!(told(looked.clone()), told(peek(&whole, LIMITS)), "in pieces and whole");
+    // A number that the parser holds to be too large is still JSON.
+    let parsed = match serde_json::from_slice::<Value>(input.body) {
+        Err(error) if !error.is_data() && !error.to_string().contains("out of range") => {
+            assert!(looked.is_err(), "no JSON, but accepted: {error}");
+            return;
+        }
+        parsed => parsed.ok(),
+    };
+    let Ok(looked) = looked else { return };
+    let Some(parsed) = parsed else { return };
+    must_agree(&looked, &parsed);
+    assert_eq!(looked.first_messages_hash(&chunks), looked.first_messages_hash(&whole));
+    exchange_the_model(&chunks, &looked, parsed.clone());
+    ask_for_usage(&chunks, &looked, parsed);
+    force_the_lifetime(&chunks);
+}
+
+fn must_agree(looked: &Peek, parsed: &Value) {
+    assert_eq!(looked.model.as_deref(), parsed["model"].as_str(), "model");
+    assert_eq!(looked.stream, parsed["stream"].as_bool(), "stream");
+    assert_eq!(looked.has_messages, parsed["messages"].is_array(), "messages");
+}
+
+fn parse(chunks: &[Bytes]) -> Value {
+    let body = chunks.concat();
+    match serde_json::from_slice(&body) {
+        Ok(value) => value,
+        Err(error) => panic!("no JSON after the edit: {error}\n{}", String::from_utf8_lossy(&body)),
+    }
+}
+
+fn exchange_the_model(chunks: &[Bytes], looked: &Peek, mut parsed: Value) {
+    let edited = edit::set_model(chunks, looked, MODEL);
+    parsed["model"] = MODEL.into();
+    assert_eq!(parse(&edited), parsed, "only the model is another");
+    // The new name holds a control character, which a client may not send, so it is exchanged once more.
+    let plain = edit::set_model(chunks, looked, "plain");
+    let again = peek(&plain, LIMITS);
+    assert_eq!(again.map(|p| p.model), Ok(Some("plain".to_owned())));
+}
+
+fn ask_for_usage(chunks: &[Bytes], looked: &Peek, mut parsed: Value) {
+    let Some(edited) = edit::ask_for_usage(chunks, looked) else {
+        assert!(looked.wants_usage());
+        return;
+    };
+    if parsed["stream_options"].is_null() {
+        parsed["stream_options"] = serde_json::json!({});
+    }
+    parsed["stream_options"]["include_usage"] = true.into();
+    assert_eq!(parse(&edited), parsed, "only usage is asked for");
+    assert_eq!(peek(&edited, LIMITS).map(|p| p.wants_usage()), Ok(true));
+}
+
+fn force_the_lifetime(chunks: &[Bytes]) {
+    for ttl in [CacheTtl::OneHour, CacheTtl::FiveMinutes] {
+        let forced = edit::force_cache_ttl(chunks, ttl, LIMITS);
+        let Ok(Some(edited)) = forced else {
+            assert_eq!(forced, Ok(None), "a body that was peeked into");
+            continue;
+        };
+        parse(&edited);
+        assert_eq!(edit::force_cache_ttl(&edited, ttl, LIMITS), Ok(None), "forced once is forced");
+    }
+}
