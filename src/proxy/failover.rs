@@ -87,7 +87,7 @@ async fn ask(session: &mut Session, x: &mut Exchange, asking: &Asking<'_>, tally
     loop {
         let began = Instant::now();
         x.attempts += 1;
-        x.usage = None;
+        (x.usage, x.usage_estimated) = (None, false);
         x.asked = Some(Asked { provider: Arc::clone(provider), model: Arc::clone(&target.model), began });
         let step = attempt::attempt(session, x, &target, asking.live).await;
         // A connection that the provider had closed while it lay in the pool was never asked: that is no attempt.
@@ -193,7 +193,7 @@ async fn failed(
 
 fn record(x: &mut Exchange, asking: &Asking<'_>, failed: &Failed, step: DecisionStep) {
     // Use that a failed attempt reported is billed to no one: it stays visible in the chain alone.
-    x.usage = None;
+    (x.usage, x.usage_estimated) = (None, false);
     x.decisions.push(Decision {
         provider_id: Some(asking.provider.id),
         provider_name: asking.provider.name.as_str().into(),

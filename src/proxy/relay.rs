@@ -73,7 +73,9 @@ pub async fn relay(session: &mut Session, x: &mut Exchange, mut wire: Wire, mut 
     let gateway = Arc::clone(&x.gateway);
     let step = match hold(session, x, &mut wire, &mut incoming).await {
         Err(step) => {
-            note_usage(x, &incoming.reply, false);
+            // Nothing has gone to the client: only what the provider itself reported counts.
+            x.usage = incoming.reply.usage();
+            x.usage_estimated = x.usage.is_some();
             step
         }
         Ok(held) => pass_on(session, x, &mut wire, &mut incoming, held).await,
