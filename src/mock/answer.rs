@@ -21,8 +21,9 @@ const LETTERS_PER_TOKEN: u64 = 4;
 pub fn compose(route: &Route, asked: &Asked, directive: &Directive, request: Value, serial: u64) -> Reply {
     let calls = calls(asked, directive, serial);
     let mut parts = Vec::new();
-    if let Some(thinking) = &directive.thinking {
-        parts.push(Part::Thinking(thinking.clone()));
+    let unasked = (asked.thinks && !calls.is_empty()).then(|| "A tool was asked for.".to_owned());
+    if let Some(thinking) = directive.thinking.clone().or(unasked) {
+        parts.push(Part::Thinking(thinking));
     }
     if let Some(text) = text(asked, directive, calls.is_empty()) {
         parts.push(Part::Text(text));
@@ -140,6 +141,8 @@ pub fn count_tokens(asked: &Asked) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::format::WireFormat;
+    use crate::mock::path::Operation;
 
     fn asked(text: &str) -> Asked {
         Asked { offered: vec!["Bash".to_owned()], user_text: text.to_owned(), ..Asked::default() }
@@ -169,5 +172,19 @@ mod tests {
         let asked = Asked { letters: 9, ..Asked::default() };
         let usage = computed_usage(&asked, &[Part::Thinking("12345".to_owned()), Part::Text("1234".to_owned())]);
         assert_eq!((usage.input, usage.output, usage.reasoning), (3, 3, 2));
+    }
+
+    #[test]
+    fn a_call_begins_with_thinking_where_thinking_is_enabled() {
+        let mut asked = asked("use tool look {\"at\":\"it\"}");
+        asked.offered = vec!["look".to_owned()];
+        let (format, operation) = (WireFormat::Native, Operation::Generate);
+        let route = Route { format, operation, model: None, stream: None, wrapped: false };
+        for (thinks, parts) in [(false, 1), (true, 2)] {
+            asked.thinks = thinks;
+            let reply = compose(&route, &asked, &Directive::default(), Value::Null, 1);
+            assert_eq!(reply.parts.len(), parts, "thinks: {thinks}");
+            assert_eq!(matches!(reply.parts[0], Part::Thinking(_)), thinks);
+        }
     }
 }

@@ -23,6 +23,8 @@ pub struct Asked {
     pub results: Vec<String>,
     /// Letters in all texts of the request: what the computed usage comes from.
     pub letters: u64,
+    /// Native, thinking enabled: a turn with calls begins with thinking, which the next request must bring back.
+    pub thinks: bool,
     /// The schema that the answer must fit, where one is given.
     pub schema: Option<Value>,
 }
@@ -40,6 +42,7 @@ pub fn read(route: &Route, body: &Value) -> Asked {
         asked.model = model.strip_prefix("models/").unwrap_or(model).to_owned();
     }
     asked.stream = route.stream.unwrap_or(body["stream"] == true);
+    asked.thinks = route.format == WireFormat::Native && body["thinking"]["type"] == "enabled";
     asked.letters =
         ["system", "messages", "tools", "input", "instructions", "contents", "systemInstruction", "request"]
             .iter()
