@@ -178,13 +178,15 @@ async fn judge(
         return Failure::Unusable { what: UnusableReply::WrongFormat, usage: None }.into();
     };
     let streamed = content_type.starts_with("text/event-stream");
-    let reader = match x.operation() {
-        Some(Operation::Generate) => Some(UsageReader::new(by.target.provider.kind.format(), streamed)),
-        _ => None,
-    };
     let Some(shape) = shape(x, by.target.provider.kind.format(), form, streamed) else {
         wire.close(&gateway.upstreams, by.link).await;
         return Failure::Unusable { what: UnusableReply::WrongFormat, usage: None }.into();
+    };
+    let reader = match (x.operation(), &shape) {
+        // A converter reads the whole stream, and with it what a reader would.
+        (_, Shape::Events(_)) => None,
+        (Some(Operation::Generate), _) => Some(UsageReader::new(by.target.provider.kind.format(), streamed)),
+        _ => None,
     };
     relay::relay(session, x, wire, relay::Incoming { head, reply: Reply::new(decoder, reader, shape), streamed, by })
         .await

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::coding::StreamDecoder;
 use crate::domain::format::WireFormat;
 use crate::domain::usage::Usage;
-use crate::formats::convert::{self, ReplyContext, StreamConverter};
+use crate::formats::convert::{self, ReplyContext, StreamConverter, StreamProblem};
 use crate::formats::error::{self, ErrorReply, UpstreamError};
 use crate::formats::usage::{HideUsageChunk, UsageReader};
 
@@ -19,12 +19,14 @@ const CONVERT_MAX: usize = 64 * 1024 * 1024;
 /// What is made of a reply's pieces.
 pub struct Reply {
     decoder: Option<StreamDecoder>,
-    /// `None` where a reply has no usage (token counting).
+    /// `None` where a reply has no usage (token counting), and where a converter reads it anyhow.
     reader: Option<UsageReader>,
     shape: Shape,
     received: u64,
     /// Why the reply cannot go on.
     problem: Option<String>,
+    /// The error that a converter met in the provider's stream.
+    reported: Option<UpstreamError>,
     /// When the last part arrived that was more than a sign of life.
     pub last_progress: Instant,
     progress: u64,
@@ -54,7 +56,7 @@ impl Reply {
     #[must_use]
     pub fn new(decoder: Option<StreamDecoder>, reader: Option<UsageReader>, shape: Shape) -> Self {
         let last_progress = Instant::now();
-        Self { decoder, reader, shape, received: 0, problem: None, last_progress, progress: 0 }
+        Self { decoder, reader, shape, received: 0, problem: None, reported: None, last_progress, progress: 0 }
     }
 
     /// Takes a piece from the provider and gives what goes to the client. Ask [`Reply::problem`] afterwards.
@@ -70,18 +72,33 @@ impl Reply {
             None => piece,
         };
         self.received += plain.len() as u64;
-        let progress = match &mut self.reader {
-            Some(reader) => {
-                reader.feed(&plain);
+        if let Some(reader) = &mut self.reader {
+            reader.feed(&plain);
+        }
+        let shaped = self.reshape(plain);
+        let progress = match self.meter() {
+            Meter::Reader(reader) => {
                 reader.output_chars() as u64 + u64::from(reader.seen_content()) + u64::from(reader.seen_end())
             }
-            None => self.received,
+            Meter::Converter(converter) => {
+                converter.output_chars() as u64 + u64::from(converter.seen_content()) + u64::from(converter.seen_end())
+            }
+            Meter::None => self.received,
         };
         if progress > self.progress {
             self.progress = progress;
             self.last_progress = Instant::now();
         }
-        self.reshape(plain)
+        shaped
+    }
+
+    /// Who reads usage, content and end of this reply.
+    fn meter(&self) -> Meter<'_> {
+        match (&self.reader, &self.shape) {
+            (Some(reader), _) => Meter::Reader(reader),
+            (None, Shape::Events(converter)) => Meter::Converter(converter),
+            (None, _) => Meter::None,
+        }
     }
 
     fn reshape(&mut self, plain: Bytes) -> Bytes {
@@ -96,6 +113,7 @@ impl Reply {
                 let mut out = Vec::with_capacity(plain.len());
                 if let Err(e) = converter.feed(&plain, &mut out) {
                     self.problem = Some(e.to_string());
+                    self.reported = upstream_error(e);
                 }
                 out.into()
             }
@@ -122,6 +140,7 @@ impl Reply {
                 let mut out = Vec::new();
                 if let Err(e) = converter.finish(&mut out) {
                     self.problem = Some(e.to_string());
+                    self.reported = upstream_error(e);
                 }
                 out.into()
             }
@@ -144,39 +163,53 @@ impl Reply {
     /// Whether something came that is worth showing to the client.
     #[must_use]
     pub fn has_content(&self) -> bool {
-        match &self.shape {
+        match (&self.shape, self.meter()) {
             // Nothing of it can be shown before it is whole.
-            Shape::Whole(_) => false,
-            _ => self.reader.as_ref().map_or(self.received > 0, UsageReader::seen_content),
+            (Shape::Whole(_), _) => false,
+            (_, Meter::Reader(reader)) => reader.seen_content(),
+            (_, Meter::Converter(converter)) => converter.seen_content(),
+            (_, Meter::None) => self.received > 0,
         }
     }
 
     /// Whether the format's own sign of a proper end has been seen.
     #[must_use]
     pub fn has_end(&self) -> bool {
-        self.reader.as_ref().is_none_or(UsageReader::seen_end)
+        match self.meter() {
+            Meter::Reader(reader) => reader.seen_end(),
+            Meter::Converter(converter) => converter.seen_end(),
+            Meter::None => true,
+        }
     }
 
     #[must_use]
     pub fn error(&self) -> Option<UpstreamError> {
-        self.reader.as_ref()?.seen_error().cloned()
+        self.reported.clone().or_else(|| self.reader.as_ref()?.seen_error().cloned())
     }
 
     /// Whether replies of this kind have usage at all.
     #[must_use]
-    pub const fn is_metered(&self) -> bool {
-        self.reader.is_some()
+    pub fn is_metered(&self) -> bool {
+        !matches!(self.meter(), Meter::None)
     }
 
     #[must_use]
     pub fn usage(&self) -> Option<Usage> {
-        self.reader.as_ref()?.usage()
+        match self.meter() {
+            Meter::Reader(reader) => reader.usage(),
+            Meter::Converter(converter) => converter.usage(),
+            Meter::None => None,
+        }
     }
 
     /// Characters of output that were received: what an estimate is made from.
     #[must_use]
     pub fn output_chars(&self) -> u64 {
-        self.reader.as_ref().map_or(0, |reader| reader.output_chars() as u64)
+        match self.meter() {
+            Meter::Reader(reader) => reader.output_chars() as u64,
+            Meter::Converter(converter) => converter.output_chars() as u64,
+            Meter::None => 0,
+        }
     }
 
     /// The client's error event, to end a stream that had begun. Empty where the provider's own has passed already.
@@ -192,6 +225,21 @@ impl Reply {
             _ if told => Vec::new(),
             _ => error::stream_event(format, &reply),
         }
+    }
+}
+
+/// Who reads what a reply tells about itself.
+enum Meter<'r> {
+    Reader(&'r UsageReader),
+    Converter(&'r StreamConverter),
+    None,
+}
+
+/// The error that a provider reported within its stream, if that is what went wrong.
+fn upstream_error(problem: StreamProblem) -> Option<UpstreamError> {
+    match problem {
+        StreamProblem::Upstream { kind, message } => Some(UpstreamError { kind, code: None, message }),
+        StreamProblem::Malformed { .. } | StreamProblem::TooLarge { .. } | StreamProblem::Cut => None,
     }
 }
 

@@ -235,3 +235,17 @@ async fn the_keys_cache_lifetime_is_put_into_native_requests() {
     let seen = stage.upstream.requests().await.pop().unwrap();
     assert_eq!(seen["body"]["system"][0]["cache_control"], json!({"type": "ephemeral", "ttl": "1h"}), "{seen}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn official_instructions_are_put_in_by_the_providers_strategy() {
+    let file = format!("{}/conf/instructions/long.md", env!("CARGO_MANIFEST_DIR"));
+    let official = std::fs::read_to_string(&file).unwrap();
+    let stage = Stage::bare(&[("TOLLGATE_INSTRUCTIONS_LONG_FILE", &file)]).await;
+    let forced = json!({"instructions_strategy": "force_official"});
+    stage.gateway.provider("responses", &stage.upstream.url, forced).await;
+    for client in FORMATS {
+        assert_eq!(stage.post(path(client, false), &request(client, false)).send().await.unwrap().status(), 200);
+        let seen = stage.upstream.requests().await.pop().unwrap();
+        assert_eq!(seen["body"]["instructions"].as_str().map(str::trim), Some(official.trim()), "{client}: {seen}");
+    }
+}

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{rewrap, seeded};
 use crate::domain::format::WireFormat;
+use crate::domain::usage::Usage;
 use crate::formats::conversation::{Block, Event, ReplyContext, Sink, StreamProblem};
 use crate::formats::error::{self, ErrorReply};
 use crate::formats::sse::Assembler;
@@ -83,6 +84,28 @@ struct Gate {
     /// A text block that is opened when it has text.
     held: Option<Block<'static>>,
     content: bool,
+    meter: Meter,
+}
+
+/// What the provider's stream has told so far, before anything is hidden from the client.
+#[derive(Debug, Default)]
+struct Meter {
+    usage: Usage,
+    output_len: usize,
+    content: bool,
+    end: bool,
+}
+
+impl Meter {
+    fn read(&mut self, event: &Event<'_>) {
+        self.content |= event.is_content();
+        match event {
+            Event::Start { usage } => self.usage = *usage,
+            Event::Finish { usage, .. } => (self.usage, self.end) = (*usage, true),
+            Event::Delta(text) => self.output_len += text.len(),
+            Event::Open(_) | Event::Signature(_) | Event::Close => {}
+        }
+    }
 }
 
 impl Gate {
@@ -92,6 +115,7 @@ impl Gate {
         context: &ReplyContext,
         write: &mut dyn FnMut(&Event<'_>) -> Result<(), StreamProblem>,
     ) -> Result<(), StreamProblem> {
+        self.meter.read(&event);
         let event = match event {
             Event::Open(Block::Thinking) if context.hide_thinking => {
                 self.hidden = true;
@@ -244,6 +268,30 @@ impl StreamConverter {
     #[must_use]
     pub const fn has_content(&self) -> bool {
         self.gate.content
+    }
+
+    /// The provider's figures so far; `None` while it has told none.
+    #[must_use]
+    pub fn usage(&self) -> Option<Usage> {
+        Some(self.gate.meter.usage).filter(|usage| *usage != Usage::default())
+    }
+
+    /// Whether the provider has sent something of the reply itself, shown to the client or not.
+    #[must_use]
+    pub const fn seen_content(&self) -> bool {
+        self.gate.meter.content
+    }
+
+    /// Whether the provider's stream has reached its format's end.
+    #[must_use]
+    pub const fn seen_end(&self) -> bool {
+        self.gate.meter.end
+    }
+
+    /// Bytes of generated text and call arguments so far: for an estimate when the figures never come.
+    #[must_use]
+    pub const fn output_chars(&self) -> usize {
+        self.gate.meter.output_len
     }
 
     /// Whether the reply reached its proper end.
