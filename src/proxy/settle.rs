@@ -103,7 +103,7 @@ fn record(x: &mut Exchange, caller: &Caller, end: &End) -> Record {
 }
 
 /// The cost and the multiplier it was made with. Nothing was used: it costs nothing. Something was used and the model has
-/// no price: `None`, to be priced once there is one.
+/// no price: `None`, which the record shows as unpriced.
 fn price(x: &Exchange) -> (Option<NanoUsd>, rust_decimal::Decimal) {
     let one = rust_decimal::Decimal::ONE;
     let (Some(asked), Some(inbound), Some(usage)) = (&x.asked, &x.inbound, &x.usage) else {
