@@ -8,7 +8,7 @@ use super::auth::throttle::Throttle;
 use crate::counters::Counters;
 use crate::domain::clock::Clock;
 use crate::domain::secret::Secret;
-use crate::state::State;
+use crate::state::{Events, Health, State};
 use crate::store::Store;
 use crate::telemetry::Metrics;
 
@@ -18,6 +18,8 @@ pub struct Context {
     pub store: Store,
     pub clock: Arc<dyn Clock>,
     pub counters: Arc<Counters>,
+    pub health: Arc<Health>,
+    pub events: Events,
     pub metrics: Arc<Metrics>,
     pub admin_token: Secret,
     pub time_zone: Tz,

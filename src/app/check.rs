@@ -4,7 +4,7 @@ use anyhow::Context;
 
 use super::{parts, secrets};
 use crate::config::Config;
-use crate::state::State;
+use crate::state::{Events, State};
 
 /// Tries the data directory, the database with its schema, and the upstream credentials. Changes nothing.
 ///
@@ -17,7 +17,7 @@ pub fn check(config: &Config) -> anyhow::Result<()> {
         }
         let store = parts::store(config).await?;
         store.check_schema().await.context("the database (tollgate migrate brings it up to date)")?;
-        let state = State::open(store, secrets::vault(config)?).await?;
+        let state = State::open(store, secrets::vault(config)?, Events::default()).await?;
         let faults = state.snapshot().faults.join("; ");
         anyhow::ensure!(faults.is_empty(), faults);
         Ok(())

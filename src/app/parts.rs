@@ -15,7 +15,7 @@ use crate::proxy::gateway::{Fixed, Gateway};
 use crate::proxy::instructions::Instructions;
 use crate::proxy::listing::Listings;
 use crate::state::health::Health;
-use crate::state::{State, key_text};
+use crate::state::{Events, State, key_text};
 use crate::store::Store;
 use crate::telemetry::Metrics;
 use crate::upstream::Upstreams;
@@ -37,6 +37,8 @@ pub struct Parts {
     pub metrics: Arc<Metrics>,
     /// Circuits and rests of providers.
     pub health: Arc<Health>,
+    /// What happens, for those who watch.
+    pub events: Events,
     /// Settings that a reload replaces.
     pub live: Arc<ArcSwap<Live>>,
     pub gateway: Arc<Gateway>,
@@ -73,7 +75,8 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
     if seeded > 0 {
         tracing::info!(models = seeded, "loaded the seed price table");
     }
-    let state = State::open(store.clone(), secrets::vault(&config)?).await?;
+    let events = Events::default();
+    let state = State::open(store.clone(), secrets::vault(&config)?, events.clone()).await?;
     let metrics = Arc::new(Metrics::new()?);
     let counters = Counters::new(CounterSettings {
         time_zone: config.time_zone,
@@ -87,7 +90,7 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
     super::rebuild::counters(&counters, &store, config.time_zone, clock.now())
         .await
         .context("rebuilding the counters")?;
-    let health = Arc::new(Health::default());
+    let health = Arc::new(Health::new(events.clone()));
     let live = Arc::new(ArcSwap::from_pointee(config.live.clone()));
     let gateway = Arc::new(Gateway {
         clock: Arc::clone(&clock),
@@ -97,6 +100,7 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         metrics: Arc::clone(&metrics),
         upstreams: Upstreams::new(config.proxy.upstream_pool_size),
         health: Arc::clone(&health),
+        events: events.clone(),
         live: Arc::clone(&live),
         listings: Listings::default(),
         admin: OnceLock::new(),
@@ -109,7 +113,7 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
             access_log: config.log.access,
         },
     });
-    Ok(Parts { config, clock, store, state, counters, ledger, metrics, health, live, gateway, admin_token })
+    Ok(Parts { config, clock, store, state, counters, ledger, metrics, health, events, live, gateway, admin_token })
 }
 
 /// The operator's instruction texts.
@@ -151,6 +155,8 @@ impl Parts {
             version: env!("CARGO_PKG_VERSION"),
             metrics: Arc::clone(&self.metrics),
             counters: Arc::new(self.counters.clone()),
+            health: Arc::clone(&self.health),
+            events: self.events.clone(),
         })
     }
 }

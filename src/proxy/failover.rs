@@ -171,7 +171,8 @@ async fn failed(
     let again =
         verdict.next == classify::Next::SameProviderAgain && asking.deadline.is_none_or(|at| Instant::now() < at);
     if !again {
-        let setback = Setback { counts: verdict.counts, rest_until };
+        let error = failed.failure.describe();
+        let setback = Setback { counts: verdict.counts, rest_until, error: Some(&error) };
         x.gateway.health.failed(provider, asking.ticket, x.now(), setback);
     }
     let step = match verdict.next {
@@ -212,7 +213,7 @@ fn answered(x: &mut Exchange, asking: &Asking<'_>, ok: bool) {
     if ok {
         x.gateway.health.succeeded(provider, asking.ticket, now);
     } else {
-        let setback = Setback { counts: true, rest_until: None };
+        let setback = Setback { counts: true, rest_until: None, error: Some("the reply broke off") };
         x.gateway.health.failed(provider, asking.ticket, now, setback);
     }
     x.gateway.metrics.attempt(&provider.name, if ok { "ok" } else { "broken_off" });

@@ -12,8 +12,8 @@ use crate::counters::Counters;
 use crate::domain::clock::Clock;
 use crate::domain::key::KeyHash;
 use crate::ledger::Ledger;
-use crate::state::State;
 use crate::state::health::Health;
+use crate::state::{Events, State};
 use crate::telemetry::Metrics;
 use crate::upstream::Upstreams;
 
@@ -27,6 +27,8 @@ pub struct Gateway {
     pub upstreams: Upstreams,
     /// Breakers and rests.
     pub health: Arc<Health>,
+    /// Told of every request that ended.
+    pub events: Events,
     /// What can change while the gateway runs.
     pub live: Arc<ArcSwap<Live>>,
     /// What providers say that they serve.

@@ -8,6 +8,7 @@ use crate::domain::money::NanoUsd;
 use crate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use crate::formats::route::Operation;
 use crate::policy::cost;
+use crate::state::Event;
 use crate::telemetry;
 
 /// Settles the request, if it was authenticated and is not settled yet.
@@ -38,6 +39,7 @@ pub fn settle(x: &mut Exchange, end: &End) {
     if x.gateway.fixed.access_log {
         telemetry::access_log(&record);
     }
+    x.gateway.events.tell(|| Event::Request(Arc::new(record.clone())));
     x.decisions = record.decisions;
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 
+use super::events::{CircuitChange, Event, Events};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
@@ -17,6 +18,7 @@ use crate::policy::select::Availability;
 #[derive(Default)]
 pub struct Health {
     entries: RwLock<HashMap<ProviderId, Arc<Mutex<Entry>>>>,
+    events: Events,
 }
 
 #[derive(Default)]
@@ -34,13 +36,21 @@ impl Entry {
 
 /// How an attempt failed, as far as health goes.
 #[derive(Debug, Clone, Copy)]
-pub struct Setback {
+pub struct Setback<'a> {
     /// Counts towards opening the circuit.
     pub counts: bool,
     pub rest_until: Option<Timestamp>,
+    /// For people: told when the circuit opens.
+    pub error: Option<&'a str>,
 }
 
 impl Health {
+    /// Changes of circuits are told through `events`.
+    #[must_use]
+    pub fn new(events: Events) -> Self {
+        Self { entries: RwLock::default(), events }
+    }
+
     /// Whether the provider may be asked; changes nothing.
     #[must_use]
     pub fn availability(&self, provider: ProviderId, now: Timestamp) -> Availability {
@@ -67,11 +77,11 @@ impl Health {
     /// A reply came to its proper end.
     pub fn succeeded(&self, provider: &Provider, ticket: Ticket, now: Timestamp) {
         let change = self.entry(provider.id).lock().breaker.succeeded(ticket, now, &provider.breaker);
-        report(provider, change);
+        self.report(provider, change, Happened { now, failures: 0, error: None });
     }
 
     /// An attempt failed, or a reply broke off.
-    pub fn failed(&self, provider: &Provider, ticket: Ticket, now: Timestamp, setback: Setback) {
+    pub fn failed(&self, provider: &Provider, ticket: Ticket, now: Timestamp, setback: Setback<'_>) {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();
         entry.rest_until = entry.rest_until.max(setback.rest_until);
@@ -81,8 +91,9 @@ impl Health {
             entry.breaker.gave_up(ticket);
             Change::None
         };
+        let failures = entry.breaker.snapshot(now).failure_count;
         drop(entry);
-        report(provider, change);
+        self.report(provider, change, Happened { now, failures, error: setback.error });
     }
 
     /// The attempt says nothing about the provider: the client left, or nothing was asked.
@@ -115,14 +126,35 @@ impl Health {
         }
         Arc::clone(self.entries.write().entry(provider).or_default())
     }
+
+    fn report(&self, provider: &Provider, change: Change, happened: Happened<'_>) {
+        let open_until = match change {
+            Change::None => return,
+            Change::Opened { until } => {
+                tracing::warn!(provider = provider.name, until = until.to_iso(), "the circuit of a provider opened");
+                Some(until)
+            }
+            Change::Closed => {
+                tracing::info!(provider = provider.name, "the circuit of a provider closed");
+                None
+            }
+        };
+        self.events.tell(|| {
+            Event::Circuit(CircuitChange {
+                provider_id: provider.id,
+                provider_name: provider.name.as_str().into(),
+                open_until,
+                failure_count: happened.failures,
+                last_error: happened.error.map(Arc::from),
+                at: happened.now,
+            })
+        });
+    }
 }
 
-fn report(provider: &Provider, change: Change) {
-    match change {
-        Change::None => {}
-        Change::Opened { until } => {
-            tracing::warn!(provider = provider.name, until = until.to_iso(), "the circuit of a provider opened");
-        }
-        Change::Closed => tracing::info!(provider = provider.name, "the circuit of a provider closed"),
-    }
+/// The circumstances of a change.
+struct Happened<'a> {
+    now: Timestamp,
+    failures: u32,
+    error: Option<&'a str>,
 }

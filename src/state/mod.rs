@@ -5,6 +5,7 @@
 //! [`State::publish`], and only then answers: the change is in force on this node before its author hears so.
 //! Other nodes notice by the configuration version (see [`refresh`]).
 
+pub mod events;
 pub mod health;
 pub mod key_text;
 pub mod publish;
@@ -12,6 +13,7 @@ pub mod refresh;
 pub mod snapshot;
 pub mod vault;
 
+pub use events::{CircuitChange, Event, Events};
 pub use health::Health;
 pub use publish::{State, StateError};
 pub use snapshot::{Caller, Snapshot};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Guard};
 
+use super::events::{Event, Events};
 use super::snapshot::Snapshot;
 use super::vault::Vault;
 use crate::domain::provider::Provider;
@@ -21,6 +22,7 @@ pub enum StateError {
 pub struct State {
     store: Store,
     vault: Vault,
+    events: Events,
     current: ArcSwap<Snapshot>,
     /// One load at a time, so that an older one never replaces a newer.
     publishing: tokio::sync::Mutex<()>,
@@ -32,7 +34,7 @@ impl State {
     /// # Errors
     /// When the store cannot be read, or when there are providers and none of their credentials can be opened: then
     /// the secret key is the wrong one, and serving would only produce failures.
-    pub async fn open(store: Store, vault: Vault) -> Result<Arc<Self>, StateError> {
+    pub async fn open(store: Store, vault: Vault, events: Events) -> Result<Arc<Self>, StateError> {
         let first = load(&store, &vault).await?;
         if first.providers.is_empty() && !first.faults.is_empty() {
             return Err(StateError::Sealed(first.faults.join("; ")));
@@ -40,6 +42,7 @@ impl State {
         Ok(Arc::new(Self {
             store,
             vault,
+            events,
             current: ArcSwap::from_pointee(first),
             publishing: tokio::sync::Mutex::default(),
         }))
@@ -77,7 +80,9 @@ impl State {
         for fault in &next.faults {
             tracing::error!(fault, "a provider is left out");
         }
+        let version = next.version;
         self.current.store(Arc::new(next));
+        self.events.tell(|| Event::Configuration { version });
         Ok(())
     }
 }

@@ -11,8 +11,8 @@ use tollgate::admin::{Context, router, serve};
 use tollgate::counters::{CounterSettings, Counters};
 use tollgate::domain::clock::{Clock, ManualClock, Timestamp};
 use tollgate::domain::secret::Secret;
-use tollgate::state::State;
 use tollgate::state::vault::Vault;
+use tollgate::state::{Events, Health, State};
 use tollgate::store::{Backend, Store};
 use tollgate::telemetry::Metrics;
 
@@ -85,7 +85,8 @@ impl Gate {
         };
         store.migrate().await.unwrap();
         let vault = Vault::from_secret(&Secret::new("a secret for the tests"));
-        let state = State::open(store.clone(), vault).await.unwrap();
+        let events = Events::default();
+        let state = State::open(store.clone(), vault, events.clone()).await.unwrap();
         let clock = Arc::new(ManualClock::at(NOON));
         let settings = CounterSettings { session_ttl_ms: 300_000, reservation: true, time_zone };
         let counters = Arc::new(Counters::new(settings));
@@ -95,6 +96,8 @@ impl Gate {
             store: store.clone(),
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
             counters: Arc::clone(&counters),
+            health: Arc::new(Health::new(events.clone())),
+            events,
             metrics: Arc::new(Metrics::new().unwrap()),
             admin_token: Secret::new(TOKEN),
             time_zone,
