@@ -108,7 +108,7 @@ fn scrape_hooks(parts: &Parts) {
     parts.metrics.before_scrape(Box::new(move |metrics| {
         let (snapshot, now) = (state.snapshot(), clock.now());
         metrics.snapshot_version(snapshot.version);
-        metrics.sessions_live.set(i64::try_from(counters.live_sessions(now).len()).unwrap_or(i64::MAX));
+        metrics.sessions_live.set(i64::try_from(counters.sessions_here(now)).unwrap_or(i64::MAX));
         for provider in &snapshot.providers {
             let circuit = health.snapshot(provider.id, now);
             let state = match (circuit.open, circuit.half_open) {

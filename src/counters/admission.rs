@@ -3,7 +3,7 @@
 use rust_decimal::Decimal;
 
 use crate::domain::clock::Timestamp;
-use crate::domain::ids::SessionId;
+use crate::domain::ids::{RequestId, SessionId};
 use crate::domain::key::Key;
 use crate::domain::money::NanoUsd;
 use crate::domain::user::User;
@@ -13,6 +13,8 @@ use super::spend::Period;
 /// One request that wants in.
 #[derive(Debug, Clone, Copy)]
 pub struct Admission<'a> {
+    /// What the request is known by, here and in the ledger.
+    pub request: RequestId,
     /// The request's start: its cost will belong to it.
     pub now: Timestamp,
     pub key: &'a Key,
@@ -129,6 +131,16 @@ impl std::fmt::Display for Amount {
             Self::Count(count) => count.fmt(f),
         }
     }
+}
+
+/// Why a request was not admitted. Nothing was counted then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error(transparent)]
+    Limit(#[from] Denied),
+    /// The shared counters cannot be reached, and the operator wants nothing uncounted to pass.
+    #[error("the shared counters cannot be reached")]
+    Unreachable,
 }
 
 /// The limit that refused a request.

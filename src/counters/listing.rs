@@ -25,6 +25,17 @@ pub struct LiveSession {
 }
 
 impl Memory {
+    pub(super) fn sessions_here(&self, now: Timestamp) -> usize {
+        let of_users = self.users.each().map(|mut users| {
+            let counted = users.values_mut().map(|state| {
+                state.refresh(now, &self.settings);
+                state.sessions.len()
+            });
+            counted.sum::<usize>()
+        });
+        of_users.sum()
+    }
+
     pub(super) fn live_sessions(&self, now: Timestamp) -> Vec<LiveSession> {
         let mut listed = Vec::new();
         for mut users in self.users.each() {

@@ -1,17 +1,19 @@
 //! The counters of one process.
 
+use std::sync::Arc;
+
 use super::CounterSettings;
 use super::admission::{Admission, Denied};
 use super::checks;
 use super::expectation::Expectations;
 use super::held::Held;
 use super::holder::UserState;
-use super::permit::{Books, Charge, Settlement};
+use super::permit::{Charge, Settlement};
 use super::provider::{Blocked, ProviderState, is_limited};
 use super::sessions::Slot;
 use super::shards::Shards;
 use crate::domain::clock::Timestamp;
-use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
+use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
 
@@ -30,39 +32,48 @@ impl Memory {
 
     pub(super) fn charge(
         &self,
-        holder: Option<(UserId, KeyId)>,
+        request: RequestId,
         session: &SessionId,
         estimate: NanoUsd,
         started: Timestamp,
     ) -> Charge {
         let reserved = if self.settings.reservation { estimate.max(NanoUsd::ZERO) } else { NanoUsd::ZERO };
-        let slot = Slot { key: holder.map(|(_, key)| key), session: session.clone() };
-        Charge { user: holder.map(|(user, _)| user), slot, reserved, started }
+        let slot = Slot { key: None, session: session.clone() };
+        Charge { request, user: None, slot, reserved, started }
     }
 
-    pub(super) fn admit(&self, ask: &Admission<'_>) -> Result<Charge, Denied> {
+    /// What an admission will count.
+    pub(super) fn charge_of(&self, ask: &Admission<'_>) -> Charge {
+        let mut charge = self.charge(ask.request, ask.session, ask.estimate, ask.now);
+        (charge.user, charge.slot.key) = (Some(ask.user.id), Some(ask.key.id));
+        charge
+    }
+
+    /// Also gives the provider that served the session before, if it was live.
+    pub(super) fn admit(&self, ask: &Admission<'_>) -> Result<(Charge, Option<ProviderId>), Denied> {
         let (user_id, key) = (ask.user.id, ask.key.id);
-        let charge = self.charge(Some((user_id, key)), ask.session, ask.estimate, ask.now);
+        let charge = self.charge_of(ask);
         let mut users = self.users.lock(user_id.0);
         let user = users.entry(user_id).or_default();
         let mut pair = user.with_key(key, ask.now, &self.settings);
         checks::all(&mut pair, ask, &charge.slot, &self.settings)?;
+        let served_before = pair.sessions.get(&charge.slot).and_then(|live| live.provider);
         pair.count(&charge);
-        Ok(charge)
+        Ok((charge, served_before))
     }
 
-    pub(super) fn provider_blocked(
+    pub(super) fn blocked(
         &self,
-        provider: &Provider,
-        key: Option<KeyId>,
-        session: &SessionId,
+        providers: &[Arc<Provider>],
+        slot: &Slot,
         now: Timestamp,
-    ) -> Option<Blocked> {
-        if !is_limited(&provider.limits) {
-            return None;
-        }
-        let slot = Slot { key, session: session.clone() };
-        self.at_provider(provider.id, now, |state| state.blocked(provider, &slot, now, &self.settings))
+    ) -> Vec<(ProviderId, Blocked)> {
+        let limited = providers.iter().filter(|provider| is_limited(&provider.limits));
+        let look = |provider: &Arc<Provider>| {
+            let why = self.at_provider(provider.id, now, |state| state.blocked(provider, slot, now, &self.settings))?;
+            Some((provider.id, why))
+        };
+        limited.filter_map(look).collect()
     }
 
     pub(super) fn session_provider(
@@ -94,8 +105,9 @@ impl Memory {
     }
 }
 
-impl Books for Memory {
-    fn enter(&self, charge: &Charge, provider: &Provider, now: Timestamp) -> bool {
+impl Memory {
+    /// Moves the request to a provider: takes its place there if a limit of it is not reached. Whether it did.
+    pub(super) fn enter(&self, charge: &Charge, provider: &Provider, now: Timestamp) -> bool {
         let entered = self.at_provider(provider.id, now, |state| {
             let free = state.blocked(provider, &charge.slot, now, &self.settings).is_none();
             if free {
@@ -109,11 +121,13 @@ impl Books for Memory {
         entered
     }
 
-    fn withdraw(&self, charge: &Charge, provider: ProviderId, now: Timestamp) {
+    /// Takes back what [`Self::enter`] did: the attempt came to nothing.
+    pub(super) fn withdraw(&self, charge: &Charge, provider: ProviderId, now: Timestamp) {
         self.at_provider(provider, now, |state| state.take_back(charge));
     }
 
-    fn settle(&self, charge: &Charge, end: &Settlement) {
+    /// The request ended.
+    pub(super) fn settle(&self, charge: &Charge, end: &Settlement) {
         let Settlement { now, cost, at, served } = *end;
         if let Some((user, key)) = charge.holder() {
             let mut users = self.users.lock(user.0);
@@ -138,7 +152,8 @@ impl Books for Memory {
         }
     }
 
-    fn give_back(&self, charge: &Charge, at: Option<ProviderId>) {
+    /// The request is to leave no trace.
+    pub(super) fn give_back(&self, charge: &Charge, at: Option<ProviderId>) {
         if let Some((user, key)) = charge.holder()
             && let Some(state) = self.users.lock(user.0).get_mut(&user)
         {

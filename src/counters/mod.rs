@@ -12,10 +12,11 @@
 //! - **Requests per minute** are a sliding window of the past 60 seconds.
 //! - **Sessions** are live while a request runs, and for the TTL after the last one's end.
 //!
-//! This is the counters of one process; they are rebuilt from the ledger at start. [`Books`] is what a permit needs of the
-//! place where things are counted, so that shared counters can stand in its stead.
+//! A node's own counters ([`memory`]) are rebuilt from the ledger at start. What may have to ask shared ones is `async`; on a
+//! node's own counters those futures are ready at once and nothing is allocated for them.
 
 mod admission;
+mod books;
 mod checks;
 mod expectation;
 mod held;
@@ -38,9 +39,9 @@ use std::sync::Arc;
 
 use chrono_tz::Tz;
 
-pub use admission::{Admission, Amount, Denied, LimitType};
+pub use admission::{Admission, Amount, Denied, LimitType, Refused};
 pub use listing::LiveSession;
-pub use permit::{Books, Charge, Permit, Settlement};
+pub use permit::{Charge, Permit, Settlement};
 pub use provider::Blocked;
 pub use rebuild::{SpendRow, SpendTotal};
 pub use sessions::Slot;
@@ -48,7 +49,9 @@ pub use sweep::Holder;
 pub use usage::{CountUsage, HolderUsage, MoneyUsage};
 
 use crate::domain::clock::Timestamp;
-use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
+use books::Books;
+
+use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::key::Key;
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
@@ -69,42 +72,41 @@ pub struct CounterSettings {
 /// The counters. Cheap to clone.
 #[derive(Clone)]
 pub struct Counters {
-    memory: Arc<Memory>,
+    books: Books,
 }
 
 impl Counters {
     #[must_use]
     pub fn new(settings: CounterSettings) -> Self {
-        Self { memory: Arc::new(Memory::new(settings)) }
+        Self { books: Books::Own(Arc::new(Memory::new(settings))) }
     }
 
     /// All thirteen checks, and the request counted: in one step, or not at all.
     ///
     /// # Errors
     /// The first limit in the specification's order that is reached. Nothing was counted then.
-    pub fn admit(&self, admission: &Admission<'_>) -> Result<Permit, Denied> {
-        let charge = self.memory.admit(admission)?;
-        Ok(Permit::new(self.books(), charge))
+    pub async fn admit(&self, admission: &Admission<'_>) -> Result<Permit, Refused> {
+        self.books.admit(admission).await
     }
 
     /// For traffic of the admin token: no key, no user, no limits. Provider limits see it all the same.
-    pub fn bypass(&self, session: &SessionId, estimate: NanoUsd, now: Timestamp) -> Permit {
-        Permit::new(self.books(), self.memory.charge(None, session, estimate, now))
+    pub fn bypass(&self, request: RequestId, session: &SessionId, estimate: NanoUsd, now: Timestamp) -> Permit {
+        Permit::new(self.books.clone(), self.memory().charge(request, session, estimate, now), None)
     }
 
-    /// Why a provider may not be given a request of this session now, if it may not. Changes nothing that counts.
-    #[must_use]
-    pub fn provider_blocked(
+    /// Those of the providers that may not be given a request of this session now, and why. Changes nothing that counts.
+    pub async fn blocked(
         &self,
-        provider: &Provider,
+        providers: &[Arc<Provider>],
         key: Option<KeyId>,
         session: &SessionId,
         now: Timestamp,
-    ) -> Option<Blocked> {
-        self.memory.provider_blocked(provider, key, session, now)
+    ) -> Vec<(ProviderId, Blocked)> {
+        let slot = Slot { key, session: session.clone() };
+        self.books.blocked(providers, &slot, now).await
     }
 
-    /// The provider that a live session was last served by.
+    /// The provider that a live session was last served by, as far as this node knows (see [`Permit::session_provider`]).
     #[must_use]
     pub fn session_provider(
         &self,
@@ -113,42 +115,44 @@ impl Counters {
         session: &SessionId,
         now: Timestamp,
     ) -> Option<ProviderId> {
-        self.memory.session_provider(user, key, session, now)
+        self.memory().session_provider(user, key, session, now)
     }
 
     /// What a key has used of its limits. Reservations are not in it.
-    #[must_use]
-    pub fn key_usage(&self, key: &Key, now: Timestamp) -> HolderUsage {
-        self.memory.key_usage(key, now)
+    pub async fn key_usage(&self, key: &Key, now: Timestamp) -> HolderUsage {
+        self.books.key_usage(key, now).await
     }
 
     /// What a user has used of their limits. Reservations are not in it.
-    #[must_use]
-    pub fn user_usage(&self, user: &User, now: Timestamp) -> HolderUsage {
-        self.memory.user_usage(user, now)
+    pub async fn user_usage(&self, user: &User, now: Timestamp) -> HolderUsage {
+        self.books.user_usage(user, now).await
     }
 
     /// What a provider has used of its limits. Reservations are not in it.
-    #[must_use]
-    pub fn provider_usage(&self, provider: &Provider, now: Timestamp) -> HolderUsage {
-        self.memory.provider_usage(provider, now)
+    pub async fn provider_usage(&self, provider: &Provider, now: Timestamp) -> HolderUsage {
+        self.books.provider_usage(provider, now).await
     }
 
     /// Output tokens that a key's next reply from a model may have, by its recent ones; `None` before the first.
     #[must_use]
     pub fn expected_output(&self, key: KeyId, model: &str) -> Option<u64> {
-        self.memory.expectations.get(key, model)
+        self.memory().expectations.get(key, model)
     }
 
     /// Tells how many output tokens a key's reply from a model had.
     pub fn learn_output(&self, key: KeyId, model: &str, output_tokens: u64) {
-        self.memory.expectations.learn(key, model, output_tokens);
+        self.memory().expectations.learn(key, model, output_tokens);
     }
 
-    /// Every live session, in no particular order.
+    /// Every live session, in no particular order; of all nodes, where counters are shared.
+    pub async fn live_sessions(&self, now: Timestamp) -> Vec<LiveSession> {
+        self.books.live_sessions(now).await
+    }
+
+    /// How many live sessions this node knows of.
     #[must_use]
-    pub fn live_sessions(&self, now: Timestamp) -> Vec<LiveSession> {
-        self.memory.live_sessions(now)
+    pub fn sessions_here(&self, now: Timestamp) -> usize {
+        self.memory().sessions_here(now)
     }
 
     /// Takes over what the ledger knows, in place of everything counted so far: for the start, before requests come.
@@ -160,23 +164,22 @@ impl Counters {
         totals: impl IntoIterator<Item = SpendTotal>,
         now: Timestamp,
     ) {
-        self.memory.rebuild(rows, totals, now);
+        self.memory().rebuild(rows, totals, now);
     }
 
     /// From when on [`Self::rebuild`] needs rows.
     #[must_use]
     pub fn rebuild_from(&self, now: Timestamp) -> Timestamp {
-        self.memory.rebuild_from(now)
+        self.memory().rebuild_from(now)
     }
 
     /// Frees what is idle: aged buckets, ended sessions, holders without any figures, and holders that `keep` no longer
     /// knows (deleted ones). To be called every minute or so.
     pub fn sweep(&self, now: Timestamp, keep: &dyn Fn(Holder) -> bool) {
-        self.memory.sweep(now, keep);
+        self.memory().sweep(now, keep);
     }
 
-    fn books(&self) -> Arc<dyn Books> {
-        // An unsizing copy of the Arc.
-        Arc::<Memory>::clone(&self.memory)
+    fn memory(&self) -> &Memory {
+        self.books.memory()
     }
 }

@@ -1,16 +1,16 @@
 //! The leave to run one request, which counts until it is settled or dropped.
 
-use std::sync::Arc;
-
+use super::books::Books;
 use super::sessions::Slot;
 use crate::domain::clock::Timestamp;
-use crate::domain::ids::{KeyId, ProviderId, UserId};
+use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
 
 /// What was counted for one request.
 #[derive(Debug, Clone)]
 pub struct Charge {
+    pub request: RequestId,
     /// `None` for the admin token.
     pub user: Option<UserId>,
     /// The key and its session.
@@ -39,39 +39,35 @@ pub struct Settlement {
     pub served: Option<ProviderId>,
 }
 
-/// Where a permit is written back to. Nothing here waits or fails: a shared implementation queues.
-pub trait Books: Send + Sync {
-    /// Moves the request to a provider: takes its place there if a limit of it is not reached. Whether it did.
-    fn enter(&self, charge: &Charge, provider: &Provider, now: Timestamp) -> bool;
-    /// Takes back what [`Self::enter`] did: the attempt came to nothing.
-    fn withdraw(&self, charge: &Charge, provider: ProviderId, now: Timestamp);
-    /// The request ended.
-    fn settle(&self, charge: &Charge, end: &Settlement);
-    /// The request is to leave no trace.
-    fn give_back(&self, charge: &Charge, at: Option<ProviderId>);
-}
-
 /// Leave to run one request. [`Permit::settle`] it at the end. A permit that is dropped instead gives everything back: the
 /// reservation, the place of its session, the request of the minute.
 #[must_use = "dropping a permit gives it back"]
 pub struct Permit {
-    books: Arc<dyn Books>,
+    books: Books,
     /// `None` once settled.
     charge: Option<Charge>,
     at: Option<ProviderId>,
+    served_before: Option<ProviderId>,
 }
 
 impl Permit {
-    pub(super) fn new(books: Arc<dyn Books>, charge: Charge) -> Self {
-        Self { books, charge: Some(charge), at: None }
+    pub(super) const fn new(books: Books, charge: Charge, served_before: Option<ProviderId>) -> Self {
+        Self { books, charge: Some(charge), at: None, served_before }
+    }
+
+    /// The provider that last served this session, if it was live when the request was admitted.
+    #[must_use]
+    pub const fn session_provider(&self) -> Option<ProviderId> {
+        self.served_before
     }
 
     /// Moves the request to a provider before an attempt there, leaving the one before. `false`: the provider's limits were
     /// reached in the meantime (checked and counted in one step); the request is then at none.
     ///
-    /// The session is served by this provider from now on (see `Counters::session_provider`).
+    /// The session is served by this provider from now on (see [`Self::session_provider`]). Waits for shared counters alone,
+    /// and only where the provider has limits; on a node's own it is done at once.
     #[must_use = "the provider may not be asked when this is false"]
-    pub fn enter(&mut self, provider: &Provider, now: Timestamp) -> bool {
+    pub async fn enter(&mut self, provider: &Provider, now: Timestamp) -> bool {
         let Some(charge) = &self.charge else { return false };
         if self.at == Some(provider.id) {
             return true;
@@ -79,7 +75,7 @@ impl Permit {
         if let Some(before) = self.at.take() {
             self.books.withdraw(charge, before, now);
         }
-        let entered = self.books.enter(charge, provider, now);
+        let entered = self.books.enter(charge, provider, now).await;
         self.at = entered.then_some(provider.id);
         entered
     }

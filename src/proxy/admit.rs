@@ -2,7 +2,7 @@
 
 use super::exchange::{Caller, Exchange, Inbound};
 use super::refusal::Refusal;
-use crate::counters::Admission;
+use crate::counters::{Admission, Refused};
 use crate::domain::money::NanoUsd;
 use crate::domain::usage::Usage;
 use crate::formats::count;
@@ -15,17 +15,20 @@ const FIRST_GUESS: u64 = 512;
 ///
 /// # Errors
 /// The first limit that is reached; or that the journal is full, and nothing could be accounted for.
-pub fn admit(x: &mut Exchange) -> Result<(), Refusal> {
+pub async fn admit(x: &mut Exchange) -> Result<(), Refusal> {
     if !x.gateway.ledger.has_room() {
         return Err(Refusal::JournalFull);
     }
     let (Some(caller), Some(inbound)) = (&x.caller, &x.inbound) else { return Ok(()) };
     let (session, estimate, now) = (&inbound.session, expected_cost(x, inbound), x.started_at);
     let permit = match caller {
-        Caller::Admin => x.gateway.counters.bypass(session, estimate, now),
+        Caller::Admin => x.gateway.counters.bypass(x.request_id, session, estimate, now),
         Caller::Key { key, user } => {
-            let admission = Admission { now, key, user, session, estimate };
-            x.gateway.counters.admit(&admission).map_err(Refusal::Limit)?
+            let admission = Admission { request: x.request_id, now, key, user, session, estimate };
+            x.gateway.counters.admit(&admission).await.map_err(|refused| match refused {
+                Refused::Limit(denied) => Refusal::Limit(denied),
+                Refused::Unreachable => Refusal::CountersUnreachable,
+            })?
         }
     };
     x.permit = Some(permit);

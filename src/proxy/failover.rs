@@ -50,7 +50,11 @@ pub async fn run(session: &mut Session, x: &mut Exchange) -> pingora::Result<()>
             continue;
         };
         let now = x.now();
-        if x.permit.as_mut().is_some_and(|permit| !permit.enter(&provider, now)) {
+        let entered = match &mut x.permit {
+            Some(permit) => permit.enter(&provider, now).await,
+            None => true,
+        };
+        if !entered {
             x.gateway.health.gave_up(&provider, ticket);
             decide(x, &provider, DecisionStep::LimitReached);
             tally.skipped += 1;

@@ -8,13 +8,12 @@ use crate::domain::clock::Timestamp;
 use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
 use crate::policy::select::{self, Availability, NoProvider, ProviderView, SelectAsk};
-use crate::state::Snapshot;
 
 /// Orders the providers for this request; the reasons become the head of its decision chain.
 ///
 /// # Errors
 /// 403 when no provider is in reach, 404 when none serves the model, 503 when none is available now.
-pub fn plan(x: &mut Exchange) -> Result<(), Refusal> {
+pub async fn plan(x: &mut Exchange) -> Result<(), Refusal> {
     let (Some(snapshot), Some(inbound)) = (&x.snapshot, &x.inbound) else { return Err(Refusal::Internal) };
     let everything = Groups::parse(crate::domain::group::ALL);
     let groups = match &x.caller {
@@ -31,7 +30,9 @@ pub fn plan(x: &mut Exchange) -> Result<(), Refusal> {
         now: x.started_at,
         at_ms: x.elapsed_ms(),
     };
-    let view = View { x, snapshot, now: x.started_at };
+    let key = x.caller.as_ref().and_then(Caller::key_id);
+    let blocked = x.gateway.counters.blocked(&snapshot.providers, key, &inbound.session, x.started_at).await;
+    let view = View { x, blocked, now: x.started_at };
     match select::plan(&ask, &snapshot.providers, &view, &mut fastrand::Rng::new()) {
         Ok(selection) => {
             x.order = selection.ordered;
@@ -54,6 +55,9 @@ pub fn plan(x: &mut Exchange) -> Result<(), Refusal> {
 
 /// The provider that this conversation uses already.
 fn preferred(x: &Exchange, inbound: &Inbound) -> Option<ProviderId> {
+    if let Some(permit) = &x.permit {
+        return permit.session_provider();
+    }
     let Some(Caller::Key { key, user }) = &x.caller else { return None };
     x.gateway.counters.session_provider(user.id, key.id, &inbound.session, x.started_at)
 }
@@ -61,7 +65,8 @@ fn preferred(x: &Exchange, inbound: &Inbound) -> Option<ProviderId> {
 /// What selection needs to know of each provider's present state.
 struct View<'a> {
     x: &'a Exchange,
-    snapshot: &'a Snapshot,
+    /// By their limits.
+    blocked: Vec<(ProviderId, Blocked)>,
     now: Timestamp,
 }
 
@@ -72,16 +77,10 @@ impl ProviderView for View<'_> {
             Availability::Ready => {}
             blocked => return blocked,
         }
-        let key = self.x.caller.as_ref().and_then(Caller::key_id);
-        match (self.snapshot.provider(id), &self.x.inbound) {
-            (Some(provider), Some(inbound)) => {
-                match gateway.counters.provider_blocked(provider, key, &inbound.session, self.now) {
-                    Some(Blocked::Limit) => Availability::LimitReached,
-                    Some(Blocked::SessionCap) => Availability::SessionCap,
-                    None => Availability::Ready,
-                }
-            }
-            _ => Availability::Ready,
+        match self.blocked.iter().find(|(blocked, _)| *blocked == id) {
+            Some((_, Blocked::Limit)) => Availability::LimitReached,
+            Some((_, Blocked::SessionCap)) => Availability::SessionCap,
+            None => Availability::Ready,
         }
     }
 }

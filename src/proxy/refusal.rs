@@ -37,6 +37,8 @@ pub enum Refusal {
     Limit(Denied),
     /// The journal cannot take records any more.
     JournalFull,
+    /// The shared counters are lost, and nothing may pass uncounted.
+    CountersUnreachable,
     NoGroup,
     UnknownModel {
         model: String,
@@ -137,6 +139,9 @@ impl Refusal {
             Self::Limit(denied) => limit(denied, now),
             Self::JournalFull => Meaning::new(503, "overloaded_error", "the gateway cannot account for requests now")
                 .header("retry-after", 5),
+            Self::CountersUnreachable => {
+                Meaning::new(503, "overloaded_error", "the gateway cannot count requests now").header("retry-after", 5)
+            }
             Self::NoGroup => Meaning::new(403, FORBIDDEN, "no provider is within reach of this key's groups"),
             Self::UnknownModel { model } => {
                 Meaning::new(404, "not_found_error", format!("no provider serves the model {model}"))
@@ -177,6 +182,7 @@ impl Refusal {
             Self::ClientNotAllowed => "client_not_allowed",
             Self::Limit(_) => "limit",
             Self::JournalFull => "journal_full",
+            Self::CountersUnreachable => "counters_unreachable",
             Self::NoGroup => "no_group",
             Self::UnknownModel { .. } => "unknown_model",
             Self::Unavailable { .. } => "unavailable",

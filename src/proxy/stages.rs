@@ -37,9 +37,9 @@ pub async fn run(session: &mut Session, x: &mut Exchange) -> Result<Done, Refusa
     intake::body(session, x, &live).await?;
     screen::screen(x)?;
     if x.operation() == Some(&Operation::Generate) {
-        admit::admit(x)?;
+        admit::admit(x).await?;
     }
-    match plan::plan(x) {
+    match plan::plan(x).await {
         Ok(()) => Ok(Done::Planned),
         // A provider of another format could answer, but not count.
         Err(Refusal::Unavailable { .. }) if x.operation() == Some(&Operation::CountTokens) => {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tollgate::counters::Admission;
-use tollgate::domain::ids::{KeyId, SessionId};
+use tollgate::domain::ids::{KeyId, RequestId, SessionId};
 use tollgate::domain::money::NanoUsd;
 
 use super::gate::{Gate, NOON};
@@ -19,10 +19,16 @@ async fn usage_shows_what_was_counted_against_which_limit_and_until_when() {
     let caller = snapshot.key(KeyId(user.key_id)).unwrap();
     let provider = &snapshot.providers[0];
     let session = SessionId::from("s");
-    let admission =
-        Admission { now: NOON, key: &caller.key, user: &caller.user, session: &session, estimate: NanoUsd::ZERO };
-    let mut permit = gate.counters.admit(&admission).unwrap();
-    assert!(permit.enter(provider, NOON));
+    let admission = Admission {
+        request: RequestId::new(),
+        now: NOON,
+        key: &caller.key,
+        user: &caller.user,
+        session: &session,
+        estimate: NanoUsd::ZERO,
+    };
+    let mut permit = gate.counters.admit(&admission).await.unwrap();
+    assert!(permit.enter(provider, NOON).await);
     permit.settle(NOON, NanoUsd(1_234_567_891), Some(provider.id));
 
     let cost = |limit: Value, reset: Value| json!({ "current": 1.234567891, "limit": limit, "resetAt": reset });

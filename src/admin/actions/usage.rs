@@ -42,7 +42,7 @@ async fn of_key(call: Call) -> Result<LimitUsage, Refusal> {
     let snapshot = call.ctx.state.snapshot();
     let caller = snapshot.key(id).ok_or_else(|| Refusal::missing("key", id.0))?;
     call.who()?.must_own(caller.key.user_id)?;
-    Ok((&call.ctx.counters.key_usage(&caller.key, call.now)).into())
+    Ok((&call.ctx.counters.key_usage(&caller.key, call.now).await).into())
 }
 
 async fn of_user(call: Call) -> Result<UserLimitUsage, Refusal> {
@@ -50,12 +50,12 @@ async fn of_user(call: Call) -> Result<UserLimitUsage, Refusal> {
     call.who()?.must_own(id)?;
     let snapshot = call.ctx.state.snapshot();
     let user = snapshot.user(id).ok_or_else(|| Refusal::missing("user", id.0))?;
-    Ok((&call.ctx.counters.user_usage(user, call.now)).into())
+    Ok((&call.ctx.counters.user_usage(user, call.now).await).into())
 }
 
 async fn of_provider(call: Call) -> Result<LimitUsage, Refusal> {
     let id = ProviderId(call.values.id("providerId"));
     let snapshot = call.ctx.state.snapshot();
     let provider = snapshot.provider(id).ok_or_else(|| Refusal::missing("provider", id.0))?;
-    Ok((&call.ctx.counters.provider_usage(provider, call.now)).into())
+    Ok((&call.ctx.counters.provider_usage(provider, call.now).await).into())
 }

@@ -2,10 +2,10 @@
 
 use chrono_tz::Tz;
 
-use super::{NOON, TTL_MS, ask, counters, key, provider, sessions, user};
+use super::{NOON, TTL_MS, Tested, ask, counters, enter, key, provider, sessions, settings, user};
 use crate::counters::{Amount, Blocked, CounterSettings, Counters, Holder, LimitType, MoneyUsage};
 use crate::domain::clock::Timestamp;
-use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
+use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId};
 use crate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
 use crate::domain::money::NanoUsd;
 
@@ -32,8 +32,7 @@ fn one_client_alone_is_refused_when_what_it_spent_reaches_the_limit_and_not_befo
 fn what_others_reserve_counts_only_where_reservation_is_on() {
     let (key, user) = (key(1, five_hours(100)), user(0, Limits::default()));
     for reservation in [true, false] {
-        let settings = CounterSettings { session_ttl_ms: TTL_MS, reservation, time_zone: Tz::UTC };
-        let counters = Counters::new(settings);
+        let counters = Tested(Counters::new(CounterSettings { reservation, ..settings(Tz::UTC) }));
         let running = ask(&counters, (&key, &user), "s", 100, NOON).unwrap();
         assert_eq!(ask(&counters, (&key, &user), "s", 0, NOON).is_err(), reservation);
         running.settle(NOON, NanoUsd(5), None);
@@ -106,7 +105,7 @@ fn a_dropped_permit_gives_everything_back_also_in_a_panic() {
     let (key, user) = (key(1, limits), user(1, Limits::default()));
     for _ in 0..3 {
         let mut permit = ask(&counters, (&key, &user), "s", 10, NOON).unwrap();
-        assert!(permit.enter(&provider(sessions(1)), NOON));
+        assert!(enter(&mut permit, &provider(sessions(1)), NOON));
         drop(permit);
     }
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -124,21 +123,24 @@ fn a_provider_keeps_its_limits_and_its_sessions() {
     let limits = Limits { weekly: Some(NanoUsd(100)), concurrent_sessions: 1, ..Limits::default() };
     let (first, mut second) = (provider(limits), provider(limits));
     second.id = ProviderId(2);
-    let (session, other) = (SessionId::from("s"), SessionId::from("o"));
-    let blocked = |p, session| counters.provider_blocked(p, Some(KeyId(1)), session, NOON);
+    let blocked = |p, session| counters.blocked(p, session, NOON);
+    let served_by = |now| {
+        let permit = ask(&counters, (&key, &user), "s", 0, now).unwrap();
+        permit.session_provider()
+    };
     let mut permit = ask(&counters, (&key, &user), "s", 60, NOON).unwrap();
-    assert!(permit.enter(&first, NOON));
-    assert_eq!((blocked(&first, &session), blocked(&first, &other)), (None, Some(Blocked::SessionCap)));
-    assert!(permit.enter(&second, NOON), "failing over");
-    assert_eq!((blocked(&first, &other), blocked(&second, &other)), (None, Some(Blocked::SessionCap)));
-    assert_eq!(counters.session_provider(UserId(1), KeyId(1), &session, NOON), Some(ProviderId(2)));
+    assert!(enter(&mut permit, &first, NOON));
+    assert_eq!((blocked(&first, "s"), blocked(&first, "o")), (None, Some(Blocked::SessionCap)));
+    assert!(enter(&mut permit, &second, NOON), "failing over");
+    assert_eq!((blocked(&first, "o"), blocked(&second, "o")), (None, Some(Blocked::SessionCap)));
+    assert_eq!(served_by(NOON), Some(ProviderId(2)));
     permit.settle(NOON, NanoUsd(100), Some(ProviderId(2)));
-    assert_eq!(blocked(&second, &session), Some(Blocked::Limit));
+    assert_eq!(blocked(&second, "s"), Some(Blocked::Limit));
     assert_eq!(counters.provider_usage(&second, NOON).weekly.current, NanoUsd(100));
     assert_eq!(counters.provider_usage(&first, NOON).total.current, NanoUsd::ZERO);
     let later = NOON.plus_ms(TTL_MS);
-    assert_eq!(counters.session_provider(UserId(1), KeyId(1), &session, later), None, "the session is over");
-    let admin = counters.bypass(&other, NanoUsd(5), NOON);
+    assert_eq!(served_by(later), None, "the session is over");
+    let admin = counters.0.bypass(RequestId::new(), &SessionId::from("o"), NanoUsd(5), NOON);
     admin.settle(NOON, NanoUsd(5), Some(ProviderId(1)));
     assert_eq!(counters.provider_usage(&first, NOON).total.current, NanoUsd(5));
 }
@@ -147,27 +149,28 @@ fn a_provider_keeps_its_limits_and_its_sessions() {
 fn the_idle_and_the_deleted_are_swept_and_the_busy_stay() {
     let counters = counters(Tz::UTC);
     let (key, user) = (key(1, Limits::default()), user(0, Limits::default()));
-    let held = |counters: &Counters| {
-        let users: usize = counters.memory.users.each().map(|users| users.len()).sum();
-        let providers: usize = counters.memory.providers.each().map(|providers| providers.len()).sum();
+    let held = |counters: &Tested| {
+        let memory = counters.0.memory();
+        let users: usize = memory.users.each().map(|users| users.len()).sum();
+        let providers: usize = memory.providers.each().map(|providers| providers.len()).sum();
         (users, providers)
     };
     drop(ask(&counters, (&key, &user), "s", 5, NOON));
-    counters.sweep(NOON, &|_| true);
+    counters.0.sweep(NOON, &|_| true);
     assert_eq!(held(&counters), (0, 0), "nothing was ever spent");
     let running = ask(&counters, (&key, &user), "s", 5, NOON).unwrap();
     ask(&counters, (&key, &user), "s", 5, NOON).unwrap().settle(NOON, NanoUsd(5), Some(ProviderId(1)));
-    counters.sweep(NOON, &|_| false);
+    counters.0.sweep(NOON, &|_| false);
     assert_eq!(held(&counters), (1, 0), "a request is running");
     running.settle(NOON, NanoUsd(5), Some(ProviderId(1)));
     let later = NOON.plus_ms(30 * HOUR);
-    counters.sweep(later, &|_| true);
+    counters.0.sweep(later, &|_| true);
     assert_eq!(held(&counters), (1, 1));
     assert_eq!(counters.key_usage(&key, later).total.current, NanoUsd(10), "sums outlive the buckets");
-    counters.sweep(later, &|holder| holder != Holder::Key(KeyId(1)));
+    counters.0.sweep(later, &|holder| holder != Holder::Key(KeyId(1)));
     assert_eq!(counters.key_usage(&key, later).total.current, NanoUsd::ZERO, "deleted");
     assert_eq!(counters.user_usage(&user, later).total.current, NanoUsd(10));
-    counters.sweep(later, &|_| false);
+    counters.0.sweep(later, &|_| false);
     assert_eq!(held(&counters), (0, 0));
 }
 

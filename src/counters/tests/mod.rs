@@ -5,12 +5,16 @@ mod model;
 mod order;
 mod races;
 
-use chrono_tz::Tz;
+use std::future::Future;
+use std::sync::Arc;
 
-use super::{Admission, CounterSettings, Counters, Denied, Permit};
+use chrono_tz::Tz;
+use futures_util::FutureExt as _;
+
+use super::{Admission, Blocked, CounterSettings, Counters, Denied, HolderUsage, LiveSession, Permit, Refused};
 use crate::domain::clock::Timestamp;
 use crate::domain::group::Groups;
-use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
+use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::key::{CacheTtl, Key, KeyHash};
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
@@ -22,8 +26,43 @@ use crate::domain::user::{Role, User};
 const NOON: Timestamp = Timestamp(1_795_003_230_000);
 const TTL_MS: i64 = 300_000;
 
-fn counters(tz: Tz) -> Counters {
-    Counters::new(CounterSettings { session_ttl_ms: TTL_MS, reservation: true, time_zone: tz })
+fn settings(tz: Tz) -> CounterSettings {
+    CounterSettings { session_ttl_ms: TTL_MS, reservation: true, time_zone: tz }
+}
+
+/// Counters under test, asked without a runtime.
+struct Tested(Counters);
+
+fn counters(tz: Tz) -> Tested {
+    Tested(Counters::new(settings(tz)))
+}
+
+impl Tested {
+    fn key_usage(&self, key: &Key, now: Timestamp) -> HolderUsage {
+        ready(self.0.key_usage(key, now))
+    }
+
+    fn user_usage(&self, user: &User, now: Timestamp) -> HolderUsage {
+        ready(self.0.user_usage(user, now))
+    }
+
+    fn provider_usage(&self, provider: &Provider, now: Timestamp) -> HolderUsage {
+        ready(self.0.provider_usage(provider, now))
+    }
+
+    fn live_sessions(&self, now: Timestamp) -> Vec<LiveSession> {
+        ready(self.0.live_sessions(now))
+    }
+
+    fn blocked(&self, provider: &Provider, session: &str, now: Timestamp) -> Option<Blocked> {
+        let providers = [Arc::new(provider.clone())];
+        let blocked = ready(self.0.blocked(&providers, Some(KeyId(1)), &SessionId::from(session), now));
+        blocked.first().map(|(_, why)| *why)
+    }
+}
+
+fn enter(permit: &mut Permit, provider: &Provider, now: Timestamp) -> bool {
+    ready(permit.enter(provider, now))
 }
 
 fn key(id: i64, limits: Limits) -> Key {
@@ -97,14 +136,24 @@ fn provider(limits: Limits) -> Provider {
 
 /// Asks for one request of a session, with an estimate in nano-USD.
 fn ask(
-    counters: &Counters,
+    counters: &Tested,
     (key, user): (&Key, &User),
     session: &str,
     estimate: i64,
     now: Timestamp,
 ) -> Result<Permit, Denied> {
     let session = SessionId::from(session);
-    counters.admit(&Admission { now, key, user, session: &session, estimate: NanoUsd(estimate) })
+    let request = RequestId::new();
+    let ask = Admission { request, now, key, user, session: &session, estimate: NanoUsd(estimate) };
+    ready(counters.0.admit(&ask)).map_err(|refused| match refused {
+        Refused::Limit(denied) => denied,
+        Refused::Unreachable => panic!("{refused}"),
+    })
+}
+
+/// The result of what must not have to wait.
+fn ready<T>(future: impl Future<Output = T>) -> T {
+    future.now_or_never().expect("a node's own counters are not waited for")
 }
 
 fn sessions(limit: u32) -> Limits {

@@ -5,8 +5,8 @@ use proptest::prelude::{Just, Strategy, any, prop_assert_eq, prop_oneof, proptes
 use proptest::test_runner::TestCaseError;
 
 use super::super::{HolderUsage, LimitType};
-use super::{TTL_MS, ask, counters, key, user};
-use crate::counters::{Counters, Permit, SpendRow, SpendTotal};
+use super::{TTL_MS, Tested, ask, counters, key, user};
+use crate::counters::{Permit, SpendRow, SpendTotal};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, UserId};
 use crate::domain::key::Key;
@@ -143,7 +143,7 @@ impl Model {
         (windows.map(|window| self.sum(key, self.start(window, limits), false)), self.sessions(key))
     }
 
-    fn compare(&self, counters: &Counters, with_sessions: bool) -> Result<(), TestCaseError> {
+    fn compare(&self, counters: &Tested, with_sessions: bool) -> Result<(), TestCaseError> {
         let seen = |usage: HolderUsage| {
             let money = [usage.five_hours, usage.daily, usage.weekly, usage.monthly, usage.total];
             (money.map(|money| money.current.0), if with_sessions { usage.sessions.current } else { 0 })
@@ -184,7 +184,7 @@ fn take(running: &mut Vec<Running>, nth: usize) -> Option<Running> {
     (!running.is_empty()).then(|| running.swap_remove(nth % running.len()))
 }
 
-fn run(model: &mut Model, counters: &Counters, steps: Vec<Step>) -> Result<(), TestCaseError> {
+fn run(model: &mut Model, counters: &Tested, steps: Vec<Step>) -> Result<(), TestCaseError> {
     let mut running: Vec<Running> = Vec::new();
     let mut gone: Vec<usize> = Vec::new();
     for step in steps {
@@ -246,13 +246,13 @@ proptest! {
 
         // Started anew from the ledger, the counters say the same.
         let rebuilt = super::counters(ZONE);
-        let from = rebuilt.rebuild_from(model.now);
+        let from = rebuilt.0.rebuild_from(model.now);
         let rows = model.rows();
         let totals = rows.iter().map(|row| SpendTotal {
             key: row.key, user: row.user, provider: row.provider, cost: row.cost,
         });
         let recent = rows.iter().copied().filter(|row| row.minute.plus_ms(MINUTE) > from);
-        rebuilt.rebuild(recent, totals, model.now);
+        rebuilt.0.rebuild(recent, totals, model.now);
         model.compare(&rebuilt, false)?;
         prop_assert_eq!(rebuilt.key_usage(&key(3, Limits::default()), model.now).total.current, NanoUsd::ZERO);
         prop_assert_eq!(model.keys[0].id, KeyId(1));

@@ -5,7 +5,7 @@ use std::thread;
 
 use chrono_tz::Tz;
 
-use super::{NOON, TTL_MS, ask, counters, key, provider, sessions, user};
+use super::{NOON, TTL_MS, ask, counters, enter, key, provider, sessions, user};
 use crate::counters::{Denied, Permit};
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
@@ -81,7 +81,7 @@ fn requests_of_a_minute_and_places_at_a_provider_are_given_to_no_more_than_the_l
     let places = std::sync::Mutex::new(permits);
     let entered = at_once(20, |_| {
         let mut permit = places.lock().unwrap().pop().unwrap();
-        (permit.enter(&capped, NOON), permit)
+        (enter(&mut permit, &capped, NOON), permit)
     });
     assert_eq!(entered.iter().filter(|(inside, _)| *inside).count(), 3);
     drop(entered);
@@ -89,7 +89,7 @@ fn requests_of_a_minute_and_places_at_a_provider_are_given_to_no_more_than_the_l
     let user = super::user(0, sessions(0));
     let entered = at_once(20, |_| {
         let mut permit = ask(&counters, (&key, &user), "s", 4, NOON).unwrap();
-        (permit.enter(&provider(limited), NOON), permit)
+        (enter(&mut permit, &provider(limited), NOON), permit)
     });
     assert_eq!(entered.iter().filter(|(inside, _)| *inside).count(), 3, "4 + 4 < 10, 4 + 4 + 4 is not");
 }
