@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
+use tollgate_bench::converted::{self, KINDS};
 use tollgate_bench::measure::{self, SCENARIOS};
 use tollgate_bench::report::{self, Memory, Row};
 use tollgate_bench::stage::{DIRECT, Programs, Stage};
@@ -14,7 +15,7 @@ const FIRST_BYTES: u64 = 500;
 const FIRST_BYTE_ROUNDS: usize = 5;
 
 #[derive(Parser)]
-#[command(about = "Measures the gateway beside nginx, a bare Pingora and no proxy, on loopback, in some five minutes")]
+#[command(about = "Measures the gateway beside nginx, a bare Pingora and no proxy, on loopback, in some ten minutes")]
 struct Args {
     /// Rounds over everything.
     #[arg(long, default_value_t = 3)]
@@ -22,7 +23,7 @@ struct Args {
     /// Seconds of load per target, scenario and round.
     #[arg(long, default_value_t = 3)]
     seconds: u64,
-    /// Only scenarios whose name has this in it.
+    /// Only what has this in its name: scenarios, "converted stream", "converted JSON", "first byte", "memory".
     #[arg(long, default_value = "")]
     only: String,
     /// The gateway's program; by default the one beside this.
@@ -36,6 +37,12 @@ struct Args {
     out: Option<PathBuf>,
 }
 
+impl Args {
+    fn wants(&self, name: &str) -> bool {
+        name.contains(&self.only)
+    }
+}
+
 fn main() -> Result<()> {
     let args = Args::parse();
     ensure!((1..=20).contains(&args.rounds) && (1..=60).contains(&args.seconds), "1–20 rounds of 1–60 seconds");
@@ -46,11 +53,20 @@ fn main() -> Result<()> {
         floor: args.floor.clone().unwrap_or_else(|| beside.join("floor")),
     };
     let start = Instant::now();
-    let stage = Stage::start(&programs)?;
+    let kinds: Vec<_> = KINDS.into_iter().filter(|kind| args.wants(kind.name)).collect();
+    let stage = Stage::start(&programs, !kinds.is_empty())?;
     let mut text = heading(&args, &stage);
-    for part in [scenarios(&args, &stage)?, first_bytes(&args, &stage)?, memory(&stage)] {
-        text.push_str(&part);
-        text.push('\n');
+    let mut say = |part: String| text.push_str(&(part + "\n"));
+    say(scenarios(&args, &stage)?);
+    // Before the converting gateways are loaded: memory is that of the programs in the tables above.
+    if args.wants("first byte") {
+        say(first_bytes(&args, &stage)?);
+    }
+    if args.wants("memory") {
+        say(memory(&stage));
+    }
+    for kind in kinds {
+        say(conversions(&args, &stage, kind)?);
     }
     drop(stage);
     println!("{text}");
@@ -75,7 +91,7 @@ fn heading(args: &Args, stage: &Stage) -> String {
 }
 
 fn scenarios(args: &Args, stage: &Stage) -> Result<String> {
-    let chosen: Vec<_> = SCENARIOS.iter().filter(|scenario| scenario.name.contains(&args.only)).collect();
+    let chosen: Vec<_> = SCENARIOS.iter().filter(|scenario| args.wants(scenario.name)).collect();
     let row = |target| Row { target, samples: Vec::new() };
     let mut tables: Vec<Vec<Row>> =
         chosen.iter().map(|_| stage.targets.iter().map(|t| row(t.name)).collect()).collect();
@@ -86,7 +102,7 @@ fn scenarios(args: &Args, stage: &Stage) -> Result<String> {
                 // Each round begins with another target, so that none always runs first.
                 let at = (turn + round) % count;
                 let target = &stage.targets[at];
-                let sample = measure::sample(scenario, target, Duration::from_secs(args.seconds))?;
+                let sample = measure::sample(&scenario.at(target), Duration::from_secs(args.seconds))?;
                 eprintln!("round {}: {}, {}: {sample:?}", round + 1, scenario.name, target.name);
                 rows[at].samples.push(sample);
             }
@@ -94,6 +110,15 @@ fn scenarios(args: &Args, stage: &Stage) -> Result<String> {
     }
     let tables = chosen.iter().zip(&tables).map(|(scenario, rows)| report::scenario(scenario, rows));
     Ok(tables.collect::<Vec<_>>().join("\n"))
+}
+
+fn conversions(args: &Args, stage: &Stage, kind: converted::Kind) -> Result<String> {
+    let mut rows = converted::rows(&stage.converting);
+    for number in 0..args.rounds {
+        let stage = (stage.floor()?, stage.converting.as_slice());
+        converted::round(kind, number, &mut rows, stage, Duration::from_secs(args.seconds))?;
+    }
+    Ok(report::conversions(kind, &rows))
 }
 
 fn first_bytes(args: &Args, stage: &Stage) -> Result<String> {

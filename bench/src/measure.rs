@@ -63,15 +63,29 @@ impl Scenario {
         Self { name, model, path, bytes, stream: false, connections, parts: 1, unit: "request" }
     }
 
-    fn load(&self, target: &Target, time: Duration) -> Load {
+    /// The scenario's load on a target.
+    #[must_use]
+    pub fn at<'t>(&self, target: &'t Target) -> Aim<'t> {
         let body = payload::body(self.model, self.bytes, self.stream);
-        Load {
-            addr: target.addr,
-            request: payload::request(self.path, &target.key, "", &body),
-            connections: self.connections,
-            time,
-            most: u64::MAX,
-        }
+        let request = payload::request(self.path, &target.key, "", &body);
+        Aim { target, request, connections: self.connections, parts: self.parts }
+    }
+}
+
+/// A load on a target, whatever it is made of.
+pub struct Aim<'t> {
+    pub target: &'t Target,
+    /// The request's bytes as they go over the wire.
+    pub request: Vec<u8>,
+    pub connections: usize,
+    /// CPU time is given for so many parts of each request.
+    pub parts: u64,
+}
+
+impl Aim<'_> {
+    fn load(&self, time: Duration) -> Load {
+        let (addr, connections) = (self.target.addr, self.connections);
+        Load { addr, request: self.request.clone(), connections, time, most: u64::MAX }
     }
 }
 
@@ -88,18 +102,19 @@ pub struct Sample {
     pub errors: u64,
 }
 
-/// Loads `target` for `time`. Its CPU time counts until it is quiet again: what it does behind the answers is its cost.
+/// Loads the target for `time`. Its CPU time counts until it is quiet again: what it does behind the answers is its cost.
 ///
 /// # Errors
 /// When no request at all was answered.
-pub fn sample(scenario: &Scenario, target: &Target, time: Duration) -> Result<Sample> {
-    load::run(&scenario.load(target, WARM_UP))?;
+pub fn sample(aim: &Aim<'_>, time: Duration) -> Result<Sample> {
+    let target = aim.target;
+    load::run(&aim.load(WARM_UP))?;
     target.program.settle(SETTLE);
     let (before, threads_before) = (target.program.cpu(), target.program.cpu_by_thread());
-    let seen = load::run(&scenario.load(target, time))?;
+    let seen = load::run(&aim.load(time))?;
     target.program.settle(SETTLE);
     let cpu = target.program.cpu() - before;
-    let parts = answered(&seen, target)? * scenario.parts;
+    let parts = answered(&seen, target)? * aim.parts;
     let share = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(0) / parts;
     let threads = target.program.cpu_by_thread().into_iter().map(|(name, time)| {
         let used = time.saturating_sub(threads_before.get(&name).copied().unwrap_or_default());
@@ -125,7 +140,7 @@ fn answered(seen: &Seen, target: &Target) -> Result<u64> {
 /// # Errors
 /// When no request at all was answered.
 pub fn first_byte(scenario: &Scenario, target: &Target, count: u64) -> Result<Duration> {
-    let load = scenario.load(target, Duration::from_secs(20));
+    let load = scenario.at(target).load(Duration::from_secs(20));
     let seen = load::run(&Load { connections: 1, most: count, ..load })?;
     answered(&seen, target)?;
     Ok(seen.first_byte.percentile(50))

@@ -1,6 +1,7 @@
-//! The requests that are sent: native messages, of a wanted size.
+//! The requests that are sent: native messages of a wanted size, and short conversations in every format.
 
 use serde_json::{Value, json};
+use tollgate::domain::format::WireFormat;
 
 /// A text with line ends, quotes and letters of several bytes, as prompts have them.
 const PROSE: &str =
@@ -27,6 +28,40 @@ pub fn body(model: &str, size: usize, stream: bool) -> Vec<u8> {
     body.to_string().into_bytes()
 }
 
+/// One message of about `size` bytes for `model`, in a format.
+#[must_use]
+pub fn body_of(format: WireFormat, model: &str, size: usize, stream: bool) -> Vec<u8> {
+    let text: String = PROSE.chars().cycle().take(size * 10 / 12).collect();
+    let body: Value = match format {
+        WireFormat::Native => {
+            json!({"model": model, "max_tokens": 1024, "stream": stream, "messages": [{"role": "user", "content": text}]})
+        }
+        WireFormat::Responses => {
+            json!({"model": model, "max_output_tokens": 1024, "stream": stream, "input": [
+                {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}]})
+        }
+        WireFormat::Chat => {
+            json!({"model": model, "max_tokens": 1024, "stream": stream, "messages": [{"role": "user", "content": text}]})
+        }
+        WireFormat::AltCli => {
+            json!({"generationConfig": {"maxOutputTokens": 1024}, "contents": [{"role": "user", "parts": [{"text": text}]}]})
+        }
+    };
+    body.to_string().into_bytes()
+}
+
+/// Where a format's requests for `model` go.
+#[must_use]
+pub fn path_of(format: WireFormat, model: &str, stream: bool) -> String {
+    match format {
+        WireFormat::Native => "/v1/messages".to_owned(),
+        WireFormat::Responses => "/v1/responses".to_owned(),
+        WireFormat::Chat => "/v1/chat/completions".to_owned(),
+        WireFormat::AltCli if stream => format!("/v1beta/models/{model}:streamGenerateContent?alt=sse"),
+        WireFormat::AltCli => format!("/v1beta/models/{model}:generateContent"),
+    }
+}
+
 /// A whole HTTP/1.1 request.
 #[must_use]
 pub fn request(path: &str, key: &str, extra: &str, body: &[u8]) -> Vec<u8> {
@@ -48,6 +83,10 @@ mod tests {
             let body = body("bench-json", size, false);
             assert!(body.len().abs_diff(size) < size / 4, "{size} became {}", body.len());
             let value: Value = serde_json::from_slice(&body).unwrap();
+            for format in WireFormat::ALL {
+                let short = body_of(format, "bench-json", size, true).len();
+                assert!(short.abs_diff(size) < size / 4, "{size} became {short} in {format}");
+            }
             let messages = value["messages"].as_array().unwrap();
             assert_eq!(messages.last().unwrap()["role"], "user");
         }

@@ -5,8 +5,14 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
 
+use tollgate::domain::format::WireFormat;
+
+use crate::converted::{Kind, Row as Converted};
 use crate::measure::{Sample, Scenario};
 use crate::stage::FLOOR;
+
+/// Name of the threads that serve requests.
+const PROXY: &str = "proxy";
 
 /// The samples of one target in one scenario, one per round.
 pub struct Row {
@@ -79,6 +85,45 @@ pub fn scenario(scenario: &Scenario, rows: &[Row]) -> String {
     text
 }
 
+/// Every pair of formats of one kind of reply, beside the bare Pingora that passes on the client's and the provider's.
+#[must_use]
+pub fn conversions(kind: Kind, rows: &[Converted]) -> String {
+    let cpu = |row: &Converted| median(&row.samples, |s| s.cpu_ns).unwrap_or(0);
+    let floor = |format: WireFormat| {
+        let found = rows.iter().find(|row| row.client == format && row.provider.is_none());
+        found.map_or(0, cpu)
+    };
+    let mut text = format!(
+        "### {}\n\n| client → provider | CPU µs per request (rounds) | to floor | proxy threads alone | to floor that passes \
+         on the provider's format | p50 µs | errors |\n|---|---|---|---|---|---|---|\n",
+        kind.name
+    );
+    for row in rows {
+        let least = row.samples.iter().map(|s| s.cpu_ns).min().unwrap_or(0);
+        let most = row.samples.iter().map(|s| s.cpu_ns).max().unwrap_or(0);
+        let proxy = median(&row.samples, |s| s.threads.get(PROXY).copied().unwrap_or(0)).unwrap_or(0);
+        let (pair, others) = match row.provider {
+            None => (format!("{}, bare Pingora", row.client), ["–".to_owned(), "–".to_owned()]),
+            Some(provider) => (
+                format!("{} → {provider}", row.client),
+                [ratio(proxy, floor(row.client)), ratio(cpu(row), floor(provider))],
+            ),
+        };
+        let _ = writeln!(
+            text,
+            "| {pair} | {} ({} – {}) | {} | {} | {} | {} |",
+            hundredths(cpu(row) / 10),
+            hundredths(least / 10),
+            hundredths(most / 10),
+            ratio(cpu(row), floor(row.client)),
+            others.join(" | "),
+            median(&row.samples, |s| micros(s.p50)).unwrap_or(0),
+            row.samples.iter().map(|s| s.errors).sum::<u64>(),
+        );
+    }
+    text
+}
+
 /// What each kind of thread took, the largest first; the smallest are left out.
 fn threads(row: &Row) -> String {
     let names: BTreeSet<&String> = row.samples.iter().flat_map(|sample| sample.threads.keys()).collect();
@@ -133,18 +178,38 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::converted::KINDS;
     use crate::measure::SCENARIOS;
 
-    fn row(target: &'static str, cpus: &[u64]) -> Row {
-        let sample = |cpu_ns: &u64| Sample {
+    fn sample(cpu_ns: &u64) -> Sample {
+        Sample {
             cpu_ns: *cpu_ns,
             threads: BTreeMap::from([("proxy".to_owned(), cpu_ns / 2), ("writer".to_owned(), cpu_ns - 1000)]),
             per_second: 1_000_000_000 / cpu_ns,
             p50: Duration::from_micros(10),
             p99: Duration::from_micros(20),
             errors: 1,
-        };
+        }
+    }
+
+    fn row(target: &'static str, cpus: &[u64]) -> Row {
         Row { target, samples: cpus.iter().map(sample).collect() }
+    }
+
+    #[test]
+    fn pairs_are_beside_the_floor_of_the_same_client() {
+        let of =
+            |client, provider, cpus: &[u64]| Converted { client, provider, samples: cpus.iter().map(sample).collect() };
+        let (native, chat) = (WireFormat::Native, WireFormat::Chat);
+        let rows =
+            [of(native, None, &[40_000]), of(native, Some(chat), &[90_000, 50_000, 60_000]), of(chat, None, &[30_000])];
+        let text = conversions(KINDS[0], &rows);
+        let line = "| native → chat-compatible | 60.00 (50.00 – 90.00) | 1.50 | 0.75 | 2.00 | 10 | 3 |";
+        assert!(text.contains(line), "{text}");
+        assert!(
+            text.contains("| chat-compatible, bare Pingora | 30.00 (30.00 – 30.00) | 1.00 | – | – | 10 | 1 |"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! *On*: a key and a user with every limit set (all thirteen checks are made), reservation, journal, usage database,
 //! metrics, a JSON access line per request. *Off*: the administrator's token as credential (no key, no user, no limit),
 //! no reservation, no access lines, log level error. The journal and the metrics have no switch: they run in both.
+//! For conversion there are four gateways more, each on, each before the mock as a provider of another type.
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 use tempfile::TempDir;
+use tollgate::domain::format::WireFormat;
 
 use crate::admin;
 use crate::process::{Program, pause};
@@ -37,6 +39,8 @@ pub struct Stage {
     pub targets: Vec<Target>,
     /// Programs that are not there, and so were left out.
     pub missing: Vec<&'static str>,
+    /// Gateways that convert, by the type of their one provider; none unless asked for.
+    pub converting: Vec<(WireFormat, Target)>,
     _dir: TempDir,
 }
 
@@ -45,6 +49,8 @@ pub const NGINX: &str = "nginx";
 pub const FLOOR: &str = "bare Pingora";
 pub const OFF: &str = "tollgate, off";
 pub const ON: &str = "tollgate, on";
+/// Names of the converting gateways, in the order of [`WireFormat::ALL`].
+const CONVERTING: [&str; 4] = ["to native", "to responses", "to chat-compatible", "to alt-cli"];
 
 /// Where the programs lie.
 pub struct Programs {
@@ -53,11 +59,11 @@ pub struct Programs {
 }
 
 impl Stage {
-    /// Starts everything and waits until it answers.
+    /// Starts everything and waits until it answers; the converting gateways if so wished.
     ///
     /// # Errors
     /// When one of our own programs does not start.
-    pub fn start(programs: &Programs) -> Result<Self> {
+    pub fn start(programs: &Programs, with_converting: bool) -> Result<Self> {
         let dir = tempfile::tempdir()?;
         let cores = std::thread::available_parallelism()?.get();
         let mut targets = Vec::new();
@@ -83,14 +89,31 @@ impl Stage {
         command.args(["--listen", &floor.to_string(), "--upstream", &mock.to_string()]);
         command.args(["--threads", &cores.to_string()]);
         targets.push(target(FLOOR, floor, "bench", command, dir.path())?);
-        for on in [false, true] {
-            targets.push(gateway(&programs.tollgate, mock, on, dir.path())?);
+        for (name, on) in [(OFF, false), (ON, true)] {
+            targets.push(Gateway { name, on, provider: WireFormat::Native }.start(
+                &programs.tollgate,
+                mock,
+                dir.path(),
+            )?);
+        }
+        let mut converting = Vec::new();
+        for (name, provider) in CONVERTING.into_iter().zip(WireFormat::ALL).filter(|_| with_converting) {
+            let target = Gateway { name, on: true, provider }.start(&programs.tollgate, mock, dir.path())?;
+            converting.push((provider, target));
         }
         for target in &mut targets {
             target.program.settle(Duration::from_secs(3));
             target.idle_kib = target.program.resident_kib();
         }
-        Ok(Self { targets, missing, _dir: dir })
+        Ok(Self { targets, missing, converting, _dir: dir })
+    }
+
+    /// The bare Pingora.
+    ///
+    /// # Errors
+    /// When it is not on the stage.
+    pub fn floor(&self) -> Result<&Target> {
+        self.targets.iter().find(|target| target.name == FLOOR).context("no bare Pingora on the stage")
     }
 }
 
@@ -115,38 +138,47 @@ fn target(name: &'static str, addr: SocketAddr, key: &str, mut command: Command,
     Ok(Target { name, addr, key: key.to_owned(), program, idle_kib: 0 })
 }
 
-fn gateway(tollgate: &Path, mock: SocketAddr, on: bool, dir: &Path) -> Result<Target> {
-    let name = if on { ON } else { OFF };
-    let data = dir.join(if on { "data-on" } else { "data-off" });
-    let [proxy, control, metrics] = [free()?, free()?, free()?];
-    let mut command = Command::new(tollgate);
-    command.arg("serve").env_clear();
-    command.env("TOLLGATE_PROXY_ADDR", proxy.to_string()).env("TOLLGATE_ADMIN_ADDR", control.to_string());
-    command.env("TOLLGATE_METRICS_ADDR", metrics.to_string()).env("TOLLGATE_DATA_DIR", &data);
-    command.env("ADMIN_TOKEN", TOKEN).env("TOLLGATE_SHUTDOWN_GRACE", "2s").env("LOG_FORMAT", "json");
-    if !on {
-        command.env("TOLLGATE_LOG_ACCESS", "false").env("LOG_LEVEL", "error");
-        command.env("TOLLGATE_LIMITS_RESERVATION", "false");
-    }
-    let mut target = target(name, proxy, TOKEN, command, dir)?;
-    let end = Instant::now() + START;
-    while !admin::http(metrics, "GET", "/readyz", "", "").is_ok_and(|(status, _)| status == 200) {
-        if target.program.ended() || Instant::now() > end {
-            bail!("{name} does not become ready");
+/// One gateway of the stage.
+struct Gateway {
+    name: &'static str,
+    on: bool,
+    /// Type of its one provider.
+    provider: WireFormat,
+}
+
+impl Gateway {
+    fn start(&self, tollgate: &Path, mock: SocketAddr, dir: &Path) -> Result<Target> {
+        let data = dir.join(format!("data-{}", self.name.replace([' ', ','], "-")));
+        let [proxy, control, metrics] = [free()?, free()?, free()?];
+        let mut command = Command::new(tollgate);
+        command.arg("serve").env_clear();
+        command.env("TOLLGATE_PROXY_ADDR", proxy.to_string()).env("TOLLGATE_ADMIN_ADDR", control.to_string());
+        command.env("TOLLGATE_METRICS_ADDR", metrics.to_string()).env("TOLLGATE_DATA_DIR", &data);
+        command.env("ADMIN_TOKEN", TOKEN).env("TOLLGATE_SHUTDOWN_GRACE", "2s").env("LOG_FORMAT", "json");
+        if !self.on {
+            command.env("TOLLGATE_LOG_ACCESS", "false").env("LOG_LEVEL", "error");
+            command.env("TOLLGATE_LIMITS_RESERVATION", "false");
         }
-        pause(Duration::from_millis(20));
+        let mut target = target(self.name, proxy, TOKEN, command, dir)?;
+        let end = Instant::now() + START;
+        while !admin::http(metrics, "GET", "/readyz", "", "").is_ok_and(|(status, _)| status == 200) {
+            if target.program.ended() || Instant::now() > end {
+                bail!("{} does not become ready", self.name);
+            }
+            pause(Duration::from_millis(20));
+        }
+        furnish(control, mock, self.provider)?;
+        if self.on {
+            target.key = limited_key(control)?;
+        }
+        Ok(target)
     }
-    furnish(control, mock)?;
-    if on {
-        target.key = limited_key(control)?;
-    }
-    Ok(target)
 }
 
 /// A provider and prices.
-fn furnish(control: SocketAddr, mock: SocketAddr) -> Result<()> {
+fn furnish(control: SocketAddr, mock: SocketAddr, kind: WireFormat) -> Result<()> {
     let provider =
-        json!({"name": "mock", "url": format!("http://{mock}"), "key": "upstream", "provider_type": "native"});
+        json!({"name": "mock", "url": format!("http://{mock}"), "key": "upstream", "provider_type": kind.as_str()});
     admin::action(control, TOKEN, "providers/addProvider", &provider)?;
     let price = json!({"mode": "chat", "input_cost_per_token": 1e-7, "output_cost_per_token": 4e-7});
     let table = json!({"bench-json": price, "bench-stream": price, "bench-held": price}).to_string();
