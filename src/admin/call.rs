@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use axum::http::HeaderMap;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -12,6 +13,7 @@ use super::auth::throttle::Throttle;
 use super::context::Context;
 use super::envelope::Refusal;
 use super::fields::Values;
+use super::live::Live;
 use crate::domain::clock::Timestamp;
 use crate::store::{AuditEntry, StoreError, Tx};
 
@@ -19,6 +21,7 @@ use crate::store::{AuditEntry, StoreError, Tx};
 pub struct Call {
     pub ctx: Arc<Context>,
     pub throttle: Arc<Throttle>,
+    pub live: Arc<Live>,
     /// `None` only where the operation is open to all.
     pub who: Option<Who>,
     pub values: Values,
@@ -26,6 +29,8 @@ pub struct Call {
     pub peer: Option<IpAddr>,
     /// The session cookie as sent.
     pub cookie: Option<String>,
+    /// The headers that carry credentials: for an answer that outlives its request's check of them.
+    pub credentials: HeaderMap,
     pub now: Timestamp,
 }
 

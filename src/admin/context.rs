@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use chrono_tz::Tz;
+use tokio::sync::watch;
 
 use super::auth::throttle::Throttle;
+use super::live::Live;
 use crate::counters::Counters;
 use crate::domain::clock::Clock;
 use crate::domain::secret::Secret;
@@ -27,6 +29,8 @@ pub struct Context {
     pub app_url: Option<String>,
     pub secure_cookies: bool,
     pub version: &'static str,
+    /// Turns true when the process stops: what is open without end closes then.
+    pub stop: watch::Receiver<bool>,
 }
 
 /// One router's share: the context, and what the router remembers by itself.
@@ -35,4 +39,6 @@ pub struct Surface {
     pub ctx: Arc<Context>,
     /// Failed logins by address.
     pub throttle: Arc<Throttle>,
+    /// Who watches what happens.
+    pub live: Arc<Live>,
 }

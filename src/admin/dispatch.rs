@@ -19,7 +19,7 @@ use super::context::{Context, Surface};
 use super::envelope::{Code, Refusal, json_response};
 use super::fields::{self, Values};
 use super::security;
-use super::table::{self, Operation, Permission, Verb};
+use super::table::{self, Answer, Operation, Permission, Verb};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::RequestId;
 
@@ -55,7 +55,7 @@ async fn answer(
     operation: &'static Operation,
     request: Request<Body>,
 ) -> Result<Response<Body>, Refusal> {
-    let Surface { ctx, throttle } = surface;
+    let Surface { ctx, throttle, live } = surface;
     let (head, body) = request.into_parts();
     let allowed = match operation.verb {
         Verb::Get => head.method == Method::GET || head.method == Method::HEAD,
@@ -73,14 +73,20 @@ async fn answer(
     };
     let peer = head.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
     let cookie = credential::cookie(&head.headers);
-    let call = Call { ctx, throttle, who, values, peer, cookie, now };
+    let credentials = credential::headers(&head.headers);
+    let call = Call { ctx, throttle, live, who, values, peer, cookie, credentials, now };
     let task = Handle::current().spawn((operation.run)(call));
     let answer = task.await.map_err(|error| Refusal::internal(format!("the action did not end: {error}")))??;
-    let mut response = json_response(StatusCode::OK, answer.body);
-    if let Some(cookie) = answer.cookie {
-        response.headers_mut().insert(header::SET_COOKIE, cookie);
-    }
-    Ok(response)
+    Ok(match answer {
+        Answer::Json { body, cookie } => {
+            let mut response = json_response(StatusCode::OK, body);
+            if let Some(cookie) = cookie {
+                response.headers_mut().insert(header::SET_COOKIE, cookie);
+            }
+            response
+        }
+        Answer::Whole(response) => *response,
+    })
 }
 
 /// Who asks, and whether they may. Open operations ask nobody.

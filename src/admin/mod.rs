@@ -12,6 +12,7 @@ mod dispatch;
 pub mod envelope;
 pub mod fields;
 mod limits;
+pub mod live;
 mod openapi;
 pub mod records;
 mod security;
@@ -28,12 +29,12 @@ pub use context::Context;
 pub use openapi::openapi;
 pub use serve::serve;
 
-/// The whole administration surface. Put a `ConnectInfo<SocketAddr>` into each request's extensions ([`serve`] does), so
+/// The whole administration surface, to be made inside the runtime that its background work is to run on. Put a `ConnectInfo<SocketAddr>` into each request's extensions ([`serve`] does), so
 /// that logins are throttled per address and audit records name it.
 pub fn router(ctx: Arc<Context>) -> Router {
     Router::new()
         .route("/api/{*operation}", any(dispatch::dispatch))
         .fallback(dispatch::dispatch)
         .layer(map_response(security::harden))
-        .with_state(context::Surface { ctx, throttle: Arc::default() })
+        .with_state(context::Surface { live: live::Live::new(Arc::clone(&ctx)), ctx, throttle: Arc::default() })
 }

@@ -141,7 +141,7 @@ fn responses(operation: &Operation, schemas: &mut SchemaGenerator) -> Value {
             "required": ["ok"],
         }),
     };
-    let done = json!({ "description": "Done.", "content": { "application/json": { "schema": schema } } });
+    let done = json!({ "description": "Done.", "content": { operation.media: { "schema": schema } } });
     let mut all = Map::from_iter([("200".to_owned(), done)]);
     for (status, codes) in refusals(operation) {
         let names: Vec<&str> = codes.iter().map(|code| code.0).collect();

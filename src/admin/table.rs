@@ -7,7 +7,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::LazyLock;
 
-use axum::http::HeaderValue;
+use axum::http::{HeaderValue, Response};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
@@ -58,10 +58,12 @@ impl Verb {
     }
 }
 
-/// What goes back: a JSON text and maybe a cookie.
-pub struct Answer {
-    pub body: Vec<u8>,
-    pub cookie: Option<HeaderValue>,
+/// What goes back.
+pub enum Answer {
+    /// A JSON text, and maybe a cookie.
+    Json { body: Vec<u8>, cookie: Option<HeaderValue> },
+    /// Something else, with a head of its own.
+    Whole(Box<Response<axum::body::Body>>),
 }
 
 type Answering = Pin<Box<dyn Future<Output = Result<Answer, Refusal>> + Send>>;
@@ -81,6 +83,8 @@ pub struct Operation {
     pub errors: &'static [Code],
     /// Whether the result is wrapped in `{ok, data}`.
     pub enveloped: bool,
+    /// The media type of the answer.
+    pub media: &'static str,
     /// The schema of the result, `None` where there is no data.
     pub result: fn(&mut SchemaGenerator) -> Option<Schema>,
     pub run: Box<dyn Fn(Call) -> Answering + Send + Sync>,
@@ -100,7 +104,7 @@ impl Operation {
             Box::pin(async move {
                 let data = running.await?;
                 let body = success(&data).map_err(Refusal::internal)?;
-                Ok(Answer { body, cookie: None })
+                Ok(Answer::Json { body, cookie: None })
             })
         };
         Self::with(path, permission, body, schema_of::<T>, Box::new(run))
@@ -117,7 +121,7 @@ impl Operation {
             Box::pin(async move {
                 let (data, cookie) = running.await?;
                 let body = success(&data).map_err(Refusal::internal)?;
-                Ok(Answer { body, cookie: Some(cookie) })
+                Ok(Answer::Json { body, cookie: Some(cookie) })
             })
         };
         Self::with(path, permission, body, schema_of::<T>, Box::new(run))
@@ -134,11 +138,25 @@ impl Operation {
             Box::pin(async move {
                 let data = running.await?;
                 let body = serde_json::to_vec(&data).map_err(Refusal::internal)?;
-                Ok(Answer { body, cookie: None })
+                Ok(Answer::Json { body, cookie: None })
             })
         };
         let this = Self::with(path, Permission::Open, Body::EMPTY, schema_of::<T>, Box::new(run));
         Self { verb: Verb::Get, enveloped: false, ..this }
+    }
+
+    /// A GET whose answer is no JSON text but of the media type `media`, head and all; `T` describes it in the document.
+    pub fn whole<T, F>(path: &'static str, permission: Permission, media: &'static str, action: fn(Call) -> F) -> Self
+    where
+        T: JsonSchema + 'static,
+        F: Future<Output = Result<Response<axum::body::Body>, Refusal>> + Send + 'static,
+    {
+        let run = move |call| -> Answering {
+            let running = action(call);
+            Box::pin(async move { Ok(Answer::Whole(Box::new(running.await?))) })
+        };
+        let this = Self::with(path, permission, Body::EMPTY, schema_of::<T>, Box::new(run));
+        Self { verb: Verb::Get, enveloped: false, media, ..this }
     }
 
     fn with(
@@ -150,7 +168,8 @@ impl Operation {
     ) -> Self {
         let (doc, errors): (_, &'static [Code]) = ("", &[]);
         let (verb, enveloped, max_body) = (Verb::Post, true, MAX_BODY);
-        Self { verb, path, permission, doc, body, max_body, errors, enveloped, result, run }
+        let media = "application/json";
+        Self { verb, path, permission, doc, body, max_body, errors, enveloped, media, result, run }
     }
 
     pub fn doc(self, doc: &'static str) -> Self {
@@ -193,7 +212,10 @@ pub fn operations() -> &'static [Operation] {
             actions::providers::operations(),
             actions::prices::operations(),
             actions::usage::operations(),
+            actions::overview::operations(),
             actions::logs::operations(),
+            actions::sessions::operations(),
+            actions::events::operations(),
             actions::service::operations(),
         ];
         rooms.into_iter().flatten().collect()

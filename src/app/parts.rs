@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use arc_swap::ArcSwap;
+use tokio::sync::watch;
 
 use super::{secrets, seed};
 use crate::config::{Config, Live, Target};
@@ -141,9 +142,9 @@ fn ledger_settings(config: &Config) -> LedgerSettings {
 }
 
 impl Parts {
-    /// What the administration works with.
+    /// What the administration works with, until `stop` says so.
     #[must_use]
-    pub fn admin_context(&self) -> Arc<crate::admin::Context> {
+    pub fn admin_context(&self, stop: watch::Receiver<bool>) -> Arc<crate::admin::Context> {
         Arc::new(crate::admin::Context {
             state: Arc::clone(&self.state),
             store: self.store.clone(),
@@ -157,6 +158,7 @@ impl Parts {
             counters: Arc::new(self.counters.clone()),
             health: Arc::clone(&self.health),
             events: self.events.clone(),
+            stop,
         })
     }
 }

@@ -95,7 +95,7 @@ async fn open_doors(
     });
     let admin_listener = listen::bind(parts.config.admin.addr, "admin")?.into_std()?;
     let tls = parts.config.admin.tls.clone().map(|t| (t.cert, t.key));
-    let router = crate::admin::router(parts.admin_context());
+    let router = crate::admin::router(parts.admin_context(stop.clone()));
     if parts.config.proxy.expose_admin {
         let _ = parts.gateway.admin.set(Box::new(AdminDoor(router.clone())));
     }

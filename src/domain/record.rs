@@ -88,6 +88,12 @@ impl RequestOutcome {
         Self::Internal,
     ];
 
+    /// A request that did not give its client what it asked for; a client that leaves early is no error.
+    #[must_use]
+    pub const fn is_error(self) -> bool {
+        !matches!(self, Self::Completed | Self::ClientAborted)
+    }
+
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

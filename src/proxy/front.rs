@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use pingora::http::ResponseHeader;
 use pingora::proxy::Session;
 
@@ -56,8 +56,17 @@ pub async fn serve(session: &mut Session, x: &mut Exchange, door: &dyn Door, liv
     let client = session.client_addr().and_then(|a| a.as_inet()).copied();
     x.settled = true;
     let answer = door.call(request, client).await;
+    if is_live(&answer.head) {
+        // It ends with the process, which must not wait for it.
+        x.running = None;
+    }
     write(session, answer).await.map_err(|_| Refusal::Internal)?;
     Ok(Done::Answered)
+}
+
+/// An answer without an end: somebody watches.
+fn is_live(head: &http::response::Parts) -> bool {
+    head.headers.get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream")
 }
 
 async fn write(session: &mut Session, answer: Answer) -> pingora::Result<()> {

@@ -101,12 +101,20 @@ impl Health {
         self.entry(provider.id).lock().breaker.gave_up(ticket);
     }
 
-    /// Closes the circuit by hand and ends a rest.
-    pub fn reset(&self, provider: ProviderId) {
-        let entry = self.entry(provider);
+    /// Closes the circuit by hand and ends a rest. Told even if it was closed: its counts are gone.
+    pub fn reset(&self, provider: &Provider, now: Timestamp) {
+        let entry = self.entry(provider.id);
         let mut entry = entry.lock();
         entry.breaker.reset();
         entry.rest_until = None;
+        drop(entry);
+        self.report(provider, Change::Closed, Happened { now, failures: 0, error: None });
+    }
+
+    /// Until when the provider asked to be left alone, if that is still to come.
+    #[must_use]
+    pub fn rest_until(&self, provider: ProviderId, now: Timestamp) -> Option<Timestamp> {
+        self.entries.read().get(&provider)?.lock().resting(now)
     }
 
     /// The circuit as administrators see it; closed for a provider that was never asked.

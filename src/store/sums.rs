@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::column::Values;
 use super::log_row;
-use crate::domain::record::{Record, RequestOutcome};
+use crate::domain::record::Record;
 
 /// One hour in milliseconds. Hours are counted from the epoch, so in UTC.
 pub(super) const HOUR_MS: i64 = 3_600_000;
@@ -95,7 +95,7 @@ fn values_of(record: &Record) -> [i64; SUMS] {
     let cost = log_row::cost(record);
     [
         1,
-        i64::from(is_error(record.outcome)),
+        i64::from(record.outcome.is_error()),
         i64::from(cost.is_none()),
         input,
         output,
@@ -106,11 +106,6 @@ fn values_of(record: &Record) -> [i64; SUMS] {
         cost.unwrap_or(0),
         log_row::duration(record),
     ]
-}
-
-/// A request that did not give its client what it asked for; a client that leaves early is no error.
-const fn is_error(outcome: RequestOutcome) -> bool {
-    !matches!(outcome, RequestOutcome::Completed | RequestOutcome::ClientAborted)
 }
 
 pub(super) fn bind(values: &mut Values, (group, sums): &Sum<'_>) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tollgate::admin::{Context, router, serve};
 use tollgate::counters::{CounterSettings, Counters};
@@ -33,6 +33,10 @@ pub struct Gate {
     pub clock: Arc<ManualClock>,
     pub app_url: Option<String>,
     _tasks: JoinSet<()>,
+    /// Announces the stop to what is open without end.
+    pub stopping: watch::Sender<bool>,
+    pub events: Events,
+    pub health: Arc<Health>,
     _stop: oneshot::Sender<()>,
     dir: tempfile::TempDir,
 }
@@ -91,20 +95,24 @@ impl Gate {
         let settings = CounterSettings { session_ttl_ms: 300_000, reservation: true, time_zone };
         let counters = Arc::new(Counters::new(settings));
         let app_url = app_url.map(str::to_owned);
+        let health = Arc::new(Health::new(events.clone()));
+        let (stopping, watching) = watch::channel(false);
         let context = Context {
             state: Arc::clone(&state),
             store: store.clone(),
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
             counters: Arc::clone(&counters),
-            health: Arc::new(Health::new(events.clone())),
-            events,
+            health: Arc::clone(&health),
+            events: events.clone(),
             metrics: Arc::new(Metrics::new().unwrap()),
             admin_token: Secret::new(TOKEN),
             time_zone,
             app_url: app_url.clone(),
             secure_cookies,
             version: "1.2.3",
+            stop: watching,
         };
+
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel::<()>();
@@ -113,7 +121,21 @@ impl Gate {
             let until = async move { stopped.await.unwrap_or_default() };
             serve(listener, None, router(Arc::new(context)), until).await.unwrap();
         });
-        Self { url, http: client(), state, store, counters, clock, app_url, _tasks: tasks, _stop: stop, dir }
+        Self {
+            url,
+            http: client(),
+            state,
+            store,
+            counters,
+            clock,
+            app_url,
+            _tasks: tasks,
+            stopping,
+            events,
+            health,
+            _stop: stop,
+            dir,
+        }
     }
 
     pub fn post(&self, operation: &str) -> reqwest::RequestBuilder {
@@ -178,9 +200,14 @@ impl Gate {
 
 impl Reply {
     pub async fn of(request: reqwest::RequestBuilder) -> Self {
-        let response = request.send().await.unwrap();
+        let mut response = request.send().await.unwrap();
         let (status, headers) = (response.status(), response.headers().clone());
-        let text = response.text().await.unwrap();
+        let live = headers.get("content-type").is_some_and(|kind| kind == "text/event-stream");
+        let text = match live {
+            // Without an end: its beginning.
+            true => String::from_utf8(response.chunk().await.unwrap().unwrap_or_default().to_vec()).unwrap(),
+            false => response.text().await.unwrap(),
+        };
         Self { status, headers, body: serde_json::from_str(&text).unwrap_or(Value::String(text)) }
     }
 

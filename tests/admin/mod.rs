@@ -3,10 +3,12 @@
 mod bounds;
 mod document;
 mod edits;
+mod events;
 mod gate;
 mod http;
 mod login;
 mod logs;
+mod overview;
 mod prices;
 mod providers;
 mod routes;

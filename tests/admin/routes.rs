@@ -131,6 +131,10 @@ async fn administrators_may_do_everything_and_get_what_the_document_promises() {
             let verb = operation.verb.as_str().to_lowercase();
             let described = &document["paths"][format!("/api/{}", operation.path)][verb];
             let json = |part: &Value| part["content"]["application/json"]["schema"].clone();
+            if operation.media != "application/json" {
+                assert!(described["responses"]["200"]["content"][operation.media]["schema"].is_object());
+                continue;
+            }
             let faults = schema::faults(&document, &json(&described["responses"]["200"]), &reply.body);
             assert_eq!(faults, Vec::<String>::new(), "{}: reply {}", operation.path, reply.body);
             if operation.verb == Verb::Post {

@@ -7,6 +7,7 @@ mod bodies;
 mod conversion;
 mod crash;
 mod credentials;
+mod events;
 mod failover;
 mod listeners;
 mod malformed;

@@ -4,7 +4,7 @@ mod accounting;
 mod configuration;
 mod key_statistics;
 mod logs;
-mod make;
+pub mod make;
 mod schema;
 mod sessions;
 mod speed;

@@ -4,11 +4,14 @@
 //! the snapshot in force; writes go through one serialised transaction with its audit record, and are in force on the
 //! data plane before the reply.
 
+pub mod events;
 pub mod keys;
 pub mod login;
 pub mod logs;
+pub mod overview;
 pub mod prices;
 pub mod providers;
 pub mod service;
+pub mod sessions;
 pub mod usage;
 pub mod users;

@@ -27,6 +27,18 @@ fn bearer(headers: &HeaderMap) -> Option<String> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then(|| token.to_owned())
 }
 
+/// The headers that a credential can be in, and no others.
+pub fn headers(from: &HeaderMap) -> HeaderMap {
+    let names = [header::AUTHORIZATION, header::COOKIE];
+    let pairs =
+        names.into_iter().flat_map(|name| from.get_all(&name).iter().map(move |value| (name.clone(), value.clone())));
+    let mut kept = HeaderMap::new();
+    for (name, value) in pairs {
+        kept.append(name, value);
+    }
+    kept
+}
+
 /// The session cookie's value, if the browser sent one.
 pub fn cookie(headers: &HeaderMap) -> Option<String> {
     let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());

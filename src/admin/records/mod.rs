@@ -2,10 +2,14 @@
 //!
 //! Times are ISO 8601 in UTC, amounts exact decimal numbers in USD, secrets masked.
 
+pub mod health;
 pub mod key;
+pub mod live;
 pub mod log;
+pub mod overview;
 pub mod price;
 pub mod provider;
+pub mod session;
 pub mod statistics;
 pub mod usage;
 pub mod user;

@@ -4,6 +4,7 @@
 //! when the snapshot is made.
 
 pub mod fields;
+pub mod health;
 
 use rust_decimal::Decimal;
 
@@ -22,6 +23,12 @@ use crate::domain::secret::Secret;
 use crate::store::StoredProvider;
 
 pub fn operations() -> Vec<Operation> {
+    let mut operations = records();
+    operations.extend(health::operations());
+    operations
+}
+
+fn records() -> Vec<Operation> {
     vec![
         Operation::action("actions/providers/getProviders", Permission::Admin, Body::EMPTY, get_providers)
             .doc("All providers, their credentials masked."),

@@ -1,0 +1,46 @@
+//! `GET /api/events`: what happens, as server-sent events. How they are made is told in `admin::live`.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::body::Body as Stream;
+use axum::http::{HeaderValue, Response, header};
+use futures_util::stream;
+
+use crate::admin::call::Call;
+use crate::admin::envelope::{Code, Refusal};
+use crate::admin::live::client::{Client, scope};
+use crate::admin::records::live::LiveEvent;
+use crate::admin::table::{Operation, Permission};
+
+pub fn operations() -> Vec<Operation> {
+    vec![
+        Operation::whole::<LiveEvent, _>("events", Permission::User, "text/event-stream", events)
+            .doc("What happens, as it happens: server-sent events, for users of their own requests only.")
+            .errors(&[Code::TOO_MANY_ATTEMPTS, Code::PERMISSION_DENIED]),
+    ]
+}
+
+async fn events(call: Call) -> Result<Response<Stream>, Refusal> {
+    let scope = scope(call.who()?);
+    let joined = call.live.join(scope).ok_or_else(|| {
+        let refusal = Refusal::new(Code::TOO_MANY_ATTEMPTS, "too many connections watch already");
+        refusal.header(header::RETRY_AFTER, 10)
+    })?;
+    let client = Client::new(Arc::clone(&call.ctx), joined, call.credentials, scope);
+    let frames = stream::unfold(client, |mut client| async move {
+        let frame = client.next().await?;
+        Some((Ok::<_, Infallible>(frame), client))
+    });
+    let mut response = Response::new(Stream::from_stream(frames));
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-store"),
+        // Asks a buffering proxy in between to pass each event on at once.
+        (header::HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    for (name, value) in headers {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    Ok(response)
+}

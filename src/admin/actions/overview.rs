@@ -1,0 +1,63 @@
+//! `overview/getOverviewData`: the day at a glance.
+
+use crate::admin::call::Call;
+use crate::admin::context::Context;
+use crate::admin::envelope::Refusal;
+use crate::admin::fields::Body;
+use crate::admin::live::{Scope, client};
+use crate::admin::records::overview::OverviewRecord;
+use crate::admin::table::{Operation, Permission};
+use crate::counters::LiveSession;
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::RequestId;
+use crate::domain::limits::DailyReset;
+use crate::policy::window::{Span, Window};
+use crate::store::{Figures, OverviewAsk, OverviewFound, StoreError};
+
+/// How many of each kind are named.
+const TOP: u32 = 5;
+
+pub fn operations() -> Vec<Operation> {
+    vec![
+        Operation::action("actions/overview/getOverviewData", Permission::User, Body::EMPTY, get_overview_data)
+            .doc("Today's figures; users see their own, unless the system settings let them see everybody's."),
+    ]
+}
+
+async fn get_overview_data(call: Call) -> Result<OverviewRecord, Refusal> {
+    let shown = visible(&call.ctx, client::scope(call.who()?));
+    let found = read(&call.ctx, shown, call.now, &[]).await?;
+    let live = call.ctx.counters.live_sessions(call.now).await;
+    Ok(OverviewRecord::new(&found, Figures::default(), sessions(&live, shown)))
+}
+
+/// Whose figures somebody sees who sees the requests of `scope`.
+pub fn visible(ctx: &Context, scope: Scope) -> Scope {
+    scope.filter(|_| !ctx.state.peek().settings.allow_global_usage_view)
+}
+
+/// From midnight to midnight.
+pub fn today(ctx: &Context, now: Timestamp) -> Span {
+    Window::Daily(DailyReset::default()).calendar(now, ctx.time_zone)
+}
+
+/// What the store says of the day so far.
+///
+/// # Errors
+/// [`StoreError`] of the read.
+pub async fn read(
+    ctx: &Context,
+    scope: Scope,
+    now: Timestamp,
+    pending: &[RequestId],
+) -> Result<OverviewFound, StoreError> {
+    let day = today(ctx, now);
+    let yesterday = today(ctx, day.start.plus_ms(-1)).start;
+    ctx.store.overview(&OverviewAsk { scope, today: day.start, yesterday, now, top: TOP, pending }).await
+}
+
+/// How many of the live sessions are of the scope.
+pub fn sessions(live: &[LiveSession], scope: Scope) -> u64 {
+    let of_scope = live.iter().filter(|session| scope.is_none_or(|user| user == session.user));
+    u64::try_from(of_scope.count()).unwrap_or(u64::MAX)
+}

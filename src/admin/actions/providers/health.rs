@@ -1,0 +1,61 @@
+//! The health of providers: read, and reset by hand.
+
+use serde_json::json;
+
+use super::fields;
+use crate::admin::call::{Call, Change, recorded};
+use crate::admin::context::Context;
+use crate::admin::envelope::{Code, Refusal};
+use crate::admin::fields::Body;
+use crate::admin::records::health::ProviderHealth;
+use crate::admin::table::{Operation, Permission};
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::ProviderId;
+use crate::domain::provider::Provider;
+
+pub fn operations() -> Vec<Operation> {
+    vec![
+        Operation::action(
+            "actions/providers/getProvidersHealthStatus",
+            Permission::Admin,
+            Body::EMPTY,
+            get_providers_health_status,
+        )
+        .doc("The circuit of every provider, also of those that were never asked."),
+        Operation::action(
+            "actions/providers/resetProviderCircuit",
+            Permission::Admin,
+            Body::of(fields::PROVIDER_ID, &[]),
+            reset_provider_circuit,
+        )
+        .doc("Closes a provider's circuit, sets its counts to zero and ends its rest.")
+        .errors(&[Code::NOT_FOUND]),
+    ]
+}
+
+/// The health of one provider now.
+pub fn of(ctx: &Context, provider: &Provider, now: Timestamp) -> ProviderHealth {
+    ProviderHealth::new(provider, &ctx.health.snapshot(provider.id, now), ctx.health.rest_until(provider.id, now))
+}
+
+async fn get_providers_health_status(call: Call) -> Result<Vec<ProviderHealth>, Refusal> {
+    let snapshot = call.ctx.state.snapshot();
+    Ok(snapshot.providers.iter().map(|provider| of(&call.ctx, provider, call.now)).collect())
+}
+
+async fn reset_provider_circuit(call: Call) -> Result<(), Refusal> {
+    let id = ProviderId(call.values.id("providerId"));
+    let snapshot = call.ctx.state.snapshot();
+    let provider = snapshot.provider(id).ok_or_else(|| Refusal::missing("provider", id.0))?;
+    let mut tx = call.ctx.store.begin().await?;
+    let change = Change {
+        action: "providers.resetProviderCircuit",
+        target: format!("provider {id}"),
+        before: recorded(&of(&call.ctx, provider, call.now))?,
+        after: Some(json!({ "state": "CLOSED" })),
+    };
+    call.audit(&mut tx, change).await?;
+    call.commit(tx).await?;
+    call.ctx.health.reset(provider, call.now);
+    Ok(())
+}

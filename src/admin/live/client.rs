@@ -1,0 +1,91 @@
+//! One client's end of the stream: its frames, a heartbeat, and a look at whether it may still watch.
+//!
+//! The stream ends at the process's stop, and within a second or two of the credential's end: logout, expiry, a key or
+//! user that was disabled or deleted, a role that was taken away. That a database which does not answer cannot confirm a
+//! session is no reason to end it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::HeaderMap;
+use bytes::Bytes;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::watch;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+
+use super::feed::frame;
+use super::{Joined, Scope};
+use crate::admin::auth::{Who, credential};
+use crate::admin::context::Context;
+use crate::admin::records::Iso;
+use crate::admin::records::live::{Hello, LiveEvent, Missed};
+
+/// Keeps proxies between us and the client from closing an idle connection.
+const BEAT: Duration = Duration::from_secs(15);
+/// How often the credential is looked at.
+const CHECK: Duration = Duration::from_secs(1);
+
+/// What a caller sees: an administrator everything, a user their own.
+pub fn scope(who: &Who) -> Scope {
+    if who.is_admin() { None } else { who.user_id() }
+}
+
+/// A stream of frames.
+pub struct Client {
+    ctx: Arc<Context>,
+    joined: Joined,
+    /// Frames that go first.
+    first: VecDeque<Bytes>,
+    credentials: HeaderMap,
+    scope: Scope,
+    beat: Interval,
+    check: Interval,
+    stop: watch::Receiver<bool>,
+}
+
+impl Client {
+    pub fn new(ctx: Arc<Context>, mut joined: Joined, credentials: HeaderMap, scope: Scope) -> Self {
+        let hello = Hello { version: ctx.version, time_zone: ctx.time_zone.name(), now: Iso(ctx.clock.now()) };
+        let mut first = VecDeque::from([frame(&LiveEvent::Hello(hello))]);
+        first.extend(joined.first.drain(..));
+        let stop = ctx.stop.clone();
+        Self { ctx, joined, first, credentials, scope, beat: every(BEAT), check: every(CHECK), stop }
+    }
+
+    /// The next piece of the stream; `None` at its end.
+    pub async fn next(&mut self) -> Option<Bytes> {
+        if let Some(frame) = self.first.pop_front() {
+            return Some(frame);
+        }
+        loop {
+            let received = tokio::select! {
+                biased;
+                _ = self.stop.wait_for(|stop| *stop) => return None,
+                _ = self.check.tick() => None,
+                received = self.joined.frames.recv() => Some(received),
+                _ = self.beat.tick() => return Some(Bytes::from_static(b":\n\n")),
+            };
+            match received {
+                Some(Ok(frame)) => return Some(frame),
+                Some(Err(RecvError::Lagged(count))) => return Some(frame(&LiveEvent::Missed(Missed { count }))),
+                Some(Err(RecvError::Closed)) => return None,
+                None if !self.may_watch().await => return None,
+                None => {}
+            }
+        }
+    }
+
+    async fn may_watch(&self) -> bool {
+        match credential::identify(&self.ctx, &self.credentials, self.ctx.clock.now()).await {
+            Ok(who) => !who.is_read_only() && scope(&who) == self.scope,
+            Err(refusal) => refusal.internal_reason().is_some(),
+        }
+    }
+}
+
+fn every(period: Duration) -> Interval {
+    let mut interval = interval_at(Instant::now() + period, period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
+}

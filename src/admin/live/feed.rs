@@ -1,0 +1,148 @@
+//! The frames of one scope, for all its clients together, and how frames are made.
+
+use bytes::Bytes;
+use serde::Serialize;
+use tokio::sync::broadcast;
+
+use crate::admin::records::live::{LiveEvent, Missed};
+
+/// Frames that a slow client may be behind before it loses some.
+const CAPACITY: usize = 256;
+/// Log entries from one look to the next, a second later. More are more than anybody reads, and cost the gateway to write.
+const LOGS_PER_LOOK: u32 = 100;
+
+pub struct Feed {
+    frames: broadcast::Sender<Bytes>,
+    /// The last of each kind: what a new client gets first, and what a next one is compared with.
+    overview: Option<Bytes>,
+    sessions: Option<Bytes>,
+    logs_left: u32,
+    missed: u64,
+}
+
+impl Default for Feed {
+    fn default() -> Self {
+        let frames = broadcast::Sender::new(CAPACITY);
+        Self { frames, overview: None, sessions: None, logs_left: LOGS_PER_LOOK, missed: 0 }
+    }
+}
+
+impl Feed {
+    pub fn clients(&self) -> usize {
+        self.frames.receiver_count()
+    }
+
+    pub fn join(&self) -> broadcast::Receiver<Bytes> {
+        self.frames.subscribe()
+    }
+
+    /// What is known already.
+    pub fn latest(&self) -> Vec<Bytes> {
+        [&self.overview, &self.sessions].into_iter().flatten().cloned().collect()
+    }
+
+    pub fn send(&self, frame: Bytes) {
+        // Fails only when the last client has just left.
+        let _ = self.frames.send(frame);
+    }
+
+    /// An entry of the log, unless there were too many since the last look.
+    pub fn send_log(&mut self, frame: Bytes) {
+        match self.logs_left.checked_sub(1) {
+            Some(left) => {
+                self.logs_left = left;
+                self.send(frame);
+            }
+            None => self.missed += 1,
+        }
+    }
+
+    pub fn missed(&mut self, count: u64) {
+        self.missed += count;
+    }
+
+    /// Tells what was left out; a new look begins.
+    pub fn look(&mut self) {
+        self.logs_left = LOGS_PER_LOOK;
+        let count = std::mem::take(&mut self.missed);
+        if count > 0 {
+            self.send(frame(&LiveEvent::Missed(Missed { count })));
+        }
+    }
+
+    pub fn show_overview(&mut self, frame: Bytes) {
+        if self.overview.as_ref() != Some(&frame) {
+            self.overview = Some(frame.clone());
+            self.send(frame);
+        }
+    }
+
+    pub fn show_sessions(&mut self, frame: Bytes) {
+        if self.sessions.as_ref() != Some(&frame) {
+            self.sessions = Some(frame.clone());
+            self.send(frame);
+        }
+    }
+}
+
+/// An event as it goes to clients.
+pub fn frame(event: &LiveEvent) -> Bytes {
+    match event {
+        LiveEvent::Hello(data) => write("hello", data),
+        LiveEvent::Overview(data) => write("overview", data),
+        LiveEvent::Sessions(data) => write("sessions", data),
+        LiveEvent::Breaker(data) => write("breaker", data),
+        LiveEvent::Log(data) => write("log", data),
+        LiveEvent::Configuration(data) => write("configuration", data),
+        LiveEvent::Missed(data) => write("missed", data),
+    }
+}
+
+/// JSON has no line breaks outside its strings, and inside they are escaped: one line holds it.
+fn write<T: Serialize>(name: &str, data: &T) -> Bytes {
+    let data = serde_json::to_string(data).unwrap_or_else(|_| "null".to_owned());
+    format!("event: {name}\ndata: {data}\n\n").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(receiver: &mut broadcast::Receiver<Bytes>) -> Vec<String> {
+        std::iter::from_fn(|| receiver.try_recv().ok()).map(|f| String::from_utf8(f.to_vec()).unwrap()).collect()
+    }
+
+    #[test]
+    fn log_entries_are_bounded_and_what_is_left_out_is_told() {
+        let mut feed = Feed::default();
+        let mut client = feed.join();
+        for _ in 0..LOGS_PER_LOOK + 7 {
+            feed.send_log(Bytes::from_static(b"log"));
+        }
+        assert_eq!(texts(&mut client).len(), 100);
+        feed.look();
+        assert_eq!(texts(&mut client), ["event: missed\ndata: {\"count\":7}\n\n"]);
+        feed.look();
+        feed.send_log(Bytes::from_static(b"log"));
+        assert_eq!(texts(&mut client), ["log"]);
+    }
+
+    #[test]
+    fn figures_are_sent_when_they_change_and_kept_for_who_comes_later() {
+        let mut feed = Feed::default();
+        let mut client = feed.join();
+        for text in ["a", "a", "b", "b"] {
+            feed.show_overview(Bytes::from_static(text.as_bytes()));
+        }
+        assert_eq!(texts(&mut client), ["a", "b"]);
+        assert_eq!(feed.latest(), ["b"]);
+    }
+
+    #[test]
+    fn an_event_is_named_as_the_document_says() {
+        let event = LiveEvent::Missed(Missed { count: 1 });
+        let documented = serde_json::to_value(&event).unwrap();
+        let written = String::from_utf8(frame(&event).to_vec()).unwrap();
+        assert!(written.starts_with(&format!("event: {}\n", documented["event"].as_str().unwrap())), "{written}");
+    }
+}

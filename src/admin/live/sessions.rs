@@ -1,0 +1,101 @@
+//! The list of live sessions, with what each has used.
+//!
+//! Which sessions live, and how many requests they had, the counters say, for every node alike. What those requests used is
+//! in the log; it is read for the sessions that are listed and had a request end since the last look, and kept for the
+//! others: a list that does not change costs nothing.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::admin::context::Context;
+use crate::admin::records::session::ActiveSession;
+use crate::counters::LiveSession;
+use crate::domain::ids::{KeyId, SessionId};
+use crate::store::{SessionAsk, SessionFigures, StoreError};
+
+/// After a request's end its record may take this long to the database: until then the figures are read again.
+const SETTLE: Duration = Duration::from_secs(3);
+const AGAIN: Duration = Duration::from_secs(1);
+/// Sessions whose figures are kept. Beyond, all are forgotten and read anew.
+const KEPT: usize = 4_000;
+
+/// The figures of sessions that were listed lately.
+#[derive(Default)]
+pub struct SessionFigureCache {
+    kept: Mutex<HashMap<(KeyId, SessionId), Kept>>,
+}
+
+struct Kept {
+    figures: Option<SessionFigures>,
+    /// Its requests that had ended.
+    ended: u64,
+    changed: Instant,
+    read: Instant,
+}
+
+/// The `most` newest of the sessions, newest first.
+pub fn newest(mut sessions: Vec<LiveSession>, most: usize) -> Vec<LiveSession> {
+    sessions.sort_unstable_by(|a, b| (b.started_at, b.key, &b.session).cmp(&(a.started_at, a.key, &a.session)));
+    sessions.truncate(most);
+    sessions
+}
+
+fn ended(live: &LiveSession) -> u64 {
+    live.requests.saturating_sub(u64::from(live.running))
+}
+
+impl SessionFigureCache {
+    /// The entries of these sessions.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn entries(&self, ctx: &Context, sessions: &[LiveSession]) -> Result<Vec<ActiveSession>, StoreError> {
+        let asked = self.due(sessions);
+        if !asked.is_empty() {
+            let found = ctx.store.session_figures(&asked).await?;
+            self.keep(found);
+        }
+        let (snapshot, kept) = (ctx.state.snapshot(), self.kept.lock());
+        let figures = |live: &LiveSession| kept.get(&(live.key, live.session.clone()))?.figures.as_ref();
+        Ok(sessions.iter().map(|live| ActiveSession::new(live, figures(live), &snapshot)).collect())
+    }
+
+    /// The sessions whose figures are to be read, noted as read.
+    fn due(&self, sessions: &[LiveSession]) -> Vec<SessionAsk> {
+        let now = Instant::now();
+        let mut kept = self.kept.lock();
+        if kept.len() > KEPT {
+            kept.clear();
+        }
+        let mut asked = Vec::new();
+        for live in sessions.iter().filter(|live| ended(live) > 0) {
+            let kept = kept.entry((live.key, live.session.clone())).or_insert(Kept {
+                figures: None,
+                ended: 0,
+                changed: now,
+                read: now,
+            });
+            let changed = kept.ended != ended(live);
+            if changed {
+                (kept.ended, kept.changed) = (ended(live), now);
+            }
+            let unsettled = kept.read.duration_since(kept.changed) < SETTLE && now.duration_since(kept.read) >= AGAIN;
+            if changed || unsettled {
+                kept.read = now;
+                asked.push(SessionAsk { key: live.key, session: live.session.clone(), since: live.started_at });
+            }
+        }
+        asked
+    }
+
+    fn keep(&self, found: Vec<SessionFigures>) {
+        let mut kept = self.kept.lock();
+        for figures in found {
+            if let Some(entry) = kept.get_mut(&(figures.key, figures.session.clone())) {
+                entry.figures = Some(figures);
+            }
+        }
+    }
+}

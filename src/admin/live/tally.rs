@@ -1,0 +1,86 @@
+//! The day's figures, counted on from what the store says.
+//!
+//! What the store counts lags behind what happened here by the journal's way to the database, and what happened on other
+//! nodes is seen there only. So the figures are the store's, plus the requests that ended here since it was read; at the
+//! next reading it is asked which of those it has counted meanwhile. The last few thousand are remembered for that.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use crate::admin::records::overview::OverviewRecord;
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::RequestId;
+use crate::domain::record::Record;
+use crate::policy::window::Span;
+use crate::store::{Figures, OverviewFound};
+
+/// How old the store's figures may get.
+const FRESH: Duration = Duration::from_secs(10);
+/// When a reading failed.
+const RETRY: Duration = Duration::from_secs(2);
+/// Requests that are remembered. Beyond, the store is taken to have counted the oldest.
+const REMEMBERED: usize = 2_000;
+
+#[derive(Default)]
+pub struct Tally {
+    found: Option<OverviewFound>,
+    day: Option<Span>,
+    /// The sum of what the store has not counted, as far as is known.
+    more: Figures,
+    remembered: VecDeque<(RequestId, Figures)>,
+    tried: Option<Instant>,
+    failed: bool,
+}
+
+impl Tally {
+    /// Whether the store is to be asked.
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        let patience = if self.failed { RETRY } else { FRESH };
+        let other_day = self.day.is_some_and(|day| !day.contains(now));
+        self.tried.is_none_or(|at| at.elapsed() >= patience) || (other_day && !self.failed)
+    }
+
+    /// Requests of which the store is to say whether it has counted them.
+    pub fn pending(&self) -> Vec<RequestId> {
+        self.remembered.iter().map(|(id, _)| *id).collect()
+    }
+
+    /// A request ended here.
+    pub fn add(&mut self, record: &Record) {
+        if self.day.is_some_and(|day| !day.contains(record.started_at)) {
+            return;
+        }
+        let figures = Figures {
+            requests: 1,
+            errors: u64::from(record.outcome.is_error()),
+            cost: record.cost.unwrap_or_default(),
+            duration_ms: record.duration_ms,
+        };
+        self.more = self.more.plus(figures);
+        self.remembered.push_back((record.request_id, figures));
+        if self.remembered.len() > REMEMBERED {
+            self.remembered.pop_front();
+        }
+    }
+
+    /// The store was read.
+    pub fn found(&mut self, found: OverviewFound, day: Span) {
+        if self.day.is_some_and(|before| before != day) {
+            self.remembered.clear();
+        }
+        self.remembered.retain(|(id, _)| !found.counted.contains(id));
+        self.more = self.remembered.iter().fold(Figures::default(), |sum, (_, figures)| sum.plus(*figures));
+        (self.found, self.day) = (Some(found), Some(day));
+        (self.tried, self.failed) = (Some(Instant::now()), false);
+    }
+
+    /// The store could not be read.
+    pub fn failed(&mut self) {
+        (self.tried, self.failed) = (Some(Instant::now()), true);
+    }
+
+    /// `None` before the first reading.
+    pub fn record(&self, sessions: u64) -> Option<OverviewRecord> {
+        self.found.as_ref().map(|found| OverviewRecord::new(found, self.more, sessions))
+    }
+}

@@ -1,0 +1,157 @@
+//! The one task behind all feeds: it passes events on as they come, and looks at figures once a second.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::feed::frame;
+use super::{Live, Scope, Watched, sessions};
+use crate::admin::actions::overview;
+use crate::admin::actions::providers::health;
+use crate::admin::records::live::{LiveEvent, NewConfiguration};
+use crate::admin::records::log::LogEntry;
+use crate::counters::LiveSession;
+use crate::domain::record::Record;
+use crate::state::{CircuitChange, Event};
+
+/// From one look at figures to the next.
+const LOOK: Duration = Duration::from_secs(1);
+/// Sessions in one event.
+const SESSIONS: usize = 200;
+
+impl Live {
+    /// Works until nobody watches.
+    pub(super) async fn work(self: Arc<Self>, events: broadcast::Receiver<Event>) {
+        tokio::select! {
+            () = self.pass_events_on(events) => {}
+            () = self.look_at_figures() => {}
+        }
+    }
+
+    async fn pass_events_on(&self, mut events: broadcast::Receiver<Event>) {
+        loop {
+            match events.recv().await {
+                Ok(Event::Request(record)) => self.request_ended(&record),
+                Ok(Event::Circuit(change)) => self.circuit_changed(&change),
+                Ok(Event::Configuration { version }) => {
+                    let frame = frame(&LiveEvent::Configuration(NewConfiguration { version }));
+                    self.watched.lock().feeds.values().for_each(|feed| feed.send(frame.clone()));
+                }
+                Err(RecvError::Lagged(count)) => {
+                    self.watched.lock().feeds.values_mut().for_each(|feed| feed.missed(count));
+                }
+                // The sender lives as long as the gateway; without it there is nothing to pass on.
+                Err(RecvError::Closed) => std::future::pending().await,
+            }
+        }
+    }
+
+    fn request_ended(&self, record: &Record) {
+        let mut watched = self.watched.lock();
+        let Watched { feeds, tallies, .. } = &mut *watched;
+        let scopes = [None, record.user_id];
+        let scopes = if record.user_id.is_some() { &scopes[..] } else { &scopes[..1] };
+        let mut entry = None;
+        for scope in scopes {
+            if let Some(tally) = tallies.get_mut(scope) {
+                tally.add(record);
+            }
+            if let Some(feed) = feeds.get_mut(scope) {
+                let entry = entry.get_or_insert_with(|| frame(&LiveEvent::Log(Box::new(LogEntry::new(record)))));
+                feed.send_log(entry.clone());
+            }
+        }
+    }
+
+    fn circuit_changed(&self, change: &CircuitChange) {
+        let snapshot = self.ctx.state.snapshot();
+        let Some(provider) = snapshot.provider(change.provider_id) else { return };
+        let record = health::of(&self.ctx, provider, self.ctx.clock.now());
+        if let Some(feed) = self.watched.lock().feeds.get(&None) {
+            feed.send(frame(&LiveEvent::Breaker(record)));
+        }
+    }
+
+    /// Ends when nobody watches.
+    async fn look_at_figures(&self) {
+        while self.anybody_watches() {
+            let now = self.ctx.clock.now();
+            let live = self.ctx.counters.live_sessions(now).await;
+            self.read_tallies().await;
+            self.show_overviews(&live);
+            self.show_sessions(live).await;
+            tokio::select! {
+                () = self.arrived.notified() => {}
+                () = tokio::time::sleep(LOOK) => {}
+            }
+        }
+    }
+
+    /// Drops feeds without clients. When none is left, the task's end is noted under the same lock: a client that comes
+    /// now starts another.
+    fn anybody_watches(&self) -> bool {
+        let mut watched = self.watched.lock();
+        watched.feeds.retain(|_, feed| feed.clients() > 0);
+        watched.feeds.values_mut().for_each(super::feed::Feed::look);
+        let shown: Vec<Scope> = watched.feeds.keys().map(|scope| overview::visible(&self.ctx, *scope)).collect();
+        watched.tallies.retain(|scope, _| shown.contains(scope));
+        for scope in shown {
+            watched.tallies.entry(scope).or_default();
+        }
+        watched.at_work = !watched.feeds.is_empty();
+        watched.at_work
+    }
+
+    /// Reads the store for the tallies that are due, one after another.
+    async fn read_tallies(&self) {
+        let now = self.ctx.clock.now();
+        let due: Vec<_> = {
+            let watched = self.watched.lock();
+            let due = watched.tallies.iter().filter(|(_, tally)| tally.is_due(now));
+            due.map(|(scope, tally)| (*scope, tally.pending())).collect()
+        };
+        for (scope, pending) in due {
+            let day = overview::today(&self.ctx, now);
+            let read = overview::read(&self.ctx, scope, now, &pending).await;
+            let mut watched = self.watched.lock();
+            let Some(tally) = watched.tallies.get_mut(&scope) else { continue };
+            match read {
+                Ok(found) => tally.found(found, day),
+                Err(error) => {
+                    tracing::debug!(%error, "the day's figures could not be read");
+                    tally.failed();
+                }
+            }
+        }
+    }
+
+    fn show_overviews(&self, live: &[LiveSession]) {
+        let mut watched = self.watched.lock();
+        let Watched { feeds, tallies, .. } = &mut *watched;
+        for (scope, feed) in feeds {
+            let shown = overview::visible(&self.ctx, *scope);
+            let count = overview::sessions(live, shown);
+            if let Some(record) = tallies.get(&shown).and_then(|tally| tally.record(count)) {
+                feed.show_overview(frame(&LiveEvent::Overview(record)));
+            }
+        }
+    }
+
+    async fn show_sessions(&self, live: Vec<LiveSession>) {
+        let scopes: Vec<Scope> = self.watched.lock().feeds.keys().copied().collect();
+        for scope in scopes {
+            let seen = live.iter().filter(|session| scope.is_none_or(|user| user == session.user));
+            let listed = sessions::newest(seen.cloned().collect(), SESSIONS);
+            let entries = match self.sessions.entries(&self.ctx, &listed).await {
+                Ok(entries) => entries,
+                Err(error) => return tracing::debug!(%error, "the figures of live sessions could not be read"),
+            };
+            let frame = frame(&LiveEvent::Sessions(entries));
+            if let Some(feed) = self.watched.lock().feeds.get_mut(&scope) {
+                feed.show_sessions(frame);
+            }
+        }
+    }
+}

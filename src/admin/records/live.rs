@@ -1,0 +1,52 @@
+//! What the stream of events carries: each event's name and data. The document's schema of the stream is made from it.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Iso;
+use super::health::ProviderHealth;
+use super::log::LogEntry;
+use super::overview::OverviewRecord;
+use super::session::ActiveSession;
+
+/// One event: its name stands in the line `event:`, its data, as JSON, in the line `data:`. Comment lines keep the
+/// connection open.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "event", content = "data", rename_all = "camelCase")]
+pub enum LiveEvent {
+    /// The first event.
+    Hello(Hello),
+    /// The day's figures, when they change, at most once a second: what `overview/getOverviewData` gives.
+    Overview(OverviewRecord),
+    /// The live sessions, when they change, at most once a second: what `active-sessions/getActiveSessions` gives, at most
+    /// 200, the newest.
+    Sessions(Vec<ActiveSession>),
+    /// The circuit of a provider opened, closed or was reset. For administrators.
+    Breaker(ProviderHealth),
+    /// A request ended: its entry of the usage log.
+    Log(Box<LogEntry>),
+    /// A new configuration is in force: keys, users, providers, prices or settings may have changed.
+    Configuration(NewConfiguration),
+    /// So many events were left out, because there were too many or this client was too slow: read anew what you show.
+    Missed(Missed),
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Hello {
+    /// Of the gateway.
+    pub version: &'static str,
+    /// IANA name of the gateway's time zone.
+    pub time_zone: &'static str,
+    pub now: Iso,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct NewConfiguration {
+    pub version: i64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Missed {
+    pub count: u64,
+}

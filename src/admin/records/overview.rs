@@ -1,0 +1,100 @@
+//! The day's figures, as shown.
+
+use rust_decimal::Decimal;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Exact;
+use crate::store::{Figures, OverviewFound, TopEntry};
+
+/// The calendar day in the gateway's time zone so far. Figures of other nodes are at most ten seconds old.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OverviewRecord {
+    /// Sessions with a request running, or one that ended a short while ago.
+    pub concurrent_sessions: u64,
+    /// Requests of today, whatever became of them.
+    pub today_requests: u64,
+    /// USD.
+    pub today_cost: Exact,
+    /// Milliseconds from a request's start to the end of its reply, on average over today.
+    pub avg_response_time: u64,
+    /// Percent of today's requests that failed or were refused, with two digits after the point.
+    pub today_error_rate: Exact,
+    /// The same four of yesterday, up to this time of day.
+    pub yesterday_same_period_requests: u64,
+    pub yesterday_same_period_cost: Exact,
+    pub yesterday_same_period_avg_response_time: u64,
+    pub yesterday_same_period_error_rate: Exact,
+    /// Requests that began within the last minute.
+    pub recent_minute_requests: u64,
+    /// Today's dearest users, dearest first.
+    pub top_users: Vec<TopRecord>,
+    pub top_models: Vec<TopRecord>,
+    pub top_providers: Vec<TopRecord>,
+}
+
+/// One of the dearest.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TopRecord {
+    /// Of the user or provider; `null` for a model, for the administrator token's requests, and for those that no provider was asked for.
+    pub id: Option<i64>,
+    pub name: Option<String>,
+    pub requests: u64,
+    /// USD.
+    pub cost: Exact,
+}
+
+impl OverviewRecord {
+    /// `more`: what `found` does not count yet.
+    pub fn new(found: &OverviewFound, more: Figures, sessions: u64) -> Self {
+        let (today, yesterday) = (found.today.plus(more), found.yesterday);
+        let top = |entries: &[TopEntry]| entries.iter().map(TopRecord::from).collect();
+        Self {
+            concurrent_sessions: sessions,
+            today_requests: today.requests,
+            today_cost: Exact::usd(today.cost),
+            avg_response_time: average_ms(today),
+            today_error_rate: error_rate(today),
+            yesterday_same_period_requests: yesterday.requests,
+            yesterday_same_period_cost: Exact::usd(yesterday.cost),
+            yesterday_same_period_avg_response_time: average_ms(yesterday),
+            yesterday_same_period_error_rate: error_rate(yesterday),
+            recent_minute_requests: found.last_minute + more.requests,
+            top_users: top(&found.users),
+            top_models: top(&found.models),
+            top_providers: top(&found.providers),
+        }
+    }
+}
+
+fn average_ms(figures: Figures) -> u64 {
+    (figures.duration_ms + figures.requests / 2).checked_div(figures.requests).unwrap_or(0)
+}
+
+fn error_rate(figures: Figures) -> Exact {
+    let percent = Decimal::from(figures.errors) * Decimal::ONE_HUNDRED;
+    Exact(percent.checked_div(Decimal::from(figures.requests)).unwrap_or_default().round_dp(2))
+}
+
+impl From<&TopEntry> for TopRecord {
+    fn from(entry: &TopEntry) -> Self {
+        let TopEntry { id, name, requests, cost } = entry.clone();
+        Self { id, name, requests, cost: Exact::usd(cost) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_and_averages_stand_nothing_and_are_rounded() {
+        let figures = |requests, errors, duration_ms| Figures { requests, errors, duration_ms, ..Figures::default() };
+        assert_eq!((average_ms(figures(0, 0, 0)), error_rate(figures(0, 0, 0))), (0, Exact(Decimal::ZERO)));
+        assert_eq!(average_ms(figures(2, 0, 5)), 3);
+        assert_eq!(error_rate(figures(3, 1, 0)), Exact(Decimal::new(3333, 2)));
+        assert_eq!(error_rate(figures(4, 4, 0)), Exact(Decimal::ONE_HUNDRED));
+    }
+}

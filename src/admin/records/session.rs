@@ -1,0 +1,74 @@
+//! Live sessions, as shown.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Exact;
+use crate::counters::LiveSession;
+use crate::state::Snapshot;
+use crate::store::SessionFigures;
+
+/// A session with a request running, or one that ended a short while ago.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ActiveSession {
+    pub session_id: String,
+    pub user_id: i64,
+    pub user_name: Option<String>,
+    pub key_id: i64,
+    pub key_name: Option<String>,
+    /// The provider that serves it, once one was asked.
+    pub provider_id: Option<i64>,
+    pub provider_name: Option<String>,
+    /// The model of the latest request that ended; `null` before the first has.
+    pub model: Option<String>,
+    /// The client's format in that request.
+    pub api_type: Option<&'static str>,
+    /// `active` = a request is running; `idle` = none is.
+    pub status: &'static str,
+    /// Requests running now.
+    pub concurrent_count: u32,
+    /// The first request's start, milliseconds since the epoch.
+    pub start_time: i64,
+    /// Requests so far, running ones too.
+    pub request_count: u64,
+    /// Of the requests that ended, as all figures below.
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub cache_creation_tokens: u64,
+    pub cache_read_tokens: u64,
+    /// The four together.
+    pub total_tokens: u64,
+    pub cost_usd: Exact,
+    /// Of all requests together, milliseconds.
+    pub duration_ms: u64,
+}
+
+impl ActiveSession {
+    /// `figures`: of the requests that ended, if there are any.
+    pub fn new(live: &LiveSession, figures: Option<&SessionFigures>, snapshot: &Snapshot) -> Self {
+        let sum = |of: fn(&SessionFigures) -> u64| figures.map_or(0, of);
+        Self {
+            session_id: live.session.as_str().to_owned(),
+            user_id: live.user.0,
+            user_name: snapshot.user(live.user).map(|user| user.name.clone()),
+            key_id: live.key.0,
+            key_name: snapshot.key(live.key).map(|caller| caller.key.name.clone()),
+            provider_id: live.provider.map(|id| id.0),
+            provider_name: live.provider.and_then(|id| snapshot.provider(id)).map(|provider| provider.name.clone()),
+            model: figures.map(|f| f.model.clone()),
+            api_type: figures.map(|f| f.format.as_str()),
+            status: if live.running > 0 { "active" } else { "idle" },
+            concurrent_count: live.running,
+            start_time: live.started_at.0,
+            request_count: live.requests,
+            input_tokens: sum(|f| f.input_tokens),
+            output_tokens: sum(|f| f.output_tokens),
+            cache_creation_tokens: sum(|f| f.cache_write_tokens),
+            cache_read_tokens: sum(|f| f.cache_read_tokens),
+            total_tokens: sum(|f| f.input_tokens + f.output_tokens + f.cache_write_tokens + f.cache_read_tokens),
+            cost_usd: Exact::usd(figures.map(|f| f.cost).unwrap_or_default()),
+            duration_ms: sum(|f| f.duration_ms),
+        }
+    }
+}

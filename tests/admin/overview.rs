@@ -1,0 +1,113 @@
+//! The day's figures, and provider health.
+
+use serde_json::{Value, json};
+use tollgate::domain::clock::Timestamp;
+use tollgate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
+use tollgate::domain::money::NanoUsd;
+use tollgate::domain::record::{Record, RequestOutcome};
+use tollgate::store::Backend;
+
+use super::events::trip;
+use super::gate::{Gate, NOON, Person};
+use crate::store::make::bare_record;
+
+const HOUR: i64 = 3_600_000;
+
+fn record(person: &Person, provider: i64, started_at: Timestamp, cost: i64) -> Record {
+    Record {
+        request_id: RequestId::new(),
+        started_at,
+        user_id: Some(UserId(person.id)),
+        key_id: Some(KeyId(person.key_id)),
+        provider_id: Some(ProviderId(provider)),
+        cost: Some(NanoUsd(cost * 1_000_000_000)),
+        outcome: RequestOutcome::Completed,
+        duration_ms: 100,
+        ..bare_record()
+    }
+}
+
+#[tokio::test]
+async fn the_day_and_the_day_before_are_those_of_the_time_zone() {
+    // Kolkata's days begin at half past an hour of UTC.
+    for zone in [chrono_tz::Asia::Shanghai, chrono_tz::Asia::Kolkata] {
+        for backend in [Backend::Sqlite, Backend::Postgres] {
+            let gate = Gate::start_in(zone, backend, None, false).await;
+            let (ada, bob) = (gate.person("ada", json!({})).await, gate.person("bob", json!({})).await);
+            let provider = gate.provider("upstream").await;
+            let midnight = NOON.plus_ms(if zone == chrono_tz::Asia::Shanghai { -12 * HOUR } else { -19 * HOUR / 2 });
+            let failed = Record {
+                outcome: RequestOutcome::UpstreamFailed,
+                duration_ms: 700,
+                ..record(&ada, provider, NOON.plus_ms(-HOUR), 0)
+            };
+            let records = [
+                record(&ada, provider, midnight, 1),
+                record(&ada, provider, midnight.plus_ms(-1), 100),
+                record(&bob, provider, midnight.plus_ms(HOUR / 4), 5),
+                record(&bob, provider, NOON.plus_ms(-30_000), 2),
+                failed,
+                // yesterday: before this time of day, and long after it
+                record(&ada, provider, midnight.plus_ms(-24 * HOUR), 16),
+                record(&ada, provider, NOON.plus_ms(-21 * HOUR), 32),
+            ];
+            gate.store.append_records(&records).await.unwrap();
+            let all = gate.admin("overview/getOverviewData", json!({})).await.data();
+            let expected = json!({
+                "concurrentSessions": 0,
+                "todayRequests": 4, "todayCost": 8, "avgResponseTime": 250, "todayErrorRate": 25,
+                "yesterdaySamePeriodRequests": 1, "yesterdaySamePeriodCost": 16,
+                "yesterdaySamePeriodAvgResponseTime": 100, "yesterdaySamePeriodErrorRate": 0,
+                "recentMinuteRequests": 1,
+                "topUsers": [
+                    { "id": bob.id, "name": "bob", "requests": 2, "cost": 7 },
+                    { "id": ada.id, "name": "ada", "requests": 2, "cost": 1 },
+                ],
+                "topModels": [{ "id": null, "name": "model-a", "requests": 4, "cost": 8 }],
+                "topProviders": [{ "id": provider, "name": "upstream", "requests": 4, "cost": 8 }],
+            });
+            assert_eq!(all, expected, "{zone} {backend:?}");
+            let own = gate.call("overview/getOverviewData", &ada.key, json!({})).await.data();
+            assert_eq!(
+                (&own["todayRequests"], &own["todayCost"], &own["todayErrorRate"]),
+                (&json!(2), &json!(1), &json!(50))
+            );
+            assert_eq!(own["topUsers"].as_array().unwrap().len(), 1);
+            assert_eq!(own["yesterdaySamePeriodCost"], 16);
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_provider_has_a_health_record_and_a_reset_closes_its_circuit() {
+    let gate = Gate::start().await;
+    let (tripped, unused) = (gate.provider("tripped").await, gate.provider("unused").await);
+    trip(&gate, tripped);
+    let health = gate.admin("providers/getProvidersHealthStatus", json!({})).await.data();
+    let open = json!({
+        "providerId": tripped, "providerName": "tripped", "state": "OPEN", "halfOpen": false, "failureCount": 5,
+        "successCount": 0, "lastFailureTime": NOON.to_iso(), "lastSuccessTime": null,
+        "openUntil": NOON.plus_ms(1_800_000).to_iso(), "recoversInMs": 1_800_000,
+    });
+    let never = json!({
+        "providerId": unused, "providerName": "unused", "state": "CLOSED", "halfOpen": false, "failureCount": 0,
+        "successCount": 0, "lastFailureTime": null, "lastSuccessTime": null,
+    });
+    assert_eq!(health, json!([open, never]));
+    gate.clock.advance_ms(1_800_000);
+    let health = gate.admin("providers/getProvidersHealthStatus", json!({})).await.data();
+    assert_eq!(
+        (&health[0]["state"], &health[0]["halfOpen"], &health[0]["recoversInMs"]),
+        (&json!("OPEN"), &json!(true), &json!(0))
+    );
+
+    let reset = |id: Value| gate.admin("providers/resetProviderCircuit", json!({ "providerId": id }));
+    assert_eq!(reset(json!(9_999)).await.failure(), (400, "NOT_FOUND"));
+    assert_eq!(reset(json!(tripped)).await.status, 200);
+    let health = gate.admin("providers/getProvidersHealthStatus", json!({})).await.data();
+    assert_eq!((&health[0]["state"], &health[0]["failureCount"]), (&json!("CLOSED"), &json!(0)));
+    let audited = super::gate::audit_entries(&gate).await;
+    let last = audited.last().unwrap();
+    assert_eq!(last.action, "providers.resetProviderCircuit");
+    assert_eq!(last.before.as_ref().unwrap()["state"], "OPEN");
+}

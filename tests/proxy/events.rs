@@ -1,0 +1,54 @@
+//! The stream of events through both listeners: live, over HTTP/1.1 and HTTP/2, and no hindrance to a stop.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::stage::Stage;
+use crate::support::gateway::ADMIN_TOKEN;
+
+/// Reads until the data of an event of this name has come.
+async fn until(response: &mut reqwest::Response, text: &mut String, name: &str) -> Value {
+    let mark = format!("event: {name}\ndata: ");
+    loop {
+        if let Some((data, _)) = text.split_once(&mark).and_then(|(_, rest)| rest.split_once("\n\n")) {
+            return serde_json::from_str(data).unwrap();
+        }
+        let chunk = tokio::time::timeout(Duration::from_secs(20), response.chunk()).await;
+        let chunk = chunk.expect("nothing came").unwrap().expect("the stream ended");
+        text.push_str(std::str::from_utf8(&chunk).unwrap());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_happens_is_seen_on_both_listeners_and_does_not_keep_the_gateway_from_stopping() {
+    let env = [("TOLLGATE_PROXY_EXPOSE_ADMIN", "true"), ("TOLLGATE_PROXY_H2C", "true")];
+    let mut stage = Stage::bare(&env).await;
+    stage.gateway.provider("native", &stage.upstream.url, serde_json::json!({})).await;
+    let http2 = reqwest::Client::builder().no_proxy().http2_prior_knowledge().build().unwrap();
+    let ways = [
+        (&stage.gateway.client, &stage.gateway.admin),
+        (&http2, &stage.gateway.admin),
+        (&stage.gateway.client, &stage.gateway.proxy),
+        (&http2, &stage.gateway.proxy),
+    ];
+    let mut watching = Vec::new();
+    for (client, url) in ways {
+        // Without the whole-request time limit of the stage's client.
+        let get = client.get(format!("{url}/api/events")).timeout(Duration::from_secs(300)).bearer_auth(ADMIN_TOKEN);
+        let (mut response, mut text) = (get.send().await.unwrap(), String::new());
+        assert_eq!(response.status(), 200, "{url}");
+        until(&mut response, &mut text, "hello").await;
+        watching.push((response, text));
+    }
+    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+    for (response, text) in &mut watching {
+        let logged = until(response, text, "log").await;
+        assert_eq!((&logged["userName"], &logged["statusCode"]), (&"ada".into(), &200.into()));
+        let sessions = until(response, text, "sessions").await;
+        assert!(sessions.is_array(), "{sessions}");
+    }
+    stage.gateway.signal("TERM");
+    let took = stage.gateway.ended().await;
+    assert!(took < Duration::from_secs(15), "live views kept the gateway up for {took:?}");
+}
