@@ -22,3 +22,5 @@ mod store;
 mod support;
 #[cfg(test)]
 mod telemetry;
+#[cfg(test)]
+mod texts;

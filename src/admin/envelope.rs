@@ -33,6 +33,7 @@ impl Code {
     pub const EMPTY_UPDATE: Self = Self("EMPTY_UPDATE");
     pub const BATCH_SIZE_EXCEEDED: Self = Self("BATCH_SIZE_EXCEEDED");
     pub const DUPLICATE_NAME: Self = Self("DUPLICATE_NAME");
+    pub const DUPLICATE_WORD: Self = Self("DUPLICATE_WORD");
     pub const CANNOT_DELETE_LAST_KEY: Self = Self("CANNOT_DELETE_LAST_KEY");
     pub const CANNOT_DISABLE_LAST_KEY: Self = Self("CANNOT_DISABLE_LAST_KEY");
     pub const CANNOT_DELETE_LAST_GROUP_KEY: Self = Self("CANNOT_DELETE_LAST_GROUP_KEY");

@@ -211,6 +211,7 @@ pub fn operations() -> &'static [Operation] {
             actions::keys::operations(),
             actions::providers::operations(),
             actions::prices::operations(),
+            actions::sensitive_words::operations(),
             actions::usage::operations(),
             actions::overview::operations(),
             actions::logs::operations(),

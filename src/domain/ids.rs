@@ -31,6 +31,14 @@ integer_id!(
     /// Serial number of an upstream provider record.
     ProviderId
 );
+integer_id!(
+    /// Serial number of a sensitive word.
+    WordId
+);
+integer_id!(
+    /// Serial number of an error rule.
+    RuleId
+);
 
 /// Identifies one proxied request: a UUIDv7, so ids sort by time of arrival.
 ///

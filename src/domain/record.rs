@@ -155,4 +155,8 @@ pub enum DecisionStep {
     /// The attempt ended the request with an error that is the client's.
     ClientError,
     Succeeded,
+    /// The gateway itself refused the request; no provider's decision.
+    Refused,
+    /// Nobody was left to ask: what the client was told in the end.
+    Exhausted,
 }

@@ -28,6 +28,10 @@ mod scan_string;
 mod scan_tests;
 pub mod sse;
 mod sse_event;
+pub mod texts;
+mod texts_places;
+#[cfg(test)]
+mod texts_tests;
 pub mod usage;
 mod usage_alt_cli;
 mod usage_chat;

@@ -28,6 +28,8 @@ pub struct Node<T: 'static> {
     pub keys: &'static [Key<T>],
     /// If the value is an array: what to do with each item.
     pub items: Option<&'static Node<T>>,
+    /// If the value is an object: what to do with the members that `keys` does not name.
+    pub rest: Option<&'static Node<T>>,
 }
 
 /// A member of interest.
@@ -43,19 +45,19 @@ impl<T> Node<T> {
     /// A value of any kind, with its text up to `take` bytes.
     #[must_use]
     pub const fn value(tag: T, take: usize) -> Self {
-        Self { tag: Some(tag), take, keys: &[], items: None }
+        Self { tag: Some(tag), take, keys: &[], items: None, rest: None }
     }
 
     /// An object, itself not reported.
     #[must_use]
     pub const fn object(keys: &'static [Key<T>]) -> Self {
-        Self { tag: None, take: 0, keys, items: None }
+        Self { tag: None, take: 0, keys, items: None, rest: None }
     }
 
     /// An array, itself not reported.
     #[must_use]
     pub const fn array(items: &'static Self) -> Self {
-        Self { tag: None, take: 0, keys: &[], items: Some(items) }
+        Self { tag: None, take: 0, keys: &[], items: Some(items), rest: None }
     }
 
     /// The same node, reported (a container: at its end).
@@ -65,6 +67,18 @@ impl<T> Node<T> {
         T: Copy,
     {
         Self { tag: Some(tag), ..self }
+    }
+
+    /// Any value: reported where it is a scalar, and looked into however deep it goes, as `below` says.
+    #[must_use]
+    pub const fn deep(tag: T, keys: &'static [Key<T>], below: &'static Self) -> Self {
+        Self { tag: Some(tag), take: 0, keys, items: Some(below), rest: Some(below) }
+    }
+
+    /// An object, itself not reported, with a rule for the members that `keys` does not name.
+    #[must_use]
+    pub const fn object_and(keys: &'static [Key<T>], rest: &'static Self) -> Self {
+        Self { tag: None, take: 0, keys, items: None, rest: Some(rest) }
     }
 
     /// The same node, also looking into it when it is an array.
@@ -187,6 +201,12 @@ pub struct ScanError {
 /// Resolves the escapes of a valid JSON string's inside.
 pub(super) fn unescape(text: &[u8]) -> String {
     let mut out = Vec::with_capacity(text.len());
+    unescape_into(text, &mut out);
+    String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+}
+
+/// The same, behind what `out` holds. What it adds is UTF-8 if `text` is.
+pub(super) fn unescape_into(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = text;
     while let Some(at) = memchr::memchr(b'\\', rest) {
         out.extend_from_slice(&rest[..at]);
@@ -210,7 +230,6 @@ pub(super) fn unescape(text: &[u8]) -> String {
         out.push(plain);
     }
     out.extend_from_slice(rest);
-    String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }
 
 /// The character of a `\u` escape whose digits (and perhaps second half) stand at the start of `rest`.

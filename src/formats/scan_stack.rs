@@ -139,7 +139,8 @@ impl<T: Copy> Stack<T> {
     pub(super) fn member(&mut self, name: Option<&[u8]>) {
         if let Some(frame) = self.frames.last_mut() {
             frame.len += 1;
-            self.place = name.and_then(|name| frame.node.keys.iter().find_map(|key| matched(key, name)));
+            let named = name.and_then(|name| frame.node.keys.iter().find_map(|key| matched(key, name)));
+            self.place = named.or_else(|| frame.node.rest.map(|node| Place { node, exact: true }));
         }
     }
 

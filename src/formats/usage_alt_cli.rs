@@ -14,7 +14,7 @@ static MODALITY: Node<Tag> = Node::object(&[
 .tagged(Tag::ModalityItem);
 
 const fn modalities(figure: Figure) -> Node<Tag> {
-    Node { tag: Some(Tag::Modalities(figure)), take: 0, keys: &[], items: Some(&MODALITY) }
+    Node { tag: Some(Tag::Modalities(figure)), take: 0, keys: &[], items: Some(&MODALITY), rest: None }
 }
 
 static USAGE_KEYS: [Key<Tag>; 9] = [
@@ -61,7 +61,8 @@ static EVENT: Node<Tag> = Node::object(&[
 .tagged(Tag::Event);
 
 /// An event or a whole reply; or the array of events that a stream is when SSE was not asked for.
-pub(super) static ROOT: Node<Tag> = Node { tag: Some(Tag::Event), take: 0, keys: EVENT.keys, items: Some(&EVENT) };
+pub(super) static ROOT: Node<Tag> =
+    Node { tag: Some(Tag::Event), take: 0, keys: EVENT.keys, items: Some(&EVENT), rest: None };
 
 /// What the event or body, now complete, means.
 pub(super) fn event_end(tally: &mut Tally) {

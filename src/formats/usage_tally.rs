@@ -72,6 +72,7 @@ pub(super) const ERROR: Node<Tag> = Node {
         key("message", Node::value(Tag::ErrorMessage, 2000)),
     ],
     items: None,
+    rest: None,
 };
 
 /// A token figure.

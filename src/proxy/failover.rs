@@ -10,7 +10,7 @@ use super::answer;
 use super::attempt::{self, Step, Target};
 use super::exchange::{Asked, End, Exchange};
 use super::failure::Failure;
-use super::refusal::Refusal;
+use super::refusal::{Meaning, Refusal};
 use super::settle;
 use super::verdict::{self, Tally};
 use crate::config::Live;
@@ -247,6 +247,27 @@ fn deadline(x: &Exchange, live: &Live) -> Option<Instant> {
     (live.retry.deadline_ms > 0).then(|| x.started + Duration::from_millis(live.retry.deadline_ms))
 }
 
+/// The chain's last word, where it is the gateway's and no provider's.
+fn told(x: &mut Exchange, refusal: &Refusal, meaning: &Meaning, outcome: RequestOutcome) {
+    let step = match outcome {
+        RequestOutcome::Refused => DecisionStep::Refused,
+        RequestOutcome::UpstreamFailed => DecisionStep::Exhausted,
+        _ => return,
+    };
+    let detail = refusal.detail().unwrap_or_else(|| meaning.message.clone());
+    let at_ms = x.elapsed_ms();
+    x.decisions.push(Decision {
+        provider_id: None,
+        provider_name: "".into(),
+        step,
+        detail: Some(detail.into()),
+        status: Some(meaning.status),
+        at_ms,
+        took_ms: None,
+        usage: None,
+    });
+}
+
 /// Settles, then writes a refusal.
 ///
 /// # Errors
@@ -257,10 +278,15 @@ pub async fn refuse(
     refusal: &Refusal,
     outcome: RequestOutcome,
 ) -> pingora::Result<()> {
-    if let Refusal::Limit(denied) = refusal {
-        x.gateway.metrics.refused(denied.limit_type.as_str());
+    match refusal {
+        Refusal::Limit(denied) => x.gateway.metrics.refused(denied.limit_type.as_str()),
+        Refusal::ModelNotAllowed { .. } | Refusal::ClientNotAllowed | Refusal::SensitiveWord { .. } => {
+            x.gateway.metrics.screened(refusal.reason());
+        }
+        _ => {}
     }
     let meaning = refusal.meaning(x.now());
+    told(x, refusal, &meaning, outcome);
     settle::settle(x, &End { outcome, status: meaning.status, error: Some(meaning.message.clone()) });
     answer::refuse(session, x, &meaning).await
 }

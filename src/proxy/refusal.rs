@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::counters::{Amount, Denied};
 use crate::domain::clock::Timestamp;
+use crate::domain::ids::WordId;
 use crate::formats::error::ErrorReply;
 
 /// Why the gateway answers in place of a provider.
@@ -34,6 +35,10 @@ pub enum Refusal {
         model: String,
     },
     ClientNotAllowed,
+    /// A text of the request holds a sensitive word.
+    SensitiveWord {
+        id: WordId,
+    },
     Limit(Denied),
     /// The journal cannot take records any more.
     JournalFull,
@@ -136,6 +141,11 @@ impl Refusal {
                 Meaning::new(403, FORBIDDEN, format!("this key may not use the model {model}"))
             }
             Self::ClientNotAllowed => Meaning::new(403, FORBIDDEN, "this key may not be used with this client"),
+            // Which word it was, is nothing for the client: a list could be found out by asking.
+            Self::SensitiveWord { .. } => {
+                Meaning::new(403, FORBIDDEN, "the request holds content that this gateway does not pass on")
+                    .code("content_filtered")
+            }
             Self::Limit(denied) => limit(denied, now),
             Self::JournalFull => Meaning::new(503, "overloaded_error", "the gateway cannot account for requests now")
                 .header("retry-after", 5),
@@ -160,7 +170,16 @@ impl Refusal {
         }
     }
 
-    /// A short name for metrics, when the request was not authenticated.
+    /// What an administrator reads in the decision chain, where that is more than the client is told.
+    #[must_use]
+    pub fn detail(&self) -> Option<String> {
+        match self {
+            Self::SensitiveWord { id } => Some(format!("a text holds the sensitive word {id}")),
+            _ => None,
+        }
+    }
+
+    /// A short name for metrics.
     #[must_use]
     pub const fn reason(&self) -> &'static str {
         match self {
@@ -180,6 +199,7 @@ impl Refusal {
             Self::BadRequest(_) => "bad_request",
             Self::ModelNotAllowed { .. } => "model_not_allowed",
             Self::ClientNotAllowed => "client_not_allowed",
+            Self::SensitiveWord { .. } => "sensitive_word",
             Self::Limit(_) => "limit",
             Self::JournalFull => "journal_full",
             Self::CountersUnreachable => "counters_unreachable",

@@ -1,14 +1,41 @@
-//! What this caller may ask for: the user's lists of models and of clients.
+//! What this caller may ask for: the user's lists of models and of clients; and what nobody may send: sensitive words.
+//!
+//! It comes before admission, so that a refused request counts towards nothing.
 
-use super::exchange::{Caller, Exchange};
+use std::sync::Arc;
+
+use super::exchange::{Caller, Exchange, Inbound};
 use super::refusal::Refusal;
+use crate::config::Live;
+use crate::domain::ids::WordId;
 use crate::domain::provider::model_matches;
+use crate::formats::texts;
+use crate::policy::words::Words;
 
-/// Checks the allow-lists of the key's owner.
+/// Larger bodies are looked through beside the connections, not between them.
+const INLINE_MAX: usize = 512 * 1024;
+
+/// Checks the allow-lists of the key's owner, then the texts of the body.
 ///
 /// # Errors
-/// When the model or the client is not in a list that is not empty.
-pub fn screen(x: &Exchange) -> Result<(), Refusal> {
+/// When the model or the client is not in a list that is not empty, or when a text holds a sensitive word.
+pub async fn screen(x: &Exchange, live: &Live) -> Result<(), Refusal> {
+    allowed(x)?;
+    let (Some(snapshot), Some(inbound)) = (&x.snapshot, &x.inbound) else { return Ok(()) };
+    if snapshot.words.is_empty() {
+        return Ok(());
+    }
+    let (words, inbound, depth) = (Arc::clone(&snapshot.words), Arc::clone(inbound), live.max_json_depth);
+    let found = if inbound.body_len <= INLINE_MAX {
+        find(&words, &inbound, depth)?
+    } else {
+        let looking = tokio::task::spawn_blocking(move || find(&words, &inbound, depth));
+        looking.await.map_err(|_| Refusal::Internal)??
+    };
+    found.map_or(Ok(()), |id| Err(Refusal::SensitiveWord { id }))
+}
+
+fn allowed(x: &Exchange) -> Result<(), Refusal> {
     let (Some(Caller::Key { user, .. }), Some(inbound)) = (&x.caller, &x.inbound) else { return Ok(()) };
     if !user.allowed_models.is_empty() && !model_matches(&user.allowed_models, &inbound.model) {
         return Err(Refusal::ModelNotAllowed { model: inbound.model.to_string() });
@@ -20,4 +47,18 @@ pub fn screen(x: &Exchange) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+/// A word that one of the body's texts holds.
+fn find(words: &Words, inbound: &Inbound, max_depth: usize) -> Result<Option<WordId>, Refusal> {
+    let mut search = words.search();
+    let mut found = None;
+    let looked = texts::each(&inbound.body, max_depth, |text| {
+        if found.is_none() {
+            found = search.find(text);
+        }
+    });
+    // The body was accepted as JSON before.
+    looked.map_err(|_| Refusal::Internal)?;
+    Ok(found)
 }

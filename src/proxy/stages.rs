@@ -35,7 +35,7 @@ pub async fn run(session: &mut Session, x: &mut Exchange) -> Result<Done, Refusa
         _ => {}
     }
     intake::body(session, x, &live).await?;
-    screen::screen(x)?;
+    screen::screen(x, &live).await?;
     if x.operation() == Some(&Operation::Generate) {
         admit::admit(x).await?;
     }

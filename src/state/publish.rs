@@ -7,7 +7,10 @@ use arc_swap::{ArcSwap, Guard};
 use super::events::{Event, Events};
 use super::snapshot::Snapshot;
 use super::vault::Vault;
+use crate::domain::clock::{Clock, SystemClock};
 use crate::domain::provider::Provider;
+use crate::domain::word::SensitiveWord;
+use crate::policy::words::Words;
 use crate::store::{Everything, Store, StoreError, StoredProvider};
 
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +38,7 @@ impl State {
     /// When the store cannot be read, or when there are providers and none of their credentials can be opened: then
     /// the secret key is the wrong one, and serving would only produce failures.
     pub async fn open(store: Store, vault: Vault, events: Events) -> Result<Arc<Self>, StateError> {
-        let first = load(&store, &vault).await?;
+        let first = load(&store, &vault, &Snapshot::default()).await?;
         if first.providers.is_empty() && !first.faults.is_empty() {
             return Err(StateError::Sealed(first.faults.join("; ")));
         }
@@ -76,7 +79,7 @@ impl State {
     /// When the store cannot be read; the former snapshot stays in force.
     pub async fn publish(&self) -> Result<(), StateError> {
         let _one_at_a_time = self.publishing.lock().await;
-        let next = load(&self.store, &self.vault).await?;
+        let next = load(&self.store, &self.vault, &self.snapshot()).await?;
         for fault in &next.faults {
             tracing::error!(fault, "a provider is left out");
         }
@@ -87,8 +90,9 @@ impl State {
     }
 }
 
-async fn load(store: &Store, vault: &Vault) -> Result<Snapshot, StoreError> {
-    let Everything { version, users, keys, providers, prices, settings } = store.load_all().await?;
+/// `former`: what has not changed since is taken over where making it anew would cost.
+async fn load(store: &Store, vault: &Vault, former: &Snapshot) -> Result<Snapshot, StoreError> {
+    let Everything { version, users, keys, providers, prices, settings, words } = store.load_all().await?;
     let mut snapshot = Snapshot::new(version, users, keys);
     for stored in providers {
         match unseal(stored, vault) {
@@ -99,7 +103,20 @@ async fn load(store: &Store, vault: &Vault) -> Result<Snapshot, StoreError> {
     snapshot.providers.sort_by_key(|p| p.id);
     snapshot.prices = prices.into_iter().map(|p| (p.model.clone(), Arc::new(p))).collect();
     snapshot.settings = settings;
+    snapshot.words = compiled(words, &former.words);
+    snapshot.loaded_at = SystemClock.now();
     Ok(snapshot)
+}
+
+fn compiled(words: Vec<SensitiveWord>, former: &Arc<Words>) -> Arc<Words> {
+    if former.all() == words {
+        return Arc::clone(former);
+    }
+    let words = Words::compile(words);
+    for fault in words.faults() {
+        tracing::error!(fault, "not every sensitive word is in force");
+    }
+    Arc::new(words)
 }
 
 fn unseal(stored: StoredProvider, vault: &Vault) -> Result<Provider, String> {

@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, UserId};
 use crate::domain::key::{Key, KeyHash};
 use crate::domain::price::Price;
 use crate::domain::provider::Provider;
 use crate::domain::settings::SystemSettings;
 use crate::domain::user::User;
+use crate::policy::words::Words;
 
 /// A key and its owner. A key whose owner is missing is not in the snapshot.
 #[derive(Debug, Clone)]
@@ -30,6 +32,10 @@ pub struct Snapshot {
     /// Price entries by model name.
     pub prices: HashMap<String, Arc<Price>>,
     pub settings: SystemSettings,
+    /// What no text of a client may hold.
+    pub words: Arc<Words>,
+    /// When this was read from the database.
+    pub loaded_at: Timestamp,
     /// Providers that had to be left out, and why.
     pub faults: Vec<String>,
 }

@@ -5,11 +5,12 @@ use sqlx::AnyConnection;
 use super::column::Fields;
 use super::error::StoreError;
 use super::providers::StoredProvider;
-use super::{Store, keys, prices, providers, users};
+use super::{Store, keys, prices, providers, users, words};
 use crate::domain::key::Key;
 use crate::domain::price::Price;
 use crate::domain::settings::SystemSettings;
 use crate::domain::user::User;
+use crate::domain::word::SensitiveWord;
 
 /// All that is configured and not deleted, as of one moment.
 #[derive(Debug, Clone)]
@@ -21,6 +22,7 @@ pub struct Everything {
     pub providers: Vec<StoredProvider>,
     pub prices: Vec<Price>,
     pub settings: SystemSettings,
+    pub words: Vec<SensitiveWord>,
 }
 
 impl Store {
@@ -37,6 +39,7 @@ impl Store {
             providers: providers::all(&mut tx).await?,
             prices: prices::all(&mut tx).await?,
             settings: settings(&mut tx).await?,
+            words: words::all(&mut tx).await?,
         };
         tx.commit().await?;
         Ok(everything)

@@ -27,6 +27,7 @@ mod sums;
 mod tx;
 mod users;
 mod web_session;
+mod words;
 
 use std::path::Path;
 

@@ -55,6 +55,7 @@ pub struct Metrics {
     registry: Registry,
     requests: RequestCounts,
     refusals: IntCounterVec,
+    screened: IntCounterVec,
     unauthenticated: IntCounterVec,
     attempts: IntCounterVec,
     first_byte: ReplyTimes,
@@ -116,6 +117,11 @@ impl Metrics {
         Ok(Self {
             requests: RequestCounts::register(&registry)?,
             refusals: on.counters("tollgate_refusals_total", "Requests refused by a limit.", &["limit"])?,
+            screened: on.counters(
+                "tollgate_screened_total",
+                "Requests refused for what they hold or who sends them, before any limit is looked at.",
+                &["reason"],
+            )?,
             unauthenticated: on.counters(
                 "tollgate_unauthenticated_total",
                 "Requests turned away because of their credentials.",
@@ -189,6 +195,11 @@ impl Metrics {
     pub fn refused(&self, limit_type: &str) {
         let limit = LIMITS.into_iter().find(|known| *known == limit_type).unwrap_or("other");
         self.refusals.with_label_values(&[limit]).inc();
+    }
+
+    /// A request refused for its model, its client or its content.
+    pub fn screened(&self, reason: &'static str) {
+        self.screened.with_label_values(&[reason]).inc();
     }
 
     /// A request turned away at the door.

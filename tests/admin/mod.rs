@@ -14,6 +14,7 @@ mod providers;
 mod routes;
 mod rules;
 mod schema;
+mod sensitive_words;
 mod statistics;
 mod tls;
 mod usage;

@@ -15,6 +15,7 @@ struct People {
     other: Person,
     admin: Person,
     provider: i64,
+    word: i64,
 }
 
 async fn people(gate: &Gate) -> People {
@@ -25,8 +26,14 @@ async fn people(gate: &Gate) -> People {
         other: gate.person("other", json!({})).await,
         admin: gate.person("admin", json!({ "role": "admin" })).await,
         provider: gate.provider("upstream").await,
+        word: word(gate).await,
         user,
     }
+}
+
+async fn word(gate: &Gate) -> i64 {
+    let word = json!({ "word": "a word", "matchType": "exact" });
+    gate.admin("sensitive-words/createSensitiveWordAction", word).await.data()["id"].as_i64().unwrap()
 }
 
 /// A value that the field takes.
@@ -57,6 +64,7 @@ fn body(operation: &Operation, people: &People) -> Value {
             "keyId" => json!(people.user.key_id),
             "keyIds" => json!([people.user.key_id]),
             "providerId" => json!(people.provider),
+            "id" if operation.path.contains("sensitive-words") => json!(people.word),
             "key" if operation.path == "auth/login" => json!(people.user.key),
             _ => sample(&field),
         };

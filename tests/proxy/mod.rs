@@ -15,3 +15,4 @@ mod passthrough;
 mod shutdown;
 mod stage;
 mod streams;
+mod words;

@@ -11,6 +11,7 @@ pub mod logs;
 pub mod overview;
 pub mod prices;
 pub mod providers;
+pub mod sensitive_words;
 pub mod service;
 pub mod sessions;
 pub mod usage;

@@ -13,6 +13,7 @@ pub mod session;
 pub mod statistics;
 pub mod usage;
 pub mod user;
+pub mod word;
 
 use std::borrow::Cow;
 

@@ -1,0 +1,181 @@
+//! `sensitive-words/*`: what clients may not send to a model.
+
+use crate::admin::call::{Call, Change, recorded};
+use crate::admin::envelope::{Code, Refusal};
+use crate::admin::fields::{Body, Field, Kind};
+use crate::admin::records::word::{WordRecord, WordStats};
+use crate::admin::table::{Operation, Permission};
+use crate::domain::ids::WordId;
+use crate::domain::matching::MatchType;
+use crate::domain::word::SensitiveWord;
+use crate::policy::fold::fold;
+use crate::policy::pattern::{self, PatternFault};
+use crate::policy::words;
+use crate::store::Tx;
+
+/// Longest word, characters; for regular expressions their own bound is the same.
+const WORD: Kind = Kind::text(1, pattern::MAX_LENGTH);
+pub const MATCH_TYPE: Kind = Kind::Choice(&["contains", "exact", "regex"]);
+pub const DESCRIPTION: Kind = Kind::text(0, 500);
+/// More words than this are a list for another tool.
+const MAX_WORDS: usize = 10_000;
+
+const ID: &[Field] = &[Field::new("id", Kind::ID, "The word's id.").required()];
+
+const FIELDS: &[Field] = &[
+    Field::new("word", WORD, "A word or phrase, or a regular expression. Letter case never counts.").required(),
+    Field::new(
+        "matchType",
+        MATCH_TYPE,
+        "`contains`: anywhere in a text; `exact`: a whole text, without blanks around it; `regex`: a regular expression.",
+    )
+    .required(),
+    Field::new("description", DESCRIPTION, "For administrators.").nullable(),
+    Field::new("isEnabled", Kind::Boolean, "").or_true(),
+];
+
+pub fn operations() -> Vec<Operation> {
+    vec![
+        Operation::action("actions/sensitive-words/listSensitiveWords", Permission::Admin, Body::EMPTY, list)
+            .doc("All sensitive words, the oldest first."),
+        Operation::action(
+            "actions/sensitive-words/createSensitiveWordAction",
+            Permission::Admin,
+            Body::of(&[], FIELDS),
+            create,
+        )
+        .doc("Adds a word; requests with a text that holds it are refused from now on.")
+        .errors(&[Code::DUPLICATE_WORD]),
+        Operation::action(
+            "actions/sensitive-words/updateSensitiveWordAction",
+            Permission::Admin,
+            Body::edit(ID, FIELDS),
+            update,
+        )
+        .doc("Changes what is sent and leaves the rest.")
+        .errors(&[Code::NOT_FOUND, Code::DUPLICATE_WORD]),
+        Operation::action(
+            "actions/sensitive-words/deleteSensitiveWordAction",
+            Permission::Admin,
+            Body::of(ID, &[]),
+            delete,
+        )
+        .doc("Removes a word.")
+        .errors(&[Code::NOT_FOUND]),
+        Operation::action("actions/sensitive-words/refreshCacheAction", Permission::Admin, Body::EMPTY, refresh)
+            .doc("Reads the words from the database anew. Changes made here need no refresh."),
+        Operation::action("actions/sensitive-words/getCacheStats", Permission::Admin, Body::EMPTY, stats)
+            .doc("What the data plane of this node looks for, and since when."),
+    ]
+}
+
+async fn list(call: Call) -> Result<Vec<WordRecord>, Refusal> {
+    Ok(call.ctx.state.peek().words.all().iter().map(WordRecord::new).collect())
+}
+
+async fn create(call: Call) -> Result<WordRecord, Refusal> {
+    let mut word = SensitiveWord {
+        id: WordId(0),
+        word: String::new(),
+        match_type: MatchType::Contains,
+        description: String::new(),
+        is_enabled: true,
+        created_at: call.now,
+        updated_at: call.now,
+    };
+    apply(&call, &mut word);
+    let mut tx = call.ctx.store.begin().await?;
+    check(&mut tx, &word).await?;
+    word.id = tx.insert_word(&word).await?;
+    let record = WordRecord::new(&word);
+    audit(&call, &mut tx, "sensitive-words.createSensitiveWordAction", (None, Some(&word))).await?;
+    call.commit(tx).await?;
+    Ok(record)
+}
+
+async fn update(call: Call) -> Result<WordRecord, Refusal> {
+    let mut tx = call.ctx.store.begin().await?;
+    let before = found(&call, &mut tx).await?;
+    let mut word = before.clone();
+    apply(&call, &mut word);
+    word.updated_at = call.now;
+    check(&mut tx, &word).await?;
+    tx.update_word(&word).await?;
+    audit(&call, &mut tx, "sensitive-words.updateSensitiveWordAction", (Some(&before), Some(&word))).await?;
+    call.commit(tx).await?;
+    Ok(WordRecord::new(&word))
+}
+
+async fn delete(call: Call) -> Result<(), Refusal> {
+    let mut tx = call.ctx.store.begin().await?;
+    let before = found(&call, &mut tx).await?;
+    tx.delete_word(before.id).await?;
+    audit(&call, &mut tx, "sensitive-words.deleteSensitiveWordAction", (Some(&before), None)).await?;
+    call.commit(tx).await
+}
+
+async fn refresh(call: Call) -> Result<WordStats, Refusal> {
+    call.ctx.state.publish().await.map_err(Refusal::internal)?;
+    stats(call).await
+}
+
+async fn stats(call: Call) -> Result<WordStats, Refusal> {
+    Ok(WordStats::new(&call.ctx.state.snapshot()))
+}
+
+fn apply(call: &Call, word: &mut SensitiveWord) {
+    let values = &call.values;
+    values.text("word").apply_set(&mut word.word);
+    values.word("matchType", MatchType::parse).apply_set(&mut word.match_type);
+    values.text("description").apply(&mut word.description);
+    values.boolean("isEnabled").apply_set(&mut word.is_enabled);
+}
+
+async fn found(call: &Call, tx: &mut Tx) -> Result<SensitiveWord, Refusal> {
+    let id = call.values.id("id");
+    let word = tx.words().await?.into_iter().find(|word| word.id.0 == id);
+    word.ok_or_else(|| Refusal::missing("sensitive word", id))
+}
+
+/// The rules that need the other words: no word twice, and regular expressions that can be told together.
+async fn check(tx: &mut Tx, word: &SensitiveWord) -> Result<(), Refusal> {
+    let others: Vec<SensitiveWord> = tx.words().await?.into_iter().filter(|other| other.id != word.id).collect();
+    if others.len() >= MAX_WORDS {
+        let refusal = Refusal::new(Code::OPERATION_FAILED, format!("there are {MAX_WORDS} words already"));
+        return Err(refusal.with("max", MAX_WORDS.into()));
+    }
+    // Case means something in a pattern: \S is not \s.
+    let same = |other: &SensitiveWord| match word.match_type {
+        MatchType::Regex => other.word == word.word,
+        _ => fold(&other.word) == fold(&word.word),
+    };
+    if let Some(twin) = others.iter().find(|other| other.match_type == word.match_type && same(other)) {
+        let message = format!("this word is there already, as {} with the id {}", twin.match_type.as_str(), twin.id);
+        return Err(Refusal::new(Code::DUPLICATE_WORD, message).with("id", twin.id.0.into()));
+    }
+    if word.match_type == MatchType::Regex {
+        let enabled = others.iter().filter(|other| other.is_enabled && other.match_type == MatchType::Regex);
+        let checked = words::check_pattern(&word.word, enabled.map(|other| other.word.as_str()));
+        checked.map_err(|fault| unsafe_pattern("word", &fault))?;
+    }
+    Ok(())
+}
+
+/// The refusal of a regular expression.
+pub fn unsafe_pattern(field: &str, fault: &PatternFault) -> Refusal {
+    Refusal::field(Code::INVALID_FORMAT, field, format!("{field}: {fault}")).with("reason", fault.as_str().into())
+}
+
+async fn audit(
+    call: &Call,
+    tx: &mut Tx,
+    action: &'static str,
+    states: (Option<&SensitiveWord>, Option<&SensitiveWord>),
+) -> Result<(), Refusal> {
+    let (before, after) = states;
+    let id = before.or(after).map_or(0, |word| word.id.0);
+    let record = |word: Option<&SensitiveWord>| word.map_or(Ok(None), |word| recorded(&WordRecord::new(word)));
+    let change =
+        Change { action, target: format!("sensitive word {id}"), before: record(before)?, after: record(after)? };
+    call.audit(tx, change).await
+}

@@ -1,0 +1,29 @@
+//! How an operator's pattern is compared with a text (spec, "Sensitive word" and "Error rule").
+
+/// The three kinds of comparison. None of them looks at letter case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MatchType {
+    /// The pattern occurs somewhere in the text.
+    Contains,
+    /// The whole text, without blanks around it, is the pattern.
+    Exact,
+    /// The pattern is a regular expression that matches somewhere in the text.
+    Regex,
+}
+
+impl MatchType {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Contains => "contains",
+            Self::Exact => "exact",
+            Self::Regex => "regex",
+        }
+    }
+
+    /// The kind of this name, as on the wire and in the database.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Contains, Self::Exact, Self::Regex].into_iter().find(|kind| kind.as_str() == text)
+    }
+}

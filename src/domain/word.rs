@@ -1,0 +1,18 @@
+//! Sensitive words: what no client may send to a model (spec, "Sensitive word").
+
+use super::clock::Timestamp;
+use super::ids::WordId;
+use super::matching::MatchType;
+
+/// A word as an administrator entered it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SensitiveWord {
+    pub id: WordId,
+    /// A word, a phrase, or a regular expression.
+    pub word: String,
+    pub match_type: MatchType,
+    pub description: String,
+    pub is_enabled: bool,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}

@@ -1,0 +1,105 @@
+//! Every text that a client says to a model, in one pass over a body of any of the four formats.
+//!
+//! Texts are handed over as they are meant: escapes resolved, so `caf\u00e9` is "café". What counts as one is in
+//! `texts_places`. Each string is a text of its own: a word that is spread over two blocks is in neither. Not looked into: base64
+//! data (but a document given as plain text is), addresses, ids, names, and the model's own encrypted notes.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::scan::{Found, Kind, ScanError, Scanner, unescape_into};
+use super::texts_places::{BODY, Place};
+
+/// Calls `each` with every text of a body that is given as its chunks. `max_depth` is the bound that the body was accepted with.
+///
+/// # Errors
+/// The body is no JSON, or nests deeper.
+pub fn each(chunks: &[Bytes], max_depth: usize, each: impl FnMut(&str)) -> Result<(), ScanError> {
+    // Texts are cut out of the body by their spans: for that it must be in one piece.
+    let body = match chunks {
+        [one] => Cow::Borrowed(one.as_ref()),
+        several => Cow::Owned(several.concat()),
+    };
+    let mut reader = Reader { body: &body, each, plain: Vec::new(), inner: Vec::new(), sources: Vec::new() };
+    let mut scanner = Scanner::new(&BODY, max_depth);
+    let mut sink = |found: Found<'_, Place>| reader.found(&found);
+    scanner.feed(&body, &mut sink)?;
+    scanner.finish(&mut sink)
+}
+
+/// Part of a source whose end has not come yet.
+enum SourcePart {
+    /// It is plain text.
+    IsText,
+    Data {
+        span: Range<usize>,
+        escaped: bool,
+    },
+}
+
+struct Reader<'b, F> {
+    body: &'b [u8],
+    each: F,
+    /// The text in hand without its escapes, and the same once more for JSON within it.
+    plain: Vec<u8>,
+    inner: Vec<u8>,
+    /// Parts of the sources that are open, each with where it begins.
+    sources: Vec<(usize, SourcePart)>,
+}
+
+impl<F: FnMut(&str)> Reader<'_, F> {
+    fn found(&mut self, found: &Found<'_, Place>) {
+        match (found.tag, found.kind) {
+            (Place::Text, Kind::String) => self.text(found.span.clone(), found.escaped, false),
+            (Place::Json, Kind::String) => self.text(found.span.clone(), found.escaped, true),
+            (Place::SourceType, Kind::String) if found.text == b"text" => {
+                self.sources.push((found.span.start, SourcePart::IsText));
+            }
+            (Place::SourceData, Kind::String) => {
+                let data = SourcePart::Data { span: found.span.clone(), escaped: found.escaped };
+                self.sources.push((found.span.start, data));
+            }
+            (Place::Source, Kind::Object) => self.source(found.span.start),
+            _ => {}
+        }
+    }
+
+    /// A source that began at `start` is complete. One within another ended before, so what is left behind `start` is its own.
+    fn source(&mut self, start: usize) {
+        let own = self.sources.iter().position(|(at, _)| *at > start).unwrap_or(self.sources.len());
+        let parts = self.sources.split_off(own);
+        if !parts.iter().any(|(_, part)| matches!(part, SourcePart::IsText)) {
+            return;
+        }
+        for (_, part) in parts {
+            if let SourcePart::Data { span, escaped } = part {
+                self.text(span, escaped, false);
+            }
+        }
+    }
+
+    fn text(&mut self, span: Range<usize>, escaped: bool, json: bool) {
+        let raw = self.body.get(span.start + 1..span.end - 1).unwrap_or_default();
+        if !escaped {
+            if let Ok(text) = std::str::from_utf8(raw) {
+                (self.each)(text);
+            }
+            return;
+        }
+        self.plain.clear();
+        unescape_into(raw, &mut self.plain);
+        if let Ok(text) = std::str::from_utf8(&self.plain) {
+            (self.each)(text);
+        }
+        // JSON as a text has escapes of its own.
+        if json && memchr::memchr(b'\\', &self.plain).is_some() {
+            self.inner.clear();
+            unescape_into(&self.plain, &mut self.inner);
+            if let Ok(text) = std::str::from_utf8(&self.inner) {
+                (self.each)(text);
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Which regular expressions an operator may enter, and how they are compiled: for sensitive words and error rules alike.
+//!
+//! The engine needs time linear in the text, whatever the pattern; what it cannot do so (look-around, back-references) it
+//! refuses, and so do we, with a plain reason. Refused as well is what other engines are known to choke on (an unbounded
+//! repeat within an unbounded repeat), since a pattern may be copied from here to elsewhere, what compiles to a large
+//! program, and what matches the empty text: it would match everything.
+//!
+//! Letter case is ignored. `^` and `$` are the text's ends; `(?m)` makes them those of a line, `(?-i)` minds the case.
+
+use regex::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+use regex_syntax::ast::{self, Ast, ErrorKind, RepetitionKind, RepetitionRange};
+
+/// Longest pattern, characters.
+pub const MAX_LENGTH: usize = 500;
+/// Largest compiled pattern, and all patterns of one kind together, bytes.
+const MAX_COMPILED: usize = 256 * 1024;
+const MAX_COMPILED_TOGETHER: usize = 16 * 1024 * 1024;
+/// What the engine may keep of its work on a text, for each set and thread that uses it, bytes.
+const CACHE: usize = 8 * 1024 * 1024;
+
+/// Why a regular expression is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PatternFault {
+    #[error("the pattern is longer than {MAX_LENGTH} characters")]
+    TooLong,
+    #[error("a repeat without an upper bound stands within another one, as in (a+)+: bound one of them")]
+    NestedRepeat,
+    #[error("look-around, as in (?=…) or (?<!…), is not supported")]
+    LookAround,
+    #[error("back-references, as in \\1, are not supported")]
+    BackReference,
+    #[error("the pattern is too complex: its repeats or character classes make it too large")]
+    TooLarge,
+    #[error("the pattern matches the empty text, so it would match everything")]
+    MatchesEmpty,
+    #[error("this is no regular expression: {0}")]
+    Syntax(String),
+}
+
+impl PatternFault {
+    /// A word for programs.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::TooLong => "too_long",
+            Self::NestedRepeat => "nested_repeat",
+            Self::LookAround => "look_around",
+            Self::BackReference => "back_reference",
+            Self::TooLarge => "too_large",
+            Self::MatchesEmpty => "matches_empty",
+            Self::Syntax(_) => "syntax",
+        }
+    }
+}
+
+/// Checks and compiles one pattern.
+///
+/// # Errors
+/// Why it is refused.
+pub fn compile(pattern: &str) -> Result<Regex, PatternFault> {
+    if pattern.chars().count() > MAX_LENGTH {
+        return Err(PatternFault::TooLong);
+    }
+    let parsed = ast::parse::Parser::new().parse(pattern).map_err(|error| match error.kind() {
+        ErrorKind::UnsupportedLookAround => PatternFault::LookAround,
+        ErrorKind::UnsupportedBackreference => PatternFault::BackReference,
+        kind => PatternFault::Syntax(kind.to_string()),
+    })?;
+    if nests(&parsed, false) {
+        return Err(PatternFault::NestedRepeat);
+    }
+    let built = RegexBuilder::new(pattern).case_insensitive(true).size_limit(MAX_COMPILED).build();
+    let regex = built.map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) => PatternFault::TooLarge,
+        other => PatternFault::Syntax(last_line(&other.to_string())),
+    })?;
+    if regex.is_match("") {
+        return Err(PatternFault::MatchesEmpty);
+    }
+    Ok(regex)
+}
+
+/// Many patterns as one automaton: which of them match is found in one pass.
+///
+/// # Errors
+/// [`PatternFault::TooLarge`] when they are too much together.
+pub fn compile_set<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<RegexSet, PatternFault> {
+    RegexSetBuilder::new(patterns)
+        .case_insensitive(true)
+        .size_limit(MAX_COMPILED_TOGETHER)
+        .dfa_size_limit(CACHE)
+        .build()
+        .map_err(|_| PatternFault::TooLarge)
+}
+
+/// Whether an unbounded repeat lies within another; `inside`: one is open already. The parser bounds the depth.
+fn nests(ast: &Ast, inside: bool) -> bool {
+    match ast {
+        Ast::Repetition(repeat) => {
+            let unbounded = match &repeat.op.kind {
+                RepetitionKind::ZeroOrOne => false,
+                RepetitionKind::ZeroOrMore | RepetitionKind::OneOrMore => true,
+                RepetitionKind::Range(range) => matches!(range, RepetitionRange::AtLeast(_)),
+            };
+            (inside && unbounded) || nests(&repeat.ast, inside || unbounded)
+        }
+        Ast::Group(group) => nests(&group.ast, inside),
+        Ast::Alternation(either) => either.asts.iter().any(|ast| nests(ast, inside)),
+        Ast::Concat(all) => all.asts.iter().any(|ast| nests(ast, inside)),
+        _ => false,
+    }
+}
+
+/// The engine draws its syntax errors on several lines, the reason last.
+fn last_line(text: &str) -> String {
+    let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    line.trim().trim_start_matches("error: ").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dangerous_patterns_are_refused_each_with_its_reason() {
+        let long = "a".repeat(MAX_LENGTH + 1);
+        let cases: &[(&str, &str)] = &[
+            ("(a+)+$", "nested_repeat"),
+            ("(a*)*", "nested_repeat"),
+            ("([a-zA-Z]+)*", "nested_repeat"),
+            ("(a|aa|b*)+$", "nested_repeat"),
+            ("(.*a){3,}", "nested_repeat"),
+            ("^(([a-z])+.)+[A-Z]([a-z])+$", "nested_repeat"),
+            ("(?:x{2,}y)*z", "nested_repeat"),
+            ("((a{1,3})*b)+", "nested_repeat"),
+            ("(?=secret)x", "look_around"),
+            ("(?!secret)x", "look_around"),
+            ("(?<=secret)x", "look_around"),
+            ("(?<!secret)x", "look_around"),
+            (r"(a)\1", "back_reference"),
+            ("((((a{50}){50}){50}){50})", "too_large"),
+            (r"\p{L}{1000}", "too_large"),
+            ("(x{1,900}){1,900}y", "too_large"),
+            (&long, "too_long"),
+            ("a*", "matches_empty"),
+            ("(foo)?", "matches_empty"),
+            ("", "matches_empty"),
+            ("^", "matches_empty"),
+            ("(unclosed", "syntax"),
+            ("[z-a]", "syntax"),
+            ("(?>atomic)", "syntax"),
+            (r"\p{NoSuchClass}", "syntax"),
+            ("a{3,2}", "syntax"),
+        ];
+        for (pattern, reason) in cases {
+            let fault = compile(pattern).expect_err(pattern);
+            assert_eq!(fault.as_str(), *reason, "{pattern}: {fault}");
+            assert!(!fault.to_string().contains('\n'), "{fault}");
+        }
+    }
+
+    #[test]
+    fn patterns_of_daily_use_are_taken() {
+        for (pattern, text) in [
+            (r"\bpass(word|phrase)s?\b", "the PassPhrases are"),
+            (r"^\d{3}-\d{2}-\d{4}$", "123-45-6789"),
+            (r"(a|b)+c", "ABC"),
+            (r"([a-z]{1,63}\.)+corp", "www.example.corp"),
+            (r"(?:\d{1,3}\.){3}\d{1,3}", "at 10.0.0.1 now"),
+            (r"敏感.{0,5}词", "敏感的词"),
+            (r"\p{Han}{2,}", "汉字"),
+            ("STRASSE|straße", "STRAẞE"),
+        ] {
+            assert!(compile(pattern).unwrap().is_match(text), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_bad_pattern_elsewhere_costs_linear_time_here() {
+        // Refused above; compiled without the check, to show that even then nothing explodes.
+        let regex = RegexBuilder::new("(a+)+$").build().unwrap();
+        assert!(!regex.is_match(&("a".repeat(200_000) + "!")));
+    }
+
+    #[test]
+    fn sets_are_bounded_too() {
+        let patterns: Vec<String> = (0..400).map(|n| format!(r"\w{{20}}{n}")).collect();
+        assert_eq!(compile_set(patterns.iter().map(String::as_str)).unwrap_err(), PatternFault::TooLarge);
+        assert!(compile_set(["one", "two"]).unwrap().matches("and TWO").matched(1));
+    }
+}
