@@ -90,6 +90,13 @@ pub fn recorded<T: Serialize>(record: &T) -> Result<Option<Value>, Refusal> {
 
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
-        Self::internal(error)
+        match error {
+            StoreError::Unreachable { .. } => Self::unavailable(
+                "the database cannot be reached. Unless it broke off in the very moment of saving, nothing was changed",
+                error,
+            ),
+            StoreError::Busy { .. } => Self::unavailable("the database is busy; nothing was changed", error),
+            other => Self::internal(other),
+        }
     }
 }

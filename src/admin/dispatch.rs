@@ -25,6 +25,8 @@ use crate::domain::ids::RequestId;
 
 /// A whole body must arrive in this time.
 const BODY_TIME: Duration = Duration::from_secs(60);
+/// How long a caller waits for an action. The action itself goes on: to stop it half-way would leave open what it did.
+const ACTION_TIME: Duration = Duration::from_secs(60);
 
 /// Answers any request below `/api/`.
 pub async fn dispatch(State(surface): State<Surface>, request: Request<Body>) -> Response<Body> {
@@ -76,7 +78,13 @@ async fn answer(
     let credentials = credential::headers(&head.headers);
     let call = Call { ctx, throttle, live, who, values, peer, cookie, credentials, now };
     let task = Handle::current().spawn((operation.run)(call));
-    let answer = task.await.map_err(|error| Refusal::internal(format!("the action did not end: {error}")))??;
+    let ended = tokio::time::timeout(ACTION_TIME, task).await.map_err(|_| {
+        Refusal::unavailable(
+            "this has not ended within a minute; the database may not answer. It may still be done: look before you repeat it",
+            "an action has not ended within a minute",
+        )
+    })?;
+    let answer = ended.map_err(|error| Refusal::internal(format!("the action did not end: {error}")))??;
     Ok(match answer {
         Answer::Json { body, cookie } => {
             let mut response = json_response(StatusCode::OK, body);

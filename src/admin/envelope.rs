@@ -129,6 +129,13 @@ impl Refusal {
         refusal
     }
 
+    /// The database cannot be reached, or does not answer: what it means for the caller, and the reason for the log.
+    pub fn unavailable(message: &str, reason: impl std::fmt::Display) -> Self {
+        let mut refusal = Self::new(Code::OPERATION_FAILED, message).at(StatusCode::SERVICE_UNAVAILABLE);
+        refusal.0.internal = Some(reason.to_string());
+        refusal.header(header::RETRY_AFTER, HeaderValue::from_static("5"))
+    }
+
     /// The reason for the log, when something of ours failed.
     pub fn internal_reason(&self) -> Option<&str> {
         self.0.internal.as_deref()

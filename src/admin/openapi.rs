@@ -179,6 +179,8 @@ fn refusals(operation: &Operation) -> BTreeMap<u16, Vec<Code>> {
             codes.push(code);
         }
     }
+    // 500: a fault of ours; 503: the database cannot be reached, or does not answer.
     by_status.insert(500, vec![operation.failure()]);
+    by_status.insert(503, vec![operation.failure()]);
     by_status
 }

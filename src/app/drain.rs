@@ -1,7 +1,7 @@
 //! A stop without loss and without waiting for nothing.
 //!
 //! Pingora closes its listeners at once on SIGTERM, and then sleeps its whole grace period, busy or not. So the grace is
-//! only the bound: this watches the requests that run, and says so as soon as the last one has ended.
+//! only the bound: this watches the connections and the requests, and says so as soon as the last one has ended.
 
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
@@ -11,38 +11,56 @@ use parking_lot::Mutex;
 use pingora::server::ShutdownWatch;
 use pingora::services::background::BackgroundService;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::telemetry::IntGauge;
 
-/// How often running requests are counted while draining.
+/// How often connections and requests are counted while draining.
 const LOOK: Duration = Duration::from_millis(10);
-/// Requests on connections that were accepted just before the stop get this long to be seen.
-const SETTLE: Duration = Duration::from_millis(100);
+/// Connections are not waited for when nothing has run on any for so long: an HTTP/2 client may not answer.
+const SILENT: Duration = Duration::from_secs(1);
+
+/// How the serving ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// All that ran has ended.
+    Drained,
+    /// Somebody did not want to wait.
+    AtOnce,
+}
 
 /// Turns Pingora's stop into the other parts' stop, and reports the end of the drain.
 pub struct Drain {
     pub running: IntGauge,
+    pub open: IntGauge,
+    /// Whether connections without a request have been closed.
+    pub closed: watch::Receiver<bool>,
     pub stop: watch::Sender<bool>,
-    pub drained: Mutex<Option<SyncSender<()>>>,
+    pub ended: Mutex<Option<SyncSender<Ended>>>,
 }
 
 #[async_trait]
 impl BackgroundService for Drain {
     async fn start(&self, mut shutdown: ShutdownWatch) {
         let _ = shutdown.changed().await;
-        tracing::info!(running = self.running.get(), "stopping: no new connections, running requests go on");
-        tokio::time::sleep(SETTLE).await;
-        while self.running.get() > 0 {
+        let (running, open) = (self.running.get(), self.open.get());
+        tracing::info!(running, open, "stopping: no new connections, running requests go on");
+        stopped(self.closed.clone()).await;
+        let mut busy_at = Instant::now();
+        while self.open.get() > 0 && busy_at.elapsed() < SILENT {
             tokio::time::sleep(LOOK).await;
+            if self.running.get() > 0 {
+                busy_at = Instant::now();
+            }
         }
         let _ = self.stop.send(true);
-        if let Some(drained) = self.drained.lock().take() {
-            let _ = drained.send(());
+        if let Some(ended) = self.ended.lock().take() {
+            let _ = ended.send(Ended::Drained);
         }
     }
 }
 
-/// Resolves when the stop has been announced.
+/// Resolves when a flag has been set, the stop's or another.
 pub async fn stopped(mut stop: watch::Receiver<bool>) {
     while !*stop.borrow_and_update() {
         if stop.changed().await.is_err() {

@@ -2,6 +2,7 @@
 
 mod banner;
 mod check;
+mod connections;
 mod door;
 mod drain;
 mod listen;
@@ -11,6 +12,7 @@ mod reload;
 mod secrets;
 mod seed;
 mod serve;
+mod signals;
 mod tasks;
 
 pub use check::{check, migrate};

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use anyhow::Context;
 use parking_lot::Mutex;
 use pingora::apps::HttpServerOptions;
 use pingora::listeners::tls::TlsSettings;
-use pingora::proxy::{HttpProxy, ProxyServiceBuilder};
+use pingora::proxy::HttpProxy;
 use pingora::server::configuration::{Opt, ServerConf};
 use pingora::server::{RunArgs, Server};
 use pingora::services::background::background_service;
@@ -17,9 +17,11 @@ use pingora::services::listening::Service as Listening;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::watch;
 
+use super::connections::Connections;
 use super::door::AdminDoor;
-use super::drain::{Drain, stopped};
+use super::drain::{Drain, Ended, stopped};
 use super::parts::{self, Parts};
+use super::signals::{self, Phase, Signals};
 use super::{banner, listen, reload, tasks};
 use crate::config::Config;
 use crate::proxy::service::Service;
@@ -48,30 +50,67 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
         .context("starting the runtime")?;
     let parts = io.block_on(parts::build(config))?;
     let (stop_sender, stop) = watch::channel(false);
+    let (phase_sender, phase) = watch::channel(Phase::Serving);
     let up = Arc::new(AtomicBool::new(true));
-    let doors = io.block_on(open_doors(&parts, io.handle(), &stop, &up))?;
+    let readiness = tasks::readiness(&parts, Arc::clone(&up), phase.clone());
+    let doors = io.block_on(open_doors(&parts, io.handle(), &stop, readiness))?;
     let writer = tasks::start(&parts, io.handle(), &stop, up);
     let reloaded =
         reload::Reloaded { live: Arc::clone(&parts.live), log: log.clone(), metrics: Arc::clone(&parts.metrics) };
     io.spawn(reload::on_hangup(parts.config.clone(), source, reloaded));
-    let (drained_sender, drained) = sync_channel(1);
+    let (ended_sender, ended) = sync_channel(2);
+    let (closed_sender, closed) = watch::channel(false);
     let drain = Drain {
         running: parts.metrics.requests_live.clone(),
+        open: parts.metrics.connections.clone(),
+        closed,
         stop: stop_sender,
-        drained: Mutex::new(Some(drained_sender)),
+        ended: Mutex::new(Some(ended_sender.clone())),
     };
-    let server = server(&parts, drain, upgrade)?;
+    let connections = |proxy| Connections {
+        proxy: Arc::new(proxy),
+        open: parts.metrics.connections.clone(),
+        phase: phase.clone(),
+        closed: closed_sender,
+    };
+    let server = server(&parts, connections, drain, upgrade)?;
     banner::print(&parts);
+    let impatience = signals::impatience(phase.clone());
+    io.spawn(async move {
+        impatience.await;
+        let _ = ended_sender.try_send(Ended::AtOnce);
+    });
     let (returned_sender, returned) = sync_channel(1);
     std::thread::Builder::new().name("pingora".to_owned()).spawn(move || {
-        server.run(RunArgs::default());
+        server.run(RunArgs { shutdown_signal: Box::new(Signals(phase_sender)) });
         let _ = returned_sender.send(());
     })?;
-    while drained.recv_timeout(Duration::from_millis(50)).is_err() && returned.try_recv().is_err() {}
-    finish(&io, doors, writer, &parts);
+    match wait(&ended, &returned) {
+        Ended::Drained => finish(&io, doors, writer, &parts),
+        Ended::AtOnce => tracing::warn!(
+            cut = parts.metrics.requests_live.get(),
+            left_in_journal = parts.ledger.stats().pending_records,
+            "stopped at once: running requests were cut"
+        ),
+    }
     log.flush();
     Ok(())
 }
+
+/// Waits until all has ended, somebody does not want to wait, or the grace is over.
+fn wait(ended: &Receiver<Ended>, returned: &Receiver<()>) -> Ended {
+    loop {
+        if let Ok(ended) = ended.recv_timeout(Duration::from_millis(50)) {
+            return ended;
+        }
+        if returned.try_recv().is_ok() {
+            return Ended::Drained;
+        }
+    }
+}
+
+/// Tells whether the process is ready.
+type Readiness = Arc<dyn Fn() -> telemetry::Readiness + Send + Sync>;
 
 /// The listeners beside the proxy's, each with its task.
 struct Doors {
@@ -83,10 +122,9 @@ async fn open_doors(
     parts: &Parts,
     io: &Handle,
     stop: &watch::Receiver<bool>,
-    up: &Arc<AtomicBool>,
+    readiness: Readiness,
 ) -> anyhow::Result<Doors> {
     let metrics_listener = listen::bind(parts.config.metrics.addr, "metrics")?;
-    let readiness = tasks::readiness(parts, Arc::clone(up), stop.clone());
     let serving = telemetry::serve(metrics_listener, Arc::clone(&parts.metrics), readiness, stopped(stop.clone()));
     let metrics = io.spawn(async move {
         if let Err(e) = serving.await {
@@ -108,7 +146,12 @@ async fn open_doors(
     Ok(Doors { admin, metrics })
 }
 
-fn server(parts: &Parts, drain: Drain, upgrade: bool) -> anyhow::Result<Server> {
+fn server(
+    parts: &Parts,
+    connections: impl FnOnce(HttpProxy<Service>) -> Connections,
+    drain: Drain,
+    upgrade: bool,
+) -> anyhow::Result<Server> {
     let config = &parts.config;
     let conf = ServerConf {
         threads: threads(config),
@@ -121,16 +164,17 @@ fn server(parts: &Parts, drain: Drain, upgrade: bool) -> anyhow::Result<Server> 
     server.bootstrap();
     let mut options = HttpServerOptions::default();
     options.h2c = config.proxy.h2c;
-    let service = Service(Arc::clone(&parts.gateway));
-    let mut proxy =
-        ProxyServiceBuilder::new(&server.configuration, service).name("proxy").server_options(options).build();
+    let mut proxy = HttpProxy::new(Service(Arc::clone(&parts.gateway)), Arc::clone(&server.configuration));
+    proxy.handle_init_modules();
+    proxy.server_options = Some(options);
+    let mut proxy = Listening::new("proxy".to_owned(), connections(proxy));
     listen_on(&mut proxy, config)?;
     server.add_service(background_service("drain", drain));
     server.add_service(proxy);
     Ok(server)
 }
 
-fn listen_on(proxy: &mut Listening<HttpProxy<Service, ()>>, config: &Config) -> anyhow::Result<()> {
+fn listen_on(proxy: &mut Listening<Connections>, config: &Config) -> anyhow::Result<()> {
     let addr = config.proxy.addr.to_string();
     let Some(tls) = &config.proxy.tls else {
         proxy.add_tcp(&addr);

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::drain::stopped;
 use super::parts::Parts;
+use super::signals::Phase;
 use crate::counters::{Counters, Holder};
 use crate::domain::clock::Clock;
 use crate::state::{State, refresh};
@@ -131,7 +132,10 @@ fn journal_metrics(metrics: &Metrics, journal: &crate::ledger::JournalStats) {
     shown.oldest_age_seconds.set(whole(journal.oldest_age_ms / 1000));
     // Counters only grow: what was added since the last look.
     let grow = |counter: &crate::telemetry::IntCounter, total: u64| counter.inc_by(total.saturating_sub(counter.get()));
+    shown.held_records.set(whole(journal.held_records));
     grow(&shown.append_errors, journal.append_errors);
+    grow(&shown.lost_records, journal.lost_records);
+    grow(&shown.set_aside, journal.refused_records.saturating_add(journal.damaged_ranges));
     grow(&shown.writer_batches, journal.writer_batches);
     grow(&shown.writer_errors, journal.writer_errors);
     grow(&shown.writer_rows, journal.writer_rows);
@@ -141,13 +145,13 @@ fn journal_metrics(metrics: &Metrics, journal: &crate::ledger::JournalStats) {
 pub fn readiness(
     parts: &Parts,
     up: Arc<AtomicBool>,
-    stop: watch::Receiver<bool>,
+    phase: watch::Receiver<Phase>,
 ) -> Arc<dyn Fn() -> Readiness + Send + Sync> {
     let (state, ledger) = (Arc::clone(&parts.state), Arc::clone(&parts.ledger));
     Arc::new(move || {
         let journal = if ledger.has_room() { Ok(()) } else { Err("is full: new requests are refused".to_owned()) };
         let store = if up.load(Ordering::Relaxed) { Ok(()) } else { Err("cannot be reached".to_owned()) };
-        let stopping = if *stop.borrow() { Err("is stopping".to_owned()) } else { Ok(()) };
+        let stopping = if *phase.borrow() == Phase::Serving { Ok(()) } else { Err("is stopping".to_owned()) };
         let faults = &state.peek().faults;
         let snapshot = if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) };
         Readiness::of(vec![("database", store), ("journal", journal), ("snapshot", snapshot), ("process", stopping)])

@@ -112,6 +112,7 @@ fn live(take: &mut Take) -> Live {
         max_body_bytes: take.size("proxy.max_body_bytes"),
         max_json_depth: take.size("proxy.max_json_depth"),
         request_read_timeout_ms: take.millis("proxy.request_read_timeout"),
+        reply_write_timeout_ms: take.millis("proxy.reply_write_timeout"),
         timeouts: Timeouts {
             connect_ms: take.millis("timeouts.connect"),
             tls_ms: take.millis("timeouts.tls"),

@@ -107,6 +107,13 @@ pub const SETTINGS: &[Setting] = &[
         "Time a client has to send its whole request body.",
     )
     .live(),
+    setting(
+        "proxy.reply_write_timeout",
+        Duration { min: S, max: HOUR, zero: MeansNone },
+        "5m",
+        "Time a client has to take each part of its reply (64 KiB at most) before it counts as gone.",
+    )
+    .live(),
     setting("proxy.overhead_header", Flag, "false", "Tell clients in `server-timing` how long the gateway took.")
         .live(),
     // Administration.

@@ -182,6 +182,8 @@ pub struct Live {
     pub max_json_depth: usize,
     /// For the whole body of a client's request; 0 = none.
     pub request_read_timeout_ms: u64,
+    /// For each part of a reply that a client takes; 0 = none.
+    pub reply_write_timeout_ms: u64,
     pub timeouts: Timeouts,
     pub retry: Retry,
     pub breaker: Breaker,

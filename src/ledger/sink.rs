@@ -1,6 +1,7 @@
 //! Where records go: the database, as the writer sees it.
 
 use std::future::Future;
+use std::time::Duration;
 
 use crate::domain::record::Record;
 use crate::store::{Store, StoreError};
@@ -28,9 +29,16 @@ pub enum SinkError {
     Doubtful(String),
 }
 
+/// A database that answers takes a batch in milliseconds. One that takes longer than this has gone without a word (its
+/// machine, or the network on the way): the batch is given up, and written anew over another connection.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 impl Sink for Store {
     async fn append_records(&self, records: &[Record]) -> Result<u64, SinkError> {
-        self.append_records(records).await.map_err(SinkError::from)
+        match tokio::time::timeout(PATIENCE, self.append_records(records)).await {
+            Ok(written) => written.map_err(SinkError::from),
+            Err(_) => Err(SinkError::Unavailable("it does not answer".to_owned())),
+        }
     }
 }
 

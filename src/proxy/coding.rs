@@ -81,12 +81,33 @@ impl Read for Chunks {
     }
 }
 
+/// What one piece of a reply may decode to: a piece of 64 KiB, compressed 250-fold.
+const PIECE_MAX: usize = 16 * 1024 * 1024;
+
 /// Decodes a reply piece by piece as it arrives.
 pub enum StreamDecoder {
-    Gzip(flate2::write::MultiGzDecoder<Vec<u8>>),
-    Deflate(flate2::write::ZlibDecoder<Vec<u8>>),
-    Brotli(Box<brotli::DecompressorWriter<Vec<u8>>>),
-    Zstd(zstd::stream::write::Decoder<'static, Vec<u8>>),
+    Gzip(flate2::write::MultiGzDecoder<Decoded>),
+    Deflate(flate2::write::ZlibDecoder<Decoded>),
+    Brotli(Box<brotli::DecompressorWriter<Decoded>>),
+    Zstd(zstd::stream::write::Decoder<'static, Decoded>),
+}
+
+/// What was decoded of one piece, up to a bound: a few bytes can stand for gigabytes.
+#[derive(Default)]
+pub struct Decoded(Vec<u8>);
+
+impl Write for Decoded {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.0.len() + bytes.len() > PIECE_MAX {
+            return Err(std::io::Error::other("too large once decoded"));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 impl StreamDecoder {
@@ -97,19 +118,21 @@ impl StreamDecoder {
     pub fn new(coding: Coding) -> Result<Option<Self>, CodingError> {
         Ok(match coding {
             Coding::Identity => None,
-            Coding::Gzip => Some(Self::Gzip(flate2::write::MultiGzDecoder::new(Vec::new()))),
-            Coding::Deflate => Some(Self::Deflate(flate2::write::ZlibDecoder::new(Vec::new()))),
-            Coding::Brotli => Some(Self::Brotli(Box::new(brotli::DecompressorWriter::new(Vec::new(), 16 * 1024)))),
-            Coding::Zstd => {
-                Some(Self::Zstd(zstd::stream::write::Decoder::new(Vec::new()).map_err(|_| CodingError::Damaged)?))
+            Coding::Gzip => Some(Self::Gzip(flate2::write::MultiGzDecoder::new(Decoded::default()))),
+            Coding::Deflate => Some(Self::Deflate(flate2::write::ZlibDecoder::new(Decoded::default()))),
+            Coding::Brotli => {
+                Some(Self::Brotli(Box::new(brotli::DecompressorWriter::new(Decoded::default(), 16 * 1024))))
             }
+            Coding::Zstd => Some(Self::Zstd(
+                zstd::stream::write::Decoder::new(Decoded::default()).map_err(|_| CodingError::Damaged)?,
+            )),
         })
     }
 
     /// What can be decoded once `chunk` has arrived.
     ///
     /// # Errors
-    /// When the stream is damaged.
+    /// When the stream is damaged, or the chunk decodes to more than 16 MiB.
     pub fn push(&mut self, chunk: &[u8]) -> Result<Bytes, CodingError> {
         let decoded = match self {
             Self::Gzip(d) => d.write_all(chunk).and_then(|()| d.flush()).map(|()| std::mem::take(d.get_mut())),
@@ -117,7 +140,7 @@ impl StreamDecoder {
             Self::Brotli(d) => d.write_all(chunk).and_then(|()| d.flush()).map(|()| std::mem::take(d.get_mut())),
             Self::Zstd(d) => d.write_all(chunk).and_then(|()| d.flush()).map(|()| std::mem::take(d.get_mut())),
         };
-        decoded.map(Bytes::from).map_err(|_| CodingError::Damaged)
+        decoded.map(|decoded| decoded.0.into()).map_err(|_| CodingError::Damaged)
     }
 }
 
@@ -171,6 +194,16 @@ mod tests {
             assert_eq!(decode_whole(coding, vec![packed], 1000), Err(CodingError::TooLarge), "{coding:?}");
             let noise = Bytes::from_static(b"this is no compressed body at all");
             assert_eq!(decode_whole(coding, vec![noise], 1000), Err(CodingError::Damaged), "{coding:?}");
+        }
+    }
+
+    #[test]
+    fn a_bomb_in_a_stream_is_given_up_at_the_bound() {
+        let bomb = vec![b' '; PIECE_MAX + 1];
+        for coding in ALL {
+            let packed = encoded(coding, &bomb);
+            let mut decoder = StreamDecoder::new(coding).unwrap().unwrap();
+            assert_eq!(decoder.push(&packed), Err(CodingError::Damaged), "{coding:?}");
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::formats::error::{self, ErrorReply, UpstreamError};
 use crate::formats::usage::{HideUsageChunk, UsageReader};
 
 /// A reply in one piece that has to be converted may have so many bytes.
-const CONVERT_MAX: usize = 64 * 1024 * 1024;
+const CONVERT_MAX: usize = 32 * 1024 * 1024;
 
 /// What is made of a reply's pieces.
 pub struct Reply {

@@ -37,6 +37,9 @@ impl ProxyHttp for Service {
     async fn early_request_filter(&self, session: &mut Session, _x: &mut Exchange) -> Result<()> {
         session.set_pipelining_enabled(true);
         session.set_total_drain_timeout(Some(DRAIN));
+        // Of each write: a client that takes nothing must not hold a provider's connection for ever.
+        let patience = self.0.live.load().reply_write_timeout_ms;
+        session.set_write_timeout((patience > 0).then(|| Duration::from_millis(patience)));
         Ok(())
     }
 

@@ -29,7 +29,11 @@ pub fn settle(x: &mut Exchange, end: &End) {
             _ => permit.settle(x.now(), record.cost.unwrap_or_default(), record.provider_id),
         }
     }
-    if let Err(e) = x.gateway.ledger.append(&record) {
+    // What room there is belongs to those under way: what is refused for want of it must not take it from them.
+    let refused = record.outcome == RequestOutcome::Refused;
+    if refused && !x.gateway.ledger.has_room() {
+        tracing::debug!(request_id = %record.request_id, "a refusal is not recorded: the journal is full");
+    } else if let Err(e) = x.gateway.ledger.append(&record) {
         tracing::error!(request_id = %record.request_id, error = %e, "the journal did not take a record");
     }
     if let (RequestOutcome::Completed, Some(key), 1..) = (record.outcome, record.key_id, record.usage.output) {

@@ -56,6 +56,8 @@ pub struct Wire {
     up: HttpSession,
     reused: bool,
     sent_whole: bool,
+    /// The head of the answer itself is there, not only a 1xx.
+    has_head: bool,
     /// A break that was noticed while joining: reported once what came before it is delivered.
     broken: Option<Failure>,
 }
@@ -103,7 +105,7 @@ impl Wire {
     pub async fn open(session: &mut Session, upstreams: &Upstreams, link: &Link) -> Result<Self, Stop> {
         let connected = unless_gone(session, upstreams.connect(link)).await?;
         let (up, reused) = connected.map_err(|e| connect_failure(&e))?;
-        Ok(Self { up, reused, sent_whole: false, broken: None })
+        Ok(Self { up, reused, sent_whole: false, has_head: false, broken: None })
     }
 
     #[must_use]
@@ -136,10 +138,13 @@ impl Wire {
     pub async fn head(&mut self, session: &mut Session, bound: Bound) -> Result<ResponseHeader, Stop> {
         let Bound { time, timeout } = bound;
         let bound = if self.sent_whole { time } else { Some(EARLY_ANSWER) };
+        // For all heads together: a provider may send 1xx without end.
+        let until = bound.map(|bound| Instant::now() + bound);
         loop {
             let up = &mut self.up;
-            match unless_gone(session, within(bound, up.read_response_header())).await? {
-                Err(after) => return Err(Failure::timed_out(timeout, after).into()),
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            match unless_gone(session, within(left, up.read_response_header())).await? {
+                Err(_) => return Err(Failure::timed_out(timeout, bound.unwrap_or_default()).into()),
                 Ok(Err(e)) => {
                     let (what, detail) = (NetworkFailure::Broken, e.etype().as_str().to_owned());
                     return Err(Failure::Network(NetworkTrouble { what, detail, stale_connection: self.reused }).into());
@@ -148,7 +153,10 @@ impl Wire {
             }
             match self.up.response_header() {
                 Some(head) if head.status.is_informational() => {}
-                Some(head) => return Ok(head.clone()),
+                Some(head) => {
+                    self.has_head = true;
+                    return Ok(head.clone());
+                }
                 None => return Err(Failure::network(NetworkFailure::Broken, "no head").into()),
             }
         }
@@ -198,8 +206,8 @@ impl Wire {
 
     /// Whether the answer came to its proper end.
     pub fn is_done(&mut self) -> bool {
-        // Pingora's own question panics before there is a head.
-        self.broken.is_none() && self.up.response_header().is_some() && self.up.response_done()
+        // Pingora's own question panics before there is a head, and behind a 1xx without one.
+        self.broken.is_none() && self.has_head && self.up.response_done()
     }
 
     /// Reads an error body: up to `max` bytes, for at most `bound`. What breaks off is what there is.

@@ -73,6 +73,8 @@ pub struct Metrics {
     log_dropped: IntCounter,
     process: ProcessMetrics,
     hooks: Mutex<Vec<ScrapeHook>>,
+    /// Clients' connections to the proxy that are open, idle ones included.
+    pub connections: IntGauge,
     /// Requests being handled now.
     pub requests_live: IntGauge,
     /// Streamed replies being relayed now.
@@ -89,7 +91,13 @@ pub struct JournalMetrics {
     pub pending_bytes: IntGauge,
     /// Age of the oldest of them, whole seconds; 0 when there is none.
     pub oldest_age_seconds: IntGauge,
+    /// Records in memory because the disk did not take them.
+    pub held_records: IntGauge,
     pub append_errors: IntCounter,
+    /// Records that neither disk nor memory could keep.
+    pub lost_records: IntCounter,
+    /// Records and stretches of journal that were put aside for a person.
+    pub set_aside: IntCounter,
     pub writer_batches: IntCounter,
     pub writer_errors: IntCounter,
     /// Records that the writer brought to the database.
@@ -161,6 +169,8 @@ impl Metrics {
             log_dropped: on.counter("tollgate_log_lines_dropped_total", "Log lines lost to a slow reader.")?,
             process: ProcessMetrics::register(&registry)?,
             hooks: Mutex::default(),
+            connections: on
+                .gauge("tollgate_connections", "Connections of clients to the proxy, idle ones included.")?,
             requests_live: on.gauge("tollgate_requests_in_flight", "Requests being handled now.")?,
             streams_live: on.gauge("tollgate_streams_in_flight", "Streamed replies being relayed now.")?,
             sessions_live: on.gauge("tollgate_sessions_live", "Sessions seen within their lifetime.")?,
@@ -292,7 +302,10 @@ impl JournalMetrics {
             pending_records: on.gauge("tollgate_journal_pending_records", "Records waiting for the database.")?,
             pending_bytes: on.gauge("tollgate_journal_pending_bytes", "Journal bytes waiting for the database.")?,
             oldest_age_seconds: on.gauge("tollgate_journal_oldest_age_seconds", "Age of the oldest waiting record.")?,
+            held_records: on.gauge("tollgate_journal_held_records", "Records in memory, as the disk takes none.")?,
             append_errors: on.counter("tollgate_journal_append_errors_total", "Records the journal could not take.")?,
+            lost_records: on.counter("tollgate_journal_lost_records_total", "Records written to the log alone.")?,
+            set_aside: on.counter("tollgate_journal_set_aside_total", "Records and damage put aside for a person.")?,
             writer_batches: on.counter("tollgate_writer_batches_total", "Batches written to the database.")?,
             writer_errors: on.counter("tollgate_writer_errors_total", "Batches that failed and were kept.")?,
             writer_rows: on.counter("tollgate_writer_rows_total", "Records written to the database.")?,

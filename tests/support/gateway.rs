@@ -19,6 +19,8 @@ pub struct Gateway {
     pub metrics: String,
     pub dir: tempfile::TempDir,
     env: BTreeMap<String, String>,
+    /// Words before the program's own: what runs it.
+    runner: Vec<String>,
     child: Option<Child>,
     pub client: reqwest::Client,
 }
@@ -69,6 +71,7 @@ impl Gateway {
             metrics: url(metrics),
             dir,
             env: all,
+            runner: Vec::new(),
             child: None,
             client: client(),
         }
@@ -81,7 +84,10 @@ impl Gateway {
 
     fn spawn_with(&mut self, arguments: &[&str]) {
         let log = std::fs::File::options().create(true).append(true).open(self.log_path()).unwrap();
-        let child = Command::new(env!("CARGO_BIN_EXE_tollgate"))
+        let program = [env!("CARGO_BIN_EXE_tollgate").to_owned()];
+        let words: Vec<&String> = self.runner.iter().chain(&program).collect();
+        let child = Command::new(words[0])
+            .args(&words[1..])
             .args(arguments)
             .current_dir(self.dir.path())
             .env_clear()
@@ -92,6 +98,70 @@ impl Gateway {
             .spawn()
             .unwrap();
         self.child = Some(child);
+    }
+
+    /// From the next start on, files of the process cannot grow beyond so many KiB: writing fails, as on a full disk.
+    /// [`Gateway::unlimit_files`] lifts it.
+    pub fn limit_files(&mut self, kib: u64) {
+        let script = format!("trap '' XFSZ; ulimit -S -f {}; exec \"$@\"", kib * 2);
+        self.runner = ["sh", "-c", &script, "sh"].map(str::to_owned).to_vec();
+    }
+
+    /// There is room on the disk again.
+    pub fn unlimit_files(&self) {
+        let pid = self.pid().to_string();
+        let done = Command::new("prlimit").args(["--pid", &pid, "--fsize=unlimited:unlimited"]).status().unwrap();
+        assert!(done.success());
+    }
+
+    /// `/readyz`: whether the gateway is ready, and its parts.
+    pub async fn readiness(&self) -> (bool, Value) {
+        let answer = self.client.get(format!("{}/readyz", self.metrics)).send().await.unwrap();
+        let ready = answer.status() == 200;
+        (ready, answer.json::<Value>().await.unwrap()["parts"].clone())
+    }
+
+    /// Waits until `/readyz` shows what is wanted.
+    pub async fn readiness_shows(&self, wanted: impl Fn(bool, &Value) -> bool) {
+        let began = Instant::now();
+        loop {
+            let (ready, parts) = self.readiness().await;
+            if wanted(ready, &parts) {
+                return;
+            }
+            assert!(began.elapsed() < PATIENCE, "still {ready} {parts}:\n{}", self.log());
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// The sum of a metric's samples.
+    pub async fn metric(&self, name: &str) -> f64 {
+        let text = self.client.get(format!("{}/metrics", self.metrics)).send().await.unwrap().text().await.unwrap();
+        let of = |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{']));
+        let values: Vec<f64> =
+            text.lines().filter(of).map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect();
+        assert!(!values.is_empty(), "no metric {name}");
+        values.iter().sum()
+    }
+
+    /// Waits until a metric's sum is what is wanted.
+    pub async fn metric_shows(&self, name: &str, wanted: impl Fn(f64) -> bool) {
+        let began = Instant::now();
+        loop {
+            let value = self.metric(name).await;
+            if wanted(value) {
+                return;
+            }
+            assert!(began.elapsed() < PATIENCE, "{name} is {value} still:\n{}", self.log());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// A figure of the process in MiB: `VmRSS` (its memory now), `VmHWM` (the most it ever had).
+    pub fn memory_mib(&self, what: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = status.lines().find(|line| line.starts_with(what)).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
     }
 
     /// Waits until the gateway says that it is ready.

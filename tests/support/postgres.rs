@@ -1,4 +1,5 @@
-//! A private PostgreSQL server for the tests: one per test process, in a temporary folder, reached by a Unix socket.
+//! A private PostgreSQL server for the tests: one per test process, in a temporary folder, reached by a Unix socket; and
+//! one of its own for a test that kills it.
 //!
 //! A shell stands guard over it: it waits for the end of its standard input, which comes when this process ends in whatever
 //! way, and then stops the server and removes the folder. PostgreSQL refuses to run as root, so as root it runs as another user.
@@ -10,11 +11,13 @@ use std::process::{ChildStdin, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The running server.
-struct Server {
+/// A running server.
+pub struct Server {
     bin: PathBuf,
     dir: PathBuf,
-    /// Held open as long as the process lives: its end tells the guard to clean up.
+    /// The words that run a program as the server's user.
+    user: Vec<String>,
+    /// Held open as long as the server is wanted: its end tells the guard to clean up.
     _alive: ChildStdin,
 }
 
@@ -31,28 +34,90 @@ bin=$1; dir=$2; shift 2
     -o "-k $dir -h '' -c fsync=off -c full_page_writes=off -c max_connections=300" start >>"$dir/log" 2>&1 &&
 echo ready || { cat "$dir/log" "$dir/server.log"; echo failed; }
 cat >/dev/null
+read pid <"$dir/data/postmaster.pid" && kill -CONT $pid $(cat /proc/$pid/task/$pid/children)
 "$@" "$bin/pg_ctl" -D "$dir/data" -m immediate stop >/dev/null 2>&1
 rm -rf "$dir"
 "#;
 
 /// The URL of an empty database that nobody else uses.
 pub fn fresh_database() -> String {
-    let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
-    let server = server();
-    let made = Command::new(server.bin.join("createdb"))
-        .args(["-h", server.socket_dir(), "-U", "postgres", "-T", "template0", &name])
-        .output()
-        .expect("createdb runs");
-    assert!(made.status.success(), "createdb: {}", String::from_utf8_lossy(&made.stderr));
-    url_of(&name)
+    server().fresh_database()
 }
 
 /// The URL of a database of that name on the private server, which may not exist.
 pub fn url_of(name: &str) -> String {
-    format!("postgres://postgres@localhost/{name}?host={}", server().socket_dir())
+    server().url_of(name)
 }
 
 impl Server {
+    /// A server that no other test uses, to be killed at will. It ends when dropped.
+    pub fn own() -> Self {
+        start().unwrap_or_else(|why| panic!("{why}"))
+    }
+
+    /// The URL of an empty database that nobody else uses.
+    pub fn fresh_database(&self) -> String {
+        let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
+        let made = Command::new(self.bin.join("createdb"))
+            .args(["-h", self.socket_dir(), "-U", "postgres", "-T", "template0", &name])
+            .output()
+            .expect("createdb runs");
+        assert!(made.status.success(), "createdb: {}", String::from_utf8_lossy(&made.stderr));
+        self.url_of(&name)
+    }
+
+    fn url_of(&self, name: &str) -> String {
+        format!("postgres://postgres@localhost/{name}?host={}", self.socket_dir())
+    }
+
+    /// Ends every process of the server at once, in mid-transaction.
+    pub fn kill(&self) {
+        self.control(&["-m", "immediate", "stop"]);
+    }
+
+    /// Starts the server again on the same data; waits until it answers.
+    pub fn start_again(&self) {
+        let options = format!("-k {} -h '' -c fsync=off -c max_connections=300", self.socket_dir());
+        self.control(&["-w", "-t", "60", "-o", &options, "-l", &format!("{}/server.log", self.socket_dir()), "start"]);
+    }
+
+    /// Stops every process of the server in its tracks: connections stay, and nothing answers.
+    pub fn freeze(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Lets the server go on from where it was frozen.
+    pub fn thaw(&self) {
+        self.signal("-CONT");
+    }
+
+    fn control(&self, arguments: &[&str]) {
+        let program = [self.bin.join("pg_ctl").to_str().expect("a UTF-8 path").to_owned()];
+        let words: Vec<&String> = self.user.iter().chain(&program).collect();
+        let done = Command::new(words[0])
+            .args(&words[1..])
+            .arg("-D")
+            .arg(self.dir.join("data"))
+            .args(arguments)
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .expect("pg_ctl runs");
+        assert!(done.success(), "pg_ctl {arguments:?}");
+    }
+
+    /// The postmaster first, so that it starts nobody new.
+    fn signal(&self, which: &str) {
+        let pid_file = std::fs::read_to_string(self.dir.join("data/postmaster.pid")).expect("the server runs");
+        let postmaster = pid_file.lines().next().expect("its first line is the pid").to_owned();
+        let kill = |pids: Vec<&str>| Command::new("kill").arg(which).args(pids).status().expect("kill runs");
+        kill(vec![&postmaster]);
+        let children = std::fs::read_to_string(format!("/proc/{postmaster}/task/{postmaster}/children"));
+        kill(children.expect("Linux tells children").split_whitespace().collect());
+    }
+
     fn socket_dir(&self) -> &str {
         self.dir.to_str().expect("temporary folders have UTF-8 names")
     }
@@ -69,6 +134,7 @@ fn start() -> Result<Server, String> {
     )?;
     let dir = tempfile::Builder::new().prefix("tollgate-pg-").tempdir().expect("a temporary folder").keep();
     let user = user_to_run_as(&dir);
+    let runs_as = user.clone();
     #[expect(clippy::zombie_processes, reason = "the guard outlives this process, to clean up after it")]
     let mut guard = Command::new("sh")
         .args(["-c", GUARD, "guard"])
@@ -85,7 +151,7 @@ fn start() -> Result<Server, String> {
     let mut said = Vec::new();
     loop {
         match lines.next() {
-            Some(Ok(line)) if line == "ready" => return Ok(Server { bin, dir, _alive: alive }),
+            Some(Ok(line)) if line == "ready" => return Ok(Server { bin, dir, user: runs_as, _alive: alive }),
             Some(Ok(line)) if line != "failed" => said.push(line),
             _ => return Err(format!("the private PostgreSQL did not start:\n{}", said.join("\n"))),
         }

@@ -1,0 +1,83 @@
+//! The clients' connections: how many there are, and how they end at a stop.
+//!
+//! Pingora resets every connection that waits for a request as soon as a stop is asked for: those that were idle, and those
+//! whose request is on its way or not read yet. At a hand-over that fails requests which the next process would have
+//! answered. So its proxy is wrapped: when a stop begins, waiting connections are listened to for a while longer. A request
+//! that comes on one of them is answered, with `connection: close` (HTTP/2: GOAWAY), and only then the connection ends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use pingora::apps::{HttpServerApp, ServerApp};
+use pingora::protocols::Stream;
+use pingora::proxy::HttpProxy;
+use pingora::server::ShutdownWatch;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::signals::Phase;
+use crate::proxy::service::Service;
+use crate::telemetry::IntGauge;
+
+/// What was accepted last gets this long to be seen.
+const SETTLE: Duration = Duration::from_millis(100);
+/// How long waiting connections are listened to after the listeners have closed, at a stop.
+const LINGER: Duration = Duration::from_millis(300);
+/// And when another process has taken over: nobody waits for this one to end.
+const LINGER_HANDED_OVER: Duration = Duration::from_secs(2);
+/// How often connections are counted meanwhile.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// The proxy as Pingora's listeners see it.
+pub struct Connections {
+    pub proxy: Arc<HttpProxy<Service>>,
+    pub open: IntGauge,
+    pub phase: watch::Receiver<Phase>,
+    /// Told when no connection is listened to any more.
+    pub closed: watch::Sender<bool>,
+}
+
+impl Connections {
+    async fn linger(&self) {
+        if *self.phase.borrow() == Phase::HandingOver {
+            return tokio::time::sleep(LINGER_HANDED_OVER).await;
+        }
+        let until = Instant::now() + LINGER;
+        tokio::time::sleep(SETTLE).await;
+        while self.open.get() > 0 && Instant::now() < until {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+#[async_trait]
+impl ServerApp for Connections {
+    async fn process_new(self: &Arc<Self>, connection: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
+        let _open = Open::enter(&self.open);
+        self.proxy.process_new(connection, shutdown).await
+    }
+
+    /// Called when the listeners have closed.
+    async fn cleanup(&self) {
+        self.linger().await;
+        self.proxy.http_cleanup().await;
+        self.closed.send_replace(true);
+    }
+}
+
+/// A connection in the gauge; leaves it when dropped.
+struct Open(IntGauge);
+
+impl Open {
+    fn enter(gauge: &IntGauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}

@@ -1,0 +1,91 @@
+//! SIGTERM and Ctrl-C with live streams: they end, nothing is lost, and nobody waits for nothing.
+
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use serde_json::json;
+
+use crate::proxy::stage::Stage;
+
+/// Streams at once.
+const STREAMS: usize = 20;
+
+/// Streams that have begun, each read to its end by a task that gives its text.
+async fn streams(stage: &Stage) -> Vec<tokio::task::JoinHandle<Result<String, reqwest::Error>>> {
+    let mut reading = Vec::new();
+    for n in 0..STREAMS {
+        let answer = stage.ask_stream().header("x-session-id", format!("s{n}")).send().await.unwrap();
+        let mut body = answer.bytes_stream();
+        let first = body.next().await.unwrap().unwrap();
+        reading.push(tokio::spawn(async move {
+            let mut text = String::from_utf8(first.to_vec()).unwrap();
+            while let Some(piece) = body.next().await {
+                text.push_str(&String::from_utf8_lossy(&piece?));
+            }
+            Ok(text)
+        }));
+    }
+    reading
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sigterm_and_ctrl_c_let_live_streams_end_and_then_do_not_wait() {
+    for signal in ["TERM", "INT"] {
+        let mut stage = Stage::native().await;
+        stage.upstream.default(json!({"events": 6, "between_events_ms": 250})).await;
+        let reading = streams(&stage).await;
+        stage.gateway.signal(signal);
+        // No longer ready, while it still answers what it has begun.
+        stage.gateway.readiness_shows(|ready, parts| !ready && parts["process"] == "is stopping").await;
+        let mut last = Instant::now();
+        for stream in reading {
+            let text = stream.await.unwrap().unwrap();
+            assert!(text.contains("message_stop") && !text.contains("event: error"), "{signal}: {text}");
+            last = Instant::now();
+        }
+        stage.gateway.ended().await;
+        assert!(last.elapsed() < Duration::from_secs(5), "{signal}: it took {:?} to leave", last.elapsed());
+        stage.gateway.spawn();
+        stage.gateway.ready().await;
+        let rows = stage.gateway.logs(STREAMS).await;
+        assert!(rows.iter().all(|row| row["outcome"] == "completed"), "{signal}: {rows:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_ctrl_c_ends_it_at_once_and_what_was_recorded_stays() {
+    let mut stage = Stage::native().await;
+    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+    stage.upstream.default(json!({"events": 6, "stall_after": 3})).await;
+    let reading = streams(&stage).await;
+    stage.gateway.signal("INT");
+    stage.gateway.readiness_shows(|ready, parts| !ready && parts["process"] == "is stopping").await;
+    stage.gateway.signal("INT");
+    let took = stage.gateway.ended().await;
+    assert!(took < Duration::from_secs(3), "{took:?}");
+    for stream in reading {
+        let cut = stream.await.unwrap();
+        assert!(cut.is_err(), "a cut stream must not look whole: {cut:?}");
+    }
+    assert!(stage.gateway.log().contains("stopped at once"));
+    stage.gateway.spawn();
+    stage.gateway.ready().await;
+    assert_eq!(stage.gateway.logs(1).await[0]["outcome"], "completed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_that_takes_too_long_cuts_what_still_runs_and_records_it() {
+    let mut stage = Stage::bare(&[("TOLLGATE_SHUTDOWN_GRACE", "1s")]).await;
+    stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
+    stage.upstream.default(json!({"events": 6, "stall_after": 3, "usage": {"input": 1000, "output": 5}})).await;
+    let reading = streams(&stage).await;
+    stage.gateway.signal("TERM");
+    for stream in reading {
+        assert!(stream.await.unwrap().is_err(), "cut at the end of the grace");
+    }
+    stage.gateway.ended().await;
+    stage.gateway.spawn();
+    stage.gateway.ready().await;
+    let rows = stage.gateway.logs(STREAMS).await;
+    assert!(rows.iter().all(|row| row["outcome"] == "internal"), "{rows:?}");
+}

@@ -1,0 +1,79 @@
+//! `serve --upgrade` under load: not one request fails, on new connections, on kept ones, and on silent ones.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use super::load::nothing_lost;
+use super::raw;
+use crate::proxy::stage::{Stage, request};
+
+struct Shared {
+    addr: String,
+    request: Vec<u8>,
+    stop: AtomicBool,
+    done: AtomicU64,
+}
+
+/// A client that asks again and again and never repeats itself: one failure fails the test. `keep`: on one connection, as
+/// long as the gateway does not close it; else each time on a new one, which then waits before it asks.
+async fn client(shared: Arc<Shared>, keep: bool, breath: Duration) {
+    let mut kept: Option<TcpStream> = None;
+    while !shared.stop.load(Ordering::SeqCst) {
+        let reused = kept.is_some();
+        let mut tcp = match kept.take() {
+            Some(tcp) => tcp,
+            None => TcpStream::connect(&shared.addr).await.expect("somebody listens at any time"),
+        };
+        // Accepted, and silent for a moment: nobody has read anything from it yet.
+        tokio::time::sleep(breath).await;
+        tcp.write_all(&shared.request).await.unwrap_or_else(|e| panic!("reused {reused}: {e}"));
+        let (head, _) = raw::read_message(&mut tcp).await.unwrap_or_else(|| panic!("no answer; reused {reused}"));
+        assert!(head.starts_with("http/1.1 200"), "{head}");
+        shared.done.fetch_add(1, Ordering::SeqCst);
+        kept = (keep && !head.contains("connection: close")).then_some(tcp);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upgrade_under_load_fails_no_request() {
+    let mut stage = Stage::native().await;
+    let shared = Arc::new(Shared {
+        addr: stage.gateway.proxy_addr().to_owned(),
+        request: raw::request(&stage.key, &request("native", false)),
+        stop: AtomicBool::new(false),
+        done: AtomicU64::new(0),
+    });
+    let clients: Vec<_> = (0..16)
+        .map(|n| {
+            let breath = Duration::from_millis([0, 5, 40, 300][n / 4]);
+            tokio::spawn(client(Arc::clone(&shared), n % 2 == 0, breath))
+        })
+        .collect();
+    let more = async |requests: u64| {
+        let (goal, began) = (shared.done.load(Ordering::SeqCst) + requests, Instant::now());
+        while shared.done.load(Ordering::SeqCst) < goal {
+            assert!(
+                began.elapsed() < Duration::from_secs(60) && clients.iter().all(|c| !c.is_finished()),
+                "it stopped"
+            );
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    more(100).await;
+    let mut old = stage.gateway.upgrade().await;
+    let began = Instant::now();
+    while old.try_wait().unwrap().is_none() {
+        assert!(began.elapsed() < Duration::from_secs(30), "the old process left");
+        more(1).await;
+    }
+    more(100).await;
+    shared.stop.store(true, Ordering::SeqCst);
+    for client in clients {
+        client.await.unwrap();
+    }
+    nothing_lost(&stage, shared.done.load(Ordering::SeqCst)).await;
+}

@@ -1,0 +1,40 @@
+//! SIGHUP: what a reload changes, and what it refuses. Stops and upgrades: `tests/loss`.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::stage::Stage;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reload_changes_what_can_change_live() {
+    let stage = Stage::bare(&[]).await;
+    std::fs::create_dir(stage.gateway.dir.path().join("conf")).unwrap();
+    let file = stage.gateway.dir.path().join("conf/tollgate.yaml");
+    stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
+    let refused = |size: usize| {
+        let body = super::stage::saying("native", false, &"x".repeat(size));
+        let request = stage.post("/v1/messages", &body);
+        async { request.send().await.unwrap().status().as_u16() }
+    };
+    assert_eq!(refused(100_000).await, 200);
+    std::fs::write(&file, "proxy:\n  max_body_bytes: 64KiB\n").unwrap();
+    stage.gateway.signal("HUP");
+    for _ in 0..200 {
+        if refused(100_000).await == 413 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    assert_eq!(refused(100_000).await, 413);
+    std::fs::write(&file, "proxy:\n  max_body_bytes: many\n").unwrap();
+    stage.gateway.signal("HUP");
+    for _ in 0..200 {
+        if stage.gateway.log().contains("many") {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    assert!(stage.gateway.log().contains("max_body_bytes"), "the fault is named");
+    assert_eq!(refused(100_000).await, 413, "a faulty file changes nothing");
+}
