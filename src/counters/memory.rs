@@ -62,6 +62,17 @@ impl Memory {
         Ok((charge, served_before))
     }
 
+    /// Counts a request without asking. Gives the provider that served the session before, if it was live.
+    pub(super) fn count(&self, charge: &Charge) -> Option<ProviderId> {
+        let (user, key) = charge.holder()?;
+        let mut users = self.users.lock(user.0);
+        let state = users.entry(user).or_default();
+        let mut pair = state.with_key(key, charge.started, &self.settings);
+        let served_before = pair.sessions.get(&charge.slot).and_then(|live| live.provider);
+        pair.count(charge);
+        served_before
+    }
+
     pub(super) fn blocked(
         &self,
         providers: &[Arc<Provider>],
@@ -119,6 +130,12 @@ impl Memory {
             self.serve_by(charge, provider.id);
         }
         entered
+    }
+
+    /// As [`Self::enter`], without asking.
+    pub(super) fn enter_unchecked(&self, charge: &Charge, provider: ProviderId, now: Timestamp) {
+        self.at_provider(provider, now, |state| state.enter(charge, now));
+        self.serve_by(charge, provider);
     }
 
     /// Takes back what [`Self::enter`] did: the attempt came to nothing.

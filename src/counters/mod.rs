@@ -26,6 +26,7 @@ mod memory;
 mod permit;
 mod provider;
 mod rebuild;
+mod redis;
 mod rpm;
 mod sessions;
 mod shards;
@@ -44,11 +45,12 @@ pub use listing::LiveSession;
 pub use permit::{Charge, Permit, Settlement};
 pub use provider::Blocked;
 pub use rebuild::{SpendRow, SpendTotal};
+pub use redis::{Keeper, Ledger, LedgerSums, OnLoss, SharedSettings, SharedState};
 pub use sessions::Slot;
 pub use sweep::Holder;
 pub use usage::{CountUsage, HolderUsage, MoneyUsage};
 
-use crate::domain::clock::Timestamp;
+use crate::domain::clock::{Clock, Timestamp};
 use books::Books;
 
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
@@ -57,6 +59,7 @@ use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
 use crate::domain::user::User;
 use memory::Memory;
+use redis::Shared;
 
 /// How counting is done; fixed for the life of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +82,46 @@ impl Counters {
     #[must_use]
     pub fn new(settings: CounterSettings) -> Self {
         Self { books: Books::Own(Arc::new(Memory::new(settings))) }
+    }
+
+    /// Counters that all nodes share. They count for this node alone until the keeper runs ([`Self::keeper`]).
+    ///
+    /// # Errors
+    /// When the address cannot be read; it is not in the text.
+    pub fn shared(settings: CounterSettings, shared: SharedSettings) -> Result<Self, String> {
+        Ok(Self { books: Books::Shared(Shared::new(settings, shared)?) })
+    }
+
+    /// The task that keeps shared counters; `None` for a node's own.
+    #[must_use]
+    pub fn keeper(&self, ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>) -> Option<Keeper> {
+        match &self.books {
+            Books::Own(_) => None,
+            Books::Shared(shared) => Some(Keeper::new(Arc::clone(shared), ledger, clock)),
+        }
+    }
+
+    /// How it stands with shared counters; `None` for a node's own.
+    #[must_use]
+    pub fn shared_state(&self) -> Option<SharedState> {
+        match &self.books {
+            Books::Own(_) => None,
+            Books::Shared(shared) => Some(shared.state()),
+        }
+    }
+
+    /// Resolves when shared counters can be asked; at once for a node's own.
+    pub async fn connected(&self) {
+        if let Books::Shared(shared) = &self.books {
+            shared.connected().await;
+        }
+    }
+
+    /// Resolves when shared counters know all that was counted here; at once for a node's own.
+    pub async fn told(&self) {
+        if let Books::Shared(shared) = &self.books {
+            shared.told().await;
+        }
     }
 
     /// All thirteen checks, and the request counted: in one step, or not at all.

@@ -2,7 +2,7 @@
 
 use super::held::Held;
 use super::memory::Memory;
-use super::spend::{KEEP_MINUTES, Spend};
+use super::spend::{KEEP_MINUTES, Spend, Sums};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, UserId};
 use crate::domain::money::NanoUsd;
@@ -52,6 +52,21 @@ impl Memory {
         let tz = self.settings.time_zone;
         let calendar = Window::Monthly.start(now, tz).min(Window::Weekly.start(now, tz));
         calendar.min(now.plus_ms(-KEEP_MINUTES * 60_000))
+    }
+
+    /// Every holder by the name that shared counters know it by, with what it spent.
+    pub(super) fn holders(&self) -> Vec<(String, Sums)> {
+        let mut found = Vec::new();
+        for users in self.users.each() {
+            for (user, state) in users.iter() {
+                found.push((format!("u{user}"), state.spend.sums()));
+                found.extend(state.keys.iter().map(|(key, state)| (format!("k{key}"), state.spend.sums())));
+            }
+        }
+        for providers in self.providers.each() {
+            found.extend(providers.iter().map(|(provider, state)| (format!("p{provider}"), state.spend.sums())));
+        }
+        found
     }
 
     fn to_each(

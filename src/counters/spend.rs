@@ -56,6 +56,15 @@ pub(super) struct Spend {
     total: Held,
 }
 
+/// What a holder spent in all, in the current week and month, and in each minute of the past day.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Sums {
+    pub(super) total: NanoUsd,
+    pub(super) weekly: NanoUsd,
+    pub(super) monthly: NanoUsd,
+    pub(super) minutes: Vec<(i64, NanoUsd)>,
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
     minute: i64,
@@ -180,6 +189,26 @@ impl Spend {
             }
             None => self.ends_at(period),
         }
+    }
+
+    /// Takes over what was spent from another record of the same holder; what is reserved stays.
+    pub(super) fn adopt(&mut self, mut from: Self, now: Timestamp, tz: Tz) {
+        from.refresh(now, tz);
+        let mut left = self.total.reserved;
+        for bucket in self.buckets.iter().filter(|bucket| bucket.held.reserved != NanoUsd::ZERO) {
+            from.add(Timestamp(bucket.minute * MINUTE_MS), Held::reserved(bucket.held.reserved));
+            left -= bucket.held.reserved;
+        }
+        // Of requests older than the buckets.
+        from.total += Held::reserved(left);
+        *self = from;
+    }
+
+    /// What was spent, in figures that another place can begin with.
+    pub(super) fn sums(&self) -> Sums {
+        let minutes = self.buckets.iter().map(|bucket| (bucket.minute, bucket.held.spent)).collect();
+        let (weekly, monthly) = (self.weekly.sum.spent, self.monthly.sum.spent);
+        Sums { total: self.total.spent, weekly, monthly, minutes }
     }
 
     /// Nothing was ever spent, and nothing is reserved.

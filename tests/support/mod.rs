@@ -2,4 +2,5 @@
 
 pub mod gateway;
 pub mod postgres;
+pub mod redis;
 pub mod upstream;

@@ -2,12 +2,24 @@
 
 use chrono_tz::Tz;
 
-use super::{NOON, TTL_MS, Tested, ask, counters, enter, key, provider, sessions, settings, user};
-use crate::counters::{Amount, Blocked, CounterSettings, Counters, Holder, LimitType, MoneyUsage};
+use super::{NOON, Place, TTL_MS, Tested, ask, counters, counters_with, key, provider, sessions, settings, user};
+use crate::counters::sessions::MAX_IDLE;
+use crate::counters::{Amount, Blocked, CounterSettings, Holder, LimitType, MoneyUsage};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId};
 use crate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
 use crate::domain::money::NanoUsd;
+
+super::on_each_place! {
+    one_client_alone_is_refused_when_what_it_spent_reaches_the_limit_and_not_before,
+    what_others_reserve_counts_only_where_reservation_is_on,
+    a_rolling_window_tells_when_enough_will_have_aged_out,
+    calendar_windows_sessions_and_rpm_tell_their_reset_and_a_limit_of_zero_has_none,
+    a_cost_belongs_to_its_requests_start,
+    a_dropped_permit_gives_everything_back_also_in_a_panic,
+    a_provider_keeps_its_limits_and_its_sessions,
+    sessions_without_end_do_not_fill_the_memory,
+}
 
 const HOUR: i64 = 3_600_000;
 
@@ -15,9 +27,8 @@ fn five_hours(limit: i64) -> Limits {
     Limits { five_hours: Some(NanoUsd(limit)), ..Limits::default() }
 }
 
-#[test]
-fn one_client_alone_is_refused_when_what_it_spent_reaches_the_limit_and_not_before() {
-    let counters = counters(Tz::UTC);
+fn one_client_alone_is_refused_when_what_it_spent_reaches_the_limit_and_not_before(place: Place) {
+    let counters = counters(place, Tz::UTC);
     let (key, user) = (key(1, five_hours(100)), user(0, Limits::default()));
     for spent in [60, 39, 1] {
         let permit = ask(&counters, (&key, &user), "s", 1_000_000, NOON).unwrap();
@@ -28,11 +39,10 @@ fn one_client_alone_is_refused_when_what_it_spent_reaches_the_limit_and_not_befo
     assert_eq!(denied.to_string(), "key_5h limit reached: 0.0000001 of 0.0000001");
 }
 
-#[test]
-fn what_others_reserve_counts_only_where_reservation_is_on() {
+fn what_others_reserve_counts_only_where_reservation_is_on(place: Place) {
     let (key, user) = (key(1, five_hours(100)), user(0, Limits::default()));
     for reservation in [true, false] {
-        let counters = Tested(Counters::new(CounterSettings { reservation, ..settings(Tz::UTC) }));
+        let counters = counters_with(place, CounterSettings { reservation, ..settings(Tz::UTC) });
         let running = ask(&counters, (&key, &user), "s", 100, NOON).unwrap();
         assert_eq!(ask(&counters, (&key, &user), "s", 0, NOON).is_err(), reservation);
         running.settle(NOON, NanoUsd(5), None);
@@ -40,9 +50,8 @@ fn what_others_reserve_counts_only_where_reservation_is_on() {
     }
 }
 
-#[test]
-fn a_rolling_window_tells_when_enough_will_have_aged_out() {
-    let counters = counters(Tz::UTC);
+fn a_rolling_window_tells_when_enough_will_have_aged_out(place: Place) {
+    let counters = counters(place, Tz::UTC);
     let (key, user) = (key(1, five_hours(100)), user(0, Limits::default()));
     for (minute, spent) in [(0, 10), (7, 50), (90, 70)] {
         let now = NOON.plus_ms(minute * 60_000);
@@ -61,9 +70,8 @@ fn a_rolling_window_tells_when_enough_will_have_aged_out() {
     assert_eq!(usage, MoneyUsage { current: NanoUsd(70), limit: Some(NanoUsd(100)), reset_at: Some(all_gone) });
 }
 
-#[test]
-fn calendar_windows_sessions_and_rpm_tell_their_reset_and_a_limit_of_zero_has_none() {
-    let counters = counters(Tz::UTC);
+fn calendar_windows_sessions_and_rpm_tell_their_reset_and_a_limit_of_zero_has_none(place: Place) {
+    let counters = counters(place, Tz::UTC);
     let free = (key(1, Limits::default()), user(0, Limits::default()));
     let running = ask(&counters, (&free.0, &free.1), "running", 0, NOON).unwrap();
     ask(&counters, (&free.0, &free.1), "ended", 0, NOON).unwrap().settle(NOON.plus_ms(5), NanoUsd(9), None);
@@ -85,9 +93,8 @@ fn calendar_windows_sessions_and_rpm_tell_their_reset_and_a_limit_of_zero_has_no
     drop(running);
 }
 
-#[test]
-fn a_cost_belongs_to_its_requests_start() {
-    let counters = counters(Tz::UTC);
+fn a_cost_belongs_to_its_requests_start(place: Place) {
+    let counters = counters(place, Tz::UTC);
     let (key, user) = (key(1, Limits::default()), user(0, Limits::default()));
     let sunday = Timestamp(NOON.0).plus_ms(4 * 24 * HOUR + 11 * HOUR + 59 * 60_000);
     assert_eq!(sunday.to_iso(), "2026-11-22T23:59:30.000Z");
@@ -98,14 +105,13 @@ fn a_cost_belongs_to_its_requests_start() {
     assert_eq!(spent, [40, 0, 0, 40, 40]);
 }
 
-#[test]
-fn a_dropped_permit_gives_everything_back_also_in_a_panic() {
-    let counters = counters(Tz::UTC);
+fn a_dropped_permit_gives_everything_back_also_in_a_panic(place: Place) {
+    let counters = counters(place, Tz::UTC);
     let limits = Limits { total: Some(NanoUsd(1)), concurrent_sessions: 1, ..Limits::default() };
     let (key, user) = (key(1, limits), user(1, Limits::default()));
     for _ in 0..3 {
         let mut permit = ask(&counters, (&key, &user), "s", 10, NOON).unwrap();
-        assert!(enter(&mut permit, &provider(sessions(1)), NOON));
+        assert!(counters.enter(&mut permit, &provider(sessions(1)), NOON));
         drop(permit);
     }
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -116,9 +122,8 @@ fn a_dropped_permit_gives_everything_back_also_in_a_panic() {
     assert!(ask(&counters, (&key, &user), "other", 10, NOON).is_ok());
 }
 
-#[test]
-fn a_provider_keeps_its_limits_and_its_sessions() {
-    let counters = counters(Tz::UTC);
+fn a_provider_keeps_its_limits_and_its_sessions(place: Place) {
+    let counters = counters(place, Tz::UTC);
     let (key, user) = (key(1, Limits::default()), user(0, Limits::default()));
     let limits = Limits { weekly: Some(NanoUsd(100)), concurrent_sessions: 1, ..Limits::default() };
     let (first, mut second) = (provider(limits), provider(limits));
@@ -129,9 +134,9 @@ fn a_provider_keeps_its_limits_and_its_sessions() {
         permit.session_provider()
     };
     let mut permit = ask(&counters, (&key, &user), "s", 60, NOON).unwrap();
-    assert!(enter(&mut permit, &first, NOON));
+    assert!(counters.enter(&mut permit, &first, NOON));
     assert_eq!((blocked(&first, "s"), blocked(&first, "o")), (None, Some(Blocked::SessionCap)));
-    assert!(enter(&mut permit, &second, NOON), "failing over");
+    assert!(counters.enter(&mut permit, &second, NOON), "failing over");
     assert_eq!((blocked(&first, "o"), blocked(&second, "o")), (None, Some(Blocked::SessionCap)));
     assert_eq!(served_by(NOON), Some(ProviderId(2)));
     permit.settle(NOON, NanoUsd(100), Some(ProviderId(2)));
@@ -140,49 +145,51 @@ fn a_provider_keeps_its_limits_and_its_sessions() {
     assert_eq!(counters.provider_usage(&first, NOON).total.current, NanoUsd::ZERO);
     let later = NOON.plus_ms(TTL_MS);
     assert_eq!(served_by(later), None, "the session is over");
-    let admin = counters.0.bypass(RequestId::new(), &SessionId::from("o"), NanoUsd(5), NOON);
+    let admin = counters.counters.bypass(RequestId::new(), &SessionId::from("o"), NanoUsd(5), NOON);
     admin.settle(NOON, NanoUsd(5), Some(ProviderId(1)));
     assert_eq!(counters.provider_usage(&first, NOON).total.current, NanoUsd(5));
 }
 
 #[test]
 fn the_idle_and_the_deleted_are_swept_and_the_busy_stay() {
-    let counters = counters(Tz::UTC);
+    let counters = counters(Place::Own, Tz::UTC);
     let (key, user) = (key(1, Limits::default()), user(0, Limits::default()));
     let held = |counters: &Tested| {
-        let memory = counters.0.memory();
+        let memory = counters.counters.memory();
         let users: usize = memory.users.each().map(|users| users.len()).sum();
         let providers: usize = memory.providers.each().map(|providers| providers.len()).sum();
         (users, providers)
     };
     drop(ask(&counters, (&key, &user), "s", 5, NOON));
-    counters.0.sweep(NOON, &|_| true);
+    counters.counters.sweep(NOON, &|_| true);
     assert_eq!(held(&counters), (0, 0), "nothing was ever spent");
     let running = ask(&counters, (&key, &user), "s", 5, NOON).unwrap();
     ask(&counters, (&key, &user), "s", 5, NOON).unwrap().settle(NOON, NanoUsd(5), Some(ProviderId(1)));
-    counters.0.sweep(NOON, &|_| false);
+    counters.counters.sweep(NOON, &|_| false);
     assert_eq!(held(&counters), (1, 0), "a request is running");
     running.settle(NOON, NanoUsd(5), Some(ProviderId(1)));
     let later = NOON.plus_ms(30 * HOUR);
-    counters.0.sweep(later, &|_| true);
+    counters.counters.sweep(later, &|_| true);
     assert_eq!(held(&counters), (1, 1));
     assert_eq!(counters.key_usage(&key, later).total.current, NanoUsd(10), "sums outlive the buckets");
-    counters.0.sweep(later, &|holder| holder != Holder::Key(KeyId(1)));
+    counters.counters.sweep(later, &|holder| holder != Holder::Key(KeyId(1)));
     assert_eq!(counters.key_usage(&key, later).total.current, NanoUsd::ZERO, "deleted");
     assert_eq!(counters.user_usage(&user, later).total.current, NanoUsd(10));
-    counters.0.sweep(later, &|_| false);
+    counters.counters.sweep(later, &|_| false);
     assert_eq!(held(&counters), (0, 0));
 }
 
-#[test]
-fn sessions_without_end_do_not_fill_the_memory() {
-    let counters = counters(Tz::UTC);
+fn sessions_without_end_do_not_fill_the_memory(place: Place) {
+    let counters = counters(place, Tz::UTC);
     let (key, user) = (key(1, Limits::default()), user(0, Limits::default()));
-    for n in 0..10_000 {
+    for n in 0..MAX_IDLE + 500 {
         ask(&counters, (&key, &user), &format!("s{n}"), 0, NOON).unwrap().settle(NOON, NanoUsd::ZERO, None);
     }
     let live = counters.live_sessions(NOON);
-    assert_eq!(live.len(), super::super::sessions::MAX_IDLE);
+    assert_eq!(live.len(), MAX_IDLE);
     assert_eq!(counters.key_usage(&key, NOON).sessions.current, live.len() as u64);
-    assert!(live.iter().any(|session| session.session.as_str() == "s9999"), "the latest are kept");
+    assert!(
+        live.iter().any(|session| session.session.as_str() == format!("s{}", MAX_IDLE + 499)),
+        "the latest are kept"
+    );
 }

@@ -1,18 +1,48 @@
-//! Proofs about the counters: order, races, and a model that keeps every event.
+//! Proofs about the counters: order, races, and a model that keeps every event. Each runs on a node's own counters and on
+//! shared ones in a private Redis.
+
+/// Runs tests that take a [`Place`] in each.
+macro_rules! on_each_place {
+    ($($name:ident),+ $(,)?) => {
+        mod own {
+            $(#[test]
+            fn $name() {
+                super::$name(crate::counters::tests::Place::Own);
+            })+
+        }
+        mod redis {
+            $(#[test]
+            fn $name() {
+                super::$name(crate::counters::tests::Place::Redis);
+            })+
+        }
+    };
+}
+use on_each_place;
 
 mod behaviour;
 mod model;
 mod order;
 mod races;
+#[path = "../../../tests/support/redis.rs"]
+#[expect(dead_code, reason = "shared with the integration tests, which use all of it")]
+mod server;
 
-use std::future::Future;
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use chrono_tz::Tz;
 use futures_util::FutureExt as _;
+use parking_lot::Mutex;
+use tokio::runtime::Runtime;
 
-use super::{Admission, Blocked, CounterSettings, Counters, Denied, HolderUsage, LiveSession, Permit, Refused};
-use crate::domain::clock::Timestamp;
+use super::{
+    Admission, Blocked, CounterSettings, Counters, Denied, HolderUsage, Ledger, LedgerSums, LiveSession, OnLoss,
+    Permit, Refused, SharedSettings,
+};
+use crate::domain::clock::{Clock as _, ManualClock, Timestamp};
 use crate::domain::group::Groups;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::key::{CacheTtl, Key, KeyHash};
@@ -25,44 +55,131 @@ use crate::domain::user::{Role, User};
 /// 2026-11-18T12:00:30Z, a Wednesday.
 const NOON: Timestamp = Timestamp(1_795_003_230_000);
 const TTL_MS: i64 = 300_000;
+/// For a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn settings(tz: Tz) -> CounterSettings {
     CounterSettings { session_ttl_ms: TTL_MS, reservation: true, time_zone: tz }
 }
 
-/// Counters under test, asked without a runtime.
-struct Tested(Counters);
+/// Where the counters under test count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In this process. Nothing may have to be waited for.
+    Own,
+    /// In a private Redis.
+    Redis,
+}
 
-fn counters(tz: Tz) -> Tested {
-    Tested(Counters::new(settings(tz)))
+/// Counters under test.
+struct Tested {
+    counters: Counters,
+    /// The keeper's clock, moved by what is asked; none where there is no keeper.
+    clock: Option<Arc<ManualClock>>,
+}
+
+fn runtime() -> &'static Runtime {
+    static RUNTIME: LazyLock<Runtime> =
+        LazyLock::new(|| tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap());
+    &RUNTIME
+}
+
+/// One server for all tests of this process; each has names of its own in it.
+fn redis_url() -> String {
+    static SERVER: LazyLock<server::Redis> = LazyLock::new(server::Redis::start);
+    SERVER.url()
+}
+
+fn counters(place: Place, tz: Tz) -> Tested {
+    counters_with(place, settings(tz))
+}
+
+fn counters_with(place: Place, settings: CounterSettings) -> Tested {
+    match place {
+        Place::Own => Tested { counters: Counters::new(settings), clock: None },
+        Place::Redis => shared_from(settings, LedgerSums::default(), NOON),
+    }
+}
+
+fn counters_at(place: Place, now: Timestamp) -> Tested {
+    match place {
+        Place::Own => counters(place, model::ZONE),
+        Place::Redis => shared_from(settings(model::ZONE), LedgerSums::default(), now),
+    }
+}
+
+/// Shared counters of their own, made from a ledger.
+fn shared_from(settings: CounterSettings, ledger: LedgerSums, now: Timestamp) -> Tested {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let prefix = format!("test{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+    let shared = SharedSettings {
+        url: Secret::new(redis_url()),
+        prefix,
+        timeout: PATIENCE,
+        lease: PATIENCE,
+        on_loss: OnLoss::Closed,
+        unclean: false,
+    };
+    let counters = Counters::shared(settings, shared).unwrap();
+    let clock = Arc::new(ManualClock::at(now));
+    let keeper = counters.keeper(Arc::new(Kept(Mutex::new(ledger))), Arc::<ManualClock>::clone(&clock)).unwrap();
+    runtime().spawn(keeper.run(std::future::pending()));
+    runtime().block_on(counters.connected());
+    Tested { counters, clock: Some(clock) }
+}
+
+/// A ledger that can be read once; then it is empty.
+struct Kept(Mutex<LedgerSums>);
+
+impl Ledger for Kept {
+    fn read(
+        &self,
+        _: Timestamp,
+        _: Timestamp,
+    ) -> Pin<Box<dyn Future<Output = Result<LedgerSums, String>> + Send + '_>> {
+        Box::pin(std::future::ready(Ok(std::mem::take(&mut *self.0.lock()))))
+    }
 }
 
 impl Tested {
+    /// The result of asking at a time, with all told that was done before.
+    fn wait<T>(&self, now: Timestamp, future: impl Future<Output = T>) -> T {
+        let Some(clock) = &self.clock else {
+            return future.now_or_never().expect("a node's own counters are not waited for");
+        };
+        runtime().block_on(async {
+            self.counters.told().await;
+            clock.set(now.max(clock.now()));
+            future.await
+        })
+    }
+
     fn key_usage(&self, key: &Key, now: Timestamp) -> HolderUsage {
-        ready(self.0.key_usage(key, now))
+        self.wait(now, self.counters.key_usage(key, now))
     }
 
     fn user_usage(&self, user: &User, now: Timestamp) -> HolderUsage {
-        ready(self.0.user_usage(user, now))
+        self.wait(now, self.counters.user_usage(user, now))
     }
 
     fn provider_usage(&self, provider: &Provider, now: Timestamp) -> HolderUsage {
-        ready(self.0.provider_usage(provider, now))
+        self.wait(now, self.counters.provider_usage(provider, now))
     }
 
     fn live_sessions(&self, now: Timestamp) -> Vec<LiveSession> {
-        ready(self.0.live_sessions(now))
+        self.wait(now, self.counters.live_sessions(now))
     }
 
     fn blocked(&self, provider: &Provider, session: &str, now: Timestamp) -> Option<Blocked> {
         let providers = [Arc::new(provider.clone())];
-        let blocked = ready(self.0.blocked(&providers, Some(KeyId(1)), &SessionId::from(session), now));
+        let session = SessionId::from(session);
+        let blocked = self.wait(now, self.counters.blocked(&providers, Some(KeyId(1)), &session, now));
         blocked.first().map(|(_, why)| *why)
     }
-}
 
-fn enter(permit: &mut Permit, provider: &Provider, now: Timestamp) -> bool {
-    ready(permit.enter(provider, now))
+    fn enter(&self, permit: &mut Permit, provider: &Provider, now: Timestamp) -> bool {
+        self.wait(now, permit.enter(provider, now))
+    }
 }
 
 fn key(id: i64, limits: Limits) -> Key {
@@ -145,15 +262,10 @@ fn ask(
     let session = SessionId::from(session);
     let request = RequestId::new();
     let ask = Admission { request, now, key, user, session: &session, estimate: NanoUsd(estimate) };
-    ready(counters.0.admit(&ask)).map_err(|refused| match refused {
+    counters.wait(now, counters.counters.admit(&ask)).map_err(|refused| match refused {
         Refused::Limit(denied) => denied,
         Refused::Unreachable => panic!("{refused}"),
     })
-}
-
-/// The result of what must not have to wait.
-fn ready<T>(future: impl Future<Output = T>) -> T {
-    future.now_or_never().expect("a node's own counters are not waited for")
 }
 
 fn sessions(limit: u32) -> Limits {

@@ -1,21 +1,21 @@
 //! Random histories, against a model that keeps every event and sums it all up each time.
 
 use chrono_tz::Tz;
-use proptest::prelude::{Just, Strategy, any, prop_assert_eq, prop_oneof, proptest};
+use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, prop_oneof, proptest};
 use proptest::test_runner::TestCaseError;
 
 use super::super::{HolderUsage, LimitType};
-use super::{TTL_MS, Tested, ask, counters, key, user};
-use crate::counters::{Permit, SpendRow, SpendTotal};
+use super::{Place, TTL_MS, Tested, ask, counters_at, key, settings, user};
+use crate::counters::{LedgerSums, Permit, SpendRow, SpendTotal};
 use crate::domain::clock::Timestamp;
-use crate::domain::ids::{KeyId, ProviderId, UserId};
+use crate::domain::ids::{ProviderId, UserId};
 use crate::domain::key::Key;
 use crate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
 use crate::domain::money::NanoUsd;
 use crate::domain::user::User;
 use crate::policy::window::Window;
 
-const ZONE: Tz = Tz::Europe__Berlin;
+pub(super) const ZONE: Tz = Tz::Europe__Berlin;
 const MINUTE: i64 = 60_000;
 
 #[derive(Debug, Clone)]
@@ -226,35 +226,72 @@ fn run(model: &mut Model, counters: &Tested, steps: Vec<Step>) -> Result<(), Tes
     Ok(())
 }
 
+/// A history: steps, the limits of two keys and their user, requests per minute, and when it begins.
+#[derive(Debug, Clone)]
+struct History {
+    steps: Vec<Step>,
+    keys: [Limits; 2],
+    user: Limits,
+    rpm: u32,
+    begin: i64,
+}
+
+fn histories() -> impl Strategy<Value = History> {
+    // 2024: before the clocks change in spring and autumn, before a month's and the year's end
+    let begin = prop_oneof![
+        Just(1_711_749_600_000i64),
+        Just(1_729_890_000_000),
+        Just(1_717_190_000_000),
+        Just(1_735_600_000_000)
+    ];
+    let steps = proptest::collection::vec(steps(), 1..120);
+    (steps, [limits(), limits()], limits(), 0..8u32, begin).prop_map(|(steps, keys, user, rpm, begin)| History {
+        steps,
+        keys,
+        user,
+        rpm,
+        begin,
+    })
+}
+
+fn equals_a_model(place: Place, history: History) -> Result<(), TestCaseError> {
+    let [first, second] = history.keys;
+    let keys = [key(1, first), key(2, second)];
+    let (now, user) = (Timestamp(history.begin), user(history.rpm, history.user));
+    let mut model = Model { now, keys, user, events: Vec::new() };
+    let counters = counters_at(place, now);
+    run(&mut model, &counters, history.steps)?;
+
+    // Started anew from the ledger, the counters say the same.
+    let rows = model.rows();
+    let as_total = |row: &SpendRow| SpendTotal { key: row.key, user: row.user, provider: row.provider, cost: row.cost };
+    let totals: Vec<SpendTotal> = rows.iter().map(as_total).collect();
+    let from = counters.counters.rebuild_from(model.now);
+    let rows = rows.into_iter().filter(|row| row.minute.plus_ms(MINUTE) > from).collect();
+    let rebuilt = match place {
+        Place::Own => {
+            let rebuilt = counters_at(place, model.now);
+            rebuilt.counters.rebuild(rows, totals, model.now);
+            rebuilt
+        }
+        Place::Redis => super::shared_from(settings(ZONE), LedgerSums { rows, totals, ids: Vec::new() }, model.now),
+    };
+    model.compare(&rebuilt, false)?;
+    prop_assert_eq!(rebuilt.key_usage(&key(3, Limits::default()), model.now).total.current, NanoUsd::ZERO);
+    Ok(())
+}
+
 proptest! {
     #[test]
-    fn counters_equal_a_model_that_keeps_every_event(
-        steps in proptest::collection::vec(steps(), 1..120),
-        key_limits in [limits(), limits()],
-        user_limits in limits(),
-        rpm in 0..8u32,
-        // 2024: before the clocks change in spring and autumn, before a month's and the year's end
-        begin in prop_oneof![
-            Just(1_711_749_600_000i64), Just(1_729_890_000_000), Just(1_717_190_000_000), Just(1_735_600_000_000)
-        ],
-    ) {
-        let [first, second] = key_limits;
-        let keys = [key(1, first), key(2, second)];
-        let mut model = Model { now: Timestamp(begin), keys, user: user(rpm, user_limits), events: Vec::new() };
-        let counters = counters(ZONE);
-        run(&mut model, &counters, steps)?;
+    fn counters_equal_a_model_that_keeps_every_event(history in histories()) {
+        equals_a_model(Place::Own, history)?;
+    }
+}
 
-        // Started anew from the ledger, the counters say the same.
-        let rebuilt = super::counters(ZONE);
-        let from = rebuilt.0.rebuild_from(model.now);
-        let rows = model.rows();
-        let totals = rows.iter().map(|row| SpendTotal {
-            key: row.key, user: row.user, provider: row.provider, cost: row.cost,
-        });
-        let recent = rows.iter().copied().filter(|row| row.minute.plus_ms(MINUTE) > from);
-        rebuilt.0.rebuild(recent, totals, model.now);
-        model.compare(&rebuilt, false)?;
-        prop_assert_eq!(rebuilt.key_usage(&key(3, Limits::default()), model.now).total.current, NanoUsd::ZERO);
-        prop_assert_eq!(model.keys[0].id, KeyId(1));
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn shared_counters_equal_it_too(history in histories()) {
+        equals_a_model(Place::Redis, history)?;
     }
 }

@@ -3,9 +3,13 @@
 use chrono_tz::Tz;
 
 use super::super::LimitType;
-use super::{NOON, ask, counters, key, user};
+use super::{NOON, Place, ask, counters, key, user};
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
+
+super::on_each_place! {
+    of_any_two_limits_that_are_reached_the_earlier_one_is_reported,
+}
 
 /// Limits of a key and a user, and the user's requests per minute.
 #[derive(Default)]
@@ -37,8 +41,7 @@ impl Held {
     }
 }
 
-#[test]
-fn of_any_two_limits_that_are_reached_the_earlier_one_is_reported() {
+fn of_any_two_limits_that_are_reached_the_earlier_one_is_reported(place: Place) {
     let names = LimitType::IN_ORDER.map(LimitType::as_str);
     assert_eq!(
         names,
@@ -58,7 +61,7 @@ fn of_any_two_limits_that_are_reached_the_earlier_one_is_reported() {
             "user_monthly",
         ]
     );
-    let counters = counters(Tz::UTC);
+    let counters = counters(place, Tz::UTC);
     let (free_key, free_user) = (key(1, Limits::default()), user(0, Limits::default()));
     let running = ask(&counters, (&free_key, &free_user), "running", 0, NOON).unwrap();
     for (i, earlier) in LimitType::IN_ORDER.into_iter().enumerate() {

@@ -5,10 +5,16 @@ use std::thread;
 
 use chrono_tz::Tz;
 
-use super::{NOON, TTL_MS, ask, counters, enter, key, provider, sessions, user};
+use super::{NOON, Place, TTL_MS, ask, counters, key, provider, sessions, user};
 use crate::counters::{Denied, Permit};
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
+
+super::on_each_place! {
+    a_thousand_at_once_overshoot_the_last_dollar_by_one_grain_at_most,
+    of_many_sessions_racing_for_the_last_places_exactly_the_limit_pass,
+    requests_of_a_minute_and_places_at_a_provider_are_given_to_no_more_than_the_limit,
+}
 
 /// Runs `work` in `count` threads that begin at the same moment.
 fn at_once<R: Send>(count: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
@@ -20,7 +26,7 @@ fn at_once<R: Send>(count: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
                 barrier.wait();
                 work(n)
             };
-            thread::Builder::new().stack_size(256 * 1_024).spawn_scoped(scope, start).unwrap()
+            thread::Builder::new().stack_size(512 * 1_024).spawn_scoped(scope, start).unwrap()
         };
         let running: Vec<_> = (0..count).map(spawn).collect();
         running.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -31,8 +37,7 @@ fn passed(results: Vec<Result<Permit, Denied>>) -> Vec<Permit> {
     results.into_iter().filter_map(Result::ok).collect()
 }
 
-#[test]
-fn a_thousand_at_once_overshoot_the_last_dollar_by_one_grain_at_most() {
+fn a_thousand_at_once_overshoot_the_last_dollar_by_one_grain_at_most(place: Place) {
     const GRAIN: i64 = 7_000_000;
     let limit = NanoUsd::usd(10);
     let holders = [
@@ -40,7 +45,7 @@ fn a_thousand_at_once_overshoot_the_last_dollar_by_one_grain_at_most() {
         (key(1, Limits::default()), user(0, Limits { five_hours: Some(limit), ..Limits::default() })),
     ];
     for (key, user) in &holders {
-        let counters = counters(Tz::UTC);
+        let counters = counters(place, Tz::UTC);
         let spent = ask(&counters, (key, user), "s", 0, NOON).unwrap();
         spent.settle(NOON, NanoUsd::usd(9), None);
         let permits = passed(at_once(1_000, |_| ask(&counters, (key, user), "s", GRAIN, NOON)));
@@ -55,10 +60,9 @@ fn a_thousand_at_once_overshoot_the_last_dollar_by_one_grain_at_most() {
     }
 }
 
-#[test]
-fn of_many_sessions_racing_for_the_last_places_exactly_the_limit_pass() {
+fn of_many_sessions_racing_for_the_last_places_exactly_the_limit_pass(place: Place) {
     for (key, user) in [(key(1, sessions(5)), user(0, sessions(0))), (key(1, sessions(0)), user(0, sessions(5)))] {
-        let counters = counters(Tz::UTC);
+        let counters = counters(place, Tz::UTC);
         let permits = passed(at_once(64, |n| ask(&counters, (&key, &user), &format!("s{n}"), 0, NOON)));
         assert_eq!(permits.len(), 5);
         drop(permits);
@@ -71,9 +75,8 @@ fn of_many_sessions_racing_for_the_last_places_exactly_the_limit_pass() {
     }
 }
 
-#[test]
-fn requests_of_a_minute_and_places_at_a_provider_are_given_to_no_more_than_the_limit() {
-    let counters = counters(Tz::UTC);
+fn requests_of_a_minute_and_places_at_a_provider_are_given_to_no_more_than_the_limit(place: Place) {
+    let counters = counters(place, Tz::UTC);
     let (key, user) = (key(1, sessions(0)), user(20, sessions(0)));
     let (capped, limited) = (provider(sessions(3)), Limits { daily: Some(NanoUsd(10)), ..Limits::default() });
     let permits = passed(at_once(100, |n| ask(&counters, (&key, &user), &format!("s{n}"), 4, NOON)));
@@ -81,7 +84,7 @@ fn requests_of_a_minute_and_places_at_a_provider_are_given_to_no_more_than_the_l
     let places = std::sync::Mutex::new(permits);
     let entered = at_once(20, |_| {
         let mut permit = places.lock().unwrap().pop().unwrap();
-        (enter(&mut permit, &capped, NOON), permit)
+        (counters.enter(&mut permit, &capped, NOON), permit)
     });
     assert_eq!(entered.iter().filter(|(inside, _)| *inside).count(), 3);
     drop(entered);
@@ -89,7 +92,7 @@ fn requests_of_a_minute_and_places_at_a_provider_are_given_to_no_more_than_the_l
     let user = super::user(0, sessions(0));
     let entered = at_once(20, |_| {
         let mut permit = ask(&counters, (&key, &user), "s", 4, NOON).unwrap();
-        (enter(&mut permit, &provider(limited), NOON), permit)
+        (counters.enter(&mut permit, &provider(limited), NOON), permit)
     });
     assert_eq!(entered.iter().filter(|(inside, _)| *inside).count(), 3, "4 + 4 < 10, 4 + 4 + 4 is not");
 }

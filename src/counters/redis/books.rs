@@ -1,0 +1,191 @@
+//! What permits and readers ask of the shared counters. Each has its way to do without Redis.
+
+use std::sync::Arc;
+
+use redis::Value;
+
+use super::super::admission::{Admission, Refused};
+use super::super::books::Books;
+use super::super::listing::LiveSession;
+use super::super::permit::{Charge, Permit, Settlement};
+use super::super::provider::{Blocked, is_limited};
+use super::super::sessions::Slot;
+use super::super::usage::HolderUsage;
+use super::link::Up;
+use super::outbox::Kind;
+use super::reply::{self, Reader};
+use super::scripts::{ADMIT, ENTER, LISTING, PEEK, USAGE};
+use super::{OnLoss, Shared};
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::ProviderId;
+use crate::domain::limits::Limits;
+use crate::domain::provider::Provider;
+
+/// Live sessions that are listed at most.
+const LISTED: i64 = 10_000;
+
+/// Whose figures are asked for.
+pub(in super::super) struct Asked<'a> {
+    /// As Redis names it: `k7`, `u3`, `p1`.
+    pub(in super::super) holder: String,
+    /// The user whose requests per minute belong to it.
+    pub(in super::super) user: Option<i64>,
+    pub(in super::super) rpm: u32,
+    pub(in super::super) limits: &'a Limits,
+}
+
+impl Shared {
+    pub(in super::super) async fn admit(self: &Arc<Self>, ask: &Admission<'_>) -> Result<Permit, Refused> {
+        let charge = self.memory.charge_of(ask);
+        let served_before = match self.admitted(ask, &charge).await {
+            Some(admitted) => {
+                let served_before = admitted?;
+                self.memory.count(&charge);
+                served_before
+            }
+            None => match self.settings.on_loss {
+                OnLoss::Local => self.memory.admit(ask)?.1,
+                OnLoss::Open => self.memory.count(&charge),
+                OnLoss::Closed => return Err(Refused::Unreachable),
+            },
+        };
+        self.running.begin(&charge);
+        Ok(Permit::new(Books::Shared(Arc::clone(self)), charge, served_before))
+    }
+
+    /// The checks in Redis; `None` when it cannot be asked.
+    async fn admitted(&self, ask: &Admission<'_>, charge: &Charge) -> Option<Result<Option<ProviderId>, Refused>> {
+        let up = self.link.get()?;
+        let settings = &self.memory.settings;
+        let call = self.call(&ADMIT, &up, ask.now).int(ask.user.id.0).int(ask.key.id.0).text(ask.session.as_str());
+        let call = call.bytes(charge.request.0.as_bytes()).int(charge.reserved.0);
+        let call = call.limits(&ask.key.limits, ask.now, settings).limits(&ask.user.limits, ask.now, settings);
+        let mut unanswered = Unanswered { shared: self, charge: Some(charge) };
+        let answer = self.link.ask(&up, call.int(i64::from(ask.user.rpm)), self.settings.timeout).await;
+        unanswered.charge = None;
+        let answer = answer?;
+        match reply::text(answer.first()) {
+            "ok" => Some(Ok(reply::int(answer.get(1)).map(ProviderId))),
+            _ => reply::denied(&answer, ask, &self.spans(ask.now), settings).map(|denied| Err(denied.into())),
+        }
+    }
+
+    pub(in super::super) async fn blocked(
+        &self,
+        providers: &[Arc<Provider>],
+        slot: &Slot,
+        now: Timestamp,
+    ) -> Vec<(ProviderId, Blocked)> {
+        let limited: Vec<&Arc<Provider>> = providers.iter().filter(|p| is_limited(&p.limits)).collect();
+        if limited.is_empty() {
+            return Vec::new();
+        }
+        let Some(answer) = self.peek(&limited, slot, now).await else {
+            return match self.settings.on_loss {
+                OnLoss::Open => Vec::new(),
+                OnLoss::Local | OnLoss::Closed => self.memory.blocked(providers, slot, now),
+            };
+        };
+        let each = limited.iter().zip(answer.iter().skip(1));
+        each.filter_map(|(provider, why)| Some((provider.id, reply::blocked(Some(why))?))).collect()
+    }
+
+    async fn peek(&self, limited: &[&Arc<Provider>], slot: &Slot, now: Timestamp) -> Option<Vec<Value>> {
+        let up = self.link.get()?;
+        let mut call = self.call(&PEEK, &up, now).maybe(slot.key.map(|key| key.0)).text(slot.session.as_str());
+        for provider in limited {
+            call = call.int(provider.id.0).limits(&provider.limits, now, &self.memory.settings);
+        }
+        self.link.ask(&up, call, self.settings.timeout).await
+    }
+
+    pub(in super::super) async fn enter(&self, charge: &Charge, provider: &Provider, now: Timestamp) -> bool {
+        let limited = is_limited(&provider.limits);
+        let answered = if limited { self.entered(charge, provider, now).await } else { None };
+        let entered = match answered {
+            Some(entered) => {
+                if entered {
+                    self.memory.enter_unchecked(charge, provider.id, now);
+                }
+                entered
+            }
+            None if limited && self.settings.on_loss == OnLoss::Local => self.memory.enter(charge, provider, now),
+            None => {
+                self.memory.enter_unchecked(charge, provider.id, now);
+                true
+            }
+        };
+        if entered {
+            self.running.move_to(charge.request, Some(provider.id));
+        }
+        if entered && answered.is_none() {
+            self.push(Kind::Entered { at: provider.id }, charge, now);
+        }
+        entered
+    }
+
+    async fn entered(&self, charge: &Charge, provider: &Provider, now: Timestamp) -> Option<bool> {
+        let up = self.link.get()?;
+        let call = self.call(&ENTER, &up, now).bytes(charge.request.0.as_bytes()).maybe(charge.user.map(|user| user.0));
+        let call = call.maybe(charge.slot.key.map(|key| key.0)).text(charge.slot.session.as_str());
+        let call = call.int(charge.started.0).int(charge.reserved.0).int(provider.id.0);
+        let call = call.limits(&provider.limits, now, &self.memory.settings);
+        let answer = self.link.ask(&up, call, self.settings.timeout).await?;
+        Some(reply::text(answer.first()) == "ok")
+    }
+
+    pub(in super::super) fn withdraw(&self, charge: &Charge, provider: ProviderId, now: Timestamp) {
+        self.memory.withdraw(charge, provider, now);
+        self.running.move_to(charge.request, None);
+        self.push(Kind::Withdrawn { from: provider }, charge, now);
+    }
+
+    pub(in super::super) fn settle(&self, charge: &Charge, end: &Settlement) {
+        self.memory.settle(charge, end);
+        self.running.end(charge.request);
+        self.push(Kind::Settled { cost: end.cost, served: end.served }, charge, end.now);
+    }
+
+    pub(in super::super) fn give_back(&self, charge: &Charge, at: Option<ProviderId>) {
+        self.memory.give_back(charge, at);
+        self.running.end(charge.request);
+        self.push(Kind::GivenBack, charge, charge.started);
+    }
+
+    /// `None` when Redis cannot be asked: then this node's own figures are the best there are.
+    pub(in super::super) async fn usage(&self, asked: &Asked<'_>, now: Timestamp) -> Option<HolderUsage> {
+        let up = self.link.get()?;
+        let settings = &self.memory.settings;
+        let call = self.call(&USAGE, &up, now).text(&asked.holder).day(asked.limits.daily_reset, now, settings);
+        let answer = self.read(&up, call.maybe(asked.user)).await?;
+        let spans = self.spans(now);
+        Some(reply::usage(&answer, &Reader { limits: asked.limits, rpm: asked.rpm, now, spans: &spans, settings }))
+    }
+
+    pub(in super::super) async fn live_sessions(&self, now: Timestamp) -> Vec<LiveSession> {
+        let Some(up) = self.link.get() else { return self.memory.live_sessions(now) };
+        match self.read(&up, self.call(&LISTING, &up, now).int(LISTED)).await {
+            Some(rows) => rows.iter().skip(1).filter_map(reply::session).collect(),
+            None => self.memory.live_sessions(now),
+        }
+    }
+
+    /// Readers are administrators: they can wait a little longer than requests.
+    async fn read(&self, up: &Arc<Up>, call: super::scripts::Call<'_>) -> Option<Vec<Value>> {
+        self.link.ask(up, call, self.settings.timeout.max(super::link::PATIENCE)).await
+    }
+}
+
+/// A client that leaves while Redis is asked must not leave its request counted.
+struct Unanswered<'a> {
+    shared: &'a Shared,
+    charge: Option<&'a Charge>,
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if let Some(charge) = self.charge {
+            self.shared.push(Kind::GivenBack, charge, charge.started);
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Keeps the connection to Redis: makes it, brings both sides to one account, sends what is queued, listens, gives signs of
+//! life, buries dead nodes; and begins anew when it breaks. One task for the life of the process.
+//!
+//! Each connection counts under a new name. What the name before it had under way is settled first: its last batch is sent
+//! again under its number, its running requests are given back and noted anew under the new name. So nothing depends on what
+//! Redis did with calls that nobody heard the end of.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures_util::{FutureExt as _, StreamExt as _};
+use redis::aio::{MultiplexedConnection, PubSub};
+
+use super::super::memory::Memory;
+use super::Shared;
+use super::link::{Fault, PATIENCE, Up, ask, within};
+use super::outbox::{Kind, Op};
+use super::rebuild::{Ledger, Rebuild};
+use super::reply;
+use super::scripts::{BATCH, BEAT, BURY, Call};
+use crate::domain::clock::{Clock, Timestamp};
+
+/// Between two tries to connect: doubled each time, up to the second figure.
+const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
+/// Between two looks whether another node has made the counters.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The task that keeps the shared counters; see the file.
+pub struct Keeper {
+    shared: Arc<Shared>,
+    ledger: Arc<dyn Ledger>,
+    clock: Arc<dyn Clock>,
+    /// The counters that this process knows.
+    epoch: Option<String>,
+    /// The name under which it counted last, and the batches that were confirmed under it.
+    name: Option<String>,
+    batches: u64,
+    /// What is in Redis cannot be trusted, whoever made it.
+    must_rebuild: bool,
+    /// Since when nothing could be told.
+    lost_at: Timestamp,
+}
+
+impl Keeper {
+    pub(in super::super) fn new(shared: Arc<Shared>, ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>) -> Self {
+        let (must_rebuild, lost_at) = (shared.settings.unclean, clock.now());
+        Self { shared, ledger, clock, epoch: None, name: None, batches: 0, must_rebuild, lost_at }
+    }
+
+    /// Runs until `stop` resolves; then what is queued is sent, for two seconds at most.
+    pub async fn run(mut self, stop: impl Future<Output = ()>) {
+        tokio::pin!(stop);
+        let (mut pause, mut complained) = (PAUSES[0], false);
+        loop {
+            let stood = tokio::select! {
+                () = &mut stop => return,
+                stood = self.stand() => stood,
+            };
+            match stood {
+                Ok((up, listening)) => {
+                    tracing::info!(name = up.node, "counting in Redis, together with all nodes");
+                    (pause, complained) = (PAUSES[0], false);
+                    let fault = tokio::select! {
+                        () = &mut stop => return self.leave(&up).await,
+                        fault = self.serve(&up, listening) => fault,
+                    };
+                    self.shared.link.set(None);
+                    self.shared.link.losses.fetch_add(1, Ordering::Relaxed);
+                    self.lost_at = self.clock.now();
+                    let on_loss = self.shared.settings.on_loss;
+                    tracing::error!(error = %fault, ?on_loss, "Redis is lost: this node counts for itself");
+                }
+                Err(fault) if !complained => {
+                    complained = true;
+                    tracing::error!(error = %fault, "the shared counters cannot be reached; trying on");
+                }
+                Err(_) => {}
+            }
+            tokio::select! {
+                () = &mut stop => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+            pause = (pause * 2).min(PAUSES[1]);
+        }
+    }
+
+    /// A connection, with everything told that was counted so far.
+    async fn stand(&mut self) -> Result<(Arc<Up>, PubSub), Fault> {
+        let mut connection = self.shared.link.connect().await?;
+        let listening = self.shared.link.subscribe(&self.key("news")).await?;
+        let node = uuid::Uuid::new_v4().simple().to_string();
+        let epoch = self.agree(&mut connection, &node).await?;
+        self.shared.names.lock().push(node.clone());
+        (self.epoch, self.name, self.batches) = (Some(epoch.clone()), Some(node.clone()), 0);
+        let up = Arc::new(Up { connection, epoch, node });
+        self.beat(&up).await?;
+        let now = self.clock.now();
+        self.shared.running.each(|charge, at| {
+            self.shared.outbox.push(Op { kind: Kind::Running { at }, charge: charge.clone(), now });
+        });
+        for _ in 0..=self.shared.outbox.len() {
+            if !self.send(&up).await? {
+                break;
+            }
+        }
+        // Complaints about the connection before this one.
+        let _ = self.shared.link.given_up.notified().now_or_never();
+        self.shared.link.set(Some(Arc::clone(&up)));
+        Ok((up, listening))
+    }
+
+    /// Finds the counters in force, or makes them. Their name.
+    async fn agree(&mut self, connection: &mut MultiplexedConnection, node: &str) -> Result<String, Fault> {
+        let mut lost_data = false;
+        self.must_rebuild |= self.shared.outbox.has_overflowed();
+        loop {
+            let found = self.get(connection, "epoch").await?;
+            match &found {
+                Some(found) if !self.must_rebuild && !lost_data && self.epoch.as_ref() == Some(found) => {
+                    if self.finish(connection, found).await? {
+                        return Ok(found.clone());
+                    }
+                    tracing::error!("Redis came back with less than it had confirmed");
+                    lost_data = true;
+                    continue;
+                }
+                // Another node made them since.
+                Some(found) if !self.must_rebuild && self.epoch.as_ref() != Some(found) => {
+                    self.shared.outbox.replay();
+                    return Ok(found.clone());
+                }
+                _ => {}
+            }
+            if let Some(epoch) = self.rebuild(connection, node, found.as_deref()).await? {
+                return Ok(epoch);
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Makes the counters anew, unless another node does, or did since `found` was seen.
+    async fn rebuild(
+        &mut self,
+        connection: &mut MultiplexedConnection,
+        node: &str,
+        found: Option<&str>,
+    ) -> Result<Option<String>, Fault> {
+        let epoch = format!("e-{}", uuid::Uuid::new_v4().simple());
+        let now = self.clock.now();
+        let mut rebuild = Rebuild { shared: &self.shared, connection: connection.clone(), epoch: &epoch, node, now };
+        if !rebuild.lock().await? {
+            return Ok(None);
+        }
+        let still = self.get(connection, "epoch").await?;
+        let made = if still.as_deref() == found { Some(rebuild.run(&*self.ledger, self.lost_at).await) } else { None };
+        match made {
+            Some(Ok(())) => {
+                self.must_rebuild = false;
+                self.shared.outbox.replay();
+                Ok(Some(epoch))
+            }
+            other => {
+                let mut unlock = redis::cmd("DEL");
+                unlock.arg(self.key("lock"));
+                within(PATIENCE, unlock.query_async::<i64>(connection)).await?;
+                other.map_or(Ok(None), |made| made.map(|()| None))
+            }
+        }
+    }
+
+    /// Settles what the name before this one had under way. `false`: Redis has forgotten what it confirmed.
+    async fn finish(&mut self, connection: &mut MultiplexedConnection, epoch: &str) -> Result<bool, Fault> {
+        let Some(name) = self.name.clone() else { return Ok(true) };
+        let before = Up { connection: connection.clone(), epoch: epoch.to_owned(), node: name };
+        if self.shared.outbox.is_sending() {
+            match self.send(&before).await {
+                Ok(_) => {}
+                Err(Fault::Gone) => self.shared.outbox.not_sent(),
+                Err(fault) => return Err(fault),
+            }
+        }
+        let applied = self.get(connection, &format!("seq:{}", before.node)).await?;
+        if applied.and_then(|number| number.parse().ok()).unwrap_or(0) < self.batches {
+            return Ok(false);
+        }
+        self.bury(&before, &before.node).await?;
+        Ok(true)
+    }
+
+    /// Until something breaks.
+    async fn serve(&mut self, up: &Arc<Up>, listening: PubSub) -> Fault {
+        let (shared, clock, ledger) = (Arc::clone(&self.shared), Arc::clone(&self.clock), Arc::clone(&self.ledger));
+        let mut news = listening.into_on_message();
+        let mut beat = tokio::time::interval(shared.settings.lease / 3);
+        // What other nodes settled while nothing could be heard.
+        let mut caught_up = std::pin::pin!(shared.catch_up(&*ledger, clock.now()).fuse());
+        loop {
+            let done = tokio::select! {
+                () = shared.link.given_up.notified() => Err(Fault::Broken("a request waited in vain")),
+                heard = news.next() => match heard.and_then(|news| news.get_payload::<String>().ok()) {
+                    Some(heard) => {
+                        shared.hear(&heard, clock.now());
+                        Ok(())
+                    }
+                    None => Err(Fault::Broken("the connection ended")),
+                },
+                () = shared.outbox.filled() => self.send(up).await.map(|_| ()),
+                _ = beat.tick() => self.beat(up).await,
+                () = &mut caught_up => Ok(()),
+            };
+            if let Err(fault) = done {
+                return fault;
+            }
+        }
+    }
+
+    /// A stop in good order: what is queued is sent, and this name needs no lease any more.
+    async fn leave(&mut self, up: &Arc<Up>) {
+        let last = async {
+            while self.send(up).await? {}
+            self.bury(up, &up.node).await
+        };
+        if !matches!(tokio::time::timeout(PATIENCE, last).await, Ok(Ok(()))) {
+            tracing::error!("Redis was not told all: the next start makes the shared counters anew");
+        }
+    }
+
+    /// Sends one batch. Whether there was one.
+    async fn send(&mut self, up: &Up) -> Result<bool, Fault> {
+        let ops = self.shared.outbox.batch();
+        if ops.is_empty() {
+            return Ok(false);
+        }
+        let now = self.clock.now();
+        let number = i64::try_from(self.batches + 1).unwrap_or(i64::MAX);
+        let call = ops.iter().fold(self.shared.call(&BATCH, up, now).int(number), told);
+        ask(&mut up.connection.clone(), call, PATIENCE).await?;
+        self.batches += 1;
+        self.shared.outbox.confirmed(now);
+        Ok(true)
+    }
+
+    /// A sign of life, and a look after the others.
+    async fn beat(&self, up: &Up) -> Result<(), Fault> {
+        let lease = i64::try_from(self.shared.settings.lease.as_millis()).unwrap_or(i64::MAX);
+        let call = self.shared.call(&BEAT, up, self.clock.now()).int(lease);
+        let answer = ask(&mut up.connection.clone(), call, PATIENCE).await?;
+        for dead in answer.iter().skip(1).map(|name| reply::text(Some(name))).filter(|name| *name != up.node) {
+            tracing::warn!(name = dead, "a node gave no sign of life: what its requests held is given back");
+            self.bury(up, dead).await?;
+        }
+        Ok(())
+    }
+
+    async fn bury(&self, up: &Up, dead: &str) -> Result<(), Fault> {
+        loop {
+            let call = self.shared.call(&BURY, up, self.clock.now()).text(dead);
+            let answer = ask(&mut up.connection.clone(), call, PATIENCE).await?;
+            if reply::int(answer.get(1)) == Some(0) {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn get(&self, connection: &mut MultiplexedConnection, name: &str) -> Result<Option<String>, Fault> {
+        within(PATIENCE, redis::cmd("GET").arg(self.key(name)).query_async(connection)).await
+    }
+
+    fn key(&self, name: &str) -> String {
+        format!("{}:{name}", self.shared.settings.prefix)
+    }
+}
+
+/// The ten fields of one operation.
+fn told<'a>(call: Call<'a>, op: &Op) -> Call<'a> {
+    let (kind, cost, provider) = match op.kind {
+        Kind::Settled { cost, served } => ("S", cost.0, served),
+        Kind::Withdrawn { from } => ("W", 0, Some(from)),
+        Kind::GivenBack => ("G", 0, None),
+        Kind::Entered { at } => ("E", 0, Some(at)),
+        Kind::Running { at } => ("R", 0, at),
+    };
+    let charge = &op.charge;
+    let call = call.text(kind).bytes(charge.request.0.as_bytes()).maybe(charge.user.map(|user| user.0));
+    let call = call.maybe(charge.slot.key.map(|key| key.0)).text(charge.slot.session.as_str()).int(charge.started.0);
+    call.int(charge.reserved.0).int(cost).maybe(provider.map(|provider| provider.0)).int(op.now.0)
+}
+
+impl Shared {
+    /// Brings the mirror to what the ledger says. A ledger that cannot be read leaves it as it is.
+    async fn catch_up(&self, ledger: &dyn Ledger, now: Timestamp) {
+        match ledger.read(now, now).await {
+            Ok(sums) => self.memory.adopt(self.memory.from_ledger(sums, now), now),
+            Err(e) => tracing::warn!(error = e, "what other nodes spent meanwhile cannot be read"),
+        }
+    }
+}
+
+impl Memory {
+    /// As this node's own counters would be, had it just started.
+    #[must_use]
+    pub(super) fn from_ledger(&self, sums: super::LedgerSums, now: Timestamp) -> Self {
+        let made = Self::new(self.settings);
+        made.rebuild(sums.rows, sums.totals, now);
+        made
+    }
+}

@@ -1,0 +1,77 @@
+-- What a node counted that nobody waits for, in its order, each batch once: a number that was seen changes nothing.
+-- ARGV: 10 the batch's number, then ten fields for each: kind, request, user, key, session, started, reserved, cost, provider,
+-- time. Kinds: S settled, W withdrawn from a provider, G given back, E entered a provider, R running (registered anew).
+-- Gives {'ok'} or {'gone'}. What was spent is told to all nodes.
+local number = tonumber(ARGV[10])
+if tonumber(call('GET', G .. 'seq:' .. NODE) or '0') >= number then return { 'ok' } end
+if not in_force() then return { 'gone' } end
+local news = { NODE }
+-- Sums that came from the ledger may hold what a node settled shortly before they were read.
+local counted_before = tonumber(call('GET', P .. 'seen_from') or '0')
+local has_seen = counted_before > 0 and call('EXISTS', P .. 'seen') == 1
+
+local function is_counted(request, ended)
+  return ended < counted_before or (has_seen and call('SISMEMBER', P .. 'seen', request) == 1)
+end
+
+local function settle(o, request, cost, served, ended)
+  local held = unnote(NODE, request)
+  if is_counted(request, ended) then cost = '0' end
+  local back = '0'
+  if held then back = negated(held.reserved) end
+  if o.uid ~= '' then
+    local sets, detail = user_sets(o.uid, o.kid), detail_of(member_of(o))
+    if not held then
+      enter(sets, detail, member_of(o), o.started, o.uid)
+      if o.started > NOW - 60000 then rpm_add(o.uid, o.started) end
+    end
+    add('u' .. o.uid, o.started, cost, back)
+    add('k' .. o.kid, o.started, cost, back)
+    leave(sets, detail, member_of(o), cost, ended)
+    if served ~= '' then call('HSET', detail, 'provider', served) end
+  end
+  if held and held.at ~= '' and held.at == served then
+    add('p' .. served, o.started, cost, back)
+    leave({ P .. 'z:p' .. served }, detail_at(served, member_of(held)), member_of(held), cost, ended)
+  else
+    if held then leave_provider(held) end
+    if served ~= '' then add('p' .. served, o.started, cost, '0') end
+  end
+  if cost ~= '0' then
+    news[#news + 1] = table.concat({ o.uid, o.kid, served, int(o.started), cost }, ' ')
+  end
+end
+
+for at = 11, #ARGV, 10 do
+  local kind, request, provider = ARGV[at], ARGV[at + 1], ARGV[at + 8]
+  local o = { uid = ARGV[at + 2], kid = ARGV[at + 3], sid = ARGV[at + 4], started = tonumber(ARGV[at + 5]),
+    reserved = ARGV[at + 6], slot = '', at = '' }
+  if kind == 'S' then settle(o, request, ARGV[at + 7], provider, tonumber(ARGV[at + 9]))
+  elseif kind == 'G' then
+    local held = unnote(NODE, request)
+    if held then give_back(held) end
+  elseif kind == 'R' then
+    if not noted(NODE, request) then
+      if o.uid ~= '' then
+        take(o)
+        if o.started > NOW - 60000 then o.slot = rpm_add(o.uid, o.started) end
+      end
+      if provider ~= '' then enter_provider(o, provider) end
+      note(NODE, request, o)
+    end
+  elseif kind == 'E' then
+    local held = noted(NODE, request) or o
+    leave_provider(held)
+    enter_provider(held, provider)
+    note(NODE, request, held)
+  elseif kind == 'W' then
+    local held = noted(NODE, request)
+    if held and held.at == provider then
+      leave_provider(held)
+      note(NODE, request, held)
+    end
+  end
+end
+call('SET', G .. 'seq:' .. NODE, ARGV[10], 'PX', RUNNING_TTL)
+if #news > 1 then call('PUBLISH', G .. 'news', table.concat(news, '\n')) end
+return { 'ok' }

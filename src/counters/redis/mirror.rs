@@ -1,0 +1,79 @@
+//! What other nodes settled, into this node's own counters: what it goes on with when Redis is lost.
+
+use super::super::held::Held;
+use super::super::memory::Memory;
+use super::super::provider::ProviderState;
+use super::Shared;
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::{KeyId, ProviderId, UserId};
+use crate::domain::money::NanoUsd;
+
+impl Shared {
+    /// Takes in news: the sender's name, then a line `user key provider start cost` for each settlement.
+    pub(super) fn hear(&self, news: &str, now: Timestamp) {
+        let mut lines = news.lines();
+        let sender = lines.next().unwrap_or("");
+        if self.names.lock().iter().any(|name| name == sender) {
+            return;
+        }
+        lines.filter_map(Settled::read).for_each(|settled| self.memory.hear(&settled, now));
+    }
+}
+
+struct Settled {
+    holder: Option<(UserId, KeyId)>,
+    provider: Option<ProviderId>,
+    started: Timestamp,
+    cost: NanoUsd,
+}
+
+impl Settled {
+    fn read(line: &str) -> Option<Self> {
+        let mut words = line.split(' ').map(|word| word.parse::<i64>().ok());
+        let (user, key, provider) = (words.next()?, words.next()?, words.next()?);
+        Some(Self {
+            holder: user.map(UserId).zip(key.map(KeyId)),
+            provider: provider.map(ProviderId),
+            started: Timestamp(words.next()??),
+            cost: NanoUsd(words.next()??),
+        })
+    }
+}
+
+impl Memory {
+    fn hear(&self, settled: &Settled, now: Timestamp) {
+        let amount = Held::spent(settled.cost);
+        if let Some((user, key)) = settled.holder {
+            let mut users = self.users.lock(user.0);
+            let pair = users.entry(user).or_default().with_key(key, now, &self.settings);
+            pair.spend.add(settled.started, amount);
+            pair.key.spend.add(settled.started, amount);
+        }
+        if let Some(provider) = settled.provider {
+            let mut providers = self.providers.lock(provider.0);
+            let state: &mut ProviderState = providers.entry(provider).or_default();
+            state.refresh(now, &self.settings);
+            state.spend.add(settled.started, amount);
+        }
+    }
+
+    /// Takes over what was spent from counters that were just made from the ledger; what is reserved stays.
+    pub(super) fn adopt(&self, made: Self, now: Timestamp) {
+        let tz = self.settings.time_zone;
+        for mut users in made.users.each() {
+            for (id, state) in users.drain() {
+                let mut own = self.users.lock(id.0);
+                let own = own.entry(id).or_default();
+                own.spend.adopt(state.spend, now, tz);
+                for (key, state) in state.keys {
+                    own.keys.entry(key).or_default().spend.adopt(state.spend, now, tz);
+                }
+            }
+        }
+        for mut providers in made.providers.each() {
+            for (id, state) in providers.drain() {
+                self.providers.lock(id.0).entry(id).or_default().spend.adopt(state.spend, now, tz);
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Counters that all nodes share, in Redis; and this node's own beside them, which stand in when Redis is lost.
+//!
+//! - **Admission** is one round trip: a script makes the thirteen checks and counts the request, or does neither
+//!   (`lua/admit.lua`). A place at a provider with limits is another. Everything else is queued ([`outbox`]) and sent in
+//!   numbered batches that Redis applies once.
+//! - **A running request** is noted in Redis under the node that runs it. A node gives a sign of life; when that stays away for
+//!   the lease, another node gives back what its requests held (`lua/bury.lua`).
+//! - **The mirror**: each node counts in its own memory what it admits, and hears from Redis what others settled. When Redis
+//!   does not answer in time, the node goes on with that, as the operator chose ([`OnLoss`]), and nobody waits again until the
+//!   connection is back ([`link`], [`keeper`]).
+//! - **The epoch**: the counters in Redis have a name. Redis that comes back empty, or with less than was confirmed, gets new
+//!   ones, made by one node from the ledger ([`rebuild`]); the others notice by the name, and tell again what the ledger may
+//!   not have held yet. Nothing is counted twice: a batch has a number, and a request that the ledger had is known by its id.
+//!
+//! Not here: circuits and configuration changes (`state::peers`). One Redis is meant, not a cluster.
+
+mod books;
+mod keeper;
+mod link;
+mod mirror;
+mod outbox;
+mod rebuild;
+mod reply;
+mod running;
+mod scripts;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+pub(super) use books::Asked;
+pub use keeper::Keeper;
+pub use rebuild::{Ledger, LedgerSums};
+
+use super::CounterSettings;
+use super::memory::Memory;
+use super::permit::Charge;
+use crate::domain::clock::Timestamp;
+use crate::domain::secret::Secret;
+use link::{Link, Up};
+use outbox::{Kind, Op, Outbox};
+use running::Running;
+use scripts::{Call, Spans};
+
+/// What a node does while it cannot ask Redis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnLoss {
+    /// Goes on with its own counters, from the last known values.
+    Local,
+    /// Lets everything pass, and counts it.
+    Open,
+    /// Refuses what would have to be counted.
+    Closed,
+}
+
+/// How the shared counters are reached.
+#[derive(Debug, Clone)]
+pub struct SharedSettings {
+    /// `redis://…` or `rediss://…`; may hold a password.
+    pub url: Secret,
+    /// Before every name in Redis, so that several gateways can share one server.
+    pub prefix: String,
+    /// How long a request waits for Redis.
+    pub timeout: Duration,
+    /// After how long without a sign of life a node's running requests are given back.
+    pub lease: Duration,
+    pub on_loss: OnLoss,
+    /// The process before this one did not stop in good order: what it had counted last may be in the ledger alone.
+    pub unclean: bool,
+}
+
+/// The shared counters as operators see them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedState {
+    pub up: bool,
+    pub on_loss: OnLoss,
+    /// Requests that waited in vain.
+    pub errors: u64,
+    /// How often the connection was lost.
+    pub losses: u64,
+    /// What was counted and not yet told to Redis.
+    pub waiting: usize,
+}
+
+pub(super) struct Shared {
+    pub(super) memory: Memory,
+    settings: SharedSettings,
+    link: Link,
+    outbox: Outbox,
+    running: Running,
+    spans: Mutex<Option<Spans>>,
+    /// The names under which this process counted: what it hears from them it knows already.
+    names: Mutex<Vec<String>>,
+}
+
+impl Shared {
+    /// # Errors
+    /// When the address is none.
+    pub(super) fn new(settings: CounterSettings, shared: SharedSettings) -> Result<Arc<Self>, String> {
+        let client = redis::Client::open(shared.url.expose()).map_err(|e| e.to_string())?;
+        Ok(Arc::new(Self {
+            memory: Memory::new(settings),
+            settings: shared,
+            link: Link::new(client),
+            outbox: Outbox::default(),
+            running: Running::new(),
+            spans: Mutex::new(None),
+            names: Mutex::default(),
+        }))
+    }
+
+    pub(super) fn state(&self) -> SharedState {
+        SharedState {
+            up: self.link.is_up(),
+            on_loss: self.settings.on_loss,
+            errors: self.link.errors.load(Ordering::Relaxed),
+            losses: self.link.losses.load(Ordering::Relaxed),
+            waiting: self.outbox.len(),
+        }
+    }
+
+    /// Resolves when Redis has everything that this node counted.
+    pub(super) async fn told(&self) {
+        self.outbox.emptied().await;
+    }
+
+    /// Resolves when the connection is there.
+    pub(super) async fn connected(&self) {
+        loop {
+            let changed = self.link.changed.notified();
+            if self.link.is_up() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    fn spans(&self, now: Timestamp) -> Spans {
+        let mut spans = self.spans.lock();
+        match *spans {
+            Some(known) if known.hold(now) => known,
+            _ => *spans.insert(Spans::at(now, &self.memory.settings)),
+        }
+    }
+
+    fn call<'a>(&'a self, script: &'a redis::Script, up: &Up, now: Timestamp) -> Call<'a> {
+        let scope = up.scope(&self.settings.prefix);
+        Call::new(script, scope, now, self.memory.settings.session_ttl_ms, &self.spans(now))
+    }
+
+    fn push(&self, kind: Kind, charge: &Charge, now: Timestamp) {
+        self.outbox.push(Op { kind, charge: charge.clone(), now });
+    }
+}

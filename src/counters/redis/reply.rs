@@ -1,0 +1,151 @@
+//! What Redis answers, as the counters' own types.
+
+use redis::Value;
+
+use super::super::admission::{Admission, Amount, Denied, LimitType};
+use super::super::listing::LiveSession;
+use super::super::spend::Period;
+use super::super::usage::{CountUsage, HolderUsage, MoneyUsage};
+use super::super::{Blocked, CounterSettings};
+use super::scripts::Spans;
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
+use crate::domain::limits::{Limits, ResetMode};
+use crate::domain::money::NanoUsd;
+use crate::policy::window::{DAY_MS, FIVE_HOURS_MS, Window};
+
+const MINUTE_MS: i64 = 60_000;
+
+pub(super) fn text(value: Option<&Value>) -> &str {
+    match value {
+        Some(Value::BulkString(bytes)) => std::str::from_utf8(bytes).unwrap_or(""),
+        _ => "",
+    }
+}
+
+/// `None` for an empty text and for what is no whole number.
+pub(super) fn int(value: Option<&Value>) -> Option<i64> {
+    text(value).parse().ok()
+}
+
+/// `{'denied', check, current, reset}`
+pub(super) fn denied(
+    answer: &[Value],
+    ask: &Admission<'_>,
+    spans: &Spans,
+    settings: &CounterSettings,
+) -> Option<Denied> {
+    let check = match answer.get(1) {
+        Some(Value::Int(check)) => usize::try_from(*check).ok()?,
+        _ => return None,
+    };
+    let limit_type = *LimitType::IN_ORDER.get(check.checked_sub(1)?)?;
+    let (current, reset) = (int(answer.get(2))?, int(answer.get(3)));
+    let limits = if limit_type.is_keys() { &ask.key.limits } else { &ask.user.limits };
+    let Some(period) = limit_type.period() else {
+        let limit = if limit_type == LimitType::UserRpm { ask.user.rpm } else { limits.concurrent_sessions };
+        let (current, limit) = (Amount::Count(current.try_into().unwrap_or(0)), Amount::Count(u64::from(limit)));
+        return Some(Denied { limit_type, current, limit, reset_at: reset.map(Timestamp) });
+    };
+    let limit = period.limit_of(limits)?;
+    let reset_at = match rolling_ms(period, limits) {
+        Some(length) => reset.map(|minute| ages_out(minute, length)),
+        None => ends(period, limits, ask.now, spans, settings).filter(|_| limit > NanoUsd::ZERO),
+    };
+    let (current, limit) = (Amount::Money(NanoUsd(current)), Amount::Money(limit));
+    Some(Denied { limit_type, current, limit, reset_at })
+}
+
+/// Whose figures are read.
+pub(super) struct Reader<'a> {
+    pub(super) limits: &'a Limits,
+    pub(super) rpm: u32,
+    pub(super) now: Timestamp,
+    pub(super) spans: &'a Spans,
+    pub(super) settings: &'a CounterSettings,
+}
+
+/// `{'ok', 5 h, day, week, month, total, last minute, sessions, requests}`
+pub(super) fn usage(answer: &[Value], reader: &Reader<'_>) -> HolderUsage {
+    let Reader { limits, now, spans, settings, .. } = reader;
+    let last = int(answer.get(6));
+    let money = |place: usize, period: Period| {
+        let current = NanoUsd(int(answer.get(place)).unwrap_or(0));
+        let reset_at = match rolling_ms(period, limits) {
+            // The window holds whole minutes.
+            Some(length) => {
+                let begins = now.0.div_euclid(MINUTE_MS) - length / MINUTE_MS;
+                last.filter(|minute| *minute >= begins).map(|minute| ages_out(minute, length))
+            }
+            None => ends(period, limits, *now, spans, settings),
+        };
+        MoneyUsage { current, limit: period.limit_of(limits), reset_at }
+    };
+    let count = |place: usize, limit: u32| CountUsage {
+        current: int(answer.get(place)).and_then(|n| u64::try_from(n).ok()).unwrap_or(0),
+        limit: u64::from(limit),
+    };
+    HolderUsage {
+        five_hours: money(1, Period::FiveHours),
+        daily: money(2, Period::Daily),
+        weekly: money(3, Period::Weekly),
+        monthly: money(4, Period::Monthly),
+        total: money(5, Period::Total),
+        sessions: count(7, limits.concurrent_sessions),
+        rpm: count(8, reader.rpm),
+    }
+}
+
+/// `'limit'`, `'cap'` or nothing.
+pub(super) fn blocked(value: Option<&Value>) -> Option<Blocked> {
+    match text(value) {
+        "limit" => Some(Blocked::Limit),
+        "cap" => Some(Blocked::SessionCap),
+        _ => None,
+    }
+}
+
+/// `{member, run, start, end, requests, cost, provider, user}`
+pub(super) fn session(row: &Value) -> Option<LiveSession> {
+    let Value::Array(row) = row else { return None };
+    let (key, session) = text(row.first()).split_once(':')?;
+    Some(LiveSession {
+        user: UserId(int(row.get(7))?),
+        key: KeyId(key.parse().ok()?),
+        session: SessionId::from(session),
+        provider: int(row.get(6)).map(ProviderId),
+        running: int(row.get(1)).and_then(|n| u32::try_from(n).ok()).unwrap_or(0),
+        started_at: Timestamp(int(row.get(2))?),
+        last_end: int(row.get(3)).map(Timestamp),
+        requests: int(row.get(4)).and_then(|n| u64::try_from(n).ok()).unwrap_or(0),
+        cost: NanoUsd(int(row.get(5)).unwrap_or(0)),
+    })
+}
+
+const fn rolling_ms(period: Period, limits: &Limits) -> Option<i64> {
+    match period {
+        Period::FiveHours => Some(FIVE_HOURS_MS),
+        Period::Daily if matches!(limits.daily_reset.mode, ResetMode::Rolling) => Some(DAY_MS),
+        _ => None,
+    }
+}
+
+/// A minute is in a rolling window until the whole of it is out.
+const fn ages_out(minute: i64, length_ms: i64) -> Timestamp {
+    Timestamp((minute + 1) * MINUTE_MS + length_ms)
+}
+
+fn ends(
+    period: Period,
+    limits: &Limits,
+    now: Timestamp,
+    spans: &Spans,
+    settings: &CounterSettings,
+) -> Option<Timestamp> {
+    match period {
+        Period::Daily => Some(Window::Daily(limits.daily_reset).calendar(now, settings.time_zone).end),
+        Period::Weekly => Some(spans.week.end),
+        Period::Monthly => Some(spans.month.end),
+        Period::FiveHours | Period::Total => None,
+    }
+}

@@ -1,0 +1,46 @@
+//! The requests that run on this node, so that counters that forgot them (or never knew) can be told.
+
+use std::collections::HashMap;
+
+use parking_lot::{Mutex, MutexGuard};
+
+use super::super::permit::Charge;
+use crate::domain::ids::{ProviderId, RequestId};
+
+/// A power of two.
+const SHARDS: usize = 16;
+
+type Part = HashMap<RequestId, (Charge, Option<ProviderId>)>;
+
+pub(super) struct Running([Mutex<Part>; SHARDS]);
+
+impl Running {
+    pub(super) fn new() -> Self {
+        Self(std::array::from_fn(|_| Mutex::default()))
+    }
+
+    pub(super) fn begin(&self, charge: &Charge) {
+        self.part(charge.request).insert(charge.request, (charge.clone(), None));
+    }
+
+    pub(super) fn move_to(&self, request: RequestId, provider: Option<ProviderId>) {
+        if let Some((_, at)) = self.part(request).get_mut(&request) {
+            *at = provider;
+        }
+    }
+
+    pub(super) fn end(&self, request: RequestId) {
+        self.part(request).remove(&request);
+    }
+
+    /// Tells of each. Whoever ends one meanwhile does so after it was told of.
+    pub(super) fn each(&self, mut tell: impl FnMut(&Charge, Option<ProviderId>)) {
+        for part in &self.0 {
+            part.lock().values().for_each(|(charge, at)| tell(charge, *at));
+        }
+    }
+
+    fn part(&self, request: RequestId) -> MutexGuard<'_, Part> {
+        self.0[usize::from(request.0.as_bytes()[15]) % SHARDS].lock()
+    }
+}

@@ -1,0 +1,118 @@
+//! A private Redis server: on a port and in a folder of its own, gone with the process that started it.
+//!
+//! A shell stands guard over it: when its standard input ends, in whatever way this process ends, it kills the server and removes
+//! the folder. Only what this file started is ever ended.
+
+use std::io::{BufRead, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// `$1` the folder, the rest the server's arguments. Interrupts are for the tests.
+const GUARD: &str = r#"
+trap '' INT TERM HUP
+dir=$1; shift
+redis-server "$@" --dir "$dir" >"$dir/log" 2>&1 &
+echo $!
+cat >/dev/null
+kill -9 $! 2>/dev/null
+wait $! 2>/dev/null
+"#;
+
+/// A running server, or one that was stopped and can be started again.
+pub struct Redis {
+    port: u16,
+    dir: tempfile::TempDir,
+    arguments: Vec<String>,
+    running: Option<Running>,
+}
+
+struct Running {
+    guard: Child,
+    /// Its end is the server's.
+    alive: Option<ChildStdin>,
+    pid: u32,
+}
+
+impl Redis {
+    /// A server that forgets everything when it ends.
+    pub fn start() -> Self {
+        Self::with(&["--save", "", "--appendonly", "no"])
+    }
+
+    /// A server that keeps what it was told.
+    pub fn durable() -> Self {
+        Self::with(&["--save", "", "--appendonly", "yes", "--appendfsync", "always"])
+    }
+
+    fn with(arguments: &[&str]) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let own = ["--port", &port.to_string(), "--bind", "127.0.0.1", "--loglevel", "warning"].map(str::to_owned);
+        let arguments = own.into_iter().chain(arguments.iter().map(|&argument| argument.to_owned())).collect();
+        let dir = tempfile::Builder::new().prefix("tollgate-redis-").tempdir().unwrap();
+        let mut server = Self { port, dir, arguments, running: None };
+        server.start_again();
+        server
+    }
+
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Starts it on the same port and folder, and waits until it listens.
+    pub fn start_again(&mut self) {
+        let mut guard = Command::new("sh")
+            .args(["-c", GUARD, "guard"])
+            .arg(self.dir.path())
+            .args(&self.arguments)
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("a shell");
+        let alive = guard.stdin.take();
+        let mut line = String::new();
+        BufReader::new(guard.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let pid = line.trim().parse().expect("the guard tells the server's number");
+        self.running = Some(Running { guard, alive, pid });
+        let began = Instant::now();
+        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+            let log = std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default();
+            assert!(
+                began.elapsed() < Duration::from_secs(20),
+                "redis-server did not start; it is in the package `redis-server`, which `make test` installs:\n{log}"
+            );
+            std::thread::yield_now();
+        }
+    }
+
+    /// `kill -9`.
+    pub fn kill(&mut self) {
+        if let Some(mut running) = self.running.take() {
+            drop(running.alive.take());
+            let _ = running.guard.wait();
+        }
+    }
+
+    /// It accepts connections and answers nothing, until [`Self::go_on`].
+    pub fn hang(&self) {
+        self.signal("STOP");
+    }
+
+    pub fn go_on(&self) {
+        self.signal("CONT");
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.running.as_ref().expect("it runs").pid;
+        let sent = Command::new("kill").args([format!("-{name}"), pid.to_string()]).status().unwrap();
+        assert!(sent.success());
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
