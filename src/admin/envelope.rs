@@ -34,6 +34,7 @@ impl Code {
     pub const BATCH_SIZE_EXCEEDED: Self = Self("BATCH_SIZE_EXCEEDED");
     pub const DUPLICATE_NAME: Self = Self("DUPLICATE_NAME");
     pub const DUPLICATE_WORD: Self = Self("DUPLICATE_WORD");
+    pub const DUPLICATE_RULE: Self = Self("DUPLICATE_RULE");
     pub const CANNOT_DELETE_LAST_KEY: Self = Self("CANNOT_DELETE_LAST_KEY");
     pub const CANNOT_DISABLE_LAST_KEY: Self = Self("CANNOT_DISABLE_LAST_KEY");
     pub const CANNOT_DELETE_LAST_GROUP_KEY: Self = Self("CANNOT_DELETE_LAST_GROUP_KEY");

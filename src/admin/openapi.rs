@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::envelope::Code;
 use super::fields::{Kind, schema};
-use super::table::{Operation, Permission, Verb, operations};
+use super::table::{Operation, Permission, Verb, published};
 
 const FAILURE: &str = "#/components/schemas/Failure";
 
@@ -23,7 +23,7 @@ pub fn openapi(app_url: Option<&str>) -> Value {
     });
     let mut schemas = settings.into_generator();
     let mut paths = Map::new();
-    for operation in operations() {
+    for operation in published() {
         let verb = operation.verb.as_str().to_ascii_lowercase();
         paths.insert(format!("/api/{}", operation.path), json!({ verb: describe(operation, &mut schemas) }));
     }
@@ -85,7 +85,7 @@ fn tag(operation: &Operation) -> &str {
 }
 
 fn tags() -> Vec<Value> {
-    let names: BTreeSet<&str> = operations().iter().map(tag).collect();
+    let names: BTreeSet<&str> = published().map(tag).collect();
     names.into_iter().map(|name| json!({ "name": name })).collect()
 }
 

@@ -83,6 +83,8 @@ pub struct Operation {
     pub errors: &'static [Code],
     /// Whether the result is wrapped in `{ok, data}`.
     pub enveloped: bool,
+    /// Whether it is part of the published API: what only the web interface uses is not in the document.
+    pub published: bool,
     /// The media type of the answer.
     pub media: &'static str,
     /// The schema of the result, `None` where there is no data.
@@ -168,8 +170,8 @@ impl Operation {
     ) -> Self {
         let (doc, errors): (_, &'static [Code]) = ("", &[]);
         let (verb, enveloped, max_body) = (Verb::Post, true, MAX_BODY);
-        let media = "application/json";
-        Self { verb, path, permission, doc, body, max_body, errors, enveloped, media, result, run }
+        let (media, published) = ("application/json", true);
+        Self { verb, path, permission, doc, body, max_body, errors, enveloped, published, media, result, run }
     }
 
     pub fn doc(self, doc: &'static str) -> Self {
@@ -178,6 +180,11 @@ impl Operation {
 
     pub fn errors(self, errors: &'static [Code]) -> Self {
         Self { errors, ..self }
+    }
+
+    /// Takes it out of the published API.
+    pub fn unpublished(self) -> Self {
+        Self { published: false, ..self }
     }
 
     pub fn max_body(self, bytes: usize) -> Self {
@@ -212,6 +219,7 @@ pub fn operations() -> &'static [Operation] {
             actions::providers::operations(),
             actions::prices::operations(),
             actions::sensitive_words::operations(),
+            actions::error_rules::operations(),
             actions::usage::operations(),
             actions::overview::operations(),
             actions::logs::operations(),
@@ -222,6 +230,11 @@ pub fn operations() -> &'static [Operation] {
         rooms.into_iter().flatten().collect()
     });
     &TABLE
+}
+
+/// Those that the document describes.
+pub fn published() -> impl Iterator<Item = &'static Operation> {
+    operations().iter().filter(|operation| operation.published)
 }
 
 /// The operation at a path below `/api/`.

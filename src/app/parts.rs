@@ -12,9 +12,11 @@ use crate::config::{Config, Live, Target};
 use crate::counters::{CounterSettings, Counters};
 use crate::domain::clock::{Clock, SystemClock};
 use crate::ledger::{Ledger, LedgerSettings};
+use crate::policy::builtin_rules::BUILTIN_RULES;
 use crate::proxy::gateway::{Fixed, Gateway};
 use crate::proxy::instructions::Instructions;
 use crate::proxy::listing::Listings;
+use crate::state::builtin;
 use crate::state::health::Health;
 use crate::state::{Events, State, key_text};
 use crate::store::Store;
@@ -75,6 +77,11 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
     let seeded = seed::prices(&config, &store, clock.now()).await.context("loading the seed price table")?;
     if seeded > 0 {
         tracing::info!(models = seeded, "loaded the seed price table");
+    }
+    let rules =
+        builtin::install(&store, BUILTIN_RULES, clock.now()).await.context("loading the built-in error rules")?;
+    if rules > 0 {
+        tracing::info!(rules, "loaded built-in error rules");
     }
     let events = Events::default();
     let state = State::open(store.clone(), secrets::vault(&config)?, events.clone()).await?;

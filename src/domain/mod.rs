@@ -3,6 +3,7 @@
 //! Pure data with its own small rules. No I/O, no clock of its own, no knowledge of any other room.
 
 pub mod clock;
+pub mod error_rule;
 pub mod format;
 pub mod group;
 pub mod ids;

@@ -10,6 +10,7 @@
 //! It holds before the first byte of the reply has gone to the client. What the client is told is written elsewhere.
 
 use super::client_error::{self, ClientError};
+use super::error_rules::ReadyRule;
 use super::retry_after::rest_until;
 use crate::domain::clock::Timestamp;
 
@@ -135,6 +136,17 @@ pub fn classify(failure: &AttemptFailure<'_>, situation: &Situation) -> Verdict 
         AttemptFailure::Network(failure) => system_error(*failure, situation),
         AttemptFailure::Unusable(reply) => provider_error(unusable_reason(*reply), None),
         AttemptFailure::Reply(reply) => error_reply(reply, situation),
+    }
+}
+
+/// What an error rule's match means, for an error that came with the status `upstream`.
+#[must_use]
+pub fn by_rule(rule: &ReadyRule, upstream: u16) -> Verdict {
+    Verdict {
+        class: FailureClass::NonRetryableClientError,
+        next: Next::ClientError { status: rule.status(upstream) },
+        counts: false,
+        reason: rule.rule.category.as_str(),
     }
 }
 

@@ -3,9 +3,13 @@
 //! Nothing here does I/O, reads a clock or keeps global state: the time, the dice and what is known come as arguments.
 
 pub mod breaker;
+pub mod builtin_rules;
+#[cfg(test)]
+mod builtin_rules_tests;
 pub mod classify;
 pub mod client_error;
 pub mod cost;
+pub mod error_rules;
 pub mod fold;
 pub mod key_rules;
 pub mod pattern;

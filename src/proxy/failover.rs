@@ -12,7 +12,7 @@ use super::exchange::{Asked, End, Exchange};
 use super::failure::Failure;
 use super::refusal::{Meaning, Refusal};
 use super::settle;
-use super::verdict::{self, Tally};
+use super::verdict::{self, Judgement, Tally};
 use crate::config::Live;
 use crate::domain::provider::Provider;
 use crate::domain::record::{Decision, DecisionStep, RequestOutcome};
@@ -166,7 +166,7 @@ async fn failed(
     tally: &mut Tally,
 ) -> pingora::Result<Next> {
     let provider = &asking.provider;
-    let verdict = verdict::classify(&failed.failure, asking.live, provider, failed.tries, x.now());
+    let Judgement { verdict, rule } = verdict::classify(x, &failed.failure, asking.live, provider, failed.tries);
     x.gateway.metrics.attempt(&provider.name, verdict.class.as_str());
     let rest_until = match verdict.next {
         classify::Next::NextProvider { rest_until } => rest_until,
@@ -184,9 +184,10 @@ async fn failed(
         _ if again => DecisionStep::Retried,
         _ => DecisionStep::AttemptFailed,
     };
-    record(x, asking, &failed, step);
+    let why = rule.as_ref().map_or_else(|| verdict.reason.to_owned(), |rule| rule.label());
+    record(x, asking, &failed, (step, &why));
     if let classify::Next::ClientError { status } = verdict.next {
-        verdict::pass_on(session, x, &failed.failure, status).await?;
+        verdict::pass_on(session, x, &failed.failure, (status, rule.as_deref())).await?;
         return Ok(Next::Over);
     }
     if again {
@@ -196,14 +197,15 @@ async fn failed(
     Ok(Next::Switch)
 }
 
-fn record(x: &mut Exchange, asking: &Asking<'_>, failed: &Failed, step: DecisionStep) {
+/// `why`: the reason that the classification names, or the error rule that decided.
+fn record(x: &mut Exchange, asking: &Asking<'_>, failed: &Failed, (step, why): (DecisionStep, &str)) {
     // Use that a failed attempt reported is billed to no one: it stays visible in the chain alone.
     (x.usage, x.usage_estimated) = (None, false);
     x.decisions.push(Decision {
         provider_id: Some(asking.provider.id),
         provider_name: asking.provider.name.as_str().into(),
         step,
-        detail: Some(failed.failure.describe().into()),
+        detail: Some(format!("{} ({why})", failed.failure.describe()).into()),
         status: failed.failure.status(),
         at_ms: x.elapsed_ms(),
         took_ms: Some(u64::try_from(failed.took.as_millis()).unwrap_or(u64::MAX)),

@@ -1,6 +1,8 @@
 //! What a failed attempt means: the inputs of the classification, the answer when it was the client's own error, and the
 //! answer when every provider failed.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use pingora::proxy::Session;
 
@@ -11,17 +13,26 @@ use super::refusal::Refusal;
 use super::settle;
 use crate::config::Live;
 use crate::domain::clock::Timestamp;
+use crate::domain::error_rule::OverrideResponse;
 use crate::domain::provider::Provider;
 use crate::domain::record::RequestOutcome;
 use crate::formats::error::{self, ErrorReply};
 use crate::policy::classify::{self, AttemptFailure, Situation, Verdict};
+use crate::policy::error_rules::ReadyRule;
 use crate::policy::retry_after;
 
-/// Classifies what was seen on the wire. `attempts_here` counts the attempts at this provider, this one included.
+/// What a failed attempt means, and the error rule that said so, if one did.
+pub struct Judgement {
+    pub verdict: Verdict,
+    pub rule: Option<Arc<ReadyRule>>,
+}
+
+/// Classifies what was seen on the wire: the error rules first, then the gateway's own knowledge. `attempts_here` counts
+/// the attempts at this provider, this one included.
 #[must_use]
-pub fn classify(failure: &Failure, live: &Live, provider: &Provider, attempts_here: u32, now: Timestamp) -> Verdict {
+pub fn classify(x: &Exchange, failure: &Failure, live: &Live, provider: &Provider, attempts_here: u32) -> Judgement {
     let situation = Situation {
-        now,
+        now: x.now(),
         attempts_here,
         max_attempts_here: provider.max_retry_attempts,
         switch_on_upstream_auth: live.retry.switch_on_upstream_auth,
@@ -31,27 +42,50 @@ pub fn classify(failure: &Failure, live: &Live, provider: &Provider, attempts_he
     let seen = match failure {
         Failure::Network(f) => AttemptFailure::Network(f.what),
         Failure::Unusable { what, .. } => AttemptFailure::Unusable(*what),
-        Failure::ErrorReply(e) => AttemptFailure::Reply(classify::ErrorReply {
-            status: e.status,
-            retry_after: e.retry_after.as_deref(),
-            kind: e.error.kind.as_deref(),
-            code: e.error.code.as_deref(),
-            message: Some(&e.error.message),
-        }),
+        Failure::ErrorReply(e) => {
+            let reply = classify::ErrorReply {
+                status: e.status,
+                retry_after: e.retry_after.as_deref(),
+                kind: e.error.kind.as_deref(),
+                code: e.error.code.as_deref(),
+                message: Some(&e.error.message),
+            };
+            if let Some(rule) = x.snapshot.as_ref().and_then(|s| s.error_rules.decide(&reply)) {
+                x.gateway.metrics.error_rule(rule.rule.category.as_str());
+                return Judgement { verdict: classify::by_rule(&rule, e.status), rule: Some(rule) };
+            }
+            AttemptFailure::Reply(reply)
+        }
     };
-    classify::classify(&seen, &situation)
+    Judgement { verdict: classify::classify(&seen, &situation), rule: None }
 }
 
-/// Answers with the provider's own words about the client's error: as they came where the formats agree.
+/// Answers with what is to be said about the client's error: the rule's words where it has any, else the provider's, as they
+/// came where the formats agree.
 ///
 /// # Errors
 /// Pingora's, when the client cannot be written to.
-pub async fn pass_on(session: &mut Session, x: &mut Exchange, failure: &Failure, status: u16) -> pingora::Result<()> {
-    let (body, content_type) = client_error(x, failure, status);
+pub async fn pass_on(
+    session: &mut Session,
+    x: &mut Exchange,
+    failure: &Failure,
+    (status, rule): (u16, Option<&ReadyRule>),
+) -> pingora::Result<()> {
+    let (body, content_type) = match rule.and_then(|rule| rule.response.as_ref()) {
+        Some(response) => (overridden(x, response, status), None),
+        None => client_error(x, failure, status),
+    };
     let end = End { outcome: RequestOutcome::ClientError, status, error: Some(failure.describe()) };
     settle::settle(x, &end);
     let headers = content_type.iter().map(|value| ("content-type", value.as_str()));
     answer::whole(session, x, status, headers, body).await
+}
+
+/// An error rule's own words.
+fn overridden(x: &Exchange, response: &OverrideResponse, status: u16) -> Bytes {
+    let kind = response.kind.as_deref().unwrap_or_else(|| error::kind_of_status(status));
+    let (message, code) = (response.message.as_str(), response.code.as_deref());
+    error::body(x.format, &ErrorReply { status, kind, message, code, extra: &[] }).into()
 }
 
 fn client_error(x: &Exchange, failure: &Failure, status: u16) -> (Bytes, Option<String>) {

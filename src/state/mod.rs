@@ -5,6 +5,7 @@
 //! [`State::publish`], and only then answers: the change is in force on this node before its author hears so.
 //! Other nodes notice by the configuration version (see [`refresh`]).
 
+pub mod builtin;
 pub mod events;
 pub mod health;
 pub mod key_text;

@@ -8,8 +8,10 @@ use super::events::{Event, Events};
 use super::snapshot::Snapshot;
 use super::vault::Vault;
 use crate::domain::clock::{Clock, SystemClock};
+use crate::domain::error_rule::ErrorRule;
 use crate::domain::provider::Provider;
 use crate::domain::word::SensitiveWord;
+use crate::policy::error_rules::ErrorRules;
 use crate::policy::words::Words;
 use crate::store::{Everything, Store, StoreError, StoredProvider};
 
@@ -92,7 +94,7 @@ impl State {
 
 /// `former`: what has not changed since is taken over where making it anew would cost.
 async fn load(store: &Store, vault: &Vault, former: &Snapshot) -> Result<Snapshot, StoreError> {
-    let Everything { version, users, keys, providers, prices, settings, words } = store.load_all().await?;
+    let Everything { version, users, keys, providers, prices, settings, words, error_rules } = store.load_all().await?;
     let mut snapshot = Snapshot::new(version, users, keys);
     for stored in providers {
         match unseal(stored, vault) {
@@ -104,6 +106,7 @@ async fn load(store: &Store, vault: &Vault, former: &Snapshot) -> Result<Snapsho
     snapshot.prices = prices.into_iter().map(|p| (p.model.clone(), Arc::new(p))).collect();
     snapshot.settings = settings;
     snapshot.words = compiled(words, &former.words);
+    snapshot.error_rules = compiled_rules(error_rules, &former.error_rules);
     snapshot.loaded_at = SystemClock.now();
     Ok(snapshot)
 }
@@ -117,6 +120,17 @@ fn compiled(words: Vec<SensitiveWord>, former: &Arc<Words>) -> Arc<Words> {
         tracing::error!(fault, "not every sensitive word is in force");
     }
     Arc::new(words)
+}
+
+fn compiled_rules(rules: Vec<ErrorRule>, former: &Arc<ErrorRules>) -> Arc<ErrorRules> {
+    if former.all() == rules {
+        return Arc::clone(former);
+    }
+    let rules = ErrorRules::compile(rules);
+    for fault in rules.faults() {
+        tracing::error!(fault, "not every error rule is in force");
+    }
+    Arc::new(rules)
 }
 
 fn unseal(stored: StoredProvider, vault: &Vault) -> Result<Provider, String> {

@@ -10,6 +10,7 @@ use crate::domain::price::Price;
 use crate::domain::provider::Provider;
 use crate::domain::settings::SystemSettings;
 use crate::domain::user::User;
+use crate::policy::error_rules::ErrorRules;
 use crate::policy::words::Words;
 
 /// A key and its owner. A key whose owner is missing is not in the snapshot.
@@ -34,6 +35,8 @@ pub struct Snapshot {
     pub settings: SystemSettings,
     /// What no text of a client may hold.
     pub words: Arc<Words>,
+    /// What upstreams' errors mean.
+    pub error_rules: Arc<ErrorRules>,
     /// When this was read from the database.
     pub loaded_at: Timestamp,
     /// Providers that had to be left out, and why.

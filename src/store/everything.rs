@@ -5,7 +5,8 @@ use sqlx::AnyConnection;
 use super::column::Fields;
 use super::error::StoreError;
 use super::providers::StoredProvider;
-use super::{Store, keys, prices, providers, users, words};
+use super::{Store, error_rules, keys, prices, providers, users, words};
+use crate::domain::error_rule::ErrorRule;
 use crate::domain::key::Key;
 use crate::domain::price::Price;
 use crate::domain::settings::SystemSettings;
@@ -23,6 +24,7 @@ pub struct Everything {
     pub prices: Vec<Price>,
     pub settings: SystemSettings,
     pub words: Vec<SensitiveWord>,
+    pub error_rules: Vec<ErrorRule>,
 }
 
 impl Store {
@@ -40,6 +42,7 @@ impl Store {
             prices: prices::all(&mut tx).await?,
             settings: settings(&mut tx).await?,
             words: words::all(&mut tx).await?,
+            error_rules: error_rules::all(&mut tx).await?,
         };
         tx.commit().await?;
         Ok(everything)

@@ -9,6 +9,7 @@ mod audit;
 mod column;
 mod connect;
 mod error;
+mod error_rules;
 mod everything;
 mod key_statistics;
 mod keys;

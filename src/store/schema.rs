@@ -32,7 +32,8 @@ macro_rules! migration {
 }
 
 /// Every migration, in order. A file that has been released is never changed: add another.
-const MIGRATIONS: &[Migration] = &[migration!(1, "0001_configuration"), migration!(2, "0002_accounting")];
+const MIGRATIONS: &[Migration] =
+    &[migration!(1, "0001_configuration"), migration!(2, "0002_accounting"), migration!(4, "0004_rules")];
 
 /// What `schema_history` says of one migration.
 struct Applied {

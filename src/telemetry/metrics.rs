@@ -56,6 +56,7 @@ pub struct Metrics {
     requests: RequestCounts,
     refusals: IntCounterVec,
     screened: IntCounterVec,
+    error_rules: IntCounterVec,
     unauthenticated: IntCounterVec,
     attempts: IntCounterVec,
     first_byte: ReplyTimes,
@@ -129,6 +130,11 @@ impl Metrics {
                 "tollgate_screened_total",
                 "Requests refused for what they hold or who sends them, before any limit is looked at.",
                 &["reason"],
+            )?,
+            error_rules: on.counters(
+                "tollgate_error_rule_matches_total",
+                "Upstream errors that an error rule made the client's own, by the rule's category.",
+                &["category"],
             )?,
             unauthenticated: on.counters(
                 "tollgate_unauthenticated_total",
@@ -210,6 +216,11 @@ impl Metrics {
     /// A request refused for its model, its client or its content.
     pub fn screened(&self, reason: &'static str) {
         self.screened.with_label_values(&[reason]).inc();
+    }
+
+    /// An upstream's error that an error rule decided about.
+    pub fn error_rule(&self, category: &'static str) {
+        self.error_rules.with_label_values(&[category]).inc();
     }
 
     /// A request turned away at the door.

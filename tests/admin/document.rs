@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use tollgate::admin::openapi;
-use tollgate::admin::table::{Verb, operations};
+use tollgate::admin::table::{Verb, operations, published};
 
 use super::gate::{Gate, Reply};
 
@@ -49,10 +49,10 @@ fn the_document_is_whole() {
         assert!(document.pointer(target.trim_start_matches('#')).is_some(), "{target} leads nowhere");
     }
     let paths = document["paths"].as_object().unwrap();
-    assert_eq!(paths.len(), operations().len(), "two operations share a path");
+    assert_eq!(paths.len(), published().count(), "two operations share a path");
     let described = paths.values().flat_map(|path| path.as_object().unwrap().values());
     let ids: BTreeSet<&str> = described.clone().map(|operation| operation["operationId"].as_str().unwrap()).collect();
-    assert_eq!(ids.len(), operations().len(), "operation ids are not unique");
+    assert_eq!(ids.len(), published().count(), "operation ids are not unique");
     for operation in described {
         assert!(operation["summary"].as_str().is_some_and(|s| !s.is_empty()), "{operation}");
         assert!(operation["responses"]["200"].is_object() && operation["responses"]["500"].is_object());

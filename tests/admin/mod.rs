@@ -3,6 +3,7 @@
 mod bounds;
 mod document;
 mod edits;
+mod error_rules;
 mod events;
 mod gate;
 mod http;

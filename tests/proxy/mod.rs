@@ -7,6 +7,7 @@ mod bodies;
 mod conversion;
 mod crash;
 mod credentials;
+mod error_rules;
 mod events;
 mod failover;
 mod listeners;

@@ -4,6 +4,7 @@
 //! the snapshot in force; writes go through one serialised transaction with its audit record, and are in force on the
 //! data plane before the reply.
 
+pub mod error_rules;
 pub mod events;
 pub mod keys;
 pub mod login;

@@ -1,0 +1,81 @@
+//! Error rules as shown, and what a trial of them says.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Iso;
+use crate::domain::error_rule::ErrorRule;
+
+/// One error rule.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleRecord {
+    pub id: i64,
+    pub pattern: String,
+    /// `contains`, `exact` or `regex`.
+    pub match_type: &'static str,
+    pub category: &'static str,
+    pub description: String,
+    /// As entered: a text, or a JSON object with `message` and maybe `type` and `code`.
+    pub override_response: Option<String>,
+    pub override_status_code: Option<u16>,
+    /// `4xx` or `all`.
+    pub applies_to: &'static str,
+    pub is_enabled: bool,
+    /// Lower is asked first.
+    pub priority: i32,
+    /// Comes with the program.
+    pub is_default: bool,
+    /// What a rule of the program's own is known by.
+    pub default_code: Option<String>,
+    /// A rule of the program's own that was changed here: upgrades leave it alone.
+    pub is_edited: bool,
+    pub created_at: Iso,
+    pub updated_at: Iso,
+}
+
+impl RuleRecord {
+    pub fn new(rule: &ErrorRule) -> Self {
+        Self {
+            id: rule.id.0,
+            pattern: rule.pattern.clone(),
+            match_type: rule.match_type.as_str(),
+            category: rule.category.as_str(),
+            description: rule.description.clone(),
+            override_response: rule.override_response.clone(),
+            override_status_code: rule.override_status,
+            applies_to: rule.applies_to.as_str(),
+            is_enabled: rule.is_enabled,
+            priority: rule.priority,
+            is_default: rule.builtin_code.is_some(),
+            default_code: rule.builtin_code.clone(),
+            is_edited: rule.is_edited,
+            created_at: Iso(rule.created_at),
+            updated_at: Iso(rule.updated_at),
+        }
+    }
+}
+
+/// What the gateway would do about an upstream's error.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleTrial {
+    /// What was read from the text that was sent: its message, type and code are what rules look at.
+    pub message: String,
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    pub code: Option<String>,
+    /// The rules that match, in the order in which they are asked; the first one decides.
+    pub matches: Vec<RuleRecord>,
+    /// The specification's class: `NON_RETRYABLE_CLIENT_ERROR` goes back to the client, `PROVIDER_ERROR` to the next provider.
+    pub class: &'static str,
+    /// The rule's category, or what the gateway itself makes of it.
+    pub reason: &'static str,
+    /// What a client gets at once; `null` where the next provider is asked.
+    pub status_code: Option<u16>,
+    /// The body that a client of each format gets; empty where the next provider is asked.
+    pub replies: BTreeMap<&'static str, Value>,
+}

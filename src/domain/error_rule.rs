@@ -1,0 +1,175 @@
+//! Error rules: what an upstream's error means, and what a client is told instead (spec, "Error rule").
+
+use serde::Deserialize;
+
+use super::clock::Timestamp;
+use super::ids::RuleId;
+use super::matching::MatchType;
+
+/// What kind of client error a rule recognises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorCategory {
+    PromptLimit,
+    ContentFilter,
+    PdfLimit,
+    ThinkingError,
+    ParameterError,
+    InvalidRequest,
+    CacheLimit,
+}
+
+impl ErrorCategory {
+    pub const ALL: [Self; 7] = [
+        Self::PromptLimit,
+        Self::ContentFilter,
+        Self::PdfLimit,
+        Self::ThinkingError,
+        Self::ParameterError,
+        Self::InvalidRequest,
+        Self::CacheLimit,
+    ];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::PromptLimit => "prompt_limit",
+            Self::ContentFilter => "content_filter",
+            Self::PdfLimit => "pdf_limit",
+            Self::ThinkingError => "thinking_error",
+            Self::ParameterError => "parameter_error",
+            Self::InvalidRequest => "invalid_request",
+            Self::CacheLimit => "cache_limit",
+        }
+    }
+
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|category| category.as_str() == text)
+    }
+}
+
+/// Which upstream errors a rule is asked about, by their status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AppliesTo {
+    /// 4xx, and errors that stand in place of a success reply, whose status says nothing.
+    ClientErrors,
+    /// 5xx as well.
+    AllErrors,
+}
+
+impl AppliesTo {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ClientErrors => "4xx",
+            Self::AllErrors => "all",
+        }
+    }
+
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::ClientErrors, Self::AllErrors].into_iter().find(|which| which.as_str() == text)
+    }
+
+    #[must_use]
+    pub const fn covers(self, status: u16) -> bool {
+        match self {
+            Self::ClientErrors => status < 500,
+            Self::AllErrors => true,
+        }
+    }
+}
+
+/// What a client is told in place of the upstream's words, whatever its format.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OverrideResponse {
+    pub message: String,
+    /// The native format's error type; absent: what goes with the status.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    pub code: Option<String>,
+}
+
+impl OverrideResponse {
+    /// Reads what an operator entered: a plain text is the message, a JSON object has `message` and maybe `type` and `code`.
+    ///
+    /// # Errors
+    /// What is wrong with the object.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if !text.starts_with('{') {
+            return Ok(Self { message: text.to_owned(), kind: None, code: None });
+        }
+        let read: Self = serde_json::from_str(text).map_err(|error| format!("{error}"))?;
+        let word = |text: &Option<String>| {
+            text.as_ref().is_none_or(|t| {
+                (1..=64).contains(&t.len()) && t.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b))
+            })
+        };
+        match () {
+            () if read.message.trim().is_empty() => Err("the message is empty".to_owned()),
+            () if !word(&read.kind) => Err("the type must be one word of at most 64 letters".to_owned()),
+            () if !word(&read.code) => Err("the code must be one word of at most 64 letters".to_owned()),
+            () => Ok(read),
+        }
+    }
+}
+
+/// A rule as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ErrorRule {
+    pub id: RuleId,
+    /// What a rule of the program's own is known by; `None` for an operator's.
+    pub builtin_code: Option<String>,
+    /// Of the program's own text.
+    pub builtin_revision: u32,
+    /// Changed by an operator: upgrades leave it alone.
+    pub is_edited: bool,
+    pub pattern: String,
+    pub match_type: MatchType,
+    pub category: ErrorCategory,
+    pub description: String,
+    /// As entered; see [`OverrideResponse::parse`].
+    pub override_response: Option<String>,
+    /// 400–599
+    pub override_status: Option<u16>,
+    pub applies_to: AppliesTo,
+    pub is_enabled: bool,
+    /// Lower is asked first; of equals the older one.
+    pub priority: i32,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// Only the program's own are kept when they are removed.
+    pub deleted_at: Option<Timestamp>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AppliesTo, OverrideResponse};
+
+    #[test]
+    fn a_response_is_a_text_or_an_object_of_three_members() {
+        let plain = OverrideResponse::parse(" Shorten your prompt. ").unwrap();
+        assert_eq!((plain.message.as_str(), plain.kind), ("Shorten your prompt.", None));
+        let full = OverrideResponse::parse(r#"{"type":"t","message":"m","code":"c"}"#).unwrap();
+        assert_eq!((full.kind.as_deref(), full.code.as_deref()), (Some("t"), Some("c")));
+        for bad in [
+            r#"{"error":{"message":"m"}}"#,
+            r#"{"type":"t"}"#,
+            r#"{"message":" "}"#,
+            r#"{"message":5}"#,
+            r#"{"message":"m","type":"two words"}"#,
+            r#"{"message":"m""#,
+        ] {
+            assert!(OverrideResponse::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn rules_are_asked_about_client_errors_unless_they_say_otherwise() {
+        for (status, client, all) in [(400, true, true), (499, true, true), (200, true, true), (500, false, true)] {
+            assert_eq!((AppliesTo::ClientErrors.covers(status), AppliesTo::AllErrors.covers(status)), (client, all));
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Brings the program's own error rules into the database, and an upgrade's changes to them.
+//!
+//! What an operator did stays: a rule that was edited is left as it is, one that was removed is not brought back. The rest
+//! follows the program. A program older than the one before it takes nothing back: only a higher revision changes a rule.
+
+use crate::domain::clock::Timestamp;
+use crate::domain::error_rule::{AppliesTo, ErrorRule};
+use crate::domain::ids::RuleId;
+use crate::policy::builtin_rules::{BuiltinRule, PRIORITY};
+use crate::store::{Store, StoreError};
+
+/// Adds the rules that are missing and updates those that are older and unedited. Returns how many rows were written.
+///
+/// # Errors
+/// The store failed; nothing was changed then.
+pub async fn install(store: &Store, rules: &[BuiltinRule], now: Timestamp) -> Result<usize, StoreError> {
+    let mut tx = store.begin().await?;
+    let stored = tx.error_rules().await?;
+    let mut written = 0;
+    for builtin in rules {
+        match stored.iter().find(|rule| rule.builtin_code.as_deref() == Some(builtin.code)) {
+            None => {
+                tx.insert_error_rule(&made(builtin, now)).await?;
+                written += 1;
+            }
+            Some(old) if old.builtin_revision < builtin.revision && !old.is_edited && old.deleted_at.is_none() => {
+                let new = ErrorRule { id: old.id, created_at: old.created_at, ..made(builtin, now) };
+                tx.update_error_rule(&new).await?;
+                written += 1;
+            }
+            Some(_) => {}
+        }
+    }
+    if written > 0 {
+        tx.commit().await?;
+    }
+    Ok(written)
+}
+
+fn made(builtin: &BuiltinRule, now: Timestamp) -> ErrorRule {
+    ErrorRule {
+        id: RuleId(0),
+        builtin_code: Some(builtin.code.to_owned()),
+        builtin_revision: builtin.revision,
+        is_edited: false,
+        pattern: builtin.pattern.to_owned(),
+        match_type: builtin.match_type,
+        category: builtin.category,
+        description: builtin.description.to_owned(),
+        override_response: None,
+        override_status: None,
+        applies_to: AppliesTo::ClientErrors,
+        is_enabled: true,
+        priority: PRIORITY,
+        created_at: now,
+        updated_at: now,
+        deleted_at: None,
+    }
+}
