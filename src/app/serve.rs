@@ -8,7 +8,9 @@ use std::time::Duration;
 use anyhow::Context;
 use parking_lot::Mutex;
 use pingora::apps::HttpServerOptions;
+use pingora::listeners::ListenerConfig;
 use pingora::listeners::tls::TlsSettings;
+use pingora::protocols::l4::stream::L4BufferSettings;
 use pingora::proxy::HttpProxy;
 use pingora::server::configuration::{Opt, ServerConf};
 use pingora::server::{RunArgs, Server};
@@ -31,6 +33,10 @@ use crate::telemetry::{self, LogHandle};
 const IO_THREADS: usize = 2;
 /// Pingora's own wait for its runtimes once the grace is over.
 const RUNTIME_STOP_S: u64 = 2;
+/// Each connection's buffer for writing: head and body of a common reply fit in, and go out in one piece.
+const WRITE_BUFFER: usize = 8 << 10;
+/// Each TLS connection's buffer for reading: one record.
+const TLS_READ_BUFFER: usize = 17 << 10;
 
 /// Where the configuration came from, for a reload.
 pub struct Source {
@@ -175,16 +181,17 @@ fn server(
 }
 
 fn listen_on(proxy: &mut Listening<Connections>, config: &Config) -> anyhow::Result<()> {
-    let addr = config.proxy.addr.to_string();
+    let listener = ListenerConfig::tcp(config.proxy.addr.to_string());
     let Some(tls) = &config.proxy.tls else {
-        proxy.add_tcp(&addr);
+        // Heads and bodies are read into buffers of their own: one below them would only be memory and a copy.
+        proxy.add_listener(listener.l4_buffer(L4BufferSettings::new(0, WRITE_BUFFER)));
         return Ok(());
     };
     let (cert, key) = (tls.cert.display().to_string(), tls.key.display().to_string());
     let mut settings = TlsSettings::intermediate(&cert, &key)
         .map_err(|e| anyhow::anyhow!("the proxy's certificate {cert} or key {key} cannot be used: {e}"))?;
     settings.enable_h2();
-    proxy.add_tls_with_settings(&addr, None, settings);
+    proxy.add_listener(listener.tls(settings).l4_buffer(L4BufferSettings::new(TLS_READ_BUFFER, WRITE_BUFFER)));
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use super::usage::Usage;
 
 /// One request, as billed and as logged. Every authenticated request leaves exactly one.
 ///
-/// It is written to the local journal as JSON, and from there to the database.
+/// It is written to the local journal (a new field: `ledger::encoding` too), and from there to the database.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     pub request_id: RequestId,

@@ -18,8 +18,6 @@ pub enum LedgerError {
     Lost(Refusal),
     #[error("a record of {0} bytes is larger than the journal takes")]
     TooLarge(usize),
-    #[error("a record cannot be written as JSON: {0}")]
-    Encode(#[from] serde_json::Error),
 }
 
 /// Why the journal did not take a record.

@@ -27,6 +27,7 @@ mod checkpoint;
 mod claim;
 mod delivery;
 mod disk;
+mod encoding;
 mod error;
 mod frame;
 mod journal;

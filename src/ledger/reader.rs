@@ -11,6 +11,7 @@ use std::path::Path;
 
 use crate::domain::record::Record;
 
+use super::encoding::Decoder;
 use super::frame::{self, Found};
 use super::segment::{self, HEADER, Header, Position};
 use super::set_aside::SetAside;
@@ -72,11 +73,12 @@ impl Reader<'_> {
         if batch.next.offset < HEADER as u64 {
             self.open_segment(batch, &segment)?;
         }
+        let mut decoder = Decoder::default();
         let mut wanted = CHUNK;
         while batch.next.offset < limit {
             let bytes = segment.bytes(batch.next.offset, wanted)?;
             let whole = batch.next.offset + bytes.len() as u64 == limit;
-            let used = parse(&bytes, batch, rows);
+            let used = parse(&bytes, batch, rows, &mut decoder);
             advance(batch, used as u64);
             if batch.records.len() >= rows || batch.bytes >= BATCH_BYTES {
                 let last = self.end.is_some_and(|end| end.segment == number);
@@ -122,7 +124,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A frame whose checksum is right, but whose text is no record of this program's version.
+    /// A frame whose checksum is right, but whose payload is no record of this program's version.
     fn unreadable_record(&self, batch: &mut Batch, payload: &[u8]) -> io::Result<()> {
         self.set_aside.damage(
             self.dir,
@@ -153,13 +155,13 @@ impl Reader<'_> {
 }
 
 /// Takes whole, readable frames from the start of `bytes` into the batch; gives how many bytes they took.
-fn parse(bytes: &[u8], batch: &mut Batch, rows: usize) -> usize {
+fn parse(bytes: &[u8], batch: &mut Batch, rows: usize, decoder: &mut Decoder) -> usize {
     let mut used = 0;
     while batch.records.len() < rows
         && batch.bytes + (used as u64) < BATCH_BYTES
         && let Some(rest) = bytes.get(used..)
         && let Found::Frame(payload) = frame::read(rest)
-        && let Ok(record) = serde_json::from_slice(payload)
+        && let Some(record) = decoder.read(payload)
     {
         batch.records.push(record);
         used += frame::HEAD + payload.len();

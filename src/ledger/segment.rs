@@ -8,7 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 const MAGIC: [u8; 8] = *b"tg-jrnl\n";
-const VERSION: u32 = 1;
+/// 1: records as JSON. 2: records as `encoding` says; both are read.
+const VERSION: u32 = 2;
 /// Bytes of the header: magic, version, checksum of both.
 pub(super) const HEADER: usize = 16;
 const SUFFIX: &str = ".seg";
@@ -53,7 +54,7 @@ pub(super) fn read_header(bytes: [u8; HEADER]) -> Header {
     let [_, _, _, _, _, _, _, _, v0, v1, v2, v3, ..] = bytes;
     let version = u32::from_le_bytes([v0, v1, v2, v3]);
     match bytes == with_version(version) {
-        true if version == VERSION => Header::Good,
+        true if (1..=VERSION).contains(&version) => Header::Good,
         true => Header::Foreign(version),
         false => Header::Damaged,
     }
@@ -113,7 +114,10 @@ mod tests {
     #[test]
     fn headers_are_told_apart() {
         assert_eq!(read_header(header()), Header::Good);
-        assert_eq!(read_header(with_version(2)), Header::Foreign(2));
+        assert_eq!(read_header(with_version(1)), Header::Good);
+        for foreign in [0, 3] {
+            assert_eq!(read_header(with_version(foreign)), Header::Foreign(foreign));
+        }
         for byte in 0..HEADER {
             let mut bytes = header();
             bytes[byte] ^= 4;

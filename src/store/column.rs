@@ -6,22 +6,81 @@
 
 use std::borrow::Cow;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::any::{AnyArguments, AnyRow};
-use sqlx::{Any, Arguments, Decode, Encode, Row, Type};
+use sqlx::sqlite::SqliteArguments;
+use sqlx::{Any, Arguments, Decode, Row, Type};
 
 use super::error::StoreError;
 use crate::domain::clock::Timestamp;
 use crate::domain::money::NanoUsd;
 
-/// The values of one statement, in the order of its `$n`.
-#[derive(Default)]
-pub(super) struct Values(AnyArguments);
+/// What a statement's values are collected in: `sqlx::Any`'s, or SQLite's own where the many of the ledger's writer would
+/// cost too much on the way through `Any`.
+///
+/// Integers, text and bytes always encode; were one missing after all, the database would refuse the statement.
+pub(super) trait Collect: Arguments {
+    fn int(&mut self, value: Option<i64>);
+    fn text(&mut self, value: Option<String>);
+    /// A text that others hold too.
+    fn shared(&mut self, value: Option<&Arc<str>>);
+    fn bytes(&mut self, value: Vec<u8>);
+}
 
-impl Values {
-    pub(super) fn into_arguments(self) -> AnyArguments {
+impl Collect for AnyArguments {
+    fn int(&mut self, value: Option<i64>) {
+        let _ = self.add(value);
+    }
+
+    fn text(&mut self, value: Option<String>) {
+        let _ = self.add(value);
+    }
+
+    fn shared(&mut self, value: Option<&Arc<str>>) {
+        let _ = self.add(value.map(|text| text.as_ref().to_owned()));
+    }
+
+    fn bytes(&mut self, value: Vec<u8>) {
+        let _ = self.add(value);
+    }
+}
+
+impl Collect for SqliteArguments {
+    fn int(&mut self, value: Option<i64>) {
+        let _ = Arguments::add(self, value);
+    }
+
+    fn text(&mut self, value: Option<String>) {
+        let _ = Arguments::add(self, value);
+    }
+
+    fn shared(&mut self, value: Option<&Arc<str>>) {
+        let _ = Arguments::add(self, value.cloned());
+    }
+
+    fn bytes(&mut self, value: Vec<u8>) {
+        let _ = Arguments::add(self, value);
+    }
+}
+
+/// The values of one statement, in the order of its `$n`.
+pub(super) struct Values<A = AnyArguments>(A);
+
+impl Default for Values {
+    fn default() -> Self {
+        Self(AnyArguments::default())
+    }
+}
+
+impl<A: Collect> Values<A> {
+    pub(super) fn of(arguments: A) -> Self {
+        Self(arguments)
+    }
+
+    pub(super) fn into_arguments(self) -> A {
         self.0
     }
 
@@ -30,60 +89,71 @@ impl Values {
         self.0.len()
     }
 
-    /// Integers, text and bytes always encode; were one missing after all, the database would refuse the statement.
-    fn push<'v, T: Encode<'v, Any> + Type<Any>>(&mut self, value: T) -> &mut Self {
-        let _ = self.0.add(value);
-        self
-    }
-
     pub(super) fn int(&mut self, value: i64) -> &mut Self {
-        self.push(value)
+        self.opt_int(Some(value))
     }
 
     pub(super) fn opt_int(&mut self, value: Option<i64>) -> &mut Self {
-        self.push(value)
+        self.0.int(value);
+        self
     }
 
     /// A number that is never negative; what does not fit is stored as the largest that does.
     pub(super) fn count_of(&mut self, value: u64) -> &mut Self {
-        self.push(i64::try_from(value).unwrap_or(i64::MAX))
+        self.int(i64::try_from(value).unwrap_or(i64::MAX))
     }
 
     pub(super) fn opt_count_of(&mut self, value: Option<u64>) -> &mut Self {
-        self.push(value.map(|v| i64::try_from(v).unwrap_or(i64::MAX)))
+        self.opt_int(value.map(|v| i64::try_from(v).unwrap_or(i64::MAX)))
     }
 
     pub(super) fn flag(&mut self, value: bool) -> &mut Self {
-        self.push(i64::from(value))
+        self.int(i64::from(value))
     }
 
     pub(super) fn time(&mut self, value: Timestamp) -> &mut Self {
-        self.push(value.0)
+        self.int(value.0)
     }
 
     pub(super) fn opt_time(&mut self, value: Option<Timestamp>) -> &mut Self {
-        self.push(value.map(|t| t.0))
+        self.opt_int(value.map(|t| t.0))
     }
 
     pub(super) fn opt_money(&mut self, value: Option<NanoUsd>) -> &mut Self {
-        self.push(value.map(|m| m.0))
+        self.opt_int(value.map(|m| m.0))
     }
 
     pub(super) fn text(&mut self, value: &str) -> &mut Self {
-        self.push(without_nul(value).into_owned())
+        self.opt_text(Some(value))
     }
 
     pub(super) fn opt_text(&mut self, value: Option<&str>) -> &mut Self {
-        self.push(value.map(|text| without_nul(text).into_owned()))
+        self.0.text(value.map(|text| without_nul(text).into_owned()));
+        self
+    }
+
+    /// A text that others hold too, at most `max` bytes of it.
+    pub(super) fn opt_shared(&mut self, value: Option<&Arc<str>>, max: usize) -> &mut Self {
+        match value {
+            Some(text) if text.len() > max || memchr::memchr(0, text.as_bytes()).is_some() => {
+                self.text(clipped(text, max))
+            }
+            text => {
+                self.0.shared(text);
+                self
+            }
+        }
     }
 
     pub(super) fn bytes(&mut self, value: &[u8]) -> &mut Self {
-        self.push(value.to_vec())
+        self.0.bytes(value.to_vec());
+        self
     }
 
     /// Any serialisable value as JSON text. Our own types always serialise.
     pub(super) fn json<T: Serialize + ?Sized>(&mut self, value: &T) -> &mut Self {
-        self.push(serde_json::to_string(value).unwrap_or_default())
+        self.0.text(Some(serde_json::to_string(value).unwrap_or_default()));
+        self
     }
 }
 

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
-use sqlx::{AnyConnection, AnyPool, ConnectOptions, Connection, Executor};
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
+use sqlx::{AnyConnection, AnyPool, ConnectOptions, Connection, Executor, SqlitePool};
 
 use super::Backend;
 use super::error::StoreError;
@@ -27,18 +28,26 @@ const SLOW: Duration = Duration::from_secs(2);
 const SQLITE_SETTINGS: &str = "PRAGMA busy_timeout = 10000; PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL; \
                                PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY";
 
+/// The ledger's writer adds to the ends of its tables and indexes: few pages are written again and again.
+const LEDGER_CACHE: &str = "PRAGMA cache_size = -8000";
+
 /// The pools of one database: `write` and `read` are one and the same on PostgreSQL.
 #[derive(Clone)]
 pub(super) struct Pools {
     pub(super) backend: Backend,
     pub(super) write: AnyPool,
     pub(super) read: AnyPool,
+    /// SQLite only: the ledger's connection, in SQLite's own driver. To write by it, hold the one of `write`.
+    pub(super) ledger: Option<SqlitePool>,
 }
 
 /// Opens (or creates) the embedded database in `dir`.
 pub(super) async fn sqlite(dir: &Path) -> Result<Pools, StoreError> {
     sqlx::any::install_default_drivers();
-    let options = connect_options(&sqlite_url(dir)?)?;
+    let url = sqlite_url(dir)?;
+    let options = connect_options(&url)?;
+    let native: SqliteConnectOptions = url.parse()?;
+    let native = native.log_statements(log::LevelFilter::Trace).log_slow_statements(log::LevelFilter::Warn, SLOW);
     // Outside the pool first, which would go on trying and then only say that it took too long.
     let mut first = AnyConnection::connect_with(&options).await?;
     prepare_writer(&mut first).await?;
@@ -57,7 +66,23 @@ pub(super) async fn sqlite(dir: &Path) -> Result<Pools, StoreError> {
             })
         })
         .connect_lazy_with(options);
-    Ok(Pools { backend: Backend::Sqlite, write, read })
+    let ledger = ledger_pool(native);
+    Ok(Pools { backend: Backend::Sqlite, write, read, ledger: Some(ledger) })
+}
+
+fn ledger_pool(options: SqliteConnectOptions) -> SqlitePool {
+    SqlitePoolOptions::new()
+        .max_connections(1)
+        .test_before_acquire(false)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .after_connect(|connection, _| {
+            Box::pin(async move {
+                connection.execute(SQLITE_SETTINGS).await?;
+                connection.execute(LEDGER_CACHE).await?;
+                Ok(())
+            })
+        })
+        .connect_lazy_with(options)
 }
 
 /// Connects to PostgreSQL; fails when no connection can be made now.
@@ -73,7 +98,7 @@ pub(super) async fn postgres(url: &Secret, max_connections: u32) -> Result<Pools
     first.map_err(|error| Backend::Postgres.acquire_error(error))?.close().await?;
     // Two at least: a long read must not keep the ledger's writer waiting.
     let pool = pool_options(max_connections.max(2)).connect_lazy_with(options);
-    Ok(Pools { backend: Backend::Postgres, write: pool.clone(), read: pool })
+    Ok(Pools { backend: Backend::Postgres, write: pool.clone(), read: pool, ledger: None })
 }
 
 fn pool_options(max_connections: u32) -> AnyPoolOptions {

@@ -3,11 +3,12 @@
 //! A record must never be refused by the database, or it would block the journal behind it: so long texts are clipped, counts
 //! and costs are held within bounds that no honest request reaches, and NUL is replaced (see `column`).
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use rust_decimal::Decimal;
 use sqlx::any::AnyRow;
 
-use super::column::{Fields, Values, clipped};
+use super::column::{Collect, Fields, Values, clipped};
 use super::error::StoreError;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
@@ -135,43 +136,45 @@ pub(super) fn duration(record: &Record) -> i64 {
     i64::try_from(record.duration_ms.min(MAX_MS)).unwrap_or(i64::MAX)
 }
 
-fn opt_clipped(text: Option<&Arc<str>>, max: usize) -> Option<&str> {
-    text.map(|text| clipped(text, max))
-}
-
-fn bind_usage_and_cost(values: &mut Values, record: &Record) {
+fn bind_usage_and_cost<A: Collect>(values: &mut Values<A>, record: &Record) {
     for count in tokens(&record.usage) {
         values.int(count);
     }
-    values.opt_int(cost(record)).text(&record.cost_multiplier.to_string());
+    values.opt_int(cost(record)).opt_shared(Some(&multiplier(record.cost_multiplier)), PLAIN_TEXT);
     values.flag(record.estimated).int(duration(record));
 }
 
-pub(super) fn bind_ledger(values: &mut Values, record: &Record) {
+/// The multiplier as text; nearly always the same one.
+fn multiplier(value: Decimal) -> Arc<str> {
+    static ONE: LazyLock<Arc<str>> = LazyLock::new(|| "1".into());
+    if value == Decimal::ONE && value.scale() == 0 { Arc::clone(&ONE) } else { value.to_string().into() }
+}
+
+pub(super) fn bind_ledger<A: Collect>(values: &mut Values<A>, record: &Record) {
     values.bytes(record.request_id.0.as_bytes()).time(record.started_at);
     values.opt_int(record.key_id.map(|id| id.0)).opt_int(record.user_id.map(|id| id.0));
     values.opt_int(record.provider_id.map(|id| id.0));
-    values.text(model(record)).opt_text(opt_clipped(record.upstream_model.as_ref(), INDEXED_TEXT));
-    values.text(endpoint(record)).int(i64::from(record.status_code)).text(record.outcome.as_str());
+    values.opt_shared(Some(&record.model), INDEXED_TEXT).opt_shared(record.upstream_model.as_ref(), INDEXED_TEXT);
+    values.opt_shared(Some(&record.endpoint), INDEXED_TEXT).int(i64::from(record.status_code));
+    values.text(record.outcome.as_str());
     bind_usage_and_cost(values, record);
 }
 
-pub(super) fn bind_log(values: &mut Values, record: &Record) {
-    let plain = |text: &Option<Arc<str>>| text.as_ref().map(|text| clipped(text, PLAIN_TEXT).to_owned());
+pub(super) fn bind_log<A: Collect>(values: &mut Values<A>, record: &Record) {
     values.bytes(record.request_id.0.as_bytes()).time(record.started_at);
-    values.opt_int(record.key_id.map(|id| id.0)).opt_text(plain(&record.key_name).as_deref());
-    values.opt_int(record.user_id.map(|id| id.0)).opt_text(plain(&record.user_name).as_deref());
-    values.opt_text(record.session_id.as_ref().map(|id| clipped(id.as_str(), INDEXED_TEXT)));
-    values.opt_int(record.provider_id.map(|id| id.0)).opt_text(plain(&record.provider_name).as_deref());
+    values.opt_int(record.key_id.map(|id| id.0)).opt_shared(record.key_name.as_ref(), PLAIN_TEXT);
+    values.opt_int(record.user_id.map(|id| id.0)).opt_shared(record.user_name.as_ref(), PLAIN_TEXT);
+    values.opt_shared(record.session_id.as_ref().map(|id| &id.0), INDEXED_TEXT);
+    values.opt_int(record.provider_id.map(|id| id.0)).opt_shared(record.provider_name.as_ref(), PLAIN_TEXT);
     values.text(record.client_format.as_str()).opt_text(record.provider_format.map(WireFormat::as_str));
-    values.text(endpoint(record));
-    values.text(model(record)).opt_text(opt_clipped(record.upstream_model.as_ref(), INDEXED_TEXT));
+    values.opt_shared(Some(&record.endpoint), INDEXED_TEXT);
+    values.opt_shared(Some(&record.model), INDEXED_TEXT).opt_shared(record.upstream_model.as_ref(), INDEXED_TEXT);
     values.flag(record.streamed).int(i64::from(record.status_code)).text(record.outcome.as_str());
     values.opt_text(record.error_message.as_deref().map(|text| clipped(text, PLAIN_TEXT)));
     bind_usage_and_cost(values, record);
     values.opt_count_of(record.first_byte_ms).count_of(record.overhead_us).int(i64::from(record.attempts));
     values.json(&record.decisions);
-    values.opt_text(plain(&record.user_agent).as_deref()).opt_text(plain(&record.client_addr).as_deref());
+    values.opt_shared(record.user_agent.as_ref(), PLAIN_TEXT).opt_shared(record.client_addr.as_ref(), PLAIN_TEXT);
 }
 
 /// Reads one row of `request_log`.

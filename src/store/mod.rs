@@ -1,6 +1,6 @@
 //! The database: schema, migrations and every SQL statement. PostgreSQL and SQLite behind one code.
 //!
-//! All statements are written once, for `sqlx::Any`, in the SQL that both back ends share (`$n` values, `ON CONFLICT`,
+//! All statements are written once, for `sqlx::Any` (the ledger's writer goes through SQLite's own driver, where there is one), in the SQL that both back ends share (`$n` values, `ON CONFLICT`,
 //! `RETURNING`, row values); where they differ ([`Backend`]) it is locks and catalogue look-ups only. Nothing here is on the
 //! request path: the data plane reads a snapshot made from [`Store::load_all`] and writes through the ledger's journal.
 
@@ -135,6 +135,9 @@ impl Store {
 
     /// Closes every connection; waits for those in use.
     pub async fn close(&self) {
+        if let Some(ledger) = &self.pools.ledger {
+            ledger.close().await;
+        }
         self.pools.read.close().await;
         self.pools.write.close().await;
     }

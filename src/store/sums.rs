@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::column::Values;
+use super::column::{Collect, Values};
 use super::log_row;
 use crate::domain::record::Record;
 
@@ -108,7 +108,7 @@ fn values_of(record: &Record) -> [i64; SUMS] {
     ]
 }
 
-pub(super) fn bind(values: &mut Values, (group, sums): &Sum<'_>) {
+pub(super) fn bind<A: Collect>(values: &mut Values<A>, (group, sums): &Sum<'_>) {
     values.int(group.hour).int(group.key).int(group.user).int(group.provider);
     values.text(group.model).text(group.endpoint).int(i64::from(group.status));
     for sum in sums {

@@ -89,7 +89,7 @@ async fn damage_in_the_middle_is_set_aside_and_the_rest_is_read() {
 async fn what_this_program_cannot_read_is_kept_whole() {
     let (bytes, starts) = journal();
     let mut newer = bytes.clone();
-    newer[8] = 2;
+    newer[8] = 3;
     let sum = crc32fast::hash(&newer[..12]).to_le_bytes();
     newer[12..HEADER].copy_from_slice(&sum);
     let payload = b"{\"request_id\":\"from another version\"}";
@@ -105,6 +105,21 @@ async fn what_this_program_cannot_read_is_kept_whole() {
         assert_eq!(sink.numbers(), (1..=delivered).collect::<Vec<_>>());
         assert_eq!(fs::read(&set_aside(root.path())[0]).unwrap(), kept);
     }
+}
+
+/// What a gateway of before the dense encoding left when it was killed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journal_of_version_1_is_delivered() {
+    let root = tempfile::tempdir().unwrap();
+    abandoned(root.path(), include_bytes!("version1.seg"));
+    let sink = Rows::new(Mood::Well);
+    let stats = recover(root.path(), &sink).await;
+    assert_eq!((stats.writer_rows, stats.damaged_ranges), (3, 0));
+    for record in sink.all() {
+        assert_eq!((&*record.model, record.status_code, record.usage.output), ("bench-json", 200, 225));
+        assert_eq!(record.decisions.len(), 2);
+    }
+    assert!(journals(root.path()).is_empty() && set_aside(root.path()).is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

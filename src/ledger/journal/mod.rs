@@ -16,6 +16,7 @@ use crate::domain::record::Record;
 
 use super::LedgerSettings;
 use super::disk::{Disk, RealDisk, SegmentFile};
+use super::encoding::Decoder;
 use super::error::{LedgerError, Refusal};
 use super::frame;
 use super::segment::{self, HEADER, Position};
@@ -120,8 +121,8 @@ impl Journal {
         add(&self.tally.append_errors, 1);
         if active.held_bytes + frame.len() > HELD_BYTES {
             add(&self.tally.lost_records, 1);
-            let record = String::from_utf8_lossy(frame.get(frame::HEAD..).unwrap_or_default());
-            tracing::error!(%why, %record, "a record is lost to the ledger: neither disk nor memory takes it");
+            let record = Decoder::default().read(frame.get(frame::HEAD..).unwrap_or_default());
+            tracing::error!(%why, ?record, "a record is lost to the ledger: neither disk nor memory takes it");
             return LedgerError::Lost(why);
         }
         if active.held.is_empty() {

@@ -145,7 +145,7 @@ fn a_segment_grows_on_when_no_new_one_can_be_made() {
 #[test]
 fn a_sync_covers_every_segment_written_since_the_last() {
     let bench = Bench::new(2_048);
-    for number in 1..=6 {
+    for number in 1..=30 {
         bench.journal.append(&sample(number)).unwrap();
     }
     let segments = segment::list(bench.root.path()).unwrap().len() as u64;
@@ -154,7 +154,7 @@ fn a_sync_covers_every_segment_written_since_the_last() {
     assert_eq!(bench.faults.synced.load(Ordering::SeqCst), segments);
     bench.journal.sync().unwrap();
     assert_eq!(bench.faults.synced.load(Ordering::SeqCst), segments, "nothing was written since");
-    bench.journal.append(&sample(7)).unwrap();
+    bench.journal.append(&sample(31)).unwrap();
     bench.faults.sync_fails.store(true, Ordering::SeqCst);
     bench.journal.sync().unwrap_err();
 }

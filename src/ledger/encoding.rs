@@ -1,0 +1,358 @@
+//! A record as bytes, densely: what a frame of the journal carries. Pure.
+//!
+//! ```text
+//! 01 │ the fields of a record, in the order of `write` below, without names
+//! number: six bits in each byte but the last, lowest first, each with 80 added; seven bits in the last
+//! signed number: zigzag, then as a number          text: its length in bytes, then UTF-8
+//! what may be missing: 0, or 1 and then it                           flag: 0 or 1
+//! ```
+//!
+//! No byte above BF comes from a number and none above F4 from a text, so nothing in a payload can look like the mark that a
+//! frame begins with, and after damage the next whole frame is found by it. The first byte tells this from the JSON
+//! that journals of version 1 carry, whose first byte is `{`: those are still read.
+//!
+//! It does not guard against damage: the frame's checksum does. What is read is nevertheless bounded by the bytes there are.
+
+use std::sync::Arc;
+
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use crate::domain::clock::Timestamp;
+use crate::domain::format::WireFormat;
+use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
+use crate::domain::money::NanoUsd;
+use crate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
+use crate::domain::usage::Usage;
+
+/// First byte of a payload: the version of this encoding. A change of the fields below needs another.
+const DENSE: u8 = 1;
+/// Bits of a number in every byte but its last, and what marks such a byte.
+const GROUP: u32 = 6;
+const MORE: u8 = 0x80;
+/// A decision takes so many bytes at least: how many there can be is bounded by the bytes that are left.
+const LEAST_DECISION: usize = 8;
+
+/// Steps by their numbers in the journal, which never change: new ones go to the end.
+const STEPS: [DecisionStep; 15] = [
+    DecisionStep::OtherGroup,
+    DecisionStep::Disabled,
+    DecisionStep::ModelNotSupported,
+    DecisionStep::FormatNotConvertible,
+    DecisionStep::CircuitOpen,
+    DecisionStep::Resting,
+    DecisionStep::LimitReached,
+    DecisionStep::SessionCapReached,
+    DecisionStep::Candidate,
+    DecisionStep::ChosenForSession,
+    DecisionStep::Chosen,
+    DecisionStep::Retried,
+    DecisionStep::AttemptFailed,
+    DecisionStep::ClientError,
+    DecisionStep::Succeeded,
+];
+
+const fn step_number(step: DecisionStep) -> u64 {
+    match step {
+        DecisionStep::OtherGroup => 0,
+        DecisionStep::Disabled => 1,
+        DecisionStep::ModelNotSupported => 2,
+        DecisionStep::FormatNotConvertible => 3,
+        DecisionStep::CircuitOpen => 4,
+        DecisionStep::Resting => 5,
+        DecisionStep::LimitReached => 6,
+        DecisionStep::SessionCapReached => 7,
+        DecisionStep::Candidate => 8,
+        DecisionStep::ChosenForSession => 9,
+        DecisionStep::Chosen => 10,
+        DecisionStep::Retried => 11,
+        DecisionStep::AttemptFailed => 12,
+        DecisionStep::ClientError => 13,
+        DecisionStep::Succeeded => 14,
+    }
+}
+
+const fn outcome_number(outcome: RequestOutcome) -> u64 {
+    match outcome {
+        RequestOutcome::Completed => 0,
+        RequestOutcome::Refused => 1,
+        RequestOutcome::ClientError => 2,
+        RequestOutcome::UpstreamFailed => 3,
+        RequestOutcome::BrokenOff => 4,
+        RequestOutcome::ClientAborted => 5,
+        RequestOutcome::Internal => 6,
+    }
+}
+
+const fn format_number(format: WireFormat) -> u64 {
+    match format {
+        WireFormat::Native => 0,
+        WireFormat::Responses => 1,
+        WireFormat::Chat => 2,
+        WireFormat::AltCli => 3,
+    }
+}
+
+/// Appends a record.
+pub(super) fn write(record: &Record, out: &mut Vec<u8>) {
+    out.push(DENSE);
+    let mut out = Out(out);
+    let (high, low) = record.request_id.0.as_u64_pair();
+    out.number(high).number(low).signed(record.started_at.0);
+    out.signed_or_none(record.key_id.map(|id| id.0)).text_or_none(record.key_name.as_deref());
+    out.signed_or_none(record.user_id.map(|id| id.0)).text_or_none(record.user_name.as_deref());
+    out.text_or_none(record.session_id.as_ref().map(SessionId::as_str));
+    out.signed_or_none(record.provider_id.map(|id| id.0)).text_or_none(record.provider_name.as_deref());
+    out.number(format_number(record.client_format)).number_or_none(record.provider_format.map(format_number));
+    out.text(&record.endpoint).text(&record.model).text_or_none(record.upstream_model.as_deref());
+    out.flag(record.streamed).number(record.status_code.into()).number(outcome_number(record.outcome));
+    out.text_or_none(record.error_message.as_deref()).usage(&record.usage);
+    out.signed_or_none(record.cost.map(|cost| cost.0)).text(&record.cost_multiplier.to_string()).flag(record.estimated);
+    out.number(record.duration_ms).number_or_none(record.first_byte_ms).number(record.overhead_us);
+    out.number(record.attempts.into()).number(record.decisions.len() as u64);
+    for decision in &record.decisions {
+        out.signed_or_none(decision.provider_id.map(|id| id.0)).text(&decision.provider_name);
+        out.number(step_number(decision.step)).text_or_none(decision.detail.as_deref());
+        out.number_or_none(decision.status.map(u64::from)).number(decision.at_ms).number_or_none(decision.took_ms);
+        out.maybe(decision.usage.as_ref(), |out, usage| {
+            out.usage(usage);
+        });
+    }
+    out.text_or_none(record.user_agent.as_deref()).text_or_none(record.client_addr.as_deref());
+}
+
+struct Out<'a>(&'a mut Vec<u8>);
+
+impl Out<'_> {
+    fn number(&mut self, mut value: u64) -> &mut Self {
+        while value >= 0x80 {
+            self.0.push(MORE | (value as u8 & ((1 << GROUP) - 1)));
+            value >>= GROUP;
+        }
+        self.0.push(value as u8);
+        self
+    }
+
+    /// What may be missing.
+    fn maybe<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) -> &mut Self {
+        self.flag(value.is_some());
+        if let Some(value) = value {
+            write(self, value);
+        }
+        self
+    }
+
+    fn number_or_none(&mut self, value: Option<u64>) -> &mut Self {
+        self.maybe(value, |out, value| {
+            out.number(value);
+        })
+    }
+
+    fn signed(&mut self, value: i64) -> &mut Self {
+        self.number(((value << 1) ^ (value >> 63)) as u64)
+    }
+
+    fn signed_or_none(&mut self, value: Option<i64>) -> &mut Self {
+        self.maybe(value, |out, value| {
+            out.signed(value);
+        })
+    }
+
+    fn flag(&mut self, value: bool) -> &mut Self {
+        self.number(value.into())
+    }
+
+    fn text(&mut self, text: &str) -> &mut Self {
+        self.number(text.len() as u64);
+        self.0.extend_from_slice(text.as_bytes());
+        self
+    }
+
+    fn text_or_none(&mut self, text: Option<&str>) -> &mut Self {
+        self.maybe(text, |out, text| {
+            out.text(text);
+        })
+    }
+
+    fn usage(&mut self, usage: &Usage) -> &mut Self {
+        self.number(usage.input).number(usage.output).number(usage.cache_write_5m).number(usage.cache_write_1h);
+        self.number(usage.cache_read).number(usage.reasoning).number(usage.image_input).number(usage.image_output)
+    }
+}
+
+/// Reads payloads, one after the other, and lets a text that repeats from record to record be one text in memory.
+#[derive(Default)]
+pub(super) struct Decoder {
+    last: [Option<Arc<str>>; TEXTS],
+}
+
+/// Fields whose text often repeats: their places in [`Decoder`].
+const TEXTS: usize = 12;
+const KEY: usize = 0;
+const USER: usize = 1;
+const SESSION: usize = 2;
+const PROVIDER: usize = 3;
+const ENDPOINT: usize = 4;
+const MODEL: usize = 5;
+const UPSTREAM_MODEL: usize = 6;
+const AGENT: usize = 7;
+const ADDRESS: usize = 8;
+const DECIDED: usize = 9;
+const DETAIL: usize = 10;
+const SUCCEEDED: usize = 11;
+
+impl Decoder {
+    /// The record of a payload, in this encoding or in the JSON of older journals; `None` when it is no record.
+    pub(super) fn read(&mut self, payload: &[u8]) -> Option<Record> {
+        let (first, rest) = payload.split_first()?;
+        if *first != DENSE {
+            return serde_json::from_slice(payload).ok();
+        }
+        let mut input = In { rest, last: &mut self.last };
+        let record = input.record()?;
+        input.rest.is_empty().then_some(record)
+    }
+}
+
+struct In<'a> {
+    rest: &'a [u8],
+    last: &'a mut [Option<Arc<str>>; TEXTS],
+}
+
+impl<'a> In<'a> {
+    fn record(&mut self) -> Option<Record> {
+        Some(Record {
+            request_id: RequestId(Uuid::from_u64_pair(self.number()?, self.number()?)),
+            started_at: Timestamp(self.signed()?),
+            key_id: self.maybe(Self::signed)?.map(KeyId),
+            key_name: self.maybe(|input| input.shared(KEY))?,
+            user_id: self.maybe(Self::signed)?.map(UserId),
+            user_name: self.maybe(|input| input.shared(USER))?,
+            session_id: self.maybe(|input| input.shared(SESSION))?.map(SessionId),
+            provider_id: self.maybe(Self::signed)?.map(ProviderId),
+            provider_name: self.maybe(|input| input.shared(PROVIDER))?,
+            client_format: self.format()?,
+            provider_format: self.maybe(Self::format)?,
+            endpoint: self.shared(ENDPOINT)?,
+            model: self.shared(MODEL)?,
+            upstream_model: self.maybe(|input| input.shared(UPSTREAM_MODEL))?,
+            streamed: self.flag()?,
+            status_code: self.number()?.try_into().ok()?,
+            outcome: self.one_of(&RequestOutcome::ALL, outcome_number)?,
+            error_message: self.maybe(|input| input.text().map(str::to_owned))?,
+            usage: self.usage()?,
+            cost: self.maybe(Self::signed)?.map(NanoUsd),
+            cost_multiplier: self.text()?.parse::<Decimal>().ok()?,
+            estimated: self.flag()?,
+            duration_ms: self.number()?,
+            first_byte_ms: self.maybe(Self::number)?,
+            overhead_us: self.number()?,
+            attempts: self.number()?.try_into().ok()?,
+            decisions: self.decisions()?,
+            user_agent: self.maybe(|input| input.shared(AGENT))?,
+            client_addr: self.maybe(|input| input.shared(ADDRESS))?,
+        })
+    }
+
+    fn decisions(&mut self) -> Option<Vec<Decision>> {
+        let count = usize::try_from(self.number()?).ok()?;
+        if count > self.rest.len() / LEAST_DECISION {
+            return None;
+        }
+        (0..count).map(|at| self.decision(if at + 1 == count { SUCCEEDED } else { DECIDED })).collect()
+    }
+
+    fn decision(&mut self, name: usize) -> Option<Decision> {
+        Some(Decision {
+            provider_id: self.maybe(Self::signed)?.map(ProviderId),
+            provider_name: self.shared(name)?,
+            step: self.one_of(&STEPS, step_number)?,
+            detail: self.maybe(|input| input.shared(DETAIL))?,
+            status: self.maybe(|input| input.number()?.try_into().ok())?,
+            at_ms: self.number()?,
+            took_ms: self.maybe(Self::number)?,
+            usage: self.maybe(Self::usage)?,
+        })
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let (mut value, mut shift) = (0_u64, 0);
+        loop {
+            let (byte, rest) = self.rest.split_first()?;
+            self.rest = rest;
+            let part = u64::from(byte & if *byte < MORE { 0x7F } else { 0x3F });
+            let placed = part.checked_shl(shift)?;
+            // Nothing may be shifted out at the top.
+            if placed >> shift != part {
+                return None;
+            }
+            value |= placed;
+            if *byte < MORE {
+                return Some(value);
+            }
+            shift += GROUP;
+        }
+    }
+
+    fn signed(&mut self) -> Option<i64> {
+        let value = self.number()?;
+        Some((value >> 1) as i64 ^ -((value & 1) as i64))
+    }
+
+    fn flag(&mut self) -> Option<bool> {
+        match self.number()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+
+    /// The outer `None` = unreadable.
+    #[expect(clippy::option_option, reason = "unreadable and missing are two things")]
+    fn maybe<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
+        if self.flag()? { read(self).map(Some) } else { Some(None) }
+    }
+
+    fn text(&mut self) -> Option<&'a str> {
+        let length = usize::try_from(self.number()?).ok()?;
+        let (text, rest) = self.rest.split_at_checked(length)?;
+        self.rest = rest;
+        std::str::from_utf8(text).ok()
+    }
+
+    /// A text that is the one of the last record, where it is the same.
+    fn shared(&mut self, at: usize) -> Option<Arc<str>> {
+        let text = self.text()?;
+        let last = self.last.get_mut(at)?;
+        if last.as_deref() != Some(text) {
+            *last = Some(text.into());
+        }
+        last.clone()
+    }
+
+    fn format(&mut self) -> Option<WireFormat> {
+        self.one_of(&WireFormat::ALL, format_number)
+    }
+
+    fn one_of<T: Copy>(&mut self, all: &[T], number_of: impl Fn(T) -> u64) -> Option<T> {
+        let number = self.number()?;
+        all.iter().copied().find(|one| number_of(*one) == number)
+    }
+
+    fn usage(&mut self) -> Option<Usage> {
+        Some(Usage {
+            input: self.number()?,
+            output: self.number()?,
+            cache_write_5m: self.number()?,
+            cache_write_1h: self.number()?,
+            cache_read: self.number()?,
+            reasoning: self.number()?,
+            image_input: self.number()?,
+            image_output: self.number()?,
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "encoding_tests.rs"]
+mod tests;
