@@ -3,13 +3,14 @@
 # make test   format, lints and every test
 # make bench  the gateway beside nginx and a bare Pingora
 # make bench-convert   conversion by itself: MB/s and ns per stream event for every pair of formats
+# make bench-admission   the thirteen checks by themselves: nanoseconds to admit and settle a request
 # make fuzz   the fuzz targets, FUZZ_SECONDS (30) each
 # make lint   format and lints alone
 #
 # Each installs what it needs and says so; nothing when nothing is missing (scripts/setup.sh).
 
 .DEFAULT_GOAL := run
-.PHONY: run demo test bench bench-convert fuzz lint fmt
+.PHONY: run demo test bench bench-convert bench-admission fuzz lint fmt
 
 run:
 	@scripts/setup.sh build
@@ -32,6 +33,10 @@ bench:
 bench-convert:
 	@scripts/setup.sh build
 	cargo run --profile dist --locked -p tollgate-bench --bin convert
+
+bench-admission:
+	@scripts/setup.sh build
+	cargo run --profile dist --locked -p tollgate-bench --bin admission
 
 fuzz:
 	@scripts/setup.sh fuzz
