@@ -221,6 +221,7 @@ pub fn operations() -> &'static [Operation] {
             actions::sensitive_words::operations(),
             actions::error_rules::operations(),
             actions::usage::operations(),
+            actions::statistics::operations(),
             actions::overview::operations(),
             actions::logs::operations(),
             actions::sessions::operations(),

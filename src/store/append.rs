@@ -1,4 +1,4 @@
-//! Writes records exactly once: ledger, request log and hourly sums in one transaction.
+//! Writes records exactly once: ledger, request log and all sums in one transaction.
 //!
 //! The ledger's primary key decides what is new. A batch that is written again, because the writer died before it could note
 //! that the first time succeeded, changes nothing. That is rare: so a batch is first written as if all of it were new, and again, row by row,
@@ -13,7 +13,7 @@ use sqlx::{Any, AssertSqlSafe, Database, Executor, IntoArguments, Sqlite};
 
 use super::column::{Collect, Values};
 use super::error::StoreError;
-use super::{Backend, Store, log_row, sql, sums};
+use super::{Backend, Store, log_row, sql, sums, totals};
 use crate::domain::ids::RequestId;
 use crate::domain::record::Record;
 
@@ -107,7 +107,12 @@ where
     let log = Target { backend, table: "request_log", columns: log_row::LOG_COLUMNS, tail: "" };
     insert_all::<DB, _>(connection, &log, &new, |values, record| log_row::bind_log(values, record)).await?;
     let hours = Target { backend, table: "hourly_sums", columns: sums::COLUMNS, tail: sums::ADD };
-    insert_all::<DB, _>(connection, &hours, &sums::of(&new), sums::bind).await?;
+    let sums = sums::of(&new);
+    insert_all::<DB, _>(connection, &hours, &sums, sums::bind).await?;
+    let totals = Target { backend, table: "usage_totals", columns: totals::COLUMNS, tail: totals::ADD };
+    insert_all::<DB, _>(connection, &totals, &totals::of(&sums), totals::bind).await?;
+    let users = Target { backend, table: "hourly_users", columns: totals::USER_COLUMNS, tail: totals::ADD_USER };
+    insert_all::<DB, _>(connection, &users, &totals::of_users(&sums), totals::bind_user).await?;
     Ok(Some(u64::try_from(new.len()).unwrap_or(u64::MAX)))
 }
 

@@ -48,7 +48,8 @@ pub struct ModelStatistics {
 /// Of each key: all spending and the latest request. Sub-queries, as no planner turns these into a scan of the ledger; and the
 /// latest time first, as SQLite would sort all rows of the key to have the last by time and id.
 const KEYS: &str = "SELECT api_keys.id AS key_id, \
-    (SELECT COALESCE(CAST(SUM(cost) AS BIGINT), 0) FROM hourly_sums WHERE key_id = api_keys.id) AS total_cost, \
+    (SELECT COALESCE(CAST(SUM(cost) AS BIGINT), 0) FROM usage_totals \
+        WHERE user_id = api_keys.user_id AND key_id = api_keys.id) AS total_cost, \
     (SELECT MAX(started_at) FROM ledger WHERE key_id = api_keys.id) AS last_used_at, \
     (SELECT name FROM providers WHERE id = (SELECT provider_id FROM ledger WHERE key_id = api_keys.id AND started_at = \
         (SELECT MAX(newest.started_at) FROM ledger AS newest WHERE newest.key_id = api_keys.id) \

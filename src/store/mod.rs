@@ -24,7 +24,9 @@ mod schema;
 mod session_figures;
 mod spend;
 mod sql;
+mod statistics;
 mod sums;
+mod totals;
 mod tx;
 mod users;
 mod web_session;
@@ -47,6 +49,8 @@ pub use overview::{Figures, OverviewAsk, OverviewFound, TopEntry};
 pub use providers::StoredProvider;
 pub use session_figures::{SessionAsk, SessionFigures};
 pub use spend::{SpendRow, SpendTotal};
+pub use statistics::{GroupBy, Series, SeriesAsk};
+pub use totals::UsageTotal;
 pub use tx::Tx;
 pub use web_session::WebSession;
 

@@ -1,7 +1,7 @@
 //! The figures of a day so far, and who and what made them: a handful of statements over one day of sums, all as of one
 //! moment.
 //!
-//! Whole hours come from the hourly sums; where a day does not begin on a whole hour of UTC, its first part comes from the
+//! Whole hours come from the sums per hour; where a day does not begin on a whole hour of UTC, its first part comes from the
 //! ledger. Of the day before, the hour that is cut counts in proportion to its part: near enough to compare by, and never a
 //! reading of the ledger.
 
@@ -115,6 +115,11 @@ macro_rules! rows {
 }
 
 const EVERYONE: &str = rows!("", "");
+/// As above where only users tell the rows apart.
+const EVERY_USER: &str = "(SELECT user_id, requests, errors, cost, duration_ms FROM hourly_users \
+    WHERE hour >= $1 AND hour < $2 UNION ALL SELECT COALESCE(user_id, 0), 1, \
+    CASE WHEN outcome IN ('completed', 'client_aborted') THEN 0 ELSE 1 END, COALESCE(cost, 0), duration_ms \
+    FROM ledger WHERE started_at >= $3 AND started_at < $1) AS counted";
 /// The ledger knows no user's rows by time, but each key's.
 const ONE_USER: &str = rows!(" AND user_id = $4", " AND key_id IN (SELECT id FROM api_keys WHERE user_id = $4)");
 
@@ -130,6 +135,10 @@ struct Stretch {
 impl Stretch {
     fn rows(self) -> &'static str {
         if self.scope.is_some() { ONE_USER } else { EVERYONE }
+    }
+
+    fn rows_by_user(self) -> &'static str {
+        if self.scope.is_some() { ONE_USER } else { EVERY_USER }
     }
 
     fn values(self) -> Values {
@@ -172,7 +181,7 @@ async fn figures(connection: &mut AnyConnection, stretch: Stretch) -> Result<Fig
     let sql = format!(
         "SELECT COALESCE(CAST(SUM(requests) AS BIGINT), 0) AS requests, COALESCE(CAST(SUM(errors) AS BIGINT), 0) AS errors, \
          COALESCE(CAST(SUM(cost) AS BIGINT), 0) AS cost, COALESCE(CAST(SUM(duration_ms) AS BIGINT), 0) AS duration_ms FROM {}",
-        stretch.rows()
+        stretch.rows_by_user()
     );
     let query = sqlx::query_with(AssertSqlSafe(sql), stretch.values().into_arguments());
     let row = query.fetch_one(connection).await?;
@@ -215,17 +224,20 @@ async fn last_minute(connection: &mut AnyConnection, ask: &OverviewAsk<'_>) -> R
 struct By {
     columns: &'static str,
     group: &'static str,
+    rows: fn(Stretch) -> &'static str,
 }
 
 const BY_USER: By = By {
     columns: "user_id AS id, (SELECT name FROM users WHERE users.id = counted.user_id) AS name",
     group: "user_id",
+    rows: Stretch::rows_by_user,
 };
 const BY_PROVIDER: By = By {
     columns: "provider_id AS id, (SELECT name FROM providers WHERE providers.id = counted.provider_id) AS name",
     group: "provider_id",
+    rows: Stretch::rows,
 };
-const BY_MODEL: By = By { columns: "CAST(0 AS BIGINT) AS id, model AS name", group: "model" };
+const BY_MODEL: By = By { columns: "CAST(0 AS BIGINT) AS id, model AS name", group: "model", rows: Stretch::rows };
 
 async fn top(
     connection: &mut AnyConnection,
@@ -239,7 +251,7 @@ async fn top(
         "SELECT {}, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(cost) AS BIGINT) AS cost FROM {} GROUP BY {} \
          ORDER BY SUM(cost) DESC, SUM(requests) DESC, {} LIMIT ${}",
         by.columns,
-        stretch.rows(),
+        (by.rows)(stretch),
         by.group,
         by.group,
         values.count()

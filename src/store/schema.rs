@@ -32,8 +32,12 @@ macro_rules! migration {
 }
 
 /// Every migration, in order. A file that has been released is never changed: add another.
-const MIGRATIONS: &[Migration] =
-    &[migration!(1, "0001_configuration"), migration!(2, "0002_accounting"), migration!(4, "0004_rules")];
+const MIGRATIONS: &[Migration] = &[
+    migration!(1, "0001_configuration"),
+    migration!(2, "0002_accounting"),
+    migration!(4, "0004_rules"),
+    migration!(5, "0005_statistics"),
+];
 
 /// What `schema_history` says of one migration.
 struct Applied {

@@ -62,16 +62,16 @@ impl Store {
         Ok(rows)
     }
 
-    /// Spending since the beginning, from the hourly sums.
+    /// Spending since the beginning.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
     pub async fn spend_totals(&self) -> Result<Vec<SpendTotal>, StoreError> {
-        let sql = "SELECT key_id, user_id, provider_id, CAST(SUM(cost) AS BIGINT) AS cost FROM hourly_sums \
+        let sql = "SELECT key_id, user_id, provider_id, CAST(SUM(cost) AS BIGINT) AS cost FROM usage_totals \
                    GROUP BY key_id, user_id, provider_id HAVING SUM(cost) <> 0 ORDER BY key_id, user_id, provider_id";
         let rows = sqlx::query(sql).fetch_all(&mut *self.reader().await?).await?;
         let read = |row| {
-            let fields = Fields { row, table: "hourly_sums" };
+            let fields = Fields { row, table: "usage_totals" };
             Ok(SpendTotal {
                 key_id: some_id(fields, "key_id")?.map(KeyId),
                 user_id: some_id(fields, "user_id")?.map(UserId),

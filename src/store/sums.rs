@@ -47,19 +47,19 @@ pub(super) const ADD: &str = "ON CONFLICT (hour, key_id, user_id, provider_id, m
     duration_ms = hourly_sums.duration_ms + excluded.duration_ms";
 
 /// Number of columns that are summed.
-const SUMS: usize = 11;
+pub(super) const SUMS: usize = 11;
 
 /// What a sum belongs to, in the order of the primary key.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Group<'r> {
-    hour: i64,
+    pub(super) hour: i64,
     /// 0 = none, like the other ids: null ids would never meet in a primary key.
-    key: i64,
-    user: i64,
-    provider: i64,
-    model: &'r str,
+    pub(super) key: i64,
+    pub(super) user: i64,
+    pub(super) provider: i64,
+    pub(super) model: &'r str,
     endpoint: &'r str,
-    status: u16,
+    pub(super) status: u16,
 }
 
 /// One row to add.

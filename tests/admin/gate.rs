@@ -190,6 +190,16 @@ impl Gate {
         users.as_array().unwrap().iter().find(|u| u["id"] == user).cloned().unwrap_or_default()
     }
 
+    /// Puts system settings in force.
+    pub async fn settings(&self, changed: Value) {
+        let mut tx = self.store.begin().await.unwrap();
+        let mut settings = serde_json::to_value(&self.state.snapshot().settings).unwrap();
+        settings.as_object_mut().unwrap().extend(changed.as_object().cloned().unwrap());
+        tx.save_settings(&serde_json::from_value(settings).unwrap()).await.unwrap();
+        tx.commit().await.unwrap();
+        self.state.publish().await.unwrap();
+    }
+
     /// Whether the data plane takes this key now.
     pub fn works(&self, key: &str) -> bool {
         let snapshot = self.state.snapshot();

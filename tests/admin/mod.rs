@@ -16,6 +16,8 @@ mod routes;
 mod rules;
 mod schema;
 mod sensitive_words;
+mod series;
+mod sessions;
 mod statistics;
 mod tls;
 mod usage;

@@ -4,9 +4,15 @@ use serde_json::{Map, Value, json};
 use tollgate::admin::fields::{Field, Form, Kind, Need};
 use tollgate::admin::openapi;
 use tollgate::admin::table::{Operation, Permission, Verb, operations};
+use tollgate::domain::ids::{KeyId, SessionId, UserId};
+use tollgate::domain::record::Record;
 
 use super::gate::{Gate, Person, Reply, TOKEN};
 use super::schema;
+use crate::store::make::bare_record;
+
+/// A session of the user, with one request.
+const SESSION: &str = "the users session";
 
 /// Who is in the gateway: a user with two keys, one of them read-only, another user, and an administrator who is a user.
 struct People {
@@ -22,6 +28,13 @@ struct People {
 async fn people(gate: &Gate) -> People {
     let user = gate.person("user", json!({})).await;
     let (_, read_only) = gate.key(user.id, "read-only", json!({ "canLoginWebUi": false })).await;
+    let record = Record {
+        user_id: Some(UserId(user.id)),
+        key_id: Some(KeyId(user.key_id)),
+        session_id: Some(SessionId::from(SESSION)),
+        ..bare_record()
+    };
+    gate.store.append_records(&[record]).await.unwrap();
     People {
         read_only,
         other: gate.person("other", json!({})).await,
@@ -74,6 +87,7 @@ fn body(operation: &Operation, people: &People) -> Value {
             "providerId" => json!(people.provider),
             "id" if operation.path.contains("error-rules") => json!(people.rule),
             "id" if operation.path.contains("sensitive-words") => json!(people.word),
+            "sessionId" => json!(SESSION),
             "key" if operation.path == "auth/login" => json!(people.user.key),
             _ => sample(&field),
         };

@@ -8,6 +8,7 @@ pub mod make;
 mod schema;
 mod sessions;
 mod speed;
+mod totals;
 mod writers;
 
 use std::path::Path;

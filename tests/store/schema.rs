@@ -1,7 +1,13 @@
 //! Migrations: applied once, by one process at a time, and refused where they do not fit.
 
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use tollgate::domain::clock::Timestamp;
+use tollgate::domain::ids::{KeyId, UserId};
+use tollgate::domain::money::NanoUsd;
 use tollgate::domain::secret::Secret;
-use tollgate::store::{Backend, SchemaError, Store, StoreError};
+use tollgate::store::{Backend, GroupBy, SchemaError, SeriesAsk, Store, StoreError};
 
 use super::{Place, on_both};
 
@@ -9,35 +15,35 @@ on_both!(
     a_second_migration_changes_nothing,
     processes_that_migrate_at_once_do_it_once,
     an_empty_database_is_behind,
-    a_database_of_an_older_program_is_behind_and_is_brought_up,
+    a_database_of_the_first_release_is_behind_and_is_brought_up_with_what_it_holds,
     a_newer_database_is_refused,
     half_migrated_databases_are_refused,
     ping_answers,
 );
 
-/// The files of a back end, by name, oldest first: what a database must have gone through.
-fn files(backend: Backend) -> Vec<(String, String)> {
-    let folder = if backend == Backend::Sqlite { "sqlite" } else { "postgres" };
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations").join(folder);
-    let mut found: Vec<(String, String)> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|file| {
-            let path = file.unwrap().path();
-            (path.file_stem().unwrap().to_str().unwrap().to_owned(), std::fs::read_to_string(path).unwrap())
-        })
-        .collect();
-    found.sort();
-    found
+/// Where the migrations of a back end are.
+fn folder(backend: Backend) -> PathBuf {
+    let name = if backend == Backend::Sqlite { "sqlite" } else { "postgres" };
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations").join(name)
 }
 
-fn names(place: &Place) -> Vec<String> {
-    files(place.backend).into_iter().map(|(name, _)| name).collect()
+/// The names of all migrations, in order.
+fn names() -> Vec<String> {
+    let files = std::fs::read_dir(folder(Backend::Sqlite)).unwrap();
+    let mut names: Vec<String> =
+        files.map(|file| file.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+    names.sort();
+    names
+}
+
+fn version(name: &str) -> i64 {
+    name.split('_').next().unwrap().parse().unwrap()
 }
 
 async fn a_second_migration_changes_nothing(place: Place) {
     let store = place.open().await;
     let applied = store.migrate().await.unwrap();
-    assert_eq!(applied, names(&place));
+    assert_eq!(applied, names());
     store.check_schema().await.unwrap();
     assert!(store.migrate().await.unwrap().is_empty());
     assert!(place.open().await.migrate().await.unwrap().is_empty());
@@ -49,36 +55,57 @@ async fn processes_that_migrate_at_once_do_it_once(place: Place) {
     let (a, b, c, d) = tokio::join!(stores[0].migrate(), stores[1].migrate(), stores[2].migrate(), stores[3].migrate());
     let mut counts = [a, b, c, d].map(|applied| applied.unwrap().len());
     counts.sort_unstable();
-    assert_eq!(counts, [0, 0, 0, names(&place).len()]);
+    assert_eq!(counts, [0, 0, 0, names().len()]);
     stores[0].check_schema().await.unwrap();
 }
 
 async fn an_empty_database_is_behind(place: Place) {
     let error = place.open().await.check_schema().await.unwrap_err();
     let StoreError::Schema(SchemaError::Behind { missing }) = &error else { panic!("{error}") };
-    assert_eq!(*missing, names(&place));
+    assert_eq!(*missing, names());
     assert!(error.to_string().contains("tollgate migrate"), "{error}");
 }
 
-async fn a_database_of_an_older_program_is_behind_and_is_brought_up(place: Place) {
-    use sha2::{Digest, Sha256};
-    // As the first program made it: its one migration, and the history of that.
+/// What the first release had.
+const FIRST: [&str; 2] = ["0001_configuration", "0002_accounting"];
+
+async fn a_database_of_the_first_release_is_behind_and_is_brought_up_with_what_it_holds(place: Place) {
     let store = place.open().await;
-    let (name, sql) = files(place.backend).swap_remove(0);
-    let checksum: String = Sha256::digest(&sql).iter().map(|byte| format!("{byte:02x}")).collect();
     place
-        .meddle(&format!(
+        .meddle(
             "CREATE TABLE schema_history (version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, \
-             finished BIGINT NOT NULL, applied_at BIGINT NOT NULL); {sql}; \
-             INSERT INTO schema_history VALUES (1, '{name}', '{checksum}', 1, 0)"
-        ))
+             finished BIGINT NOT NULL, applied_at BIGINT NOT NULL)",
+        )
         .await;
-    let later = names(&place).split_off(1);
+    for name in FIRST {
+        let file = std::fs::read_to_string(folder(store.backend()).join(format!("{name}.sql"))).unwrap();
+        let checksum: String = Sha256::digest(&file).iter().map(|byte| format!("{byte:02x}")).collect();
+        place.meddle(&file).await;
+        let version = version(name);
+        place.meddle(&format!("INSERT INTO schema_history VALUES ({version}, '{name}', '{checksum}', 1, 0)")).await;
+    }
+    place
+        .meddle(
+            "INSERT INTO hourly_sums VALUES (0, 1, 2, 3, 'm', '/e', 200, 4, 1, 1, 10, 20, 30, 40, 50, 60, 700, 800), \
+             (3600000, 1, 2, 3, 'm', '/other', 200, 1, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8), \
+             (3600000, 9, 2, 3, 'n', '/e', 500, 1, 0, 0, 1, 2, 3, 4, 5, 6, 1000, 8)",
+        )
+        .await;
     let error = store.check_schema().await.unwrap_err();
-    let behind = SchemaError::Behind { missing: later.clone() };
+    let behind = SchemaError::Behind { missing: names()[FIRST.len()..].to_vec() };
     assert!(matches!(&error, StoreError::Schema(found) if *found == behind), "{error}");
-    assert_eq!(store.migrate().await.unwrap(), later);
+    assert_eq!(store.migrate().await.unwrap(), names()[FIRST.len()..]);
     store.check_schema().await.unwrap();
+
+    let totals = store.key_totals(UserId(2), KeyId(1)).await.unwrap();
+    let (requests, errors, cost) = (totals[0].requests, totals[0].errors, totals[0].cost);
+    assert_eq!((totals.len(), requests, errors, cost), (1, 5, 1, NanoUsd(707)));
+    assert_eq!((totals[0].cache_write_tokens, totals[0].cache_read_tokens), (77, 55));
+    assert_eq!(store.models_asked_for(None).await.unwrap(), ["m", "n"]);
+    let boundaries = vec![Timestamp(0), Timestamp(3_600_000), Timestamp(7_200_000)];
+    let ask = SeriesAsk { scope: None, by: GroupBy::User, boundaries };
+    let series = store.series(&ask).await.unwrap();
+    assert_eq!(series[0].points, [(4, NanoUsd(700)), (2, NanoUsd(1_007))]);
 }
 
 async fn a_newer_database_is_refused(place: Place) {
@@ -86,8 +113,7 @@ async fn a_newer_database_is_refused(place: Place) {
     place.meddle("INSERT INTO schema_history VALUES (99, '0099_future', 'x', 1, 0)").await;
     for result in [store.check_schema().await, store.migrate().await.map(|_| ())] {
         let error = result.unwrap_err();
-        let known = names(&place).last().and_then(|name| name[..4].parse().ok()).unwrap();
-        let newer = SchemaError::Newer { found: 99, known };
+        let newer = SchemaError::Newer { found: 99, known: version(&names()[names().len() - 1]) };
         assert!(matches!(&error, StoreError::Schema(found) if *found == newer), "{error}");
     }
 }

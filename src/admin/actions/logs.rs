@@ -1,8 +1,9 @@
-//! `usage-logs/getUsageLogs`: what was asked, by whom, what it cost and how it ended.
+//! `usage-logs/*`: what was asked, by whom, what it cost and how it ended; and what there is to filter by.
 
 use crate::admin::call::Call;
 use crate::admin::envelope::{Code, Refusal};
 use crate::admin::fields::{Body, DayEdge, Field, Kind, Patch, Values};
+use crate::admin::live::client;
 use crate::admin::records::log::LogPageRecord;
 use crate::admin::table::{Operation, Permission};
 use crate::domain::ids::{KeyId, ProviderId, UserId};
@@ -38,6 +39,10 @@ pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/usage-logs/getUsageLogs", Permission::User, Body::of(&[], FILTERS), get_usage_logs)
             .doc("A page of the usage log, newest first; users see their own requests only."),
+        Operation::action("actions/usage-logs/getModelList", Permission::User, Body::EMPTY, get_model_list)
+            .doc("The models that were ever asked for, sorted, at most 1000; by the user themselves, for a user."),
+        Operation::action("actions/usage-logs/getStatusCodeList", Permission::User, Body::EMPTY, get_status_code_list)
+            .doc("The statuses that requests were ever answered with, sorted; a user's own, for a user."),
     ]
 }
 
@@ -61,6 +66,14 @@ async fn get_usage_logs(call: Call) -> Result<LogPageRecord, Refusal> {
         other => other.into(),
     })?;
     Ok(LogPageRecord::new(found, ask.page, ask.page_size))
+}
+
+async fn get_model_list(call: Call) -> Result<Vec<String>, Refusal> {
+    Ok(call.ctx.store.models_asked_for(client::scope(call.who()?)).await?)
+}
+
+async fn get_status_code_list(call: Call) -> Result<Vec<u16>, Refusal> {
+    Ok(call.ctx.store.statuses_answered(client::scope(call.who()?)).await?)
 }
 
 fn filter(values: &Values) -> LogFilter {

@@ -15,5 +15,6 @@ pub mod providers;
 pub mod sensitive_words;
 pub mod service;
 pub mod sessions;
+pub mod statistics;
 pub mod usage;
 pub mod users;

@@ -140,7 +140,7 @@ pub struct LogSums {
 }
 
 impl LogSums {
-    fn new(summary: &LogSummary) -> Self {
+    pub fn new(summary: &LogSummary) -> Self {
         Self {
             requests: summary.requests,
             errors: summary.errors,

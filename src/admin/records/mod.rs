@@ -10,6 +10,7 @@ pub mod log;
 pub mod overview;
 pub mod price;
 pub mod provider;
+pub mod series;
 pub mod session;
 pub mod statistics;
 pub mod usage;

@@ -4,9 +4,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Exact;
+use super::log::{LogEntry, LogSums};
 use crate::counters::LiveSession;
 use crate::state::Snapshot;
-use crate::store::SessionFigures;
+use crate::store::{LogPage, SessionFigures};
 
 /// A session with a request running, or one that ended a short while ago.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -69,6 +70,50 @@ impl ActiveSession {
             total_tokens: sum(|f| f.input_tokens + f.output_tokens + f.cache_write_tokens + f.cache_read_tokens),
             cost_usd: Exact::usd(figures.map(|f| f.cost).unwrap_or_default()),
             duration_ms: sum(|f| f.duration_ms),
+        }
+    }
+}
+
+/// A session's requests.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionDetails {
+    pub session_id: String,
+    pub user_id: Option<i64>,
+    pub user_name: Option<String>,
+    pub key_id: Option<i64>,
+    pub key_name: Option<String>,
+    /// `active` = a request is running; `idle` = none is; `ended` = the session is over.
+    pub status: &'static str,
+    /// Requests running now.
+    pub concurrent_count: u32,
+    /// Requests that ended, in the order in which they began.
+    pub requests: Vec<LogEntry>,
+    /// How many there are, on all pages.
+    pub total: u64,
+    /// Sums over all of them.
+    pub summary: LogSums,
+    /// Asks for the requests before these; `null` = there are none.
+    pub next_cursor: Option<String>,
+}
+
+impl SessionDetails {
+    /// `found`: newest first.
+    pub fn new(session: String, found: LogPage, live: Option<&LiveSession>) -> Self {
+        let newest = found.rows.first().map(|row| &row.record);
+        let text = |text: &Option<std::sync::Arc<str>>| text.as_deref().map(str::to_owned);
+        Self {
+            session_id: session,
+            user_id: newest.and_then(|r| r.user_id).or(live.map(|l| l.user)).map(|id| id.0),
+            user_name: newest.and_then(|r| text(&r.user_name)),
+            key_id: newest.and_then(|r| r.key_id).or(live.map(|l| l.key)).map(|id| id.0),
+            key_name: newest.and_then(|r| text(&r.key_name)),
+            status: live.map_or("ended", |live| if live.running > 0 { "active" } else { "idle" }),
+            concurrent_count: live.map_or(0, |live| live.running),
+            requests: found.rows.iter().rev().map(|row| LogEntry::new(&row.record)).collect(),
+            total: found.total,
+            summary: LogSums::new(&found.summary),
+            next_cursor: found.next_cursor,
         }
     }
 }
