@@ -34,7 +34,7 @@ const MORE: u8 = 0x80;
 const LEAST_DECISION: usize = 8;
 
 /// Steps by their numbers in the journal, which never change: new ones go to the end.
-const STEPS: [DecisionStep; 15] = [
+const STEPS: [DecisionStep; 17] = [
     DecisionStep::OtherGroup,
     DecisionStep::Disabled,
     DecisionStep::ModelNotSupported,
@@ -50,6 +50,8 @@ const STEPS: [DecisionStep; 15] = [
     DecisionStep::AttemptFailed,
     DecisionStep::ClientError,
     DecisionStep::Succeeded,
+    DecisionStep::Refused,
+    DecisionStep::Exhausted,
 ];
 
 const fn step_number(step: DecisionStep) -> u64 {
@@ -69,6 +71,8 @@ const fn step_number(step: DecisionStep) -> u64 {
         DecisionStep::AttemptFailed => 12,
         DecisionStep::ClientError => 13,
         DecisionStep::Succeeded => 14,
+        DecisionStep::Refused => 15,
+        DecisionStep::Exhausted => 16,
     }
 }
 
