@@ -1,4 +1,4 @@
-# make run    build and start the gateway on its embedded database
+# make run    build and start the gateway, its web UI included, on its embedded database
 # make demo   the same with a mock provider behind it, a user, a key, and commands to paste
 # make test   format, lints and every test
 # make bench  the gateway beside nginx and a bare Pingora
@@ -13,7 +13,7 @@
 .PHONY: run demo test bench bench-convert bench-admission fuzz lint fmt
 
 run:
-	@scripts/setup.sh build
+	@scripts/setup.sh run
 	cargo run --release --locked -- serve
 
 demo:

@@ -2,8 +2,9 @@
 # Installs what is missing to build, test or measure tollgate, and nothing else. A second call is quick.
 #
 #   scripts/setup.sh build    a C compiler, make and cmake (for compression libraries), and Rust's presence
+#   scripts/setup.sh run      also Node, and with it the web UI (admin/dist), when its sources have changed
 #   scripts/setup.sh demo     also curl
-#   scripts/setup.sh test     also PostgreSQL, Redis, and for the client tests Python and Node packages
+#   scripts/setup.sh test     also PostgreSQL, Redis, Chromium, and for the client tests Python and Node packages
 #   scripts/setup.sh bench    also nginx
 #   scripts/setup.sh fuzz     also a C++ compiler, and cargo-fuzz
 #
@@ -85,13 +86,21 @@ apt_node_new_enough() {
 for_test() {
   want postgresql postgres_there
   want redis-server have redis-server
-  if [ -e tests/sdk/requirements.txt ] || needs_node; then
-    want python3 have python3
-    want python3-venv venv_works
-  fi
-  if needs_node && ! node_new_enough && [ ! -x .tools/bin/node ] && apt_node_new_enough; then
+  want chromium have chromium
+  want python3 have python3
+  want python3-venv venv_works
+}
+
+# Node, where the system's is missing or too old: Debian's if that will do, else a Python wheel (node_runtime).
+for_node() {
+  node_new_enough && return
+  [ -x .tools/bin/node ] && return
+  if apt_node_new_enough; then
     missing+=(nodejs)
     apt-cache depends nodejs 2>/dev/null | grep -q 'Conflicts: npm' || missing+=(npm)
+  else
+    want python3 have python3
+    want python3-venv venv_works
   fi
 }
 
@@ -109,8 +118,6 @@ cargo_fuzz() {
   say "installing cargo-fuzz $CARGO_FUZZ into .tools/"
   cargo install --quiet --locked --version $CARGO_FUZZ --root .tools cargo-fuzz
 }
-
-needs_node() { [ -e tests/sdk/package.json ] || [ -e admin/package.json ]; }
 
 # unchanged <stamp> <file…>: whether the files are those that the stamp was written for.
 unchanged() {
@@ -156,6 +163,34 @@ node_runtime() {
   done
 }
 
+# What the web UI is built from.
+ui_sources() {
+  find admin -type f -not -path 'admin/node_modules/*' -not -path 'admin/dist/*' -not -path 'admin/shots/*' \
+    -not -path 'admin/tests/*' -not -name 'schema.d.ts' | LC_ALL=C sort
+  echo tests/admin/openapi.json
+}
+
+# The web UI's packages, and the web UI itself in admin/dist, from where the binary takes it in.
+web_ui() {
+  local sources
+  mapfile -t sources < <(ui_sources)
+  [ -e admin/dist/index.html ] && unchanged admin/node_modules/built.stamp "${sources[@]}" && return
+  node_runtime || return
+  (
+    PATH="$PWD/.tools/bin:$PATH"
+    cd admin
+    if ! unchanged node_modules/packages.stamp package.json package-lock.json; then
+      say "installing the Node packages of admin/package-lock.json"
+      # What the lock file names, as it is. Not `npm ci`: that insists on optional modules of foreign platforms, too.
+      npm install --no-save --no-audit --no-fund --loglevel=error >&2 || exit
+      stamp node_modules/packages.stamp package.json package-lock.json
+    fi
+    say "building the web UI"
+    npm run --silent build >&2
+  ) || return
+  stamp admin/node_modules/built.stamp "${sources[@]}"
+}
+
 # The client programs of tests/sdk, pinned, in .tools/node.
 node_packages() {
   [ -e tests/sdk/package.json ] || return 0
@@ -180,17 +215,22 @@ node_packages() {
 
 case ${1:-build} in
   build) for_build ;;
-  demo) for_build && for_demo ;;
-  test) for_build && for_test ;;
+  run) for_build && for_node ;;
+  demo) for_build && for_node && for_demo ;;
+  test) for_build && for_node && for_test ;;
   bench) for_build && for_bench ;;
   fuzz) for_build && for_fuzz ;;
-  *) fail "usage: scripts/setup.sh build|demo|test|bench|fuzz" ;;
+  *) fail "usage: scripts/setup.sh build|run|demo|test|bench|fuzz" ;;
 esac
 install_missing
 rust
-if [ "${1:-build}" = test ]; then
-  python_packages
-  ! needs_node || node_runtime
-  node_packages
-fi
+case ${1:-build} in
+  run | demo) web_ui || say "the web UI could not be built: the gateway will run without it" ;;
+  test)
+    python_packages
+    node_runtime
+    node_packages
+    web_ui
+    ;;
+esac
 [ "${1:-build}" != fuzz ] || cargo_fuzz

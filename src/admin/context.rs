@@ -6,6 +6,7 @@ use chrono_tz::Tz;
 use tokio::sync::watch;
 
 use super::auth::throttle::Throttle;
+use super::auth::whoami::ProxyPlace;
 use super::live::Live;
 use crate::counters::Counters;
 use crate::domain::clock::Clock;
@@ -31,6 +32,8 @@ pub struct Context {
     pub version: &'static str,
     /// Turns true when the process stops: what is open without end closes then.
     pub stop: watch::Receiver<bool>,
+    /// Where clients send their requests; the web UI shows it.
+    pub proxy: ProxyPlace,
 }
 
 /// One router's share: the context, and what the router remembers by itself.

@@ -1,4 +1,4 @@
-//! The administration API on its own listener: one table of operations ([`table`]) from which the routes, the checks of
+//! The administration API and the web UI (`ui.rs`) on their own listener: one table of operations ([`table`]) from which the routes, the checks of
 //! bodies and the OpenAPI document are made.
 //!
 //! A request walks `dispatch` (look up → authenticate → permit → read → check → run) to an action in [`actions`] and back
@@ -18,6 +18,7 @@ pub mod records;
 mod security;
 mod serve;
 pub mod table;
+mod ui;
 
 use std::sync::Arc;
 
@@ -34,7 +35,7 @@ pub use serve::serve;
 pub fn router(ctx: Arc<Context>) -> Router {
     Router::new()
         .route("/api/{*operation}", any(dispatch::dispatch))
-        .fallback(dispatch::dispatch)
+        .fallback(ui::serve)
         .layer(map_response(security::harden))
         .with_state(context::Surface { live: live::Live::new(Arc::clone(&ctx)), ctx, throttle: Arc::default() })
 }

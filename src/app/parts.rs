@@ -161,6 +161,10 @@ impl Parts {
             app_url: self.config.admin.app_url.clone(),
             secure_cookies: self.config.admin.secure_cookies,
             version: env!("CARGO_PKG_VERSION"),
+            proxy: crate::admin::auth::whoami::ProxyPlace {
+                port: self.config.proxy.addr.port(),
+                tls: self.config.proxy.tls.is_some(),
+            },
             metrics: Arc::clone(&self.metrics),
             counters: Arc::new(self.counters.clone()),
             health: Arc::clone(&self.health),

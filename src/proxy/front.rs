@@ -1,14 +1,14 @@
 //! The administration on the proxy's own listener, for deployments with a single origin.
 //!
-//! The proxy does not know the administration: `app` hands it a [`Door`]. Requests at `/api/` go through it as they came,
-//! and leave no ledger record; the administration checks its own credentials.
+//! The proxy does not know the administration: `app` hands it a [`Door`]. Requests at `/api/` and for
+//! the web UI go through it as they came, and leave no ledger record; the administration checks its own credentials.
 
 use std::net::SocketAddr;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
-use pingora::http::ResponseHeader;
+use pingora::http::{Method, RequestHeader, ResponseHeader};
 use pingora::proxy::Session;
 
 use super::exchange::Exchange;
@@ -36,10 +36,12 @@ pub trait Pieces: Send {
     async fn next(&mut self) -> Option<Bytes>;
 }
 
-/// Whether a path belongs to the administration.
+/// Whether a request belongs to the administration: its API, or what a browser asks for to show the web UI. The clients' own
+/// paths all begin with `/v1`; whatever else they send that is no GET gets the proxy's answer.
 #[must_use]
-pub fn is_admin(path: &str) -> bool {
-    path.starts_with("/api/")
+pub fn is_admin(head: &RequestHeader) -> bool {
+    let path = head.uri.path();
+    path.starts_with("/api/") || (!path.starts_with("/v1") && matches!(head.method, Method::GET | Method::HEAD))
 }
 
 /// Passes a request through the door.

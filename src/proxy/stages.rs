@@ -24,7 +24,7 @@ pub enum Done {
 pub async fn run(session: &mut Session, x: &mut Exchange) -> Result<Done, Refusal> {
     let live = x.gateway.live.load_full();
     let gateway = Arc::clone(&x.gateway);
-    if let Some(door) = gateway.admin.get().filter(|_| front::is_admin(session.req_header().uri.path())) {
+    if let Some(door) = gateway.admin.get().filter(|_| front::is_admin(session.req_header())) {
         return front::serve(session, x, door.as_ref(), &live).await;
     }
     intake::head(session, x)?;

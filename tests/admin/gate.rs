@@ -7,6 +7,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
+use tollgate::admin::auth::whoami::ProxyPlace;
 use tollgate::admin::{Context, router, serve};
 use tollgate::counters::{CounterSettings, Counters};
 use tollgate::domain::clock::{Clock, ManualClock, Timestamp};
@@ -111,8 +112,8 @@ impl Gate {
             secure_cookies,
             version: "1.2.3",
             stop: watching,
+            proxy: ProxyPlace { port: 8080, tls: false },
         };
-
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel::<()>();

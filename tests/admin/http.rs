@@ -58,7 +58,7 @@ async fn every_reply_has_the_security_headers_and_health_is_plain() {
     let gate = Gate::start().await;
     let health = Reply::of(gate.http.get(format!("{}/api/actions/health", gate.url))).await;
     assert_eq!(health.body, json!({ "status": "ok", "timestamp": NOON.to_iso(), "version": "1.2.3" }));
-    let missing = Reply::of(gate.http.get(format!("{}/nothing", gate.url))).await;
+    let missing = Reply::of(gate.http.get(format!("{}/api/nothing", gate.url))).await;
     for reply in [health, missing, gate.admin("users/getUsers", json!({})).await] {
         let headers = reply.headers;
         assert_eq!(headers["x-content-type-options"], "nosniff");

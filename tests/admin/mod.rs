@@ -20,5 +20,6 @@ mod series;
 mod sessions;
 mod statistics;
 mod tls;
+mod ui;
 mod usage;
 mod users;

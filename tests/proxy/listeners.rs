@@ -42,6 +42,14 @@ async fn the_administration_is_on_the_proxys_origin_only_when_asked_for() {
     let users: Value = answer.json().await.unwrap();
     assert_eq!(users["data"][0]["name"], "ada", "{users}");
     assert_eq!(call(&stage, "/api/actions/nobody/knows").await.unwrap().status(), 404);
+    let get = |path: &str| stage.gateway.client.get(format!("{}{path}", stage.gateway.proxy)).send();
+    let page = get("/dashboard").await.unwrap();
+    assert_eq!(page.status(), 200);
+    assert!(page.headers()["content-type"].to_str().unwrap().starts_with("text/html"));
+    // The clients' paths, and what is no page, stay the proxy's.
+    assert_eq!(get("/v1/models").await.unwrap().status(), 401);
+    let stray: Value = call(&stage, "/chat/completions").await.unwrap().json().await.unwrap();
+    assert!(stray["error"]["message"].is_string(), "{stray}");
     let stage = Stage::bare(&[]).await;
     let answer = call(&stage, "/api/actions/users/getUsers").await.unwrap();
     assert_eq!(answer.status(), 404, "not served here by default");

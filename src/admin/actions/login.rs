@@ -1,6 +1,7 @@
-//! Login and logout as operations.
+//! Login, logout and who is logged in, as operations.
 
 use crate::admin::auth::login::{LOGIN, login, logout};
+use crate::admin::auth::whoami::whoami;
 use crate::admin::envelope::Code;
 use crate::admin::fields::Body;
 use crate::admin::table::{Operation, Permission};
@@ -12,5 +13,7 @@ pub fn operations() -> Vec<Operation> {
             .errors(&[Code::UNAUTHORIZED, Code::TOO_MANY_ATTEMPTS]),
         Operation::cookie_action("auth/logout", Permission::Open, Body::EMPTY, logout)
             .doc("Ends the session that the cookie carries."),
+        Operation::action("auth/whoami", Permission::Any, Body::EMPTY, whoami)
+            .doc("Says who the credential belongs to, and what a web UI must know about this gateway."),
     ]
 }

@@ -7,6 +7,7 @@ pub mod credential;
 pub mod login;
 pub mod session;
 pub mod throttle;
+pub mod whoami;
 
 use std::sync::Arc;
 

@@ -1,0 +1,104 @@
+/**
+ * The way to the gateway: every operation of its own description, typed by it, and one kind of failure.
+ *
+ * `call("actions/users/getUsers", {})` gives the envelope's data or throws an `ApiError` with the server's words. Types come
+ * from `schema.d.ts`, which `npm run generate` makes from the document on record, so a changed field is a compile error.
+ */
+import createClient from "openapi-fetch";
+import type { components, paths } from "./schema";
+
+export type Schemas = components["schemas"];
+
+type PostPath = { [P in keyof paths]: paths[P] extends { post: object } ? P : never }[keyof paths];
+/** The name of an operation: its path below `/api/`. */
+export type Operation = PostPath extends infer P ? (P extends `/api/${infer O}` ? O : never) : never;
+type Post<O extends Operation> = `/api/${O}` extends keyof paths
+  ? paths[`/api/${O}`] extends { post: infer M }
+    ? M
+    : never
+  : never;
+type Json<T> = T extends { content: { "application/json": infer J } } ? J : never;
+/** What an operation takes. */
+export type BodyOf<O extends Operation> =
+  Post<O> extends { requestBody?: infer R } ? (NonNullable<R> extends infer N ? Json<N> : never) : never;
+/** What an operation gives. */
+export type DataOf<O extends Operation> =
+  Post<O> extends { responses: { 200: infer R } } ? (Json<R> extends { data: infer D } ? D : undefined) : never;
+
+/** A request that was refused or did not come through. `message` is in the server's words. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly params: Record<string, unknown>;
+
+  constructor(status: number, code: string, message: string, params: Record<string, unknown> = {}) {
+    super(message);
+    this.name = "ApiError";
+    this.status = status;
+    this.code = code;
+    this.params = params;
+  }
+
+  /** The field at fault, where there is one. */
+  get field(): string | undefined {
+    return typeof this.params.field === "string" ? this.params.field : undefined;
+  }
+
+  /** The message without the field's name in front, for showing it at the field. */
+  get atField(): string {
+    const start = `${this.field}: `;
+    return this.message.startsWith(start) ? this.message.slice(start.length) : this.message;
+  }
+}
+
+/** Called when the gateway no longer knows who we are. Set by the session. */
+let onLoggedOut: (() => void) | undefined;
+export function whenLoggedOut(handler: () => void) {
+  onLoggedOut = handler;
+}
+
+interface Envelope {
+  ok?: boolean;
+  data?: unknown;
+  error?: string;
+  errorCode?: string;
+  errorParams?: Record<string, unknown>;
+}
+
+function fault(status: number, answer: Envelope | undefined): ApiError {
+  const message = answer?.error ?? (status === 0 ? "" : `HTTP ${status}`);
+  const code = answer?.errorCode ?? (status === 0 ? "NETWORK" : "HTTP");
+  if (status === 401) onLoggedOut?.();
+  return new ApiError(status, code, message, answer?.errorParams ?? {});
+}
+
+const client = createClient<paths>({
+  baseUrl: typeof location === "undefined" ? "/" : location.origin,
+  credentials: "same-origin",
+});
+type Loose = {
+  POST: (path: string, init: object) => Promise<{ data?: Envelope; error?: Envelope; response: Response }>;
+};
+
+/** Runs an operation. */
+export async function call<O extends Operation>(
+  operation: O,
+  body: BodyOf<O>,
+  signal?: AbortSignal,
+): Promise<DataOf<O>> {
+  return callAny<DataOf<O>>(operation, body, signal);
+}
+
+/** Runs an operation that is not in the description (the UI's own routes below `ui/`). */
+export async function callAny<T>(operation: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  let answer: Awaited<ReturnType<Loose["POST"]>>;
+  try {
+    answer = await (client as unknown as Loose).POST(`/api/${operation}`, { body: body ?? {}, signal });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    if (error instanceof SyntaxError) throw fault(502, undefined);
+    throw fault(0, undefined);
+  }
+  if (!answer.response.ok || answer.data?.ok !== true) throw fault(answer.response.status, answer.error ?? answer.data);
+  return answer.data.data as T;
+}

@@ -1,0 +1,31 @@
+/** Failures of the server, put where the person can mend them. */
+import type { FieldValues, Path, UseFormSetError } from "react-hook-form";
+import { ApiError } from "./client";
+
+/**
+ * Puts a refusal at its field when the form has one of that name (`names` maps the server's name to the form's), and
+ * otherwise at the form as a whole (`root`). Nothing that was typed is lost.
+ */
+export function showFault<T extends FieldValues>(
+  error: unknown,
+  setError: UseFormSetError<T>,
+  has: (name: string) => boolean,
+  names: Record<string, Path<T>> = {},
+) {
+  const fault = error instanceof ApiError ? error : new ApiError(0, "UNKNOWN", String(error));
+  const named = fault.field === undefined ? undefined : (names[fault.field] ?? fault.field.replace(/^updates\./, ""));
+  if (named !== undefined && has(named)) {
+    setError(named as Path<T>, { type: fault.code, message: fault.atField }, { shouldFocus: true });
+  } else {
+    setError("root", { type: fault.code, message: fault.message || fault.code });
+  }
+}
+
+/** What differs between two flat records: the body of a partial update. */
+export function changes<T extends Record<string, unknown>>(before: T, after: T): Partial<T> {
+  const changed: Partial<T> = {};
+  for (const name of Object.keys(after) as (keyof T)[]) {
+    if (JSON.stringify(before[name]) !== JSON.stringify(after[name])) changed[name] = after[name];
+  }
+  return changed;
+}

@@ -1,0 +1,76 @@
+/**
+ * Everything that is read, as query options with their keys. Features use these and nothing else, so that whoever changes
+ * something knows what to refresh (`keys`), and the event stream (`live.ts`) writes into the same places.
+ */
+import { queryOptions } from "@tanstack/react-query";
+import { type BodyOf, call } from "./client";
+
+export const keys = {
+  whoami: ["whoami"] as const,
+  users: ["users"] as const,
+  keyStatistics: (userId: number) => ["users", userId, "statistics"] as const,
+  keyLimits: (keyId: number) => ["limits", "key", keyId] as const,
+  userLimits: (userId: number) => ["limits", "user", userId] as const,
+  providers: ["providers"] as const,
+  providerLimits: (id: number) => ["limits", "provider", id] as const,
+  health: ["health"] as const,
+  prices: ["prices"] as const,
+  hasPrices: ["prices", "any"] as const,
+  logs: (filters: LogFilters) => ["logs", filters] as const,
+  overview: ["overview"] as const,
+  sessions: ["sessions"] as const,
+};
+
+export const whoami = queryOptions({
+  queryKey: keys.whoami,
+  queryFn: ({ signal }) => call("auth/whoami", {}, signal),
+  staleTime: Number.POSITIVE_INFINITY,
+  retry: false,
+});
+
+export const users = queryOptions({
+  queryKey: keys.users,
+  queryFn: ({ signal }) => call("actions/users/getUsers", {}, signal),
+});
+
+export const keyStatistics = (userId: number) =>
+  queryOptions({
+    queryKey: keys.keyStatistics(userId),
+    queryFn: ({ signal }) => call("actions/keys/getKeysWithStatistics", { userId }, signal),
+  });
+
+export const keyLimits = (keyId: number) =>
+  queryOptions({
+    queryKey: keys.keyLimits(keyId),
+    queryFn: ({ signal }) => call("actions/keys/getKeyLimitUsage", { keyId }, signal),
+  });
+
+export const userLimits = (userId: number) =>
+  queryOptions({
+    queryKey: keys.userLimits(userId),
+    queryFn: ({ signal }) => call("actions/users/getUserLimitUsage", { userId }, signal),
+  });
+
+export const providers = queryOptions({
+  queryKey: keys.providers,
+  queryFn: ({ signal }) => call("actions/providers/getProviders", {}, signal),
+});
+
+export const providerLimits = (providerId: number) =>
+  queryOptions({
+    queryKey: keys.providerLimits(providerId),
+    queryFn: ({ signal }) => call("actions/providers/getProviderLimitUsage", { providerId }, signal),
+  });
+
+export const prices = queryOptions({
+  queryKey: keys.prices,
+  queryFn: ({ signal }) => call("actions/model-prices/getModelPrices", {}, signal),
+  staleTime: 60_000,
+});
+
+export const hasPrices = queryOptions({
+  queryKey: keys.hasPrices,
+  queryFn: ({ signal }) => call("actions/model-prices/hasPriceTable", {}, signal),
+});
+
+export type LogFilters = NonNullable<BodyOf<"actions/usage-logs/getUsageLogs">>;

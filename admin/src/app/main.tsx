@@ -1,0 +1,40 @@
+/** The beginning: language, cache, router, and what is around every page. */
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { RouterProvider } from "@tanstack/react-router";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { ApiError } from "@/api/client";
+import { startLanguage } from "@/i18n";
+import { ConfirmProvider } from "@/ui/confirm";
+import { ToastProvider } from "@/ui/toast";
+import { makeRouter } from "./router";
+import "./style.css";
+
+const cache = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 5_000,
+      refetchOnWindowFocus: false,
+      // A refusal stays a refusal; only a connection that failed is tried again.
+      retry: (failures, error) =>
+        failures < 2 && !(error instanceof ApiError && error.status >= 400 && error.status < 500),
+    },
+  },
+});
+const router = makeRouter(cache);
+
+await startLanguage();
+const place = document.getElementById("root");
+if (place) {
+  createRoot(place).render(
+    <StrictMode>
+      <QueryClientProvider client={cache}>
+        <ToastProvider>
+          <ConfirmProvider>
+            <RouterProvider router={router} />
+          </ConfirmProvider>
+        </ToastProvider>
+      </QueryClientProvider>
+    </StrictMode>,
+  );
+}

@@ -1,0 +1,37 @@
+/** The pages, in their groups, and who may see them. The router, the side bar and the command palette read this. */
+import { type Activity, BookOpenText, LayoutDashboard, Users } from "lucide-react";
+
+export type Group = "watch" | "manage" | "system";
+export type Audience = "admin" | "user" | "any";
+
+interface Page {
+  path: string;
+  name: string;
+  group: Group;
+  audience: Audience;
+  icon: typeof Activity;
+}
+
+export const PAGES = [
+  { path: "/dashboard", name: "overview", group: "watch", audience: "user", icon: LayoutDashboard },
+  { path: "/people", name: "people", group: "manage", audience: "user", icon: Users },
+] as const satisfies readonly Page[];
+
+export type PagePath = (typeof PAGES)[number]["path"];
+export const API_DOCS = { path: "/api/actions/docs", icon: BookOpenText };
+
+interface Who {
+  role: string;
+  readOnly: boolean;
+  userId?: number | null;
+}
+
+/** The pages that this person may open. The administrator's token is no user and has no usage of its own. */
+export function pagesFor({ role, readOnly, userId }: Who) {
+  return PAGES.filter((page) => {
+    const { path, audience } = page;
+    if ((path as string) === "/my-usage" && userId == null) return false;
+    if ((audience as Audience) === "any") return true;
+    return !readOnly && (audience === "user" || role === "admin");
+  });
+}

@@ -1,0 +1,102 @@
+/**
+ * The routes. Each page is its own piece of the program, loaded when first opened. What a page is filtered by is in the
+ * address (`validateSearch`), so that every view is a link.
+ */
+import type { QueryClient } from "@tanstack/react-query";
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+} from "@tanstack/react-router";
+import { ApiError } from "@/api/client";
+import * as queries from "@/api/queries";
+import { Crashed, NotFound } from "./errors";
+import { pagesFor } from "./nav";
+import { number, oneOf, text } from "./search";
+import { Shell } from "./shell";
+
+interface Context {
+  cache: QueryClient;
+}
+
+const root = createRootRouteWithContext<Context>()({ component: Outlet, notFoundComponent: NotFound });
+
+const login = createRoute({
+  getParentRoute: () => root,
+  path: "/login",
+  validateSearch: (search: Record<string, unknown>): { from?: string } => ({ from: text(search.from) }),
+  component: lazyRouteComponent(() => import("@/features/login/page"), "LoginPage"),
+});
+
+/** Everything behind the login. Pages that are not for this person lead to the one that is. */
+const shell = createRoute({
+  getParentRoute: () => root,
+  id: "shell",
+  component: Shell,
+  beforeLoad: async ({ context, location }) => {
+    let session: Awaited<ReturnType<NonNullable<typeof queries.whoami.queryFn>>>;
+    try {
+      session = await context.cache.ensureQueryData(queries.whoami);
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) {
+        throw redirect({ to: "/login", search: location.pathname === "/" ? {} : { from: location.href } });
+      }
+      throw error;
+    }
+    const pages = pagesFor(session);
+    const allowed = pages.some(({ path }) => path === location.pathname);
+    if (!allowed) throw redirect({ to: pages[0]?.path ?? "/dashboard", replace: true });
+    return { session };
+  },
+});
+
+const home = createRoute({ getParentRoute: () => shell, path: "/" });
+
+const overview = createRoute({
+  getParentRoute: () => shell,
+  path: "/dashboard",
+  component: lazyRouteComponent(() => import("@/features/overview/page"), "OverviewPage"),
+});
+
+const people = createRoute({
+  getParentRoute: () => shell,
+  path: "/people",
+  validateSearch: (search: Record<string, unknown>): PeopleSearch => ({
+    q: text(search.q),
+    state: oneOf(search.state, ["enabled", "disabled", "expired"] as const),
+    group: text(search.group),
+    view: oneOf(search.view, ["users", "keys"] as const),
+    user: number(search.user),
+    key: number(search.key),
+  }),
+  component: lazyRouteComponent(() => import("@/features/people/page"), "PeoplePage"),
+});
+export interface PeopleSearch {
+  q?: string;
+  state?: "enabled" | "disabled" | "expired";
+  group?: string;
+  view?: "users" | "keys";
+  user?: number;
+  key?: number;
+}
+
+/** Makes the router; `main.tsx` does it once. */
+export function makeRouter(cache: QueryClient) {
+  return createRouter({
+    routeTree: root.addChildren([login, shell.addChildren([home, overview, people])]),
+    context: { cache },
+    defaultPreload: "intent",
+    defaultPreloadStaleTime: 0,
+    defaultErrorComponent: Crashed,
+    scrollRestoration: false,
+  });
+}
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: ReturnType<typeof makeRouter>;
+  }
+}

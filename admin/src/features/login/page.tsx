@@ -1,0 +1,118 @@
+/** Login with the administrator token or a key. A browser that drops the cookie is told why. */
+import { useQueryClient } from "@tanstack/react-query";
+import { useNavigate, useRouter, useSearch } from "@tanstack/react-router";
+import { Eye, EyeOff } from "lucide-react";
+import { type FormEvent, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { ApiError, call } from "@/api/client";
+import * as queries from "@/api/queries";
+import { LANGUAGES, type Language, speak } from "@/i18n";
+import { Button, IconButton } from "@/ui/button";
+import { Field, Input } from "@/ui/field";
+import { Notice } from "@/ui/status";
+
+/** Only a path of this site, so that a link cannot lead elsewhere after the login. */
+function safe(from: string | undefined): string | undefined {
+  return from?.startsWith("/") && !from.startsWith("//") && !from.startsWith("/login") ? from : undefined;
+}
+
+export function LoginPage() {
+  const { t, i18n } = useTranslation();
+  const cache = useQueryClient();
+  const router = useRouter();
+  const navigate = useNavigate();
+  const { from } = useSearch({ from: "/login" });
+  const [key, setKey] = useState("");
+  const [visible, setVisible] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [fault, setFault] = useState<string>();
+  const [dropped, setDropped] = useState(false);
+
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setFault(undefined);
+    setDropped(false);
+    if (key.trim() === "") return setFault(t("login.empty"));
+    setBusy(true);
+    try {
+      const login = await call("auth/login", { key: key.trim() });
+      cache.clear();
+      await cache.fetchQuery(queries.whoami);
+      const back = login.redirectTo === "/dashboard" ? safe(from) : undefined;
+      if (back) router.history.push(back);
+      else await navigate({ to: login.redirectTo === "/dashboard" ? "/dashboard" : login.redirectTo });
+    } catch (error) {
+      const known = error instanceof ApiError ? error : new ApiError(0, "NETWORK", "");
+      // The key was right, and the very next request came without the cookie.
+      const loggedIn = known.status === 401 && known.message.includes("no credential");
+      setDropped(loggedIn);
+      if (!loggedIn) setFault(known.message || t("ui.noConnection"));
+    } finally {
+      setBusy(false);
+    }
+  };
+
+  return (
+    <main className="flex min-h-dvh flex-col items-center justify-center gap-6 px-4 py-10">
+      <div className="card w-full max-w-sm p-6">
+        <div className="mb-5 flex items-center gap-3">
+          <img src="/icon.svg" alt="" className="size-9" />
+          <div>
+            <h1 className="!leading-6">tollgate</h1>
+            <p className="text-sm text-quiet">{t("login.title")}</p>
+          </div>
+        </div>
+        <form onSubmit={(event) => void submit(event)} className="space-y-4" noValidate>
+          <Field label={t("login.key")} help={t("login.help")} error={fault}>
+            {(ids) => (
+              <>
+                <Input
+                  {...ids}
+                  autoFocus
+                  type={visible ? "text" : "password"}
+                  name="key"
+                  autoComplete="current-password"
+                  spellCheck={false}
+                  className="pr-10 font-mono"
+                  value={key}
+                  onChange={(event) => setKey(event.target.value)}
+                />
+                <span className="absolute inset-y-0 right-1 flex items-center">
+                  <IconButton
+                    size="sm"
+                    label={visible ? t("login.hide") : t("login.show")}
+                    icon={visible ? <EyeOff className="size-4" aria-hidden /> : <Eye className="size-4" aria-hidden />}
+                    onClick={() => setVisible(!visible)}
+                  />
+                </span>
+              </>
+            )}
+          </Field>
+          {dropped && (
+            <Notice tone="warn" title={t("login.droppedTitle")}>
+              {location.protocol === "http:" ? t("login.droppedHttp") : t("login.dropped")}
+            </Notice>
+          )}
+          <Button type="submit" variant="primary" className="w-full" busy={busy}>
+            {t("login.submit")}
+          </Button>
+        </form>
+        <p className="mt-5 border-t border-line pt-4 text-xs text-faint">{t("login.where")}</p>
+      </div>
+      <div className="flex gap-3 text-xs">
+        {(Object.keys(LANGUAGES) as Language[]).map((language) => (
+          <button
+            key={language}
+            type="button"
+            lang={language}
+            aria-pressed={i18n.language === language}
+            className="rounded px-1 text-faint hover:text-ink aria-pressed:font-semibold aria-pressed:text-ink"
+            onClick={() => void speak(language)}
+          >
+            {LANGUAGES[language]}
+          </button>
+        ))}
+      </div>
+    </main>
+  );
+}

@@ -1,0 +1,40 @@
+/** Languages. One catalogue each; a key that is missing or misspelt is a compile error, a missing translation a failed test. */
+import i18n from "i18next";
+import { initReactI18next } from "react-i18next";
+import type en from "./en.json";
+
+declare module "i18next" {
+  interface CustomTypeOptions {
+    resources: { translation: typeof en };
+  }
+}
+
+export const LANGUAGES = { en: "English", zh: "中文" } as const;
+export type Language = keyof typeof LANGUAGES;
+const STORED = "tollgate.language";
+const catalogues = { en: () => import("./en.json"), zh: () => import("./zh.json") };
+
+function preferred(): Language {
+  const chosen = localStorage.getItem(STORED) ?? navigator.language;
+  return chosen.startsWith("zh") ? "zh" : "en";
+}
+
+async function load(language: Language) {
+  const catalogue = await catalogues[language]();
+  i18n.addResourceBundle(language, "translation", catalogue.default, true, true);
+}
+
+export async function startLanguage() {
+  const language = preferred();
+  await i18n
+    .use(initReactI18next)
+    .init({ lng: language, fallbackLng: false, resources: {}, interpolation: { escapeValue: false } });
+  await speak(language);
+}
+
+export async function speak(language: Language) {
+  await load(language);
+  localStorage.setItem(STORED, language);
+  document.documentElement.lang = language;
+  await i18n.changeLanguage(language);
+}

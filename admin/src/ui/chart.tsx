@@ -1,0 +1,120 @@
+/** Lines over time, drawn by uPlot in the theme's colours; its legend follows the pointer and switches lines on and off. */
+import { useEffect, useRef } from "react";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import "./chart.css";
+import { useFormat } from "./format";
+
+export interface Series {
+  label: string;
+  values: (number | null)[];
+}
+
+interface Props {
+  /** Epoch milliseconds, ascending. */
+  times: number[];
+  series: Series[];
+  show: (value: number) => string;
+  label: string;
+  height?: number;
+  stacked?: boolean;
+}
+
+/** Told apart in both themes and by most people who do not see all colours. */
+const COLOURS = [
+  ["#4f46e5", "#8f8bff"],
+  ["#0d8a72", "#43d1b3"],
+  ["#b45309", "#f2b155"],
+  ["#be3a6e", "#ff8fb8"],
+  ["#2474c9", "#6db6ff"],
+  ["#6b7a1c", "#bfd055"],
+  ["#8442b8", "#cf9bff"],
+  ["#5b6472", "#a9b1bf"],
+];
+
+export function Chart({ times, series, show, label, height = 220 }: Props) {
+  const place = useRef<HTMLDivElement>(null);
+  const { locale, timeZone } = useFormat();
+  useEffect(() => {
+    const root = place.current;
+    if (!root) return;
+    const dark = getComputedStyle(root).colorScheme === "dark" || isDark();
+    const style = getComputedStyle(root);
+    const [ink, line] = [style.getPropertyValue("color"), style.getPropertyValue("border-top-color")];
+    const span = (times.at(-1) ?? 0) - (times[0] ?? 0);
+    const tick: Intl.DateTimeFormatOptions =
+      span > 2 * 86_400_000
+        ? { month: "short", day: "numeric" }
+        : { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+    const ticks = new Intl.DateTimeFormat(locale, { ...tick, timeZone });
+    const whole = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short", timeZone });
+    const font = `11px ${style.fontFamily}`;
+    const axis = { stroke: ink, font, grid: { stroke: line, width: 1 }, ticks: { show: false } };
+    const plot = new uPlot(
+      {
+        width: root.clientWidth,
+        height,
+        padding: [8, 8, 0, 0],
+        cursor: { y: false, points: { size: 6 } },
+        scales: {
+          x: { time: true },
+          y: { range: (_, low, high) => [Math.min(0, low ?? 0), high && high > 0 ? high * 1.08 : 1] },
+        },
+        axes: [
+          { ...axis, grid: { show: false }, values: (_, at) => at.map((second) => ticks.format(second * 1000)) },
+          { ...axis, size: 64, values: (_, at) => at.map((value) => show(value)) },
+        ],
+        series: [
+          { label: "", value: (_, second) => (second === null ? "" : whole.format(second * 1000)) },
+          ...series.map((one, index) => {
+            const colour = COLOURS[index % COLOURS.length]?.[dark ? 1 : 0] ?? ink;
+            return {
+              label: one.label,
+              stroke: colour,
+              fill: series.length === 1 ? `${colour}22` : undefined,
+              width: 1.75,
+              points: { show: false },
+              value: (_: uPlot, value: number | null) => (value === null ? "—" : show(value)),
+            };
+          }),
+        ],
+      },
+      [times.map((at) => at / 1000), ...series.map((one) => one.values)],
+      root,
+    );
+    const observer = new ResizeObserver(() => plot.setSize({ width: root.clientWidth, height }));
+    observer.observe(root);
+    const theme = new MutationObserver(() => root.dispatchEvent(new Event("theme")));
+    theme.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    return () => {
+      observer.disconnect();
+      theme.disconnect();
+      plot.destroy();
+    };
+  }, [times, series, show, height, locale, timeZone]);
+  return <div ref={place} role="img" aria-label={label} className="min-w-0 border-line text-faint" />;
+}
+
+function isDark(): boolean {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen === undefined ? matchMedia("(prefers-color-scheme: dark)").matches : chosen === "dark";
+}
+
+/** A small line without axes. */
+export function Spark({ values, label, className }: { values: number[]; label: string; className?: string }) {
+  const top = Math.max(...values, Number.MIN_VALUE);
+  const points = values.map(
+    (value, index) => `${(index / Math.max(1, values.length - 1)) * 100},${28 - (value / top) * 26}`,
+  );
+  return (
+    <svg viewBox="0 0 100 30" preserveAspectRatio="none" role="img" aria-label={label} className={className}>
+      <polyline
+        points={points.join(" ")}
+        fill="none"
+        stroke="currentColor"
+        strokeWidth="1.5"
+        vectorEffect="non-scaling-stroke"
+      />
+    </svg>
+  );
+}

@@ -1,0 +1,124 @@
+/**
+ * What lies over the page: a dialog in the middle, a drawer at the side (modal, for forms), a panel at the side (the table
+ * beside it stays usable). Focus goes in and comes back; Escape closes. Radix's own overlay is not used: it would put a
+ * style element into the page, which the content security policy refuses.
+ */
+import { X } from "lucide-react";
+import { Dialog as Radix } from "radix-ui";
+import type { ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+import { IconButton } from "./button";
+import { cx } from "./cx";
+
+interface Props {
+  open: boolean;
+  onClose: () => void;
+  title: ReactNode;
+  description?: ReactNode;
+  children: ReactNode;
+  /** Buttons, always in sight. */
+  footer?: ReactNode;
+  width?: string;
+}
+
+function Head({ title, description, extra }: { title: ReactNode; description?: ReactNode; extra?: ReactNode }) {
+  const { t } = useTranslation();
+  return (
+    <div className="flex items-start gap-2 border-b border-line px-5 py-3">
+      <div className="min-w-0 flex-1">
+        <Radix.Title className="truncate text-base leading-7 font-semibold">{title}</Radix.Title>
+        {description !== undefined && (
+          <Radix.Description asChild>
+            <div className="text-xs text-faint">{description}</div>
+          </Radix.Description>
+        )}
+      </div>
+      {extra}
+      <Radix.Close asChild>
+        <IconButton size="sm" label={t("ui.close")} icon={<X className="size-4" aria-hidden />} />
+      </Radix.Close>
+    </div>
+  );
+}
+
+function Foot({ children }: { children: ReactNode }) {
+  return (
+    <div className="flex flex-wrap items-center justify-end gap-2 border-t border-line bg-surface px-5 py-3">
+      {children}
+    </div>
+  );
+}
+
+const Shade = () => <div data-overlay className="fixed inset-0 z-40 bg-black/45" />;
+const noDescription = (description: ReactNode) => (description === undefined ? { "aria-describedby": undefined } : {});
+
+/** A question or a short form. */
+export function Dialog({ open, onClose, title, description, children, footer, width = "max-w-lg" }: Props) {
+  return (
+    <Radix.Root open={open} onOpenChange={(now) => !now && onClose()}>
+      <Radix.Portal>
+        <Shade />
+        <Radix.Content
+          data-popup
+          {...noDescription(description)}
+          className={cx(
+            "fixed inset-x-3 top-[max(1rem,8vh)] z-50 mx-auto flex max-h-[84vh] flex-col overflow-hidden rounded-xl border border-line bg-raised shadow-2xl outline-none",
+            width,
+          )}
+        >
+          <Head title={title} description={description} />
+          <div className="min-h-0 flex-1 overflow-y-auto px-5 py-4">{children}</div>
+          {footer !== undefined && <Foot>{footer}</Foot>}
+        </Radix.Content>
+      </Radix.Portal>
+    </Radix.Root>
+  );
+}
+
+const SIDE = "fixed inset-y-0 right-0 z-50 flex w-full flex-col border-l border-line bg-raised shadow-2xl outline-none";
+
+/** A form at the side. */
+export function Drawer({ open, onClose, title, description, children, footer, width = "sm:max-w-2xl" }: Props) {
+  return (
+    <Radix.Root open={open} onOpenChange={(now) => !now && onClose()}>
+      <Radix.Portal>
+        <Shade />
+        <Radix.Content data-panel {...noDescription(description)} className={cx(SIDE, width)}>
+          <Head title={title} description={description} />
+          <div className="min-h-0 flex-1 overflow-y-auto px-5 py-4">{children}</div>
+          {footer !== undefined && <Foot>{footer}</Foot>}
+        </Radix.Content>
+      </Radix.Portal>
+    </Radix.Root>
+  );
+}
+
+/** Details of the row that is open. The page behind it goes on working. */
+export function Panel({
+  open,
+  onClose,
+  title,
+  description,
+  children,
+  footer,
+  extra,
+  width = "sm:max-w-xl",
+}: Props & { extra?: ReactNode }) {
+  return (
+    <Radix.Root open={open} modal={false} onOpenChange={(now) => !now && onClose()}>
+      <Radix.Portal>
+        <Radix.Content
+          data-panel
+          {...noDescription(description)}
+          className={cx(SIDE, "z-30", width)}
+          onOpenAutoFocus={(event) => event.preventDefault()}
+          onInteractOutside={(event) => event.preventDefault()}
+        >
+          <Head title={title} description={description} extra={extra} />
+          <div className="min-h-0 flex-1 overflow-y-auto px-5 py-4">{children}</div>
+          {footer !== undefined && <Foot>{footer}</Foot>}
+        </Radix.Content>
+      </Radix.Portal>
+    </Radix.Root>
+  );
+}

@@ -1,0 +1,76 @@
+/** Filters as chips: each says what it keeps, opens to be changed, and can be taken out. Their values live in the address. */
+import { Plus, X } from "lucide-react";
+import { type ReactNode, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Button } from "./button";
+import { Menu } from "./menu";
+import { Popover } from "./popover";
+
+export interface Filter {
+  id: string;
+  label: string;
+  /** What is kept, in words; `undefined` = not filtered by this. */
+  shown: string | undefined;
+  /** The control that changes it. `done` closes the box. */
+  edit: (done: () => void) => ReactNode;
+  clear: () => void;
+}
+
+export function Filters({ filters }: { filters: Filter[] }) {
+  const { t } = useTranslation();
+  const [opened, setOpened] = useState<string | null>(null);
+  const set = filters.filter((filter) => filter.shown !== undefined || filter.id === opened);
+  const rest = filters.filter((filter) => !set.includes(filter));
+  return (
+    <>
+      {set.map((filter) => (
+        <span
+          key={filter.id}
+          className="inline-flex h-7 max-w-full items-center rounded-full border border-strong-line bg-surface text-xs"
+        >
+          <Popover
+            label={filter.label}
+            open={opened === filter.id}
+            onOpenChange={(open) => setOpened(open ? filter.id : null)}
+            trigger={
+              <button
+                type="button"
+                className="flex h-full min-w-0 items-center gap-1 rounded-l-full pr-1 pl-3 hover:bg-hover"
+              >
+                <span className="text-faint">{filter.label}</span>
+                <span className="max-w-52 truncate font-medium">{filter.shown ?? "…"}</span>
+              </button>
+            }
+          >
+            <div className="mb-2 text-sm font-medium">{filter.label}</div>
+            {filter.edit(() => setOpened(null))}
+          </Popover>
+          <button
+            type="button"
+            aria-label={t("ui.removeFilter", { name: filter.label })}
+            className="flex h-full items-center rounded-r-full pr-2 pl-1 text-faint hover:bg-hover hover:text-ink"
+            onClick={() => {
+              filter.clear();
+              setOpened(null);
+            }}
+          >
+            <X className="size-3.5" aria-hidden />
+          </button>
+        </span>
+      ))}
+      {rest.length > 0 && (
+        <Menu
+          trigger={
+            <Button size="sm" variant="ghost" icon={<Plus className="size-3.5" aria-hidden />}>
+              {t("ui.filter")}
+            </Button>
+          }
+          actions={rest.map((filter) => ({
+            label: filter.label,
+            onSelect: () => setTimeout(() => setOpened(filter.id), 0),
+          }))}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,112 @@
+/** Numbers, money, durations and times as text. Pure; language, time zone and currency come as arguments or by `useFormat`. */
+import { createContext, useContext } from "react";
+
+export interface Format {
+  /** BCP 47, for `Intl`. */
+  locale: string;
+  /** IANA name: the gateway's, not the browser's. `undefined` = the browser's. */
+  timeZone?: string;
+  /** A symbol only: amounts are USD. */
+  currency: string;
+}
+
+export const FormatContext = createContext<Format>({ locale: "en", currency: "$" });
+export const useFormat = () => useContext(FormatContext);
+
+const number = (locale: string, options?: Intl.NumberFormatOptions) => new Intl.NumberFormat(locale, options);
+
+/** Money with as many digits as it needs: two, or two that say something for less than a cent. */
+export function money(amount: number, { locale, currency }: Format): string {
+  const size = Math.abs(amount);
+  if (size > 0 && size < 0.000001) return `<${currency}0.000001`;
+  const digits = size === 0 || size >= 0.995 ? 2 : Math.min(6, Math.max(2, 1 - Math.floor(Math.log10(size))));
+  const text = number(locale, {
+    minimumFractionDigits: size >= 10_000 ? 0 : 2,
+    maximumFractionDigits: size >= 10_000 ? 0 : digits,
+  });
+  return `${amount < 0 ? "−" : ""}${currency}${text.format(size)}`;
+}
+
+/** Every digit there is. */
+export function exactMoney(amount: number, { locale, currency }: Format): string {
+  return `${amount < 0 ? "−" : ""}${currency}${number(locale, { minimumFractionDigits: 2, maximumFractionDigits: 12 }).format(Math.abs(amount))}`;
+}
+
+export function count(value: number, { locale }: Format): string {
+  return number(locale).format(value);
+}
+
+/** Large counts shortened: 1.2M. */
+export function shortCount(value: number, { locale }: Format): string {
+  return value < 10_000
+    ? number(locale).format(value)
+    : number(locale, { notation: "compact", maximumFractionDigits: 1 }).format(value);
+}
+
+export function percent(share: number, { locale }: Format): string {
+  return number(locale, { style: "percent", maximumFractionDigits: share > 0 && share < 0.1 ? 1 : 0 }).format(share);
+}
+
+/** `820 ms`, `4.2 s`, `3 min 4 s`, `2 h 5 min`, `3 d 2 h`. */
+export function duration(ms: number, { locale }: Format): string {
+  const text = (value: number, digits = 0) => number(locale, { maximumFractionDigits: digits }).format(value);
+  if (ms < 1000) return `${text(ms)} ms`;
+  if (ms < 60_000) return `${text(ms / 1000, ms < 10_000 ? 1 : 0)} s`;
+  const seconds = Math.round(ms / 1000);
+  const parts: [number, string][] = [
+    [Math.floor(seconds / 86_400), "d"],
+    [Math.floor((seconds % 86_400) / 3600), "h"],
+    [Math.floor((seconds % 3600) / 60), "min"],
+    [seconds % 60, "s"],
+  ];
+  const first = parts.findIndex(([value]) => value > 0);
+  return parts
+    .slice(first, first + 2)
+    .filter(([value]) => value > 0)
+    .map(([value, unit]) => `${value} ${unit}`)
+    .join(" ");
+}
+
+/** A moment, exactly, in the gateway's time zone. */
+export function exactTime(at: Date, { locale, timeZone }: Format): string {
+  const options: Intl.DateTimeFormatOptions = { dateStyle: "medium", timeStyle: "medium", timeZone };
+  return new Intl.DateTimeFormat(locale, options).format(at);
+}
+
+/** The time of day, and the day before it unless it is today. */
+export function clockTime(at: Date, now: Date, { locale, timeZone }: Format): string {
+  const day = (date: Date) => new Intl.DateTimeFormat("en-CA", { dateStyle: "short", timeZone }).format(date);
+  const time: Intl.DateTimeFormatOptions = {
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+    hourCycle: "h23",
+    timeZone,
+  };
+  const dated: Intl.DateTimeFormatOptions = day(at) === day(now) ? time : { month: "short", day: "numeric", ...time };
+  return new Intl.DateTimeFormat(locale, dated).format(at);
+}
+
+const STEPS: [number, Intl.RelativeTimeFormatUnit][] = [
+  [60, "second"],
+  [60, "minute"],
+  [24, "hour"],
+  [30, "day"],
+  [12, "month"],
+  [Number.POSITIVE_INFINITY, "year"],
+];
+
+/** `5 minutes ago`, `in 3 days`. */
+export function relativeTime(at: Date, now: Date, { locale }: Format): string {
+  let value = (at.getTime() - now.getTime()) / 1000;
+  const text = new Intl.RelativeTimeFormat(locale, { numeric: "auto", style: "short" });
+  for (const [size, unit] of STEPS) {
+    if (Math.abs(value) < size || size === Number.POSITIVE_INFINITY) {
+      return unit === "second" && Math.abs(value) < 10
+        ? text.format(0, "second")
+        : text.format(Math.round(value), unit);
+    }
+    value /= size;
+  }
+  return "";
+}

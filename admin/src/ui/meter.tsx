@@ -1,0 +1,59 @@
+/** How much of a limit is used: amber from 80 %, red when it refuses; the words say the same. */
+import type { ReactNode } from "react";
+import { cx } from "./cx";
+import { percent, useFormat } from "./format";
+
+interface Props {
+  label: ReactNode;
+  current: number;
+  /** `null` or 0 with `zeroIsNone` = no limit. */
+  limit: number | null;
+  show: (value: number) => ReactNode;
+  noLimit: string;
+  /** "resets Monday 00:00" */
+  note?: ReactNode;
+  zeroIsNone?: boolean;
+}
+
+export function Meter({ label, current, limit, show, noLimit, note, zeroIsNone = false }: Props) {
+  const format = useFormat();
+  const bound = limit === null || (zeroIsNone && limit === 0) ? null : limit;
+  const share = bound === null ? 0 : bound === 0 ? 1 : current / bound;
+  const colour = share >= 1 ? "bg-bad" : share >= 0.8 ? "bg-warn" : "bg-accent";
+  return (
+    <div>
+      <div className="flex items-baseline justify-between gap-3 text-sm">
+        <span className="min-w-0 truncate">{label}</span>
+        <span className="tabular whitespace-nowrap">
+          {show(current)}
+          <span className="text-faint"> / {bound === null ? noLimit : show(bound)}</span>
+          {bound !== null && (
+            <span className={cx("ml-1.5 text-xs", share >= 1 ? "text-bad" : share >= 0.8 ? "text-warn" : "text-faint")}>
+              {percent(share, format)}
+            </span>
+          )}
+        </span>
+      </div>
+      <Bar share={bound === null ? null : share} colour={colour} />
+      {note !== undefined && <div className="mt-0.5 text-xs text-faint">{note}</div>}
+    </div>
+  );
+}
+
+/** The bar alone. SVG, because a width in a style attribute is what the content security policy refuses in markup. */
+export function Bar({
+  share,
+  colour = "bg-accent",
+  className,
+}: {
+  share: number | null;
+  colour?: string;
+  className?: string;
+}) {
+  const width = share === null ? 0 : Math.max(0, Math.min(1, share)) * 100;
+  return (
+    <div aria-hidden className={cx("mt-1 h-1.5 overflow-hidden rounded-full bg-sunken", className)}>
+      <div className={cx("h-full rounded-full transition-[width]", colour)} style={{ width: `${width}%` }} />
+    </div>
+  );
+}

@@ -1,0 +1,205 @@
+/** A gateway of a test's own, with a mock provider behind it, and a way to its API and to a browser. */
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+export const TOKEN = "the-administrators-token";
+const program = process.env.TOLLGATE_BIN ?? new URL("../../target/debug/tollgate", import.meta.url).pathname;
+const browserPath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+
+/** A port that is free now. */
+const freePort = () =>
+  new Promise((found) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => found(port));
+    });
+  });
+
+/** Starts a program and waits until `url` answers. */
+async function start(args, env, url) {
+  const child = spawn(program, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  let said = "";
+  child.stdout.on("data", (piece) => (said += piece));
+  child.stderr.on("data", (piece) => (said += piece));
+  // Whatever happens to the test, nothing is left running.
+  process.once("exit", () => child.kill("SIGKILL"));
+  let ended = false;
+  child.on("exit", () => (ended = true));
+  for (let tries = 0; tries < 300; tries++) {
+    if (ended) throw new Error(`${args[0]} ended:\n${said}`);
+    const up = await fetch(url)
+      .then((answer) => answer.ok)
+      .catch(() => false);
+    if (up) return { child, said: () => said };
+    await new Promise((done) => setTimeout(done, 100));
+  }
+  child.kill("SIGKILL");
+  throw new Error(`${args[0]} does not answer at ${url}:\n${said}`);
+}
+
+export async function startGateway(env = {}) {
+  const [proxyPort, adminPort, metricsPort, mockPort] = [
+    await freePort(),
+    await freePort(),
+    await freePort(),
+    await freePort(),
+  ];
+  const data = mkdtempSync(join(tmpdir(), "tollgate-ui-"));
+  const at = (port) => `127.0.0.1:${port}`;
+  const mock = await start(["mock", "--addr", at(mockPort)], {}, `http://${at(mockPort)}/mock/stats`);
+  const settings = {
+    ADMIN_TOKEN: TOKEN,
+    TOLLGATE_DATA_DIR: data,
+    TOLLGATE_PROXY_ADDR: at(proxyPort),
+    TOLLGATE_ADMIN_ADDR: at(adminPort),
+    TOLLGATE_METRICS_ADDR: at(metricsPort),
+    TOLLGATE_SHUTDOWN_GRACE: "1s",
+    TZ: "Europe/Berlin",
+    DATABASE_URL: "",
+    REDIS_URL: "",
+    ...env,
+  };
+  for (const name of ["DATABASE_URL", "REDIS_URL"]) if (settings[name] === "") delete settings[name];
+  const gate = await start(["serve"], settings, `http://${at(metricsPort)}/readyz`);
+  const url = `http://${at(adminPort)}`;
+  const proxy = `http://${at(proxyPort)}`;
+  const mockUrl = `http://${at(mockPort)}`;
+
+  const answer = async (operation, body = {}, credential = TOKEN) => {
+    const reply = await fetch(`${url}/api/actions/${operation}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${credential}` },
+      body: JSON.stringify(body),
+    });
+    return reply.json();
+  };
+  const action = async (operation, body, credential) => {
+    const result = await answer(operation, body, credential);
+    if (!result.ok) throw new Error(`${operation}: ${JSON.stringify(result)}`);
+    return result.data;
+  };
+  return {
+    url,
+    proxy,
+    mockUrl,
+    answer,
+    action,
+    log: gate.said,
+    /** Tells the mock what to answer: see `tollgate mock`. */
+    direct: (path, body, method = "POST") =>
+      fetch(`${mockUrl}/mock/${path}`, {
+        method,
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      }),
+    /** One request of a client. */
+    ask: (key, model = "claude-sonnet-4-5", text = "Say hello in five words.", extra = {}) =>
+      fetch(`${proxy}/v1/messages`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-api-key": key, "anthropic-version": "2023-06-01" },
+        body: JSON.stringify({ model, max_tokens: 100, messages: [{ role: "user", content: text }], ...extra }),
+      }).then(async (reply) => ({ status: reply.status, body: await reply.text() })),
+    stop: async () => {
+      const ended = Promise.all(
+        [gate.child, mock.child].map((child) => new Promise((done) => child.once("exit", done))),
+      );
+      gate.child.kill("SIGTERM");
+      mock.child.kill("SIGTERM");
+      await ended;
+      rmSync(data, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Providers, people and traffic, so that every page has something to show. */
+export async function furnish(gateway) {
+  const { action, ask, direct, mockUrl } = gateway;
+  const provider = (fields) => action("providers/addProvider", { url: mockUrl, key: "mock-key-0123456789", ...fields });
+  await provider({ name: "main", provider_type: "native", priority: 0, weight: 3 });
+  await provider({
+    name: "second",
+    provider_type: "native-auth",
+    priority: 0,
+    weight: 1,
+    cost_multiplier: 0.8,
+    key: "second-key-0123456789",
+  });
+  await provider({ name: "converted", provider_type: "chat-compatible", priority: 1, group_tag: "default,team" });
+  await provider({ name: "asleep", provider_type: "alt-cli", priority: 2, is_enabled: false, note: "for emergencies" });
+  const ann = await action("users/addUser", {
+    name: "ann",
+    note: "Research",
+    tags: ["lab"],
+    limitDailyUsd: 5,
+    limit5hUsd: 2,
+    rpm: 600,
+  });
+  const bob = await action("users/addUser", { name: "bob", limitMonthlyUsd: 100, limitConcurrentSessions: 5 });
+  const eve = await action("users/addUser", { name: "eve", isEnabled: false, expiresAt: "2025-01-31" });
+  const cli = await action("keys/addKey", {
+    userId: ann.user.id,
+    name: "cli",
+    canLoginWebUi: false,
+    limitDailyUsd: 0.01,
+  });
+  await direct("script?key=second-key-0123456789", [{ status: 500 }, { status: 529 }]);
+  for (let index = 0; index < 14; index++) {
+    await ask(ann.defaultKey.key, index % 3 ? "claude-sonnet-4-5" : "claude-haiku-4-5", `Question ${index}`);
+    await ask(bob.defaultKey.key, index % 4 ? "claude-sonnet-4-5" : "a-model-without-a-price", `Another ${index}`, {
+      stream: index % 2 === 0,
+    });
+  }
+  await ask(cli.generatedKey);
+  await ask(ann.defaultKey.key, "claude-sonnet-4-5", "x", { messages: 3 });
+  return { ann, bob, eve, cli };
+}
+
+/** A browser that speaks to this machine only. */
+export const startBrowser = () =>
+  chromium.launch({
+    executablePath: browserPath,
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
+  });
+
+/** A page that notes what must not be: errors on the console and requests to elsewhere. */
+export async function openPage(browser, gateway, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, locale: "en-GB", ...options });
+  const page = await context.newPage();
+  const faults = [];
+  // A refused request is told on the console too; what it means is shown in the page.
+  page.on("console", (message) => {
+    const expected = /Failed to load resource: the server responded with a status of 4\d\d/.test(message.text());
+    if (["error", "warning"].includes(message.type()) && !expected) faults.push(`${message.type()}: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => faults.push(`page: ${error.message}`));
+  page.on("request", (request) => {
+    if (
+      !request.url().startsWith(gateway.url) &&
+      !request.url().startsWith("data:") &&
+      !request.url().startsWith("blob:")
+    ) {
+      faults.push(`request to elsewhere: ${request.url()}`);
+    }
+  });
+  page.setDefaultTimeout(10_000);
+  return { context, page, faults };
+}
+
+export async function logIn(page, gateway, key = TOKEN) {
+  await page.goto(`${gateway.url}/login`);
+  await page.getByLabel(/token or key/i).fill(key);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.waitForURL((url) => url.pathname !== "/login");
+}

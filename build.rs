@@ -1,0 +1,5 @@
+//! Tells Cargo to look at the built web UI: files that come or go there are part of the binary (`src/admin/ui.rs`).
+
+fn main() {
+    println!("cargo::rerun-if-changed=admin/dist");
+}

@@ -1,0 +1,65 @@
+//! Who is logged in, and what the web UI must know about this gateway before it can show anything.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Actor;
+use crate::admin::call::Call;
+use crate::admin::envelope::Refusal;
+use crate::admin::records::Iso;
+use crate::domain::user::Role;
+
+/// Where clients reach the proxy, as far as the gateway itself can know.
+#[derive(Debug, Clone, Copy)]
+pub struct ProxyPlace {
+    pub port: u16,
+    pub tls: bool,
+}
+
+/// The caller and the gateway.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WhoAmI {
+    /// `admin` or `user`.
+    role: &'static str,
+    /// `null` for the administrator token, which is no user.
+    user_id: Option<i64>,
+    user_name: String,
+    key_id: Option<i64>,
+    key_name: Option<String>,
+    /// The key may read its own usage and nothing else.
+    read_only: bool,
+    /// The gateway's time zone: limits reset and days begin by it.
+    time_zone: String,
+    now: Iso,
+    version: &'static str,
+    /// The port that clients send their requests to; a proxy in front may have another.
+    proxy_port: u16,
+    /// Whether that port speaks TLS.
+    proxy_tls: bool,
+}
+
+/// Says who the credential belongs to.
+///
+/// # Errors
+/// None of its own; without a credential the caller is refused before.
+pub async fn whoami(call: Call) -> Result<WhoAmI, Refusal> {
+    let who = call.who()?;
+    let (user_id, user_name, key_id, key_name) = match &who.actor {
+        Actor::Token => (None, "admin".to_owned(), None, None),
+        Actor::Key { key, user } => (Some(user.id.0), user.name.clone(), Some(key.id.0), Some(key.name.clone())),
+    };
+    Ok(WhoAmI {
+        role: if who.role() == Role::Admin { "admin" } else { "user" },
+        user_id,
+        user_name,
+        key_id,
+        key_name,
+        read_only: who.is_read_only(),
+        time_zone: call.ctx.time_zone.to_string(),
+        now: Iso(call.now),
+        version: call.ctx.version,
+        proxy_port: call.ctx.proxy.port,
+        proxy_tls: call.ctx.proxy.tls,
+    })
+}

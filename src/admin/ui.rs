@@ -1,0 +1,120 @@
+//! The web UI: the files that `npm run build` leaves in `admin/dist`, from inside the binary.
+//!
+//! A path that is no file is a view of the single-page application and gets its `index.html`. Names with a hash in them
+//! (below `assets/`) never change and may be kept for ever; everything else is asked for again each time. Files come
+//! compressed where the build left a smaller twin (`.br`, `.gz`) and the browser takes it. A debug build reads the folder
+//! while it runs. Without a build there is a page that says how to make one: the API works all the same.
+
+use std::fmt::Write;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+use rust_embed::{EmbeddedFile, RustEmbed};
+
+use super::context::Surface;
+use super::dispatch;
+
+#[derive(RustEmbed)]
+#[folder = "$CARGO_MANIFEST_DIR/admin/dist"]
+#[allow_missing = true]
+struct Files;
+
+const INDEX: &str = "index.html";
+const UNBUILT: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>tollgate</title>\
+<h1>The web UI is not in this build</h1>\
+<p>The gateway and its administration API work. To have the web UI too, build it and then the gateway:</p>\
+<pre>cd admin\nnpm ci\nnpm run build\ncd ..\ncargo build --release</pre>\
+<p>or let <code>make run</code> do both.</p></html>\n";
+
+/// Answers whatever is not below `/api/`: a file or a view. Other methods than GET and HEAD are no business of a web UI.
+pub async fn serve(State(surface): State<Surface>, request: Request<Body>) -> Response<Body> {
+    let path = request.uri().path();
+    let reading = request.method() == Method::GET || request.method() == Method::HEAD;
+    if !reading || path == "/api" || path.starts_with("/api/") {
+        return dispatch::dispatch(State(surface), request).await;
+    }
+    let name = path.trim_start_matches('/');
+    if let Some(file) = Files::get(name) {
+        return answer(name, file, request.headers());
+    }
+    // A view's address has no extension; what has one is a file that is gone, and a page in its place would only confuse.
+    let last = name.rsplit('/').next().unwrap_or_default();
+    if name.starts_with("assets/") || last.contains('.') {
+        return page(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "there is no such file\n");
+    }
+    match Files::get(INDEX) {
+        Some(index) => answer(INDEX, index, request.headers()),
+        None => page(StatusCode::OK, "text/html; charset=utf-8", UNBUILT),
+    }
+}
+
+fn page(status: StatusCode, kind: &'static str, text: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}
+
+fn answer(name: &str, file: EmbeddedFile, asked: &HeaderMap) -> Response<Body> {
+    let tag = etag(&file);
+    let fixed = name.starts_with("assets/");
+    let kept = if fixed { "public, max-age=31536000, immutable" } else { "no-cache" };
+    let known = asked.get(header::IF_NONE_MATCH).is_some_and(|sent| sent.as_bytes() == tag.as_bytes());
+    let mut response = Response::new(Body::empty());
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(kept));
+    headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    insert(headers, header::ETAG, &tag);
+    if known {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        return response;
+    }
+    let kind = mime_guess::from_path(name).first_or_octet_stream();
+    let text = kind.type_() == mime_guess::mime::TEXT;
+    insert(headers, header::CONTENT_TYPE, &if text { format!("{kind}; charset=utf-8") } else { kind.to_string() });
+    let (coding, file) = smaller(name, file, asked);
+    if let Some(coding) = coding {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding));
+    }
+    *response.body_mut() = Body::from(file.data.into_owned());
+    response
+}
+
+fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
+}
+
+/// The file, or the compressed twin that the browser takes.
+fn smaller(name: &str, file: EmbeddedFile, asked: &HeaderMap) -> (Option<&'static str>, EmbeddedFile) {
+    let takes = asked.get(header::ACCEPT_ENCODING).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let named = |coding: &str| {
+        takes.split(',').any(|part| {
+            let mut words = part.split(';').map(str::trim);
+            words.next() == Some(coding) && !words.any(|word| word == "q=0")
+        })
+    };
+    for (coding, ending) in [("br", "br"), ("gzip", "gz")] {
+        if named(coding)
+            && let Some(twin) = Files::get(&format!("{name}.{ending}"))
+        {
+            return (Some(coding), twin);
+        }
+    }
+    (None, file)
+}
+
+/// Names the content. Twins share it: what differs is named by `Vary`.
+fn etag(file: &EmbeddedFile) -> String {
+    let hash = file.metadata.sha256_hash();
+    let mut tag = String::from("W/\"");
+    for byte in hash.iter().take(12) {
+        // Writing into a string cannot fail.
+        let _ = write!(tag, "{byte:02x}");
+    }
+    tag.push('"');
+    tag
+}
