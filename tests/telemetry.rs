@@ -120,6 +120,14 @@ fn label_values_stay_bounded() {
     assert_eq!(sample(&text, "tollgate_breaker_state{provider=\"south\"}"), Some(1.0));
     metrics.forget_breakers();
     assert!(!metrics.render().contains("tollgate_breaker_state{"));
+    for n in 0..100 {
+        metrics.attempt(&format!("renamed {n}"), "ok");
+    }
+    metrics.attempt("north", "timeout");
+    metrics.keep_providers(|name| name == "north");
+    let text = metrics.render();
+    assert!(!text.contains("renamed"), "names that are gone do not pile up");
+    assert_eq!(sample(&text, "tollgate_upstream_attempts_total{class=\"timeout\",provider=\"north\"}"), Some(1.0));
 }
 
 #[test]

@@ -19,6 +19,8 @@ use crate::telemetry::{Metrics, Readiness};
 /// How often idle entries are dropped and the database is asked whether it is there.
 const HOUSEKEEPING: Duration = Duration::from_secs(30);
 const HEALTH: Duration = Duration::from_secs(2);
+/// How long housekeeping waits for the database.
+const PRUNING: Duration = Duration::from_secs(10);
 
 /// Starts the tasks; they end when `stop` says so. The writer's handle is returned: it ends once the journal is drained.
 pub fn start(
@@ -45,6 +47,7 @@ struct Housekeeper {
     metrics: Arc<Metrics>,
     state: Arc<State>,
     health: Arc<crate::state::Health>,
+    gateway: Arc<crate::proxy::gateway::Gateway>,
 }
 
 impl Parts {
@@ -56,6 +59,7 @@ impl Parts {
             metrics: Arc::clone(&self.metrics),
             state: Arc::clone(&self.state),
             health: Arc::clone(&self.health),
+            gateway: Arc::clone(&self.gateway),
         }
     }
 }
@@ -75,9 +79,14 @@ async fn housekeeping(keeper: Housekeeper, stop: watch::Receiver<bool>) {
             Holder::Provider(id) => snapshot.provider(id).is_some(),
         });
         keeper.health.keep_only(|id| snapshot.provider(id).is_some());
+        keeper.gateway.listings.keep_only(|id| snapshot.provider(id).is_some());
         keeper.metrics.forget_breakers();
-        if let Err(e) = keeper.store.prune_web_sessions(now).await {
-            tracing::warn!(error = %e, "expired logins could not be removed");
+        keeper.metrics.keep_providers(|name| snapshot.providers.iter().any(|provider| provider.name == name));
+        // Bounded: a database that does not answer must not keep the rest from being swept.
+        match tokio::time::timeout(PRUNING, keeper.store.prune_web_sessions(now)).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(e)) => tracing::warn!(error = %e, "expired logins could not be removed"),
+            Err(_) => tracing::warn!("expired logins could not be removed: the database does not answer"),
         }
     }
 }

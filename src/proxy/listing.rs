@@ -50,6 +50,11 @@ impl Listings {
         (entry.asked.elapsed() < valid).then(|| entry.models.clone())
     }
 
+    /// Forgets providers that are gone.
+    pub fn keep_only(&self, keep: impl Fn(ProviderId) -> bool) {
+        self.kept.lock().retain(|provider, _| keep(*provider));
+    }
+
     fn put(&self, provider: &Provider, models: Option<Arc<[String]>>) {
         let entry = Kept { version: provider.updated_at, asked: Instant::now(), models };
         self.kept.lock().insert(provider.id, entry);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
+use prometheus::core::Collector as _;
 use prometheus::{
     Counter, CounterVec, Encoder as _, Error, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge,
     IntGaugeVec, Opts, Registry, TextEncoder,
@@ -248,6 +249,14 @@ impl Metrics {
         self.breakers.reset();
     }
 
+    /// Forgets the figures of providers that are gone, or have another name now: names must not pile up.
+    pub fn keep_providers(&self, keep: impl Fn(&str) -> bool) {
+        self.providers.write().retain(|name, _| keep(name));
+        forget(&self.attempts, &keep);
+        forget(&self.tokens, &keep);
+        forget(&self.cost, &keep);
+    }
+
     pub fn store_up(&self, up: bool) {
         self.store_up.set(i64::from(up));
     }
@@ -321,6 +330,21 @@ impl JournalMetrics {
             writer_errors: on.counter("tollgate_writer_errors_total", "Batches that failed and were kept.")?,
             writer_rows: on.counter("tollgate_writer_rows_total", "Records written to the database.")?,
         })
+    }
+}
+
+/// Drops the series whose provider is not to be kept.
+fn forget<T: prometheus::core::MetricVecBuilder>(
+    family: &prometheus::core::MetricVec<T>,
+    keep: &impl Fn(&str) -> bool,
+) {
+    for family_now in family.collect() {
+        for series in family_now.get_metric() {
+            let labels: HashMap<&str, &str> = series.get_label().iter().map(|l| (l.name(), l.value())).collect();
+            if labels.get("provider").is_some_and(|name| !keep(name)) {
+                let _ = family.remove(&labels);
+            }
+        }
     }
 }
 

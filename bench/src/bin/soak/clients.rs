@@ -1,0 +1,198 @@
+//! The mixed load: every format, answers and streams, converted or not, failing providers, clients that leave, refusals,
+//! administration; by clients that keep some of their connections and many sessions.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tollgate::domain::format::WireFormat;
+use tollgate_bench::payload;
+use tollgate_bench::response::Follower;
+
+use super::stage::{self, MODELS, Stage};
+
+/// A whole exchange may take so long.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Requests on one connection, at most.
+const KEPT: u64 = 50;
+
+/// What was done, all clients together.
+#[derive(Default)]
+pub struct Counts {
+    pub answers: AtomicU64,
+    pub streams: AtomicU64,
+    /// Left by the client in mid-stream.
+    pub left: AtomicU64,
+    /// Refused as they should be.
+    pub refused: AtomicU64,
+    pub administration: AtomicU64,
+    /// What should not have been.
+    pub wrong: AtomicU64,
+    pub last_wrong: Mutex<Option<String>>,
+}
+
+/// What one request is.
+enum Task {
+    Answer { size: usize },
+    Stream { events: u64, between_ms: u64 },
+    Leave,
+    Failing,
+    Stranger,
+    Poor,
+    Administration,
+}
+
+pub struct Client {
+    number: u64,
+    stage: Arc<Stage>,
+    counts: Arc<Counts>,
+    random: fastrand::Rng,
+    session: u64,
+    kept: Option<(TcpStream, u64)>,
+    buffer: Vec<u8>,
+}
+
+/// One request, and what should come of it.
+struct Ask {
+    bytes: Vec<u8>,
+    /// Status of the answer; `None` where several are right.
+    status: Option<u16>,
+    leave: bool,
+}
+
+impl Client {
+    pub fn new(number: u64, stage: Arc<Stage>, counts: Arc<Counts>) -> Self {
+        let random = fastrand::Rng::with_seed(number);
+        Self { number, stage, counts, random, session: 0, kept: None, buffer: vec![0; 32 << 10] }
+    }
+
+    /// One thing after the other, so that in all each `pause` sees one.
+    pub async fn run(mut self, pause: Duration, end: Instant) {
+        let mut next = tokio::time::Instant::now() + pause.mul_f64(self.random.f64());
+        while Instant::now() < end {
+            tokio::time::sleep_until(next).await;
+            // What took longer than the pause is not made up for beyond a second.
+            next = (next + pause).max(tokio::time::Instant::now() - Duration::from_secs(1));
+            let task = self.choose();
+            let done = self.perform(&task).await;
+            let counter = match (&done, &task) {
+                (Err(_), _) => &self.counts.wrong,
+                (Ok(()), Task::Answer { .. } | Task::Failing) => &self.counts.answers,
+                (Ok(()), Task::Stream { .. }) => &self.counts.streams,
+                (Ok(()), Task::Leave) => &self.counts.left,
+                (Ok(()), Task::Stranger | Task::Poor) => &self.counts.refused,
+                (Ok(()), Task::Administration) => &self.counts.administration,
+            };
+            counter.fetch_add(1, Ordering::Relaxed);
+            if let Err(error) = done {
+                *self.counts.last_wrong.lock() = Some(error.to_string());
+            }
+        }
+    }
+
+    fn choose(&mut self) -> Task {
+        match self.random.u64(..100) {
+            0..45 => Task::Answer { size: 2_000 },
+            45..49 => Task::Answer { size: 100_000 },
+            49..70 => Task::Stream { events: self.random.u64(3..40), between_ms: 0 },
+            70..75 => Task::Stream { events: self.random.u64(3..20), between_ms: 20 },
+            75..83 => Task::Leave,
+            83..92 => Task::Failing,
+            92..95 => Task::Stranger,
+            95..98 => Task::Poor,
+            _ => Task::Administration,
+        }
+    }
+
+    async fn perform(&mut self, task: &Task) -> io::Result<()> {
+        if matches!(task, Task::Administration) {
+            return self.administer();
+        }
+        let ask = self.ask(task);
+        tokio::time::timeout(PATIENCE, self.exchange(&ask))
+            .await
+            .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    fn ask(&mut self, task: &Task) -> Ask {
+        let format = WireFormat::ALL[self.random.usize(..4)];
+        if self.random.u8(..3) == 0 {
+            self.session += 1;
+        }
+        let key = match task {
+            Task::Stranger => "sk-nobody",
+            Task::Poor => &self.stage.poor_key,
+            _ => &self.stage.keys[self.random.usize(..self.stage.keys.len())],
+        };
+        let model = match task {
+            Task::Failing => stage::model(self.random.usize(..3)),
+            _ => stage::model(self.random.usize(3..MODELS)),
+        };
+        let (size, stream, mock) = match task {
+            Task::Answer { size } => (*size, false, json!({"strict": false})),
+            Task::Stream { events, between_ms } => {
+                (2_000, true, json!({"strict": false, "events": events, "between_events_ms": between_ms}))
+            }
+            Task::Leave => (2_000, true, json!({"strict": false, "events": 20, "stall_after": 8})),
+            _ => (2_000, false, json!({"strict": false})),
+        };
+        let mock = if matches!(task, Task::Failing) { String::new() } else { format!("x-mock: {mock}\r\n") };
+        let extra = format!("x-session-id: {}-{}\r\n{mock}", self.number, self.session);
+        let body = payload::body_of(format, &model, size, stream);
+        let bytes = payload::request(&payload::path_of(format, &model, stream), key, &extra, &body);
+        let status = match task {
+            Task::Stranger => Some(401),
+            // It is let through until its first cost is known.
+            Task::Poor => None,
+            _ => Some(200),
+        };
+        Ask { bytes, status, leave: matches!(task, Task::Leave) }
+    }
+
+    async fn exchange(&mut self, ask: &Ask) -> io::Result<()> {
+        let (mut tcp, used) = match self.kept.take() {
+            Some(kept) => kept,
+            None => (TcpStream::connect(self.stage.proxy).await?, 0),
+        };
+        tcp.write_all(&ask.bytes).await?;
+        let mut follower = Follower::default();
+        while !follower.done() {
+            let count = tcp.read(&mut self.buffer).await?;
+            if count == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let began = follower.feed(&self.buffer[..count])?;
+            if ask.leave && began && follower.status() == 200 {
+                return Ok(());
+            }
+        }
+        if let Some(wanted) = ask.status.filter(|wanted| *wanted != follower.status()) {
+            return Err(io::Error::other(format!("status {} in place of {wanted}", follower.status())));
+        }
+        if follower.keep() && used < KEPT && self.random.u8(..10) > 0 {
+            self.kept = Some((tcp, used + 1));
+        }
+        Ok(())
+    }
+
+    /// Mostly reads; now and then a user comes, and goes again.
+    fn administer(&mut self) -> io::Result<()> {
+        let call = |name: &str, body: serde_json::Value| self.stage.action(name, &body).map_err(io::Error::other);
+        match self.random.u8(..8) {
+            0..3 => call("usage-logs/getUsageLogs", json!({"pageSize": 20})).map(drop),
+            3 => call("users/getUsers", json!({})).map(drop),
+            4 => call("providers/getProviders", json!({})).map(drop),
+            5 | 6 => self.stage.metric("tollgate_requests_total").map(drop).map_err(io::Error::other),
+            _ => {
+                let name = format!("guest-{}-{}", self.number, self.session);
+                let made = call("users/addUser", json!({"name": name}))?;
+                call("users/removeUser", json!({"userId": made["user"]["id"]})).map(drop)
+            }
+        }
+    }
+}
