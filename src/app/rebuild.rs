@@ -1,14 +1,15 @@
 //! The counters at start: what the ledger says was spent.
 //!
 //! The last day is read by the minute, for the rolling windows; the rest of the week and the month by the hour, cut at the
-//! windows' own beginnings, so that a long month of a busy gateway takes milliseconds.
+//! windows' own beginnings, so that a long month of a busy gateway takes milliseconds. Of the last minutes the requests
+//! themselves are read, for live sessions and requests per minute.
 
 use chrono_tz::Tz;
 
 use crate::counters::{self, Counters};
 use crate::domain::clock::Timestamp;
 use crate::policy::window::Window;
-use crate::store::{SpendRow, Store};
+use crate::store::{RecentRequest, SpendRow, Store};
 
 /// What is read by the minute: a day, and the longest that a day can be.
 const BY_THE_MINUTE_MS: i64 = 26 * 3600 * 1000;
@@ -31,7 +32,21 @@ pub async fn counters(counters: &Counters, store: &Store, zone: Tz, now: Timesta
         cost: t.cost,
     });
     counters.rebuild(rows.into_iter().map(row), totals, now);
+    let recent = store.recent_requests(counters.replay_from(now)).await?;
+    counters.replay(recent.into_iter().map(request), now);
     Ok(())
+}
+
+fn request(from: RecentRequest) -> counters::RecentRequest {
+    counters::RecentRequest {
+        key: from.key_id,
+        user: from.user_id,
+        provider: from.provider_id,
+        session: from.session,
+        started: from.started_at,
+        ended: from.ended_at,
+        cost: from.cost,
+    }
 }
 
 fn row(from: SpendRow) -> counters::SpendRow {

@@ -44,7 +44,7 @@ pub use admission::{Admission, Amount, Denied, LimitType, Refused};
 pub use listing::LiveSession;
 pub use permit::{Charge, Permit, Settlement};
 pub use provider::Blocked;
-pub use rebuild::{SpendRow, SpendTotal};
+pub use rebuild::{RecentRequest, SpendRow, SpendTotal};
 pub use redis::{Keeper, Ledger, LedgerSums, OnLoss, SharedSettings, SharedState};
 pub use sessions::Slot;
 pub use sweep::Holder;
@@ -208,6 +208,20 @@ impl Counters {
         now: Timestamp,
     ) {
         self.memory().rebuild(rows, totals, now);
+    }
+
+    /// Takes over the requests of the last minutes, after [`Self::rebuild`]: live sessions and requests per minute. They must
+    /// come by their start, and reach back to [`Self::replay_from`]. Shared counters know these by themselves: nothing is done.
+    pub fn replay(&self, requests: impl IntoIterator<Item = RecentRequest>, now: Timestamp) {
+        if let Books::Own(memory) = &self.books {
+            memory.replay(requests, now);
+        }
+    }
+
+    /// From when on [`Self::replay`] needs the requests that ended.
+    #[must_use]
+    pub fn replay_from(&self, now: Timestamp) -> Timestamp {
+        now.plus_ms(-self.memory().settings.session_ttl_ms.max(rpm::WINDOW_MS))
     }
 
     /// From when on [`Self::rebuild`] needs rows.

@@ -1,10 +1,12 @@
-//! Taking over the ledger's sums at start. Sessions and requests per minute begin empty.
+//! Taking over the ledger's sums at start, and of the last minutes its requests: live sessions, requests per minute.
 
 use super::held::Held;
 use super::memory::Memory;
+use super::rpm;
+use super::sessions::Slot;
 use super::spend::{KEEP_MINUTES, Spend, Sums};
 use crate::domain::clock::Timestamp;
-use crate::domain::ids::{KeyId, ProviderId, UserId};
+use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
 use crate::domain::money::NanoUsd;
 use crate::policy::window::Window;
 
@@ -29,7 +31,48 @@ pub struct SpendTotal {
     pub cost: NanoUsd,
 }
 
+/// A request of the last minutes that was admitted, and has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecentRequest {
+    pub key: KeyId,
+    pub user: UserId,
+    /// The provider that was asked last.
+    pub provider: Option<ProviderId>,
+    pub session: SessionId,
+    pub started: Timestamp,
+    pub ended: Timestamp,
+    pub cost: NanoUsd,
+}
+
 impl Memory {
+    /// Replays requests, by their start: their spending is in [`Self::rebuild`]'s sums.
+    pub(super) fn replay(&self, requests: impl IntoIterator<Item = RecentRequest>, now: Timestamp) {
+        for request in requests {
+            let slot = Slot { key: Some(request.key), session: request.session };
+            // A clock that was set back must not keep a session for longer.
+            let ended = request.ended.min(now);
+            {
+                let mut users = self.users.lock(request.user.0);
+                let state = users.entry(request.user).or_default();
+                let pair = state.pair(request.key);
+                pair.key.sessions += u64::from(pair.sessions.enter(&slot, request.started));
+                pair.sessions.leave(&slot, ended, request.cost);
+                if now.since(request.started) < rpm::WINDOW_MS {
+                    pair.rpm.add(request.started.min(now));
+                }
+                if let Some(provider) = request.provider {
+                    state.serve_by(&slot, provider);
+                }
+            }
+            if let Some(provider) = request.provider {
+                let mut providers = self.providers.lock(provider.0);
+                let sessions = &mut providers.entry(provider).or_default().sessions;
+                sessions.enter(&slot, request.started);
+                sessions.leave(&slot, ended, request.cost);
+            }
+        }
+    }
+
     pub(super) fn rebuild(
         &self,
         rows: impl IntoIterator<Item = SpendRow>,

@@ -21,6 +21,7 @@ on_both!(
     hourly_sums_equal_the_sum_of_the_rows,
     spending_by_minute_and_in_all,
     spending_between_two_times_is_what_the_minutes_hold,
+    recent_requests_are_those_that_were_admitted_and_ended_lately,
 );
 
 pub async fn all_rows(store: &Store) -> Vec<Record> {
@@ -216,4 +217,36 @@ async fn spending_between_two_times_is_what_the_minutes_hold(place: Place) {
             assert_eq!(found, expected, "{from:?} to {until:?}");
         }
     }
+}
+
+async fn recent_requests_are_those_that_were_admitted_and_ended_lately(place: Place) {
+    let store = place.ready().await;
+    let at = |seconds: i64, took_ms: u64| Record {
+        request_id: RequestId::new(),
+        started_at: NOON.plus_ms(seconds * 1000),
+        duration_ms: took_ms,
+        outcome: RequestOutcome::Completed,
+        endpoint: "/v1/messages".into(),
+        ..full_record()
+    };
+    let kept = [at(-50, 60_000), at(1, 10), at(2, 10)];
+    let others = [
+        at(-50, 10),
+        Record { outcome: RequestOutcome::Refused, ..at(3, 10) },
+        Record { endpoint: "/v1/messages/count_tokens".into(), ..at(3, 10) },
+        Record { endpoint: "/v1beta/models/m:countTokens".into(), ..at(3, 10) },
+        Record { key_id: None, user_id: None, ..at(3, 10) },
+        Record { session_id: None, ..at(3, 10) },
+    ];
+    let all: Vec<Record> = kept.iter().rev().chain(&others).cloned().collect();
+    store.append_records(&all).await.unwrap();
+    let found = store.recent_requests(NOON).await.unwrap();
+    let seen: Vec<_> = found.iter().map(|r| (r.started_at, r.ended_at, r.cost)).collect();
+    let wanted = kept.map(|r| (r.started_at, r.started_at.plus_ms(r.duration_ms as i64), r.cost.unwrap()));
+    assert_eq!(seen, wanted);
+    assert_eq!(found[0].session.as_str(), kept_session(&full_record()));
+}
+
+fn kept_session(record: &Record) -> &str {
+    record.session_id.as_ref().unwrap().as_str()
 }
