@@ -17,6 +17,7 @@ use rust_decimal::prelude::ToPrimitive as _;
 
 use super::labels::{ReplyTimes, RequestCounts};
 use super::process::ProcessMetrics;
+use super::refusals::Refusals;
 use crate::domain::record::Record;
 
 /// Runs before each scrape, to bring figures up to date.
@@ -55,10 +56,7 @@ const DURATION_S: &[f64] =
 pub struct Metrics {
     registry: Registry,
     requests: RequestCounts,
-    refusals: IntCounterVec,
-    screened: IntCounterVec,
-    error_rules: IntCounterVec,
-    unauthenticated: IntCounterVec,
+    refusals: Refusals,
     attempts: IntCounterVec,
     first_byte: ReplyTimes,
     duration: ReplyTimes,
@@ -126,22 +124,7 @@ impl Metrics {
         let breakers = "Circuit of each provider: 0 closed, 1 half open, 2 open.";
         Ok(Self {
             requests: RequestCounts::register(&registry)?,
-            refusals: on.counters("tollgate_refusals_total", "Requests refused by a limit.", &["limit"])?,
-            screened: on.counters(
-                "tollgate_screened_total",
-                "Requests refused for what they hold or who sends them, before any limit is looked at.",
-                &["reason"],
-            )?,
-            error_rules: on.counters(
-                "tollgate_error_rule_matches_total",
-                "Upstream errors that an error rule made the client's own, by the rule's category.",
-                &["category"],
-            )?,
-            unauthenticated: on.counters(
-                "tollgate_unauthenticated_total",
-                "Requests turned away because of their credentials.",
-                &["reason"],
-            )?,
+            refusals: Refusals::register(&on)?,
             attempts: on.counters(
                 "tollgate_upstream_attempts_total",
                 "Exchanges with providers, by how they ended.",
@@ -211,22 +194,22 @@ impl Metrics {
     /// A request refused by a limit, named as on the wire (`key_daily`, `user_rpm`, …).
     pub fn refused(&self, limit_type: &str) {
         let limit = LIMITS.into_iter().find(|known| *known == limit_type).unwrap_or("other");
-        self.refusals.with_label_values(&[limit]).inc();
+        self.refusals.limits.with_label_values(&[limit]).inc();
     }
 
     /// A request refused for its model, its client or its content.
     pub fn screened(&self, reason: &'static str) {
-        self.screened.with_label_values(&[reason]).inc();
+        self.refusals.screened.with_label_values(&[reason]).inc();
     }
 
     /// An upstream's error that an error rule decided about.
     pub fn error_rule(&self, category: &'static str) {
-        self.error_rules.with_label_values(&[category]).inc();
+        self.refusals.error_rules.with_label_values(&[category]).inc();
     }
 
     /// A request turned away at the door.
     pub fn unauthenticated(&self, reason: &'static str) {
-        self.unauthenticated.with_label_values(&[reason]).inc();
+        self.refusals.unauthenticated.with_label_values(&[reason]).inc();
     }
 
     /// One exchange with a provider: `class` is how it ended (`ok`, `timeout`, `5xx`, …).
@@ -353,7 +336,7 @@ fn histogram(name: &str, help: &str, buckets: &[f64]) -> HistogramOpts {
 }
 
 /// Makes and registers in one step.
-struct Registration<'a>(&'a Registry);
+pub(super) struct Registration<'a>(&'a Registry);
 
 impl Registration<'_> {
     fn keep<M: prometheus::core::Collector + Clone + 'static>(&self, metric: M) -> Result<M, Error> {
@@ -365,7 +348,7 @@ impl Registration<'_> {
         self.keep(IntCounter::new(name, help)?)
     }
 
-    fn counters(&self, name: &str, help: &str, labels: &[&str]) -> Result<IntCounterVec, Error> {
+    pub(super) fn counters(&self, name: &str, help: &str, labels: &[&str]) -> Result<IntCounterVec, Error> {
         self.keep(IntCounterVec::new(Opts::new(name, help), labels)?)
     }
 

@@ -12,6 +12,7 @@ mod line_buffer;
 mod logging;
 mod metrics;
 mod process;
+mod refusals;
 mod server;
 
 pub use access::access_log;
