@@ -1,6 +1,7 @@
-/** Views of one thing, side by side. */
+/** Views of one thing, side by side. `full` hands the height that is there on to the view. */
 import { Tabs as Radix } from "radix-ui";
 import type { ReactNode } from "react";
+import { cx } from "./cx";
 
 interface Tab {
   id: string;
@@ -13,15 +14,25 @@ export function Tabs({
   value,
   onChange,
   label,
+  full,
 }: {
   tabs: Tab[];
   value?: string;
   onChange?: (id: string) => void;
   label: string;
+  full?: boolean;
 }) {
   return (
-    <Radix.Root value={value} onValueChange={onChange} defaultValue={value === undefined ? tabs[0]?.id : undefined}>
-      <Radix.List aria-label={label} className="-mx-1 mb-4 flex gap-1 overflow-x-auto border-b border-line px-1">
+    <Radix.Root
+      value={value}
+      onValueChange={onChange}
+      defaultValue={value === undefined ? tabs[0]?.id : undefined}
+      className={cx(full && "flex min-h-0 flex-1 flex-col")}
+    >
+      <Radix.List
+        aria-label={label}
+        className="shrink-0 -mx-1 mb-4 flex gap-1 overflow-x-auto border-b border-line px-1"
+      >
         {tabs.map(({ id, label }) => (
           <Radix.Trigger
             key={id}
@@ -33,7 +44,11 @@ export function Tabs({
         ))}
       </Radix.List>
       {tabs.map(({ id, content }) => (
-        <Radix.Content key={id} value={id} className="outline-none">
+        <Radix.Content
+          key={id}
+          value={id}
+          className={cx("outline-none", full && "flex min-h-0 flex-1 flex-col data-[state=inactive]:hidden")}
+        >
           {content}
         </Radix.Content>
       ))}

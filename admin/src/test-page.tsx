@@ -1,0 +1,25 @@
+/** Renders a part of a page as the program does: in English, with its cache, news and questions around it. */
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { render } from "@testing-library/react";
+import i18n from "i18next";
+import type { ReactNode } from "react";
+import { initReactI18next } from "react-i18next";
+import en from "@/i18n/en.json";
+import { ConfirmProvider } from "@/ui/confirm";
+import { ToastProvider } from "@/ui/toast";
+
+export async function renderPart(part: ReactNode) {
+  if (!i18n.isInitialized) {
+    await i18n
+      .use(initReactI18next)
+      .init({ lng: "en", resources: { en: { translation: en } }, interpolation: { escapeValue: false } });
+  }
+  const cache = new QueryClient({ defaultOptions: { queries: { retry: false } } });
+  return render(
+    <QueryClientProvider client={cache}>
+      <ToastProvider>
+        <ConfirmProvider>{part}</ConfirmProvider>
+      </ToastProvider>
+    </QueryClientProvider>,
+  );
+}
