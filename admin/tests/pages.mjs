@@ -2,5 +2,8 @@
 export const PAGES = () => [
   { name: "overview", path: "/dashboard" },
   { name: "people", path: "/people" },
+  { name: "rules-words", path: "/rules" },
+  { name: "rules-errors", path: "/rules?view=errors" },
+  { name: "rules-edit", path: "/rules?view=errors&id=1" },
   { name: "missing", path: "/nothing-here" },
 ];

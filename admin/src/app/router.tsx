@@ -83,10 +83,28 @@ export interface PeopleSearch {
   key?: number;
 }
 
+const rules = createRoute({
+  getParentRoute: () => shell,
+  path: "/rules",
+  validateSearch: (search: Record<string, unknown>): RulesSearch => ({
+    view: oneOf(search.view, ["errors"] as const),
+    q: text(search.q),
+    id: number(search.id),
+  }),
+  component: lazyRouteComponent(() => import("@/features/rules/page"), "RulesPage"),
+});
+export interface RulesSearch {
+  /** Sensitive words unless it says otherwise. */
+  view?: "errors";
+  q?: string;
+  /** The one that is open. */
+  id?: number;
+}
+
 /** Makes the router; `main.tsx` does it once. */
 export function makeRouter(cache: QueryClient) {
   return createRouter({
-    routeTree: root.addChildren([login, shell.addChildren([home, overview, people])]),
+    routeTree: root.addChildren([login, shell.addChildren([home, overview, people, rules])]),
     context: { cache },
     defaultPreload: "intent",
     defaultPreloadStaleTime: 0,

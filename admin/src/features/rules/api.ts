@@ -1,0 +1,103 @@
+/** Sensitive words and error rules: reading and writing them. Both lists are in force on the gateway as soon as they are saved. */
+import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import { call, callAny, type Schemas } from "@/api/client";
+
+export const MATCH_TYPES = ["contains", "exact", "regex"] as const;
+export type MatchType = (typeof MATCH_TYPES)[number];
+export const CATEGORIES = [
+  "prompt_limit",
+  "content_filter",
+  "pdf_limit",
+  "thinking_error",
+  "parameter_error",
+  "invalid_request",
+  "cache_limit",
+] as const;
+export type Category = (typeof CATEGORIES)[number];
+
+export type Word = Schemas["WordRecord"];
+
+export interface Rule {
+  id: number;
+  pattern: string;
+  matchType: MatchType;
+  category: Category;
+  description: string;
+  /** A text, or a JSON object with `message` and maybe `type` and `code`. */
+  overrideResponse: string | null;
+  overrideStatusCode: number | null;
+  appliesTo: "4xx" | "all";
+  isEnabled: boolean;
+  /** Lower is asked first. */
+  priority: number;
+  /** Comes with the program. */
+  isDefault: boolean;
+  /** One of the program's that was changed here: upgrades leave it alone. */
+  isEdited: boolean;
+  createdAt: string;
+  updatedAt: string;
+}
+
+/** What the gateway would do about an upstream's error. */
+export interface Trial {
+  message: string;
+  type: string | null;
+  code: string | null;
+  /** In the order in which they are asked; the first one decides. */
+  matches: Rule[];
+  class: string;
+  reason: string;
+  /** What a client gets at once; `null` where the next provider is asked. */
+  statusCode: number | null;
+  /** The body by format; empty where the next provider is asked. */
+  replies: Record<string, unknown>;
+}
+
+const keys = { words: ["rules", "words"], stats: ["rules", "words", "stats"], errors: ["rules", "errors"] } as const;
+
+export const words = queryOptions({
+  queryKey: keys.words,
+  queryFn: ({ signal }) => call("actions/sensitive-words/listSensitiveWords", {}, signal),
+});
+
+export const wordStats = queryOptions({
+  queryKey: keys.stats,
+  queryFn: ({ signal }) => call("actions/sensitive-words/getCacheStats", {}, signal),
+});
+
+export const errorRules = queryOptions({
+  queryKey: keys.errors,
+  queryFn: ({ signal }) => callAny<Rule[]>("ui/error-rules/list", {}, signal),
+});
+
+function useChange<In, Out>(operation: string, key: readonly string[]) {
+  const cache = useQueryClient();
+  return useMutation({
+    mutationFn: (body: In) => callAny<Out>(operation, body),
+    onSuccess: () => cache.invalidateQueries({ queryKey: key }),
+  });
+}
+
+export type WordFields = Pick<Word, "word" | "matchType" | "description" | "isEnabled">;
+export type RuleFields = Omit<Rule, "id" | "isDefault" | "isEdited" | "createdAt" | "updatedAt">;
+
+export const useCreateWord = () =>
+  useChange<WordFields, Word>("actions/sensitive-words/createSensitiveWordAction", keys.words);
+export const useUpdateWord = () =>
+  useChange<{ id: number } & Partial<WordFields>, Word>(
+    "actions/sensitive-words/updateSensitiveWordAction",
+    keys.words,
+  );
+export const useDeleteWord = () =>
+  useChange<{ id: number }, undefined>("actions/sensitive-words/deleteSensitiveWordAction", keys.words);
+export const useRefreshWords = () =>
+  useChange<object, unknown>("actions/sensitive-words/refreshCacheAction", keys.words);
+
+export const useCreateRule = () => useChange<RuleFields, Rule>("ui/error-rules/create", keys.errors);
+export const useUpdateRule = () =>
+  useChange<{ id: number } & Partial<RuleFields>, Rule>("ui/error-rules/update", keys.errors);
+export const useDeleteRule = () => useChange<{ id: number }, undefined>("ui/error-rules/delete", keys.errors);
+export const useTrial = () =>
+  useMutation({
+    mutationFn: (body: { message: string; statusCode: number }) => callAny<Trial>("ui/error-rules/test", body),
+  });
