@@ -1,9 +1,23 @@
 /** Every page (and drawer, and panel) that is looked at: by axe, for errors on the console, and as a picture. */
-export const PAGES = () => [
+export const PAGES = ({ ann }) => [
   { name: "overview", path: "/dashboard" },
   { name: "people", path: "/people" },
   { name: "rules-words", path: "/rules" },
   { name: "rules-errors", path: "/rules?view=errors" },
   { name: "rules-edit", path: "/rules?view=errors&id=1" },
+  { name: "people-keys", path: "/people?view=keys" },
+  {
+    name: "people-user",
+    path: `/people?user=${ann.user.id}&key=${ann.defaultKey.id}`,
+    ready: (page) => page.getByText("Used of the limits").waitFor(),
+  },
+  {
+    name: "people-form",
+    path: "/people",
+    ready: async (page) => {
+      await page.getByRole("button", { name: "New user" }).click();
+      await page.getByRole("textbox", { name: "Name", exact: true }).waitFor();
+    },
+  },
   { name: "missing", path: "/nothing-here" },
 ];

@@ -1,0 +1,125 @@
+/** Creating and editing a key. */
+import { useQueryClient } from "@tanstack/react-query";
+import { Controller, useForm } from "react-hook-form";
+import { useTranslation } from "react-i18next";
+import { call } from "@/api/client";
+import { changes } from "@/api/form";
+import * as queries from "@/api/queries";
+import { FormDrawer } from "@/app/form-drawer";
+import { useIsAdmin, useSession } from "@/app/session";
+import { Field, Input, Section, Select, Switch } from "@/ui/field";
+import { exactMoney, useFormat } from "@/ui/format";
+import { TagsInput } from "@/ui/tags";
+import { useToast } from "@/ui/toast";
+import { LimitFields } from "./limit-fields";
+import { useGroups } from "./user-form";
+import { type Key, type KeyValues, keyBody, keyValues, MONEY, type User } from "./values";
+
+interface Props {
+  user: User;
+  /** `undefined` = a new one. */
+  value?: Key;
+  onClose: () => void;
+  onCreated: (text: string, name: string) => void;
+}
+
+export function KeyForm({ user, value, onClose, onCreated }: Props) {
+  const { t } = useTranslation();
+  const cache = useQueryClient();
+  const toast = useToast();
+  const admin = useIsAdmin();
+  const format = useFormat();
+  const { timeZone } = useSession();
+  const groups = useGroups();
+  const initial = keyValues(value, timeZone);
+  const form = useForm<KeyValues>({ defaultValues: initial });
+  const { register, control, formState } = form;
+  const { errors } = formState;
+  const most = Object.fromEntries(
+    MONEY.flatMap((name) => (user[name] == null ? [] : [[name, exactMoney(user[name], format)]])),
+  );
+
+  const save = async (values: KeyValues) => {
+    const body = keyBody(values);
+    if (value) {
+      const changed = changes(keyBody(initial), body);
+      if (Object.keys(changed).length > 0) await call("actions/keys/editKey", { keyId: value.id, ...changed });
+      toast.good(t("ui.saved"));
+    } else {
+      const made = await call("actions/keys/addKey", { userId: user.id, ...body });
+      onCreated(made.generatedKey, made.name);
+    }
+    await cache.invalidateQueries({ queryKey: queries.keys.users });
+    await cache.invalidateQueries({ queryKey: ["limits"] });
+    onClose();
+  };
+
+  return (
+    <FormDrawer
+      title={value ? t("people.editKey", { name: value.name }) : t("people.newKey")}
+      description={t("people.keyOf", { name: user.name })}
+      form={form}
+      onSubmit={save}
+      onClose={onClose}
+      submit={value ? t("ui.save") : t("ui.create")}
+    >
+      <Section title={t("people.key")}>
+        <Field label={t("people.name")} error={errors.name?.message} help={t("people.keyNameHelp")}>
+          {(ids) => <Input {...ids} autoFocus={!value} autoComplete="off" {...register("name")} />}
+        </Field>
+        <Field
+          label={t("people.expiresAt")}
+          optional={t("ui.optional")}
+          error={errors.expiresAt?.message}
+          help={t("people.expiresHelp")}
+        >
+          {(ids) => <Input {...ids} type="date" {...register("expiresAt")} />}
+        </Field>
+        <Switch label={t("people.canLoginWebUi")} help={t("people.canLoginHelp")} {...register("canLoginWebUi")} />
+        <Switch label={t("people.isEnabled")} help={t("people.keyEnabledHelp")} {...register("isEnabled")} />
+      </Section>
+      <LimitFields register={register} control={control} errors={errors} most={most} />
+      <Section title={t("people.access")}>
+        <Field
+          label={t("people.providerGroup")}
+          help={admin || !value ? t("people.providerGroupHelp") : t("people.groupAdminOnly")}
+          error={(errors.providerGroup as { message?: string } | undefined)?.message}
+        >
+          {(ids) => (
+            <Controller
+              control={control}
+              name="providerGroup"
+              render={({ field }) => (
+                <TagsInput
+                  {...ids}
+                  value={field.value}
+                  onChange={field.onChange}
+                  known={groups}
+                  placeholder="default"
+                  removeLabel={(word) => t("ui.removeWord", { word })}
+                />
+              )}
+            />
+          )}
+        </Field>
+        <Field
+          label={t("people.cacheTtlPreference")}
+          help={t("people.cacheTtlHelp")}
+          error={errors.cacheTtlPreference?.message}
+        >
+          {(ids) => (
+            <Select
+              {...ids}
+              choices={[
+                { value: "inherit", label: t("people.cacheTtl.inherit") },
+                { value: "5m", label: t("people.cacheTtl.short") },
+                { value: "1h", label: t("people.cacheTtl.long") },
+              ]}
+              {...register("cacheTtlPreference")}
+            />
+          )}
+        </Field>
+      </Section>
+    </FormDrawer>
+  );
+}

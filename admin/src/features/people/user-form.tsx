@@ -1,0 +1,146 @@
+/** Creating and editing a user. */
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Controller, useForm } from "react-hook-form";
+import { useTranslation } from "react-i18next";
+import { call, type Schemas } from "@/api/client";
+import { changes } from "@/api/form";
+import * as queries from "@/api/queries";
+import { FormDrawer } from "@/app/form-drawer";
+import { useSession } from "@/app/session";
+import { Field, Input, NumberInput, Section, Select, Switch } from "@/ui/field";
+import { TagsInput } from "@/ui/tags";
+import { useToast } from "@/ui/toast";
+import { LimitFields } from "./limit-fields";
+import { type User, type UserValues, userBody, userValues, words } from "./values";
+
+interface Props {
+  /** `undefined` = a new one. */
+  user?: User;
+  onClose: () => void;
+  onCreated?: (made: Schemas["NewUser"]) => void;
+}
+
+/** Groups that providers or people have already. */
+export function useGroups(): string[] {
+  const { data: providers } = useQuery({ ...queries.providers, retry: false });
+  return [...new Set(["default", ...(providers ?? []).flatMap((provider) => words(provider.groupTag))])].sort();
+}
+
+export function UserForm({ user, onClose, onCreated }: Props) {
+  const { t } = useTranslation();
+  const cache = useQueryClient();
+  const toast = useToast();
+  const { timeZone } = useSession();
+  const groups = useGroups();
+  const initial = userValues(user, timeZone);
+  const form = useForm<UserValues>({ defaultValues: initial });
+  const { register, control, formState } = form;
+  const { errors } = formState;
+
+  const save = async (values: UserValues) => {
+    const body = userBody(values);
+    if (user) {
+      const changed = changes(userBody(initial), body);
+      if (Object.keys(changed).length > 0) await call("actions/users/editUser", { userId: user.id, ...changed });
+      toast.good(t("ui.saved"));
+    } else {
+      onCreated?.(await call("actions/users/addUser", body));
+    }
+    await cache.invalidateQueries({ queryKey: queries.keys.users });
+    await cache.invalidateQueries({ queryKey: ["limits"] });
+    onClose();
+  };
+
+  const list = (
+    name: "providerGroup" | "tags" | "allowedModels" | "allowedClients",
+    known?: string[],
+    placeholder?: string,
+  ) => (
+    <Field
+      label={t(`people.${name}`)}
+      help={t(`people.${name}Help`)}
+      error={(errors[name] as { message?: string } | undefined)?.message}
+      className="sm:col-span-2"
+    >
+      {(ids) => (
+        <Controller
+          control={control}
+          name={name}
+          render={({ field }) => (
+            <TagsInput
+              {...ids}
+              value={field.value}
+              onChange={field.onChange}
+              known={known}
+              placeholder={placeholder}
+              removeLabel={(word) => t("ui.removeWord", { word })}
+            />
+          )}
+        />
+      )}
+    </Field>
+  );
+
+  return (
+    <FormDrawer
+      title={user ? t("people.editUser", { name: user.name }) : t("people.newUser")}
+      description={user ? undefined : t("people.newUserHelp")}
+      form={form}
+      onSubmit={save}
+      onClose={onClose}
+      submit={user ? t("ui.save") : t("ui.create")}
+      names={{ dailyQuota: "limitDailyUsd" }}
+    >
+      <Section title={t("people.who")}>
+        <Field label={t("people.name")} error={errors.name?.message}>
+          {(ids) => <Input {...ids} autoFocus={!user} autoComplete="off" {...register("name")} />}
+        </Field>
+        <Field label={t("people.role")} error={errors.role?.message} help={t("people.roleHelp")}>
+          {(ids) => (
+            <Select
+              {...ids}
+              choices={[
+                { value: "user", label: t("role.user") },
+                { value: "admin", label: t("role.admin") },
+              ]}
+              {...register("role")}
+            />
+          )}
+        </Field>
+        <Field
+          label={t("people.note")}
+          optional={t("ui.optional")}
+          error={errors.note?.message}
+          className="sm:col-span-2"
+        >
+          {(ids) => <Input {...ids} {...register("note")} />}
+        </Field>
+        <Field
+          label={t("people.expiresAt")}
+          optional={t("ui.optional")}
+          error={errors.expiresAt?.message}
+          help={t("people.expiresHelp")}
+        >
+          {(ids) => <Input {...ids} type="date" {...register("expiresAt")} />}
+        </Field>
+        <Switch
+          label={t("people.isEnabled")}
+          help={t("people.userEnabledHelp")}
+          className="self-center"
+          {...register("isEnabled")}
+        />
+      </Section>
+      <LimitFields register={register} control={control} errors={errors}>
+        <Field label={t("people.rpm")} error={errors.rpm?.message} unit={t("people.perMinute")}>
+          {(ids) => <NumberInput {...ids} placeholder={t("people.noLimit")} {...register("rpm")} />}
+        </Field>
+      </LimitFields>
+      <Section title={t("people.access")}>
+        {list("providerGroup", groups, "default")}
+        {list("allowedModels", undefined, t("people.everyModel"))}
+        {list("allowedClients", undefined, t("people.everyClient"))}
+        {list("tags")}
+      </Section>
+    </FormDrawer>
+  );
+}

@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { changes } from "@/api/form";
+import { dayOf, keyBody, keyValues, userState, userValues } from "./values";
+
+test("an empty limit is none, and a typed one goes as it was typed", () => {
+  const values = { ...keyValues(undefined, "UTC"), name: " cli ", limitDailyUsd: "0.10", limit5hUsd: " " };
+  expect(keyBody(values)).toMatchObject({
+    name: "cli",
+    limitDailyUsd: "0.10",
+    limit5hUsd: null,
+    providerGroup: null,
+    expiresAt: null,
+  });
+});
+
+test("only what was changed is sent", () => {
+  const before = { ...keyValues(undefined, "UTC"), name: "a", providerGroup: ["x"] };
+  expect(changes(keyBody(before), keyBody({ ...before, providerGroup: ["x", "y"] }))).toEqual({ providerGroup: "x,y" });
+  expect(changes(keyBody(before), keyBody({ ...before }))).toEqual({});
+});
+
+test("a day is the gateway's, not the browser's", () => {
+  expect(dayOf("2026-03-01T22:59:59Z", "Asia/Shanghai")).toBe("2026-03-02");
+  expect(dayOf("2026-03-01T22:59:59Z", "America/New_York")).toBe("2026-03-01");
+  expect(dayOf(null, "UTC")).toBe("");
+});
+
+test("a user's state", () => {
+  const user = { isEnabled: true, expiresAt: null } as unknown as Parameters<typeof userState>[0];
+  const now = new Date("2026-06-01T00:00:00Z");
+  expect(userState(user, now)).toBe("enabled");
+  expect(userState({ ...user, expiresAt: "2026-05-31T00:00:00Z" }, now)).toBe("expired");
+  expect(userState({ ...user, isEnabled: false }, now)).toBe("disabled");
+  expect(userValues(undefined, "UTC").role).toBe("user");
+});

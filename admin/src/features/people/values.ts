@@ -1,0 +1,141 @@
+/** Users and keys as forms: every value as text while it is being typed, and back to what the gateway takes. Pure. */
+import type { Schemas } from "@/api/client";
+
+export type User = Schemas["UserRecord"];
+export type Key = Schemas["KeyRecord"];
+
+export const MONEY = ["limit5hUsd", "limitDailyUsd", "limitWeeklyUsd", "limitMonthlyUsd", "limitTotalUsd"] as const;
+export type MoneyLimit = (typeof MONEY)[number];
+
+export interface LimitValues extends Record<MoneyLimit, string> {
+  limitConcurrentSessions: string;
+  dailyResetMode: string;
+  dailyResetTime: string;
+}
+export interface UserValues extends LimitValues {
+  name: string;
+  note: string;
+  role: string;
+  isEnabled: boolean;
+  expiresAt: string;
+  providerGroup: string[];
+  tags: string[];
+  rpm: string;
+  allowedModels: string[];
+  allowedClients: string[];
+}
+export interface KeyValues extends LimitValues {
+  name: string;
+  isEnabled: boolean;
+  expiresAt: string;
+  canLoginWebUi: boolean;
+  providerGroup: string[];
+  cacheTtlPreference: string;
+}
+
+export const words = (text: string | null | undefined) =>
+  (text ?? "")
+    .split(",")
+    .map((word) => word.trim())
+    .filter((word) => word !== "");
+
+/** The calendar day of a moment in the gateway's time zone, as date inputs have it. */
+export const dayOf = (at: string | null | undefined, timeZone: string) =>
+  at
+    ? new Intl.DateTimeFormat("en-CA", { year: "numeric", month: "2-digit", day: "2-digit", timeZone }).format(
+        new Date(at),
+      )
+    : "";
+
+const amount = (value: number | null | undefined) => (value === null || value === undefined ? "" : String(value));
+/** 0 stands for "no limit" where it does so in the record. */
+const bound = (value: number | null | undefined) => (value ? String(value) : "");
+
+function limits(record: Key | User | undefined): LimitValues {
+  return {
+    limit5hUsd: amount(record?.limit5hUsd),
+    limitDailyUsd: amount(record?.limitDailyUsd),
+    limitWeeklyUsd: amount(record?.limitWeeklyUsd),
+    limitMonthlyUsd: amount(record?.limitMonthlyUsd),
+    limitTotalUsd: amount(record?.limitTotalUsd),
+    limitConcurrentSessions: bound(record?.limitConcurrentSessions),
+    dailyResetMode: record?.dailyResetMode ?? "fixed",
+    dailyResetTime: record?.dailyResetTime ?? "00:00",
+  };
+}
+
+export function userValues(user: User | undefined, timeZone: string): UserValues {
+  return {
+    name: user?.name ?? "",
+    note: user?.note ?? "",
+    role: user?.role ?? "user",
+    isEnabled: user?.isEnabled ?? true,
+    expiresAt: dayOf(user?.expiresAt, timeZone),
+    providerGroup: words(user?.providerGroup),
+    tags: user?.tags ?? [],
+    rpm: bound(user?.rpm),
+    allowedModels: user?.allowedModels ?? [],
+    allowedClients: user?.allowedClients ?? [],
+    ...limits(user),
+  };
+}
+
+export function keyValues(key: Key | undefined, timeZone: string): KeyValues {
+  return {
+    name: key?.name ?? "",
+    isEnabled: key?.isEnabled ?? true,
+    expiresAt: dayOf(key?.expiresAt, timeZone),
+    canLoginWebUi: key?.canLoginWebUi ?? true,
+    providerGroup: words(key?.providerGroup),
+    cacheTtlPreference: key?.cacheTtlPreference ?? "inherit",
+    ...limits(key),
+  };
+}
+
+/** Text or, where it is empty, `null`: no limit. What is no number is the gateway's to refuse, at its field. */
+const orNull = (text: string) => (text.trim() === "" ? null : text.trim());
+
+function limitBody(values: LimitValues) {
+  return {
+    limit5hUsd: orNull(values.limit5hUsd),
+    limitDailyUsd: orNull(values.limitDailyUsd),
+    limitWeeklyUsd: orNull(values.limitWeeklyUsd),
+    limitMonthlyUsd: orNull(values.limitMonthlyUsd),
+    limitTotalUsd: orNull(values.limitTotalUsd),
+    limitConcurrentSessions: orNull(values.limitConcurrentSessions),
+    dailyResetMode: values.dailyResetMode as "fixed" | "rolling",
+    dailyResetTime: values.dailyResetTime,
+  };
+}
+
+export function userBody(values: UserValues) {
+  return {
+    name: values.name.trim(),
+    note: values.note,
+    role: values.role as "admin" | "user",
+    isEnabled: values.isEnabled,
+    expiresAt: orNull(values.expiresAt),
+    providerGroup: orNull(values.providerGroup.join(",")),
+    tags: values.tags,
+    rpm: orNull(values.rpm),
+    allowedModels: values.allowedModels,
+    allowedClients: values.allowedClients,
+    ...limitBody(values),
+  };
+}
+
+export function keyBody(values: KeyValues) {
+  return {
+    name: values.name.trim(),
+    isEnabled: values.isEnabled,
+    expiresAt: orNull(values.expiresAt),
+    canLoginWebUi: values.canLoginWebUi,
+    providerGroup: orNull(values.providerGroup.join(",")),
+    cacheTtlPreference: values.cacheTtlPreference as "inherit" | "5m" | "1h",
+    ...limitBody(values),
+  };
+}
+
+export type State = "enabled" | "disabled" | "expired";
+export const userState = (user: User, now: Date): State =>
+  !user.isEnabled ? "disabled" : user.expiresAt && new Date(user.expiresAt) <= now ? "expired" : "enabled";
