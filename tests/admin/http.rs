@@ -72,14 +72,15 @@ async fn every_reply_has_the_security_headers_and_health_is_plain() {
 }
 
 #[tokio::test]
-async fn a_fault_of_ours_shows_a_request_id_and_nothing_else() {
+async fn a_database_that_is_away_is_named_with_a_request_id_and_nothing_else() {
     let gate = Gate::start().await;
     gate.store.close().await;
     let reply = gate.admin("users/addUser", json!({ "name": "x" })).await;
-    assert_eq!(reply.failure(), (500, "CREATE_FAILED"));
-    assert_eq!(reply.body["error"], "internal error");
+    assert_eq!(reply.failure(), (503, "CREATE_FAILED"));
+    assert!(reply.body["error"].as_str().unwrap().starts_with("the database cannot be reached. "), "{:?}", reply.body);
+    assert_eq!(reply.headers["retry-after"], "5");
     assert_eq!(reply.body["errorParams"]["requestId"].as_str().unwrap().len(), 36);
-    assert_eq!(gate.admin("providers/getProviders", json!({})).await.failure(), (500, "OPERATION_FAILED"));
+    assert_eq!(gate.admin("providers/getProviders", json!({})).await.failure(), (503, "OPERATION_FAILED"));
 }
 
 /// Sends a body of unannounced length; gives the status line.
