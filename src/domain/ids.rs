@@ -53,6 +53,12 @@ impl RequestId {
     pub fn new() -> Self {
         Self(uuid::Uuid::now_v7())
     }
+
+    /// Reads what [`fmt::Display`] writes.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        uuid::Uuid::try_parse(text).ok().map(Self)
+    }
 }
 
 impl Default for RequestId {

@@ -14,6 +14,7 @@ mod everything;
 mod key_statistics;
 mod keys;
 mod limits;
+mod log_one;
 mod log_query;
 mod log_row;
 mod logs;

@@ -110,6 +110,8 @@ struct ProviderTotals {
     cost: Counter,
 }
 
+const BREAKERS: &str = "Circuit of each provider: 0 closed, 1 half open, 2 open.";
+
 impl Metrics {
     /// Registers everything.
     ///
@@ -121,7 +123,6 @@ impl Metrics {
         on.gauges("tollgate_build_info", "Always 1; the version is a label.", &["version"])?
             .with_label_values(&[env!("CARGO_PKG_VERSION")])
             .set(1);
-        let breakers = "Circuit of each provider: 0 closed, 1 half open, 2 open.";
         Ok(Self {
             requests: RequestCounts::register(&registry)?,
             refusals: Refusals::register(&on)?,
@@ -152,7 +153,7 @@ impl Metrics {
             providers: RwLock::default(),
             unpriced: on.counter("tollgate_unpriced_requests_total", "Requests with tokens but no price.")?,
             estimated: on.counter("tollgate_estimated_requests_total", "Requests whose tokens were estimated.")?,
-            breakers: on.gauges("tollgate_breaker_state", breakers, &["provider"])?,
+            breakers: on.gauges("tollgate_breaker_state", BREAKERS, &["provider"])?,
             store_up: on.gauge("tollgate_store_up", "Whether the database answers.")?,
             snapshot_version: on.gauge("tollgate_snapshot_version", "Version of the configuration data in force.")?,
             reloads: on.counters("tollgate_config_reloads_total", "Reloads of the configuration file.", &["result"])?,

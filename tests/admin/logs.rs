@@ -11,7 +11,7 @@ use tollgate::domain::usage::Usage;
 
 use super::gate::{Gate, NOON, Person};
 
-fn record(who: &Person, n: i64) -> Record {
+pub fn record(who: &Person, n: i64) -> Record {
     Record {
         request_id: RequestId::new(),
         started_at: NOON.plus_ms(n * 3_600_000),
@@ -115,4 +115,34 @@ async fn users_read_their_own_requests_whatever_they_ask() {
     assert_eq!(ask(json!({ "keyId": bob.key_id })).await.data()["total"], json!(0));
     assert_eq!(ask(json!({ "userId": bob.id })).await.failure(), (403, "PERMISSION_DENIED"));
     assert_eq!(ask(json!({ "usrId": ann.id })).await.failure(), (400, "INVALID_FORMAT"));
+}
+
+#[tokio::test]
+async fn one_request_is_shown_with_its_cost_line_by_line_to_those_who_may_see_it() {
+    let gate = Gate::start().await;
+    let (ann, bob) = (gate.person("ann", json!({})).await, gate.person("bob", json!({})).await);
+    let prices = json!({"alpha": {"input_cost_per_token": 0.000_001, "output_cost_per_token": 0.000_002}}).to_string();
+    gate.admin("model-prices/uploadPriceTable", json!({ "jsonContent": prices })).await.data();
+    let (priced, unpriced) = (record(&ann, 0), record(&ann, 3));
+    gate.store.append_records(&[priced.clone(), unpriced.clone()]).await.unwrap();
+    let body = |of: &Record| json!({ "requestId": of.request_id.to_string() });
+
+    let shown = gate.call("usage-logs/getUsageLogDetail", &ann.key, body(&priced)).await.data();
+    assert_eq!(shown["entry"]["requestId"], json!(priced.request_id.to_string()));
+    assert_eq!(
+        shown["costLines"],
+        json!([
+            { "kind": "input", "quantity": 10, "rateUsd": 0.000_001, "amountUsd": 0.000_01 },
+            { "kind": "output", "quantity": 5, "rateUsd": 0.000_002, "amountUsd": 0.000_01 },
+        ])
+    );
+    // (10 + 10) millionths × 1.5; the entry keeps what was charged then.
+    assert_eq!((&shown["costAtPresentPrices"], &shown["entry"]["costUsd"]), (&json!(0.000_03), &json!(0.001_230_001)));
+
+    let without = gate.admin("usage-logs/getUsageLogDetail", body(&unpriced)).await.data();
+    assert_eq!((&without["costLines"], &without["costAtPresentPrices"]), (&json!([]), &json!(null)));
+    let foreign = gate.call("usage-logs/getUsageLogDetail", &bob.key, body(&priced)).await;
+    let unknown = gate.call("usage-logs/getUsageLogDetail", &bob.key, json!({ "requestId": "x" })).await;
+    assert_eq!((foreign.failure(), unknown.failure()), ((400, "NOT_FOUND"), (400, "NOT_FOUND")));
+    assert_eq!(foreign.body["error"], unknown.body["error"]);
 }

@@ -23,10 +23,14 @@ struct People {
     provider: i64,
     word: i64,
     rule: i64,
+    /// In the usage log, of the user.
+    request: String,
 }
 
 async fn people(gate: &Gate) -> People {
     let user = gate.person("user", json!({})).await;
+    let request = super::logs::record(&user, 0);
+    gate.store.append_records(std::slice::from_ref(&request)).await.unwrap();
     let (_, read_only) = gate.key(user.id, "read-only", json!({ "canLoginWebUi": false })).await;
     let record = Record {
         user_id: Some(UserId(user.id)),
@@ -42,6 +46,7 @@ async fn people(gate: &Gate) -> People {
         provider: gate.provider("upstream").await,
         word: word(gate).await,
         rule: rule(gate).await,
+        request: request.request_id.to_string(),
         user,
     }
 }
@@ -89,6 +94,7 @@ fn body(operation: &Operation, people: &People) -> Value {
             "id" if operation.path.contains("sensitive-words") => json!(people.word),
             "sessionId" => json!(SESSION),
             "key" if operation.path == "auth/login" => json!(people.user.key),
+            "requestId" => json!(people.request),
             _ => sample(&field),
         };
         body.insert(field.name.to_owned(), value);
@@ -158,7 +164,7 @@ async fn administrators_may_do_everything_and_get_what_the_document_promises() {
             let body = body(operation, &people);
             let credential = if token { TOKEN } else { &people.admin.key };
             let reply = send(&gate, operation, Some(credential), &body).await;
-            assert_eq!(reply.status, 200, "{}: {:?}", operation.path, reply.body);
+            assert_eq!(reply.status, 200, "{}: {:?} to {body}", operation.path, reply.body);
             let verb = operation.verb.as_str().to_lowercase();
             if !operation.published {
                 continue;

@@ -1,12 +1,13 @@
-//! `usage-logs/*`: what was asked, by whom, what it cost and how it ended; and what there is to filter by.
+//! `usage-logs/*`: what was asked, by whom, what it cost (and how that comes about), how it ended, and what there is to filter by.
 
 use crate::admin::call::Call;
 use crate::admin::envelope::{Code, Refusal};
 use crate::admin::fields::{Body, DayEdge, Field, Kind, Patch, Values};
 use crate::admin::live::client;
+use crate::admin::records::cost::LogDetail;
 use crate::admin::records::log::LogPageRecord;
 use crate::admin::table::{Operation, Permission};
-use crate::domain::ids::{KeyId, ProviderId, UserId};
+use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
 use crate::store::{LogFilter, LogPageAsk, StoreError};
 
 const TEXT: Kind = Kind::text(1, 512);
@@ -35,6 +36,13 @@ pub const FILTERS: &[Field] = &[
     Field::new("cursor", Kind::text(1, 100), "The `nextCursor` of the page before.").nullable(),
 ];
 
+const REQUEST_ID: &[Field] = &[Field::new(
+    "requestId",
+    Kind::text(1, 64),
+    "The `requestId` of an entry, or the header `x-tollgate-request-id`.",
+)
+.required()];
+
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/usage-logs/getUsageLogs", Permission::User, Body::of(&[], FILTERS), get_usage_logs)
@@ -43,6 +51,14 @@ pub fn operations() -> Vec<Operation> {
             .doc("The models that were ever asked for, sorted, at most 1000; by the user themselves, for a user."),
         Operation::action("actions/usage-logs/getStatusCodeList", Permission::User, Body::EMPTY, get_status_code_list)
             .doc("The statuses that requests were ever answered with, sorted; a user's own, for a user."),
+        Operation::action(
+            "actions/usage-logs/getUsageLogDetail",
+            Permission::User,
+            Body::of(REQUEST_ID, &[]),
+            get_usage_log_detail,
+        )
+        .doc("One request, with its cost line by line at the prices in force now.")
+        .errors(&[Code::NOT_FOUND]),
     ]
 }
 
@@ -74,6 +90,22 @@ async fn get_model_list(call: Call) -> Result<Vec<String>, Refusal> {
 
 async fn get_status_code_list(call: Call) -> Result<Vec<u16>, Refusal> {
     Ok(call.ctx.store.statuses_answered(client::scope(call.who()?)).await?)
+}
+
+async fn get_usage_log_detail(call: Call) -> Result<LogDetail, Refusal> {
+    let who = call.who()?;
+    let text = call.values.text("requestId").set().unwrap_or_default();
+    let missing = || Refusal::new(Code::NOT_FOUND, "there is no such request in the log");
+    let id = RequestId::parse(&text).ok_or_else(missing)?;
+    let row = call.ctx.store.usage_log(id).await?.ok_or_else(missing)?;
+    // Somebody else's request is as good as none: an id tells nothing.
+    if !who.is_admin() && row.record.user_id != who.user_id() {
+        return Err(missing());
+    }
+    let snapshot = call.ctx.state.snapshot();
+    let upstream = row.record.upstream_model.as_deref().unwrap_or(&row.record.model);
+    let price = snapshot.price_for(&row.record.model, upstream);
+    Ok(LogDetail::new(&row.record, price.map(|price| &price.rates)))
 }
 
 fn filter(values: &Values) -> LogFilter {

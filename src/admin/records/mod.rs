@@ -2,6 +2,7 @@
 //!
 //! Times are ISO 8601 in UTC, amounts exact decimal numbers in USD, secrets masked.
 
+pub mod cost;
 pub mod error_rule;
 pub mod health;
 pub mod key;

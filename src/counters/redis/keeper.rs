@@ -291,7 +291,7 @@ impl Shared {
     /// Brings the mirror to what the ledger says. A ledger that cannot be read leaves it as it is.
     async fn catch_up(&self, ledger: &dyn Ledger, now: Timestamp) {
         match ledger.read(now, now).await {
-            Ok(sums) => self.memory.adopt(self.memory.from_ledger(sums, now), now),
+            Ok(sums) => self.memory.adopt(self.memory.of_ledger(sums, now), now),
             Err(e) => tracing::warn!(error = e, "what other nodes spent meanwhile cannot be read"),
         }
     }
@@ -300,7 +300,7 @@ impl Shared {
 impl Memory {
     /// As this node's own counters would be, had it just started.
     #[must_use]
-    pub(super) fn from_ledger(&self, sums: super::LedgerSums, now: Timestamp) -> Self {
+    pub(super) fn of_ledger(&self, sums: super::LedgerSums, now: Timestamp) -> Self {
         let made = Self::new(self.settings);
         made.rebuild(sums.rows, sums.totals, now);
         made

@@ -70,7 +70,7 @@ impl Rebuild<'_> {
         let ended_since = lost_at.plus_ms(-MARGIN_MS);
         let sums = ledger.read(self.now, ended_since).await.map_err(Fault::Ledger)?;
         let ids = sums.ids.clone();
-        let made = self.shared.memory.from_ledger(sums, self.now);
+        let made = self.shared.memory.of_ledger(sums, self.now);
         let holders = made.holders();
         tracing::info!(holders = holders.len(), "the shared counters are made anew from the ledger");
         for some in holders.chunks(AT_ONCE) {

@@ -1,0 +1,23 @@
+//! One request of the usage log, by its id.
+
+use sqlx::AssertSqlSafe;
+
+use super::column::Values;
+use super::error::StoreError;
+use super::log_row::{self, LogRow};
+use super::{Store, sql};
+use crate::domain::ids::RequestId;
+
+impl Store {
+    /// The request with this id, if the log still holds it.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn usage_log(&self, id: RequestId) -> Result<Option<LogRow>, StoreError> {
+        let sql = AssertSqlSafe(sql::select("request_log", log_row::LOG_COLUMNS, "WHERE request_id = $1"));
+        let mut values = Values::default();
+        values.bytes(id.0.as_bytes());
+        let row = sqlx::query_with(sql, values.into_arguments()).fetch_optional(&mut *self.reader().await?).await?;
+        row.as_ref().map(log_row::read).transpose()
+    }
+}
