@@ -101,11 +101,16 @@ fn long_run(bytes: &[u8], from: usize, escaped: &mut bool) -> Stop {
             if byte == b'"' {
                 return Stop::Quote(here);
             }
-            at = match special_byte(bytes, here, escaped) {
+            let next = match special_byte(bytes, here, escaped) {
                 Ok(next) => next,
                 Err(stop) => return stop,
             };
-            continue 'blocks;
+            if next >= at + 64 {
+                at = next;
+                continue 'blocks;
+            }
+            // What lies behind it in this block was tested already.
+            special &= u64::MAX << (next - at);
         }
         at += 64;
     }

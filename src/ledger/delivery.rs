@@ -42,8 +42,10 @@ pub(super) struct Source {
 
 /// What one attempt at one source came to.
 pub(super) enum Step {
-    /// Something was delivered; there may be more.
+    /// Something was delivered, and there is more.
     Moved,
+    /// All was delivered that was there when it began.
+    CaughtUp,
     /// There was nothing to deliver.
     Idle,
     /// To be tried again after a pause.
@@ -96,7 +98,6 @@ impl Ledger {
         if let Err(why) = self.hand_over(sink, source, &batch.records).await {
             return Step::Failed(why);
         }
-        let finished = batch.at_end && batch.records.is_empty();
         if let Err(error) = self.remember(source, &batch).await {
             return Step::Failed(format!("delivered segments cannot be deleted: {error}"));
         }
@@ -109,7 +110,11 @@ impl Ledger {
             None => {}
         }
         self.delivered.notify_waiters();
-        if finished { Step::Idle } else { Step::Moved }
+        match (batch.at_end, batch.records.is_empty()) {
+            (true, true) => Step::Idle,
+            (true, false) => Step::CaughtUp,
+            (false, _) => Step::Moved,
+        }
     }
 
     /// Delivers a batch; what the database refuses for good is set aside. `Err` = nothing may be forgotten yet.

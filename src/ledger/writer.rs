@@ -95,7 +95,9 @@ impl Ledger {
             match self.unless_late(round, &mut stopped, &mut deadline).await {
                 Step::Moved => backoff = self.recovered(),
                 Step::Idle if deadline.is_some() => return,
-                Step::Idle => {
+                // While a batch was written, others came: more of them will soon, and one transaction for many costs less.
+                Step::CaughtUp if deadline.is_some() => backoff = self.recovered(),
+                Step::Idle | Step::CaughtUp => {
                     backoff = self.recovered();
                     self.rest(adopt_at, &mut stopped).await;
                 }
@@ -147,7 +149,7 @@ impl Ledger {
         let mut index = 0;
         while let Some(source) = adopted.get_mut(index) {
             match self.step(sink, source).await {
-                Step::Moved => {
+                Step::Moved | Step::CaughtUp => {
                     outcome = Step::Moved;
                     index += 1;
                 }

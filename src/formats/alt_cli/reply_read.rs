@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::request_contents::WirePart;
 use super::usage::WireUsage;
 use crate::formats::conversation::{
-    Finish, GENERATED, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Text, Thinking, ToolCall, ToolName,
+    Finish, GENERATED, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Text, Thinking, ToolCall, ToolName, json,
 };
 
 /// A reply, or one chunk of a stream: they have the same shape.
@@ -71,7 +71,7 @@ impl<'a> Body<'a> {
     /// # Errors
     /// serde's words.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, String> {
-        let body: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let body: Self = json::read(bytes).map_err(|error| error.to_string())?;
         Ok(match body.response {
             Some(inner) => *inner,
             None => body,

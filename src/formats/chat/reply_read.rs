@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 use super::request_parts::WireCall;
 use super::usage::WireUsage;
 use crate::formats::conversation::{
-    Content, Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Text, Thinking,
+    Content, Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Text, Thinking, json,
 };
 
 #[derive(Deserialize)]
@@ -111,7 +111,7 @@ pub fn thinking(text: Text<'_>) -> ReplyPart<'_> {
 /// Not a completion, or an error in its place.
 pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     let problem = |message: String| ReplyProblem::NotAReply { format: "chat-compatible", message };
-    let body: Body<'_> = serde_json::from_slice(body).map_err(|error| problem(error.to_string()))?;
+    let body: Body<'_> = json::read(body).map_err(|error| problem(error.to_string()))?;
     if let Some(told) = body.error {
         let (kind, message) = error(told);
         return Err(ReplyProblem::Upstream { kind, message });

@@ -7,7 +7,7 @@ use super::reply_read::{self, WireError, WirePart};
 use super::usage::WireUsage;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
-    Block, Content, Event, Finish, Origin, ReplyPart, Signature, Sink, Str, StreamProblem, Text, ToolName,
+    Block, Content, Event, Finish, Origin, ReplyPart, Signature, Sink, Str, StreamProblem, Text, ToolName, json,
 };
 
 #[derive(Deserialize)]
@@ -97,7 +97,7 @@ impl Reader {
             return Ok(());
         }
         let chunk: Chunk<'_> =
-            serde_json::from_slice(data).map_err(|error| StreamProblem::Malformed { message: error.to_string() })?;
+            json::read(data).map_err(|error| StreamProblem::Malformed { message: error.to_string() })?;
         if let Some(told) = chunk.error {
             let (kind, message) = reply_read::error(told);
             return Err(StreamProblem::Upstream { kind, message });

@@ -1,9 +1,22 @@
-//! Writes JSON straight into a byte vector: no tree in between, members in the order they are written.
+//! Writes JSON straight into a byte vector: no tree in between, members in the order they are written; and reads it.
 //!
 //! Whoever writes is trusted to close what it opens (the closures do) and to pass valid JSON to the `raw` functions.
 
+use serde::Deserialize;
 use serde_json::Number;
 use serde_json::value::RawValue;
+
+/// Reads a value. Checking all of the text for UTF-8 at once costs less than checking each string.
+///
+/// # Errors
+/// `serde_json`'s, for what is no JSON or not of the type.
+pub fn read<'b, T: Deserialize<'b>>(bytes: &'b [u8]) -> serde_json::Result<T> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => serde_json::from_str(text),
+        // Its error says where.
+        Err(_) => serde_json::from_slice(bytes),
+    }
+}
 
 /// Writes a quoted and escaped string.
 pub fn string(out: &mut Vec<u8>, text: &str) {

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::usage::WireUsage;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
-    Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Thinking, ToolCall, ToolName,
+    Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Thinking, ToolCall, ToolName, json,
 };
 
 #[derive(Deserialize)]
@@ -59,7 +59,7 @@ struct Block<'a> {
 /// Not a message, or an error in a message's place.
 pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     let problem = |message: String| ReplyProblem::NotAReply { format: "native", message };
-    let body: Body<'_> = serde_json::from_slice(body).map_err(|error| problem(error.to_string()))?;
+    let body: Body<'_> = json::read(body).map_err(|error| problem(error.to_string()))?;
     if body.error.is_some() || body.kind.as_deref() == Some("error") {
         let error = body.error.unwrap_or(WireError { kind: None, message: None });
         return Err(ReplyProblem::Upstream {

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::reply_read::{self, WireError};
 use super::usage::WireUsage;
 use crate::domain::usage::Usage;
-use crate::formats::conversation::{Block, Event, Finish, Origin, Signature, Sink, Str, StreamProblem, ToolName};
+use crate::formats::conversation::{Block, Event, Finish, Origin, Signature, Sink, Str, StreamProblem, ToolName, json};
 
 #[derive(Deserialize)]
 struct Data<'a> {
@@ -82,7 +82,7 @@ impl Reader {
             return Ok(());
         }
         let data: Data<'_> =
-            serde_json::from_slice(data).map_err(|error| StreamProblem::Malformed { message: error.to_string() })?;
+            json::read(data).map_err(|error| StreamProblem::Malformed { message: error.to_string() })?;
         match &*data.kind {
             "message_start" => {
                 if let Some(told) = data.message.and_then(|message| message.usage) {

@@ -156,7 +156,7 @@ fn message_parts<'a>(content: Option<Content<'a, OutputPart<'a>>>) -> Vec<ReplyP
 /// Not a response, or a failed one.
 pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     let problem = |message: String| ReplyProblem::NotAReply { format: "responses", message };
-    let body: Body<'_> = serde_json::from_slice(body).map_err(|error| problem(error.to_string()))?;
+    let body: Body<'_> = json::read(body).map_err(|error| problem(error.to_string()))?;
     if let Some(error) = &body.error {
         let (kind, message) = error.told();
         return Err(ReplyProblem::Upstream { kind, message });

@@ -7,7 +7,7 @@ use super::reply_read::{self, Incomplete, OutputItem, WireError};
 use super::usage::WireUsage;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
-    Block, Event, ReplyPart, Sink, Str, StreamProblem, Text, Thinking, ToolCall, ToolName,
+    Block, Event, ReplyPart, Sink, Str, StreamProblem, Text, Thinking, ToolCall, ToolName, json,
 };
 
 #[derive(Deserialize)]
@@ -71,7 +71,7 @@ impl Reader {
             return Ok(());
         }
         let data: Data<'_> =
-            serde_json::from_slice(data).map_err(|error| StreamProblem::Malformed { message: error.to_string() })?;
+            json::read(data).map_err(|error| StreamProblem::Malformed { message: error.to_string() })?;
         let kind = data.kind.strip_prefix("response.").unwrap_or(&data.kind);
         match kind {
             "created" | "in_progress" | "queued" => self.start(sink),
