@@ -19,5 +19,16 @@ export const PAGES = ({ ann }) => [
       await page.getByRole("textbox", { name: "Name", exact: true }).waitFor();
     },
   },
+  { name: "providers", path: "/providers" },
+  { name: "providers-flow", path: "/providers?view=flow" },
+  { name: "providers-panel", path: "/providers?id=1" },
+  {
+    name: "providers-form",
+    path: "/providers?id=1",
+    ready: async (page) => {
+      await page.getByRole("button", { name: "Edit" }).click();
+      await page.getByText("The base address").waitFor();
+    },
+  },
   { name: "missing", path: "/nothing-here" },
 ];

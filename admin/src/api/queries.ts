@@ -19,6 +19,7 @@ export const keys = {
   logs: (filters: LogFilters) => ["logs", filters] as const,
   overview: ["overview"] as const,
   sessions: ["sessions"] as const,
+  statistics: (asked: Statistics) => ["statistics", asked] as const,
 };
 
 export const whoami = queryOptions({
@@ -74,3 +75,27 @@ export const hasPrices = queryOptions({
 });
 
 export type LogFilters = NonNullable<BodyOf<"actions/usage-logs/getUsageLogs">>;
+
+export const health = queryOptions({
+  queryKey: keys.health,
+  queryFn: ({ signal }) => call("actions/providers/getProvidersHealthStatus", {}, signal),
+});
+
+export const overview = queryOptions({
+  queryKey: keys.overview,
+  queryFn: ({ signal }) => call("actions/overview/getOverviewData", {}, signal),
+});
+
+export const sessions = queryOptions({
+  queryKey: keys.sessions,
+  queryFn: ({ signal }) => call("actions/active-sessions/getActiveSessions", {}, signal),
+});
+
+export type Statistics = NonNullable<BodyOf<"actions/statistics/getUserStatistics">>;
+export const statistics = (asked: Statistics) =>
+  queryOptions({
+    queryKey: keys.statistics(asked),
+    queryFn: ({ signal }) => call("actions/statistics/getUserStatistics", asked, signal),
+    staleTime: 30_000,
+    placeholderData: (before) => before,
+  });

@@ -1,5 +1,5 @@
 /** The pages, in their groups, and who may see them. The router, the side bar and the command palette read this. */
-import { type Activity, BookOpenText, LayoutDashboard, ShieldAlert, Users } from "lucide-react";
+import { type Activity, BookOpenText, LayoutDashboard, Server, ShieldAlert, Users } from "lucide-react";
 
 export type Group = "watch" | "manage" | "system";
 export type Audience = "admin" | "user" | "any";
@@ -15,6 +15,7 @@ interface Page {
 export const PAGES = [
   { path: "/dashboard", name: "overview", group: "watch", audience: "user", icon: LayoutDashboard },
   { path: "/people", name: "people", group: "manage", audience: "user", icon: Users },
+  { path: "/providers", name: "providers", group: "manage", audience: "admin", icon: Server },
   { path: "/rules", name: "rules", group: "manage", audience: "admin", icon: ShieldAlert },
 ] as const satisfies readonly Page[];
 

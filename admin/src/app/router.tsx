@@ -58,8 +58,22 @@ const home = createRoute({ getParentRoute: () => shell, path: "/" });
 const overview = createRoute({
   getParentRoute: () => shell,
   path: "/dashboard",
+  validateSearch: (search: Record<string, unknown>): OverviewSearch => ({
+    range: oneOf(search.range, ["hour", "today", "7days", "30days", "thisMonth"] as const),
+    by: oneOf(search.by, ["key", "model", "provider"] as const),
+    show: oneOf(search.show, ["calls"] as const),
+  }),
   component: lazyRouteComponent(() => import("@/features/overview/page"), "OverviewPage"),
 });
+
+export interface OverviewSearch {
+  /** The last 24 hours unless it says otherwise. */
+  range?: "hour" | "today" | "7days" | "30days" | "thisMonth";
+  /** By user unless it says otherwise. */
+  by?: "key" | "model" | "provider";
+  /** Cost unless it says otherwise. */
+  show?: "calls";
+}
 
 const people = createRoute({
   getParentRoute: () => shell,
@@ -83,6 +97,16 @@ export interface PeopleSearch {
   key?: number;
 }
 
+const providers = createRoute({
+  getParentRoute: () => shell,
+  path: "/providers",
+  validateSearch: (search: Record<string, unknown>): { id?: number; view?: "flow" } => ({
+    id: number(search.id),
+    view: oneOf(search.view, ["flow"] as const),
+  }),
+  component: lazyRouteComponent(() => import("@/features/providers/page"), "ProvidersPage"),
+});
+
 const rules = createRoute({
   getParentRoute: () => shell,
   path: "/rules",
@@ -104,7 +128,7 @@ export interface RulesSearch {
 /** Makes the router; `main.tsx` does it once. */
 export function makeRouter(cache: QueryClient) {
   return createRouter({
-    routeTree: root.addChildren([login, shell.addChildren([home, overview, people, rules])]),
+    routeTree: root.addChildren([login, shell.addChildren([home, overview, people, providers, rules])]),
     context: { cache },
     defaultPreload: "intent",
     defaultPreloadStaleTime: 0,

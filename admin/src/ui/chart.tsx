@@ -54,18 +54,23 @@ export function Chart({ times, series, show, label, height = 220 }: Props) {
       {
         width: root.clientWidth,
         height,
-        padding: [8, 8, 0, 0],
+        padding: [8, 20, 0, 0],
         cursor: { y: false, points: { size: 6 } },
         scales: {
           x: { time: true },
           y: { range: (_, low, high) => [Math.min(0, low ?? 0), high && high > 0 ? high * 1.08 : 1] },
         },
         axes: [
-          { ...axis, grid: { show: false }, values: (_, at) => at.map((second) => ticks.format(second * 1000)) },
+          {
+            ...axis,
+            size: 30,
+            grid: { show: false },
+            values: (_, at) => at.map((second) => ticks.format(second * 1000)),
+          },
           { ...axis, size: 64, values: (_, at) => at.map((value) => show(value)) },
         ],
         series: [
-          { label: "", value: (_, second) => (second === null ? "" : whole.format(second * 1000)) },
+          { label: " ", value: (_, second) => (second === null ? "" : whole.format(second * 1000)) },
           ...series.map((one, index) => {
             const colour = COLOURS[index % COLOURS.length]?.[dark ? 1 : 0] ?? ink;
             return {

@@ -1,11 +1,44 @@
-/** What needs me, who is using it, what does it cost: the page that people have open. */
+/** What needs me, who is using it, what does it cost: anomalies first, figures after, charts last. */
+import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
+import * as queries from "@/api/queries";
 import { useIsAdmin } from "@/app/session";
+import { Failed, Loading } from "@/ui/empty";
 import { Page } from "@/ui/page";
+import { Anomalies } from "./anomalies";
+import { Figures } from "./figures";
 import { Guide } from "./guide";
+import { LiveSessions, Top } from "./tops";
+import { Trend } from "./trend";
 
 export function OverviewPage() {
   const { t } = useTranslation();
   const admin = useIsAdmin();
-  return <Page title={t("nav.overview")}>{admin && <Guide />}</Page>;
+  const { data, error, refetch } = useQuery(queries.overview);
+  return (
+    <Page title={t("nav.overview")}>
+      {admin && <Guide />}
+      {error ? (
+        <Failed error={error} retry={() => void refetch()} />
+      ) : !data ? (
+        <Loading />
+      ) : (
+        <div className="space-y-4">
+          {admin && (
+            <Anomalies
+              topUsers={data.topUsers.flatMap(({ id, name }) => (id == null || name == null ? [] : [{ id, name }]))}
+            />
+          )}
+          <Figures data={data} />
+          <Trend />
+          <div className="grid grid-cols-1 gap-4 md:grid-cols-2 xl:grid-cols-3">
+            {admin && <Top title={t("overview.topUsers")} rows={data.topUsers} />}
+            <Top title={t("overview.topModels")} rows={data.topModels} />
+            {admin && <Top title={t("overview.topProviders")} rows={data.topProviders} />}
+          </div>
+          <LiveSessions />
+        </div>
+      )}
+    </Page>
+  );
 }

@@ -1,0 +1,271 @@
+/** Creating and editing a provider, in sections; only the first is needed to begin. A test asks it for a few words. */
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { Zap } from "lucide-react";
+import { Controller, useForm } from "react-hook-form";
+import { useTranslation } from "react-i18next";
+import { call, callAny } from "@/api/client";
+import { changes } from "@/api/form";
+import * as queries from "@/api/queries";
+import { FormDrawer } from "@/app/form-drawer";
+import { Button } from "@/ui/button";
+import { Field, Input, NumberInput, Section, Select, Switch, Textarea } from "@/ui/field";
+import { Notice } from "@/ui/status";
+import { TagsInput } from "@/ui/tags";
+import { useToast } from "@/ui/toast";
+import type { Provider } from "./selection";
+import { type Body, body, MONEY, TIMEOUTS, TYPES, type Values, values } from "./values";
+
+/** What `providers/testProvider` answers. */
+export interface Tested {
+  ok: boolean;
+  status: number | null;
+  latencyMs: number | null;
+  message: string;
+  model?: string;
+}
+
+export const testProvider = (asked: object) => callAny<Tested>("actions/providers/testProvider", asked);
+
+export function TestResult({ result, error }: { result: Tested | undefined; error: unknown }) {
+  const { t } = useTranslation();
+  if (error)
+    return (
+      <Notice tone="bad">
+        {error instanceof Error && error.message !== "" ? error.message : t("ui.noConnection")}
+      </Notice>
+    );
+  if (!result) return null;
+  const facts = [
+    result.model,
+    result.status && `HTTP ${result.status}`,
+    result.latencyMs !== null && `${result.latencyMs} ms`,
+  ]
+    .filter(Boolean)
+    .join(" · ");
+  return (
+    <Notice
+      tone={result.ok ? "good" : "bad"}
+      title={`${result.ok ? t("providers.testGood") : t("providers.testBad")} — ${facts}`}
+    >
+      {result.message}
+    </Notice>
+  );
+}
+
+export function ProviderForm({ provider, onClose }: { provider?: Provider; onClose: () => void }) {
+  const { t } = useTranslation();
+  const cache = useQueryClient();
+  const toast = useToast();
+  const initial = values(provider);
+  const form = useForm<Values>({ defaultValues: initial });
+  const { register, control } = form;
+  const errors = form.formState.errors as Record<string, { message?: string } | undefined>;
+  const fault = (name: keyof Values) => errors[name]?.message;
+  const trial = useMutation({
+    mutationFn: () => {
+      const typed = form.getValues();
+      const { url, key, provider_type, proxy_url } = body(typed);
+      return testProvider({
+        providerId: provider?.id,
+        url,
+        provider_type,
+        ...(key ? { key } : {}),
+        ...(proxy_url ? { proxy_url } : {}),
+      });
+    },
+  });
+
+  const save = async (typed: Values) => {
+    if (provider) {
+      const { key, ...rest } = body(typed);
+      const changed = { ...changes(body(initial), rest), ...(key ? { key } : {}) };
+      if (Object.keys(changed).length > 0)
+        await call("actions/providers/editProvider", { providerId: provider.id, ...changed });
+      toast.good(t("ui.saved"));
+    } else {
+      await call("actions/providers/addProvider", { ...body(typed), key: typed.key } as Body);
+      toast.good(t("providers.added", { name: typed.name }));
+    }
+    await cache.invalidateQueries({ queryKey: queries.keys.providers });
+    await cache.invalidateQueries({ queryKey: queries.keys.health });
+    onClose();
+  };
+
+  const number = (name: keyof Values, unit?: string, placeholder?: string) => (
+    <Field label={t(`providers.fields.${name}`)} help={helps(t, name)} error={fault(name)} unit={unit}>
+      {(ids) => <NumberInput {...ids} placeholder={placeholder} {...register(name)} />}
+    </Field>
+  );
+  const choice = (name: "cache_ttl_preference" | "instructions_strategy" | "daily_reset_mode", words: string[]) => (
+    <Field label={t(`providers.fields.${name}`)} help={helps(t, name)} error={fault(name)}>
+      {(ids) => (
+        <Select
+          {...ids}
+          choices={words.map((value) => ({ value, label: t(`providers.words.${value}` as "providers.words.auto") }))}
+          {...register(name)}
+        />
+      )}
+    </Field>
+  );
+  const list = (name: "group_tag" | "allowed_models", placeholder: string) => (
+    <Field label={t(`providers.fields.${name}`)} help={helps(t, name)} error={fault(name)} className="sm:col-span-2">
+      {(ids) => (
+        <Controller
+          control={control}
+          name={name}
+          render={({ field }) => (
+            <TagsInput
+              {...ids}
+              value={field.value}
+              onChange={field.onChange}
+              placeholder={placeholder}
+              removeLabel={(word) => t("ui.removeWord", { word })}
+            />
+          )}
+        />
+      )}
+    </Field>
+  );
+
+  return (
+    <FormDrawer
+      title={provider ? t("providers.edit", { name: provider.name }) : t("providers.add")}
+      description={provider ? undefined : t("providers.addHelp")}
+      form={form}
+      onSubmit={save}
+      onClose={onClose}
+      submit={provider ? t("ui.save") : t("providers.add")}
+    >
+      <Section title={t("providers.sections.basics")}>
+        <Field label={t("providers.fields.name")} error={fault("name")}>
+          {(ids) => <Input {...ids} autoFocus={!provider} autoComplete="off" {...register("name")} />}
+        </Field>
+        <Field
+          label={t("providers.fields.provider_type")}
+          help={helps(t, "provider_type")}
+          error={fault("provider_type")}
+        >
+          {(ids) => (
+            <Select
+              {...ids}
+              choices={TYPES.map((value) => ({ value, label: t(`providers.types.${value}`) }))}
+              {...register("provider_type")}
+            />
+          )}
+        </Field>
+        <Field label={t("providers.fields.url")} help={helps(t, "url")} error={fault("url")} className="sm:col-span-2">
+          {(ids) => (
+            <Input
+              {...ids}
+              type="url"
+              placeholder="https://"
+              autoComplete="off"
+              spellCheck={false}
+              {...register("url")}
+            />
+          )}
+        </Field>
+        <Field
+          label={t("providers.fields.key")}
+          help={provider ? t("providers.keyKept", { key: provider.key }) : t("providers.keyHelp")}
+          error={fault("key")}
+          className="sm:col-span-2"
+        >
+          {(ids) => (
+            <Input
+              {...ids}
+              type="password"
+              autoComplete="new-password"
+              placeholder={provider ? t("providers.keyUnchanged") : undefined}
+              className="font-mono"
+              {...register("key")}
+            />
+          )}
+        </Field>
+        <div className="flex flex-wrap items-center gap-3 sm:col-span-2">
+          <Button icon={<Zap className="size-4" aria-hidden />} busy={trial.isPending} onClick={() => trial.mutate()}>
+            {t("providers.test")}
+          </Button>
+          <span className="min-w-0 flex-1 basis-52 text-xs text-faint">{t("providers.testHelp")}</span>
+          <div className="w-full">
+            <TestResult result={trial.data} error={trial.error} />
+          </div>
+        </div>
+        <Switch label={t("providers.fields.is_enabled")} {...register("is_enabled")} />
+      </Section>
+      <Section title={t("providers.sections.selection")} help={t("providers.sections.selectionHelp")}>
+        {number("priority")}
+        {number("weight")}
+        {list("group_tag", "default")}
+        {list("allowed_models", t("providers.everyModel"))}
+        <Field
+          label={t("providers.fields.model_redirects")}
+          help={helps(t, "model_redirects")}
+          error={fault("model_redirects")}
+          className="sm:col-span-2"
+        >
+          {(ids) => (
+            <Textarea
+              {...ids}
+              className="font-mono !text-xs"
+              placeholder="asked-model = sent-model"
+              {...register("model_redirects")}
+            />
+          )}
+        </Field>
+      </Section>
+      <Section title={t("providers.sections.cost")} help={t("providers.sections.costHelp")}>
+        {number("cost_multiplier", "×")}
+        {number("limit_concurrent_sessions", undefined, t("providers.noLimit"))}
+        {MONEY.map((name) => (
+          <div key={name}>{number(name, "USD", t("providers.noLimit"))}</div>
+        ))}
+        {choice("daily_reset_mode", ["fixed", "rolling"])}
+        <Field label={t("providers.fields.daily_reset_time")} error={fault("daily_reset_time")}>
+          {(ids) => <Input {...ids} type="time" {...register("daily_reset_time")} />}
+        </Field>
+      </Section>
+      <Section title={t("providers.sections.failures")} help={t("providers.sections.failuresHelp")}>
+        {number("max_retry_attempts")}
+        {number("circuit_breaker_failure_threshold")}
+        {number("circuit_breaker_open_duration", "min")}
+        {number("circuit_breaker_half_open_success_threshold")}
+        {TIMEOUTS.map((name) => (
+          <div key={name}>{number(name, "s", t("providers.asConfigured"))}</div>
+        ))}
+      </Section>
+      <Section title={t("providers.sections.more")}>
+        {choice("cache_ttl_preference", ["inherit", "5m", "1h"])}
+        {choice("instructions_strategy", ["keep_original", "auto", "force_official"])}
+        <Field
+          label={t("providers.fields.proxy_url")}
+          help={helps(t, "proxy_url")}
+          error={fault("proxy_url")}
+          className="sm:col-span-2"
+        >
+          {(ids) => <Input {...ids} placeholder="http://proxy.example:3128" {...register("proxy_url")} />}
+        </Field>
+        <Field
+          label={t("providers.fields.note")}
+          optional={t("ui.optional")}
+          error={fault("note")}
+          className="sm:col-span-2"
+        >
+          {(ids) => <Input {...ids} {...register("note")} />}
+        </Field>
+        <Switch
+          label={t("providers.fields.preserve_client_ip")}
+          help={helps(t, "preserve_client_ip")}
+          className="sm:col-span-2"
+          {...register("preserve_client_ip")}
+        />
+      </Section>
+    </FormDrawer>
+  );
+}
+
+/** The one line of help under a field, where it has one. */
+function helps(t: ReturnType<typeof useTranslation>["t"], name: keyof Values): string | undefined {
+  const text = t(`providers.help.${name}` as "providers.help.url", { defaultValue: "" });
+  return text === "" ? undefined : text;
+}

@@ -1,0 +1,216 @@
+/** One provider: its circuit with a reset, a test, and what it used of its limits. */
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { CirclePause, CirclePlay, MoreHorizontal, Pencil, RotateCcw, Trash2, Zap } from "lucide-react";
+import { useTranslation } from "react-i18next";
+import { call } from "@/api/client";
+import * as queries from "@/api/queries";
+import { Button, IconButton } from "@/ui/button";
+import { useConfirm } from "@/ui/confirm";
+import { Panel } from "@/ui/dialog";
+import { Failed, Loading } from "@/ui/empty";
+import { count, exactMoney, money, useFormat } from "@/ui/format";
+import { Menu } from "@/ui/menu";
+import { Meter } from "@/ui/meter";
+import { Facts } from "@/ui/page";
+import { Tag } from "@/ui/status";
+import { Count, Time } from "@/ui/text";
+import { useToast } from "@/ui/toast";
+import { TestResult, testProvider } from "./form";
+import { HealthBadge } from "./health";
+import type { Health, Provider } from "./selection";
+
+interface Props {
+  provider: Provider;
+  health: Health | undefined;
+  onClose: () => void;
+  onEdit: () => void;
+}
+
+export function ProviderPanel({ provider, health, onClose, onEdit }: Props) {
+  const { t } = useTranslation();
+  const cache = useQueryClient();
+  const confirm = useConfirm();
+  const toast = useToast();
+  const trial = useMutation({ mutationFn: () => testProvider({ providerId: provider.id }) });
+  const change = useMutation({
+    mutationFn: (work: () => Promise<unknown>) => work(),
+    onSuccess: () => toast.good(t("ui.saved")),
+    onError: (error) => toast.bad(error.message || t("ui.noConnection")),
+    onSettled: () =>
+      Promise.all(
+        [queries.keys.providers, queries.keys.health].map((queryKey) => cache.invalidateQueries({ queryKey })),
+      ),
+  });
+  const toggle = async () => {
+    const question = {
+      title: t("providers.disableTitle", { name: provider.name }),
+      body: t("providers.disableBody"),
+      action: t("providers.disable"),
+    };
+    if (provider.isEnabled && !(await confirm(question))) return;
+    change.mutate(() =>
+      call("actions/providers/editProvider", { providerId: provider.id, is_enabled: !provider.isEnabled }),
+    );
+  };
+  const remove = async () => {
+    const question = {
+      title: t("providers.removeTitle", { name: provider.name }),
+      body: t("providers.removeBody"),
+      action: t("providers.remove"),
+    };
+    if (!(await confirm(question))) return;
+    change.mutate(() => call("actions/providers/removeProvider", { providerId: provider.id }), { onSuccess: onClose });
+  };
+  const icon = "size-4 text-faint";
+  const troubled = health !== undefined && (health.state === "OPEN" || health.failureCount > 0 || !!health.restUntil);
+  return (
+    <Panel
+      open
+      onClose={onClose}
+      title={provider.name}
+      description={provider.note || provider.url}
+      extra={
+        <>
+          <IconButton
+            size="sm"
+            label={t("ui.edit")}
+            icon={<Pencil className="size-4" aria-hidden />}
+            onClick={onEdit}
+          />
+          <Menu
+            trigger={
+              <IconButton size="sm" label={t("ui.more")} icon={<MoreHorizontal className="size-4" aria-hidden />} />
+            }
+            actions={[
+              {
+                label: provider.isEnabled ? t("providers.disable") : t("providers.enable"),
+                icon: provider.isEnabled ? (
+                  <CirclePause className={icon} aria-hidden />
+                ) : (
+                  <CirclePlay className={icon} aria-hidden />
+                ),
+                onSelect: () => void toggle(),
+              },
+              "line",
+              {
+                label: t("providers.remove"),
+                icon: <Trash2 className="size-4" aria-hidden />,
+                danger: true,
+                onSelect: () => void remove(),
+              },
+            ]}
+          />
+        </>
+      }
+    >
+      <div className="space-y-6">
+        <section className="space-y-3">
+          <div className="flex flex-wrap items-center gap-2">
+            <HealthBadge provider={provider} health={health} />
+            <span className="flex-1" />
+            <Button
+              size="sm"
+              icon={<Zap className="size-3.5" aria-hidden />}
+              busy={trial.isPending}
+              onClick={() => trial.mutate()}
+            >
+              {t("providers.test")}
+            </Button>
+            <Button
+              size="sm"
+              icon={<RotateCcw className="size-3.5" aria-hidden />}
+              disabled={!troubled}
+              busy={change.isPending}
+              onClick={() =>
+                change.mutate(() => call("actions/providers/resetProviderCircuit", { providerId: provider.id }))
+              }
+            >
+              {t("providers.reset")}
+            </Button>
+          </div>
+          <TestResult result={trial.data} error={trial.error} />
+          <Facts
+            facts={[
+              [t("providers.failuresInARow"), <Count key="failures" value={health?.failureCount ?? 0} />],
+              [
+                t("providers.lastFailure"),
+                <Time key="failure" at={health?.lastFailureTime} none={t("providers.none")} />,
+              ],
+              [
+                t("providers.lastSuccess"),
+                <Time key="success" at={health?.lastSuccessTime} none={t("providers.none")} />,
+              ],
+              [t("providers.fields.provider_type"), t(`providers.types.${provider.providerType as "native"}`)],
+              [
+                t("providers.fields.url"),
+                <span key="url" className="font-mono text-xs">
+                  {provider.url}
+                </span>,
+              ],
+              [
+                t("providers.fields.key"),
+                <span key="key" className="font-mono text-xs">
+                  {provider.key}
+                </span>,
+              ],
+              [
+                t("providers.fields.allowed_models"),
+                provider.allowedModels.length === 0 ? (
+                  t("providers.everyModel")
+                ) : (
+                  <span key="models" className="flex flex-wrap gap-1">
+                    {provider.allowedModels.map((model) => (
+                      <Tag key={model}>{model}</Tag>
+                    ))}
+                  </span>
+                ),
+              ],
+              [t("providers.fields.cost_multiplier"), `× ${provider.costMultiplier}`],
+            ]}
+          />
+        </section>
+        <section>
+          <h3 className="mb-2">{t("providers.used")}</h3>
+          <Usage id={provider.id} />
+        </section>
+      </div>
+    </Panel>
+  );
+}
+
+function Usage({ id }: { id: number }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { data, error, refetch } = useQuery({ ...queries.providerLimits(id), refetchInterval: 30_000 });
+  if (error) return <Failed error={error} retry={() => void refetch()} />;
+  if (!data) return <Loading lines={3} />;
+  const costs = [
+    ["limit_5h_usd", data.cost5h],
+    ["limit_daily_usd", data.costDaily],
+    ["limit_weekly_usd", data.costWeekly],
+    ["limit_monthly_usd", data.costMonthly],
+    ["limit_total_usd", data.costTotal],
+  ] as const;
+  return (
+    <div className="grid grid-cols-1 gap-x-6 gap-y-3 sm:grid-cols-2">
+      {costs.map(([name, cost]) => (
+        <Meter
+          key={name}
+          label={<span title={exactMoney(cost.current, format)}>{t(`providers.fields.${name}`)}</span>}
+          current={cost.current}
+          limit={cost.limit}
+          show={(value) => money(value, format)}
+          noLimit={t("providers.noLimit")}
+        />
+      ))}
+      <Meter
+        label={t("providers.fields.limit_concurrent_sessions")}
+        current={data.concurrentSessions.current}
+        limit={data.concurrentSessions.limit}
+        zeroIsNone
+        show={(value) => count(value, format)}
+        noLimit={t("providers.noLimit")}
+      />
+    </div>
+  );
+}

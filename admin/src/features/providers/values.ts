@@ -1,0 +1,142 @@
+/** A provider as a form: text while it is being typed, durations in the unit that people think in. Pure. */
+import type { BodyOf } from "@/api/client";
+import type { Provider } from "./selection";
+
+export const TYPES = ["native", "native-auth", "responses", "chat-compatible", "alt-cli"] as const;
+export const MONEY = [
+  "limit_5h_usd",
+  "limit_daily_usd",
+  "limit_weekly_usd",
+  "limit_monthly_usd",
+  "limit_total_usd",
+] as const;
+export const TIMEOUTS = [
+  "first_byte_timeout_streaming_ms",
+  "streaming_idle_timeout_ms",
+  "request_timeout_non_streaming_ms",
+] as const;
+
+/** The wire's own names, so that a fault finds its field. */
+export interface Values extends Record<(typeof MONEY)[number] | (typeof TIMEOUTS)[number], string> {
+  name: string;
+  url: string;
+  key: string;
+  provider_type: string;
+  is_enabled: boolean;
+  weight: string;
+  priority: string;
+  cost_multiplier: string;
+  group_tag: string[];
+  allowed_models: string[];
+  model_redirects: string;
+  daily_reset_mode: string;
+  daily_reset_time: string;
+  limit_concurrent_sessions: string;
+  max_retry_attempts: string;
+  circuit_breaker_failure_threshold: string;
+  /** Minutes here, milliseconds on the wire. */
+  circuit_breaker_open_duration: string;
+  circuit_breaker_half_open_success_threshold: string;
+  cache_ttl_preference: string;
+  instructions_strategy: string;
+  preserve_client_ip: boolean;
+  proxy_url: string;
+  note: string;
+}
+
+const text = (value: number | string | null | undefined) =>
+  value === null || value === undefined ? "" : String(value);
+const bound = (value: number | undefined) => (value ? String(value) : "");
+/** Seconds of a time-out in milliseconds; what is no whole second keeps its fraction. */
+const seconds = (ms: number | null | undefined) => (ms === null || ms === undefined ? "" : String(ms / 1000));
+
+export function values(provider: Provider | undefined): Values {
+  const p = provider;
+  return {
+    name: p?.name ?? "",
+    url: p?.url ?? "",
+    key: "",
+    provider_type: p?.providerType ?? "native",
+    is_enabled: p?.isEnabled ?? true,
+    weight: text(p?.weight ?? 1),
+    priority: text(p?.priority ?? 0),
+    cost_multiplier: text(p?.costMultiplier ?? 1),
+    group_tag: (p?.groupTag ?? "")
+      .split(",")
+      .map((word) => word.trim())
+      .filter(Boolean),
+    allowed_models: p?.allowedModels ?? [],
+    model_redirects: Object.entries(p?.modelRedirects ?? {})
+      .map(([from, to]) => `${from} = ${to}`)
+      .join("\n"),
+    limit_5h_usd: text(p?.limit5hUsd),
+    limit_daily_usd: text(p?.limitDailyUsd),
+    limit_weekly_usd: text(p?.limitWeeklyUsd),
+    limit_monthly_usd: text(p?.limitMonthlyUsd),
+    limit_total_usd: text(p?.limitTotalUsd),
+    daily_reset_mode: p?.dailyResetMode ?? "fixed",
+    daily_reset_time: p?.dailyResetTime ?? "00:00",
+    limit_concurrent_sessions: bound(p?.limitConcurrentSessions),
+    max_retry_attempts: text(p?.maxRetryAttempts ?? 2),
+    circuit_breaker_failure_threshold: text(p?.circuitBreakerFailureThreshold ?? 5),
+    circuit_breaker_open_duration: String((p?.circuitBreakerOpenDuration ?? 1_800_000) / 60_000),
+    circuit_breaker_half_open_success_threshold: text(p?.circuitBreakerHalfOpenSuccessThreshold ?? 2),
+    first_byte_timeout_streaming_ms: seconds(p?.firstByteTimeoutStreamingMs),
+    streaming_idle_timeout_ms: seconds(p?.streamingIdleTimeoutMs),
+    request_timeout_non_streaming_ms: seconds(p?.requestTimeoutNonStreamingMs),
+    cache_ttl_preference: p?.cacheTtlPreference ?? "inherit",
+    instructions_strategy: p?.instructionsStrategy ?? "keep_original",
+    preserve_client_ip: p?.preserveClientIp ?? false,
+    proxy_url: p?.proxyUrl ?? "",
+    note: p?.note ?? "",
+  };
+}
+
+const orNull = (value: string) => (value.trim() === "" ? null : value.trim());
+/** In milliseconds; what is no number goes as it is, for the gateway to refuse at its field. */
+const scaled = (value: string, by: number) => {
+  const number = Number(value);
+  return Number.isFinite(number) && value.trim() !== "" ? Math.round(number * by) : value.trim();
+};
+const milliseconds = (value: string) => (value.trim() === "" ? null : scaled(value, 1000));
+
+/** Lines `asked = sent`. */
+export function redirects(lines: string): Record<string, string> {
+  const pairs = lines.split("\n").map((line) => line.split("=").map((word) => word.trim()));
+  return Object.fromEntries(pairs.filter(([from, to]) => from && to).map(([from, ...to]) => [from, to.join("=")]));
+}
+
+export type Body = BodyOf<"actions/providers/addProvider">;
+
+/** All of it but the credential, which goes only when it was typed. */
+export function body(form: Values): Omit<Body, "key"> & { key?: string } {
+  const money = Object.fromEntries(MONEY.map((name) => [name, orNull(form[name])]));
+  const timeouts = Object.fromEntries(TIMEOUTS.map((name) => [name, milliseconds(form[name])]));
+  return {
+    ...(form.key === "" ? {} : { key: form.key }),
+    name: form.name.trim(),
+    url: form.url.trim(),
+    provider_type: form.provider_type as Body["provider_type"],
+    is_enabled: form.is_enabled,
+    weight: form.weight,
+    priority: form.priority,
+    cost_multiplier: form.cost_multiplier,
+    group_tag: orNull(form.group_tag.join(",")),
+    allowed_models: form.allowed_models,
+    model_redirects: redirects(form.model_redirects),
+    ...money,
+    daily_reset_mode: form.daily_reset_mode as "fixed" | "rolling",
+    daily_reset_time: form.daily_reset_time,
+    limit_concurrent_sessions: orNull(form.limit_concurrent_sessions),
+    max_retry_attempts: form.max_retry_attempts,
+    circuit_breaker_failure_threshold: form.circuit_breaker_failure_threshold,
+    circuit_breaker_open_duration: scaled(form.circuit_breaker_open_duration, 60_000),
+    circuit_breaker_half_open_success_threshold: form.circuit_breaker_half_open_success_threshold,
+    ...timeouts,
+    cache_ttl_preference: form.cache_ttl_preference as Body["cache_ttl_preference"],
+    instructions_strategy: form.instructions_strategy as Body["instructions_strategy"],
+    preserve_client_ip: form.preserve_client_ip,
+    proxy_url: orNull(form.proxy_url),
+    note: form.note,
+  };
+}
