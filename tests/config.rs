@@ -132,6 +132,8 @@ fn sample(setting: &Setting, file: &str) -> String {
         Kind::File => file.to_owned(),
         Kind::Secret { .. } => "sample-secret-0123456789".to_owned(),
         Kind::DatabaseUrl => "postgres://me:secret-word@db/tollgate".to_owned(),
+        Kind::RedisUrl => "rediss://me:secret-word@shared/1".to_owned(),
+        Kind::Name => "another".to_owned(),
         Kind::Zone => "Asia/Tokyo".to_owned(),
     }
 }
@@ -144,6 +146,7 @@ fn companions(path: &str) -> Vec<&'static str> {
         "admin.tls.cert" => vec!["admin.tls.key"],
         "admin.tls.key" => vec!["admin.tls.cert"],
         "database.max_connections" => vec!["database.url"],
+        "redis.prefix" | "redis.timeout" | "redis.lease" | "limits.on_redis_loss" => vec!["redis.url"],
         "timeouts.connect" => vec!["timeouts.tls"],
         "ledger.max_bytes" => vec!["ledger.segment_bytes"],
         _ => vec![],
@@ -213,7 +216,7 @@ proxy:
 timeouts: { connect: 5, streaming_idle: 3 weeks }
 limits: on
 seesion: { ttl: 5m }
-redis: { url: redis://localhost }
+redis: { url: http://localhost, prefix: a b }
 ";
     let found =
         problems(yaml, &[("TZ", "Mars/Olympus"), ("ADMIN_TOKEN", "change-me"), ("TOLLGATE_LEDGER_BATCH_ROWS", "0")]);
@@ -221,7 +224,8 @@ redis: { url: redis://localhost }
         ("proxy.thread", "did you mean `proxy.threads`?"),
         ("limits", "is a section"),
         ("seesion", "did you mean `session`?"),
-        ("redis", "not part of this version"),
+        ("redis.url", "is no Redis address; write redis://"),
+        ("redis.prefix", "`a b` is no short name"),
         ("proxy.addr", "`localhost` is no address; write an IP address and a port"),
         ("proxy.h2c", "`maybe` is neither true nor false"),
         ("proxy.max_body_bytes", "`12` is no size; write 1KiB to 1GiB"),
@@ -271,7 +275,9 @@ fn single_mistakes_are_found() {
         ("", "DATABASE_URL", "mysql://host/db", "no PostgreSQL address"),
         ("", "DATABASE_URL", "sqlite://file", "set data_dir"),
         ("", "APP_URL", "gate.example/path", "is no web address"),
-        ("", "REDIS_URL", "redis://host", "REDIS_URL"),
+        ("", "REDIS_URL", "redis://", "is no Redis address"),
+        ("redis: {lease: 20s}", "", "", "no effect without redis.url"),
+        ("limits: {on_redis_loss: open}", "", "", "no effect without redis.url"),
         ("", "STORE_SESSION_MESSAGES", "true", "not part of this version"),
         ("", "LOG_FORMAT", "xml", "one of auto, text, json"),
         ("", "SESSION_TTL", "0", "out of range"),

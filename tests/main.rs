@@ -17,6 +17,8 @@ mod loss;
 #[cfg(test)]
 mod mock;
 #[cfg(test)]
+mod nodes;
+#[cfg(test)]
 mod proxy;
 #[cfg(test)]
 mod store;

@@ -152,6 +152,7 @@ fn shipped_alerts_and_dashboard_use_names_that_exist() {
     metrics.unauthenticated("missing");
     metrics.attempt("north", "ok");
     metrics.breaker_state("north", "closed");
+    metrics.redis_up("counters", true);
     metrics.reloaded(true);
     let text = metrics.render();
     let shipped = [include_str!("../conf/prometheus/alerts.yml"), include_str!("../conf/grafana/tollgate.json")];
@@ -199,7 +200,8 @@ async fn the_health_listener_answers_and_stops() {
         assert_eq!(get(addr, "/livez").await, (200, "ok\n".to_owned()));
         let (status, body) = get(addr, "/readyz").await;
         let body: serde_json::Value = serde_json::from_str(&body).unwrap();
-        let expected = serde_json::json!({"ready": false, "parts": {"migrations": "ok", "store": "unreachable"}});
+        let parts = serde_json::json!({"migrations": "ok", "store": "unreachable"});
+        let expected = serde_json::json!({"ready": false, "degraded": [], "parts": parts});
         assert_eq!((status, body), (503, expected));
         store_there.store(true, Ordering::SeqCst);
         assert_eq!(get(addr, "/readyz").await.0, 200);

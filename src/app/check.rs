@@ -4,14 +4,18 @@ use anyhow::Context;
 
 use super::{parts, secrets};
 use crate::config::Config;
+use crate::counters;
 use crate::state::{Events, State};
 
-/// Tries the data directory, the database with its schema, and the upstream credentials. Changes nothing.
+/// Tries Redis, the data directory, the database with its schema, and the upstream credentials. Changes nothing.
 ///
 /// # Errors
 /// The first fault.
 pub fn check(config: &Config) -> anyhow::Result<()> {
     runtime()?.block_on(async {
+        if let Some(redis) = &config.redis {
+            counters::probe(&redis.url).await.map_err(|e| anyhow::anyhow!("Redis (redis.url): {e}"))?;
+        }
         if !config.data_dir.exists() {
             return Ok(());
         }

@@ -3,9 +3,11 @@
 mod banner;
 mod check;
 mod connections;
+mod counting;
 mod door;
 mod drain;
 mod listen;
+mod marker;
 mod parts;
 mod rebuild;
 mod reload;

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::{secrets, seed};
 use crate::config::{Config, Live, Target};
-use crate::counters::{CounterSettings, Counters};
+use crate::counters::Counters;
 use crate::domain::clock::{Clock, SystemClock};
 use crate::ledger::{Ledger, LedgerSettings};
 use crate::policy::builtin_rules::BUILTIN_RULES;
@@ -35,6 +35,8 @@ pub struct Parts {
     pub state: Arc<State>,
     /// Spend, sessions, requests per minute.
     pub counters: Counters,
+    /// Tells the next start that this process counted in Redis.
+    pub marker: Option<super::marker::Marker>,
     /// Journal and writer.
     pub ledger: Arc<Ledger>,
     pub metrics: Arc<Metrics>,
@@ -61,20 +63,14 @@ pub async fn store(config: &Config) -> anyhow::Result<Store> {
     }
 }
 
-/// Builds every part. The database is migrated first; one that is newer or half migrated is refused.
-///
-/// # Errors
-/// The first part that cannot be built, and why.
-pub async fn build(config: Config) -> anyhow::Result<Parts> {
-    secrets::data_dir(&config)?;
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let admin_token = secrets::admin_token(&config)?;
-    let store = store(&config).await?;
+/// The database, migrated, with prices and error rules.
+async fn ready_store(config: &Config, clock: &dyn Clock) -> anyhow::Result<Store> {
+    let store = store(config).await?;
     for name in store.migrate().await.context("migrating the database")? {
         tracing::info!(name, "migrated the database");
     }
     store.check_schema().await.context("the database")?;
-    let seeded = seed::prices(&config, &store, clock.now()).await.context("loading the seed price table")?;
+    let seeded = seed::prices(config, &store, clock.now()).await.context("loading the seed price table")?;
     if seeded > 0 {
         tracing::info!(models = seeded, "loaded the seed price table");
     }
@@ -83,14 +79,22 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
     if rules > 0 {
         tracing::info!(rules, "loaded built-in error rules");
     }
+    Ok(store)
+}
+
+/// Builds every part. The database is migrated first; one that is newer or half migrated is refused.
+///
+/// # Errors
+/// The first part that cannot be built, and why.
+pub async fn build(config: Config) -> anyhow::Result<Parts> {
+    secrets::data_dir(&config)?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let admin_token = secrets::admin_token(&config)?;
+    let store = ready_store(&config, &*clock).await?;
     let events = Events::default();
     let state = State::open(store.clone(), secrets::vault(&config)?, events.clone()).await?;
     let metrics = Arc::new(Metrics::new()?);
-    let counters = Counters::new(CounterSettings {
-        time_zone: config.time_zone,
-        session_ttl_ms: session_ttl_ms(&config),
-        reservation: config.limits.reservation,
-    });
+    let (counters, marker) = super::counting::build(&config)?;
     let ledger = Ledger::open(&config.data_dir.join("journal"), ledger_settings(&config), Arc::clone(&clock))
         .context("opening the journal")?;
     // First what a process left that did not stop in good order; then the counters know all that was ever spent.
@@ -121,7 +125,21 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
             access_log: config.log.access,
         },
     });
-    Ok(Parts { config, clock, store, state, counters, ledger, metrics, health, events, live, gateway, admin_token })
+    Ok(Parts {
+        config,
+        clock,
+        store,
+        state,
+        counters,
+        marker,
+        ledger,
+        metrics,
+        health,
+        events,
+        live,
+        gateway,
+        admin_token,
+    })
 }
 
 /// The operator's instruction texts.
@@ -130,10 +148,6 @@ fn instructions(config: &Config) -> anyhow::Result<Instructions> {
         file.as_ref().map(|path| std::fs::read_to_string(path).with_context(|| path.display().to_string())).transpose()
     };
     Ok(Instructions { short: read(&config.instructions.short_file)?, long: read(&config.instructions.long_file)? })
-}
-
-fn session_ttl_ms(config: &Config) -> i64 {
-    i64::try_from(config.session.ttl_s.saturating_mul(1000)).unwrap_or(i64::MAX)
 }
 
 fn ledger_settings(config: &Config) -> LedgerSettings {

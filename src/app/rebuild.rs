@@ -4,12 +4,14 @@
 //! windows' own beginnings, so that a long month of a busy gateway takes milliseconds. Of the last minutes the requests
 //! themselves are read, for live sessions and requests per minute.
 
+use std::pin::Pin;
+
 use chrono_tz::Tz;
 
-use crate::counters::{self, Counters};
+use crate::counters::{self, Counters, Ledger, LedgerSums};
 use crate::domain::clock::Timestamp;
 use crate::policy::window::Window;
-use crate::store::{RecentRequest, SpendRow, Store};
+use crate::store::{RecentRequest, SpendLook, SpendRow, SpendSeen, SpendTotal, Store, StoreError};
 
 /// What is read by the minute: a day, and the longest that a day can be.
 const BY_THE_MINUTE_MS: i64 = 26 * 3600 * 1000;
@@ -19,22 +21,46 @@ const BY_THE_MINUTE_MS: i64 = 26 * 3600 * 1000;
 /// # Errors
 /// When the store cannot be read.
 pub async fn counters(counters: &Counters, store: &Store, zone: Tz, now: Timestamp) -> anyhow::Result<()> {
-    let recent = now.plus_ms(-BY_THE_MINUTE_MS);
-    let mut rows = store.spend_since(recent).await?;
-    for (from, until) in stretches(counters.rebuild_from(now), recent, zone, now) {
-        rows.extend(store.spend_between(from, until).await?);
-    }
-    let totals = store.spend_totals().await?;
-    let totals = totals.into_iter().map(|t| counters::SpendTotal {
-        key: t.key_id,
-        user: t.user_id,
-        provider: t.provider_id,
-        cost: t.cost,
-    });
-    counters.rebuild(rows.into_iter().map(row), totals, now);
+    let LedgerSums { rows, totals, .. } = read(counters, store, zone, (now, None)).await?;
+    counters.rebuild(rows, totals, now);
     let recent = store.recent_requests(counters.replay_from(now)).await?;
     counters.replay(recent.into_iter().map(request), now);
     Ok(())
+}
+
+/// The ledger as shared counters read it.
+pub struct FromStore {
+    pub counters: Counters,
+    pub store: Store,
+    pub zone: Tz,
+}
+
+impl Ledger for FromStore {
+    fn read(
+        &self,
+        now: Timestamp,
+        ended_since: Timestamp,
+    ) -> Pin<Box<dyn Future<Output = Result<LedgerSums, String>> + Send + '_>> {
+        Box::pin(async move {
+            let sums = read(&self.counters, &self.store, self.zone, (now, Some(ended_since))).await;
+            sums.map_err(|e| e.to_string())
+        })
+    }
+}
+
+async fn read(
+    counters: &Counters,
+    store: &Store,
+    zone: Tz,
+    (now, ended_since): (Timestamp, Option<Timestamp>),
+) -> Result<LedgerSums, StoreError> {
+    let recent = now.plus_ms(-BY_THE_MINUTE_MS);
+    let stretches = stretches(counters.rebuild_from(now), recent, zone, now);
+    let SpendSeen { rows, totals, ended } = store.spend_seen(&SpendLook { stretches, recent, ended_since }).await?;
+    let total =
+        |t: SpendTotal| counters::SpendTotal { key: t.key_id, user: t.user_id, provider: t.provider_id, cost: t.cost };
+    let totals = totals.into_iter().map(total).collect();
+    Ok(LedgerSums { rows: rows.into_iter().map(row).collect(), totals, ids: ended })
 }
 
 fn request(from: RecentRequest) -> counters::RecentRequest {

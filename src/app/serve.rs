@@ -24,7 +24,8 @@ use super::door::AdminDoor;
 use super::drain::{Drain, Ended, stopped};
 use super::parts::{self, Parts};
 use super::signals::{self, Phase, Signals};
-use super::{banner, listen, reload, tasks};
+use super::tasks::{self, Tasks};
+use super::{banner, counting, listen, reload};
 use crate::config::Config;
 use crate::proxy::service::Service;
 use crate::telemetry::{self, LogHandle};
@@ -60,7 +61,8 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     let up = Arc::new(AtomicBool::new(true));
     let readiness = tasks::readiness(&parts, Arc::clone(&up), phase.clone());
     let doors = io.block_on(open_doors(&parts, io.handle(), &stop, readiness))?;
-    let writer = tasks::start(&parts, io.handle(), &stop, up);
+    let tasks = tasks::start(&parts, io.handle(), &stop, up);
+    io.block_on(counting::wait(&parts.counters));
     let reloaded =
         reload::Reloaded { live: Arc::clone(&parts.live), log: log.clone(), metrics: Arc::clone(&parts.metrics) };
     io.spawn(reload::on_hangup(parts.config.clone(), source, reloaded));
@@ -92,7 +94,7 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
         let _ = returned_sender.send(());
     })?;
     match wait(&ended, &returned) {
-        Ended::Drained => finish(&io, doors, writer, &parts),
+        Ended::Drained => finish(&io, doors, tasks, &parts),
         Ended::AtOnce => tracing::warn!(
             cut = parts.metrics.requests_live.get(),
             left_in_journal = parts.ledger.stats().pending_records,
@@ -203,11 +205,15 @@ fn threads(config: &Config) -> usize {
 }
 
 /// The last steps of a stop: the other listeners end, the journal is brought to the database.
-fn finish(io: &Runtime, doors: Doors, writer: tokio::task::JoinHandle<()>, parts: &Parts) {
+fn finish(io: &Runtime, doors: Doors, tasks: Tasks, parts: &Parts) {
     io.block_on(async {
         let grace = Duration::from_secs(parts.config.shutdown.grace_s.max(1));
         let _ = tokio::time::timeout(grace, async { tokio::join!(doors.admin, doors.metrics) }).await;
-        if writer.await.is_err() {
+        if let Some(keeper) = tasks.keeper {
+            let _ = keeper.await;
+            counting::end(parts);
+        }
+        if tasks.writer.await.is_err() {
             tracing::error!("the ledger's writer failed: what it had not written stays in the journal");
         }
         parts.store.close().await;

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
+use super::counting;
 use super::drain::stopped;
 use super::parts::Parts;
 use super::signals::Phase;
@@ -22,13 +24,14 @@ const HEALTH: Duration = Duration::from_secs(2);
 /// How long housekeeping waits for the database.
 const PRUNING: Duration = Duration::from_secs(10);
 
-/// Starts the tasks; they end when `stop` says so. The writer's handle is returned: it ends once the journal is drained.
-pub fn start(
-    parts: &Parts,
-    io: &Handle,
-    stop: &watch::Receiver<bool>,
-    up: Arc<AtomicBool>,
-) -> tokio::task::JoinHandle<()> {
+/// The tasks that a stop waits for: one ends once the journal is drained, the other once Redis was told what was counted.
+pub struct Tasks {
+    pub writer: JoinHandle<()>,
+    pub keeper: Option<JoinHandle<()>>,
+}
+
+/// Starts the tasks; they end when `stop` says so.
+pub fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>, up: Arc<AtomicBool>) -> Tasks {
     io.spawn(refresh::run(Arc::clone(&parts.state), stopped(stop.clone())));
     io.spawn(housekeeping(parts.housekeeper(), stop.clone()));
     io.spawn(watch_store(parts.store.clone(), Arc::clone(&parts.metrics), up, stop.clone()));
@@ -36,7 +39,9 @@ pub fn start(
     let ledger = Arc::clone(&parts.ledger);
     let store = parts.store.clone();
     let stop = stop.clone();
-    io.spawn(async move { ledger.run(store, stopped(stop)).await })
+    let keeper = counting::keeper(parts).map(|keeper| io.spawn(keeper.run(stopped(stop.clone()))));
+    let writer = io.spawn(async move { ledger.run(store, stopped(stop)).await });
+    Tasks { writer, keeper }
 }
 
 /// What is swept now and then.
@@ -130,6 +135,7 @@ fn scrape_hooks(parts: &Parts) {
         }
         let journal = ledger.stats();
         journal_metrics(metrics, &journal);
+        counting::measure(&counters, metrics);
     }));
 }
 
@@ -156,13 +162,14 @@ pub fn readiness(
     up: Arc<AtomicBool>,
     phase: watch::Receiver<Phase>,
 ) -> Arc<dyn Fn() -> Readiness + Send + Sync> {
-    let (state, ledger) = (Arc::clone(&parts.state), Arc::clone(&parts.ledger));
+    let (state, ledger, counters) = (Arc::clone(&parts.state), Arc::clone(&parts.ledger), parts.counters.clone());
     Arc::new(move || {
         let journal = if ledger.has_room() { Ok(()) } else { Err("is full: new requests are refused".to_owned()) };
         let store = if up.load(Ordering::Relaxed) { Ok(()) } else { Err("cannot be reached".to_owned()) };
         let stopping = if *phase.borrow() == Phase::Serving { Ok(()) } else { Err("is stopping".to_owned()) };
         let faults = &state.peek().faults;
         let snapshot = if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) };
-        Readiness::of(vec![("database", store), ("journal", journal), ("snapshot", snapshot), ("process", stopping)])
+        let needed = vec![("database", store), ("journal", journal), ("snapshot", snapshot), ("process", stopping)];
+        counting::readiness(Readiness::of(needed), &counters)
     })
 }

@@ -11,7 +11,7 @@ use chrono_tz::Tz;
 use super::problem::Problems;
 use super::types::{
     Admin, Auth, Breaker, Config, Database, HeaderRules, Instructions, Ledger, Limits, Live, Log, LogFormat, Metrics,
-    Prices, Proxy, Retry, Session, Shutdown, Target, Timeouts, TlsFiles,
+    OnRedisLoss, Prices, Proxy, Redis, Retry, Session, Shutdown, Target, Timeouts, TlsFiles,
 };
 use super::value::{Value, Values};
 use crate::domain::secret::Secret;
@@ -24,6 +24,7 @@ pub fn build(values: Values, problems: &mut Problems) -> Config {
     let admin = admin(&mut take);
     let metrics = Metrics { addr: take.address("metrics.addr") };
     let database = database(&mut take, &data_dir);
+    let redis = redis(&mut take);
     let auth = Auth {
         admin_token: take.secret("auth.admin_token"),
         secret_key: take.secret("auth.secret_key"),
@@ -31,7 +32,10 @@ pub fn build(values: Values, problems: &mut Problems) -> Config {
     };
     let session = Session { ttl_s: take.millis("session.ttl") / 1000, headers: take.list("session.headers") };
     let ledger = ledger(&mut take);
-    let limits = Limits { reservation: take.flag("limits.reservation") };
+    let limits = Limits {
+        reservation: take.flag("limits.reservation"),
+        on_redis_loss: OnRedisLoss::parse(&take.text("limits.on_redis_loss")),
+    };
     let prices = Prices { seed_file: take.path("prices.seed_file") };
     let instructions = Instructions {
         short_file: take.path("instructions.short_file"),
@@ -51,6 +55,7 @@ pub fn build(values: Values, problems: &mut Problems) -> Config {
         metrics,
         database,
         data_dir,
+        redis,
         auth,
         session,
         ledger,
@@ -95,6 +100,12 @@ fn database(take: &mut Take, data_dir: &std::path::Path) -> Database {
     };
     let max_connections = u32::try_from(take.number("database.max_connections")).unwrap_or(u32::MAX);
     Database { target, max_connections }
+}
+
+fn redis(take: &mut Take) -> Option<Redis> {
+    let (prefix, timeout_ms) = (take.text("redis.prefix"), take.millis("redis.timeout"));
+    let lease_ms = take.millis("redis.lease");
+    take.secret("redis.url").map(|url| Redis { url, prefix, timeout_ms, lease_ms })
 }
 
 fn ledger(take: &mut Take) -> Ledger {

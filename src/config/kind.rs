@@ -52,6 +52,10 @@ pub enum Kind {
     },
     /// `postgres://…`; a secret, since it may hold a password.
     DatabaseUrl,
+    /// `redis://…` or `rediss://…`; a secret, since it may hold a password.
+    RedisUrl,
+    /// A short word of letters, digits, `-`, `_` and `.`.
+    Name,
     Zone,
 }
 
@@ -77,7 +81,7 @@ impl Kind {
     /// Values of secret kinds are never printed, not even when they are wrong.
     #[must_use]
     pub const fn is_secret(self) -> bool {
-        matches!(self, Self::Secret { .. } | Self::DatabaseUrl)
+        matches!(self, Self::Secret { .. } | Self::DatabaseUrl | Self::RedisUrl)
     }
 
     /// Reads a value from the YAML tree. Types are strict: `"8"` is no number, `5` no text.
@@ -150,6 +154,18 @@ impl Kind {
                 }
                 _ => fault("is no PostgreSQL address", self.shape()),
             },
+            Self::RedisUrl => match text.split_once("://") {
+                Some(("redis" | "rediss", rest)) if !rest.is_empty() => Ok(Value::Secret(Secret::new(text))),
+                _ => fault("is no Redis address", self.shape()),
+            },
+            Self::Name => {
+                let fits = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
+                if (1..=64).contains(&text.len()) && text.bytes().all(fits) {
+                    Ok(Value::Text(text.to_owned()))
+                } else {
+                    fault("is no short name", self.shape())
+                }
+            }
             Self::Zone => match text.parse() {
                 Ok(zone) => Ok(Value::Zone(zone)),
                 Err(_) => fault("is no known time zone", self.shape()),
@@ -212,6 +228,8 @@ impl Kind {
             Self::File => "write the path of a readable file".to_owned(),
             Self::Secret { min_len } => format!("write at least {min_len} visible ASCII characters"),
             Self::DatabaseUrl => "write postgres://user:password@host:port/database".to_owned(),
+            Self::RedisUrl => "write redis://user:password@host:port/number, or rediss:// for TLS".to_owned(),
+            Self::Name => "write 1 to 64 letters, digits, -, _ or .".to_owned(),
             Self::Zone => "write an IANA name, such as UTC or Europe/Berlin".to_owned(),
         }
     }

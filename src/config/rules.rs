@@ -43,6 +43,11 @@ fn without_effect(config: &Config, problems: &mut Problems) {
             "remove it, or set database.url to a PostgreSQL address",
         );
     }
+    for path in ["redis.prefix", "redis.timeout", "redis.lease", "limits.on_redis_loss"] {
+        if given(path) && config.redis.is_none() {
+            problems.add(path, "has no effect without redis.url", "remove it, or set redis.url");
+        }
+    }
     let (first_byte, deadline) = (config.live.timeouts.first_byte_streaming_ms, config.live.retry.deadline_ms);
     if given("timeouts.first_byte_streaming") && first_byte > deadline {
         problems.add(

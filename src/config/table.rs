@@ -6,11 +6,11 @@
 use std::borrow::Cow;
 
 use super::kind::Kind::{
-    self, Address, Choice, Count, DatabaseUrl, Duration, File, Flag, FlagOrAuto, Headers, Origin, Path, Seconds,
-    Secret, Size, Zone,
+    self, Address, Choice, Count, DatabaseUrl, Duration, File, Flag, FlagOrAuto, Headers, Name, Origin, Path, RedisUrl,
+    Seconds, Secret, Size, Zone,
 };
 use super::kind::Zero::{MeansNone, Refused};
-use super::types::LogFormat;
+use super::types::{LogFormat, OnRedisLoss};
 
 /// One row.
 #[derive(Debug, Clone, Copy)]
@@ -135,6 +135,21 @@ pub const SETTINGS: &[Setting] = &[
     unset("database.url", DatabaseUrl, "PostgreSQL address; unset = embedded SQLite in data_dir.")
         .variable_is("DATABASE_URL"),
     setting("database.max_connections", Count { min: 1, max: 1000 }, "10", "Connections to PostgreSQL."),
+    unset("redis.url", RedisUrl, "Redis that all nodes count in; unset = each process counts for itself.")
+        .variable_is("REDIS_URL"),
+    setting("redis.prefix", Name, "tollgate", "Begins every name in Redis, so that gateways can share a server."),
+    setting(
+        "redis.timeout",
+        Duration { min: MS, max: 10 * S, zero: Refused },
+        "50ms",
+        "Longest that a request waits for Redis; after that the node counts for itself until Redis is back.",
+    ),
+    setting(
+        "redis.lease",
+        Duration { min: S, max: 10 * MIN, zero: Refused },
+        "15s",
+        "How long after a node's last sign of life what its running requests held is given back.",
+    ),
     // Credentials.
     unset(
         "auth.admin_token",
@@ -199,6 +214,12 @@ pub const SETTINGS: &[Setting] = &[
         Flag,
         "true",
         "Count an estimate of running requests' cost, so that many at once cannot overrun a limit.",
+    ),
+    setting(
+        "limits.on_redis_loss",
+        Choice(OnRedisLoss::NAMES),
+        "local",
+        "While Redis is lost: local = go on with this node's own counters, open = let all pass, closed = refuse.",
     ),
     unset("prices.seed_file", File, "Price table for an empty database; unset = the built-in one."),
     unset(
@@ -301,18 +322,11 @@ pub const SETTINGS: &[Setting] = &[
 ];
 
 /// Settings of other editions that this one does not have: setting one is an error, since it would do nothing.
-pub const NOT_BUILT: &[(&str, &str, &str)] = &[
-    (
-        "redis.url",
-        "REDIS_URL",
-        "shared counters over Redis are not part of this version; remove it, and run one node per database",
-    ),
-    (
-        "sessions.store_messages",
-        "STORE_SESSION_MESSAGES",
-        "storing the messages of sessions is not part of this version; remove it",
-    ),
-];
+pub const NOT_BUILT: &[(&str, &str, &str)] = &[(
+    "sessions.store_messages",
+    "STORE_SESSION_MESSAGES",
+    "storing the messages of sessions is not part of this version; remove it",
+)];
 
 /// The row of a path.
 #[must_use]

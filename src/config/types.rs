@@ -20,6 +20,8 @@ pub struct Config {
     pub database: Database,
     /// Holds the embedded database, the journal, generated secrets.
     pub data_dir: PathBuf,
+    /// `None`: this process counts for itself.
+    pub redis: Option<Redis>,
     pub auth: Auth,
     pub session: Session,
     pub ledger: Ledger,
@@ -126,6 +128,40 @@ pub struct Ledger {
 pub struct Limits {
     /// Count an estimate of running requests' cost against the limits.
     pub reservation: bool,
+    pub on_redis_loss: OnRedisLoss,
+}
+
+/// What a node does while Redis is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnRedisLoss {
+    /// Goes on with its own counters.
+    Local,
+    /// Lets everything pass.
+    Open,
+    /// Refuses what would have to be counted.
+    Closed,
+}
+
+impl OnRedisLoss {
+    pub(super) const NAMES: &'static [&'static str] = &["local", "open", "closed"];
+
+    pub(super) fn parse(text: &str) -> Self {
+        match text {
+            "open" => Self::Open,
+            "closed" => Self::Closed,
+            _ => Self::Local,
+        }
+    }
+}
+
+/// Where all nodes count together.
+#[derive(Debug, Clone)]
+pub struct Redis {
+    /// With its password.
+    pub url: Secret,
+    pub prefix: String,
+    pub timeout_ms: u64,
+    pub lease_ms: u64,
 }
 
 #[derive(Debug, Clone)]

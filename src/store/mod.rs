@@ -51,7 +51,7 @@ pub use overview::{Figures, OverviewAsk, OverviewFound, TopEntry};
 pub use providers::StoredProvider;
 pub use recent::RecentRequest;
 pub use session_figures::{SessionAsk, SessionFigures};
-pub use spend::{SpendRow, SpendTotal};
+pub use spend::{SpendLook, SpendRow, SpendSeen, SpendTotal};
 pub use statistics::{GroupBy, Series, SeriesAsk};
 pub use totals::UsageTotal;
 pub use tx::Tx;

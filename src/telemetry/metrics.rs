@@ -68,6 +68,7 @@ pub struct Metrics {
     estimated: IntCounter,
     breakers: IntGaugeVec,
     store_up: IntGauge,
+    pub redis: RedisMetrics,
     snapshot_version: IntGauge,
     reloads: IntCounterVec,
     log_dropped: IntCounter,
@@ -82,6 +83,17 @@ pub struct Metrics {
     /// Sessions seen within their lifetime.
     pub sessions_live: IntGauge,
     pub journal: JournalMetrics,
+}
+
+/// The shared counters' figures; zero where there are none.
+pub struct RedisMetrics {
+    up: IntGaugeVec,
+    /// Requests that waited in vain for Redis.
+    pub errors: IntCounter,
+    /// Times that the connection to Redis was lost.
+    pub losses: IntCounter,
+    /// What was counted here and not yet told to Redis.
+    pub waiting: IntGauge,
 }
 
 /// The ledger's figures.
@@ -120,9 +132,7 @@ impl Metrics {
     pub fn new() -> Result<Self, Error> {
         let registry = Registry::new();
         let on = Registration(&registry);
-        on.gauges("tollgate_build_info", "Always 1; the version is a label.", &["version"])?
-            .with_label_values(&[env!("CARGO_PKG_VERSION")])
-            .set(1);
+        on.build_info()?;
         Ok(Self {
             requests: RequestCounts::register(&registry)?,
             refusals: Refusals::register(&on)?,
@@ -155,6 +165,7 @@ impl Metrics {
             estimated: on.counter("tollgate_estimated_requests_total", "Requests whose tokens were estimated.")?,
             breakers: on.gauges("tollgate_breaker_state", BREAKERS, &["provider"])?,
             store_up: on.gauge("tollgate_store_up", "Whether the database answers.")?,
+            redis: RedisMetrics::register(&on)?,
             snapshot_version: on.gauge("tollgate_snapshot_version", "Version of the configuration data in force.")?,
             reloads: on.counters("tollgate_config_reloads_total", "Reloads of the configuration file.", &["result"])?,
             log_dropped: on.counter("tollgate_log_lines_dropped_total", "Log lines lost to a slow reader.")?,
@@ -245,6 +256,11 @@ impl Metrics {
         self.store_up.set(i64::from(up));
     }
 
+    /// Whether Redis answers, for one of its uses (`counters`, `news`).
+    pub fn redis_up(&self, what: &'static str, up: bool) {
+        self.redis.up.with_label_values(&[what]).set(i64::from(up));
+    }
+
     pub fn snapshot_version(&self, version: i64) {
         self.snapshot_version.set(version);
     }
@@ -300,6 +316,17 @@ impl ProviderTotals {
     }
 }
 
+impl RedisMetrics {
+    fn register(on: &Registration) -> Result<Self, Error> {
+        Ok(Self {
+            up: on.gauges("tollgate_redis_up", "Whether Redis answers; absent where none is set.", &["use"])?,
+            errors: on.counter("tollgate_redis_errors_total", "Requests that waited in vain for Redis.")?,
+            losses: on.counter("tollgate_redis_losses_total", "Times that the connection to Redis was lost.")?,
+            waiting: on.gauge("tollgate_redis_waiting", "Operations counted here and not yet told to Redis.")?,
+        })
+    }
+}
+
 impl JournalMetrics {
     fn register(on: &Registration) -> Result<Self, Error> {
         Ok(Self {
@@ -340,6 +367,12 @@ fn histogram(name: &str, help: &str, buckets: &[f64]) -> HistogramOpts {
 pub(super) struct Registration<'a>(&'a Registry);
 
 impl Registration<'_> {
+    fn build_info(&self) -> Result<(), Error> {
+        let info = self.gauges("tollgate_build_info", "Always 1; the version is a label.", &["version"])?;
+        info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
+        Ok(())
+    }
+
     fn keep<M: prometheus::core::Collector + Clone + 'static>(&self, metric: M) -> Result<M, Error> {
         self.0.register(Box::new(metric.clone()))?;
         Ok(metric)

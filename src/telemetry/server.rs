@@ -22,21 +22,33 @@ pub type PartState = Result<(), String>;
 pub struct Readiness {
     pub ready: bool,
     pub parts: Vec<(&'static str, PartState)>,
+    /// Parts that are missed and can be done without.
+    pub degraded: Vec<&'static str>,
 }
 
 impl Readiness {
     /// Ready when every part is.
     #[must_use]
     pub fn of(parts: Vec<(&'static str, PartState)>) -> Self {
-        Self { ready: parts.iter().all(|(_, state)| state.is_ok()), parts }
+        Self { ready: parts.iter().all(|(_, state)| state.is_ok()), parts, degraded: Vec::new() }
     }
 
-    /// `{"ready": …, "parts": {"store": "ok", …}}`
+    /// With a part that is not needed to serve, though it is missed.
+    #[must_use]
+    pub fn with_optional(mut self, name: &'static str, state: PartState) -> Self {
+        if state.is_err() {
+            self.degraded.push(name);
+        }
+        self.parts.push((name, state));
+        self
+    }
+
+    /// `{"ready": …, "degraded": […], "parts": {"store": "ok", …}}`
     fn to_json(&self) -> Value {
         let text = |state: &PartState| Value::from(state.as_ref().err().map_or("ok", String::as_str));
         let parts: Map<String, Value> =
             self.parts.iter().map(|(name, state)| ((*name).to_owned(), text(state))).collect();
-        json!({ "ready": self.ready, "parts": parts })
+        json!({ "ready": self.ready, "degraded": self.degraded, "parts": parts })
     }
 }
 

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Value};
+use redis::{AsyncConnectionConfig, Client, Script, Value};
 use tokio::sync::Notify;
 
 use super::scripts::{Call, Scope};
+use crate::domain::secret::Secret;
 
 /// How long connecting, and what no request waits for, may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
@@ -134,4 +135,16 @@ pub(super) async fn ask(
         Some(Value::BulkString(_)) => Ok(answer),
         _ => Err(Fault::Odd),
     }
+}
+
+/// Whether the Redis of an address can be used: it answers, lets us in, and runs scripts.
+///
+/// # Errors
+/// Why not, in words that do not hold the address.
+pub async fn probe(url: &Secret) -> Result<(), String> {
+    let client = Client::open(url.expose()).map_err(|e| e.to_string())?;
+    let mut connection = Link::new(client).connect().await.map_err(|e| e.to_string())?;
+    let script = Script::new("return cmsgpack.unpack(cmsgpack.pack(7))");
+    let ran = within(PATIENCE, script.prepare_invoke().invoke_async::<i64>(&mut connection)).await;
+    ran.map(|_| ()).map_err(|e| e.to_string())
 }

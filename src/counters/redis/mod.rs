@@ -32,6 +32,7 @@ use parking_lot::Mutex;
 
 pub(super) use books::Asked;
 pub use keeper::Keeper;
+pub use link::probe;
 pub use rebuild::{Ledger, LedgerSums};
 
 use super::CounterSettings;

@@ -1,0 +1,155 @@
+//! Redis lost and back: killed, hanging, empty.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use super::pair::{Pair, Person, cost};
+use crate::support::redis::Redis;
+
+/// Clients at both nodes that ask until they are told to stop.
+struct Load {
+    stop: Arc<AtomicBool>,
+    whole: Arc<AtomicUsize>,
+    odd: Arc<Mutex<Vec<String>>>,
+    slowest_ms: Arc<AtomicUsize>,
+    clients: JoinSet<()>,
+}
+
+impl Load {
+    fn start(pair: &Pair, who: &Person, clients: usize) -> Self {
+        let mut load = Self {
+            stop: Arc::default(),
+            whole: Arc::default(),
+            odd: Arc::default(),
+            slowest_ms: Arc::default(),
+            clients: JoinSet::new(),
+        };
+        for n in 0..clients {
+            let ask = pair.ask(n % 2, who, &format!("load-{n}"));
+            let (stop, whole) = (Arc::clone(&load.stop), Arc::clone(&load.whole));
+            let (odd, slowest) = (Arc::clone(&load.odd), Arc::clone(&load.slowest_ms));
+            load.clients.spawn(async move {
+                while !stop.load(Ordering::SeqCst) {
+                    let began = Instant::now();
+                    let answer = ask.try_clone().unwrap().send().await.unwrap();
+                    if answer.status() == 200 {
+                        whole.fetch_add(1, Ordering::SeqCst);
+                    } else {
+                        let text = answer.text().await.unwrap();
+                        odd.lock().push(text);
+                    }
+                    slowest.fetch_max(began.elapsed().as_millis() as usize, Ordering::SeqCst);
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            });
+        }
+        load
+    }
+
+    async fn more(&self, pair: &Pair, replies: usize) {
+        let goal = self.whole.load(Ordering::SeqCst) + replies;
+        pair.until(async || self.whole.load(Ordering::SeqCst) >= goal).await;
+    }
+
+    /// The number of whole replies, all that was not one, and the longest that a reply took.
+    async fn end(mut self) -> (usize, Vec<String>, Duration) {
+        self.stop.store(true, Ordering::SeqCst);
+        while let Some(ended) = self.clients.join_next().await {
+            ended.unwrap();
+        }
+        let slowest = Duration::from_millis(self.slowest_ms.load(Ordering::SeqCst) as u64);
+        (self.whole.load(Ordering::SeqCst), self.odd.lock().clone(), slowest)
+    }
+}
+
+async fn lost(pair: &Pair) {
+    for node in &pair.nodes {
+        node.readiness_shows(|ready, parts| ready && parts["redis"] == "is lost: this node counts for itself").await;
+    }
+}
+
+async fn back(pair: &Pair) {
+    for node in &pair.nodes {
+        node.readiness_shows(|ready, parts| ready && parts["redis"] == "ok").await;
+    }
+}
+
+/// Load before, during and after a loss; then all that was spent is counted once, on both nodes.
+async fn no_request_fails(mut pair: Pair, lose: impl Fn(&mut Pair), bring_back: impl Fn(&mut Pair)) -> Pair {
+    let who = pair.person(json!({}), json!({})).await;
+    let load = Load::start(&pair, &who, 8);
+    load.more(&pair, 100).await;
+    lose(&mut pair);
+    lost(&pair).await;
+    load.more(&pair, 200).await;
+    assert_eq!(pair.nodes[0].metric("tollgate_redis_up").await, 0.0);
+    bring_back(&mut pair);
+    back(&pair).await;
+    load.more(&pair, 100).await;
+    let (whole, odd, slowest) = load.end().await;
+    assert_eq!(odd, Vec::<String>::new());
+    assert!(slowest < Duration::from_secs(10), "{slowest:?}");
+    pair.settled(&who, whole).await;
+    for node in &pair.nodes {
+        assert_eq!(node.metric("tollgate_redis_up").await, 1.0);
+        assert_eq!(node.log().matches("Redis is lost").count(), 1, "said once:\n{}", node.log());
+    }
+    // Nothing that ran during the loss holds a place.
+    let usage = pair.nodes[1].admin("keys/getKeyLimitUsage", json!({"keyId": who.key})).await;
+    assert_eq!(usage["concurrentSessions"]["current"], json!(8));
+    pair
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn redis_killed_and_back_with_all_it_knew_fails_no_request_and_counts_everything_once() {
+    let pair = Pair::with(Redis::durable(), &[]).await;
+    no_request_fails(pair, |pair| pair.redis.kill(), |pair| pair.redis.start_again()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn redis_that_comes_back_empty_is_filled_from_the_ledger_and_nothing_counts_twice() {
+    let pair = Pair::with(Redis::start(), &[]).await;
+    no_request_fails(pair, |pair| pair.redis.kill(), |pair| pair.redis.start_again()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn redis_that_hangs_costs_nobody_more_than_one_short_wait() {
+    let pair = Pair::with(Redis::start(), &[]).await;
+    no_request_fails(pair, |pair| pair.redis.hang(), |pair| pair.redis.go_on()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_redis_a_node_goes_on_from_the_last_known_values() {
+    let mut pair = Pair::with(Redis::start(), &[("TOLLGATE_REDIS_TIMEOUT", "2s")]).await;
+    let who = pair.person(json!({}), json!({"limitTotalUsd": 0.05, "limitConcurrentSessions": 0})).await;
+    for _ in 0..4 {
+        assert_eq!(pair.ask(0, &who, "s").send().await.unwrap().status(), 200);
+    }
+    pair.settled(&who, 4).await;
+    pair.redis.kill();
+    lost(&pair).await;
+    // The other node heard of the four, and has room for one.
+    pair.until(async || pair.spent(1, &who).await == cost(4)).await;
+    assert_eq!(pair.ask(1, &who, "s").send().await.unwrap().status(), 200);
+    assert_eq!(pair.ask(1, &who, "s").send().await.unwrap().status(), 429);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_may_rather_refuse_or_let_pass() {
+    for (choice, status) in [("closed", 503), ("open", 200)] {
+        let mut pair = Pair::with(Redis::start(), &[("TOLLGATE_LIMITS_ON_REDIS_LOSS", choice)]).await;
+        let who = pair.person(json!({}), json!({"limitTotalUsd": 0})).await;
+        assert_eq!(pair.ask(0, &who, "s").send().await.unwrap().status(), 429, "{choice}");
+        pair.redis.kill();
+        pair.nodes[0].readiness_shows(|ready, parts| ready == (status == 200) && parts["redis"] != "ok").await;
+        assert_eq!(pair.ask(0, &who, "s").send().await.unwrap().status(), status, "{choice}");
+        pair.redis.start_again();
+        pair.nodes[0].readiness_shows(|ready, parts| ready && parts["redis"] == "ok").await;
+        assert_eq!(pair.ask(0, &who, "s").send().await.unwrap().status(), 429, "{choice}, again");
+    }
+}

@@ -1,0 +1,60 @@
+//! Places of a node that dies, and what it had counted.
+
+use serde_json::json;
+
+use super::pair::{Pair, cost};
+use crate::support::redis::Redis;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_node_gives_its_places_back_after_the_lease() {
+    let mut pair =
+        Pair::with(Redis::start(), &[("TOLLGATE_REDIS_TIMEOUT", "10s"), ("TOLLGATE_REDIS_LEASE", "2s")]).await;
+    pair.upstream.default(json!({"usage": {"output": 100}, "delay_ms": 120_000})).await;
+    let limits = json!({"limitConcurrentSessions": 2, "limitTotalUsd": 0.02});
+    let who = pair.person(json!({}), limits).await;
+    let running: Vec<_> = (0..2).map(|n| tokio::spawn(pair.ask(0, &who, &format!("s{n}")).send())).collect();
+    pair.upstream.stats("started=2").await;
+    assert_eq!(pair.ask(1, &who, "other").send().await.unwrap().status(), 429);
+    pair.nodes[0].kill();
+    for request in running {
+        assert!(request.await.unwrap().is_err(), "the node is dead");
+    }
+    // Both the sessions and what was reserved are free again, and nothing was spent.
+    pair.upstream.default(json!({"usage": {"output": 100}})).await;
+    pair.until(async || pair.ask(1, &who, "other").send().await.unwrap().status() == 200).await;
+    pair.until(async || pair.spent(1, &who).await == cost(1)).await;
+    assert_eq!(pair.ask(1, &who, "other").send().await.unwrap().status(), 200, "the second of two");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_killed_node_had_not_told_is_counted_when_it_is_back() {
+    let mut pair = Pair::start().await;
+    let who = pair.person(json!({}), json!({})).await;
+    for n in 0..6 {
+        assert_eq!(pair.ask(n % 2, &who, "s").send().await.unwrap().status(), 200);
+    }
+    pair.nodes[0].kill();
+    pair.nodes[0].spawn();
+    pair.nodes[0].ready().await;
+    pair.settled(&who, 6).await;
+    assert_eq!(pair.ask(0, &who, "s").send().await.unwrap().status(), 200);
+    pair.settled(&who, 7).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_stops_in_good_order_leaves_nothing_behind() {
+    let mut pair = Pair::start().await;
+    let who = pair.person(json!({}), json!({})).await;
+    for n in 0..4 {
+        assert_eq!(pair.ask(n % 2, &who, "s").send().await.unwrap().status(), 200);
+    }
+    pair.nodes[0].signal("TERM");
+    pair.nodes[0].ended().await;
+    let left: Vec<_> = std::fs::read_dir(pair.nodes[0].dir.path().join("data")).unwrap().flatten().collect();
+    assert!(!left.iter().any(|entry| entry.file_name().to_string_lossy().starts_with("counting-")), "{left:?}");
+    pair.nodes[0].spawn();
+    pair.nodes[0].ready().await;
+    pair.settled(&who, 4).await;
+    assert!(!pair.nodes[0].log().contains("Redis was not told all"));
+    assert_eq!(pair.nodes[1].metric("tollgate_redis_losses_total").await, 0.0, "nobody was disturbed");
+}
