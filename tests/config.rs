@@ -278,7 +278,7 @@ fn single_mistakes_are_found() {
         ("", "REDIS_URL", "redis://", "is no Redis address"),
         ("redis: {lease: 20s}", "", "", "no effect without redis.url"),
         ("limits: {on_redis_loss: open}", "", "", "no effect without redis.url"),
-        ("", "STORE_SESSION_MESSAGES", "true", "not part of this version"),
+        ("", "STORE_SESSION_MESSAGES", "maybe", "true or false"),
         ("", "LOG_FORMAT", "xml", "one of auto, text, json"),
         ("", "SESSION_TTL", "0", "out of range"),
     ];
@@ -288,7 +288,7 @@ fn single_mistakes_are_found() {
         assert!(found.iter().any(|(_, line)| line.contains(expected)), "{yaml} {variable}={text}: {found:?}");
         assert_eq!(found.len(), 1, "{yaml} {variable}={text}: {found:?}");
     }
-    assert!(load("", &[("STORE_SESSION_MESSAGES", "false")]).is_ok());
+    assert!(load("", &[("STORE_SESSION_MESSAGES", "true")]).is_ok());
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::live::Live;
 use crate::counters::Counters;
 use crate::domain::clock::Clock;
 use crate::domain::secret::Secret;
-use crate::state::{Events, Health, State};
+use crate::state::{Events, Health, Listings, State};
 use crate::store::Store;
 use crate::telemetry::Metrics;
 
@@ -23,12 +23,16 @@ pub struct Context {
     pub counters: Arc<Counters>,
     pub health: Arc<Health>,
     pub events: Events,
+    /// What providers say that they serve.
+    pub listings: Arc<Listings>,
     pub metrics: Arc<Metrics>,
     pub admin_token: Secret,
     pub time_zone: Tz,
     /// Where clients reach this surface; names the server in the OpenAPI document and is an allowed origin.
     pub app_url: Option<String>,
     pub secure_cookies: bool,
+    /// Whether what clients send and get is kept.
+    pub store_messages: bool,
     pub version: &'static str,
     /// Turns true when the process stops: what is open without end closes then.
     pub stop: watch::Receiver<bool>,

@@ -225,6 +225,8 @@ pub fn operations() -> &'static [Operation] {
             actions::overview::operations(),
             actions::logs::operations(),
             actions::sessions::operations(),
+            actions::messages::operations(),
+            actions::my_usage::operations(),
             actions::events::operations(),
             actions::service::operations(),
         ];

@@ -8,6 +8,7 @@ mod door;
 mod drain;
 mod listen;
 mod marker;
+mod messages;
 mod parts;
 mod rebuild;
 mod reload;

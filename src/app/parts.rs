@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::{secrets, seed};
@@ -15,10 +16,9 @@ use crate::ledger::{Ledger, LedgerSettings};
 use crate::policy::builtin_rules::BUILTIN_RULES;
 use crate::proxy::gateway::{Fixed, Gateway};
 use crate::proxy::instructions::Instructions;
-use crate::proxy::listing::Listings;
 use crate::state::builtin;
 use crate::state::health::Health;
-use crate::state::{Events, State, key_text};
+use crate::state::{Events, MessageQueue, Messages, State, key_text};
 use crate::store::Store;
 use crate::telemetry::Metrics;
 use crate::upstream::Upstreams;
@@ -47,6 +47,8 @@ pub struct Parts {
     /// Settings that a reload replaces.
     pub live: Arc<ArcSwap<Live>>,
     pub gateway: Arc<Gateway>,
+    /// What is to be stored of what was said, until the task that stores it takes it.
+    pub message_queue: Mutex<Option<MessageQueue>>,
     pub admin_token: secrets::AdminToken,
 }
 
@@ -104,6 +106,7 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         .context("rebuilding the counters")?;
     let health = Arc::new(Health::new(events.clone()));
     let live = Arc::new(ArcSwap::from_pointee(config.live.clone()));
+    let (messages, message_queue) = messages(&config, &metrics);
     let gateway = Arc::new(Gateway {
         clock: Arc::clone(&clock),
         state: Arc::clone(&state),
@@ -114,7 +117,8 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         health: Arc::clone(&health),
         events: events.clone(),
         live: Arc::clone(&live),
-        listings: Listings::default(),
+        listings: Arc::default(),
+        messages,
         admin: OnceLock::new(),
         fixed: Fixed {
             admin_token: key_text::hash(admin_token.token.expose()),
@@ -125,6 +129,7 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
             access_log: config.log.access,
         },
     });
+    let message_queue = Mutex::new(message_queue);
     Ok(Parts {
         config,
         clock,
@@ -138,6 +143,7 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         events,
         live,
         gateway,
+        message_queue,
         admin_token,
     })
 }
@@ -148,6 +154,15 @@ fn instructions(config: &Config) -> anyhow::Result<Instructions> {
         file.as_ref().map(|path| std::fs::read_to_string(path).with_context(|| path.display().to_string())).transpose()
     };
     Ok(Instructions { short: read(&config.instructions.short_file)?, long: read(&config.instructions.long_file)? })
+}
+
+/// Both ends of the queue of messages, where they are to be kept.
+fn messages(config: &Config, metrics: &Metrics) -> (Option<Messages>, Option<MessageQueue>) {
+    if !config.session.store_messages {
+        return (None, None);
+    }
+    let (messages, queue) = Messages::new(config.session.message_bytes, metrics.journal.messages_lost.clone());
+    (Some(messages), Some(queue))
 }
 
 fn ledger_settings(config: &Config) -> LedgerSettings {
@@ -183,6 +198,8 @@ impl Parts {
             counters: Arc::new(self.counters.clone()),
             health: Arc::clone(&self.health),
             events: self.events.clone(),
+            listings: Arc::clone(&self.gateway.listings),
+            store_messages: self.config.session.store_messages,
             stop,
         })
     }

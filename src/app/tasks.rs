@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 
 use super::counting;
 use super::drain::stopped;
+use super::messages;
 use super::parts::Parts;
 use super::signals::Phase;
 use crate::counters::{Counters, Holder};
@@ -39,8 +40,16 @@ pub fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>, up: Arc<A
     let ledger = Arc::clone(&parts.ledger);
     let store = parts.store.clone();
     let stop = stop.clone();
+    let queue = parts.message_queue.lock().take();
     let keeper = counting::keeper(parts).map(|keeper| io.spawn(keeper.run(stopped(stop.clone()))));
-    let writer = io.spawn(async move { ledger.run(store, stopped(stop)).await });
+    let writer = io.spawn(async move {
+        let messages = async {
+            if let Some(queue) = queue {
+                queue.run(store.clone(), stopped(stop.clone())).await;
+            }
+        };
+        tokio::join!(ledger.run(store.clone(), stopped(stop.clone())), messages);
+    });
     Tasks { writer, keeper }
 }
 
@@ -53,6 +62,8 @@ struct Housekeeper {
     state: Arc<State>,
     health: Arc<crate::state::Health>,
     gateway: Arc<crate::proxy::gateway::Gateway>,
+    /// Bytes of session messages that may be kept.
+    messages_total_bytes: u64,
 }
 
 impl Parts {
@@ -65,6 +76,7 @@ impl Parts {
             state: Arc::clone(&self.state),
             health: Arc::clone(&self.health),
             gateway: Arc::clone(&self.gateway),
+            messages_total_bytes: self.config.session.messages_total_bytes,
         }
     }
 }
@@ -92,6 +104,12 @@ async fn housekeeping(keeper: Housekeeper, stop: watch::Receiver<bool>) {
             Ok(Ok(_)) => {}
             Ok(Err(e)) => tracing::warn!(error = %e, "expired logins could not be removed"),
             Err(_) => tracing::warn!("expired logins could not be removed: the database does not answer"),
+        }
+        let oldest = now.plus_ms(-i64::from(snapshot.settings.cleanup_retention_days) * 24 * 3_600_000);
+        let pruning = messages::prune(&keeper.store, oldest, keeper.messages_total_bytes);
+        match tokio::time::timeout(PRUNING, pruning).await {
+            Ok(Ok(())) | Err(_) => {}
+            Ok(Err(e)) => tracing::warn!(error = %e, "old messages of sessions could not be removed"),
         }
     }
 }

@@ -30,7 +30,7 @@ pub fn build(values: Values, problems: &mut Problems) -> Config {
         secret_key: take.secret("auth.secret_key"),
         alt_key_headers: take.list("auth.alt_key_headers"),
     };
-    let session = Session { ttl_s: take.millis("session.ttl") / 1000, headers: take.list("session.headers") };
+    let session = session(&mut take);
     let ledger = ledger(&mut take);
     let limits = Limits {
         reservation: take.flag("limits.reservation"),
@@ -100,6 +100,16 @@ fn database(take: &mut Take, data_dir: &std::path::Path) -> Database {
     };
     let max_connections = u32::try_from(take.number("database.max_connections")).unwrap_or(u32::MAX);
     Database { target, max_connections }
+}
+
+fn session(take: &mut Take) -> Session {
+    Session {
+        ttl_s: take.millis("session.ttl") / 1000,
+        headers: take.list("session.headers"),
+        store_messages: take.flag("session.store_messages"),
+        message_bytes: take.size("session.message_bytes"),
+        messages_total_bytes: take.number("session.messages_total_bytes"),
+    }
 }
 
 fn redis(take: &mut Take) -> Option<Redis> {

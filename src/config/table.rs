@@ -183,6 +183,25 @@ pub const SETTINGS: &[Setting] = &[
         "x-session-id, session_id, session-id, x-claude-code-session-id",
         "Headers that may name a session, the first found wins.",
     ),
+    setting(
+        "session.store_messages",
+        Flag,
+        "false",
+        "Keep what clients send and get, for administrators and the key's user to read. Who may read the database may read it too.",
+    )
+    .variable_is("STORE_SESSION_MESSAGES"),
+    setting(
+        "session.message_bytes",
+        Size { min: KIB, max: 16 * MIB },
+        "256KiB",
+        "How much of each request and of each reply is kept.",
+    ),
+    setting(
+        "session.messages_total_bytes",
+        Size { min: MIB, max: 1024 * GIB },
+        "1GiB",
+        "How much is kept in all; beyond it the oldest go. All go after the retention of the system settings.",
+    ),
     // Accounting.
     setting(
         "ledger.segment_bytes",
@@ -322,11 +341,7 @@ pub const SETTINGS: &[Setting] = &[
 ];
 
 /// Settings of other editions that this one does not have: setting one is an error, since it would do nothing.
-pub const NOT_BUILT: &[(&str, &str, &str)] = &[(
-    "sessions.store_messages",
-    "STORE_SESSION_MESSAGES",
-    "storing the messages of sessions is not part of this version; remove it",
-)];
+pub const NOT_BUILT: &[(&str, &str, &str)] = &[];
 
 /// The row of a path.
 #[must_use]

@@ -111,6 +111,12 @@ pub struct Session {
     pub ttl_s: u64,
     /// Header names, lower case, in order of preference.
     pub headers: Vec<String>,
+    /// Whether what clients send and get is kept.
+    pub store_messages: bool,
+    /// Of each body.
+    pub message_bytes: usize,
+    /// Of all that is kept.
+    pub messages_total_bytes: u64,
 }
 
 /// The local journal in front of the database, and its writer.

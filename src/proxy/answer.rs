@@ -6,6 +6,7 @@ use pingora::http::ResponseHeader;
 use pingora::proxy::Session;
 
 use super::exchange::Exchange;
+use super::keep;
 use super::refusal::Meaning;
 use crate::formats::error;
 
@@ -42,6 +43,7 @@ pub async fn whole<'a>(
         head.insert_header(name, value)?;
     }
     own_headers(&mut head, x)?;
+    keep::note(x, &body);
     session.write_response_header(Box::new(head), false).await?;
     session.write_response_body(Some(body), true).await
 }

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use super::gateway::Gateway;
-use super::settle;
+use super::{keep, settle};
 use crate::counters::Permit;
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
@@ -23,6 +24,7 @@ use crate::domain::user::User;
 use crate::formats::peek::Peek;
 use crate::formats::route::{Operation, Route};
 use crate::state::Snapshot;
+use crate::store::Clip;
 
 /// Who asks.
 #[derive(Debug, Clone)]
@@ -116,6 +118,8 @@ pub struct Exchange {
     pub first_byte: Option<Duration>,
     /// Set by the first settlement; later ones do nothing.
     pub settled: bool,
+    /// The reply as it went to the client, where that is kept.
+    pub reply_kept: Mutex<Clip>,
     /// Counts the request as running for as long as it lives.
     pub running: Option<Running>,
 }
@@ -149,6 +153,7 @@ impl Exchange {
             usage_estimated: false,
             first_byte: None,
             settled: false,
+            reply_kept: Mutex::default(),
             running,
         }
     }
@@ -179,5 +184,6 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         let error = Some("the request was cut off inside the gateway".to_owned());
         settle::settle(self, &End { outcome: RequestOutcome::Internal, status: 500, error });
+        keep::offer(self);
     }
 }

@@ -6,14 +6,13 @@ use arc_swap::ArcSwap;
 
 use super::front::Door;
 use super::instructions::Instructions;
-use super::listing::Listings;
 use crate::config::Live;
 use crate::counters::Counters;
 use crate::domain::clock::Clock;
 use crate::domain::key::KeyHash;
 use crate::ledger::Ledger;
 use crate::state::health::Health;
-use crate::state::{Events, State};
+use crate::state::{Events, Listings, Messages, State};
 use crate::telemetry::Metrics;
 use crate::upstream::Upstreams;
 
@@ -32,7 +31,9 @@ pub struct Gateway {
     /// What can change while the gateway runs.
     pub live: Arc<ArcSwap<Live>>,
     /// What providers say that they serve.
-    pub listings: Listings,
+    pub listings: Arc<Listings>,
+    /// Where what was said is kept; `None` = it is not.
+    pub messages: Option<Messages>,
     /// The administration, where it is served on this listener too.
     pub admin: OnceLock<Box<dyn Door>>,
     pub fixed: Fixed,

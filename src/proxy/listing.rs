@@ -1,14 +1,12 @@
-//! What a provider says that it serves: its own model listing, asked for when needed and kept for a while.
+//! Asks a provider what it serves: its own model listing, when it is needed and not known (`state::reach` keeps it).
 //!
 //! Only the model listing asks for it, never a request for a reply. A provider that does not answer in time is left out,
 //! and asked again after a moment.
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::HeaderMap;
-use parking_lot::Mutex;
 use pingora::proxy::Session;
 use serde::Deserialize;
 
@@ -16,55 +14,19 @@ use super::exchange::Exchange;
 use super::timing;
 use super::wire::{Bound, Stop, Wire};
 use crate::config::Live;
-use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
 use crate::policy::classify::NetworkFailure;
 use crate::upstream::Call;
 use crate::upstream::headers::{self, HeadParts};
 
-/// How long a listing is used, and how long a failure is remembered.
-const FRESH: Duration = Duration::from_secs(600);
-const RETRY: Duration = Duration::from_secs(30);
 /// How long a provider may take, and how much it may send.
 const PATIENCE: Duration = Duration::from_secs(3);
 const MAX_BYTES: usize = 2 * 1024 * 1024;
 
-/// Listings by provider.
-#[derive(Default)]
-pub struct Listings {
-    kept: Mutex<HashMap<ProviderId, Kept>>,
-}
-
-struct Kept {
-    version: crate::domain::clock::Timestamp,
-    asked: Instant,
-    /// `None`: the provider did not answer.
-    models: Option<Arc<[String]>>,
-}
-
-impl Listings {
-    fn get(&self, provider: &Provider) -> Option<Option<Arc<[String]>>> {
-        let kept = self.kept.lock();
-        let entry = kept.get(&provider.id).filter(|k| k.version == provider.updated_at)?;
-        let valid = if entry.models.is_some() { FRESH } else { RETRY };
-        (entry.asked.elapsed() < valid).then(|| entry.models.clone())
-    }
-
-    /// Forgets providers that are gone.
-    pub fn keep_only(&self, keep: impl Fn(ProviderId) -> bool) {
-        self.kept.lock().retain(|provider, _| keep(*provider));
-    }
-
-    fn put(&self, provider: &Provider, models: Option<Arc<[String]>>) {
-        let entry = Kept { version: provider.updated_at, asked: Instant::now(), models };
-        self.kept.lock().insert(provider.id, entry);
-    }
-}
-
 /// The models that a provider lists; `None` when it does not say.
 pub async fn of(session: &mut Session, x: &Exchange, provider: &Provider, live: &Live) -> Option<Arc<[String]>> {
     let listings = &x.gateway.listings;
-    if let Some(known) = listings.get(provider) {
+    if let Some(known) = listings.fresh(provider) {
         return known;
     }
     let models = match ask(session, x, provider, live).await {

@@ -22,6 +22,7 @@ pub mod gateway;
 mod identify;
 pub mod instructions;
 mod intake;
+mod keep;
 pub mod listing;
 mod models;
 mod plan;

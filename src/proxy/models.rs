@@ -1,6 +1,6 @@
 //! The model listing: what the caller's key can reach, in the caller's format.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use pingora::proxy::Session;
 
@@ -11,9 +11,10 @@ use super::refusal::Refusal;
 use super::settle;
 use super::stages::Done;
 use crate::config::Live;
-use crate::domain::provider::{Provider, model_matches};
 use crate::domain::record::RequestOutcome;
 use crate::formats::models;
+use crate::state::Reach;
+use crate::state::reach::is_listing_needed;
 
 /// Answers with every model within reach, sorted, without duplicates.
 ///
@@ -45,35 +46,13 @@ async fn write(session: &mut Session, x: &mut Exchange, body: Vec<u8>) -> Result
 
 async fn reachable(session: &mut Session, x: &Exchange, live: &Live) -> BTreeSet<String> {
     let (Some(snapshot), Some(caller)) = (x.snapshot.clone(), x.caller.clone()) else { return BTreeSet::new() };
-    let mut names = BTreeSet::new();
-    for provider in snapshot.providers.iter().filter(|p| p.is_enabled && reaches(&caller, p)) {
-        names.extend(provider.model_redirects.iter().map(|(from, _)| from.clone()));
-        let (patterns, exact): (Vec<&String>, Vec<&String>) =
-            provider.allowed_models.iter().partition(|m| m.ends_with('*'));
-        names.extend(exact.into_iter().cloned());
-        // No list, or a pattern in it: what the provider itself names, else the priced models.
-        if provider.allowed_models.is_empty() || !patterns.is_empty() {
-            let fits = |name: &&String| provider.supports_model(name);
-            match listing::of(session, x, provider, live).await {
-                Some(own) => names.extend(own.iter().filter(fits).cloned()),
-                None => names.extend(snapshot.prices.keys().filter(fits).cloned()),
-            }
-        }
+    let reach = match &caller {
+        Caller::Key { key, user } => Reach { groups: Some(&key.provider_group), allowed_models: &user.allowed_models },
+        Caller::Admin => Reach { groups: None, allowed_models: &[] },
+    };
+    let mut listed = HashMap::new();
+    for provider in reach.providers(&snapshot).filter(|p| is_listing_needed(p)) {
+        listed.insert(provider.id, listing::of(session, x, provider, live).await);
     }
-    names.retain(|model| allows(&caller, model));
-    names
-}
-
-fn reaches(caller: &Caller, provider: &Provider) -> bool {
-    match caller {
-        Caller::Key { key, .. } => key.provider_group.reach(&provider.group_tag),
-        Caller::Admin => true,
-    }
-}
-
-fn allows(caller: &Caller, model: &str) -> bool {
-    match caller {
-        Caller::Key { user, .. } => user.allowed_models.is_empty() || model_matches(&user.allowed_models, model),
-        Caller::Admin => true,
-    }
+    reach.models(&snapshot, |provider| listed.get(&provider.id).cloned().flatten())
 }

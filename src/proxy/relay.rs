@@ -12,13 +12,12 @@ use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, 
 use pingora::http::ResponseHeader;
 use pingora::proxy::Session;
 
-use super::answer;
 use super::attempt::{Judged, Step};
 use super::exchange::{End, Exchange, Running};
 use super::failure::{ErrorStatus, Failure};
 use super::reply::Reply;
-use super::settle;
 use super::wire::{Stop, Wire};
+use super::{answer, keep, settle};
 use crate::domain::format::WireFormat;
 use crate::domain::record::RequestOutcome;
 use crate::domain::usage::Usage;
@@ -224,6 +223,7 @@ async fn next(
 
 /// Writes to the client; whether that worked.
 async fn write(session: &mut Session, x: &mut Exchange, bytes: Bytes, last: bool) -> bool {
+    keep::note(x, &bytes);
     let writing = Instant::now();
     let written = session.write_response_body(Some(bytes), last).await;
     x.waited += writing.elapsed();
@@ -280,6 +280,7 @@ async fn break_off(session: &mut Session, x: &mut Exchange, incoming: &mut Incom
     settle::settle(x, &end);
     if incoming.streamed {
         let last = incoming.reply.fail(x.format, end.error.as_deref().unwrap_or_default());
+        keep::note(x, last.as_ref());
         // The client may have left too: the record is made, so nothing depends on this write.
         let _ = session.write_response_body(Some(last.into()), true).await;
     } else {

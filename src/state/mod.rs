@@ -9,12 +9,16 @@ pub mod builtin;
 pub mod events;
 pub mod health;
 pub mod key_text;
+pub mod messages;
 pub mod publish;
+pub mod reach;
 pub mod refresh;
 pub mod snapshot;
 pub mod vault;
 
 pub use events::{CircuitChange, Event, Events};
 pub use health::Health;
+pub use messages::{MessageQueue, Messages};
 pub use publish::{State, StateError};
+pub use reach::{Listings, Reach};
 pub use snapshot::{Caller, Snapshot};

@@ -234,6 +234,11 @@ impl<'r> Fields<'r> {
         self.get(column)
     }
 
+    /// Bytes of any length.
+    pub(super) fn blob(self, column: &'static str) -> Result<Vec<u8>, StoreError> {
+        self.get(column)
+    }
+
     pub(super) fn bytes<const N: usize>(self, column: &'static str) -> Result<[u8; N], StoreError> {
         let bytes: Vec<u8> = self.get(column)?;
         bytes.try_into().map_err(|_| self.corrupt(column, "wrong length"))

@@ -41,6 +41,13 @@ impl Conditions {
         conditions
     }
 
+    /// What a row of the lifetime sums must meet; for filters that they can answer.
+    pub(super) fn on_totals(filter: &LogFilter) -> Self {
+        let mut conditions = Self::default();
+        conditions.shared(filter);
+        conditions
+    }
+
     /// Rows that come after this one on the pages: older, or as old with a lower row number.
     pub(super) fn after(&mut self, started_at: Timestamp, id: i64) {
         self.values.time(started_at).int(id);

@@ -2,7 +2,8 @@
 //!
 //! Counting millions of rows takes seconds, so the total comes from the hourly sums wherever the filter asks only what they
 //! know (everything but sessions and retries): whole hours from there, the broken hours at both ends from the log. That is exact as
-//! long as the log is pruned from its old end only, since the span is first cut to what the log still holds.
+//! long as the log is pruned from its old end only, since the span is first cut to what the log still holds. A year of hours takes too
+//! long as well: the whole of a log that was never pruned is known from the lifetime sums.
 
 use sqlx::{AnyConnection, AssertSqlSafe};
 
@@ -85,6 +86,11 @@ impl LogFilter {
         self.session_id.is_none() && self.min_retry_count.is_none_or(|count| count == 0)
     }
 
+    /// Whether the lifetime sums can answer, of a log that was never pruned.
+    fn fits_totals(&self) -> bool {
+        self.fits_sums() && self.endpoint.is_none() && self.start.is_none() && self.end.is_none()
+    }
+
     fn span(&self) -> Span {
         Span { from: self.start, until: self.end }
     }
@@ -147,10 +153,16 @@ async fn summary(connection: &mut AnyConnection, filter: &LogFilter) -> Result<L
     if !filter.fits_sums() {
         return sum_log(connection, filter, filter.span()).await;
     }
-    let oldest = sqlx::query("SELECT MIN(started_at) AS oldest FROM request_log").fetch_one(&mut *connection).await?;
-    let Some(oldest) = (Fields { row: &oldest, table: "request_log" }).opt_time("oldest")? else {
+    let oldest =
+        "SELECT (SELECT MIN(started_at) FROM request_log) AS oldest, (SELECT MIN(started_at) FROM ledger) AS first";
+    let row = sqlx::query(oldest).fetch_one(&mut *connection).await?;
+    let fields = Fields { row: &row, table: "request_log" };
+    let Some(oldest) = fields.opt_time("oldest")? else {
         return Ok(LogSummary::default());
     };
+    if filter.fits_totals() && fields.opt_time("first")? == Some(oldest) {
+        return sum_totals(connection, filter).await;
+    }
     let from = filter.start.map_or(oldest, |start| start.max(oldest));
     let first_whole = Timestamp(hour_of(from.0.saturating_add(HOUR_MS - 1)));
     let end_whole = filter.end.map(|end| Timestamp(hour_of(end.0)));
@@ -187,6 +199,11 @@ async fn sum_log(connection: &mut AnyConnection, filter: &LogFilter, span: Span)
 async fn sum_hours(connection: &mut AnyConnection, filter: &LogFilter, span: Span) -> Result<LogSummary, StoreError> {
     let conditions = Conditions::on_sums(filter, span);
     sum(connection, format!("{SUM_HOURS}, {SUM_BOTH} FROM hourly_sums {}", conditions.clause()), conditions).await
+}
+
+async fn sum_totals(connection: &mut AnyConnection, filter: &LogFilter) -> Result<LogSummary, StoreError> {
+    let conditions = Conditions::on_totals(filter);
+    sum(connection, format!("{SUM_HOURS}, {SUM_BOTH} FROM usage_totals {}", conditions.clause()), conditions).await
 }
 
 async fn sum(connection: &mut AnyConnection, sql: String, conditions: Conditions) -> Result<LogSummary, StoreError> {

@@ -37,6 +37,8 @@ const MIGRATIONS: &[Migration] = &[
     migration!(2, "0002_accounting"),
     migration!(4, "0004_rules"),
     migration!(5, "0005_statistics"),
+    migration!(8, "0008_totals"),
+    migration!(9, "0009_messages"),
 ];
 
 /// What `schema_history` says of one migration.

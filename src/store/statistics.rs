@@ -1,7 +1,8 @@
 //! Requests and cost over time, by user, key, model or provider.
 //!
 //! Whole hours come from the sums per hour: those by user, where that tells enough, else the hourly sums. An hour that a
-//! boundary cuts (in zones that are not whole hours from UTC; minutes) comes from the ledger's rows.
+//! boundary cuts (in zones that are not whole hours from UTC; minutes) comes from the ledger's rows. The database adds up: a
+//! month of everybody is a hundred thousand hours.
 
 use std::collections::BTreeMap;
 
@@ -82,8 +83,8 @@ impl Store {
     pub async fn series(&self, ask: &SeriesAsk) -> Result<Vec<Series>, StoreError> {
         let mut lines = Lines::new();
         let mut tx = self.read().await?;
-        for part in parts(&ask.boundaries) {
-            add_part(&mut tx, ask, part, &mut lines).await?;
+        for some in arms(&ask.boundaries).chunks(ARMS) {
+            add(&mut tx, ask, some, &mut lines).await?;
         }
         let names = names(&mut tx, ask.by, &lines).await?;
         tx.commit().await?;
@@ -97,84 +98,79 @@ impl Store {
     }
 }
 
-/// A stretch of time that one statement answers for.
+/// A part of one stretch, and where it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
-    /// Whole hours.
-    Hours { from: i64, until: i64 },
-    /// The ledger's rows, minute by minute.
-    Rows { from: i64, until: i64 },
+struct Arm {
+    /// Of the stretch.
+    place: usize,
+    /// From the sums per hour; else from the ledger's rows.
+    whole_hours: bool,
+    from: i64,
+    until: i64,
 }
 
-/// Runs of whole hours, and the hours that a boundary cuts.
-fn parts(boundaries: &[Timestamp]) -> Vec<Part> {
-    let (Some(first), Some(last)) = (boundaries.first(), boundaries.last()) else { return Vec::new() };
-    let cut = |at: &&Timestamp| at.0.rem_euclid(HOUR_MS) != 0;
-    let mut hours: Vec<i64> = boundaries.iter().filter(cut).map(|at| hour_of(at.0)).collect();
-    hours.dedup();
-    let mut parts = Vec::new();
-    let mut from = first.0;
-    for hour in hours {
-        if from < hour {
-            parts.push(Part::Hours { from, until: hour });
-        }
-        let (begin, end) = (from.max(hour), last.0.min(hour + HOUR_MS));
-        if begin < end {
-            parts.push(Part::Rows { from: begin, until: end });
-        }
-        from = from.max(end);
+/// Of each stretch its whole hours, and what is left over at both ends.
+fn arms(boundaries: &[Timestamp]) -> Vec<Arm> {
+    let mut arms = Vec::new();
+    for (place, pair) in boundaries.windows(2).enumerate() {
+        let [from, until] = [pair[0].0, pair[1].0];
+        let first_whole = hour_of(from.saturating_add(HOUR_MS - 1)).min(until);
+        let end_whole = hour_of(until).max(first_whole);
+        let parts = [(false, from, first_whole), (true, first_whole, end_whole), (false, end_whole, until)];
+        let parts = parts.into_iter().filter(|(_, from, until)| from < until);
+        arms.extend(parts.map(|(whole_hours, from, until)| Arm { place, whole_hours, from, until }));
     }
-    if from < last.0 {
-        parts.push(Part::Hours { from, until: last.0 });
-    }
-    parts
+    arms
 }
 
-async fn add_part(
+/// Arms in one statement.
+const ARMS: usize = 64;
+
+impl SeriesAsk {
+    /// What one arm selects, its values added.
+    fn select(&self, arm: Arm, values: &mut Values) -> String {
+        let (column, selected, place) = (self.by.column().0, self.by.selected(), arm.place);
+        values.int(arm.from).int(arm.until);
+        let (from, until) = (values.count() - 1, values.count());
+        let user = self.scope.map(|user| {
+            values.int(user.0);
+            values.count()
+        });
+        if !arm.whole_hours {
+            let of_user = user
+                .map_or(String::new(), |n| format!(" AND key_id IN (SELECT id FROM api_keys WHERE user_id = ${n})"));
+            return format!(
+                "SELECT CAST({place} AS BIGINT) AS place, {selected}, CAST(COUNT(*) AS BIGINT) AS requests, \
+                 COALESCE(CAST(SUM(cost) AS BIGINT), 0) AS cost FROM ledger \
+                 WHERE started_at >= ${from} AND started_at < ${until}{of_user} GROUP BY {column}"
+            );
+        }
+        let table = if self.by == GroupBy::User && user.is_none() { "hourly_users" } else { "hourly_sums" };
+        let of_user = user.map_or(String::new(), |n| format!(" AND user_id = ${n}"));
+        format!(
+            "SELECT CAST({place} AS BIGINT) AS place, {selected}, CAST(SUM(requests) AS BIGINT) AS requests, \
+             CAST(SUM(cost) AS BIGINT) AS cost FROM {table} WHERE hour >= ${from} AND hour < ${until}{of_user} \
+             GROUP BY {column}"
+        )
+    }
+}
+
+/// Adds what one statement finds: a query for each arm, as each then goes through an index by itself.
+async fn add(
     connection: &mut AnyConnection,
     ask: &SeriesAsk,
-    part: Part,
+    arms: &[Arm],
     lines: &mut Lines,
 ) -> Result<(), StoreError> {
     let mut values = Values::default();
-    let selected = ask.by.selected();
-    let scope = ask.scope.map(|user| user.0);
-    let sql = match part {
-        Part::Hours { from, until } => {
-            values.int(from).int(until);
-            let by_user = ask.by == GroupBy::User && scope.is_none();
-            let table = if by_user { "hourly_users" } else { "hourly_sums" };
-            let of_user = scope.map_or("", |_| " AND user_id = $3");
-            format!(
-                "SELECT hour AS at, {selected}, CAST(SUM(requests) AS BIGINT) AS requests, \
-                 CAST(SUM(cost) AS BIGINT) AS cost FROM {table} WHERE hour >= $1 AND hour < $2{of_user} \
-                 GROUP BY hour, {}",
-                ask.by.column().0
-            )
-        }
-        Part::Rows { from, until } => {
-            values.int(from).int(until);
-            let of_user = scope.map_or("", |_| " AND key_id IN (SELECT id FROM api_keys WHERE user_id = $3)");
-            format!(
-                "SELECT started_at / 60000 * 60000 AS at, {selected}, COUNT(*) AS requests, \
-                 COALESCE(CAST(SUM(cost) AS BIGINT), 0) AS cost FROM ledger \
-                 WHERE started_at >= $1 AND started_at < $2{of_user} GROUP BY started_at / 60000, {}",
-                ask.by.column().0
-            )
-        }
-    };
-    if let Some(user) = scope {
-        values.int(user);
-    }
-    for row in &sqlx::query_with(AssertSqlSafe(sql), values.into_arguments()).fetch_all(connection).await? {
+    let selects: Vec<String> = arms.iter().map(|arm| ask.select(*arm, &mut values)).collect();
+    let sql = AssertSqlSafe(selects.join(" UNION ALL "));
+    for row in &sqlx::query_with(sql, values.into_arguments()).fetch_all(connection).await? {
         let fields = Fields { row, table: "hourly_sums" };
-        let at = fields.time("at")?;
-        let place = ask.boundaries.partition_point(|boundary| *boundary <= at);
         let stretches = ask.boundaries.len().saturating_sub(1);
-        let line = lines
-            .entry((fields.int("id")?, fields.text("line")?))
-            .or_insert_with(|| vec![Default::default(); stretches]);
-        if let Some((requests, cost)) = place.checked_sub(1).and_then(|place| line.get_mut(place)) {
+        let line = (fields.int("id")?, fields.text("line")?);
+        let points = lines.entry(line).or_insert_with(|| vec![Default::default(); stretches]);
+        if let Some((requests, cost)) = points.get_mut(fields.number::<usize>("place")?) {
             *requests += fields.number::<u64>("requests")?;
             *cost += NanoUsd(fields.int("cost")?);
         }
@@ -215,12 +211,16 @@ mod tests {
     #[test]
     fn hours_that_a_boundary_cuts_are_read_row_by_row() {
         let at = |halves: i64| Timestamp(halves * HOUR_MS / 2);
-        let hours = |from: i64, until: i64| Part::Hours { from: from * HOUR_MS, until: until * HOUR_MS };
-        let rows = |from: i64, until: i64| Part::Rows { from: from * HOUR_MS / 2, until: until * HOUR_MS / 2 };
-        assert_eq!(parts(&[at(0), at(48), at(96)]), [hours(0, 48)]);
-        let half = [rows(1, 2), hours(1, 24), rows(48, 50), hours(25, 48), rows(96, 97)];
-        assert_eq!(parts(&[at(1), at(49), at(97)]), half);
-        assert_eq!(parts(&[at(1), at(2)]), [rows(1, 2)]);
-        assert_eq!(parts(&[]), []);
+        let arm = |place, whole_hours, from: i64, until: i64| Arm {
+            place,
+            whole_hours,
+            from: from * HOUR_MS / 2,
+            until: until * HOUR_MS / 2,
+        };
+        assert_eq!(arms(&[at(0), at(48), at(96)]), [arm(0, true, 0, 48), arm(1, true, 48, 96)]);
+        let half = [arm(0, false, 1, 2), arm(0, true, 2, 48), arm(0, false, 48, 49), arm(1, false, 49, 50)];
+        assert_eq!(arms(&[at(1), at(49), at(50)]), half);
+        assert_eq!(arms(&[Timestamp(60_000), Timestamp(120_000)]).len(), 1);
+        assert_eq!(arms(&[]), []);
     }
 }

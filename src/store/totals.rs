@@ -1,8 +1,8 @@
 //! The coarser sums: all time by user, key, provider, model and status; and by hour and user. Added to in the ledger's own
 //! transaction, from the hourly sums of the same records.
 //!
-//! They are there for what would have to read a year of hourly sums, or a month of everybody's: lifetime figures, the lists of
-//! models and statuses, charts by user.
+//! They are there for what would have to read a year of hourly sums, or a month of everybody's: lifetime figures, the usage
+//! log's totals, the lists of models and statuses, charts by user.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use sqlx::AssertSqlSafe;
 use super::Store;
 use super::column::{Collect, Fields, Values};
 use super::error::StoreError;
-use super::sums::Sum;
+use super::sums::{SUMS, Sum};
 use crate::domain::ids::{KeyId, UserId};
 use crate::domain::money::NanoUsd;
 
@@ -27,9 +27,12 @@ pub(super) const COLUMNS: &[&str] = &[
     "unpriced",
     "input_tokens",
     "output_tokens",
-    "cache_write_tokens",
+    "cache_write_5m_tokens",
+    "cache_write_1h_tokens",
     "cache_read_tokens",
+    "reasoning_tokens",
     "cost",
+    "duration_ms",
 ];
 
 /// Adds the new row to the one that is there.
@@ -39,9 +42,12 @@ pub(super) const ADD: &str = "ON CONFLICT (user_id, key_id, provider_id, model, 
     unpriced = usage_totals.unpriced + excluded.unpriced, \
     input_tokens = usage_totals.input_tokens + excluded.input_tokens, \
     output_tokens = usage_totals.output_tokens + excluded.output_tokens, \
-    cache_write_tokens = usage_totals.cache_write_tokens + excluded.cache_write_tokens, \
+    cache_write_5m_tokens = usage_totals.cache_write_5m_tokens + excluded.cache_write_5m_tokens, \
+    cache_write_1h_tokens = usage_totals.cache_write_1h_tokens + excluded.cache_write_1h_tokens, \
     cache_read_tokens = usage_totals.cache_read_tokens + excluded.cache_read_tokens, \
-    cost = usage_totals.cost + excluded.cost";
+    reasoning_tokens = usage_totals.reasoning_tokens + excluded.reasoning_tokens, \
+    cost = usage_totals.cost + excluded.cost, \
+    duration_ms = usage_totals.duration_ms + excluded.duration_ms";
 
 /// Columns of `hourly_users`, in the same way.
 pub(super) const USER_COLUMNS: &[&str] = &["hour", "user_id", "requests", "errors", "cost", "duration_ms"];
@@ -55,7 +61,7 @@ pub(super) const ADD_USER: &str = "ON CONFLICT (hour, user_id) DO UPDATE SET \
 /// What a lifetime sum belongs to, in the order of the primary key: user, key, provider, model, status.
 type Group<'r> = (i64, i64, i64, &'r str, u16);
 /// The lifetime sums of some requests, in the order of the primary key, as concurrent writers must take them.
-pub(super) type Total<'r> = (Group<'r>, [i64; 8]);
+pub(super) type Total<'r> = (Group<'r>, [i64; SUMS]);
 /// Hour and user, with requests, errors, cost and duration.
 pub(super) type UserHour = ((i64, i64), [i64; 4]);
 
@@ -67,12 +73,10 @@ fn add<const N: usize>(to: &mut [i64; N], more: [i64; N]) {
 
 /// Groups hourly sums by lifetime.
 pub(super) fn of<'r>(sums: &[Sum<'r>]) -> Vec<Total<'r>> {
-    let mut totals: BTreeMap<Group<'r>, [i64; 8]> = BTreeMap::new();
+    let mut totals: BTreeMap<Group<'r>, [i64; SUMS]> = BTreeMap::new();
     for (group, sums) in sums {
-        let [requests, errors, unpriced, input, output, write_5m, write_1h, read, _, cost, _] = *sums;
         let key = (group.user, group.key, group.provider, group.model, group.status);
-        let values = [requests, errors, unpriced, input, output, write_5m.saturating_add(write_1h), read, cost];
-        add(totals.entry(key).or_default(), values);
+        add(totals.entry(key).or_default(), *sums);
     }
     totals.into_iter().collect()
 }
@@ -161,7 +165,7 @@ impl Store {
         values.int(user.0).int(key.0);
         let sql = "SELECT model, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(errors) AS BIGINT) AS errors, \
                    CAST(SUM(input_tokens) AS BIGINT) AS input_tokens, CAST(SUM(output_tokens) AS BIGINT) AS output_tokens, \
-                   CAST(SUM(cache_write_tokens) AS BIGINT) AS cache_write_tokens, \
+                   CAST(SUM(cache_write_5m_tokens + cache_write_1h_tokens) AS BIGINT) AS cache_write_tokens, \
                    CAST(SUM(cache_read_tokens) AS BIGINT) AS cache_read_tokens, CAST(SUM(cost) AS BIGINT) AS cost \
                    FROM usage_totals WHERE user_id = $1 AND key_id = $2 GROUP BY model ORDER BY SUM(cost) DESC, model";
         let query = sqlx::query_with(sql, values.into_arguments());

@@ -114,6 +114,8 @@ pub struct JournalMetrics {
     pub writer_errors: IntCounter,
     /// Records that the writer brought to the database.
     pub writer_rows: IntCounter,
+    /// Messages of sessions that were to be stored and were not.
+    pub messages_lost: IntCounter,
 }
 
 /// One provider's share, resolved once.
@@ -340,6 +342,8 @@ impl JournalMetrics {
             writer_batches: on.counter("tollgate_writer_batches_total", "Batches written to the database.")?,
             writer_errors: on.counter("tollgate_writer_errors_total", "Batches that failed and were kept.")?,
             writer_rows: on.counter("tollgate_writer_rows_total", "Records written to the database.")?,
+            messages_lost: on
+                .counter("tollgate_session_messages_lost_total", "Session messages that were not stored.")?,
         })
     }
 }

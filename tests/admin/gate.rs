@@ -104,6 +104,8 @@ impl Gate {
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
             counters: Arc::clone(&counters),
             health: Arc::clone(&health),
+            listings: Arc::default(),
+            store_messages: true,
             events: events.clone(),
             metrics: Arc::new(Metrics::new().unwrap()),
             admin_token: Secret::new(TOKEN),

@@ -9,6 +9,7 @@ mod gate;
 mod http;
 mod login;
 mod logs;
+mod my_usage;
 mod overview;
 mod prices;
 mod providers;

@@ -157,7 +157,9 @@ async fn each_operation_lets_in_whom_it_should_and_nobody_else() {
 async fn administrators_may_do_everything_and_get_what_the_document_promises() {
     let document = openapi(None);
     for operation in operations() {
-        for token in [true, false] {
+        // The token is no key, and so has no usage of its own.
+        let whose = if operation.path.contains("/my-usage/") { &[false][..] } else { &[true, false][..] };
+        for token in whose.iter().copied() {
             let gate = Gate::start().await;
             let people = people(&gate).await;
             gate.key(people.user.id, "spare", json!({})).await;

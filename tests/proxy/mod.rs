@@ -12,6 +12,7 @@ mod events;
 mod failover;
 mod listeners;
 mod malformed;
+mod messages;
 mod passthrough;
 mod reload;
 pub mod stage;

@@ -5,6 +5,7 @@ mod configuration;
 mod key_statistics;
 mod logs;
 pub mod make;
+mod messages;
 mod schema;
 mod sessions;
 mod speed;

@@ -72,12 +72,17 @@ async fn get_usage_logs(call: Call) -> Result<LogPageRecord, Refusal> {
         let own = who.user_id().ok_or_else(|| Refusal::denied("this credential is no user's"))?;
         filter.scope = Some(own);
     }
+    page(&call, &filter).await
+}
+
+/// The asked page of what the filter matches.
+pub async fn page(call: &Call, filter: &LogFilter) -> Result<LogPageRecord, Refusal> {
     let ask = LogPageAsk {
         page: call.values.count("page").set().unwrap_or(1),
         page_size: call.values.count("pageSize").set().unwrap_or(50),
         cursor: call.values.text("cursor").set(),
     };
-    let found = call.ctx.store.usage_logs(&filter, &ask).await.map_err(|error| match error {
+    let found = call.ctx.store.usage_logs(filter, &ask).await.map_err(|error| match error {
         StoreError::Missing { .. } => Refusal::field(Code::INVALID_FORMAT, "cursor", "cursor: is not one of ours"),
         other => other.into(),
     })?;
@@ -110,18 +115,25 @@ async fn get_usage_log_detail(call: Call) -> Result<LogDetail, Refusal> {
 
 fn filter(values: &Values) -> LogFilter {
     LogFilter {
+        user_id: values.integer("userId").set().map(UserId),
+        key_id: values.integer("keyId").set().map(KeyId),
+        provider_id: values.integer("providerId").set().map(ProviderId),
+        ..common(values)
+    }
+}
+
+/// What may be asked of a log whosever it is.
+pub fn common(values: &Values) -> LogFilter {
+    LogFilter {
         start: values.moment("startDate").set(),
         // The store's end is exclusive, the wire's inclusive, to the millisecond.
         end: values.moment("endDate").set().map(|end| end.plus_ms(1)),
         model: values.text("model").set(),
         status_code: values.count("statusCode").set().and_then(|code| u16::try_from(code).ok()),
-        user_id: values.integer("userId").set().map(UserId),
-        key_id: values.integer("keyId").set().map(KeyId),
-        provider_id: values.integer("providerId").set().map(ProviderId),
         session_id: values.text("sessionId").set(),
         endpoint: values.text("endpoint").set(),
         min_retry_count: values.count("minRetryCount").set(),
         exclude_status_200: matches!(values.boolean("excludeStatusCode200"), Patch::Set(true)),
-        scope: None,
+        ..LogFilter::default()
     }
 }

@@ -9,6 +9,8 @@ pub mod events;
 pub mod keys;
 pub mod login;
 pub mod logs;
+pub mod messages;
+pub mod my_usage;
 pub mod overview;
 pub mod prices;
 pub mod providers;

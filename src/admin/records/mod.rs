@@ -8,6 +8,8 @@ pub mod health;
 pub mod key;
 pub mod live;
 pub mod log;
+pub mod message;
+pub mod my_usage;
 pub mod overview;
 pub mod price;
 pub mod provider;

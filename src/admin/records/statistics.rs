@@ -62,7 +62,8 @@ impl From<KeyStatistics> for KeyStatisticsRecord {
     }
 }
 
-fn tokens(model: &ModelStatistics) -> u64 {
+/// All tokens of one model.
+pub fn tokens(model: &ModelStatistics) -> u64 {
     model.input_tokens + model.cache_write_tokens + model.cache_read_tokens + model.output_tokens
 }
 

@@ -1,0 +1,40 @@
+//! Keeping what a client sent and got, where the configuration asks for it: bounded, and handed over when all is done.
+//!
+//! Bodies only. Credentials are in heads and queries, which are not kept.
+
+use super::exchange::{Caller, Exchange};
+use crate::formats::route::Operation;
+use crate::store::{Clip, StoredMessage};
+
+/// Notes a piece of the reply as it goes to the client.
+pub fn note(x: &Exchange, bytes: &[u8]) {
+    if let Some(messages) = &x.gateway.messages {
+        x.reply_kept.lock().add(bytes, messages.most);
+    }
+}
+
+/// Hands the request's bodies over to be stored.
+pub fn offer(x: &mut Exchange) {
+    let Some(messages) = &x.gateway.messages else { return };
+    let (Some(inbound), Some(caller)) = (&x.inbound, &x.caller) else { return };
+    if x.operation() != Some(&Operation::Generate) {
+        return;
+    }
+    let mut request = Clip::default();
+    for piece in &inbound.body {
+        request.add(piece, messages.most);
+    }
+    let (key_id, user_id) = match caller {
+        Caller::Admin => (None, None),
+        Caller::Key { key, user } => (Some(key.id), Some(user.id)),
+    };
+    messages.offer(StoredMessage {
+        request_id: x.request_id,
+        started_at: x.started_at,
+        session: inbound.session.clone(),
+        key_id,
+        user_id,
+        request,
+        response: std::mem::take(&mut x.reply_kept.lock()),
+    });
+}

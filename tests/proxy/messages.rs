@@ -1,0 +1,60 @@
+//! Stored messages, through the gateway's doors: only when asked for, as the client sent and got them, and bounded.
+
+use serde_json::{Value, json};
+
+use super::stage::{Stage, saying};
+
+/// The session's messages, once there are so many.
+async fn messages(stage: &Stage, session: &str, count: usize) -> Vec<Value> {
+    for _ in 0..500 {
+        let body = json!({ "sessionId": session });
+        let (status, reply) = stage.gateway.call("active-sessions/getSessionMessages", body).await;
+        let found = reply["data"]["messages"].as_array().cloned().unwrap_or_default();
+        if status == 200 && found.len() >= count {
+            return found;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    panic!("the messages did not come: {}", stage.gateway.log());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_said_is_kept_as_the_client_sent_and_got_it_and_no_credential_with_it() {
+    let env = [("STORE_SESSION_MESSAGES", "true"), ("TOLLGATE_SESSION_MESSAGE_BYTES", "4KiB")];
+    let stage = Stage::bare(&env).await;
+    stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
+    let send = |body: &Value| stage.post("/v1/messages", body).header("x-session-id", "talk").send();
+    let whole = send(&saying("native", false, "first")).await.unwrap().text().await.unwrap();
+    let stream = send(&saying("native", true, "second")).await.unwrap().text().await.unwrap();
+    let refused = send(&json!({ "model": "m", "max_tokens": "many", "messages": "none" })).await.unwrap();
+    let long = saying("native", false, &"long ".repeat(2_000));
+    send(&long).await.unwrap().text().await.unwrap();
+    let kept = messages(&stage, "talk", 3).await;
+    assert_eq!(kept[0]["request"], saying("native", false, "first"));
+    assert_eq!(kept[0]["response"], serde_json::from_str::<Value>(&whole).unwrap());
+    assert_eq!(kept[1]["request"]["stream"], true);
+    assert_eq!(kept[1]["response"], json!(stream), "the events as they came");
+    let last = kept.last().unwrap();
+    assert_eq!((&last["requestTruncated"], &last["responseTruncated"]), (&json!(true), &json!(false)));
+    assert_eq!(last["request"].as_str().map(str::len), Some(4_096));
+    assert!(!Value::from(kept).to_string().contains(&stage.key), "a credential is kept ({})", refused.status());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_kept_unless_asked_for() {
+    let stage = Stage::native().await;
+    let asked = stage.ask().header("x-session-id", "talk").send().await.unwrap();
+    assert_eq!(asked.status(), 200);
+    let mut tries = 0;
+    let (status, reply) = loop {
+        let body = json!({ "sessionId": "talk" });
+        let (status, reply) = stage.gateway.call("active-sessions/getSessionMessages", body).await;
+        if reply["errorCode"] != "NOT_FOUND" || tries == 500 {
+            break (status, reply);
+        }
+        tries += 1;
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    };
+    assert_eq!((status, &reply["errorCode"]), (400, &json!("OPERATION_FAILED")), "{reply}");
+    assert!(reply["error"].as_str().unwrap().contains("STORE_SESSION_MESSAGES"), "{reply}");
+}
