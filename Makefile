@@ -4,6 +4,7 @@
 # make bench  the gateway beside nginx and a bare Pingora
 # make bench-convert   conversion by itself: MB/s and ns per stream event for every pair of formats
 # make bench-admission   the thirteen checks by themselves: nanoseconds to admit and settle a request
+# make bench-admin   how quickly the administration answers with a year of use behind it
 # make soak   the gateway under a mixed load for MINUTES (30), and whether anything of it grows
 # make fuzz   the fuzz targets, FUZZ_SECONDS (30) each
 # make lint   format and lints alone
@@ -11,7 +12,7 @@
 # Each installs what it needs and says so; nothing when nothing is missing (scripts/setup.sh).
 
 .DEFAULT_GOAL := run
-.PHONY: run demo test bench bench-convert bench-admission soak fuzz lint fmt
+.PHONY: run demo test bench bench-admin bench-convert bench-admission soak fuzz lint fmt
 
 run:
 	@scripts/setup.sh run
@@ -34,6 +35,11 @@ bench:
 bench-convert:
 	@scripts/setup.sh build
 	cargo run --profile dist --locked -p tollgate-bench --bin convert
+
+bench-admin:
+	@scripts/setup.sh test
+	cargo build --release --locked --workspace
+	cargo run --release --locked -p tollgate-bench --bin adload
 
 bench-admission:
 	@scripts/setup.sh build

@@ -1,0 +1,110 @@
+//! How quickly the administration answers with a year of use behind it.
+//!
+//! For each back end: a private database is filled with a log, a ledger and their sums (made by the database itself, all sums
+//! from the ledger by the gateway's own rule), the gateway is started on it, and each question is asked many times over HTTP.
+//! What comes out is the time to the whole answer: median, 95th percentile, worst.
+
+mod ask;
+mod fill;
+#[path = "../../../../tests/support/postgres.rs"]
+#[expect(dead_code, reason = "the tests kill and freeze their servers; here one only runs")]
+mod postgres;
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use tollgate_bench::admin;
+use tollgate_bench::process::{Program, pause};
+
+#[derive(Parser)]
+#[command(about = "How quickly the administration answers with a year of use behind it")]
+struct Args {
+    /// Rows of the request log on PostgreSQL; 0 leaves it out.
+    #[arg(long, default_value_t = 10_000_000)]
+    postgres_rows: i64,
+    /// Rows of the request log on SQLite; 0 leaves it out.
+    #[arg(long, default_value_t = 1_000_000)]
+    sqlite_rows: i64,
+    /// How often each question is asked.
+    #[arg(long, default_value_t = 20)]
+    repeats: usize,
+    /// A PostgreSQL database to use, instead of a private one; what an earlier run left in it is used as it is.
+    #[arg(long)]
+    postgres: Option<String>,
+    /// The gateway's program; else the one beside this.
+    #[arg(long)]
+    tollgate: Option<PathBuf>,
+}
+
+pub const TOKEN: &str = "bench-admin-token-0123456789";
+const PATIENCE: Duration = Duration::from_secs(300);
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    let beside = std::env::current_exe()?.with_file_name("tollgate");
+    let program = args.tollgate.clone().unwrap_or(beside);
+    for (name, rows, url) in [("PostgreSQL", args.postgres_rows, true), ("SQLite", args.sqlite_rows, false)] {
+        if rows > 0 {
+            let url = url.then(|| args.postgres.clone().unwrap_or_else(postgres::fresh_database));
+            measure(name, rows, &program, url.as_deref(), args.repeats)?;
+        }
+    }
+    Ok(())
+}
+
+/// A running gateway.
+struct Gateway {
+    _program: Program,
+    addr: SocketAddr,
+    started_in: Duration,
+}
+
+fn start(program: &Path, dir: &Path, url: Option<&str>) -> Result<Gateway> {
+    let free = || TcpListener::bind("127.0.0.1:0")?.local_addr();
+    let (proxy, addr, metrics) = (free()?, free()?, free()?);
+    let mut command = Command::new(program);
+    command.env_clear().current_dir(dir).env("ADMIN_TOKEN", TOKEN).env("TZ", "Europe/Berlin");
+    command.env("TOLLGATE_DATA_DIR", dir.join("data")).env("TOLLGATE_PROXY_ADDR", proxy.to_string());
+    command.env("TOLLGATE_ADMIN_ADDR", addr.to_string()).env("TOLLGATE_METRICS_ADDR", metrics.to_string());
+    if let Some(url) = url {
+        command.env("DATABASE_URL", url);
+    }
+    let began = Instant::now();
+    let mut program = Program::start(&mut command, std::fs::File::create(dir.join("log"))?)?;
+    while admin::http(addr, "GET", "/api/actions/health", TOKEN, "").is_err() {
+        if program.ended() || began.elapsed() > PATIENCE {
+            bail!("the gateway did not start:\n{}", std::fs::read_to_string(dir.join("log")).unwrap_or_default());
+        }
+        pause(Duration::from_millis(10));
+    }
+    Ok(Gateway { _program: program, addr, started_in: began.elapsed() })
+}
+
+fn measure(name: &str, rows: i64, program: &Path, url: Option<&str>, repeats: usize) -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let gateway = start(program, dir.path(), url)?;
+    if !ask::is_peopled(gateway.addr)? {
+        ask::people(gateway.addr).context("making users, keys and providers")?;
+    }
+    drop(gateway);
+    let sqlite = format!("sqlite:{}", dir.path().join("data/tollgate.db").display());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let began = Instant::now();
+    let filled = runtime.block_on(fill::fill(url.unwrap_or(&sqlite), rows)).context("filling the database")?;
+    let took = began.elapsed();
+    let gateway = start(program, dir.path(), url)?;
+    println!("### {name}: {rows} rows\n");
+    println!(
+        "Filled in {} s: {} hourly sums, {} of hours and users, {} lifetime sums. The gateway starts in {} ms.\n",
+        took.as_secs(),
+        filled.hourly_sums,
+        filled.hourly_users,
+        filled.totals,
+        gateway.started_in.as_millis()
+    );
+    ask::all(gateway.addr, &filled, repeats)
+}
