@@ -1,6 +1,27 @@
 /** Every page (and drawer, and panel) that is looked at: by axe, for errors on the console, and as a picture. */
 export const PAGES = ({ ann }) => [
   { name: "overview", path: "/dashboard" },
+  { name: "logs", path: "/logs" },
+  {
+    name: "logs-request",
+    path: "/logs",
+    ready: async (page) => {
+      await page.locator("tbody tr[data-row]").filter({ hasText: "claude-haiku-4-5" }).first().click();
+      await page.getByText("What happened").waitFor();
+      await page.getByText("Tokens and cost").waitFor();
+    },
+  },
+  { name: "sessions", path: "/sessions" },
+  {
+    name: "sessions-session",
+    path: "/sessions",
+    ready: async (page) => {
+      await page.locator("tbody tr[data-row]").first().click();
+      await page.getByText("Requests in order").waitFor();
+    },
+  },
+  { name: "connect", path: "/connect" },
+  { name: "connect-curl", path: "/connect?client=curl" },
   { name: "people", path: "/people" },
   { name: "rules-words", path: "/rules" },
   { name: "rules-errors", path: "/rules?view=errors" },

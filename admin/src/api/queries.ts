@@ -74,6 +74,11 @@ export const hasPrices = queryOptions({
   queryFn: ({ signal }) => call("actions/model-prices/hasPriceTable", {}, signal),
 });
 
+export const sessions = queryOptions({
+  queryKey: keys.sessions,
+  queryFn: ({ signal }) => call("actions/active-sessions/getActiveSessions", {}, signal),
+});
+
 export type LogFilters = NonNullable<BodyOf<"actions/usage-logs/getUsageLogs">>;
 
 export const health = queryOptions({
@@ -84,11 +89,6 @@ export const health = queryOptions({
 export const overview = queryOptions({
   queryKey: keys.overview,
   queryFn: ({ signal }) => call("actions/overview/getOverviewData", {}, signal),
-});
-
-export const sessions = queryOptions({
-  queryKey: keys.sessions,
-  queryFn: ({ signal }) => call("actions/active-sessions/getActiveSessions", {}, signal),
 });
 
 export type Statistics = NonNullable<BodyOf<"actions/statistics/getUserStatistics">>;

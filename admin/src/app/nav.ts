@@ -1,5 +1,15 @@
 /** The pages, in their groups, and who may see them. The router, the side bar and the command palette read this. */
-import { type Activity, BookOpenText, LayoutDashboard, Server, ShieldAlert, Users } from "lucide-react";
+import {
+  type Activity,
+  BookOpenText,
+  LayoutDashboard,
+  MessagesSquare,
+  PlugZap,
+  ScrollText,
+  Server,
+  ShieldAlert,
+  Users,
+} from "lucide-react";
 
 export type Group = "watch" | "manage" | "system";
 export type Audience = "admin" | "user" | "any";
@@ -14,9 +24,12 @@ interface Page {
 
 export const PAGES = [
   { path: "/dashboard", name: "overview", group: "watch", audience: "user", icon: LayoutDashboard },
+  { path: "/logs", name: "logs", group: "watch", audience: "user", icon: ScrollText },
+  { path: "/sessions", name: "sessions", group: "watch", audience: "user", icon: MessagesSquare },
   { path: "/people", name: "people", group: "manage", audience: "user", icon: Users },
   { path: "/providers", name: "providers", group: "manage", audience: "admin", icon: Server },
   { path: "/rules", name: "rules", group: "manage", audience: "admin", icon: ShieldAlert },
+  { path: "/connect", name: "connect", group: "system", audience: "any", icon: PlugZap },
 ] as const satisfies readonly Page[];
 
 export type PagePath = (typeof PAGES)[number]["path"];

@@ -15,7 +15,7 @@ import { ApiError } from "@/api/client";
 import * as queries from "@/api/queries";
 import { Crashed, NotFound } from "./errors";
 import { pagesFor } from "./nav";
-import { number, oneOf, text } from "./search";
+import { flag, number, oneOf, text } from "./search";
 import { Shell } from "./shell";
 
 interface Context {
@@ -125,10 +125,71 @@ export interface RulesSearch {
   id?: number;
 }
 
+const logs = createRoute({
+  getParentRoute: () => shell,
+  path: "/logs",
+  validateSearch: (search: Record<string, unknown>): LogsSearch => ({
+    from: text(search.from),
+    to: text(search.to),
+    model: text(search.model),
+    status: number(search.status),
+    failed: flag(search.failed),
+    user: number(search.user),
+    key: number(search.key),
+    provider: number(search.provider),
+    session: text(search.session),
+    endpoint: text(search.endpoint),
+    retries: number(search.retries),
+    request: text(search.request),
+  }),
+  component: lazyRouteComponent(() => import("@/features/logs/page"), "LogsPage"),
+});
+export interface LogsSearch {
+  /** Days (`2026-11-21`) or ISO times. */
+  from?: string;
+  to?: string;
+  model?: string;
+  status?: number;
+  /** Only what was not answered with 200. */
+  failed?: true;
+  user?: number;
+  key?: number;
+  provider?: number;
+  session?: string;
+  endpoint?: string;
+  retries?: number;
+  /** The one that is open. */
+  request?: string;
+}
+
+const sessions = createRoute({
+  getParentRoute: () => shell,
+  path: "/sessions",
+  validateSearch: (search: Record<string, unknown>): SessionsSearch => ({
+    q: text(search.q),
+    session: text(search.session),
+  }),
+  component: lazyRouteComponent(() => import("@/features/sessions/page"), "SessionsPage"),
+});
+export interface SessionsSearch {
+  q?: string;
+  session?: string;
+}
+
+const connect = createRoute({
+  getParentRoute: () => shell,
+  path: "/connect",
+  validateSearch: (search: Record<string, unknown>): { client?: string } => ({ client: text(search.client) }),
+  component: lazyRouteComponent(() => import("@/features/connect/page"), "ConnectPage"),
+});
+
 /** Makes the router; `main.tsx` does it once. */
 export function makeRouter(cache: QueryClient) {
   return createRouter({
-    routeTree: root.addChildren([login, shell.addChildren([home, overview, people, providers, rules])]),
+    routeTree: root.addChildren([
+      login,
+      shell.addChildren([home, overview, logs, sessions, people, providers, rules, connect]),
+    ]),
     context: { cache },
     defaultPreload: "intent",
     defaultPreloadStaleTime: 0,

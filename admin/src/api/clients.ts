@@ -1,0 +1,215 @@
+/**
+ * What each client must be told to use this gateway: texts to copy, with the gateway's address and a key filled in.
+ *
+ * Pure. `docs/clients.md` says the same in prose and which of these the test suite runs. Names of products' settings stay
+ * as they are in every language; only the remarks are translated, by their `note` keys.
+ */
+
+export interface Snippet {
+  /** Where the text belongs: a file or `shell`. */
+  where: string;
+  text: string;
+}
+
+export interface Client {
+  id: ClientId;
+  name: string;
+  /** The wire format that it speaks here. */
+  format: "native" | "responses" | "chat-compatible" | "alt-cli";
+  snippets: Snippet[];
+}
+
+export const CLIENT_IDS = [
+  "claude-code",
+  "codex",
+  "gemini-cli",
+  "opencode",
+  "anthropic-sdk",
+  "openai-sdk",
+  "genai-sdk",
+  "curl",
+] as const;
+export type ClientId = (typeof CLIENT_IDS)[number];
+
+export interface Connection {
+  /** `https://gateway.example:8080`, without a slash at its end. */
+  base: string;
+  /** The key to use, or words that stand for it. */
+  key: string;
+  /** A model that the key can reach. */
+  model: string;
+}
+
+/** Stands for a key where none is at hand. */
+export const KEY_PLACE = "sk-…";
+
+/** The proxy's address as seen from this browser: the page's host with the proxy's port, or the page's own origin. */
+export function proxyBase(
+  page: { protocol: string; hostname: string; port: string; origin: string },
+  proxy: { port: number; tls: boolean },
+): string {
+  const standard = page.protocol === "https:" ? "443" : "80";
+  if ((page.port || standard) === String(proxy.port)) return page.origin;
+  // A page that came over TLS from a port that is not ours came through a proxy in front: nobody knows its other ports.
+  const scheme = proxy.tls ? "https" : "http";
+  return `${scheme}://${page.hostname}:${proxy.port}`;
+}
+
+/** Quotes for a POSIX shell. */
+const sh = (text: string) => (/^[\w.:/@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
+const claudeCode = ({ base, key }: Connection): Snippet[] => [
+  {
+    where: "shell",
+    text: `export ANTHROPIC_BASE_URL=${sh(base)}\nexport ANTHROPIC_AUTH_TOKEN=${sh(key)}\nclaude`,
+  },
+  {
+    where: "~/.claude/settings.json",
+    text: JSON.stringify({ env: { ANTHROPIC_BASE_URL: base, ANTHROPIC_AUTH_TOKEN: key } }, null, 2),
+  },
+];
+
+const codex = ({ base, key, model }: Connection): Snippet[] => [
+  {
+    where: "~/.codex/config.toml",
+    text: [
+      `model = ${JSON.stringify(model)}`,
+      'model_provider = "tollgate"',
+      "",
+      "[model_providers.tollgate]",
+      'name = "tollgate"',
+      `base_url = "${base}/v1"`,
+      'wire_api = "responses"',
+      'env_key = "TOLLGATE_KEY"',
+    ].join("\n"),
+  },
+  { where: "shell", text: `export TOLLGATE_KEY=${sh(key)}\ncodex` },
+];
+
+const geminiCli = ({ base, key }: Connection): Snippet[] => [
+  {
+    where: "shell",
+    text: `export GOOGLE_GEMINI_BASE_URL=${sh(base)}\nexport GEMINI_API_KEY=${sh(key)}\ngemini`,
+  },
+];
+
+const opencode = ({ base, key }: Connection): Snippet[] => [
+  {
+    where: "opencode.json",
+    text: JSON.stringify(
+      {
+        $schema: "https://opencode.ai/config.json",
+        provider: { anthropic: { options: { baseURL: `${base}/v1`, apiKey: "{env:TOLLGATE_KEY}" } } },
+      },
+      null,
+      2,
+    ),
+  },
+  { where: "shell", text: `export TOLLGATE_KEY=${sh(key)}\nopencode` },
+];
+
+const anthropicSdk = ({ base, key, model }: Connection): Snippet[] => [
+  {
+    where: "Python",
+    text: [
+      "import anthropic",
+      "",
+      `client = anthropic.Anthropic(base_url="${base}", api_key="${key}")`,
+      "reply = client.messages.create(",
+      `    model=${JSON.stringify(model)},`,
+      "    max_tokens=200,",
+      '    messages=[{"role": "user", "content": "Say hello."}],',
+      ")",
+      "print(reply.content[0].text)",
+    ].join("\n"),
+  },
+  {
+    where: "TypeScript",
+    text: [
+      'import Anthropic from "@anthropic-ai/sdk";',
+      "",
+      `const client = new Anthropic({ baseURL: "${base}", apiKey: "${key}" });`,
+      "const reply = await client.messages.create({",
+      `  model: ${JSON.stringify(model)},`,
+      "  max_tokens: 200,",
+      '  messages: [{ role: "user", content: "Say hello." }],',
+      "});",
+      "console.log(reply.content);",
+    ].join("\n"),
+  },
+];
+
+const openaiSdk = ({ base, key, model }: Connection): Snippet[] => [
+  {
+    where: "Python",
+    text: [
+      "import openai",
+      "",
+      `client = openai.OpenAI(base_url="${base}/v1", api_key="${key}")`,
+      `reply = client.responses.create(model=${JSON.stringify(model)}, input="Say hello.")`,
+      "print(reply.output_text)",
+    ].join("\n"),
+  },
+  {
+    where: "TypeScript",
+    text: [
+      'import OpenAI from "openai";',
+      "",
+      `const client = new OpenAI({ baseURL: "${base}/v1", apiKey: "${key}" });`,
+      "const reply = await client.chat.completions.create({",
+      `  model: ${JSON.stringify(model)},`,
+      '  messages: [{ role: "user", content: "Say hello." }],',
+      "});",
+      "console.log(reply.choices[0].message.content);",
+    ].join("\n"),
+  },
+];
+
+const genaiSdk = ({ base, key, model }: Connection): Snippet[] => [
+  {
+    where: "Python",
+    text: [
+      "from google import genai",
+      "",
+      `client = genai.Client(api_key="${key}", http_options={"base_url": "${base}"})`,
+      `reply = client.models.generate_content(model=${JSON.stringify(model)}, contents="Say hello.")`,
+      "print(reply.text)",
+    ].join("\n"),
+  },
+];
+
+const curl = ({ base, key, model }: Connection): Snippet[] => {
+  const ask = (path: string, body: object) =>
+    `curl ${sh(`${base}${path}`)} \\\n  -H ${sh(`authorization: Bearer ${key}`)} \\\n  -H 'content-type: application/json' \\\n  -d ${sh(JSON.stringify(body))}`;
+  const messages = [{ role: "user", content: "Say hello." }];
+  return [
+    { where: "native", text: ask("/v1/messages", { model, max_tokens: 200, messages }) },
+    { where: "responses", text: ask("/v1/responses", { model, input: "Say hello." }) },
+    { where: "chat-compatible", text: ask("/v1/chat/completions", { model, messages }) },
+    {
+      where: "alt-cli",
+      text: ask(`/v1beta/models/${encodeURIComponent(model)}:generateContent`, {
+        contents: [{ role: "user", parts: [{ text: "Say hello." }] }],
+      }),
+    },
+  ];
+};
+
+const KINDS: Record<ClientId, [string, Client["format"], (to: Connection) => Snippet[]]> = {
+  "claude-code": ["Claude Code", "native", claudeCode],
+  codex: ["Codex CLI", "responses", codex],
+  "gemini-cli": ["Gemini CLI", "alt-cli", geminiCli],
+  opencode: ["opencode", "native", opencode],
+  "anthropic-sdk": ["Anthropic SDK", "native", anthropicSdk],
+  "openai-sdk": ["OpenAI SDK", "responses", openaiSdk],
+  "genai-sdk": ["Google GenAI SDK", "alt-cli", genaiSdk],
+  curl: ["curl", "native", curl],
+};
+
+/** Every client with its settings for this connection. */
+export function clients(to: Connection): Client[] {
+  return CLIENT_IDS.map((id) => {
+    const [name, format, snippets] = KINDS[id];
+    return { id, name, format, snippets: snippets(to) };
+  });
+}

@@ -1,0 +1,92 @@
+/** The log's pages, read as one goes down, and the requests that end meanwhile. */
+import { infiniteQueryOptions, queryOptions, useInfiniteQuery } from "@tanstack/react-query";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { call } from "@/api/client";
+import { useLiveLog } from "@/app/live";
+import type { LogsSearch } from "@/app/router";
+import { type Entry, filtersOf, fits, merged } from "./values";
+
+const PAGE = 50;
+/** Requests that are kept while a list stands still. */
+const MOST_WAITING = 500;
+
+const pages = (search: LogsSearch) => {
+  const filters = filtersOf(search);
+  return infiniteQueryOptions({
+    queryKey: ["logs", "pages", filters],
+    queryFn: ({ pageParam, signal }) =>
+      call(
+        "actions/usage-logs/getUsageLogs",
+        { ...filters, pageSize: PAGE, ...(pageParam && { cursor: pageParam }) },
+        signal,
+      ),
+    initialPageParam: "",
+    getNextPageParam: (last) => last.nextCursor ?? undefined,
+  });
+};
+
+export const models = queryOptions({
+  queryKey: ["logs", "models"],
+  queryFn: ({ signal }) => call("actions/usage-logs/getModelList", {}, signal),
+  staleTime: 60_000,
+});
+
+export const statuses = queryOptions({
+  queryKey: ["logs", "statuses"],
+  queryFn: ({ signal }) => call("actions/usage-logs/getStatusCodeList", {}, signal),
+  staleTime: 60_000,
+});
+
+export const detail = (requestId: string) =>
+  queryOptions({
+    queryKey: ["logs", "detail", requestId],
+    queryFn: ({ signal }) => call("actions/usage-logs/getUsageLogDetail", { requestId }, signal),
+    retry: 3,
+    staleTime: 60_000,
+  });
+
+/** The list, newest first. While `paused`, what ends is only counted (`waiting`); `show` takes it in. */
+export function useLogs(search: LogsSearch, paused: boolean) {
+  const query = useInfiniteQuery(pages(search));
+  const [live, setLive] = useState<Entry[]>([]);
+  const [waiting, setWaiting] = useState<Entry[]>([]);
+  const standing = useRef(paused);
+  standing.current = paused;
+  const mark = JSON.stringify(filtersOf(search));
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another filter begins anew
+  useEffect(() => {
+    setLive([]);
+    setWaiting([]);
+  }, [mark]);
+  const hear = useCallback(
+    (entry: Entry) => {
+      if (!fits(entry, search)) return;
+      const add = standing.current ? setWaiting : setLive;
+      add((old) => [entry, ...old].slice(0, MOST_WAITING));
+    },
+    [search],
+  );
+  useLiveLog(hear);
+  const show = useCallback(() => {
+    setLive((old) => [...waiting, ...old].slice(0, MOST_WAITING));
+    setWaiting([]);
+  }, [waiting]);
+  useEffect(() => {
+    if (!paused && waiting.length > 0) show();
+  }, [paused, waiting, show]);
+  const read = useMemo(() => query.data?.pages.flatMap((page) => page.logs) ?? [], [query.data]);
+  const rows = useMemo(() => merged(live, read), [live, read]);
+  const first = query.data?.pages[0];
+  const fresh = rows.slice(0, rows.length - read.length);
+  const summary = first && {
+    requests: first.summary.requests + fresh.length,
+    costUsd: fresh.reduce((sum, entry) => sum + (entry.costUsd ?? 0), first.summary.costUsd),
+    inputTokens:
+      first.summary.inputTokens +
+      first.summary.cacheReadTokens +
+      first.summary.cacheCreation5mTokens +
+      first.summary.cacheCreation1hTokens,
+    outputTokens: first.summary.outputTokens,
+  };
+  return { ...query, rows, summary, waiting: waiting.length, show };
+}

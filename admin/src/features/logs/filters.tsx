@@ -1,0 +1,171 @@
+/** The log's filters, as chips. */
+import { useQuery } from "@tanstack/react-query";
+import { useTranslation } from "react-i18next";
+import * as queries from "@/api/queries";
+import type { LogsSearch } from "@/app/router";
+import { useIsAdmin } from "@/app/session";
+import { Button } from "@/ui/button";
+import { type Choice, Field, Input, Select } from "@/ui/field";
+import { type Filter, Filters } from "@/ui/filters";
+import { exactTime, useFormat } from "@/ui/format";
+import { models, statuses } from "./data";
+
+/** Hours. */
+const RANGES = [1, 24, 168, 720] as const;
+
+export function LogFilterBar({ search, set }: { search: LogsSearch; set: (change: Partial<LogsSearch>) => void }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const admin = useIsAdmin();
+  const people = useQuery(queries.users);
+  const providers = useQuery({ ...queries.providers, enabled: admin });
+  const knownModels = useQuery(models);
+  const knownStatuses = useQuery(statuses);
+  const users = people.data ?? [];
+  const named = (id: number | undefined, choices: Choice[]) =>
+    id === undefined ? undefined : (choices.find((one) => one.value === String(id))?.label ?? String(id));
+  const userChoices = users.map(({ id, name }) => ({ value: String(id), label: name }));
+  const keyChoices = users.flatMap(({ name, keys }) =>
+    keys.map((key) => ({ value: String(key.id), label: admin ? `${name} / ${key.name}` : key.name })),
+  );
+  const providerChoices = (providers.data ?? []).map(({ id, name }) => ({ value: String(id), label: name }));
+
+  const choose = (id: keyof LogsSearch, choices: Choice[], isNumber: boolean): Filter["edit"] =>
+    function edit(done) {
+      const value = search[id];
+      return (
+        <Select
+          aria-label={t(`logs.${id}`)}
+          choices={[{ value: "", label: "—" }, ...choices]}
+          value={value === undefined ? "" : String(value)}
+          onChange={(event) => {
+            const chosen = event.target.value;
+            set({ [id]: chosen === "" ? undefined : isNumber ? Number(chosen) : chosen });
+            done();
+          }}
+        />
+      );
+    };
+  const typed = (id: "session" | "endpoint"): Filter["edit"] =>
+    function edit(done) {
+      return (
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            const value = String(new FormData(event.currentTarget).get("value") ?? "").trim();
+            set({ [id]: value || undefined });
+            done();
+          }}
+        >
+          <Input name="value" aria-label={t(`logs.${id}`)} defaultValue={search[id] ?? ""} spellCheck={false} />
+          <Button type="submit" size="sm" variant="primary" className="mt-2">
+            {t("logs.apply")}
+          </Button>
+        </form>
+      );
+    };
+  const moment = (at: string | undefined) => (at === undefined ? "" : exactTime(new Date(at), format));
+  const filter = (id: keyof LogsSearch, shown: string | undefined, edit: Filter["edit"]): Filter => ({
+    id,
+    label: t(`logs.${id}`),
+    shown,
+    edit,
+    clear: () => set({ [id]: undefined }),
+  });
+  const plain = (id: keyof LogsSearch) => (search[id] === undefined ? undefined : String(search[id]));
+
+  const filters: Filter[] = [
+    {
+      id: "span",
+      label: t("logs.span"),
+      shown:
+        search.from === undefined && search.to === undefined
+          ? undefined
+          : `${moment(search.from) || "…"} – ${moment(search.to) || t("logs.now")}`,
+      edit: (done) => <Span search={search} set={set} done={done} />,
+      clear: () => set({ from: undefined, to: undefined }),
+    },
+    filter("model", search.model, choose("model", (knownModels.data ?? []).map(same), false)),
+    filter("status", plain("status"), choose("status", (knownStatuses.data ?? []).map(String).map(same), true)),
+    filter("failed", search.failed ? t("ui.yes") : undefined, (done) => (
+      <Button
+        size="sm"
+        variant="primary"
+        onClick={() => {
+          set({ failed: search.failed ? undefined : true });
+          done();
+        }}
+      >
+        {search.failed ? t("logs.showAll") : t("logs.onlyFailed")}
+      </Button>
+    )),
+    ...(admin
+      ? [
+          filter("user", named(search.user, userChoices), choose("user", userChoices, true)),
+          filter("provider", named(search.provider, providerChoices), choose("provider", providerChoices, true)),
+        ]
+      : []),
+    filter("key", named(search.key, keyChoices), choose("key", keyChoices, true)),
+    filter("session", search.session, typed("session")),
+    filter("endpoint", search.endpoint, typed("endpoint")),
+    filter(
+      "retries",
+      search.retries === undefined ? undefined : t("logs.retriesShown", { count: search.retries }),
+      choose("retries", ["1", "2", "3", "5"].map(same), true),
+    ),
+  ];
+  return <Filters filters={filters} />;
+}
+
+const same = (value: string): Choice => ({ value, label: value });
+
+function Span({
+  search,
+  set,
+  done,
+}: {
+  search: LogsSearch;
+  set: (change: Partial<LogsSearch>) => void;
+  done: () => void;
+}) {
+  const { t } = useTranslation();
+  const ago = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
+  return (
+    <>
+      <div className="mb-3 flex flex-wrap gap-1.5">
+        {RANGES.map((hours) => (
+          <Button
+            key={hours}
+            size="sm"
+            onClick={() => {
+              set({ from: ago(hours), to: undefined });
+              done();
+            }}
+          >
+            {t(`logs.last.${hours}`)}
+          </Button>
+        ))}
+      </div>
+      <form
+        className="space-y-2"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const form = new FormData(event.currentTarget);
+          const day = (name: string) => String(form.get(name) ?? "") || undefined;
+          set({ from: day("from"), to: day("to") });
+          done();
+        }}
+      >
+        {(["from", "to"] as const).map((end) => (
+          <Field key={end} label={t(`logs.${end}`)}>
+            {(ids) => <Input {...ids} type="date" name={end} defaultValue={search[end]?.slice(0, 10) ?? ""} />}
+          </Field>
+        ))}
+        <p className="text-xs text-faint">{t("logs.spanHelp")}</p>
+        <Button type="submit" size="sm" variant="primary">
+          {t("logs.apply")}
+        </Button>
+      </form>
+    </>
+  );
+}

@@ -1,0 +1,59 @@
+import { describe, expect, test } from "vitest";
+import { story } from "./chain";
+import { cell, row } from "./csv";
+import { type Entry, filtersOf, fits, merged } from "./values";
+
+const entry = (change: Partial<Entry>): Entry =>
+  ({ requestId: "a", model: "m", statusCode: 200, attempts: 1, outcome: "completed", ...change }) as Entry;
+
+describe("filters", () => {
+  test("only what is set is asked for", () => {
+    expect(filtersOf({})).toEqual({});
+    expect(filtersOf({ model: "m", status: 429, failed: true, retries: 1 })).toEqual({
+      model: "m",
+      statusCode: 429,
+      excludeStatusCode200: true,
+      minRetryCount: 1,
+    });
+  });
+
+  test("what comes live is held to the same filters", () => {
+    expect(fits(entry({}), {})).toBe(true);
+    expect(fits(entry({}), { to: "2026-01-01" })).toBe(false);
+    expect(fits(entry({}), { failed: true })).toBe(false);
+    expect(fits(entry({ attempts: 3 }), { retries: 2 })).toBe(true);
+    expect(fits(entry({ userId: 1 }), { user: 2 })).toBe(false);
+  });
+
+  test("no request is listed twice", () => {
+    const ids = merged([entry({ requestId: "c" }), entry({ requestId: "b" })], [entry({ requestId: "b" })]);
+    expect(ids.map((one) => one.requestId)).toEqual(["c", "b"]);
+  });
+});
+
+describe("the story", () => {
+  test("each step is told where it belongs, unknown ones too", () => {
+    const step = (name: string) => ({ providerId: 1, providerName: "p", step: name, atMs: 0 });
+    const names = ["disabled", "chosen", "candidate", "attempt_failed", "succeeded", "exhausted", "from_the_future"];
+    const told = story({ decisionChain: names.map(step) });
+    const steps = (part: { step: string }[]) => part.map((one) => one.step);
+    expect(steps(told.passedOver)).toEqual(["disabled", "from_the_future"]);
+    expect(steps(told.candidates)).toEqual(["chosen", "candidate"]);
+    expect(steps(told.attempts)).toEqual(["attempt_failed", "succeeded"]);
+    expect(steps(told.notes)).toEqual(["exhausted"]);
+  });
+
+  test("a chain that is none is empty", () => {
+    expect(story({ decisionChain: null }).attempts).toEqual([]);
+    expect(story({ decisionChain: ["x", null] }).passedOver).toEqual([]);
+  });
+});
+
+describe("the file", () => {
+  test("quotes, line ends and formulas do no harm", () => {
+    expect(cell('say "hi", please')).toBe('"say ""hi"", please"');
+    expect(cell("=1+1")).toBe("'=1+1");
+    expect([cell(null), cell(0), cell(false)]).toEqual(["", "0", "false"]);
+    expect(row(entry({ errorMessage: "two\nlines" })).endsWith('"two\nlines"')).toBe(true);
+  });
+});

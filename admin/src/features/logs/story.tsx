@@ -1,0 +1,164 @@
+/** The decision chain as a timeline: considered, passed over (why), chosen, attempts with status and time, the end. */
+
+import type { TFunction } from "i18next";
+import { ArrowRight, Check, CircleSlash, RotateCcw, X } from "lucide-react";
+import type { ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+import { cx } from "@/ui/cx";
+import { duration, useFormat } from "@/ui/format";
+import { Badge, type Tone } from "@/ui/status";
+import { NAMED, type Step, story } from "./chain";
+import { type Entry, outcomeOf, toneOf } from "./values";
+
+export function StoryLine({ entry }: { entry: Entry }) {
+  const { t } = useTranslation();
+  const { passedOver, candidates, attempts, notes } = story(entry);
+  if (passedOver.length + candidates.length + attempts.length + notes.length === 0) {
+    return <p className="text-sm text-quiet">{t("logs.chain.none")}</p>;
+  }
+  return (
+    <ol className="relative space-y-4 border-l border-line pl-5">
+      {passedOver.length > 0 && (
+        <Point tone="off" icon={<CircleSlash className="size-3" aria-hidden />} title={t("logs.chain.passedOver")}>
+          <ul className="space-y-1">
+            {passedOver.map((step, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: the chain does not change
+              <li key={index} className="text-sm">
+                <Who step={step} /> <Why step={step} />
+              </li>
+            ))}
+          </ul>
+        </Point>
+      )}
+      {candidates.length > 0 && (
+        <Point tone="plain" icon={<ArrowRight className="size-3" aria-hidden />} title={t("logs.chain.order")}>
+          <ol className="space-y-1">
+            {candidates.map((step, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: the chain does not change
+              <li key={index} className="text-sm">
+                <span className="tabular mr-1.5 text-faint">{index + 1}.</span>
+                <Who step={step} /> <Why step={step} />
+              </li>
+            ))}
+          </ol>
+        </Point>
+      )}
+      {attempts.map((step, index) => (
+        <Attempt
+          // biome-ignore lint/suspicious/noArrayIndexKey: the chain does not change
+          key={index}
+          step={step}
+          number={index + 1}
+        />
+      ))}
+      {notes.map((step, index) => (
+        <Point
+          // biome-ignore lint/suspicious/noArrayIndexKey: the chain does not change
+          key={index}
+          tone="bad"
+          icon={<X className="size-3" aria-hidden />}
+          title={stepName(t, step)}
+          at={step.atMs}
+        >
+          <Why step={step} plain />
+        </Point>
+      ))}
+      <Point
+        tone={toneOf(entry)}
+        icon={<Check className="size-3" aria-hidden />}
+        title={t("logs.chain.end")}
+        at={entry.durationMs}
+      >
+        <Badge tone={toneOf(entry)}>
+          {entry.statusCode} {t(`logs.outcomes.${outcomeOf(entry)}`)}
+        </Badge>
+      </Point>
+    </ol>
+  );
+}
+
+/** A step in words; one of a later version by its own name. */
+function stepName(t: TFunction, { step }: Step): string {
+  const named = NAMED.find((one) => one === step);
+  return named ? t(`logs.chain.steps.${named}`) : step;
+}
+
+function Attempt({ step, number }: { step: Step; number: number }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const good = step.step === "succeeded";
+  const again = step.step === "retried";
+  const icon = good ? (
+    <Check className="size-3" aria-hidden />
+  ) : again ? (
+    <RotateCcw className="size-3" aria-hidden />
+  ) : (
+    <X className="size-3" aria-hidden />
+  );
+  return (
+    <Point
+      tone={good ? "good" : again ? "warn" : "bad"}
+      icon={icon}
+      title={t("logs.chain.attempt", { number, name: step.providerName })}
+      at={step.atMs}
+    >
+      <div className="flex flex-wrap items-center gap-2 text-sm">
+        <span>{stepName(t, step)}</span>
+        {step.status !== undefined && <Badge tone={good ? "good" : "bad"}>{step.status}</Badge>}
+        {step.tookMs !== undefined && <span className="tabular text-faint">{duration(step.tookMs, format)}</span>}
+      </div>
+      <Why step={step} plain />
+    </Point>
+  );
+}
+
+const Who = ({ step }: { step: Step }) => <span className="font-medium">{step.providerName}</span>;
+
+/** Why, in the gateway's words; the step's name where it gave none. */
+function Why({ step, plain = false }: { step: Step; plain?: boolean }) {
+  const { t } = useTranslation();
+  if (step.detail === undefined && plain) return null;
+  const words = step.detail ?? stepName(t, step);
+  return <span className="text-sm break-words text-quiet">{words}</span>;
+}
+
+const RINGS: Record<Tone, string> = {
+  good: "bg-good-soft text-good",
+  warn: "bg-warn-soft text-warn",
+  bad: "bg-bad-soft text-bad",
+  off: "bg-sunken text-quiet",
+  plain: "bg-accent-soft text-accent",
+};
+
+function Point({
+  tone,
+  icon,
+  title,
+  at,
+  children,
+}: {
+  tone: Tone;
+  icon: ReactNode;
+  title: string;
+  at?: number;
+  children: ReactNode;
+}) {
+  const format = useFormat();
+  return (
+    <li className="relative">
+      <span
+        className={cx(
+          "absolute top-0 -left-[1.9375rem] flex size-5 items-center justify-center rounded-full ring-4 ring-raised",
+          RINGS[tone],
+        )}
+      >
+        {icon}
+      </span>
+      <div className="mb-1 flex items-baseline justify-between gap-3">
+        <span className="text-sm font-medium">{title}</span>
+        {at !== undefined && <span className="tabular text-xs text-faint">+{duration(at, format)}</span>}
+      </div>
+      {children}
+    </li>
+  );
+}

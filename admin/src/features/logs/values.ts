@@ -1,0 +1,91 @@
+/** What the log is filtered by, as it lies in the address, and what that means for the API and for entries that come live. */
+import type { Schemas } from "@/api/client";
+import type { LogFilters } from "@/api/queries";
+import type { LogsSearch } from "@/app/router";
+
+export type Entry = Schemas["LogEntry"];
+
+/** The API's filters. Absent ones are not sent. */
+export function filtersOf(search: LogsSearch): LogFilters {
+  return {
+    ...(search.from !== undefined && { startDate: search.from }),
+    ...(search.to !== undefined && { endDate: search.to }),
+    ...(search.model !== undefined && { model: search.model }),
+    ...(search.status !== undefined && { statusCode: search.status }),
+    ...(search.user !== undefined && { userId: search.user }),
+    ...(search.key !== undefined && { keyId: search.key }),
+    ...(search.provider !== undefined && { providerId: search.provider }),
+    ...(search.session !== undefined && { sessionId: search.session }),
+    ...(search.endpoint !== undefined && { endpoint: search.endpoint }),
+    ...(search.retries !== undefined && { minRetryCount: search.retries }),
+    ...(search.failed && { excludeStatusCode200: true }),
+  };
+}
+
+/** Whether a request that has just ended belongs into the list. A list with an end in time takes none. */
+export function fits(entry: Entry, search: LogsSearch): boolean {
+  return (
+    search.to === undefined &&
+    (search.model === undefined || entry.model === search.model) &&
+    (search.status === undefined || entry.statusCode === search.status) &&
+    (search.user === undefined || entry.userId === search.user) &&
+    (search.key === undefined || entry.keyId === search.key) &&
+    (search.provider === undefined || entry.providerId === search.provider) &&
+    (search.session === undefined || entry.sessionId === search.session) &&
+    (search.endpoint === undefined || entry.endpoint === search.endpoint) &&
+    (search.retries === undefined || entry.attempts - 1 >= search.retries) &&
+    (!search.failed || entry.statusCode !== 200)
+  );
+}
+
+/** Newest first, each request once: what came live, then what was read. */
+export function merged(live: Entry[], read: Entry[]): Entry[] {
+  const known = new Set(read.map((entry) => entry.requestId));
+  return [...live.filter((entry) => !known.has(entry.requestId)), ...read];
+}
+
+export const OUTCOMES = [
+  "completed",
+  "refused",
+  "client_error",
+  "upstream_failed",
+  "broken_off",
+  "client_aborted",
+  "internal",
+] as const;
+/** The outcome's name among the texts. */
+export const outcomeOf = (entry: Entry) => OUTCOMES.find((one) => one === entry.outcome) ?? "internal";
+
+export const KINDS = [
+  "input",
+  "image_input",
+  "cache_write_5m",
+  "cache_write_1h",
+  "cache_read",
+  "output",
+  "image_output",
+  "request",
+] as const;
+export type Kind = (typeof KINDS)[number];
+/** A kind of use by its name among the texts. */
+export const kindOf = (name: string): Kind => KINDS.find((one) => one === name) ?? "input";
+
+export const tokensIn = (entry: Entry) =>
+  entry.inputTokens + entry.cacheReadTokens + entry.cacheCreation5mTokens + entry.cacheCreation1hTokens;
+
+export type Tone = "good" | "warn" | "bad" | "off";
+
+/** How an entry's end is coloured; the word beside it says the same. */
+export function toneOf(entry: Entry): Tone {
+  switch (entry.outcome) {
+    case "completed":
+      return "good";
+    case "client_aborted":
+      return "off";
+    case "refused":
+    case "client_error":
+      return "warn";
+    default:
+      return "bad";
+  }
+}

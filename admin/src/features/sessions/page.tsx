@@ -1,0 +1,177 @@
+/** Conversations that are alive: who talks to what, and what it has cost so far. Fed by the event stream. */
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { MessagesSquare } from "lucide-react";
+import { useMemo } from "react";
+import { useTranslation } from "react-i18next";
+import type { DataOf } from "@/api/client";
+import * as queries from "@/api/queries";
+import { Empty, Failed } from "@/ui/empty";
+import { Page } from "@/ui/page";
+import { SearchBox } from "@/ui/search";
+import { Badge, Tag } from "@/ui/status";
+import { type Column, DataTable } from "@/ui/table";
+import { Count, Duration, Money, Time } from "@/ui/text";
+import { SessionPanel } from "./panel";
+
+const route = getRouteApi("/shell/sessions");
+
+type Session = DataOf<"actions/active-sessions/getActiveSessions">[number];
+
+const idOf = (session: Session) => session.sessionId;
+
+/** Whether a session is about what was typed. */
+function matches(session: Session, typed: string): boolean {
+  const words = [session.sessionId, session.userName, session.keyName, session.providerName, session.model];
+  return words.some((word) => word?.toLowerCase().includes(typed.toLowerCase()));
+}
+
+export function SessionsPage() {
+  const { t } = useTranslation();
+  const { q, session: openId } = route.useSearch();
+  const navigate = route.useNavigate();
+  const { data, error, isPending, refetch } = useQuery(queries.sessions);
+  const columns = useColumns();
+  const rows = useMemo(() => (data ?? []).filter((one) => q === undefined || matches(one, q)), [data, q]);
+  const search = (change: { q?: string; session?: string }) =>
+    void navigate({ search: (old) => ({ ...old, ...change }), replace: true });
+  return (
+    <Page title={t("nav.sessions")} help={t("sessions.help")} full>
+      {error ? (
+        <Failed error={error} retry={() => void refetch()} />
+      ) : (
+        <DataTable
+          id="sessions"
+          label={t("nav.sessions")}
+          full
+          loading={isPending}
+          rows={rows}
+          rowId={idOf}
+          columns={columns}
+          sort={[{ id: "cost", desc: true }]}
+          openId={openId ?? null}
+          onOpen={(one) => search({ session: one.sessionId === openId ? undefined : one.sessionId })}
+          toolbar={
+            <SearchBox
+              label={t("sessions.search")}
+              value={q ?? ""}
+              onChange={(value) => search({ q: value || undefined })}
+            />
+          }
+          empty={
+            <Empty
+              icon={<MessagesSquare className="size-6" aria-hidden />}
+              title={q === undefined ? t("sessions.none") : t("sessions.noMatch")}
+            >
+              {q === undefined && (
+                <>
+                  {t("sessions.noneHelp")}{" "}
+                  <Link to="/logs" className="text-accent underline underline-offset-2">
+                    {t("sessions.toLogs")}
+                  </Link>
+                </>
+              )}
+            </Empty>
+          }
+        />
+      )}
+      {openId !== undefined && (
+        <SessionPanel
+          key={openId}
+          sessionId={openId}
+          live={data?.find((one) => one.sessionId === openId)}
+          onClose={() => search({ session: undefined })}
+        />
+      )}
+    </Page>
+  );
+}
+
+function useColumns(): Column<Session>[] {
+  const { t } = useTranslation();
+  return useMemo(
+    () => [
+      {
+        id: "session",
+        header: t("sessions.session"),
+        className: "max-w-48 truncate",
+        cell: (one) => <span className="font-mono">{one.sessionId}</span>,
+        value: idOf,
+      },
+      {
+        id: "status",
+        header: t("sessions.status"),
+        cell: (one) =>
+          one.status === "active" ? (
+            <Badge tone="good">{t("sessions.running", { count: one.concurrentCount })}</Badge>
+          ) : (
+            <Badge tone="plain">{t("sessions.idle")}</Badge>
+          ),
+        value: (one) => one.concurrentCount,
+      },
+      {
+        id: "user",
+        header: t("sessions.user"),
+        cell: (one) => one.userName ?? "—",
+        value: (one) => one.userName,
+      },
+      {
+        id: "key",
+        header: t("sessions.key"),
+        cell: (one) => one.keyName ?? "—",
+        value: (one) => one.keyName,
+      },
+      {
+        id: "provider",
+        header: t("sessions.provider"),
+        cell: (one) => one.providerName ?? "—",
+        value: (one) => one.providerName,
+      },
+      { id: "model", header: t("sessions.model"), cell: (one) => one.model ?? "—", value: (one) => one.model },
+      {
+        id: "format",
+        header: t("sessions.format"),
+        hidden: true,
+        cell: (one) => (one.apiType ? <Tag>{one.apiType}</Tag> : "—"),
+        value: (one) => one.apiType,
+      },
+      {
+        id: "requests",
+        header: t("sessions.requests"),
+        align: "right",
+        cell: (one) => <Count value={one.requestCount} />,
+        value: (one) => one.requestCount,
+      },
+      {
+        id: "tokens",
+        header: t("sessions.tokens"),
+        align: "right",
+        cell: (one) => <Count value={one.totalTokens} short />,
+        value: (one) => one.totalTokens,
+      },
+      {
+        id: "cost",
+        header: t("sessions.cost"),
+        align: "right",
+        cell: (one) => <Money amount={one.costUsd} />,
+        value: (one) => one.costUsd,
+      },
+      {
+        id: "duration",
+        header: t("sessions.duration"),
+        align: "right",
+        hidden: true,
+        cell: (one) => <Duration ms={one.durationMs} />,
+        value: (one) => one.durationMs,
+      },
+      {
+        id: "start",
+        header: t("sessions.start"),
+        align: "right",
+        cell: (one) => <Time at={one.startTime} />,
+        value: (one) => one.startTime,
+      },
+    ],
+    [t],
+  );
+}

@@ -1,0 +1,123 @@
+/** One session: what it used, its requests in order, and what was said where messages are stored. */
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useTranslation } from "react-i18next";
+import { call, type DataOf } from "@/api/client";
+import { Id } from "@/ui/code";
+import { Panel } from "@/ui/dialog";
+import { Empty, Failed, Loading } from "@/ui/empty";
+import { Facts } from "@/ui/page";
+import { Badge } from "@/ui/status";
+import { Count, Duration, Money, Time } from "@/ui/text";
+
+type Live = DataOf<"actions/active-sessions/getActiveSessions">[number];
+type Details = DataOf<"actions/active-sessions/getSessionDetails">;
+
+const details = (sessionId: string, mark: number) => ({
+  // A request that ends changes the mark, and so asks anew.
+  queryKey: ["sessions", "details", sessionId, mark],
+  queryFn: ({ signal }: { signal: AbortSignal }) =>
+    call("actions/active-sessions/getSessionDetails", { sessionId }, signal),
+  placeholderData: (before: Details | undefined) => before,
+});
+
+interface Props {
+  sessionId: string;
+  live: Live | undefined;
+  onClose: () => void;
+}
+
+export function SessionPanel({ sessionId, live, onClose }: Props) {
+  const { t } = useTranslation();
+  const ended = (live?.requestCount ?? 0) - (live?.concurrentCount ?? 0);
+  const { data, error, isPending, refetch } = useQuery(details(sessionId, ended));
+  return (
+    <Panel
+      open
+      onClose={onClose}
+      title={data?.userName ?? live?.userName ?? t("sessions.session")}
+      description={<Id value={sessionId} />}
+      width="sm:max-w-2xl"
+    >
+      {error ? (
+        <Failed error={error} retry={() => void refetch()} />
+      ) : isPending ? (
+        <Loading />
+      ) : (
+        <div className="space-y-6">
+          <Overview details={data} />
+          <section>
+            <div className="mb-2 flex items-baseline justify-between gap-2">
+              <h3>{t("sessions.inOrder")}</h3>
+              <Link
+                to="/logs"
+                search={{ session: sessionId }}
+                className="text-xs text-accent underline underline-offset-2"
+              >
+                {t("sessions.inLogs")}
+              </Link>
+            </div>
+            <Requests details={data} />
+          </section>
+        </div>
+      )}
+    </Panel>
+  );
+}
+
+function Overview({ details }: { details: Details }) {
+  const { t } = useTranslation();
+  const { summary } = details;
+  const input =
+    summary.inputTokens + summary.cacheReadTokens + summary.cacheCreation5mTokens + summary.cacheCreation1hTokens;
+  return (
+    <Facts
+      facts={[
+        [
+          t("sessions.status"),
+          <Badge key="s" tone={details.status === "active" ? "good" : details.status === "idle" ? "plain" : "off"}>
+            {details.status === "active"
+              ? t("sessions.running", { count: details.concurrentCount })
+              : t(details.status === "idle" ? "sessions.idle" : "sessions.ended")}
+          </Badge>,
+        ],
+        [t("sessions.user"), details.userName ?? "—"],
+        [t("sessions.key"), details.keyName ?? "—"],
+        [t("sessions.requests"), <Count key="r" value={details.total} />],
+        [t("sessions.tokensIn"), <Count key="i" value={input} />],
+        [t("sessions.tokensOut"), <Count key="o" value={summary.outputTokens} />],
+        [t("sessions.cost"), <Money key="c" amount={summary.costUsd} />],
+        [t("sessions.duration"), <Duration key="d" ms={summary.durationMs} />],
+      ]}
+    />
+  );
+}
+
+function Requests({ details }: { details: Details }) {
+  const { t } = useTranslation();
+  if (details.requests.length === 0) return <Empty title={t("sessions.noRequests")} />;
+  return (
+    <>
+      {details.nextCursor && <p className="mb-2 text-xs text-faint">{t("sessions.latestOnly")}</p>}
+      <ol className="divide-y divide-line rounded-lg border border-line">
+        {details.requests.map((entry) => (
+          <li key={entry.requestId}>
+            <Link
+              to="/logs"
+              search={{ session: entry.sessionId ?? undefined, request: entry.requestId }}
+              className="flex flex-wrap items-center gap-x-3 gap-y-1 px-3 py-2 text-sm hover:bg-hover"
+            >
+              <Time at={entry.createdAt} relative={false} />
+              <Badge tone={entry.statusCode < 400 ? "good" : "bad"}>{entry.statusCode}</Badge>
+              <span className="min-w-0 flex-1 truncate">
+                {entry.model} <span className="text-faint">{entry.providerName}</span>
+              </span>
+              <Duration ms={entry.durationMs} />
+              <Money amount={entry.costUsd} />
+            </Link>
+          </li>
+        ))}
+      </ol>
+    </>
+  );
+}
