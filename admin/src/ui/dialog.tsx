@@ -75,7 +75,7 @@ export function Dialog({ open, onClose, title, description, children, footer, wi
   );
 }
 
-const SIDE = "fixed inset-y-0 right-0 z-50 flex w-full flex-col border-l border-line bg-raised shadow-2xl outline-none";
+const SIDE = "fixed inset-y-0 right-0 flex w-full flex-col border-l border-line bg-raised shadow-2xl outline-none";
 
 /** A form at the side. */
 export function Drawer({ open, onClose, title, description, children, footer, width = "sm:max-w-2xl" }: Props) {
@@ -83,7 +83,7 @@ export function Drawer({ open, onClose, title, description, children, footer, wi
     <Radix.Root open={open} onOpenChange={(now) => !now && onClose()}>
       <Radix.Portal>
         <Shade />
-        <Radix.Content data-panel {...noDescription(description)} className={cx(SIDE, width)}>
+        <Radix.Content data-panel {...noDescription(description)} className={cx(SIDE, "z-50", width)}>
           <Head title={title} description={description} />
           <div className="min-h-0 flex-1 overflow-y-auto px-5 py-4">{children}</div>
           {footer !== undefined && <Foot>{footer}</Foot>}
