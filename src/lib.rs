@@ -4,8 +4,8 @@
 //!
 //! ```text
 //! main ─► cli ─► app              assembly
-//! proxy   admin                   the two doors; they do not know each other
-//! state   ledger   upstream  mock doers
+//! proxy   admin   notify          the two doors, and the bell; they do not know each other
+//! state   ledger   upstream   upkeep   fetch   mock   doers
 //! store   counters telemetry config   adapters to the outside
 //! formats policy                  pure; they do not know each other
 //! domain                          nouns
@@ -17,12 +17,15 @@ pub mod cli;
 pub mod config;
 pub mod counters;
 pub mod domain;
+pub mod fetch;
 pub mod formats;
 pub mod ledger;
 pub mod mock;
+pub mod notify;
 pub mod policy;
 pub mod proxy;
 pub mod state;
 pub mod store;
 pub mod telemetry;
+pub mod upkeep;
 pub mod upstream;

@@ -15,7 +15,7 @@ const LAYERS: [&[&str]; 7] = [
     &["domain"],
     &["formats", "policy"],
     &["store", "counters", "telemetry", "config"],
-    &["state", "ledger", "upstream", "mock"],
+    &["state", "ledger", "upstream", "upkeep", "fetch", "mock"],
     &["proxy", "admin", "notify"],
     &["app"],
     &["cli"],

@@ -128,6 +128,8 @@ fn sample(setting: &Setting, file: &str) -> String {
         Kind::Choice(names) => (*names.last().unwrap()).to_owned(),
         Kind::Origin => "https://gate.example".to_owned(),
         Kind::Headers => "x-one, x-two".to_owned(),
+        Kind::Networks => "10.0.0.0/8, fd00::/8".to_owned(),
+        Kind::Source => "file:///etc/prices.json".to_owned(),
         Kind::Path => "elsewhere".to_owned(),
         Kind::File => file.to_owned(),
         Kind::Secret { .. } => "sample-secret-0123456789".to_owned(),
@@ -183,7 +185,8 @@ fn every_setting_takes_a_value_from_environment_and_file() {
 
 /// One setting per line as `a.b.c: value`, for [`merged`].
 fn nested(setting: &Setting, text: &str) -> String {
-    let text = if matches!(setting.kind, Kind::Headers) { format!("[{text}]") } else { text.to_owned() };
+    let text =
+        if matches!(setting.kind, Kind::Headers | Kind::Networks) { format!("[{text}]") } else { text.to_owned() };
     format!("{}: {text}\n", setting.path)
 }
 
@@ -348,7 +351,7 @@ fn the_built_in_prices_can_be_read_exactly() {
     let table: serde_json::Map<String, serde_json::Value> = serde_json::from_str(config::BUILT_IN_PRICES).unwrap();
     assert!(table.len() >= 30);
     for (model, fields) in &table {
-        let rates = tollgate::policy::cost::rates_from_json(fields);
+        let rates = tollgate::policy::cost::rates_from_json(fields, tollgate::policy::cost::Belief::Usual);
         assert!(rates.is_ok(), "{model}: {rates:?}");
     }
 }

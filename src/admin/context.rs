@@ -11,9 +11,11 @@ use super::live::Live;
 use crate::counters::Counters;
 use crate::domain::clock::Clock;
 use crate::domain::secret::Secret;
+use crate::fetch::Webhooks;
 use crate::state::{Events, Health, Listings, State};
 use crate::store::Store;
 use crate::telemetry::Metrics;
+use crate::upkeep::Upkeep;
 
 /// Handles and settings of one administration surface.
 pub struct Context {
@@ -26,6 +28,12 @@ pub struct Context {
     /// What providers say that they serve.
     pub listings: Arc<Listings>,
     pub metrics: Arc<Metrics>,
+    /// Cleaning up, and pricing afterwards.
+    pub upkeep: Upkeep,
+    /// Sends tests of webhooks.
+    pub webhooks: Webhooks,
+    /// Where a sync fetches prices.
+    pub price_list: String,
     pub admin_token: Secret,
     pub time_zone: Tz,
     /// Where clients reach this surface; names the server in the OpenAPI document and is an allowed origin.

@@ -228,6 +228,9 @@ pub fn operations() -> &'static [Operation] {
             actions::messages::operations(),
             actions::my_usage::operations(),
             actions::events::operations(),
+            actions::settings::operations(),
+            actions::notifications::operations(),
+            actions::audit::operations(),
             actions::service::operations(),
         ];
         rooms.into_iter().flatten().collect()

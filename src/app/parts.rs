@@ -12,6 +12,7 @@ use super::{secrets, seed};
 use crate::config::{Config, Live, Target};
 use crate::counters::Counters;
 use crate::domain::clock::{Clock, SystemClock};
+use crate::fetch::Webhooks;
 use crate::ledger::{Ledger, LedgerSettings};
 use crate::policy::builtin_rules::BUILTIN_RULES;
 use crate::proxy::gateway::{Fixed, Gateway};
@@ -21,6 +22,7 @@ use crate::state::health::Health;
 use crate::state::{Events, MessageQueue, Messages, State, key_text};
 use crate::store::Store;
 use crate::telemetry::Metrics;
+use crate::upkeep::{Upkeep, UpkeepParts};
 use crate::upstream::Upstreams;
 
 /// How long the ledger's writer may take to bring what is left to the database at a stop.
@@ -44,6 +46,8 @@ pub struct Parts {
     pub health: Arc<Health>,
     /// What happens, for those who watch.
     pub events: Events,
+    /// Cleaning up, and pricing afterwards.
+    pub upkeep: Upkeep,
     /// Settings that a reload replaces.
     pub live: Arc<ArcSwap<Live>>,
     pub gateway: Arc<Gateway>,
@@ -130,8 +134,16 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         },
     });
     let message_queue = Mutex::new(message_queue);
+    let upkeep = Upkeep::new(UpkeepParts {
+        store: store.clone(),
+        clock: Arc::clone(&clock),
+        counters: counters.clone(),
+        metrics: Arc::clone(&metrics),
+        time_zone: config.time_zone,
+    });
     Ok(Parts {
         config,
+        upkeep,
         clock,
         store,
         state,
@@ -178,6 +190,22 @@ fn ledger_settings(config: &Config) -> LedgerSettings {
 }
 
 impl Parts {
+    /// What sends notifications.
+    #[must_use]
+    pub fn bell(&self) -> crate::notify::Bell {
+        crate::notify::Bell {
+            store: self.store.clone(),
+            state: Arc::clone(&self.state),
+            counters: self.counters.clone(),
+            events: self.events.clone(),
+            clock: Arc::clone(&self.clock),
+            metrics: Arc::clone(&self.metrics),
+            webhooks: Webhooks::new(self.config.webhooks.allow_private.clone()),
+            time_zone: self.config.time_zone,
+            backoff: crate::notify::usual_backoff(),
+        }
+    }
+
     /// What the administration works with, until `stop` says so.
     #[must_use]
     pub fn admin_context(&self, stop: watch::Receiver<bool>) -> Arc<crate::admin::Context> {
@@ -195,6 +223,9 @@ impl Parts {
                 tls: self.config.proxy.tls.is_some(),
             },
             metrics: Arc::clone(&self.metrics),
+            upkeep: self.upkeep.clone(),
+            webhooks: Webhooks::new(self.config.webhooks.allow_private.clone()),
+            price_list: self.config.prices.sync_url.clone(),
             counters: Arc::new(self.counters.clone()),
             health: Arc::clone(&self.health),
             events: self.events.clone(),

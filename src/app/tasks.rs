@@ -36,6 +36,8 @@ pub fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>, up: Arc<A
     io.spawn(refresh::run(Arc::clone(&parts.state), stopped(stop.clone())));
     io.spawn(housekeeping(parts.housekeeper(), stop.clone()));
     io.spawn(watch_store(parts.store.clone(), Arc::clone(&parts.metrics), up, stop.clone()));
+    io.spawn(parts.upkeep.clone().run(stopped(stop.clone())));
+    io.spawn(parts.bell().run(stopped(stop.clone())));
     scrape_hooks(parts);
     let ledger = Arc::clone(&parts.ledger);
     let store = parts.store.clone();

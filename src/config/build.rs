@@ -11,9 +11,10 @@ use chrono_tz::Tz;
 use super::problem::Problems;
 use super::types::{
     Admin, Auth, Breaker, Config, Database, HeaderRules, Instructions, Ledger, Limits, Live, Log, LogFormat, Metrics,
-    OnRedisLoss, Prices, Proxy, Redis, Retry, Session, Shutdown, Target, Timeouts, TlsFiles,
+    OnRedisLoss, Prices, Proxy, Redis, Retry, Session, Shutdown, Target, Timeouts, TlsFiles, Webhooks,
 };
 use super::value::{Value, Values};
+use crate::domain::network::Network;
 use crate::domain::secret::Secret;
 
 /// Puts the values in their places.
@@ -36,7 +37,9 @@ pub fn build(values: Values, problems: &mut Problems) -> Config {
         reservation: take.flag("limits.reservation"),
         on_redis_loss: OnRedisLoss::parse(&take.text("limits.on_redis_loss")),
     };
-    let prices = Prices { seed_file: take.path("prices.seed_file") };
+    let prices = Prices { seed_file: take.path("prices.seed_file"), sync_url: take.text("prices.sync_url") };
+    let networks = take.list("webhooks.allow_private");
+    let webhooks = Webhooks { allow_private: networks.iter().filter_map(|text| Network::parse(text)).collect() };
     let instructions = Instructions {
         short_file: take.path("instructions.short_file"),
         long_file: take.path("instructions.long_file"),
@@ -61,6 +64,7 @@ pub fn build(values: Values, problems: &mut Problems) -> Config {
         ledger,
         limits,
         prices,
+        webhooks,
         instructions,
         log,
         time_zone,

@@ -8,6 +8,7 @@ use serde_yaml_ng::Value as Yaml;
 
 use super::units::{read_duration, read_size, show_duration, show_size};
 use super::value::Value;
+use crate::domain::network::Network;
 use crate::domain::secret::Secret;
 
 /// The kinds of settings, with their bounds (inclusive).
@@ -41,8 +42,12 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// `http://…` or `https://…`, no path.
     Origin,
+    /// An address that something is fetched from: `http`, `https` or `file`.
+    Source,
     /// Names of HTTP headers.
     Headers,
+    /// Networks of addresses, such as `10.0.0.0/8`.
+    Networks,
     /// A folder or a socket; need not exist.
     Path,
     /// A file that must be readable.
@@ -93,14 +98,14 @@ impl Kind {
             (Self::Duration { .. } | Self::Seconds { .. } | Self::Size { .. }, Yaml::Number(number)) => {
                 self.read_text(&number.to_string())
             }
-            (Self::Headers, Yaml::Sequence(items)) => {
-                let names: Option<Vec<&str>> = items.iter().map(Yaml::as_str).collect();
-                match names {
-                    Some(names) => read_headers(&names),
-                    None => fault("holds something that is no text", HEADERS_REMEDY),
+            (Self::Headers | Self::Networks, Yaml::Sequence(items)) => {
+                let items: Option<Vec<&str>> = items.iter().map(Yaml::as_str).collect();
+                match items {
+                    Some(items) => self.read_list(&items),
+                    None => fault("holds something that is no text", self.shape()),
                 }
             }
-            (Self::Headers, _) => fault("is no list", HEADERS_REMEDY),
+            (Self::Headers | Self::Networks, _) => fault("is no list", self.shape()),
             (_, Yaml::String(text)) if text.trim().is_empty() => {
                 fault("is empty", "give a value, or remove the line to have the default")
             }
@@ -141,9 +146,10 @@ impl Kind {
                 None => fault("is not one of the choices", self.shape()),
             },
             Self::Origin => self.read_origin(text),
-            Self::Headers => {
-                let names: Vec<&str> = text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-                read_headers(&names)
+            Self::Source => read_source(text),
+            Self::Headers | Self::Networks => {
+                let items: Vec<&str> = text.split(',').map(str::trim).filter(|item| !item.is_empty()).collect();
+                self.read_list(&items)
             }
             Self::Path | Self::File => Ok(Value::Path(PathBuf::from(text))),
             Self::Secret { min_len } => read_secret(text, min_len),
@@ -170,6 +176,16 @@ impl Kind {
                 Ok(zone) => Ok(Value::Zone(zone)),
                 Err(_) => fault("is no known time zone", self.shape()),
             },
+        }
+    }
+
+    fn read_list(self, items: &[&str]) -> Result<Value, Fault> {
+        match self {
+            Self::Networks => match items.iter().find(|item| Network::parse(item).is_none()) {
+                Some(_) => fault("holds something that is no network", self.shape()),
+                None => Ok(Value::List(items.iter().map(|item| (*item).to_owned()).collect())),
+            },
+            _ => read_headers(items),
         }
     }
 
@@ -223,7 +239,9 @@ impl Kind {
             }
             Self::Choice(names) => format!("write one of {}", names.join(", ")),
             Self::Origin => "write http:// or https://, a host and maybe a port, without a path".to_owned(),
+            Self::Source => "write an http, https or file address".to_owned(),
             Self::Headers => HEADERS_REMEDY.to_owned(),
+            Self::Networks => "write a list of networks, such as [10.0.0.0/8, 192.0.2.7]".to_owned(),
             Self::Path => "write a path".to_owned(),
             Self::File => "write the path of a readable file".to_owned(),
             Self::Secret { min_len } => format!("write at least {min_len} visible ASCII characters"),
@@ -246,6 +264,14 @@ fn read_headers(names: &[&str]) -> Result<Value, Fault> {
     match names.iter().find(|name| name.is_empty() || !name.bytes().all(is_token)) {
         Some(_) => fault("holds something that is no header name", HEADERS_REMEDY),
         None => Ok(Value::List(names.iter().map(|name| name.to_ascii_lowercase()).collect())),
+    }
+}
+
+fn read_source(text: &str) -> Result<Value, Fault> {
+    let known = ["http://", "https://", "file:///"].into_iter().find_map(|scheme| text.strip_prefix(scheme));
+    match known {
+        Some(rest) if !rest.is_empty() && !rest.contains(char::is_whitespace) => Ok(Value::Text(text.to_owned())),
+        _ => fault("is no such address", Kind::Source.shape()),
     }
 }
 

@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 
 use super::kind::Kind::{
-    self, Address, Choice, Count, DatabaseUrl, Duration, File, Flag, FlagOrAuto, Headers, Name, Origin, Path, RedisUrl,
-    Seconds, Secret, Size, Zone,
+    self, Address, Choice, Count, DatabaseUrl, Duration, File, Flag, FlagOrAuto, Headers, Name, Networks, Origin, Path,
+    RedisUrl, Seconds, Secret, Size, Source, Zone,
 };
 use super::kind::Zero::{MeansNone, Refused};
 use super::types::{LogFormat, OnRedisLoss};
@@ -241,6 +241,18 @@ pub const SETTINGS: &[Setting] = &[
         "While Redis is lost: local = go on with this node's own counters, open = let all pass, closed = refuse.",
     ),
     unset("prices.seed_file", File, "Price table for an empty database; unset = the built-in one."),
+    setting(
+        "prices.sync_url",
+        Source,
+        "https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json",
+        "The price list that a sync fetches, in the public list's form.",
+    ),
+    setting(
+        "webhooks.allow_private",
+        Networks,
+        "",
+        "Networks that webhooks may be sent to although they are not public.",
+    ),
     unset(
         "instructions.short_file",
         File,

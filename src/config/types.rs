@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use chrono_tz::Tz;
 
 use super::value::Values;
+use crate::domain::network::Network;
 use crate::domain::secret::Secret;
 
 /// Every setting of one process.
@@ -27,6 +28,7 @@ pub struct Config {
     pub ledger: Ledger,
     pub limits: Limits,
     pub prices: Prices,
+    pub webhooks: Webhooks,
     pub instructions: Instructions,
     pub log: Log,
     /// Of daily, weekly and monthly windows, and of times that clients send without an offset.
@@ -174,6 +176,14 @@ pub struct Redis {
 pub struct Prices {
     /// Price table for an empty database; `None` = [`super::BUILT_IN_PRICES`].
     pub seed_file: Option<PathBuf>,
+    /// Where a sync fetches from: an `http`, `https` or `file` address.
+    pub sync_url: String,
+}
+
+#[derive(Debug, Clone)]
+pub struct Webhooks {
+    /// Networks that may be sent to although they are not public.
+    pub allow_private: Vec<Network>,
 }
 
 /// Texts that a responses provider's instruction strategy may put in; read at start.

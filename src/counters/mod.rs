@@ -21,6 +21,7 @@ mod checks;
 mod expectation;
 mod held;
 mod holder;
+mod late;
 mod listing;
 mod memory;
 mod permit;

@@ -112,7 +112,7 @@ impl Memory {
         found
     }
 
-    fn to_each(
+    pub(super) fn to_each(
         &self,
         holder: Option<(UserId, KeyId)>,
         provider: Option<ProviderId>,

@@ -51,10 +51,16 @@ impl ResetMode {
 }
 
 /// Minutes after midnight; written `HH:MM`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct TimeOfDay(u16);
 
 impl TimeOfDay {
+    /// 03:00, when little else goes on.
+    pub const THREE: Self = Self(3 * 60);
+    /// 09:00, when people begin to read.
+    pub const NINE: Self = Self(9 * 60);
+
     /// Accepts `9:05` and `09:05`, up to `23:59` (spec: `^([01]?[0-9]|2[0-3]):[0-5][0-9]$`).
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -75,6 +81,19 @@ impl TimeOfDay {
     #[must_use]
     pub const fn minute(self) -> u32 {
         (self.0 % 60) as u32
+    }
+}
+
+impl TryFrom<String> for TimeOfDay {
+    type Error = &'static str;
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text).ok_or("is no time of day")
+    }
+}
+
+impl From<TimeOfDay> for String {
+    fn from(time: TimeOfDay) -> Self {
+        time.to_string()
     }
 }
 

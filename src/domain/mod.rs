@@ -11,6 +11,8 @@ pub mod key;
 pub mod limits;
 pub mod matching;
 pub mod money;
+pub mod network;
+pub mod notifications;
 pub mod price;
 pub mod provider;
 pub mod record;

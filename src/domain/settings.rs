@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::limits::TimeOfDay;
+
 /// The stored system settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -11,7 +13,10 @@ pub struct SystemSettings {
     /// A symbol shown before amounts; nothing is converted.
     pub currency_display: String,
     pub enable_auto_cleanup: bool,
+    /// Days that the request log goes back; older entries are removed when it is cleaned up.
     pub cleanup_retention_days: u32,
+    /// When it is cleaned up each day, in the gateway's time zone.
+    pub cleanup_schedule: TimeOfDay,
     pub enable_client_version_check: bool,
 }
 
@@ -23,6 +28,7 @@ impl Default for SystemSettings {
             currency_display: "USD".to_owned(),
             enable_auto_cleanup: false,
             cleanup_retention_days: 30,
+            cleanup_schedule: TimeOfDay::THREE,
             enable_client_version_check: false,
         }
     }

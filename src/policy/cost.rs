@@ -20,7 +20,7 @@ use crate::domain::money::NanoUsd;
 use crate::domain::price::{Rates, Tier};
 use crate::domain::usage::Usage;
 
-pub use super::price::{PriceProblem, rates_from_json};
+pub use super::price::{Belief, PriceProblem, rates_from_json};
 
 /// Input (fresh and cached together) beyond which the long-context rates hold.
 pub const LONG_CONTEXT_TOKENS: u64 = 200_000;
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     fn rates(entry: serde_json::Value) -> Rates {
-        rates_from_json(&entry).unwrap()
+        rates_from_json(&entry, Belief::Usual).unwrap()
     }
 
     fn full() -> Rates {

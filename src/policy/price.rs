@@ -13,6 +13,17 @@ use crate::domain::price::{Rates, Tier};
 pub const MAX_PER_TOKEN: Decimal = Decimal::ONE;
 /// Highest fee that is believed, USD per request.
 pub const MAX_PER_REQUEST: Decimal = Decimal::ONE_THOUSAND;
+/// What may be insisted on.
+const FORCED: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
+
+/// How far a price may be from every known one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Belief {
+    /// [`MAX_PER_TOKEN`] and [`MAX_PER_REQUEST`] hold.
+    Usual,
+    /// An administrator insists: a million USD per token, beyond which sums would overflow.
+    Forced,
+}
 
 /// Why a price entry was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,16 +56,20 @@ impl PriceProblem {
 /// # Errors
 /// A field that is no finite decimal number, is negative or is above [`MAX_PER_TOKEN`] (for the fee
 /// [`MAX_PER_REQUEST`]), or an entry without a single rate: such a model is better unpriced, and flagged so, than free.
-pub fn rates_from_json(entry: &Value) -> Result<Rates, PriceProblem> {
+pub fn rates_from_json(entry: &Value, belief: Belief) -> Result<Rates, PriceProblem> {
     let entry = entry.as_object().ok_or(PriceProblem::NotAnObject)?;
-    let token = |field| rate(entry, field, MAX_PER_TOKEN);
+    let (per_token, per_request) = match belief {
+        Belief::Usual => (MAX_PER_TOKEN, MAX_PER_REQUEST),
+        Belief::Forced => (FORCED, FORCED),
+    };
+    let token = |field| rate(entry, field, per_token);
     let rates = Rates {
         input: token("input_cost_per_token")?,
         output: token("output_cost_per_token")?,
         cache_write_5m: token("cache_creation_input_token_cost")?,
         cache_write_1h: token("cache_creation_input_token_cost_above_1hr")?,
         cache_read: token("cache_read_input_token_cost")?,
-        per_request: rate(entry, "input_cost_per_request", MAX_PER_REQUEST)?,
+        per_request: rate(entry, "input_cost_per_request", per_request)?,
         image_input: token("input_cost_per_image_token")?,
         image_output: token("output_cost_per_image_token")?,
         above_200k: Tier {
@@ -99,7 +114,7 @@ mod tests {
 
     fn input(text: &str) -> Result<Option<Decimal>, PriceProblem> {
         let entry: Value = serde_json::from_str(&format!(r#"{{"input_cost_per_token": {text}}}"#)).unwrap();
-        rates_from_json(&entry).map(|rates| rates.input)
+        rates_from_json(&entry, Belief::Usual).map(|rates| rates.input)
     }
 
     #[test]
@@ -143,15 +158,21 @@ mod tests {
         }
         assert_eq!(input("-1e-6"), Err(PriceProblem::Negative { field }));
         assert_eq!(input("1.0001"), Err(PriceProblem::TooLarge { field, max: Decimal::ONE }));
-        let fee = rates_from_json(&json!({"input_cost_per_request": 1_001}));
+        let fee = rates_from_json(&json!({"input_cost_per_request": 1_001}), Belief::Usual);
         assert_eq!(fee.unwrap_err().field(), Some("input_cost_per_request"));
     }
 
     #[test]
     fn an_entry_needs_a_rate() {
-        assert_eq!(rates_from_json(&json!(5)), Err(PriceProblem::NotAnObject));
-        assert_eq!(rates_from_json(&json!({"mode": "chat", "input_cost_per_token": null})), Err(PriceProblem::NoRates));
-        assert!(rates_from_json(&json!({"mode": "chat", "input_cost_per_token": 0})).is_ok(), "free is a price");
+        assert_eq!(rates_from_json(&json!(5), Belief::Usual), Err(PriceProblem::NotAnObject));
+        assert_eq!(
+            rates_from_json(&json!({"mode": "chat", "input_cost_per_token": null}), Belief::Usual),
+            Err(PriceProblem::NoRates)
+        );
+        assert!(
+            rates_from_json(&json!({"mode": "chat", "input_cost_per_token": 0}), Belief::Usual).is_ok(),
+            "free is a price"
+        );
     }
 
     #[test]
@@ -174,7 +195,7 @@ mod tests {
         let entry: Map<_, _> =
             fields.iter().zip(1..).map(|(name, n)| ((*name).to_owned(), json!(f64::from(n) / 1e6))).collect();
         let millionths = |n: i64| Some(Decimal::new(n, 6).normalize());
-        let read = rates_from_json(&Value::Object(entry)).unwrap();
+        let read = rates_from_json(&Value::Object(entry), Belief::Usual).unwrap();
         let tier = read.above_200k;
         let found = [
             read.input,

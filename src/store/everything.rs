@@ -57,13 +57,23 @@ impl Store {
     }
 }
 
+impl Store {
+    /// The system settings as stored.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn settings(&self) -> Result<SystemSettings, StoreError> {
+        settings(&mut *self.reader().await?).await
+    }
+}
+
 async fn version(connection: &mut AnyConnection) -> Result<i64, StoreError> {
     let row = sqlx::query("SELECT version FROM config_version WHERE id = 1").fetch_one(connection).await?;
     Fields { row: &row, table: "config_version" }.int("version")
 }
 
 /// The stored settings; fields that an older version did not store, or all of them, have their defaults.
-async fn settings(connection: &mut AnyConnection) -> Result<SystemSettings, StoreError> {
+pub(super) async fn settings(connection: &mut AnyConnection) -> Result<SystemSettings, StoreError> {
     let row = sqlx::query("SELECT data FROM system_settings WHERE id = 1").fetch_optional(connection).await?;
     row.map_or_else(|| Ok(SystemSettings::default()), |row| Fields { row: &row, table: "system_settings" }.json("data"))
 }

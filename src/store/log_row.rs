@@ -113,7 +113,12 @@ pub(super) fn endpoint(record: &Record) -> &str {
 
 /// The cost as stored.
 pub(super) fn cost(record: &Record) -> Option<i64> {
-    record.cost.map(|cost| cost.0.clamp(-MAX_COST, MAX_COST))
+    record.cost.map(bounded)
+}
+
+/// Any one request's cost as stored.
+pub(super) fn bounded(cost: NanoUsd) -> i64 {
+    cost.0.clamp(-MAX_COST, MAX_COST)
 }
 
 /// The token counts as stored: input, output, cache write 5 m and 1 h, cache read, reasoning, image input and output.
@@ -219,7 +224,7 @@ pub(super) fn read(row: &AnyRow) -> Result<LogRow, StoreError> {
     Ok(LogRow { id: fields.int("id")?, record })
 }
 
-fn read_usage(fields: Fields<'_>) -> Result<Usage, StoreError> {
+pub(super) fn read_usage(fields: Fields<'_>) -> Result<Usage, StoreError> {
     Ok(Usage {
         input: fields.number("input_tokens")?,
         output: fields.number("output_tokens")?,

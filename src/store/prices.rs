@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
+use super::Store;
 use super::column::{Fields, Values};
 use super::error::StoreError;
 use super::sql;
@@ -126,5 +127,31 @@ impl Tx {
             query.execute(&mut *self.inner).await?;
         }
         Ok(())
+    }
+
+    /// Removes the entry of a model; whether there was one.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the write.
+    pub async fn delete_price(&mut self, model: &str) -> Result<bool, StoreError> {
+        let mut values = Values::default();
+        values.text(model);
+        let sql = "DELETE FROM model_prices WHERE model = $1";
+        let done = sqlx::query_with(sql, values.into_arguments()).execute(&mut *self.inner).await?;
+        Ok(done.rows_affected() > 0)
+    }
+}
+
+impl Store {
+    /// The stored price of one model.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn price(&self, model: &str) -> Result<Option<Price>, StoreError> {
+        let mut values = Values::default();
+        values.text(model);
+        let sql = "SELECT model, source, data, rates, updated_at FROM model_prices WHERE model = $1";
+        let row = sqlx::query_with(sql, values.into_arguments()).fetch_optional(&mut *self.reader().await?).await?;
+        row.as_ref().map(read).transpose()
     }
 }

@@ -37,6 +37,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(2, "0002_accounting"),
     migration!(4, "0004_rules"),
     migration!(5, "0005_statistics"),
+    migration!(6, "0006_manage"),
     migration!(8, "0008_totals"),
     migration!(9, "0009_messages"),
 ];

@@ -7,7 +7,7 @@ use sqlx::{Any, AssertSqlSafe, Executor, Transaction};
 
 use super::column::{Fields, Values};
 use super::error::StoreError;
-use super::{Backend, Store, sql};
+use super::{Backend, Store, everything, sql};
 use crate::domain::settings::SystemSettings;
 
 /// A serialised write transaction. Dropping it undoes everything; [`Tx::commit`] makes it visible at once.
@@ -38,6 +38,14 @@ impl Store {
 }
 
 impl Tx {
+    /// The system settings.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn settings(&mut self) -> Result<SystemSettings, StoreError> {
+        everything::settings(&mut self.inner).await
+    }
+
     /// Replaces the system settings.
     ///
     /// # Errors

@@ -18,6 +18,7 @@ use rust_decimal::prelude::ToPrimitive as _;
 use super::labels::{ReplyTimes, RequestCounts};
 use super::process::ProcessMetrics;
 use super::refusals::Refusals;
+use super::upkeep::UpkeepMetrics;
 use crate::domain::record::Record;
 
 /// Runs before each scrape, to bring figures up to date.
@@ -83,6 +84,7 @@ pub struct Metrics {
     /// Sessions seen within their lifetime.
     pub sessions_live: IntGauge,
     pub journal: JournalMetrics,
+    pub upkeep: UpkeepMetrics,
 }
 
 /// The shared counters' figures; zero where there are none.
@@ -179,6 +181,7 @@ impl Metrics {
             streams_live: on.gauge("tollgate_streams_in_flight", "Streamed replies being relayed now.")?,
             sessions_live: on.gauge("tollgate_sessions_live", "Sessions seen within their lifetime.")?,
             journal: JournalMetrics::register(&on)?,
+            upkeep: UpkeepMetrics::register(&registry)?,
             registry,
         })
     }

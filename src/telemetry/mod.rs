@@ -14,9 +14,11 @@ mod metrics;
 mod process;
 mod refusals;
 mod server;
+mod upkeep;
 
 pub use access::access_log;
 pub use logging::{LogError, LogHandle, init_logging};
 pub use metrics::{JournalMetrics, Metrics, ScrapeHook};
 pub use prometheus::{IntCounter, IntGauge};
 pub use server::{PartState, Readiness, serve};
+pub use upkeep::{Delivery, UpkeepMetrics};

@@ -7,6 +7,7 @@ pub mod connect_proxy;
 pub mod endpoint;
 pub mod headers;
 pub mod pool;
+pub mod probe;
 pub mod resolve;
 
 pub use endpoint::{Call, Endpoint, EndpointError};

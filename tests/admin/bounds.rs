@@ -73,12 +73,22 @@ fn of_kind(kind: Kind) -> Vec<Case> {
                 (json!([]), Some("INVALID_TYPE")),
             ]
         }
+        Kind::Document { max } => document(max),
         Kind::Object(_) => vec![
             (json!({}), Some("EMPTY_UPDATE")),
             (json!([]), Some("INVALID_TYPE")),
             (json!({ "no such field": 1 }), Some("INVALID_FORMAT")),
         ],
     }
+}
+
+fn document(max: usize) -> Vec<Case> {
+    vec![
+        (json!({ "input_cost_per_token": 1e-6, "more": { "deep": [1, null] } }), None),
+        (json!({ "input_cost_per_token": 1e-6, "more": "x".repeat(max) }), Some("MAX_LENGTH")),
+        (json!([]), Some("INVALID_TYPE")),
+        (json!("{}"), Some("INVALID_TYPE")),
+    ]
 }
 
 fn integer(min: i64, max: i64) -> Vec<Case> {
@@ -109,7 +119,7 @@ fn text(min: usize, max: usize, form: Form) -> Vec<Case> {
         Form::Any if max < 10_000 => cases.extend([
             (json!("é".repeat(max)), None),
             (json!("x".repeat(min.max(1))), None),
-            (json!("a\u{0}b"), Some("INVALID_FORMAT")),
+            (json!(format!("a\u{0}{}", "b".repeat(min))), Some("INVALID_FORMAT")),
         ]),
         Form::Any => {}
         Form::TimeOfDay => cases.extend([
@@ -118,6 +128,18 @@ fn text(min: usize, max: usize, form: Form) -> Vec<Case> {
             (json!("24:00"), Some("INVALID_FORMAT")),
             (json!("12:60"), Some("INVALID_FORMAT")),
         ]),
+        Form::Webhook => {
+            cases.push((json!("http://127.0.0.1:9/hook?token=1"), None));
+            for bad in [
+                "ftp://hooks.example",
+                "hooks.example/a",
+                "http://hooks example",
+                "http://192.168.0.1/",
+                "http://me:pw@1.1.1.1",
+            ] {
+                cases.push((json!(bad), Some("INVALID_FORMAT")));
+            }
+        }
         Form::BaseUrl | Form::ProxyUrl => {
             cases.push((json!("http://10.0.0.1:3128"), None));
             for bad in [
@@ -141,7 +163,7 @@ fn text(min: usize, max: usize, form: Form) -> Vec<Case> {
             (json!("https://proxy.example:3128"), Some("INVALID_FORMAT")),
             (json!("http://proxy.example/path"), Some("INVALID_FORMAT")),
         ]),
-        Form::Any | Form::TimeOfDay => {}
+        Form::Any | Form::TimeOfDay | Form::Webhook => {}
     }
     cases
 }
@@ -164,7 +186,8 @@ fn base(fields: &[Field], partial: bool) -> Map<String, Value> {
     let required = fields.iter().filter(|f| matches!(f.need, Need::Required));
     let mut body: Map<String, Value> = required.map(|f| (f.name.to_owned(), sample(f))).collect();
     if partial {
-        body.insert(fields[1].name.to_owned(), sample(&fields[1]));
+        let more = fields.iter().find(|f| !body.contains_key(f.name)).unwrap();
+        body.insert(more.name.to_owned(), sample(more));
     }
     body
 }

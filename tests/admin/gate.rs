@@ -1,4 +1,4 @@
-//! A running administration surface of a test's own, and a client for it.
+//! A running administration surface of a test's own, a client for it, and a receiver of its webhooks.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -11,12 +11,16 @@ use tollgate::admin::auth::whoami::ProxyPlace;
 use tollgate::admin::{Context, router, serve};
 use tollgate::counters::{CounterSettings, Counters};
 use tollgate::domain::clock::{Clock, ManualClock, Timestamp};
+use tollgate::domain::network::Network;
 use tollgate::domain::secret::Secret;
+use tollgate::fetch::Webhooks;
 use tollgate::state::vault::Vault;
 use tollgate::state::{Events, Health, State};
 use tollgate::store::{Backend, Store};
 use tollgate::telemetry::Metrics;
+use tollgate::upkeep::{Upkeep, UpkeepParts};
 
+use super::receiver::Receiver;
 use crate::support::postgres;
 
 pub const TOKEN: &str = "the-administrators-token";
@@ -32,6 +36,9 @@ pub struct Gate {
     pub store: Store,
     pub counters: Arc<Counters>,
     pub clock: Arc<ManualClock>,
+    pub metrics: Arc<Metrics>,
+    pub upkeep: Upkeep,
+    pub receiver: Receiver,
     pub app_url: Option<String>,
     _tasks: JoinSet<()>,
     /// Announces the stop to what is open without end.
@@ -39,7 +46,7 @@ pub struct Gate {
     pub events: Events,
     pub health: Arc<Health>,
     _stop: oneshot::Sender<()>,
-    dir: tempfile::TempDir,
+    pub dir: tempfile::TempDir,
 }
 
 /// What came back.
@@ -56,6 +63,11 @@ pub struct Person {
     pub id: i64,
     pub key_id: i64,
     pub key: String,
+}
+
+/// What sends webhooks: to this machine too.
+pub fn webhooks() -> Webhooks {
+    Webhooks::new(vec![Network::parse("127.0.0.0/8").unwrap()])
 }
 
 pub fn client() -> reqwest::Client {
@@ -95,7 +107,17 @@ impl Gate {
         let clock = Arc::new(ManualClock::at(NOON));
         let settings = CounterSettings { session_ttl_ms: 300_000, reservation: true, time_zone };
         let counters = Arc::new(Counters::new(settings));
+        let price_list = dir.path().join("public-list.json");
+        std::fs::write(&price_list, r#"{"listed": {"input_cost_per_token": 2e-6}}"#).unwrap();
         let app_url = app_url.map(str::to_owned);
+        let metrics = Arc::new(Metrics::new().unwrap());
+        let upkeep = Upkeep::new(UpkeepParts {
+            store: store.clone(),
+            clock: Arc::clone(&clock) as Arc<dyn Clock>,
+            counters: Counters::clone(&counters),
+            metrics: Arc::clone(&metrics),
+            time_zone,
+        });
         let health = Arc::new(Health::new(events.clone()));
         let (stopping, watching) = watch::channel(false);
         let context = Context {
@@ -107,7 +129,10 @@ impl Gate {
             listings: Arc::default(),
             store_messages: true,
             events: events.clone(),
-            metrics: Arc::new(Metrics::new().unwrap()),
+            metrics: Arc::clone(&metrics),
+            upkeep: upkeep.clone(),
+            webhooks: webhooks(),
+            price_list: format!("file://{}", price_list.display()),
             admin_token: Secret::new(TOKEN),
             time_zone,
             app_url: app_url.clone(),
@@ -124,13 +149,19 @@ impl Gate {
             let until = async move { stopped.await.unwrap_or_default() };
             serve(listener, None, router(Arc::new(context)), until).await.unwrap();
         });
+        tasks.spawn(upkeep.clone().run(std::future::pending()));
+        let receiver = Receiver::start(&mut tasks);
+        let http = client();
         Self {
             url,
-            http: client(),
+            http,
             state,
             store,
             counters,
             clock,
+            metrics,
+            upkeep,
+            receiver,
             app_url,
             _tasks: tasks,
             stopping,

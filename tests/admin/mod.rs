@@ -1,6 +1,8 @@
 //! The administration API, through real sockets on a real database.
 
+mod audit;
 mod bounds;
+mod cleanup;
 mod document;
 mod edits;
 mod error_rules;
@@ -10,15 +12,20 @@ mod http;
 mod login;
 mod logs;
 mod my_usage;
+mod notifications;
 mod overview;
 mod prices;
+mod provider_test;
 mod providers;
+mod receiver;
+mod repricing;
 mod routes;
 mod rules;
 mod schema;
 mod sensitive_words;
 mod series;
 mod sessions;
+mod settings;
 mod statistics;
 mod tls;
 mod ui;

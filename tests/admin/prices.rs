@@ -64,3 +64,129 @@ async fn a_table_of_thousands_of_entries_loads() {
     assert_eq!((report["added"].as_array().unwrap().len(), &report["total"]), (4000, &json!(4000)));
     assert_eq!(gate.state.snapshot().prices.len(), 4000);
 }
+
+/// As the public list writes its entries: an explanation first, nested fields, nulls, prices as text, modes without any.
+fn public_list() -> serde_json::Value {
+    json!({
+        "sample_spec": {
+            "code_interpreter_cost_per_session": 0.0, "input_cost_per_token": 0.0, "output_cost_per_token": 0.0,
+            "litellm_provider": "one of the providers", "max_tokens": "LEGACY parameter", "mode": "one of: chat, embedding",
+            "supported_regions": ["global", "us-west-2"], "search_context_cost_per_query": { "search_context_size_low": 0.0 },
+        },
+        "native-large": {
+            "cache_creation_input_token_cost": 3.75e-06, "cache_read_input_token_cost": 3e-07,
+            "input_cost_per_token": 3e-06, "output_cost_per_token": 1.5e-05, "litellm_provider": "anthropic",
+            "input_cost_per_token_above_200k_tokens": 6e-06, "max_tokens": 64000, "mode": "chat",
+            "search_context_cost_per_query": { "search_context_size_high": 0.01 }, "tool_use_system_prompt_tokens": 159,
+        },
+        "vendor/flash": {
+            "input_cost_per_token": 1e-07, "output_cost_per_token": null, "litellm_provider": "gemini", "mode": "chat",
+            "tiered_pricing": [{ "range": [0, 32000.0], "input_cost_per_token": 5e-08 }], "deprecation_date": "2027-01-01",
+        },
+        "as-text": { "input_cost_per_token": "0.0000005", "litellm_provider": "openai", "mode": "chat", "metadata": { "notes": "é" } },
+        "embedder": { "input_cost_per_token": 1e-8, "litellm_provider": "openai", "mode": "embedding" },
+        "by-the-picture": { "input_cost_per_pixel": 1.9e-08, "litellm_provider": "openai", "mode": "image_generation" },
+        "a-slip": { "input_cost_per_token": "3e-6 USD", "litellm_provider": "openai", "mode": "chat" },
+    })
+}
+
+#[tokio::test]
+async fn a_sync_takes_the_public_list_and_leaves_what_was_entered_by_hand() {
+    for backend in [tollgate::store::Backend::Sqlite, tollgate::store::Backend::Postgres] {
+        let gate = Gate::start_on(backend).await;
+        let own = json!({ "modelName": "native-large", "priceData": { "input_cost_per_token": 9e-6, "note": "ours" } });
+        let made = gate.admin("model-prices/upsertModelPrice", own.clone()).await.data();
+        assert_eq!((&made["source"], &made["priceData"]["note"]), (&json!("manual"), &json!("ours")));
+        let file = gate.dir.path().join("public-list.json");
+        std::fs::write(&file, public_list().to_string()).unwrap();
+
+        let report = gate.admin("model-prices/syncLiteLLMPrices", json!({})).await.data();
+        assert_eq!(report["added"], json!(["vendor/flash", "as-text", "embedder"]));
+        assert_eq!((&report["unchanged"], &report["total"]), (&json!(["native-large"]), &json!(6)));
+        assert_eq!(report["failed"], json!(["by-the-picture", "a-slip"]));
+        assert!(report["failures"][1]["reason"].as_str().unwrap().contains("input_cost_per_token"), "{report}");
+        let snapshot = gate.state.snapshot();
+        assert_eq!(snapshot.prices["as-text"].rates.input.unwrap().to_string(), "0.0000005");
+        assert_eq!(snapshot.prices["native-large"].rates.input.unwrap().to_string(), "0.000009");
+        assert!(!snapshot.prices.contains_key("sample_spec"));
+        let again = gate.admin("model-prices/syncLiteLLMPrices", json!({})).await.data();
+        assert_eq!((again["added"].as_array().unwrap().len(), again["unchanged"].as_array().unwrap().len()), (0, 4));
+
+        // Once the own entry is gone, the list's is taken.
+        gate.admin("model-prices/deleteModelPrice", json!({ "modelName": "native-large" })).await;
+        assert!(gate.state.snapshot().price_for("native-large", "").is_none());
+        let gone = gate.admin("model-prices/deleteModelPrice", json!({ "modelName": "native-large" })).await;
+        assert_eq!(gone.failure(), (400, "NOT_FOUND"));
+        assert_eq!(
+            gate.admin("model-prices/syncLiteLLMPrices", json!({})).await.data()["added"],
+            json!(["native-large"])
+        );
+        let cheaper = json!({ "native-large": { "input_cost_per_token": 1e-6 } });
+        std::fs::write(&file, cheaper.to_string()).unwrap();
+        assert_eq!(
+            gate.admin("model-prices/syncLiteLLMPrices", json!({})).await.data()["updated"],
+            json!(["native-large"])
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_list_that_cannot_be_had_changes_nothing_and_says_why() {
+    let gate = Gate::start().await;
+    gate.admin("model-prices/syncLiteLLMPrices", json!({})).await.data();
+    let before = gate.store.config_version().await.unwrap();
+    let file = gate.dir.path().join("public-list.json");
+    for (text, code) in
+        [(Some("[1, 2]"), "INVALID_FORMAT"), (Some("<html>"), "INVALID_FORMAT"), (None, "OPERATION_FAILED")]
+    {
+        match text {
+            Some(text) => std::fs::write(&file, text).unwrap(),
+            None => std::fs::remove_file(&file).unwrap(),
+        }
+        assert_eq!(gate.admin("model-prices/syncLiteLLMPrices", json!({})).await.failure(), (400, code), "{text:?}");
+    }
+    std::fs::write(&file, " ".repeat(16 * 1024 * 1024 + 1)).unwrap();
+    let reply = gate.admin("model-prices/syncLiteLLMPrices", json!({})).await;
+    assert_eq!(reply.failure(), (400, "OPERATION_FAILED"));
+    assert!(reply.body["error"].as_str().unwrap().contains("larger than"), "{:?}", reply.body);
+    assert_eq!(gate.store.config_version().await.unwrap(), before);
+    assert_eq!(gate.state.snapshot().prices.len(), 1);
+}
+
+#[tokio::test]
+async fn models_to_choose_from_come_from_providers_and_the_price_table() {
+    let gate = Gate::start().await;
+    gate.admin("model-prices/uploadPriceTable", json!({ "jsonContent": public_list().to_string() })).await.data();
+    let bare = json!({ "modelName": "bare", "priceData": { "input_cost_per_token": 1e-6 } });
+    gate.admin("model-prices/upsertModelPrice", bare).await.data();
+    let provider = json!({
+        "name": "up", "url": "https://up.example", "key": "upstream-credential-0123456789", "provider_type": "alt-cli",
+        "allowed_models": ["own-*", "own-1"], "model_redirects": { "nick": "vendor/flash" },
+    });
+    gate.admin("providers/addProvider", provider).await.data();
+    let models =
+        async |of: serde_json::Value| gate.admin("model-prices/getAvailableModelsByProviderType", of).await.data();
+    assert_eq!(models(json!({ "providerType": "native" })).await, json!(["bare", "native-large"]));
+    assert_eq!(models(json!({ "providerType": "alt-cli" })).await, json!(["bare", "nick", "own-1", "vendor/flash"]));
+    assert_eq!(models(json!({ "providerType": "responses" })).await, json!(["as-text", "bare"]));
+    let all = json!(["as-text", "bare", "embedder", "native-large", "nick", "own-1", "vendor/flash"]);
+    assert_eq!(models(json!({})).await, all);
+}
+
+#[tokio::test]
+async fn a_price_that_is_none_is_refused_by_hand_too() {
+    let gate = Gate::start().await;
+    for (data, force, passes) in [
+        (json!({ "input_cost_per_token": -1 }), true, false),
+        (json!({ "mode": "chat" }), false, false),
+        (json!({ "input_cost_per_token": 2 }), false, false),
+        (json!({ "input_cost_per_token": 2 }), true, true),
+    ] {
+        let body = json!({ "modelName": "m", "priceData": data, "force": force });
+        let reply = gate.admin("model-prices/upsertModelPrice", body).await;
+        assert_eq!(reply.status == 200, passes, "{data} {force}: {:?}", reply.body);
+        if !passes {
+            assert_eq!(reply.body["errorParams"]["field"], "priceData");
+        }
+    }
+}

@@ -27,6 +27,15 @@ struct People {
     request: String,
 }
 
+/// A provider whose credential is a secret to look for, and a price to take away.
+async fn provider(gate: &Gate) -> i64 {
+    let price = json!({ "modelName": PRICED, "priceData": { "input_cost_per_token": 1e-6 } });
+    gate.admin("model-prices/upsertModelPrice", price).await.data();
+    gate.provider("upstream").await
+}
+
+const PRICED: &str = "sample-text";
+
 async fn people(gate: &Gate) -> People {
     let user = gate.person("user", json!({})).await;
     let request = super::logs::record(&user, 0);
@@ -43,7 +52,7 @@ async fn people(gate: &Gate) -> People {
         read_only,
         other: gate.person("other", json!({})).await,
         admin: gate.person("admin", json!({ "role": "admin" })).await,
-        provider: gate.provider("upstream").await,
+        provider: provider(gate).await,
         word: word(gate).await,
         rule: rule(gate).await,
         request: request.request_id.to_string(),
@@ -66,10 +75,13 @@ async fn word(gate: &Gate) -> i64 {
 pub fn sample(field: &Field) -> Value {
     match field.kind {
         Kind::Integer { min, max } => json!(if (min..=max).contains(&1) { 1 } else { min }),
+        Kind::Decimal { max: 1, .. } => json!(0.5),
         Kind::Decimal { .. } => json!(1.25),
         Kind::Text { form: Form::TimeOfDay, .. } => json!("08:30"),
         Kind::Text { form: Form::BaseUrl, .. } => json!("https://up.example/v1"),
         Kind::Text { form: Form::ProxyUrl, .. } => json!("http://proxy.example:3128"),
+        Kind::Text { form: Form::Webhook, .. } => json!("http://127.0.0.1:9/hook"),
+        Kind::Document { .. } => json!({ "input_cost_per_token": 1e-6 }),
         Kind::Text { .. } if field.name == "jsonContent" => json!("{\"m\": {\"input_cost_per_token\": 1e-6}}"),
         Kind::Text { min, .. } => json!("sample-text".repeat(min.div_ceil(11).max(1))),
         Kind::Boolean => json!(true),
@@ -82,7 +94,7 @@ pub fn sample(field: &Field) -> Value {
 }
 
 /// The smallest body that the operation takes, about the user's things.
-fn body(operation: &Operation, people: &People) -> Value {
+fn body(gate: &Gate, operation: &Operation, people: &People) -> Value {
     let mut body = Map::new();
     for field in operation.body.fields().filter(|f| matches!(f.need, Need::Required)) {
         let value = match field.name {
@@ -95,6 +107,7 @@ fn body(operation: &Operation, people: &People) -> Value {
             "sessionId" => json!(SESSION),
             "key" if operation.path == "auth/login" => json!(people.user.key),
             "requestId" => json!(people.request),
+            "webhookUrl" => json!(gate.receiver.url),
             _ => sample(&field),
         };
         body.insert(field.name.to_owned(), value);
@@ -102,6 +115,9 @@ fn body(operation: &Operation, people: &People) -> Value {
     if operation.body.partial {
         let field = &operation.body.data[0];
         body.insert(field.name.to_owned(), sample(field));
+    }
+    if operation.path == "actions/providers/testProvider" {
+        return json!({ "providerId": people.provider, "model": "m" });
     }
     body.into()
 }
@@ -124,7 +140,7 @@ async fn each_operation_lets_in_whom_it_should_and_nobody_else() {
     for operation in operations() {
         let gate = Gate::start().await;
         let people = people(&gate).await;
-        let body = body(operation, &people);
+        let body = body(&gate, operation, &people);
         let before = gate.store.config_version().await.unwrap();
         let cases: [(&str, Option<&str>, &[Permission]); 5] = [
             ("no credential", None, &[Permission::Open]),
@@ -163,10 +179,11 @@ async fn administrators_may_do_everything_and_get_what_the_document_promises() {
             let gate = Gate::start().await;
             let people = people(&gate).await;
             gate.key(people.user.id, "spare", json!({})).await;
-            let body = body(operation, &people);
+            let body = body(&gate, operation, &people);
             let credential = if token { TOKEN } else { &people.admin.key };
             let reply = send(&gate, operation, Some(credential), &body).await;
             assert_eq!(reply.status, 200, "{}: {:?} to {body}", operation.path, reply.body);
+            assert_no_secret(&people, &reply.body, operation.path);
             let verb = operation.verb.as_str().to_lowercase();
             if !operation.published {
                 continue;
@@ -183,6 +200,66 @@ async fn administrators_may_do_everything_and_get_what_the_document_promises() {
                 let faults = schema::faults(&document, &json(&described["requestBody"]), &body);
                 assert_eq!(faults, Vec::<String>::new(), "{}: body {body}", operation.path);
             }
+        }
+    }
+}
+
+/// The upstream's credential, the administrator's token and people's keys are in no answer.
+fn assert_no_secret(people: &People, body: &Value, path: &str) {
+    let text = body.to_string();
+    let keys = [&people.user.key, &people.read_only, &people.other.key, &people.admin.key];
+    for secret in keys.into_iter().map(String::as_str).chain([TOKEN, "upstream-credential-0123456789"]) {
+        assert!(!text.contains(secret), "{path} shows a secret: {text}");
+    }
+}
+
+/// What an operation does, by how its name begins. One that fits neither list is to be put into one here.
+fn writes(path: &str) -> bool {
+    const READS: [&str; 9] = ["get", "fetch", "has", "list", "health", "openapi", "events", "test", "whoami"];
+    const WRITES: [&str; 15] = [
+        "add", "edit", "remove", "toggle", "renew", "batch", "upload", "sync", "upsert", "delete", "save", "run",
+        "update", "create", "reset",
+    ];
+    // Logins change nothing that is configured; refreshing a cache changes nothing at all.
+    const NEITHER: [&str; 3] = ["auth/login", "auth/logout", "actions/sensitive-words/refreshCacheAction"];
+    let verb = path.rsplit('/').next().unwrap();
+    let begins = |words: &[&str]| words.iter().any(|word| verb.starts_with(word));
+    if NEITHER.contains(&path) || begins(&READS) {
+        return false;
+    }
+    assert!(begins(&WRITES), "{path}: does it write? say so in this test");
+    true
+}
+
+#[tokio::test]
+async fn each_write_leaves_an_audit_record_without_secrets_and_no_read_does() {
+    for operation in operations() {
+        let gate = Gate::start().await;
+        let people = people(&gate).await;
+        gate.key(people.user.id, "spare", json!({})).await;
+        let newest = async || {
+            let page = gate.admin("audit/getAuditLog", json!({ "pageSize": 1 })).await.data();
+            page["entries"][0].clone()
+        };
+        let before = newest().await;
+        let reply = send(&gate, operation, Some(TOKEN), &body(&gate, operation, &people)).await;
+        assert_eq!(reply.status, 200, "{}: {:?}", operation.path, reply.body);
+        let after = newest().await;
+        if writes(operation.path) {
+            let action = operation.path.trim_start_matches("actions/").trim_start_matches("ui/").replace('/', ".");
+            assert_ne!(after["id"], before["id"], "{} leaves no audit record", operation.path);
+            assert_eq!(
+                (&after["action"], &after["actor"]),
+                (&json!(action), &json!("admin token")),
+                "{}",
+                operation.path
+            );
+            assert_no_secret(&people, &after, operation.path);
+            if let Some(made) = reply.body.pointer("/data/generatedKey").and_then(Value::as_str) {
+                assert!(!after.to_string().contains(made), "{} audits a key in full", operation.path);
+            }
+        } else {
+            assert_eq!(after, before, "{} is audited", operation.path);
         }
     }
 }

@@ -13,7 +13,7 @@ use super::gate::{Gate, NOON, Person, ZONE};
 
 const MINUTE: i64 = 60_000;
 
-fn record(who: &Person, started_at: Timestamp, model: &str, cost: Option<i64>) -> Record {
+pub fn record(who: &Person, started_at: Timestamp, model: &str, cost: Option<i64>) -> Record {
     Record {
         request_id: RequestId::new(),
         started_at,

@@ -4,6 +4,7 @@
 //! the snapshot in force; writes go through one serialised transaction with its audit record, and are in force on the
 //! data plane before the reply.
 
+pub mod audit;
 pub mod error_rules;
 pub mod events;
 pub mod keys;
@@ -11,12 +12,14 @@ pub mod login;
 pub mod logs;
 pub mod messages;
 pub mod my_usage;
+pub mod notifications;
 pub mod overview;
 pub mod prices;
 pub mod providers;
 pub mod sensitive_words;
 pub mod service;
 pub mod sessions;
+pub mod settings;
 pub mod statistics;
 pub mod usage;
 pub mod users;

@@ -112,6 +112,7 @@ impl At {
             }
             Kind::List { item, min, max, excess } => self.list(*item, (min, max, excess), json),
             Kind::Map { max, text_max } => self.map(max, text_max, json),
+            Kind::Document { max } => self.document(max, json),
             Kind::Object(fields) => {
                 let sent = json.as_object().ok_or_else(|| self.wrong_type("an object"))?;
                 let values = table(fields, sent, self.tz, &format!("{}.", self.path))?;
@@ -206,6 +207,16 @@ impl At {
         each.collect::<Checked<Vec<Value>>>().map(Value::List)
     }
 
+    fn document(&self, max: usize, json: &Json) -> Checked<Value> {
+        if !json.is_object() {
+            return Err(self.wrong_type("an object"));
+        }
+        if json.to_string().len() > max {
+            return Err(self.bound(Code::MAX_LENGTH, &format!("must have at most {max} bytes"), max));
+        }
+        Ok(Value::Document(json.clone()))
+    }
+
     fn map(&self, max: usize, text_max: usize, json: &Json) -> Checked<Value> {
         let sent = json.as_object().ok_or_else(|| self.wrong_type("an object of text to text"))?;
         if sent.len() > max {
@@ -225,6 +236,10 @@ impl Form {
         match self {
             Self::Any => None,
             Self::TimeOfDay => TimeOfDay::parse(text).is_none().then_some("must be a time of day, HH:MM"),
+            Self::Webhook => {
+                let shaped = ["http://", "https://"].iter().any(|scheme| text.to_ascii_lowercase().starts_with(scheme));
+                (!shaped || text.contains(char::is_whitespace)).then_some("must be an http or https address")
+            }
             Self::BaseUrl => url_fault(text, &["http", "https"]),
             Self::ProxyUrl => url_fault(text, &["http"]).or_else(|| {
                 let bare = text.parse::<http::Uri>().is_ok_and(|uri| matches!(uri.path(), "" | "/"));

@@ -60,6 +60,10 @@ pub enum Kind {
         max: usize,
         text_max: usize,
     },
+    /// Any JSON object, of at most `max` bytes as text.
+    Document {
+        max: usize,
+    },
     /// A nested table, of which at least one field must be given.
     Object(&'static [Field]),
 }
@@ -74,6 +78,8 @@ pub enum Form {
     BaseUrl,
     /// The `http://host:port` of a CONNECT proxy.
     ProxyUrl,
+    /// An `http` or `https` address, which may have a query. Where it leads is judged by the action.
+    Webhook,
 }
 
 /// Which end of the day a bare date means.

@@ -80,6 +80,7 @@ fn of_kind(kind: Kind) -> Value {
             let text = json!({ "type": "string", "minLength": 1, "maxLength": text_max });
             json!({ "type": "object", "additionalProperties": text, "maxProperties": max })
         }
+        Kind::Document { max: _ } => json!({ "type": "object" }),
         Kind::Object(fields) => {
             let mut schema = of_table(fields);
             schema["minProperties"] = json!(1);
@@ -96,7 +97,7 @@ fn of_text(min: usize, max: usize, form: Form) -> Value {
     match form {
         Form::Any => {}
         Form::TimeOfDay => schema["pattern"] = json!("^([01]?[0-9]|2[0-3]):[0-5][0-9]$"),
-        Form::BaseUrl | Form::ProxyUrl => schema["format"] = json!("uri"),
+        Form::BaseUrl | Form::ProxyUrl | Form::Webhook => schema["format"] = json!("uri"),
     }
     schema
 }

@@ -17,6 +17,8 @@ pub enum Value {
     Moment(Timestamp),
     List(Vec<Self>),
     Map(Vec<(String, String)>),
+    /// A JSON object as it was sent.
+    Document(serde_json::Value),
     Object(Values),
 }
 
@@ -172,6 +174,10 @@ impl Values {
 
     pub fn pairs(&self, name: &str) -> Patch<Vec<(String, String)>> {
         self.patch(name, |v| if let Value::Map(pairs) = v { Some(pairs.clone()) } else { None })
+    }
+
+    pub fn document(&self, name: &str) -> Patch<serde_json::Value> {
+        self.patch(name, |v| if let Value::Document(d) = v { Some(d.clone()) } else { None })
     }
 
     /// A nested table; empty when it was not sent.

@@ -2,6 +2,7 @@
 //!
 //! Times are ISO 8601 in UTC, amounts exact decimal numbers in USD, secrets masked.
 
+pub mod audit;
 pub mod cost;
 pub mod error_rule;
 pub mod health;
@@ -10,11 +11,13 @@ pub mod live;
 pub mod log;
 pub mod message;
 pub mod my_usage;
+pub mod notifications;
 pub mod overview;
 pub mod price;
 pub mod provider;
 pub mod series;
 pub mod session;
+pub mod settings;
 pub mod statistics;
 pub mod usage;
 pub mod user;

@@ -112,3 +112,20 @@ impl ProviderRecord {
 pub struct Created {
     pub id: i64,
 }
+
+/// What a test request to a provider came to.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderTest {
+    /// A reply in the provider's format came.
+    pub ok: bool,
+    /// The provider's status; `null` when there was no answer.
+    pub status: Option<u16>,
+    pub latency_ms: u64,
+    /// The model that it was asked for.
+    pub model: String,
+    /// What it said, or why there was no answer.
+    pub message: String,
+    /// The models that it lists, where it does.
+    pub models: Vec<String>,
+}

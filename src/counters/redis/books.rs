@@ -9,6 +9,7 @@ use super::super::books::Books;
 use super::super::listing::LiveSession;
 use super::super::permit::{Charge, Permit, Settlement};
 use super::super::provider::{Blocked, is_limited};
+use super::super::rebuild::SpendRow;
 use super::super::sessions::Slot;
 use super::super::usage::HolderUsage;
 use super::link::Up;
@@ -17,8 +18,9 @@ use super::reply::{self, Reader};
 use super::scripts::{ADMIT, ENTER, LISTING, PEEK, USAGE};
 use super::{OnLoss, Shared};
 use crate::domain::clock::Timestamp;
-use crate::domain::ids::ProviderId;
+use crate::domain::ids::{ProviderId, RequestId, SessionId};
 use crate::domain::limits::Limits;
+use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
 
 /// Live sessions that are listed at most.
@@ -150,6 +152,21 @@ impl Shared {
         self.memory.give_back(charge, at);
         self.running.end(charge.request);
         self.push(Kind::GivenBack, charge, charge.started);
+    }
+
+    /// What settled requests turned out to cost, into this node's counters and, queued, into Redis.
+    pub(in super::super) fn spent_late(&self, rows: &[SpendRow], now: Timestamp) {
+        self.memory.spent_late(rows, now);
+        for row in rows {
+            let charge = Charge {
+                request: RequestId::new(),
+                user: row.user,
+                slot: Slot { key: row.key, session: SessionId::from("") },
+                reserved: NanoUsd::ZERO,
+                started: row.minute,
+            };
+            self.push(Kind::Late { cost: row.cost, served: row.provider }, &charge, now);
+        }
     }
 
     /// `None` when Redis cannot be asked: then this node's own figures are the best there are.

@@ -276,6 +276,7 @@ impl Keeper {
 fn told<'a>(call: Call<'a>, op: &Op) -> Call<'a> {
     let (kind, cost, provider) = match op.kind {
         Kind::Settled { cost, served } => ("S", cost.0, served),
+        Kind::Late { cost, served } => ("L", cost.0, served),
         Kind::Withdrawn { from } => ("W", 0, Some(from)),
         Kind::GivenBack => ("G", 0, None),
         Kind::Entered { at } => ("E", 0, Some(at)),

@@ -30,6 +30,11 @@ pub(super) enum Kind {
         cost: NanoUsd,
         served: Option<ProviderId>,
     },
+    /// A request that was settled long ago turned out to cost this much.
+    Late {
+        cost: NanoUsd,
+        served: Option<ProviderId>,
+    },
     Withdrawn {
         from: ProviderId,
     },

@@ -10,7 +10,8 @@ use crate::domain::provider::{InstructionsStrategy, Provider, ProviderType};
 pub const PROVIDER_ID: &[Field] = &[Field::new("providerId", Kind::ID, "The provider.").required()];
 
 const PATTERN: Kind = Kind::text(1, 200);
-const TYPES: Kind = Kind::Choice(&["native", "native-auth", "responses", "chat-compatible", "alt-cli"]);
+/// The kinds of providers.
+pub const TYPES: Kind = Kind::Choice(&["native", "native-auth", "responses", "chat-compatible", "alt-cli"]);
 const STRATEGIES: Kind = Kind::Choice(&["auto", "force_official", "keep_original"]);
 const URL: Kind = Kind::Text { min: 1, max: 2048, form: Form::BaseUrl };
 const PROXY_URL: Kind = Kind::Text { min: 1, max: 2048, form: Form::ProxyUrl };

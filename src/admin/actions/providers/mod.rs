@@ -5,6 +5,7 @@
 
 pub mod fields;
 pub mod health;
+mod test;
 
 use rust_decimal::Decimal;
 
@@ -54,6 +55,14 @@ fn records() -> Vec<Operation> {
             remove_provider,
         )
         .doc("Removes a provider; requests that it is answering end properly.")
+        .errors(&[Code::NOT_FOUND]),
+        Operation::action(
+            "actions/providers/testProvider",
+            Permission::Admin,
+            Body::of(&[], test::FIELDS),
+            test::test_provider,
+        )
+        .doc("Sends one small real request to a provider, stored or not yet, and tells what came back.")
         .errors(&[Code::NOT_FOUND]),
     ]
 }

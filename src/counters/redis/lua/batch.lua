@@ -1,6 +1,7 @@
 -- What a node counted that nobody waits for, in its order, each batch once: a number that was seen changes nothing.
 -- ARGV: 10 the batch's number, then ten fields for each: kind, request, user, key, session, started, reserved, cost, provider,
--- time. Kinds: S settled, W withdrawn from a provider, G given back, E entered a provider, R running (registered anew).
+-- time. Kinds: S settled, W withdrawn from a provider, G given back, E entered a provider, R running (registered anew),
+-- L a cost that became known late.
 -- Gives {'ok'} or {'gone'}. What was spent is told to all nodes.
 local number = tonumber(ARGV[10])
 if tonumber(call('GET', G .. 'seq:' .. NODE) or '0') >= number then return { 'ok' } end
@@ -42,11 +43,23 @@ local function settle(o, request, cost, served, ended)
   end
 end
 
+-- Counters that were made from the ledger after the cost was written there have it.
+local function late(o, cost, served, priced)
+  if priced < counted_before then return end
+  if o.uid ~= '' then
+    add('u' .. o.uid, o.started, cost, '0')
+    add('k' .. o.kid, o.started, cost, '0')
+  end
+  if served ~= '' then add('p' .. served, o.started, cost, '0') end
+  news[#news + 1] = table.concat({ o.uid, o.kid, served, int(o.started), cost }, ' ')
+end
+
 for at = 11, #ARGV, 10 do
   local kind, request, provider = ARGV[at], ARGV[at + 1], ARGV[at + 8]
   local o = { uid = ARGV[at + 2], kid = ARGV[at + 3], sid = ARGV[at + 4], started = tonumber(ARGV[at + 5]),
     reserved = ARGV[at + 6], slot = '', at = '' }
   if kind == 'S' then settle(o, request, ARGV[at + 7], provider, tonumber(ARGV[at + 9]))
+  elseif kind == 'L' then late(o, ARGV[at + 7], provider, tonumber(ARGV[at + 9]))
   elseif kind == 'G' then
     local held = unnote(NODE, request)
     if held then give_back(held) end

@@ -1,0 +1,153 @@
+//! `notifications/*`: which messages are sent where, and a test of a webhook.
+//!
+//! The key that messages are signed with is written and never read: it is sealed like upstream credentials.
+
+use std::time::Instant;
+
+use serde_json::json;
+
+use crate::admin::call::{Call, Change, recorded};
+use crate::admin::envelope::{Code, Refusal};
+use crate::admin::fields::{Body, Field, Form, Kind, Patch};
+use crate::admin::records::notifications::{NotificationsRecord, WebhookTest};
+use crate::admin::table::{Operation, Permission};
+use crate::domain::limits::TimeOfDay;
+use crate::domain::secret::Secret;
+use crate::fetch::{Message, WebhookError};
+use crate::store::StoredNotifications;
+
+const WEBHOOK: Kind = Kind::Text { min: 8, max: 2000, form: Form::Webhook };
+
+pub const SETTINGS: &[Field] = &[
+    Field::new("enabled", Kind::Boolean, "None is sent while this is off."),
+    Field::new("circuitBreakerEnabled", Kind::Boolean, "Tell when a provider is taken out of use."),
+    Field::new("circuitBreakerWebhook", WEBHOOK, "").nullable(),
+    Field::new("dailyLeaderboardEnabled", Kind::Boolean, "Tell each day who used the gateway the day before."),
+    Field::new("dailyLeaderboardWebhook", WEBHOOK, "").nullable(),
+    Field::new(
+        "dailyLeaderboardTime",
+        Kind::Text { min: 4, max: 5, form: Form::TimeOfDay },
+        "`HH:MM` in the gateway's time zone.",
+    ),
+    Field::new("dailyLeaderboardTopN", Kind::Integer { min: 1, max: 100 }, "Entries of the leaderboard."),
+    Field::new("costAlertEnabled", Kind::Boolean, "Tell when a spending limit is nearly used up."),
+    Field::new("costAlertWebhook", WEBHOOK, "").nullable(),
+    Field::new(
+        "costAlertThreshold",
+        Kind::Decimal { max: 1, places: 2 },
+        "The share of a limit from which on it is told.",
+    ),
+    Field::new("costAlertCheckInterval", Kind::Integer { min: 1, max: 1440 }, "Minutes between two looks."),
+    Field::new("webhookSecret", Kind::text(16, 200), "Signs every message; it is not shown again. `null`: unsigned.")
+        .nullable(),
+];
+
+pub const WEBHOOK_URL: &[Field] =
+    &[Field::new("webhookUrl", WEBHOOK, "An http or https address; only public ones are taken.").required()];
+
+pub fn operations() -> Vec<Operation> {
+    vec![
+        Operation::action(
+            "actions/notifications/getNotificationSettingsAction",
+            Permission::Admin,
+            Body::EMPTY,
+            get_settings,
+        )
+        .doc("Which notifications are sent where."),
+        Operation::action(
+            "actions/notifications/updateNotificationSettingsAction",
+            Permission::Admin,
+            Body::edit(&[], SETTINGS),
+            update_settings,
+        )
+        .doc("Changes what is sent, and answers the settings in force."),
+        Operation::action(
+            "actions/notifications/testWebhookAction",
+            Permission::Admin,
+            Body::of(WEBHOOK_URL, &[]),
+            test_webhook,
+        )
+        .doc("Sends a test message to a webhook, signed as all are.")
+        .errors(&[Code::OPERATION_FAILED]),
+    ]
+}
+
+async fn get_settings(call: Call) -> Result<NotificationsRecord, Refusal> {
+    Ok(NotificationsRecord::new(&call.ctx.store.notifications().await?))
+}
+
+async fn update_settings(call: Call) -> Result<NotificationsRecord, Refusal> {
+    for field in ["circuitBreakerWebhook", "dailyLeaderboardWebhook", "costAlertWebhook"] {
+        if let Patch::Set(address) = call.values.text(field) {
+            call.ctx.webhooks.check(&address).map_err(|error| fault(field, &error))?;
+        }
+    }
+    let mut tx = call.ctx.store.begin().await?;
+    let before = tx.notifications().await?;
+    let mut after = before.clone();
+    apply(&call, &mut after)?;
+    tx.save_notifications(&after).await?;
+    let shown = NotificationsRecord::new(&after);
+    let change = Change {
+        action: "notifications.updateNotificationSettingsAction",
+        target: "notification settings".to_owned(),
+        before: recorded(&NotificationsRecord::new(&before))?,
+        after: recorded(&shown)?,
+    };
+    call.audit(&mut tx, change).await?;
+    call.commit(tx).await?;
+    Ok(shown)
+}
+
+fn apply(call: &Call, stored: &mut StoredNotifications) -> Result<(), Refusal> {
+    let (values, settings) = (&call.values, &mut stored.settings);
+    values.boolean("enabled").apply_set(&mut settings.enabled);
+    values.boolean("circuitBreakerEnabled").apply_set(&mut settings.circuit_breaker_enabled);
+    values.text("circuitBreakerWebhook").apply_option(&mut settings.circuit_breaker_webhook);
+    values.boolean("dailyLeaderboardEnabled").apply_set(&mut settings.daily_leaderboard_enabled);
+    values.text("dailyLeaderboardWebhook").apply_option(&mut settings.daily_leaderboard_webhook);
+    values.word("dailyLeaderboardTime", TimeOfDay::parse).apply_set(&mut settings.daily_leaderboard_time);
+    values.count("dailyLeaderboardTopN").apply_set(&mut settings.daily_leaderboard_top_n);
+    values.boolean("costAlertEnabled").apply_set(&mut settings.cost_alert_enabled);
+    values.text("costAlertWebhook").apply_option(&mut settings.cost_alert_webhook);
+    values.decimal("costAlertThreshold").apply_set(&mut settings.cost_alert_threshold);
+    values.count("costAlertCheckInterval").apply_set(&mut settings.cost_alert_check_interval);
+    match values.text("webhookSecret") {
+        Patch::Keep => {}
+        Patch::Clear => stored.secret_cipher = None,
+        Patch::Set(secret) => {
+            let sealed = call.ctx.state.vault().seal(&Secret::new(secret)).map_err(Refusal::internal)?;
+            stored.secret_cipher = Some(sealed);
+        }
+    }
+    Ok(())
+}
+
+fn fault(field: &str, error: &WebhookError) -> Refusal {
+    Refusal::field(Code::INVALID_FORMAT, field, format!("{field}: {error}"))
+}
+
+async fn test_webhook(call: Call) -> Result<WebhookTest, Refusal> {
+    let address = call.values.text("webhookUrl").set().unwrap_or_default();
+    let stored = call.ctx.store.notifications().await?;
+    let open = |cipher: &String| call.ctx.state.vault().open(cipher);
+    let secret = stored.secret_cipher.as_ref().map(open).transpose().map_err(Refusal::internal)?;
+    let body = json!({
+        "event": "test",
+        "title": "A test message",
+        "level": "info",
+        "timestamp": call.now.to_iso(),
+        "data": { "siteTitle": call.ctx.state.snapshot().settings.site_title },
+    });
+    let (id, body) = (uuid::Uuid::new_v4().to_string(), body.to_string());
+    let began = Instant::now();
+    let message = Message { body: &body, id: &id, at: call.now, secret: secret.as_ref() };
+    match call.ctx.webhooks.send(&address, message).await {
+        Ok(status) => {
+            let latency_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            Ok(WebhookTest { status, latency_ms })
+        }
+        Err(error) if error.is_final() => Err(fault("webhookUrl", &error)),
+        Err(error) => Err(Refusal::new(Code::OPERATION_FAILED, format!("the webhook {error}"))),
+    }
+}

@@ -1,0 +1,44 @@
+//! `model-prices/getAvailableModelsByProviderType`: names to choose from, for a provider's form and for tests.
+//!
+//! They come from what is configured: the lists and redirects of providers of the type, and the price table, whose entries
+//! name their vendor. An entry without a vendor fits every type.
+
+use std::collections::BTreeSet;
+
+use crate::admin::actions::providers::fields::TYPES;
+use crate::admin::call::Call;
+use crate::admin::envelope::Refusal;
+use crate::admin::fields::Field;
+use crate::domain::price::Price;
+use crate::domain::provider::ProviderType;
+
+pub const FIELDS: &[Field] = &[Field::new("providerType", TYPES, "Left out: the models of all types.").nullable()];
+
+pub async fn available(call: Call) -> Result<Vec<String>, Refusal> {
+    let asked = call.values.word("providerType", ProviderType::parse).set();
+    let snapshot = call.ctx.state.snapshot();
+    let mut names = BTreeSet::new();
+    for provider in snapshot.providers.iter().filter(|p| asked.is_none_or(|kind| p.kind.format() == kind.format())) {
+        names.extend(provider.allowed_models.iter().filter(|name| !name.ends_with('*')).cloned());
+        names.extend(provider.model_redirects.iter().map(|(from, _)| from.clone()));
+    }
+    let priced = snapshot.prices.values().filter(|price| asked.is_none_or(|kind| fits(price, kind)));
+    names.extend(priced.map(|price| price.model.clone()));
+    Ok(names.into_iter().collect())
+}
+
+/// Whether the entry's vendor serves the format of the type. Every vendor's models may lie behind a chat-compatible address.
+fn fits(price: &Price, kind: ProviderType) -> bool {
+    let talks = price.data.get("mode").and_then(serde_json::Value::as_str);
+    if talks.is_some_and(|mode| !["chat", "completion", "responses"].contains(&mode)) {
+        return false;
+    }
+    let Some(vendor) = price.data.get("litellm_provider").and_then(serde_json::Value::as_str) else { return true };
+    let of = |vendors: &[&str]| vendors.iter().any(|known| vendor.starts_with(known));
+    match kind {
+        ProviderType::Native | ProviderType::NativeAuth => of(&["anthropic", "bedrock", "vertex_ai-anthropic"]),
+        ProviderType::Responses => of(&["openai", "azure"]),
+        ProviderType::Chat => true,
+        ProviderType::AltCli => of(&["gemini", "vertex_ai"]),
+    }
+}

@@ -1,0 +1,132 @@
+//! What becomes of each entry of a price table: taken, known already, kept, or refused by itself.
+//!
+//! Entries are kept whole, fields that no rate is read from too. Nothing here touches the database.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use crate::admin::envelope::{Code, Refusal};
+use crate::admin::records::price::{PriceFailure, PriceUpload};
+use crate::domain::clock::Timestamp;
+use crate::domain::price::{Price, PriceSource};
+use crate::policy::cost::{Belief, rates_from_json};
+
+/// Bytes: the public list is some two million.
+pub const MAX_TABLE: usize = 16 * 1024 * 1024;
+/// Characters of a model's name.
+pub const MAX_NAME: usize = 200;
+
+/// The entry of the public list that explains the others.
+const EXPLANATION: &str = "sample_spec";
+
+/// How a table is taken.
+#[derive(Debug, Clone, Copy)]
+pub struct Taking {
+    pub source: PriceSource,
+    /// Whether entries that were entered by hand are replaced.
+    pub overwrite_manual: bool,
+    pub belief: Belief,
+    pub now: Timestamp,
+}
+
+/// A table from its text: model name → entry.
+///
+/// # Errors
+/// 400 when it is no JSON object; `field` is the one at fault.
+pub fn parse(text: &str, field: &str) -> Result<Map<String, Value>, Refusal> {
+    serde_json::from_str(text).map_err(|error| {
+        let message = format!("{field}: must hold a JSON object of model names: {error}");
+        Refusal::field(Code::INVALID_FORMAT, field, message)
+    })
+}
+
+/// What becomes of each entry, and the prices to be stored.
+pub fn sort(
+    mut table: Map<String, Value>,
+    known: &HashMap<String, Price>,
+    taking: Taking,
+) -> (PriceUpload, Vec<Price>) {
+    table.shift_remove(EXPLANATION);
+    let mut report = PriceUpload { total: table.len(), ..PriceUpload::default() };
+    let mut prices = Vec::new();
+    for (model, data) in table {
+        let before = known.get(&model);
+        match read(&model, data, taking) {
+            Err(reason) => {
+                report.failed.push(model.clone());
+                report.failures.push(PriceFailure { model_name: model, reason });
+            }
+            Ok(price) if before.is_some_and(|before| before.data == price.data) => report.unchanged.push(price.model),
+            Ok(price) if !taking.overwrite_manual && before.is_some_and(|b| b.source == PriceSource::Manual) => {
+                report.unchanged.push(price.model);
+            }
+            Ok(price) => {
+                let list = if before.is_some() { &mut report.updated } else { &mut report.added };
+                list.push(price.model.clone());
+                prices.push(price);
+            }
+        }
+    }
+    (report, prices)
+}
+
+/// One entry.
+///
+/// # Errors
+/// Why it is none, in words for the administrator.
+pub fn read(model: &str, data: Value, taking: Taking) -> Result<Price, String> {
+    let length = model.chars().count();
+    if model.trim().is_empty() || length > MAX_NAME || model.contains('\0') {
+        return Err(format!("a model's name has 1 to {MAX_NAME} characters"));
+    }
+    let rates = rates_from_json(&data, taking.belief).map_err(|problem| problem.to_string())?;
+    Ok(Price { model: model.to_owned(), source: taking.source, data, rates, updated_at: taking.now })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const BY_HAND: Taking =
+        Taking { source: PriceSource::Manual, overwrite_manual: true, belief: Belief::Usual, now: Timestamp(1) };
+    const BY_SYNC: Taking = Taking { source: PriceSource::Sync, overwrite_manual: false, ..BY_HAND };
+
+    fn table(json: Value) -> Map<String, Value> {
+        json.as_object().cloned().unwrap()
+    }
+
+    #[test]
+    fn a_bad_entry_fails_alone_and_is_named() {
+        let first = table(json!({
+            "good": { "mode": "chat", "input_cost_per_token": 3e-6, "extra": { "deep": [1] } },
+            "negative": { "input_cost_per_token": -1 },
+            "none": { "mode": "chat" },
+            "text": "free",
+            " ": { "input_cost_per_token": 1e-6 },
+            "sample_spec": { "input_cost_per_token": 0.0, "mode": "one of: chat, embedding" },
+        }));
+        let (report, prices) = sort(first.clone(), &HashMap::new(), BY_HAND);
+        assert_eq!((report.total, report.added.as_slice()), (5, ["good".to_owned()].as_slice()));
+        assert_eq!(report.failed, ["negative", "none", "text", " "]);
+        assert!(report.failures[0].reason.contains("input_cost_per_token"), "{:?}", report.failures);
+        assert_eq!(prices[0].data["extra"]["deep"][0], 1, "unknown fields are kept");
+
+        let known: HashMap<_, _> = prices.into_iter().map(|p| (p.model.clone(), p)).collect();
+        let (report, prices) = sort(first, &known, BY_HAND);
+        assert_eq!((report.unchanged.len(), prices.len()), (1, 0));
+        let dearer = table(json!({ "good": { "input_cost_per_token": 4e-6 } }));
+        assert_eq!(sort(dearer.clone(), &known, BY_HAND).0.updated, ["good"]);
+        assert_eq!(sort(dearer, &known, BY_SYNC).0.unchanged, ["good"], "entered by hand");
+    }
+
+    #[test]
+    fn a_price_beyond_belief_is_taken_when_it_is_forced() {
+        let dear = table(json!({ "gold": { "input_cost_per_token": 7 }, "debt": { "input_cost_per_token": -7 } }));
+        assert_eq!(sort(dear.clone(), &HashMap::new(), BY_HAND).0.failed, ["gold", "debt"]);
+        let (report, prices) = sort(dear, &HashMap::new(), Taking { belief: Belief::Forced, ..BY_HAND });
+        assert_eq!((report.failed.as_slice(), prices.len()), (["debt".to_owned()].as_slice(), 1));
+    }
+}

@@ -1,0 +1,167 @@
+//! `providers/testProvider`: one small real request to a provider, stored or not yet.
+//!
+//! The format is the provider's own. What comes back is told in words; the credential never is, whatever the provider echoes.
+
+use std::time::Duration;
+
+use rust_decimal::Decimal;
+use serde_json::{Value, json};
+
+use super::blank;
+use super::fields::TYPES;
+use crate::admin::call::Call;
+use crate::admin::envelope::{Code, Refusal};
+use crate::admin::fields::{Field, Form, Kind, Patch};
+use crate::admin::records::provider::ProviderTest;
+use crate::domain::format::WireFormat;
+use crate::domain::ids::ProviderId;
+use crate::domain::provider::{Provider, ProviderType};
+use crate::domain::secret::Secret;
+use crate::upstream::endpoint::Call as Upstream;
+use crate::upstream::probe::{Probed, probe};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+/// For the list of models, which is only an extra.
+const LIST_PATIENCE: Duration = Duration::from_secs(5);
+/// Characters of the answer that are shown.
+const SHOWN: usize = 500;
+const MODELS: usize = 500;
+
+pub const FIELDS: &[Field] = &[
+    Field::new("providerId", Kind::ID, "A stored provider; the fields below replace its own for this test.").nullable(),
+    Field::new("model", Kind::text(1, 200), "Left out: the first that the provider allows, or lists.").nullable(),
+    Field::new("url", Kind::Text { min: 1, max: 500, form: Form::BaseUrl }, ""),
+    Field::new("key", Kind::text(1, 1000), "Left out: the stored one."),
+    Field::new("provider_type", TYPES, ""),
+    Field::new("proxy_url", Kind::Text { min: 1, max: 500, form: Form::ProxyUrl }, "").nullable(),
+];
+
+pub async fn test_provider(call: Call) -> Result<ProviderTest, Refusal> {
+    let provider = provider(&call).await?;
+    let models = listed(&provider).await;
+    let model = match call.values.text("model").set().or_else(|| usual(&provider)).or_else(|| models.first().cloned()) {
+        Some(model) => {
+            provider.model_redirects.iter().find(|(from, _)| *from == model).map_or(model, |(_, to)| to.clone())
+        }
+        None => {
+            let message = "model: name one, since the provider neither allows nor lists any by name";
+            return Err(Refusal::field(Code::REQUIRED_FIELD, "model", message));
+        }
+    };
+    let format = provider.kind.format();
+    let asked = Upstream::Generate { model: &model, stream: false };
+    let outcome = probe(&provider, asked, Some(request(format, &model).to_string()), PATIENCE).await;
+    let (ok, status, latency_ms, message) = match outcome {
+        Ok(Probed { status, body, took }) => {
+            let read = serde_json::from_slice::<Value>(&body).ok();
+            let said = read.as_ref().and_then(|reply| text(format, reply)).filter(|_| (200..300).contains(&status));
+            let ok = said.is_some();
+            let raw = || String::from_utf8_lossy(&body).into_owned();
+            let message = said.or_else(|| read.as_ref().and_then(error)).unwrap_or_else(raw);
+            (ok, Some(status), u64::try_from(took.as_millis()).unwrap_or(u64::MAX), message)
+        }
+        Err(why) => (false, None, 0, why),
+    };
+    let shown: String = without_secret(&message, &provider.key).chars().take(SHOWN).collect();
+    Ok(ProviderTest { ok, status, latency_ms, model, message: shown, models })
+}
+
+/// The stored provider with what was sent in place of its own.
+async fn provider(call: &Call) -> Result<Provider, Refusal> {
+    let values = &call.values;
+    let mut provider = match values.integer("providerId") {
+        Patch::Set(id) => {
+            let stored = call.ctx.store.begin().await?.provider(ProviderId(id)).await?;
+            let mut stored = stored.ok_or_else(|| Refusal::missing("provider", id))?;
+            if !values.has("key") {
+                let open = call.ctx.state.vault().open(&stored.key_cipher);
+                let sealed =
+                    |error| Refusal::field(Code::INVALID_FORMAT, "key", format!("key: the stored one {error}"));
+                stored.provider.key = open.map_err(sealed)?;
+            }
+            stored.provider
+        }
+        Patch::Keep | Patch::Clear => {
+            for field in ["url", "key"] {
+                if !values.has(field) {
+                    let message = format!("{field}: is required when no stored provider is named");
+                    return Err(Refusal::field(Code::REQUIRED_FIELD, field, message));
+                }
+            }
+            Provider { cost_multiplier: Decimal::ONE, ..blank(call.now) }
+        }
+    };
+    values.text("url").apply_set(&mut provider.url);
+    values.word("provider_type", ProviderType::parse).apply_set(&mut provider.kind);
+    values.text("proxy_url").apply_option(&mut provider.proxy_url);
+    if let Patch::Set(key) = values.text("key") {
+        provider.key = Secret::new(key);
+    }
+    Ok(provider)
+}
+
+fn usual(provider: &Provider) -> Option<String> {
+    let allowed = provider.allowed_models.iter().find(|name| !name.ends_with('*')).cloned();
+    allowed.or_else(|| provider.model_redirects.first().map(|(from, _)| from.clone()))
+}
+
+/// What the provider itself lists; nothing when it does not say.
+async fn listed(provider: &Provider) -> Vec<String> {
+    let answer = probe(provider, Upstream::ListModels, None, LIST_PATIENCE).await;
+    let Ok(Probed { status: 200, body, .. }) = answer else { return Vec::new() };
+    let listing: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let entries = listing["data"].as_array().or_else(|| listing["models"].as_array());
+    let name = |entry: &Value| {
+        let name = entry["id"].as_str().or_else(|| entry["name"].as_str())?;
+        Some(name.strip_prefix("models/").unwrap_or(name).chars().take(200).collect())
+    };
+    entries.into_iter().flatten().filter_map(name).take(MODELS).collect()
+}
+
+/// The smallest sensible request.
+fn request(format: WireFormat, model: &str) -> Value {
+    const TEXT: &str = "Answer with the one word: ok";
+    let message = json!([{ "role": "user", "content": TEXT }]);
+    match format {
+        WireFormat::Native => json!({ "model": model, "max_tokens": 32, "messages": message }),
+        WireFormat::Chat => json!({ "model": model, "max_tokens": 32, "messages": message }),
+        WireFormat::Responses => json!({ "model": model, "max_output_tokens": 32, "input": message }),
+        WireFormat::AltCli => json!({
+            "contents": [{ "role": "user", "parts": [{ "text": TEXT }] }],
+            "generationConfig": { "maxOutputTokens": 32 },
+        }),
+    }
+}
+
+/// The text of a reply; `None` where it is no reply of the format. One without text (all of it was thought) is empty.
+fn text(format: WireFormat, reply: &Value) -> Option<String> {
+    let blocks = match format {
+        WireFormat::Native => reply["content"].as_array()?.clone(),
+        WireFormat::Chat => {
+            let message = &reply["choices"].as_array()?.first()?["message"];
+            return message.is_object().then(|| message["content"].as_str().unwrap_or_default().to_owned());
+        }
+        WireFormat::Responses => {
+            let items = reply["output"].as_array()?;
+            items.iter().filter_map(|item| item["content"].as_array()).flatten().cloned().collect()
+        }
+        WireFormat::AltCli => {
+            let first = reply["candidates"].as_array()?.first()?;
+            first["content"]["parts"].as_array().cloned().unwrap_or_default()
+        }
+    };
+    Some(blocks.iter().filter_map(|block| block["text"].as_str()).collect())
+}
+
+/// What an error says, in whichever of the usual shapes.
+fn error(reply: &Value) -> Option<String> {
+    let places = ["/error/message", "/0/error/message", "/message", "/detail", "/error"];
+    places.iter().find_map(|place| reply.pointer(place)?.as_str().map(str::to_owned))
+}
+
+fn without_secret(message: &str, key: &Secret) -> String {
+    match key.expose() {
+        "" => message.to_owned(),
+        key => message.replace(key, "***"),
+    }
+}

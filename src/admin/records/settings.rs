@@ -1,0 +1,77 @@
+//! The system settings as shown, and where cleaning up stands.
+
+use chrono_tz::Tz;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Iso;
+use crate::domain::settings::SystemSettings;
+use crate::upkeep::Cleanup;
+
+/// The system settings.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SettingsRecord {
+    pub site_title: String,
+    /// Users see figures of everybody in overview and statistics.
+    pub allow_global_usage_view: bool,
+    /// The symbol shown before amounts; nothing is converted.
+    pub currency_display: String,
+    /// Old entries of the request log are removed each day.
+    pub enable_auto_cleanup: bool,
+    /// Days that the request log goes back.
+    pub cleanup_retention_days: u32,
+    /// `HH:MM` in `timezone`.
+    pub cleanup_schedule: String,
+    pub enable_client_version_check: bool,
+    /// The gateway's time zone. It is configuration, and cannot be saved here.
+    pub timezone: String,
+}
+
+impl SettingsRecord {
+    pub fn new(settings: &SystemSettings, zone: Tz) -> Self {
+        Self {
+            site_title: settings.site_title.clone(),
+            allow_global_usage_view: settings.allow_global_usage_view,
+            currency_display: settings.currency_display.clone(),
+            enable_auto_cleanup: settings.enable_auto_cleanup,
+            cleanup_retention_days: settings.cleanup_retention_days,
+            cleanup_schedule: settings.cleanup_schedule.to_string(),
+            enable_client_version_check: settings.enable_client_version_check,
+            timezone: zone.to_string(),
+        }
+    }
+}
+
+/// Where cleaning up the request log stands.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CleanupRecord {
+    pub running: bool,
+    /// When the running or the last run began; `null` before the first.
+    pub started_at: Option<Iso>,
+    /// `null` while it runs.
+    pub finished_at: Option<Iso>,
+    /// Entries older than this are removed.
+    pub cutoff: Option<Iso>,
+    /// Entries removed so far.
+    pub removed: u64,
+    /// Why the last run ended early, if it did.
+    pub error: Option<String>,
+}
+
+impl CleanupRecord {
+    pub fn new(cleanup: Cleanup) -> Self {
+        let Cleanup { running, report } = cleanup;
+        let known = report.unwrap_or_default();
+        let some = |time: crate::domain::clock::Timestamp| (time.0 > 0).then_some(Iso(time));
+        Self {
+            running,
+            started_at: some(known.started_at),
+            finished_at: known.finished_at.map(Iso),
+            cutoff: some(known.cutoff),
+            removed: known.removed,
+            error: known.error,
+        }
+    }
+}

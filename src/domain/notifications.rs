@@ -1,0 +1,46 @@
+//! What is told to whom: the settings of notifications (webhooks).
+
+use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
+
+use super::limits::TimeOfDay;
+
+/// The stored settings. The key that messages are signed with is kept beside them, sealed. A webhook without an address is off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct NotificationSettings {
+    /// None is sent while this is off.
+    pub enabled: bool,
+    pub circuit_breaker_enabled: bool,
+    pub circuit_breaker_webhook: Option<String>,
+    pub daily_leaderboard_enabled: bool,
+    pub daily_leaderboard_webhook: Option<String>,
+    /// In the gateway's time zone.
+    pub daily_leaderboard_time: TimeOfDay,
+    /// Entries of the leaderboard.
+    pub daily_leaderboard_top_n: u32,
+    pub cost_alert_enabled: bool,
+    pub cost_alert_webhook: Option<String>,
+    /// The share of a limit from which on an alert is sent.
+    pub cost_alert_threshold: Decimal,
+    /// Minutes between two looks.
+    pub cost_alert_check_interval: u32,
+}
+
+impl Default for NotificationSettings {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            circuit_breaker_enabled: false,
+            circuit_breaker_webhook: None,
+            daily_leaderboard_enabled: false,
+            daily_leaderboard_webhook: None,
+            daily_leaderboard_time: TimeOfDay::NINE,
+            daily_leaderboard_top_n: 5,
+            cost_alert_enabled: false,
+            cost_alert_webhook: None,
+            cost_alert_threshold: Decimal::new(80, 2),
+            cost_alert_check_interval: 60,
+        }
+    }
+}

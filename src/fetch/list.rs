@@ -1,0 +1,64 @@
+//! Fetches the public price list, or reads it from a file, within bounds of time and size.
+//!
+//! The address is configuration, so it is trusted; what comes is not, and is judged by whoever asked.
+
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt as _;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[derive(Debug, thiserror::Error)]
+pub enum ListError {
+    #[error("the file cannot be read: {0}")]
+    File(#[from] std::io::Error),
+    #[error("it could not be fetched: {0}")]
+    Exchange(String),
+    #[error("the answer was {0}")]
+    Status(u16),
+    #[error("it is larger than {0} bytes")]
+    TooLarge(usize),
+    #[error("it did not come within {0:?}")]
+    TooSlow(Duration),
+    #[error("it is not UTF-8 text")]
+    NotText,
+}
+
+/// The text at an `http`, `https` or `file` address, of at most `max` bytes.
+///
+/// # Errors
+/// [`ListError`], in words that can be shown to an administrator.
+pub async fn text(address: &str, max: usize) -> Result<String, ListError> {
+    let reading = async {
+        match address.strip_prefix("file://") {
+            Some(path) => from_file(path, max).await,
+            None => from_server(address, max).await,
+        }
+    };
+    let bytes = tokio::time::timeout(PATIENCE, reading).await.map_err(|_| ListError::TooSlow(PATIENCE))??;
+    String::from_utf8(bytes).map_err(|_| ListError::NotText)
+}
+
+async fn from_file(path: &str, max: usize) -> Result<Vec<u8>, ListError> {
+    let file = tokio::fs::File::open(path).await?;
+    let mut bytes = Vec::new();
+    file.take(max as u64 + 1).read_to_end(&mut bytes).await?;
+    if bytes.len() > max { Err(ListError::TooLarge(max)) } else { Ok(bytes) }
+}
+
+async fn from_server(address: &str, max: usize) -> Result<Vec<u8>, ListError> {
+    let failed = |error| ListError::Exchange(super::describe(error));
+    let client = super::builder(PATIENCE).build().map_err(failed)?;
+    let mut answer = client.get(address).send().await.map_err(failed)?;
+    if !answer.status().is_success() {
+        return Err(ListError::Status(answer.status().as_u16()));
+    }
+    let mut bytes = Vec::new();
+    while let Some(chunk) = answer.chunk().await.map_err(failed)? {
+        if bytes.len() + chunk.len() > max {
+            return Err(ListError::TooLarge(max));
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}

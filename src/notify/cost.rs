@@ -1,0 +1,146 @@
+//! `cost_alert`: a spending limit of a key, a user or a provider is nearly used up, or is. Once for each window of each limit; a rolling window
+//! counts as a new one when its length has passed, and a limit that was changed is a new limit.
+
+use serde::Serialize;
+
+use super::delivery::{Outbox, Parcel};
+use super::message::{self, Kind, Level, Usd};
+use super::{Bell, Fault};
+use crate::counters::{HolderUsage, MoneyUsage};
+use crate::domain::clock::Timestamp;
+use crate::domain::limits::{Limits, ResetMode};
+use crate::domain::money::NanoUsd;
+use crate::policy::window::{DAY_MS, FIVE_HOURS_MS};
+use crate::store::StoredNotifications;
+use rust_decimal::Decimal;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Data<'a> {
+    /// `key`, `user` or `provider`.
+    target_type: &'static str,
+    target_id: i64,
+    target_name: &'a str,
+    current_cost: Usd,
+    quota_limit: Usd,
+    /// The share from which on this is sent.
+    threshold: Share,
+    /// `5h`, `daily`, `weekly`, `monthly` or `total`.
+    period: &'static str,
+}
+
+/// A share as a JSON number.
+struct Share(Decimal);
+
+impl Serialize for Share {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = self.0.normalize().to_string();
+        serde_json::value::RawValue::from_string(text).map_err(serde::ser::Error::custom)?.serialize(serializer)
+    }
+}
+
+/// Whose limits are looked at.
+struct Target<'a> {
+    kind: &'static str,
+    id: i64,
+    name: &'a str,
+    limits: &'a Limits,
+}
+
+pub async fn if_due(bell: &Bell, outbox: &Outbox, checked: &mut Timestamp) -> Result<(), Fault> {
+    let Some(stored) = bell.settings().await? else { return Ok(()) };
+    let settings = &stored.settings;
+    if !settings.cost_alert_enabled || settings.cost_alert_webhook.is_none() {
+        return Ok(());
+    }
+    let now = bell.clock.now();
+    if now.since(*checked) < i64::from(settings.cost_alert_check_interval) * 60_000 {
+        return Ok(());
+    }
+    *checked = now;
+    let snapshot = bell.state.snapshot();
+    let check = Check { bell, outbox, stored: &stored, now };
+    for caller in snapshot.callers() {
+        let target = Target { kind: "key", id: caller.key.id.0, name: &caller.key.name, limits: &caller.key.limits };
+        if is_limited(target.limits) {
+            check.all(&target, bell.counters.key_usage(&caller.key, now).await).await?;
+        }
+    }
+    for user in snapshot.users.values().filter(|user| is_limited(&user.limits)) {
+        let target = Target { kind: "user", id: user.id.0, name: &user.name, limits: &user.limits };
+        check.all(&target, bell.counters.user_usage(user, now).await).await?;
+    }
+    for provider in snapshot.providers.iter().filter(|provider| is_limited(&provider.limits)) {
+        let target = Target { kind: "provider", id: provider.id.0, name: &provider.name, limits: &provider.limits };
+        check.all(&target, bell.counters.provider_usage(provider, now).await).await?;
+    }
+    Ok(())
+}
+
+fn is_limited(limits: &Limits) -> bool {
+    [limits.five_hours, limits.daily, limits.weekly, limits.monthly, limits.total].iter().any(Option::is_some)
+}
+
+struct Check<'a> {
+    bell: &'a Bell,
+    outbox: &'a Outbox,
+    stored: &'a StoredNotifications,
+    now: Timestamp,
+}
+
+impl Check<'_> {
+    async fn all(&self, target: &Target<'_>, usage: HolderUsage) -> Result<(), Fault> {
+        let rolling_day = target.limits.daily_reset.mode == ResetMode::Rolling;
+        let periods = [
+            ("5h", usage.five_hours, Some(FIVE_HOURS_MS)),
+            ("daily", usage.daily, rolling_day.then_some(DAY_MS)),
+            ("weekly", usage.weekly, None),
+            ("monthly", usage.monthly, None),
+            ("total", usage.total, None),
+        ];
+        for (period, money, rolling) in periods {
+            self.one(target, period, money, rolling).await?;
+        }
+        Ok(())
+    }
+
+    async fn one(
+        &self,
+        target: &Target<'_>,
+        period: &'static str,
+        money: MoneyUsage,
+        rolling: Option<i64>,
+    ) -> Result<(), Fault> {
+        let settings = &self.stored.settings;
+        let Some(limit) = money.limit.filter(|limit| *limit > NanoUsd::ZERO) else { return Ok(()) };
+        if money.current.to_decimal() < limit.to_decimal() * settings.cost_alert_threshold {
+            return Ok(());
+        }
+        // A lifetime's limit has no end; a rolling window none of its own.
+        let ends = match rolling {
+            Some(length) => self.now.plus_ms(length),
+            None => money.reset_at.unwrap_or(Timestamp(i64::MAX)),
+        };
+        let window = if rolling.is_some() { 0 } else { ends.0 };
+        let name = format!("cost:{}:{}:{period}:{}:{window}", target.kind, target.id, limit.0);
+        if !self.bell.store.claim_notice(&name, self.now, ends).await? {
+            return Ok(());
+        }
+        let Some(address) = settings.cost_alert_webhook.clone() else { return Ok(()) };
+        let data = Data {
+            target_type: target.kind,
+            target_id: target.id,
+            target_name: target.name,
+            current_cost: Usd(money.current),
+            quota_limit: Usd(limit),
+            threshold: Share(settings.cost_alert_threshold),
+            period,
+        };
+        let title = format!("{} {}: {} of {} USD ({period}) are used", target.kind, target.name, money.current, limit);
+        let level = if money.current >= limit { Level::Error } else { Level::Warning };
+        let body = message::text(Kind::CostAlert, &title, level, self.now, &data);
+        let secret = self.bell.secret(self.stored)?;
+        self.outbox.post(Parcel { kind: Kind::CostAlert, address, body, secret });
+        Ok(())
+    }
+}

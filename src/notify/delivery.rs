@@ -1,0 +1,106 @@
+//! Brings messages to their receivers: a bounded queue, a few deliveries at a time, each tried again for a while.
+//!
+//! A receiver that is dead costs its own messages and nobody else's: deliveries wait side by side. Messages beyond the queue
+//! are dropped, with a line in the log and a count.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::mpsc;
+
+use super::Bell;
+use super::message::Kind;
+use crate::domain::secret::Secret;
+use crate::fetch::{Message, WebhookError};
+use crate::telemetry::{Delivery, Metrics};
+
+/// Messages that wait for one of the places below.
+const QUEUE: usize = 256;
+/// Messages that are being delivered, or wait for their next attempt.
+const AT_ONCE: usize = 64;
+
+/// A message on its way.
+pub struct Parcel {
+    pub kind: Kind,
+    pub address: String,
+    pub body: String,
+    pub secret: Option<Secret>,
+}
+
+/// Where messages are posted. It never waits.
+pub struct Outbox {
+    queue: mpsc::Sender<Parcel>,
+    metrics: Arc<Metrics>,
+}
+
+pub fn outbox(metrics: Arc<Metrics>) -> (Outbox, mpsc::Receiver<Parcel>) {
+    let (queue, waiting) = mpsc::channel(QUEUE);
+    (Outbox { queue, metrics }, waiting)
+}
+
+impl Outbox {
+    pub fn post(&self, parcel: Parcel) {
+        let event = parcel.kind.as_str();
+        match self.queue.try_send(parcel) {
+            Ok(()) => self.metrics.upkeep.notifications_waiting.inc(),
+            Err(_) => {
+                tracing::warn!(event, "a notification was dropped: too many wait for their receivers");
+                self.metrics.upkeep.notified(event, Delivery::Dropped);
+            }
+        }
+    }
+}
+
+/// Delivers what is posted; ends when nobody can post any more.
+pub async fn deliver(mut waiting: mpsc::Receiver<Parcel>, bell: &Bell) {
+    let mut under_way = FuturesUnordered::new();
+    loop {
+        tokio::select! {
+            parcel = waiting.recv(), if under_way.len() < AT_ONCE => match parcel {
+                Some(parcel) => under_way.push(to_the_end(parcel, bell)),
+                None => return,
+            },
+            Some(()) = under_way.next(), if !under_way.is_empty() => {}
+        }
+    }
+}
+
+async fn to_the_end(parcel: Parcel, bell: &Bell) {
+    let event = parcel.kind.as_str();
+    let result = match attempts(&parcel, bell).await {
+        Ok(()) => Delivery::Delivered,
+        Err(error) => {
+            tracing::warn!(event, why = %error, "a notification was not delivered: its webhook failed every time");
+            Delivery::Failed
+        }
+    };
+    bell.metrics.upkeep.notifications_waiting.dec();
+    bell.metrics.upkeep.notified(event, result);
+}
+
+async fn attempts(parcel: &Parcel, bell: &Bell) -> Result<(), WebhookError> {
+    let id = uuid::Uuid::new_v4().to_string();
+    let mut waits = bell.backoff.iter();
+    loop {
+        let message = Message { body: &parcel.body, id: &id, at: bell.clock.now(), secret: parcel.secret.as_ref() };
+        let error = match bell.webhooks.send(&parcel.address, message).await {
+            Ok(_) => return Ok(()),
+            Err(error) => error,
+        };
+        match waits.next() {
+            Some(wait) if !error.is_final() => {
+                tracing::debug!(event = parcel.kind.as_str(), why = %error, "a webhook failed, and is tried again");
+                tokio::time::sleep(jittered(*wait)).await;
+            }
+            _ => return Err(error),
+        }
+    }
+}
+
+/// Up to a tenth longer, so that receivers that come back are not met by everybody at once.
+fn jittered(wait: Duration) -> Duration {
+    let tenth = u64::try_from(wait.as_millis() / 10).unwrap_or(0);
+    wait + Duration::from_millis(fastrand::u64(0..=tenth))
+}

@@ -1,0 +1,85 @@
+//! `daily_leaderboard`: who used the gateway on the day before, once a day at a time of the gateway's zone.
+//!
+//! Days of 23 and 25 hours are whole days. When no node was up at the time, it is sent up to an hour late, and after that not at all.
+
+use serde::Serialize;
+
+use super::delivery::{Outbox, Parcel};
+use super::message::{self, Kind, Level, Usd};
+use super::{Bell, Fault};
+use crate::domain::clock::Timestamp;
+use crate::domain::limits::{DailyReset, ResetMode, TimeOfDay};
+use crate::domain::money::NanoUsd;
+use crate::policy::window::{DAY_MS, Window};
+use crate::store::UserSum;
+
+const LATEST_MS: i64 = 3_600_000;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Data {
+    /// The day that is reported, `YYYY-MM-DD`.
+    date: String,
+    entries: Vec<Entry>,
+    total_requests: u64,
+    total_cost: Usd,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    rank: usize,
+    /// `null`: the administrator's token.
+    user_id: Option<i64>,
+    user_name: String,
+    requests: u64,
+    tokens: u64,
+    cost: Usd,
+}
+
+pub async fn if_due(bell: &Bell, outbox: &Outbox) -> Result<(), Fault> {
+    let Some(stored) = bell.settings().await? else { return Ok(()) };
+    let settings = &stored.settings;
+    let address = settings.daily_leaderboard_webhook.clone().filter(|_| settings.daily_leaderboard_enabled);
+    let Some(address) = address else { return Ok(()) };
+    let now = bell.clock.now();
+    let at = |time| Window::Daily(DailyReset { mode: ResetMode::Fixed, time });
+    let due = at(settings.daily_leaderboard_time).start(now, bell.time_zone);
+    if now.since(due) > LATEST_MS {
+        return Ok(());
+    }
+    let today = at(TimeOfDay::default()).start(due, bell.time_zone);
+    let before = at(TimeOfDay::default()).start(today.plus_ms(-1), bell.time_zone);
+    let date = before.to_utc().with_timezone(&bell.time_zone).format("%Y-%m-%d").to_string();
+    if !bell.store.claim_notice(&format!("leaderboard:{date}"), now, now.plus_ms(3 * DAY_MS)).await? {
+        return Ok(());
+    }
+    let data = report(bell, (before, today), date, settings.daily_leaderboard_top_n).await?;
+    let title = format!("{}: {} requests, {} USD", data.date, data.total_requests, data.total_cost.0);
+    let body = message::text(Kind::DailyLeaderboard, &title, Level::Info, now, &data);
+    outbox.post(Parcel { kind: Kind::DailyLeaderboard, address, body, secret: bell.secret(&stored)? });
+    Ok(())
+}
+
+async fn report(bell: &Bell, day: (Timestamp, Timestamp), date: String, most: u32) -> Result<Data, Fault> {
+    let sums = bell.store.user_sums(day.0, day.1).await?;
+    let snapshot = bell.state.snapshot();
+    let name = |sum: &UserSum| match sum.user_id {
+        None => "admin token".to_owned(),
+        Some(id) => snapshot.user(id).map_or_else(|| format!("user {id}"), |user| user.name.clone()),
+    };
+    let entry = |(rank, sum): (usize, &UserSum)| Entry {
+        rank,
+        user_id: sum.user_id.map(|id| id.0),
+        user_name: name(sum),
+        requests: sum.requests,
+        tokens: sum.tokens,
+        cost: Usd(sum.cost),
+    };
+    Ok(Data {
+        date,
+        entries: (1..).zip(&sums).take(most as usize).map(entry).collect(),
+        total_requests: sums.iter().map(|sum| sum.requests).sum(),
+        total_cost: Usd(sums.iter().map(|sum| sum.cost).sum::<NanoUsd>()),
+    })
+}

@@ -1,0 +1,59 @@
+//! The JSON of a message: `{event, title, level, timestamp, data}`.
+
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::domain::clock::Timestamp;
+use crate::domain::money::NanoUsd;
+
+/// How urgent a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    Info,
+    Warning,
+    Error,
+}
+
+/// The kinds of messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    CircuitBreaker,
+    DailyLeaderboard,
+    CostAlert,
+}
+
+impl Kind {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::CircuitBreaker => "circuit_breaker",
+            Self::DailyLeaderboard => "daily_leaderboard",
+            Self::CostAlert => "cost_alert",
+        }
+    }
+}
+
+/// Exact USD as a JSON number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usd(pub NanoUsd);
+
+impl Serialize for Usd {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        RawValue::from_string(self.0.to_string()).map_err(serde::ser::Error::custom)?.serialize(serializer)
+    }
+}
+
+/// The text of a message.
+pub fn text<T: Serialize>(kind: Kind, title: &str, level: Level, at: Timestamp, data: &T) -> String {
+    #[derive(Serialize)]
+    struct Whole<'a, T> {
+        event: &'static str,
+        title: &'a str,
+        level: Level,
+        timestamp: String,
+        data: &'a T,
+    }
+    let whole = Whole { event: kind.as_str(), title, level, timestamp: at.to_iso(), data };
+    // Our own types always serialise.
+    serde_json::to_string(&whole).unwrap_or_default()
+}

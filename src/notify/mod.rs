@@ -1,0 +1,110 @@
+//! Notifications: a circuit opened, a limit is nearly used up, who used the gateway yesterday.
+//!
+//! It watches what happens ([`crate::state::Events`]) and looks at the clock; requests never wait for it, and what a slow receiver makes it
+//! lose is counted. Settings are read when they are needed, so a change is in force at once. On several nodes each message is
+//! sent by one of them: it is claimed in the database first.
+
+mod circuit;
+mod cost;
+mod delivery;
+mod leaderboard;
+mod message;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono_tz::Tz;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::counters::Counters;
+use crate::domain::clock::Clock;
+use crate::domain::secret::Secret;
+use crate::fetch::Webhooks;
+use crate::state::{Event, Events, State};
+use crate::store::{Store, StoreError, StoredNotifications};
+use crate::telemetry::Metrics;
+use delivery::Outbox;
+
+/// How often the clock is looked at.
+const TICK: Duration = Duration::from_secs(20);
+
+/// What the work needs.
+pub struct Bell {
+    pub store: Store,
+    pub state: Arc<State>,
+    pub counters: Counters,
+    pub events: Events,
+    pub clock: Arc<dyn Clock>,
+    pub metrics: Arc<Metrics>,
+    pub webhooks: Webhooks,
+    pub time_zone: Tz,
+    /// Waits between the attempts to deliver a message.
+    pub backoff: Vec<Duration>,
+}
+
+/// Waits between attempts: a receiver may be away for half an hour.
+#[must_use]
+pub fn usual_backoff() -> Vec<Duration> {
+    [1, 5, 30, 120, 600, 1200].map(Duration::from_secs).to_vec()
+}
+
+/// Something that prevented a notification.
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the signing key {0}")]
+    Vault(#[from] crate::state::vault::VaultError),
+}
+
+impl Bell {
+    /// Works until `shutdown` resolves. What waits for a receiver then is given up.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) {
+        let (outbox, waiting) = delivery::outbox(Arc::clone(&self.metrics));
+        tokio::select! {
+            () = shutdown => {}
+            () = self.watch(&outbox) => {}
+            () = self.tick(&outbox) => {}
+            () = delivery::deliver(waiting, &self) => {}
+        }
+    }
+
+    async fn watch(&self, outbox: &Outbox) {
+        let mut events = self.events.watch();
+        loop {
+            match events.recv().await {
+                Ok(Event::Circuit(change)) => self.heed(circuit::opened(self, outbox, &change).await),
+                Ok(_) => {}
+                Err(RecvError::Lagged(missed)) => tracing::debug!(missed, "notifications missed events"),
+                Err(RecvError::Closed) => std::future::pending::<()>().await,
+            }
+        }
+    }
+
+    async fn tick(&self, outbox: &Outbox) {
+        let mut checked = crate::domain::clock::Timestamp(0);
+        loop {
+            self.heed(leaderboard::if_due(self, outbox).await);
+            self.heed(cost::if_due(self, outbox, &mut checked).await);
+            tokio::time::sleep(TICK).await;
+        }
+    }
+
+    fn heed(&self, done: Result<(), Fault>) {
+        if let Err(error) = done {
+            tracing::warn!(%error, "a notification could not be made");
+        }
+    }
+
+    /// The settings, where notifications are on at all.
+    async fn settings(&self) -> Result<Option<StoredNotifications>, Fault> {
+        let stored = self.store.notifications().await?;
+        Ok(stored.settings.enabled.then_some(stored))
+    }
+
+    fn secret(&self, stored: &StoredNotifications) -> Result<Option<Secret>, Fault> {
+        let open = |cipher: &String| self.state.vault().open(cipher);
+        Ok(stored.secret_cipher.as_ref().map(open).transpose()?)
+    }
+}

@@ -1,0 +1,86 @@
+//! Prices requests that ran before their model had a price, once it has one.
+//!
+//! What awaits a price stands in the ledger, so nothing is queued: a look asks for the models of such requests, one index
+//! look-up each, and prices what it finds a price for. The counters learn of it batch by batch, after the database.
+
+use tokio::time::Instant;
+
+use super::{HOLD_MS, Upkeep};
+use crate::counters;
+use crate::domain::price::Rates;
+use crate::policy::cost;
+use crate::store::{SpendRow, StoreError, UnpricedOf};
+
+pub(super) const JOB: &str = "reprice";
+/// Requests per transaction: a few hundredths of a second on the embedded database.
+const BATCH: u32 = 200;
+
+impl Upkeep {
+    /// Has the work looked at soon: a price arrived.
+    pub fn reprice_soon(&self) {
+        self.0.price.notify_one();
+    }
+
+    /// Prices whatever can be priced now; how many requests it were.
+    ///
+    /// # Errors
+    /// [`StoreError`]; what was priced before it stays so.
+    pub async fn reprice(&self) -> Result<u64, StoreError> {
+        let store = &self.0.parts.store;
+        let (mut model, mut priced, mut at_work) = (String::new(), 0, false);
+        while let Some(next) = store.unpriced_model_after(&model).await? {
+            model = next;
+            // The model that was asked for decides; without a price of its own, the one that the provider was asked for.
+            if let Some(price) = store.price(&model).await? {
+                at_work = true;
+                priced += self.price_all(UnpricedOf { model: &model, upstream_model: None }, &price.rates).await?;
+                continue;
+            }
+            for upstream in store.unpriced_upstream_models(&model).await? {
+                if let Some(price) = store.price(&upstream).await? {
+                    at_work = true;
+                    let of = UnpricedOf { model: &model, upstream_model: Some(&upstream) };
+                    priced += self.price_all(of, &price.rates).await?;
+                }
+            }
+        }
+        if priced > 0 {
+            tracing::info!(requests = priced, "requests were priced after their price arrived");
+        }
+        if at_work {
+            store.leave_job(JOB, &self.0.node, None).await?;
+        }
+        Ok(priced)
+    }
+
+    async fn price_all(&self, of: UnpricedOf<'_>, rates: &Rates) -> Result<u64, StoreError> {
+        let parts = &self.0.parts;
+        let mut priced = 0;
+        loop {
+            let now = parts.clock.now();
+            if !parts.store.take_job(JOB, &self.0.node, now, now.plus_ms(HOLD_MS)).await? {
+                return Ok(priced);
+            }
+            let began = Instant::now();
+            let rows = parts.store.reprice(of, BATCH, &|usage, times| cost::total(rates, usage, times)).await?;
+            let spent: Vec<_> = rows.iter().map(row).collect();
+            parts.counters.spent_late(&spent, parts.clock.now());
+            parts.metrics.upkeep.repriced.inc_by(rows.len() as u64);
+            priced += rows.len() as u64;
+            if rows.len() < BATCH as usize {
+                return Ok(priced);
+            }
+            tokio::time::sleep(began.elapsed()).await;
+        }
+    }
+}
+
+const fn row(from: &SpendRow) -> counters::SpendRow {
+    counters::SpendRow {
+        minute: from.minute,
+        key: from.key_id,
+        user: from.user_id,
+        provider: from.provider_id,
+        cost: from.cost,
+    }
+}

@@ -1,0 +1,101 @@
+//! One exchange with a provider outside of any request: for the test button.
+//!
+//! Address, path, head and CONNECT proxy are those of real requests; the connection is a plain client's and is not kept. It
+//! changes nothing that counts: no circuit, no limit, no usage record.
+
+use std::time::{Duration, Instant};
+
+use http::HeaderMap;
+
+use super::endpoint::{Call, Endpoint};
+use super::headers::{self, HeadParts};
+use crate::domain::provider::Provider;
+
+/// Bytes of an answer that are read.
+const MAX_BYTES: usize = 2 * 1024 * 1024;
+
+/// What came back.
+#[derive(Debug, Clone)]
+pub struct Probed {
+    pub status: u16,
+    pub body: Vec<u8>,
+    pub took: Duration,
+}
+
+/// Asks a provider, within a bound of time. `body`: JSON for a POST, none for a GET.
+///
+/// # Errors
+/// Why there was no answer, in words that can be shown; the credential is not in them.
+pub async fn probe(
+    provider: &Provider,
+    call: Call<'_>,
+    body: Option<String>,
+    patience: Duration,
+) -> Result<Probed, String> {
+    let began = Instant::now();
+    let asked = tokio::time::timeout(patience, ask(provider, call, body));
+    let (status, body) = asked.await.map_err(|_| format!("no answer within {} s", patience.as_secs()))??;
+    Ok(Probed { status, body, took: began.elapsed() })
+}
+
+async fn ask(provider: &Provider, call: Call<'_>, body: Option<String>) -> Result<(u16, Vec<u8>), String> {
+    let endpoint = Endpoint::parse(&provider.url).map_err(|error| format!("the address {error}"))?;
+    let target = endpoint.path(provider.kind.format(), call);
+    let method = if body.is_some() { http::Method::POST } else { http::Method::GET };
+    let parts = HeadParts {
+        client: &HeaderMap::new(),
+        provider,
+        endpoint: &endpoint,
+        target: &target,
+        body_len: body.as_ref().map(String::len),
+        converted: true,
+        http2: false,
+        client_ip: None,
+        credentials: &[],
+        drop: &[],
+    };
+    let head = headers::build(method.clone(), &parts).map_err(|_| "the key cannot be sent in a header".to_owned())?;
+    let scheme = if endpoint.tls { "https" } else { "http" };
+    let client = client(provider)?;
+    let mut request =
+        client.request(method, format!("{scheme}://{}{target}", endpoint.authority)).headers(head.headers.clone());
+    if let Some(body) = body {
+        request = request.body(body);
+    }
+    let mut answer = request.send().await.map_err(describe)?;
+    let status = answer.status().as_u16();
+    let mut bytes = Vec::new();
+    while let Some(chunk) = answer.chunk().await.map_err(describe)? {
+        if bytes.len() + chunk.len() > MAX_BYTES {
+            break;
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok((status, bytes))
+}
+
+fn client(provider: &Provider) -> Result<reqwest::Client, String> {
+    // Another part may have done so already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = reqwest::Client::builder()
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(Duration::from_secs(10))
+        .pool_max_idle_per_host(0);
+    if let Some(address) = &provider.proxy_url {
+        builder = builder.proxy(reqwest::Proxy::all(address).map_err(describe)?);
+    }
+    builder.build().map_err(describe)
+}
+
+fn describe(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(&error);
+    while let Some(inner) = cause {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    text
+}

@@ -1,0 +1,107 @@
+//! The request log is cleaned up: by its age, once a day over all nodes or when asked, beside the writer, and the ledger never.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tollgate::domain::clock::{Clock, Timestamp};
+use tollgate::domain::ids::RequestId;
+use tollgate::domain::record::Record;
+use tollgate::store::{Backend, LogFilter, LogPageAsk};
+use tollgate::upkeep::{Upkeep, UpkeepParts};
+
+use super::gate::{Gate, NOON, Person};
+use super::statistics::record;
+
+const DAY: i64 = 24 * 3_600_000;
+
+fn at(who: &Person, started_at: Timestamp) -> Record {
+    Record { request_id: RequestId::new(), ..record(who, started_at, "m", Some(1_000)) }
+}
+
+async fn logged(gate: &Gate) -> u64 {
+    let ask = LogPageAsk { page: 1, page_size: 1, cursor: None };
+    gate.store.usage_logs(&LogFilter::default(), &ask).await.unwrap().total
+}
+
+async fn spent(gate: &Gate) -> i64 {
+    gate.store.spend_totals().await.unwrap().iter().map(|total| total.cost.0).sum()
+}
+
+/// Waits for the end of the run that goes on, and gives what it says.
+async fn ended(gate: &Gate) -> Value {
+    let waiting = async {
+        loop {
+            let status = gate.admin("system-config/getCleanupStatus", json!({})).await.data();
+            if status["running"] == false {
+                return status;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), waiting).await.expect("the run ends")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_removes_what_is_old_beside_the_writer_and_nothing_else() {
+    for backend in [Backend::Sqlite, Backend::Postgres] {
+        let gate = Gate::start_on(backend).await;
+        let ann = gate.person("ann", json!({})).await;
+        let old: Vec<Record> = (1..=1_250).map(|n| at(&ann, NOON.plus_ms(-2 * DAY - n))).collect();
+        // One exactly at the cutoff stays, one before it goes.
+        let edge = [at(&ann, NOON.plus_ms(-DAY)), at(&ann, NOON.plus_ms(-DAY - 1)), at(&ann, NOON)];
+        gate.store.append_records(&old).await.unwrap();
+        gate.store.append_records(&edge).await.unwrap();
+        gate.admin("system-config/saveSystemSettings", json!({ "cleanupRetentionDays": 1 })).await.data();
+
+        let begun = gate.admin("system-config/runCleanup", json!({})).await.data();
+        assert_eq!((&begun["running"], &begun["cutoff"]), (&json!(true), &json!("2026-11-20T04:00:00.000Z")));
+        for n in 0..40 {
+            let written = gate.store.append_records(&[at(&ann, NOON.plus_ms(n))]).await.unwrap();
+            assert_eq!(written, 1, "the writer goes on");
+        }
+        let end = ended(&gate).await;
+        assert_eq!((&end["removed"], &end["error"]), (&json!(1_251), &Value::Null), "{end}");
+        assert_eq!(logged(&gate).await, 42);
+        assert_eq!(spent(&gate).await, (1_253 + 40) * 1_000, "the ledger keeps all");
+        let statistics = gate.admin("keys/getKeysWithStatistics", json!({ "userId": ann.id })).await.data();
+        assert_eq!(statistics[0]["totalCost"], json!(0.001293), "{statistics}");
+        assert!(gate.metrics.render().contains("tollgate_pruned_rows_total 1251"));
+    }
+}
+
+#[tokio::test]
+async fn the_schedule_is_served_once_a_day_by_one_node() {
+    for backend in [Backend::Sqlite, Backend::Postgres] {
+        let gate = Gate::start_on(backend).await;
+        let other = Upkeep::new(UpkeepParts {
+            store: gate.store.clone(),
+            clock: Arc::clone(&gate.clock) as Arc<dyn Clock>,
+            counters: (*gate.counters).clone(),
+            metrics: Arc::clone(&gate.metrics),
+            time_zone: super::gate::ZONE,
+        });
+        let ann = gate.person("ann", json!({})).await;
+        gate.store.append_records(&[at(&ann, NOON.plus_ms(-3 * DAY))]).await.unwrap();
+        let settings = json!({ "cleanupRetentionDays": 2, "enableAutoCleanup": true, "cleanupSchedule": "12:30" });
+        gate.admin("system-config/saveSystemSettings", settings).await.data();
+
+        // The first look ever serves nothing: the time that it looks back on was before anybody asked.
+        gate.upkeep.clean_if_due().await;
+        gate.clock.set(NOON.plus_ms(29 * 60_000));
+        gate.upkeep.clean_if_due().await;
+        assert_eq!(logged(&gate).await, 1, "12:29 in the gateway's zone");
+        gate.clock.set(NOON.plus_ms(30 * 60_000));
+        tokio::join!(gate.upkeep.clean_if_due(), other.clean_if_due());
+        assert_eq!(logged(&gate).await, 0);
+
+        gate.store.append_records(&[at(&ann, NOON.plus_ms(1 - 3 * DAY))]).await.unwrap();
+        for node in [&gate.upkeep, &other] {
+            node.clean_if_due().await;
+        }
+        assert_eq!(logged(&gate).await, 1, "today was served");
+        gate.admin("system-config/saveSystemSettings", json!({ "enableAutoCleanup": false })).await.data();
+        gate.clock.set(NOON.plus_ms(DAY + 30 * 60_000));
+        other.clean_if_due().await;
+        assert_eq!(logged(&gate).await, 1, "switched off");
+    }
+}

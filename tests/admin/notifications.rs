@@ -1,0 +1,325 @@
+//! Notifications, delivered to a real receiver on this machine: what is told, once, signed, tried again, and never to where it may
+//! not go.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tollgate::counters::SpendRow;
+use tollgate::domain::clock::{Clock, Timestamp};
+use tollgate::domain::ids::{KeyId, ProviderId, UserId};
+use tollgate::domain::money::NanoUsd;
+use tollgate::domain::secret::Secret;
+use tollgate::fetch::webhook::{SIGNATURE, sign};
+use tollgate::notify::Bell;
+use tollgate::state::{CircuitChange, Event, Events};
+use tollgate::store::Backend;
+
+use super::gate::{Gate, NOON, webhooks};
+use super::statistics::record;
+
+const SECRET: &str = "the-receivers-own-secret";
+
+/// A node's notifications, working; `events` are what happens on it.
+fn ring(gate: &Gate, tasks: &mut JoinSet<()>, time_zone: chrono_tz::Tz) -> Events {
+    let events = Events::default();
+    let bell = Bell {
+        store: gate.store.clone(),
+        state: Arc::clone(&gate.state),
+        counters: (*gate.counters).clone(),
+        events: events.clone(),
+        clock: Arc::clone(&gate.clock) as Arc<dyn Clock>,
+        metrics: Arc::clone(&gate.metrics),
+        webhooks: webhooks(),
+        time_zone,
+        backoff: vec![Duration::from_millis(5); 3],
+    };
+    tasks.spawn(bell.run(std::future::pending()));
+    events
+}
+
+async fn configure(gate: &Gate, settings: Value) {
+    gate.admin("notifications/updateNotificationSettingsAction", settings).await.data();
+}
+
+fn opened(provider: i64, at: Timestamp) -> CircuitChange {
+    CircuitChange {
+        provider_id: ProviderId(provider),
+        provider_name: "up".into(),
+        open_until: Some(at.plus_ms(60_000)),
+        failure_count: 5,
+        last_error: Some("500 server_error".into()),
+        at,
+    }
+}
+
+/// Tells an event once somebody watches.
+async fn tell(events: &Events, change: CircuitChange) {
+    let told = std::cell::Cell::new(false);
+    while !told.get() {
+        events.tell(|| {
+            told.set(true);
+            Event::Circuit(change.clone())
+        });
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn metric(gate: &Gate, line: &str) {
+    let waiting = async {
+        while !gate.metrics.render().contains(line) {
+            tokio::task::yield_now().await;
+        }
+    };
+    let seen = tokio::time::timeout(Duration::from_secs(20), waiting).await;
+    assert!(seen.is_ok(), "no {line} in\n{}", gate.metrics.render());
+}
+
+#[tokio::test]
+async fn settings_are_kept_and_the_secret_is_never_shown() {
+    for backend in [Backend::Sqlite, Backend::Postgres] {
+        let gate = Gate::start_on(backend).await;
+        let first = gate.admin("notifications/getNotificationSettingsAction", json!({})).await.data();
+        assert_eq!((&first["enabled"], &first["costAlertThreshold"]), (&json!(false), &json!(0.8)));
+        assert_eq!((&first["dailyLeaderboardTime"], &first["hasWebhookSecret"]), (&json!("09:00"), &json!(false)));
+        configure(
+            &gate,
+            json!({ "webhookSecret": SECRET, "costAlertThreshold": 0.55, "costAlertWebhook": gate.receiver.url }),
+        )
+        .await;
+        let after = gate.admin("notifications/getNotificationSettingsAction", json!({})).await.data();
+        assert_eq!((&after["costAlertThreshold"], &after["hasWebhookSecret"]), (&json!(0.55), &json!(true)));
+        let stored = gate.store.notifications().await.unwrap();
+        assert!(!format!("{stored:?}").contains(SECRET), "sealed at rest");
+        let audit = gate.admin("audit/getAuditLog", json!({ "action": "notifications." })).await.data();
+        assert!(!audit.to_string().contains(SECRET) && !after.to_string().contains(SECRET));
+        configure(&gate, json!({ "webhookSecret": null, "costAlertWebhook": null })).await;
+        let cleared = gate.admin("notifications/getNotificationSettingsAction", json!({})).await.data();
+        assert_eq!((&cleared["hasWebhookSecret"], &cleared["costAlertWebhook"]), (&json!(false), &Value::Null));
+    }
+}
+
+#[tokio::test]
+async fn a_webhook_is_tested_and_private_addresses_are_refused() {
+    let gate = Gate::start().await;
+    configure(&gate, json!({ "webhookSecret": SECRET })).await;
+    let test = async |url: &str| gate.admin("notifications/testWebhookAction", json!({ "webhookUrl": url })).await;
+    assert_eq!(test(&gate.receiver.url).await.data()["status"], 204);
+    let got = gate.receiver.wait_for(1).await.remove(0);
+    assert_eq!(got.json()["event"], "test");
+    assert_eq!(got.headers[SIGNATURE], sign(&Secret::new(SECRET), NOON, &got.text));
+    for url in [
+        "http://10.0.0.1/",
+        "http://[::1]:80/",
+        "http://2852039166/latest",
+        "http://0xc0a80001/",
+        "http://[::ffff:10.0.0.1]/",
+    ] {
+        let reply = test(url).await;
+        assert_eq!(reply.failure(), (400, "INVALID_FORMAT"), "{url}");
+        assert_eq!(reply.body["errorParams"]["field"], "webhookUrl", "{url}");
+        let saved =
+            gate.admin("notifications/updateNotificationSettingsAction", json!({ "circuitBreakerWebhook": url })).await;
+        assert_eq!(saved.failure(), (400, "INVALID_FORMAT"), "{url}");
+    }
+    gate.receiver.refuse(1);
+    assert_eq!(test(&gate.receiver.url).await.failure(), (400, "OPERATION_FAILED"));
+    assert_eq!(test("http://127.0.0.1:1/").await.failure(), (400, "OPERATION_FAILED"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_open_circuit_is_told_once_in_five_minutes_by_one_node() {
+    for backend in [Backend::Sqlite, Backend::Postgres] {
+        let gate = Gate::start_on(backend).await;
+        let mut tasks = JoinSet::new();
+        let nodes = [(); 2].map(|()| ring(&gate, &mut tasks, super::gate::ZONE));
+        configure(
+            &gate,
+            json!({ "enabled": true, "circuitBreakerEnabled": true, "circuitBreakerWebhook": gate.receiver.url, "webhookSecret": SECRET }),
+        )
+        .await;
+        // The receiver is away for two attempts.
+        gate.receiver.refuse(2);
+        for node in &nodes {
+            tell(node, opened(3, NOON)).await;
+            tell(node, CircuitChange { open_until: None, ..opened(3, NOON) }).await;
+        }
+        let got = gate.receiver.wait_for(3).await;
+        let last = got.last().unwrap();
+        assert_eq!(
+            last.json(),
+            json!({
+                "event": "circuit_breaker", "title": "Provider up is taken out of use: it failed 5 times", "level": "error",
+                "timestamp": "2026-11-21T04:00:00.000Z",
+                "data": {
+                    "providerId": 3, "providerName": "up", "failureCount": 5,
+                    "retryAt": "2026-11-21T04:01:00.000Z", "lastError": "500 server_error",
+                },
+            })
+        );
+        assert_eq!(last.headers[SIGNATURE], sign(&Secret::new(SECRET), NOON, &last.text));
+        let ids: Vec<_> = got.iter().map(|g| g.headers["x-tollgate-delivery"].clone()).collect();
+        assert!(ids.iter().all(|id| *id == ids[0]), "one delivery, tried three times");
+
+        // Another provider's is told; this one's again after five minutes only.
+        tell(&nodes[0], opened(3, NOON)).await;
+        tell(&nodes[0], opened(4, NOON)).await;
+        assert_eq!(gate.receiver.wait_for(4).await[3].json()["data"]["providerId"], 4);
+        gate.clock.advance_ms(5 * 60_000);
+        tell(&nodes[1], opened(3, gate.clock.now())).await;
+        assert_eq!(gate.receiver.wait_for(5).await[4].json()["data"]["providerId"], 3);
+        metric(&gate, "tollgate_notifications_total{event=\"circuit_breaker\",result=\"delivered\"} 3").await;
+        assert_eq!(gate.receiver.got().len(), 5);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dead_receiver_costs_its_own_messages_and_nothing_else() {
+    let gate = Gate::start().await;
+    let mut tasks = JoinSet::new();
+    let events = ring(&gate, &mut tasks, super::gate::ZONE);
+    let on = |url: &str| json!({ "enabled": true, "circuitBreakerEnabled": true, "circuitBreakerWebhook": url });
+    configure(&gate, on("http://127.0.0.1:1/gone")).await;
+    for provider in 1..=20 {
+        tell(&events, opened(provider, NOON)).await;
+    }
+    metric(&gate, "tollgate_notifications_total{event=\"circuit_breaker\",result=\"failed\"} 20").await;
+    configure(&gate, on(&gate.receiver.url)).await;
+    tell(&events, opened(21, NOON)).await;
+    assert_eq!(gate.receiver.wait_for(1).await[0].json()["data"]["providerId"], 21);
+    metric(&gate, "tollgate_notifications_waiting 0").await;
+    // Switched off, nothing is told.
+    configure(&gate, json!({ "enabled": false })).await;
+    tell(&events, opened(22, NOON)).await;
+    configure(&gate, json!({ "enabled": true })).await;
+    tell(&events, opened(23, NOON)).await;
+    let got = gate.receiver.wait_for(2).await;
+    assert!((22..=23).contains(&got[1].json()["data"]["providerId"].as_i64().unwrap()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_leaderboard_tells_of_the_day_before_once_over_all_nodes() {
+    let at = |text: &str| Timestamp::from(text.parse::<chrono::DateTime<chrono::Utc>>().unwrap());
+    // 25 October 2026 has 25 hours in Berlin; Kolkata's days begin at half past an hour of UTC.
+    for (backend, zone, now, first, last, date) in [
+        (
+            Backend::Sqlite,
+            chrono_tz::Europe::Berlin,
+            "2026-10-26T08:00:00Z",
+            "2026-10-24T22:00:00Z",
+            "2026-10-25T22:59:59Z",
+            "2026-10-25",
+        ),
+        (
+            Backend::Postgres,
+            chrono_tz::Europe::Berlin,
+            "2026-10-26T08:00:00Z",
+            "2026-10-24T22:00:00Z",
+            "2026-10-25T22:59:59Z",
+            "2026-10-25",
+        ),
+        (
+            Backend::Sqlite,
+            chrono_tz::Asia::Kolkata,
+            "2026-11-21T03:30:00Z",
+            "2026-11-19T18:30:00Z",
+            "2026-11-20T18:29:59Z",
+            "2026-11-20",
+        ),
+        (
+            Backend::Postgres,
+            chrono_tz::Asia::Kolkata,
+            "2026-11-21T04:29:00Z",
+            "2026-11-19T18:30:00Z",
+            "2026-11-20T18:29:59Z",
+            "2026-11-20",
+        ),
+    ] {
+        let gate = Gate::start_on(backend).await;
+        let (ann, bob) = (gate.person("ann", json!({})).await, gate.person("bob", json!({})).await);
+        let records = [
+            record(&ann, at(first), "m", Some(2_000_000_000)),
+            record(&ann, at(last), "m", Some(500_000_000)),
+            record(&bob, at(last), "m", Some(3_000_000_001)),
+            record(&bob, at(first).plus_ms(-1), "m", Some(9_000_000_000)),
+            record(&bob, at(last).plus_ms(1_000), "m", Some(9_000_000_000)),
+        ];
+        gate.store.append_records(&records).await.unwrap();
+        gate.clock.set(at(now));
+        configure(
+            &gate,
+            json!({ "enabled": true, "dailyLeaderboardEnabled": true, "dailyLeaderboardWebhook": gate.receiver.url }),
+        )
+        .await;
+        let mut tasks = JoinSet::new();
+        for _ in 0..3 {
+            ring(&gate, &mut tasks, zone);
+        }
+        let told = gate.receiver.wait_for(1).await.remove(0).json();
+        assert_eq!((&told["event"], &told["level"]), (&json!("daily_leaderboard"), &json!("info")));
+        assert_eq!(
+            told["data"],
+            json!({
+                "date": date, "totalRequests": 3, "totalCost": 5.500_000_001,
+                "entries": [
+                    { "rank": 1, "userId": bob.id, "userName": "bob", "requests": 1, "tokens": 122, "cost": 3.000_000_001 },
+                    { "rank": 2, "userId": ann.id, "userName": "ann", "requests": 2, "tokens": 244, "cost": 2.5 },
+                ],
+            })
+        );
+        metric(&gate, "tollgate_notifications_total{event=\"daily_leaderboard\",result=\"delivered\"} 1").await;
+        assert!(
+            !gate.store.claim_notice(&format!("leaderboard:{date}"), gate.clock.now(), gate.clock.now()).await.unwrap()
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_limit_that_is_nearly_used_up_is_told_once_for_its_window() {
+    let gate = Gate::start().await;
+    let ann = gate.person("ann", json!({ "dailyQuota": 10, "limitWeeklyUsd": 100 })).await;
+    gate.admin("keys/editKey", json!({ "keyId": ann.key_id, "limitDailyUsd": 5, "limit5hUsd": 4.5 })).await.data();
+    let spend = |usd: i64| SpendRow {
+        minute: gate.clock.now(),
+        key: Some(KeyId(ann.key_id)),
+        user: Some(UserId(ann.id)),
+        provider: None,
+        cost: NanoUsd::usd(usd),
+    };
+    configure(
+        &gate,
+        json!({ "enabled": true, "costAlertEnabled": true, "costAlertWebhook": gate.receiver.url, "costAlertThreshold": 0.8 }),
+    )
+    .await;
+    // 4 of 5 a day is the threshold, 4 of 4.5 in five hours beyond it, 4 of 10 and of 100 below.
+    gate.counters.spent_late(&[spend(4)], gate.clock.now());
+    let mut tasks = JoinSet::new();
+    for _ in 0..2 {
+        ring(&gate, &mut tasks, super::gate::ZONE);
+    }
+    let mut told: Vec<Value> = gate.receiver.wait_for(2).await.iter().map(super::receiver::Got::json).collect();
+    told.sort_by_key(|t| t["data"]["period"].to_string());
+    assert_eq!(
+        told[1]["data"],
+        json!({
+            "targetType": "key", "targetId": ann.key_id, "targetName": "default", "currentCost": 4, "quotaLimit": 5,
+            "threshold": 0.8, "period": "daily",
+        })
+    );
+    assert_eq!((&told[0]["data"]["period"], &told[0]["level"]), (&json!("5h"), &json!("warning")));
+
+    // The same window again: nothing. The user's own limit is reached: told. The next day: the key's again.
+    gate.counters.spent_late(&[spend(6)], gate.clock.now());
+    ring(&gate, &mut tasks, super::gate::ZONE);
+    let third = gate.receiver.wait_for(3).await[2].json();
+    assert_eq!(
+        (&third["data"]["targetType"], &third["data"]["period"], &third["level"]),
+        (&json!("user"), &json!("daily"), &json!("error"))
+    );
+    gate.clock.advance_ms(24 * 3_600_000);
+    gate.counters.spent_late(&[spend(4)], gate.clock.now());
+    ring(&gate, &mut tasks, super::gate::ZONE);
+    gate.receiver.wait_for(5).await;
+    metric(&gate, "tollgate_notifications_total{event=\"cost_alert\",result=\"delivered\"} 5").await;
+}

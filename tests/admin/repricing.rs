@@ -1,0 +1,104 @@
+//! Requests that ran before their model had a price: priced once, in every figure, when it arrives.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tollgate::domain::clock::Timestamp;
+use tollgate::domain::ids::{KeyId, RequestId};
+use tollgate::domain::record::Record;
+use tollgate::domain::usage::Usage;
+use tollgate::store::Backend;
+
+use super::gate::{Gate, NOON, Person};
+use super::statistics::record;
+
+const DAY: i64 = 24 * 3_600_000;
+
+/// 1 000 tokens in and 100 out, at a provider whose multiplier is 1.5.
+fn unpriced(who: &Person, started_at: Timestamp, model: &str, upstream: Option<&str>) -> Record {
+    Record {
+        request_id: RequestId::new(),
+        upstream_model: upstream.map(Into::into),
+        usage: Usage { input: 1_000, output: 100, ..Usage::default() },
+        cost_multiplier: "1.5".parse().unwrap(),
+        ..record(who, started_at, model, None)
+    }
+}
+
+/// Waits until a look finds `expected`; figures lag behind the database by one batch.
+async fn settles(what: &str, mut look: impl AsyncFnMut() -> Value, expected: Value) {
+    let waiting = async {
+        loop {
+            if look().await == expected {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let settled = tokio::time::timeout(Duration::from_secs(30), waiting).await;
+    assert!(settled.is_ok(), "{what}: {} is not {expected}", look().await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_price_that_arrives_prices_what_ran_without_one_in_every_figure() {
+    for backend in [Backend::Sqlite, Backend::Postgres] {
+        let gate = Gate::start_on(backend).await;
+        let (ann, bob) = (gate.person("ann", json!({})).await, gate.person("bob", json!({})).await);
+        let mut records: Vec<Record> = (0..450).map(|n| unpriced(&ann, NOON.plus_ms(-n), "late", None)).collect();
+        records.extend((0..30).map(|n| unpriced(&ann, NOON.plus_ms(-3 * DAY - n), "late", None)));
+        // Asked for under a name without a price, served under one that gets it.
+        records.extend((0..20).map(|_| unpriced(&bob, NOON, "alias", Some("late"))));
+        records.extend((0..5).map(|_| unpriced(&bob, NOON, "alias", Some("unknown"))));
+        records.extend((0..7).map(|_| record(&bob, NOON, "late", Some(77))));
+        records.push(Record { key_id: None, user_id: None, ..unpriced(&bob, NOON, "late", None) });
+        assert_eq!(gate.store.append_records(&records).await.unwrap(), records.len() as u64);
+        gate.clock.set(NOON.plus_ms(1_000));
+
+        // 1 000 × 2e-6 + 100 × 1e-5 = 0.003; × 1.5
+        let table = json!({ "late": { "input_cost_per_token": 2e-6, "output_cost_per_token": "0.00001" } });
+        gate.admin("model-prices/uploadPriceTable", json!({ "jsonContent": table.to_string() })).await.data();
+        // Beside the work that the upload woke: each request is priced by one of the two.
+        gate.upkeep.reprice().await.unwrap();
+
+        let summary = async |filter: Value| {
+            let mut page = gate.admin("usage-logs/getUsageLogs", filter).await.data();
+            let summary = page["summary"].take();
+            json!([summary["requests"], summary["costUsd"], summary["unpriced"]])
+        };
+        // 501 × 0.0045 + 7 × 77e-9
+        settles("the log", async || summary(json!({})).await, json!([513, 2.254_500_539, 5])).await;
+        let of_ann = json!({ "userId": ann.id });
+        settles("ann's log", async || summary(of_ann.clone()).await, json!([480, 2.16, 0])).await;
+        let page = gate.admin("usage-logs/getUsageLogs", json!({ "userId": ann.id, "pageSize": 100 })).await.data();
+        assert!(page["logs"].as_array().unwrap().iter().all(|log| log["costUsd"] == json!(0.0045)));
+
+        // The limits' counters: spending belongs to the request's start.
+        let usage = async || {
+            let usage = gate.admin("keys/getKeyLimitUsage", json!({ "keyId": ann.key_id })).await.data();
+            json!([
+                usage["cost5h"]["current"],
+                usage["costDaily"]["current"],
+                usage["costMonthly"]["current"],
+                usage["costTotal"]["current"]
+            ])
+        };
+        settles("the counters", usage, json!([2.025, 2.025, 2.16, 2.16])).await;
+        let statistics = gate.admin("keys/getKeysWithStatistics", json!({ "userId": ann.id })).await.data();
+        assert_eq!((&statistics[0]["totalCost"], &statistics[0]["todayCost"]), (&json!(2.16), &json!(2.025)));
+        let totals = gate.store.spend_totals().await.unwrap();
+        let total = |key| totals.iter().filter(|t| t.key_id == key).map(|t| t.cost.0).sum::<i64>();
+        assert_eq!(total(Some(KeyId(ann.key_id))), 2_160_000_000);
+        assert_eq!((total(Some(KeyId(bob.key_id))), total(None)), (90_000_000 + 539, 4_500_000));
+        settles(
+            "the metric",
+            async || json!(gate.metrics.render().contains("tollgate_repriced_requests_total 501")),
+            json!(true),
+        )
+        .await;
+        assert_eq!(gate.upkeep.reprice().await.unwrap(), 0, "what cannot be priced waits");
+
+        let entry = json!({ "modelName": "alias", "priceData": { "input_cost_per_token": 1e-6 } });
+        gate.admin("model-prices/upsertModelPrice", entry).await.data();
+        settles("the rest", async || summary(json!({})).await, json!([513, 2.262_000_539, 0])).await;
+    }
+}
