@@ -31,6 +31,9 @@ const SQLITE_SETTINGS: &str = "PRAGMA busy_timeout = 10000; PRAGMA foreign_keys 
 /// The ledger's writer adds to the ends of its tables and indexes: few pages are written again and again.
 const LEDGER_CACHE: &str = "PRAGMA cache_size = -8000";
 
+/// Readers come and go with what is looked at; the writer's pages they find in the system's cache.
+const READER_SETTINGS: &str = "PRAGMA query_only = ON; PRAGMA cache_size = -4000";
+
 /// The pools of one database: `write` and `read` are one and the same on PostgreSQL.
 #[derive(Clone)]
 pub(super) struct Pools {
@@ -61,7 +64,7 @@ pub(super) async fn sqlite(dir: &Path) -> Result<Pools, StoreError> {
         .after_connect(|connection, _| {
             Box::pin(async move {
                 connection.execute(SQLITE_SETTINGS).await?;
-                connection.execute("PRAGMA query_only = ON").await?;
+                connection.execute(READER_SETTINGS).await?;
                 Ok(())
             })
         })
