@@ -217,6 +217,7 @@ const fn status_reason(status: u16) -> &'static str {
         503 | 529 => "overloaded",
         400..=499 => "upstream_4xx",
         500..=599 => "upstream_5xx",
+        300..=399 => "redirect",
         _ => "error_in_success",
     }
 }

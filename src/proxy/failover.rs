@@ -42,10 +42,11 @@ pub async fn run(session: &mut Session, x: &mut Exchange) -> pingora::Result<()>
     for place in 0..x.order.len() {
         let Some(provider) = provider(x, place) else { break };
         if deadline.is_some_and(|at| Instant::now() >= at) && x.attempts > 0 {
+            tally.left_out = x.order.len() - place;
             break;
         }
         let Some(ticket) = x.gateway.health.enter(&provider, x.now()) else {
-            decide(x, &provider, DecisionStep::CircuitOpen);
+            decide(x, &provider, DecisionStep::CircuitOpen, "its circuit lets nobody through now");
             tally.skipped += 1;
             continue;
         };
@@ -56,7 +57,7 @@ pub async fn run(session: &mut Session, x: &mut Exchange) -> pingora::Result<()>
         };
         if !entered {
             x.gateway.health.gave_up(&provider, ticket);
-            decide(x, &provider, DecisionStep::LimitReached);
+            decide(x, &provider, DecisionStep::LimitReached, "what runs there already reaches one of its limits");
             tally.skipped += 1;
             continue;
         }
@@ -64,7 +65,12 @@ pub async fn run(session: &mut Session, x: &mut Exchange) -> pingora::Result<()>
             return Ok(());
         }
     }
+    let left_out = tally.left_out;
     let refusal = tally.refusal(x.now());
+    if left_out > 0 {
+        let why = format!("the time for attempts was over, with {left_out} more to ask");
+        x.decisions.push(gateways(x, DecisionStep::Exhausted, why, None));
+    }
     // Where nobody was asked, the gateway refused.
     let outcome = if x.attempts == 0 { RequestOutcome::Refused } else { RequestOutcome::UpstreamFailed };
     refuse(session, x, &refusal, outcome).await
@@ -141,7 +147,7 @@ async fn judge(
         }
         Step::Unfit(refusal) => {
             x.gateway.health.gave_up(provider, asking.ticket);
-            decide(x, provider, DecisionStep::FormatNotConvertible);
+            decide(x, provider, DecisionStep::FormatNotConvertible, &refusal.meaning(x.now()).message);
             tally.unfit = Some(refusal);
             Ok(Next::Switch)
         }
@@ -193,7 +199,7 @@ async fn failed(
     if again {
         return Ok(Next::SameAgain);
     }
-    tally.add(failed.failure);
+    tally.add(failed.failure, x.now());
     Ok(Next::Switch)
 }
 
@@ -225,7 +231,7 @@ fn answered(x: &mut Exchange, asking: &Asking<'_>, ok: bool) {
     x.gateway.metrics.attempt(&provider.name, if ok { "ok" } else { "broken_off" });
 }
 
-fn decide(x: &mut Exchange, provider: &Provider, step: DecisionStep) {
+fn decide(x: &mut Exchange, provider: &Provider, step: DecisionStep, why: &str) {
     let at_ms = x.elapsed_ms();
     let provider_name = provider.name.as_str().into();
     let provider_id = Some(provider.id);
@@ -233,7 +239,7 @@ fn decide(x: &mut Exchange, provider: &Provider, step: DecisionStep) {
         provider_id,
         provider_name,
         step,
-        detail: None,
+        detail: Some(why.into()),
         status: None,
         at_ms,
         took_ms: None,
@@ -257,17 +263,21 @@ fn told(x: &mut Exchange, refusal: &Refusal, meaning: &Meaning, outcome: Request
         _ => return,
     };
     let detail = refusal.detail().unwrap_or_else(|| meaning.message.clone());
-    let at_ms = x.elapsed_ms();
-    x.decisions.push(Decision {
+    x.decisions.push(gateways(x, step, detail, Some(meaning.status)));
+}
+
+/// A decision of the gateway itself, about no provider.
+fn gateways(x: &Exchange, step: DecisionStep, detail: String, status: Option<u16>) -> Decision {
+    Decision {
         provider_id: None,
         provider_name: "".into(),
         step,
         detail: Some(detail.into()),
-        status: Some(meaning.status),
-        at_ms,
+        status,
+        at_ms: x.elapsed_ms(),
         took_ms: None,
         usage: None,
-    });
+    }
 }
 
 /// Settles, then writes a refusal.
@@ -282,9 +292,9 @@ pub async fn refuse(
 ) -> pingora::Result<()> {
     match refusal {
         Refusal::Limit(denied) => x.gateway.metrics.refused(denied.limit_type.as_str()),
-        Refusal::ModelNotAllowed { .. } | Refusal::ClientNotAllowed | Refusal::SensitiveWord { .. } => {
-            x.gateway.metrics.screened(refusal.reason());
-        }
+        Refusal::ModelNotAllowed { .. }
+        | Refusal::ClientNotAllowed
+        | Refusal::SensitiveWord { .. } => x.gateway.metrics.screened(refusal.reason()),
         _ => {}
     }
     let meaning = refusal.meaning(x.now());

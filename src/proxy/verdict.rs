@@ -108,37 +108,40 @@ pub struct Tally {
     last: Option<Failure>,
     rate_limited: u32,
     failed: u32,
-    /// Providers whose circuit let nobody through.
+    /// When the first of those that are rate limited can be asked again.
+    soonest: Option<Timestamp>,
+    /// Providers that a circuit or a limit let nobody through to.
     pub skipped: u32,
+    /// Providers that nobody asked, because the time for attempts was over.
+    pub left_out: usize,
     /// The last provider's format could not express the request.
     pub unfit: Option<Refusal>,
 }
 
 impl Tally {
-    pub fn add(&mut self, failure: Failure) {
+    pub fn add(&mut self, failure: Failure, now: Timestamp) {
         self.failed += 1;
+        if let Failure::ErrorReply(reply) = &failure {
+            let until = reply.retry_after.as_deref().and_then(|h| retry_after::rest_until(h, now, i64::MAX as u64));
+            self.soonest = [self.soonest, until].into_iter().flatten().min();
+        }
         self.rate_limited += u32::from(failure.status() == Some(429));
         self.last = Some(failure);
     }
 
-    /// The answer when no provider is left: 429 when all were rate limited, 503 when circuits were the reason, else 502.
+    /// The answer when no provider is left: 429 when all were rate limited, 503 when circuits or limits were in the way, else
+    /// 502 with what the last one said.
     #[must_use]
     pub fn refusal(self, now: Timestamp) -> Refusal {
-        let all_limited = self.failed > 0 && self.rate_limited == self.failed;
+        let all_limited = self.failed > 0 && self.rate_limited == self.failed && self.left_out == 0;
+        let retry_after_ms = self.soonest.map(|until| until.since(now).max(0).unsigned_abs());
         match (self.last, self.unfit) {
-            (Some(Failure::ErrorReply(f)), _) if all_limited && self.skipped == 0 => {
-                Refusal::UpstreamRateLimited { retry_after_ms: wait_ms(f.retry_after.as_deref(), now) }
-            }
+            (Some(_), _) if all_limited && self.skipped == 0 => Refusal::UpstreamRateLimited { retry_after_ms },
+            (Some(_), _) if all_limited => Refusal::Unavailable { retry_after_ms },
             (Some(failure), _) if failure.is_timeout() => Refusal::UpstreamTimedOut,
             (Some(failure), _) => Refusal::UpstreamFailed { message: failure.public() },
             (None, Some(unfit)) => unfit,
             (None, None) => Refusal::Unavailable { retry_after_ms: None },
         }
     }
-}
-
-/// How long a `Retry-After` asks to wait.
-fn wait_ms(header: Option<&str>, now: Timestamp) -> Option<u64> {
-    let until = retry_after::rest_until(header?, now, i64::MAX as u64)?;
-    Some(until.since(now).max(0).unsigned_abs())
 }

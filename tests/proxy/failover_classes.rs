@@ -1,0 +1,204 @@
+//! Each class of failure, word by word: what ends a request at once, what switches, what rests, what counts.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::stage::{FORMATS, Stage, path, request};
+use crate::support::gateway::free_port;
+use crate::support::upstream::Upstream;
+
+/// A stage whose first choice of each format is `first`, with a healthy provider of each format behind it.
+async fn with_first(env: &[(&str, &str)], first: &str, fields: Value) -> (Stage, Upstream) {
+    let (stage, healthy) = (Stage::bare(env).await, Upstream::start().await);
+    for format in FORMATS {
+        let mut fields = fields.clone();
+        fields["priority"] = json!(0);
+        stage.gateway.provider(format, first, fields).await;
+        stage.gateway.provider(format, &healthy.url, json!({"priority": 5})).await;
+    }
+    (stage, healthy)
+}
+
+/// Without a circuit, and left after one try.
+fn plain() -> Value {
+    json!({"circuit_breaker_failure_threshold": 0, "max_retry_attempts": 1})
+}
+
+async fn ask(stage: &Stage, format: &str, stream: bool, session: impl ToString) -> (u16, Value) {
+    let asked = stage.post(path(format, stream), &request(format, stream)).header("x-session-id", session.to_string());
+    let answer = asked.send().await.unwrap();
+    let status = answer.status().as_u16();
+    let text = answer.text().await.unwrap();
+    (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn six_codes_end_a_request_whatever_status_they_come_with() {
+    let bad = Upstream::start().await;
+    let (stage, healthy) = with_first(&[], &bad.url, json!({"circuit_breaker_failure_threshold": 1})).await;
+    let codes = [
+        ("prompt_too_long", 400),
+        ("content_filter", 400),
+        ("max_tokens_exceeded", 400),
+        ("invalid_api_key", 401),
+        ("model_not_found", 404),
+        ("billing_quota_exceeded", 402),
+    ];
+    let mut asked = 0;
+    for (code, own) in codes {
+        for fault in [
+            json!({"status": 400, "error": {"type": code, "message": "as told"}}),
+            json!({"status": 403, "error": {"type": "some_error", "message": "as told", "code": code}}),
+            json!({"status": 500, "error": {"type": "some_error", "message": "as told", "code": code}}),
+            json!({"error_in_200": true, "error": {"type": code, "message": "as told", "code": code}}),
+        ] {
+            let upstream = fault["status"].as_u64().filter(|status| *status < 500);
+            bad.default(fault.clone()).await;
+            for (format, stream) in FORMATS.into_iter().zip([false, true, true, false]) {
+                let (status, body) = ask(&stage, format, stream, asked).await;
+                assert_eq!(u64::from(status), upstream.unwrap_or(own), "{fault} {format}: {body}");
+                assert_eq!(body["error"]["message"], "as told", "{fault} {format}: {body}");
+                asked += 1;
+            }
+        }
+    }
+    assert_eq!((bad.requests().await.len(), healthy.requests().await.len()), (asked, 0), "nobody else, and no circuit");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operators_own_credential_at_fault_switches_where_configured() {
+    let bad = Upstream::start().await;
+    let env = [("TOLLGATE_RETRY_SWITCH_ON_UPSTREAM_AUTH", "true")];
+    let (stage, healthy) = with_first(&env, &bad.url, plain()).await;
+    for (asked, code) in ["invalid_api_key", "billing_quota_exceeded"].into_iter().enumerate() {
+        bad.default(json!({"status": 401, "error": {"message": "no", "code": code}})).await;
+        assert_eq!(ask(&stage, "chat-compatible", false, asked).await.0, 200, "{code}");
+        assert_eq!(healthy.requests().await.len(), asked + 1);
+    }
+    bad.default(json!({"status": 404, "error": {"message": "no", "code": "model_not_found"}})).await;
+    assert_eq!(ask(&stage, "chat-compatible", false, "x").await.0, 404, "the others end the request as ever");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unrecognised_4xx_and_what_is_no_reply_are_the_providers_fault() {
+    let bad = Upstream::start().await;
+    let (stage, healthy) = with_first(&[], &bad.url, plain()).await;
+    let odd = json!({"type": "odd_error", "message": "an odd thing", "code": "odd"});
+    let faults = [
+        json!({"status": 400, "error": odd}),
+        json!({"status": 404, "error": odd}),
+        json!({"status": 413, "error": odd}),
+        json!({"status": 422, "error": odd}),
+        json!({"status": 402, "error": odd}),
+        json!({"status": 503, "error": odd}),
+        json!({"status": 400, "body": ""}),
+        json!({"status": 404, "body": "<html><title>Not Found</title>", "content_type": "text/html"}),
+        json!({"status": 302, "body": "", "headers": {"location": "http://127.0.0.1:1/"}}),
+        json!({"body": "hello there"}),
+        json!({"body": {"unexpected": true}}),
+    ];
+    let mut asked = 0;
+    for fault in faults {
+        bad.default(fault.clone()).await;
+        for format in FORMATS {
+            let (status, body) = ask(&stage, format, false, asked).await;
+            assert_eq!(status, 200, "{fault} {format}: {body}");
+            asked += 1;
+        }
+    }
+    // Every bad one was asked before the first good one.
+    assert_eq!((bad.requests().await.len(), healthy.requests().await.len()), (4 * asked, asked));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_dies_or_stands_still_before_it_says_anything_is_tried_elsewhere() {
+    let bad = Upstream::start().await;
+    let mut fields = plain();
+    fields["first_byte_timeout_streaming_ms"] = json!(300);
+    let (stage, healthy) = with_first(&[], &bad.url, fields).await;
+    let mut asked = 0;
+    for fault in [json!({"pings": 1, "cut_after": 1}), json!({"pings": 1, "stall_after": 1}), json!({"cut_after": 0})] {
+        bad.default(fault.clone()).await;
+        for format in FORMATS {
+            let answer =
+                stage.post(path(format, true), &request(format, true)).header("x-session-id", asked.to_string());
+            let answer = answer.send().await.unwrap();
+            assert_eq!(answer.status(), 200, "{fault} {format}");
+            let text = answer.text().await.unwrap();
+            assert!(!text.contains("event: error") && !text.contains(r#""error":{"#), "{fault} {format}: {text}");
+            asked += 1;
+            assert_eq!(healthy.requests().await.len(), asked, "{fault} {format}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rest_is_kept_and_bounded() {
+    let stage = Stage::bare(&[("TOLLGATE_RETRY_MAX_REST", "1s")]).await;
+    let healthy = Upstream::start().await;
+    stage.gateway.provider("native", &stage.upstream.url, json!({"circuit_breaker_failure_threshold": 0})).await;
+    stage.gateway.provider("native", &healthy.url, json!({"priority": 5})).await;
+    for status in [429, 503] {
+        let before = stage.upstream.requests().await.len();
+        stage.upstream.script(json!([{"status": status, "headers": {"retry-after": "86400"}}])).await;
+        let began = Instant::now();
+        let mut n = 0;
+        // A day was asked for; after a second it is asked again, and answers.
+        while stage.upstream.requests().await.len() < before + 2 {
+            assert_eq!(ask(&stage, "native", false, format!("{status}-{n}")).await.0, 200);
+            assert!(began.elapsed() < Duration::from_secs(20), "{status}: the rest has no end");
+            n += 1;
+        }
+        assert!(began.elapsed() >= Duration::from_millis(900), "{status}: it was asked again too soon");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn network_errors_open_a_circuit_only_where_configured() {
+    for counted in [false, true] {
+        let nobody = format!("http://127.0.0.1:{}", free_port());
+        let env = [("TOLLGATE_BREAKER_COUNT_NETWORK_ERRORS", if counted { "true" } else { "false" })];
+        let fields = json!({"circuit_breaker_failure_threshold": 1, "max_retry_attempts": 1});
+        let (stage, _healthy) = with_first(&env, &nobody, fields).await;
+        for n in 0..2 {
+            assert_eq!(ask(&stage, "native", false, n).await.0, 200);
+        }
+        let row = &stage.gateway.logs(2).await[0];
+        assert_eq!(row["attempts"] == 1, counted, "the second request passes an open circuit over: {row}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_attempt_is_begun_after_the_deadline() {
+    let slow = Upstream::start().await;
+    let stage = Stage::bare(&[("TOLLGATE_RETRY_DEADLINE", "600ms")]).await;
+    for _ in 0..3 {
+        let fields = json!({"circuit_breaker_failure_threshold": 0, "max_retry_attempts": 1});
+        stage.gateway.provider("native", &slow.url, fields).await;
+    }
+    slow.default(json!({"delay_ms": 30_000})).await;
+    let began = Instant::now();
+    let (status, body) = ask(&stage, "native", true, "a").await;
+    assert_eq!(status, 502, "{body}");
+    assert!(began.elapsed() < Duration::from_secs(10));
+    assert_eq!(slow.requests().await.len(), 1, "two were left");
+    let row = &stage.gateway.logs(1).await[0];
+    let told: Vec<&str> =
+        row["decisionChain"].as_array().unwrap().iter().filter_map(|d| d["detail"].as_str()).collect();
+    assert!(told.contains(&"the time for attempts was over, with 2 more to ask"), "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_word_says_when_to_come_back() {
+    let (stage, other) = (Stage::bare(&[]).await, Upstream::start().await);
+    for url in [&stage.upstream.url, &other.url] {
+        stage.gateway.provider("native", url, json!({"circuit_breaker_failure_threshold": 0})).await;
+    }
+    stage.upstream.default(json!({"status": 429, "headers": {"retry-after": "300"}})).await;
+    other.default(json!({"status": 429, "headers": {"retry-after": "30"}})).await;
+    let answer = stage.ask().send().await.unwrap();
+    assert_eq!(answer.status(), 429);
+    let wait: u64 = answer.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((20..=30).contains(&wait), "the first one that can be asked again: {wait}");
+}
