@@ -19,7 +19,7 @@ use crate::proxy::gateway::{Fixed, Gateway};
 use crate::proxy::instructions::Instructions;
 use crate::state::builtin;
 use crate::state::health::Health;
-use crate::state::{Events, MessageQueue, Messages, State, key_text};
+use crate::state::{ClientVersions, Events, MessageQueue, Messages, State, key_text};
 use crate::store::Store;
 use crate::telemetry::Metrics;
 use crate::upkeep::{Upkeep, UpkeepParts};
@@ -120,6 +120,7 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         upstreams: Upstreams::new(config.proxy.upstream_pool_size),
         health: Arc::clone(&health),
         events: events.clone(),
+        client_versions: ClientVersions::default(),
         live: Arc::clone(&live),
         listings: Arc::default(),
         messages,

@@ -33,6 +33,8 @@ pub struct Tasks {
 
 /// Starts the tasks; they end when `stop` says so.
 pub fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>, up: Arc<AtomicBool>) -> Tasks {
+    let versions = parts.gateway.client_versions.clone();
+    io.spawn(versions.run(parts.store.clone(), Arc::clone(&parts.clock), stopped(stop.clone())));
     io.spawn(refresh::run(Arc::clone(&parts.state), stopped(stop.clone())));
     io.spawn(housekeeping(parts.housekeeper(), stop.clone()));
     io.spawn(watch_store(parts.store.clone(), Arc::clone(&parts.metrics), up, stop.clone()));

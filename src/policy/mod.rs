@@ -8,6 +8,7 @@ pub mod builtin_rules;
 mod builtin_rules_tests;
 pub mod classify;
 pub mod client_error;
+pub mod client_version;
 pub mod cost;
 pub mod error_rules;
 pub mod fold;

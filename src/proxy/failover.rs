@@ -294,6 +294,7 @@ pub async fn refuse(
         Refusal::Limit(denied) => x.gateway.metrics.refused(denied.limit_type.as_str()),
         Refusal::ModelNotAllowed { .. }
         | Refusal::ClientNotAllowed
+        | Refusal::ClientOutdated { .. }
         | Refusal::SensitiveWord { .. } => x.gateway.metrics.screened(refusal.reason()),
         _ => {}
     }

@@ -12,7 +12,7 @@ use crate::domain::clock::Clock;
 use crate::domain::key::KeyHash;
 use crate::ledger::Ledger;
 use crate::state::health::Health;
-use crate::state::{Events, Listings, Messages, State};
+use crate::state::{ClientVersions, Events, Listings, Messages, State};
 use crate::telemetry::Metrics;
 use crate::upstream::Upstreams;
 
@@ -28,6 +28,8 @@ pub struct Gateway {
     pub health: Arc<Health>,
     /// Told of every request that ended.
     pub events: Events,
+    /// Which versions of known clients are in use.
+    pub client_versions: ClientVersions,
     /// What can change while the gateway runs.
     pub live: Arc<ArcSwap<Live>>,
     /// What providers say that they serve.

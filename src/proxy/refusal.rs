@@ -7,6 +7,7 @@ use crate::counters::{Amount, Denied};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::WordId;
 use crate::formats::error::ErrorReply;
+use crate::policy::client_version::{Client, Version};
 
 /// Why the gateway answers in place of a provider.
 #[derive(Debug)]
@@ -35,6 +36,12 @@ pub enum Refusal {
         model: String,
     },
     ClientNotAllowed,
+    /// Others run a newer version of this client.
+    ClientOutdated {
+        client: Client,
+        current: Version,
+        required: Version,
+    },
     /// A text of the request holds a sensitive word.
     SensitiveWord {
         id: WordId,
@@ -141,6 +148,7 @@ impl Refusal {
                 Meaning::new(403, FORBIDDEN, format!("this key may not use the model {model}"))
             }
             Self::ClientNotAllowed => Meaning::new(403, FORBIDDEN, "this key may not be used with this client"),
+            Self::ClientOutdated { client, current, required } => outdated(*client, *current, *required),
             // Which word it was, is nothing for the client: a list could be found out by asking.
             Self::SensitiveWord { .. } => {
                 Meaning::new(403, FORBIDDEN, "the request holds content that this gateway does not pass on")
@@ -199,6 +207,7 @@ impl Refusal {
             Self::BadRequest(_) => "bad_request",
             Self::ModelNotAllowed { .. } => "model_not_allowed",
             Self::ClientNotAllowed => "client_not_allowed",
+            Self::ClientOutdated { .. } => "client_outdated",
             Self::SensitiveWord { .. } => "sensitive_word",
             Self::Limit(_) => "limit",
             Self::JournalFull => "journal_full",
@@ -212,6 +221,18 @@ impl Refusal {
             Self::Internal => "internal",
         }
     }
+}
+
+fn outdated(client: Client, current: Version, required: Version) -> Meaning {
+    let name = client.name();
+    let message = format!("{name} {current} is too old for this gateway: update it to {required} or newer");
+    let mut meaning = Meaning::new(400, "invalid_request_error", message).code("client_upgrade_required");
+    meaning.extra = vec![
+        ("client", json!(client.as_str())),
+        ("current_version", json!(current.to_string())),
+        ("required_version", json!(required.to_string())),
+    ];
+    meaning
 }
 
 /// The 429 of a limit: body fields and headers as documented for clients.

@@ -1,4 +1,5 @@
-//! What this caller may ask for: the user's lists of models and of clients; and what nobody may send: sensitive words.
+//! What this caller may ask for, and with what: the user's lists of models and of clients, the client's version; and what
+//! nobody may send: sensitive words.
 //!
 //! It comes before admission, so that a refused request counts towards nothing.
 
@@ -10,17 +11,19 @@ use crate::config::Live;
 use crate::domain::ids::WordId;
 use crate::domain::provider::model_matches;
 use crate::formats::texts;
+use crate::policy::client_version;
 use crate::policy::words::Words;
 
 /// Larger bodies are looked through beside the connections, not between them.
 const INLINE_MAX: usize = 512 * 1024;
 
-/// Checks the allow-lists of the key's owner, then the texts of the body.
+/// Checks the allow-lists of the key's owner, the client's version, then the texts of the body.
 ///
 /// # Errors
-/// When the model or the client is not in a list that is not empty, or when a text holds a sensitive word.
+/// When the model or the client is not in a list that is not empty, when the client is too old, or when a text holds a sensitive word.
 pub async fn screen(x: &Exchange, live: &Live) -> Result<(), Refusal> {
     allowed(x)?;
+    recent(x)?;
     let (Some(snapshot), Some(inbound)) = (&x.snapshot, &x.inbound) else { return Ok(()) };
     if snapshot.words.is_empty() {
         return Ok(());
@@ -47,6 +50,23 @@ fn allowed(x: &Exchange) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+/// Notes the version of a client that is known; with the setting on, one older than what others run is refused.
+fn recent(x: &Exchange) -> Result<(), Refusal> {
+    let (Some(Caller::Key { user, .. }), Some(agent), Some(snapshot)) = (&x.caller, &x.user_agent, &x.snapshot) else {
+        return Ok(());
+    };
+    let Some((client, current)) = client_version::read(agent) else { return Ok(()) };
+    let versions = &x.gateway.client_versions;
+    versions.note(user.id, (client, current), x.started_at);
+    if !snapshot.settings.enable_client_version_check {
+        return Ok(());
+    }
+    match versions.newest(client) {
+        Some(required) if current < required => Err(Refusal::ClientOutdated { client, current, required }),
+        _ => Ok(()),
+    }
 }
 
 /// A word that one of the body's texts holds.

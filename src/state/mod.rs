@@ -6,6 +6,7 @@
 //! Other nodes notice by the configuration version (see [`refresh`]).
 
 pub mod builtin;
+pub mod client_versions;
 pub mod events;
 pub mod health;
 pub mod key_text;
@@ -16,6 +17,7 @@ pub mod refresh;
 pub mod snapshot;
 pub mod vault;
 
+pub use client_versions::ClientVersions;
 pub use events::{CircuitChange, Event, Events};
 pub use health::Health;
 pub use messages::{MessageQueue, Messages};

@@ -6,6 +6,7 @@
 
 mod append;
 mod audit;
+mod client_versions;
 mod column;
 mod connect;
 mod error;
@@ -47,6 +48,7 @@ use sqlx::{Any, Transaction};
 use crate::domain::secret::Secret;
 
 pub use audit::{AuditAsk, AuditEntry, AuditPage, AuditRow};
+pub use client_versions::SeenClient;
 pub use error::{SchemaError, StoreError};
 pub use everything::Everything;
 pub use jobs::Job;

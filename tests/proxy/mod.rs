@@ -4,6 +4,7 @@
 
 mod accounting;
 mod bodies;
+mod client_versions;
 mod conversion;
 mod crash;
 mod credentials;

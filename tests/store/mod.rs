@@ -1,6 +1,7 @@
 //! The store's suite: written once, run on both back ends.
 
 mod accounting;
+mod client_versions;
 mod configuration;
 mod key_statistics;
 mod logs;

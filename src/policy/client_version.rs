@@ -1,0 +1,146 @@
+//! Which coding client a request comes from, and in which version, by its user agent.
+//!
+//! Only clients whose user agents are known are told apart; everything else is no client, and no version is asked of it. A
+//! user agent can be made up: the check keeps honest clients up to date, it keeps nobody out.
+
+use std::fmt;
+
+/// Clients that are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Client {
+    ClaudeCode,
+    Codex,
+    GeminiCli,
+    OpenCode,
+    QwenCode,
+}
+
+/// How each begins its user agent, in lower case.
+const AGENTS: &[(&str, Client)] = &[
+    ("claude-cli/", Client::ClaudeCode),
+    ("claude-code/", Client::ClaudeCode),
+    ("codex_cli_rs/", Client::Codex),
+    ("codex_exec/", Client::Codex),
+    ("codex-tui/", Client::Codex),
+    ("geminicli/", Client::GeminiCli),
+    ("geminicli-cli/", Client::GeminiCli),
+    ("opencode/", Client::OpenCode),
+    ("qwencode/", Client::QwenCode),
+];
+
+impl Client {
+    pub const ALL: [Self; 5] = [Self::ClaudeCode, Self::Codex, Self::GeminiCli, Self::OpenCode, Self::QwenCode];
+
+    /// For people.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "Claude Code",
+            Self::Codex => "Codex CLI",
+            Self::GeminiCli => "Gemini CLI",
+            Self::OpenCode => "opencode",
+            Self::QwenCode => "Qwen Code",
+        }
+    }
+
+    /// For programs and the database.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
+            Self::GeminiCli => "gemini-cli",
+            Self::OpenCode => "opencode",
+            Self::QwenCode => "qwen-code",
+        }
+    }
+
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|client| client.as_str() == text)
+    }
+}
+
+/// A version of three numbers; one that was tried out before its release is older than the release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Version {
+    pub major: u32,
+    pub minor: u32,
+    pub patch: u32,
+    pub released: bool,
+}
+
+impl Version {
+    /// Reads `1.2.3`, `v1.2.3` or `1.2.3-beta.1`; what stands behind a `+` does not count.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.strip_prefix('v').unwrap_or(text);
+        let text = text.split('+').next()?;
+        let (numbers, released) = match text.split_once('-') {
+            Some((numbers, _)) => (numbers, false),
+            None => (text, true),
+        };
+        let number = |part: Option<&str>| {
+            part.filter(|p| (1..=9).contains(&p.len()) && p.bytes().all(|b| b.is_ascii_digit()))?.parse().ok()
+        };
+        let mut parts = numbers.split('.');
+        let version =
+            Self { major: number(parts.next())?, minor: number(parts.next())?, patch: number(parts.next())?, released };
+        parts.next().is_none().then_some(version)
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)?;
+        if self.released { Ok(()) } else { f.write_str("-pre") }
+    }
+}
+
+/// The client and version that a user agent names.
+#[must_use]
+pub fn read(user_agent: &str) -> Option<(Client, Version)> {
+    let starts = |name: &str| user_agent.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+    let (name, client) = AGENTS.iter().find(|(name, _)| starts(name))?;
+    let rest = &user_agent[name.len()..];
+    let end = rest.find([' ', '/', '(', ';', ',']).unwrap_or(rest.len());
+    Some((*client, Version::parse(&rest[..end])?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_clients_are_told_from_the_rest() {
+        for (agent, expected) in [
+            ("claude-cli/2.1.329 (external, cli)", Some("claude-code 2.1.329")),
+            ("Claude-CLI/1.0.60-beta.2 (external, claude-vscode)", Some("claude-code 1.0.60-pre")),
+            ("codex_cli_rs/0.169.0 (Debian 13.0.0; x86_64) xterm", Some("codex 0.169.0")),
+            ("codex_exec/0.169.0-alpha.1", Some("codex 0.169.0-pre")),
+            ("GeminiCLI/0.61.0/gemini-2.5-pro (linux; x64)", Some("gemini-cli 0.61.0")),
+            ("GeminiCLI/v0.61.0", Some("gemini-cli 0.61.0")),
+            ("opencode/1.18.33+build.7", Some("opencode 1.18.33")),
+            ("QwenCode/0.2.1 (linux; x64)", Some("qwen-code 0.2.1")),
+            ("claude-cli/dev", None),
+            ("claude-cli/1.2", None),
+            ("claude-cli/1.2.3.4", None),
+            ("claude-cli/99999999999.0.0", None),
+            ("my claude-cli/2.1.329", None),
+            ("anthropic-sdk-python/0.40.0", None),
+            ("é", None),
+            ("", None),
+        ] {
+            let found = read(agent).map(|(client, version)| format!("{} {version}", client.as_str()));
+            assert_eq!(found.as_deref(), expected, "{agent}");
+        }
+        assert!(Client::ALL.into_iter().all(|client| Client::parse(client.as_str()) == Some(client)));
+    }
+
+    #[test]
+    fn versions_are_compared_as_numbers_and_before_a_release_is_older() {
+        let order = ["0.9.10", "1.0.0-rc.1", "1.0.0", "1.0.9", "1.0.10", "1.2.0", "2.0.0"];
+        let versions: Vec<Version> = order.iter().map(|text| Version::parse(text).unwrap()).collect();
+        assert!(versions.is_sorted());
+    }
+}
