@@ -45,7 +45,11 @@ for (const [colorScheme, width] of [
     await page.getByRole("button", { name: "Log in" }).waitFor();
     await look("login");
     await logIn(page, gateway);
-    for (const { name, path, ready } of PAGES(people)) {
+    for (const { name, path, ready, key } of PAGES(people)) {
+      if (key !== undefined) {
+        await context.clearCookies();
+        await logIn(page, gateway, key);
+      }
       await page.goto(gateway.url + path);
       await page.getByRole("main").or(page.getByRole("dialog")).first().waitFor();
       await ready?.(page);

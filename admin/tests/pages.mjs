@@ -1,4 +1,7 @@
-/** Every page (and drawer, and panel) that is looked at: by axe, for errors on the console, and as a picture. */
+/**
+ * Every page (and drawer, and panel) that is looked at: by axe, for errors on the console, and as a picture. Those with `key` are
+ * seen with that key, and come last; the others by the administrator.
+ */
 export const PAGES = ({ ann }) => [
   { name: "overview", path: "/dashboard" },
   { name: "logs", path: "/logs" },
@@ -52,4 +55,10 @@ export const PAGES = ({ ann }) => [
     },
   },
   { name: "missing", path: "/nothing-here" },
+  {
+    name: "my-usage",
+    path: "/my-usage",
+    key: ann.defaultKey.key,
+    ready: (page) => page.getByText("Of this key").waitFor(),
+  },
 ];

@@ -18,8 +18,12 @@ try {
       await page.waitForLoadState("networkidle");
       await page.screenshot({ path: `${folder}login-${colorScheme}-${width}.png` });
       await logIn(page, gateway);
-      for (const { name, path, ready } of PAGES(people)) {
+      for (const { name, path, ready, key } of PAGES(people)) {
         if (wanted.length > 0 && !wanted.some((word) => name.startsWith(word))) continue;
+        if (key !== undefined) {
+          await context.clearCookies();
+          await logIn(page, gateway, key);
+        }
         await page.goto(gateway.url + path);
         await ready?.(page);
         await page.waitForTimeout(400);

@@ -2,6 +2,7 @@
 import {
   type Activity,
   BookOpenText,
+  Gauge,
   LayoutDashboard,
   MessagesSquare,
   PlugZap,
@@ -26,6 +27,7 @@ export const PAGES = [
   { path: "/dashboard", name: "overview", group: "watch", audience: "user", icon: LayoutDashboard },
   { path: "/logs", name: "logs", group: "watch", audience: "user", icon: ScrollText },
   { path: "/sessions", name: "sessions", group: "watch", audience: "user", icon: MessagesSquare },
+  { path: "/my-usage", name: "my-usage", group: "watch", audience: "any", icon: Gauge },
   { path: "/people", name: "people", group: "manage", audience: "user", icon: Users },
   { path: "/providers", name: "providers", group: "manage", audience: "admin", icon: Server },
   { path: "/rules", name: "rules", group: "manage", audience: "admin", icon: ShieldAlert },

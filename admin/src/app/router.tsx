@@ -176,6 +176,12 @@ export interface SessionsSearch {
   session?: string;
 }
 
+const myUsage = createRoute({
+  getParentRoute: () => shell,
+  path: "/my-usage",
+  component: lazyRouteComponent(() => import("@/features/my-usage/page"), "MyUsagePage"),
+});
+
 const connect = createRoute({
   getParentRoute: () => shell,
   path: "/connect",
@@ -188,7 +194,7 @@ export function makeRouter(cache: QueryClient) {
   return createRouter({
     routeTree: root.addChildren([
       login,
-      shell.addChildren([home, overview, logs, sessions, people, providers, rules, connect]),
+      shell.addChildren([home, overview, logs, sessions, myUsage, people, providers, rules, connect]),
     ]),
     context: { cache },
     defaultPreload: "intent",

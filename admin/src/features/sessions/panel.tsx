@@ -8,7 +8,9 @@ import { Panel } from "@/ui/dialog";
 import { Empty, Failed, Loading } from "@/ui/empty";
 import { Facts } from "@/ui/page";
 import { Badge } from "@/ui/status";
+import { Tabs } from "@/ui/tabs";
 import { Count, Duration, Money, Time } from "@/ui/text";
+import { Messages } from "./messages";
 
 type Live = DataOf<"actions/active-sessions/getActiveSessions">[number];
 type Details = DataOf<"actions/active-sessions/getSessionDetails">;
@@ -46,22 +48,39 @@ export function SessionPanel({ sessionId, live, onClose }: Props) {
       ) : (
         <div className="space-y-6">
           <Overview details={data} />
-          <section>
-            <div className="mb-2 flex items-baseline justify-between gap-2">
-              <h3>{t("sessions.inOrder")}</h3>
-              <Link
-                to="/logs"
-                search={{ session: sessionId }}
-                className="text-xs text-accent underline underline-offset-2"
-              >
-                {t("sessions.inLogs")}
-              </Link>
-            </div>
-            <Requests details={data} />
-          </section>
+          <Tabs
+            label={t("sessions.session")}
+            tabs={[
+              {
+                id: "requests",
+                label: t("sessions.requests"),
+                content: <InOrder sessionId={sessionId} details={data} />,
+              },
+              {
+                id: "messages",
+                label: t("sessions.messages"),
+                content: <Messages sessionId={sessionId} keyId={data.keyId} />,
+              },
+            ]}
+          />
         </div>
       )}
     </Panel>
+  );
+}
+
+function InOrder({ sessionId, details }: { sessionId: string; details: Details }) {
+  const { t } = useTranslation();
+  return (
+    <section>
+      <div className="mb-2 flex items-baseline justify-between gap-2">
+        <h3>{t("sessions.inOrder")}</h3>
+        <Link to="/logs" search={{ session: sessionId }} className="text-xs text-accent underline underline-offset-2">
+          {t("sessions.inLogs")}
+        </Link>
+      </div>
+      <Requests details={details} />
+    </section>
   );
 }
 

@@ -1,0 +1,49 @@
+/** What the page reads; only about the key that one is logged in with. */
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { call } from "@/api/client";
+
+/** Limits move with every request, and a read-only key is told of none: asked now and then while the page is open. */
+const NOW_AND_THEN = 30_000;
+
+export const metadata = queryOptions({
+  queryKey: ["my-usage", "metadata"],
+  queryFn: ({ signal }) => call("actions/my-usage/getMyUsageMetadata", {}, signal),
+});
+
+export const quota = queryOptions({
+  queryKey: ["my-usage", "quota"],
+  queryFn: ({ signal }) => call("actions/my-usage/getMyQuota", {}, signal),
+  refetchInterval: NOW_AND_THEN,
+});
+
+export const today = queryOptions({
+  queryKey: ["my-usage", "today"],
+  queryFn: ({ signal }) => call("actions/my-usage/getMyTodayStats", {}, signal),
+  refetchInterval: NOW_AND_THEN,
+});
+
+/** Since `days` days ago, today included. */
+export const summary = (days: number) =>
+  queryOptions({
+    queryKey: ["my-usage", "summary", days],
+    queryFn: ({ signal }) => {
+      const startDate = new Date(Date.now() - days * 86_400_000).toISOString();
+      return call("actions/my-usage/getMyStatsSummary", { startDate }, signal);
+    },
+    staleTime: 60_000,
+  });
+
+export const models = queryOptions({
+  queryKey: ["my-usage", "models"],
+  queryFn: ({ signal }) => call("actions/my-usage/getMyAvailableModels", {}, signal),
+  staleTime: 60_000,
+});
+
+export const logs = infiniteQueryOptions({
+  queryKey: ["my-usage", "logs"],
+  queryFn: ({ pageParam, signal }) =>
+    call("actions/my-usage/getMyUsageLogs", { pageSize: 50, ...(pageParam && { cursor: pageParam }) }, signal),
+  initialPageParam: "",
+  getNextPageParam: (last) => last.nextCursor ?? undefined,
+  refetchInterval: NOW_AND_THEN,
+});
