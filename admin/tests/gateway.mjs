@@ -199,7 +199,7 @@ export async function openPage(browser, gateway, options = {}) {
 
 export async function logIn(page, gateway, key = TOKEN) {
   await page.goto(`${gateway.url}/login`);
-  await page.getByLabel(/token or key/i).fill(key);
-  await page.getByRole("button", { name: "Log in" }).click();
+  await page.locator("input[name=key]").fill(key);
+  await page.keyboard.press("Enter");
   await page.waitForURL((url) => url.pathname !== "/login");
 }

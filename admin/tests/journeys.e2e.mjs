@@ -66,7 +66,7 @@ test("a user and a key are created, the key is shown once and works", async () =
   await field("Name").fill("ann");
   await field("Daily").fill("0.5");
   await dialog().getByRole("button", { name: "Create" }).click();
-  key = await page.getByTestId("new-key").innerText();
+  key = await page.getByTestId("new-key").textContent();
   assert.match(key, /^sk-[0-9a-f]{32}$/);
   await page.getByRole("button", { name: "I have kept it" }).click();
   assert.equal((await gateway.ask(key)).status, 200);
@@ -79,10 +79,29 @@ test("a user and a key are created, the key is shown once and works", async () =
   await page.getByRole("dialog", { name: "New key" }).getByRole("alert").first().waitFor();
   await page.getByRole("dialog", { name: "New key" }).getByLabel("Daily", { exact: true }).fill("0.25");
   await page.getByRole("button", { name: "Create" }).click();
-  const second = await page.getByTestId("new-key").innerText();
+  const second = await page.getByTestId("new-key").textContent();
   await page.getByRole("button", { name: "I have kept it" }).click();
   assert.equal((await gateway.ask(second)).status, 200);
   assert.ok(!(await page.content()).includes(key), "a key is shown once");
+});
+
+test("the log shows a request as it ends, and tells its story", async () => {
+  // What was asked before is in the database, so that the page begins with it.
+  for (let tries = 0; (await gateway.action("usage-logs/getUsageLogs")).total < 2; tries++) {
+    assert.ok(tries < 100, "the log stays empty");
+    await page.waitForTimeout(100);
+  }
+  await page.goto(`${gateway.url}/logs`);
+  const rows = page.locator("tbody tr[data-row]");
+  await rows.nth(1).waitFor();
+  const before = await rows.count();
+  assert.equal((await gateway.ask(key, "claude-haiku-4-5", "Something new")).status, 200);
+  // The event stream brings it: nothing is reloaded.
+  await rows.filter({ hasText: "claude-haiku-4-5" }).first().waitFor();
+  assert.equal(await rows.count(), before + 1);
+  await rows.filter({ hasText: "claude-haiku-4-5" }).first().click();
+  await page.getByText("What happened").waitFor();
+  await page.getByText("Tokens and cost").waitFor();
 });
 
 test("many keys change at once", async () => {

@@ -14,6 +14,8 @@ try {
     for (const width of [1440, 390]) {
       const viewport = { width, height: width === 390 ? 844 : 900 };
       const { context, page, faults } = await openPage(browser, gateway, { colorScheme, viewport });
+      const language = process.env.SHOTS_LANGUAGE;
+      if (language) await page.addInitScript((chosen) => localStorage.setItem("tollgate.language", chosen), language);
       await page.goto(`${gateway.url}/login`);
       await page.waitForLoadState("networkidle");
       await page.screenshot({ path: `${folder}login-${colorScheme}-${width}.png` });
@@ -25,7 +27,9 @@ try {
           await logIn(page, gateway, key);
         }
         await page.goto(gateway.url + path);
-        await ready?.(page);
+        // Words to wait for are English ones.
+        if (!language) await ready?.(page);
+        else await page.waitForTimeout(600);
         await page.waitForTimeout(400);
         await page.screenshot({ path: `${folder}${name}-${colorScheme}-${width}.png` });
       }

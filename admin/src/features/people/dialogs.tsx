@@ -5,20 +5,28 @@ import { type ReactNode, useState } from "react";
 import { useForm } from "react-hook-form";
 import { useTranslation } from "react-i18next";
 import { type BodyOf, call } from "@/api/client";
+import { clients, proxyBase } from "@/api/clients";
 import { showFault } from "@/api/form";
 import * as queries from "@/api/queries";
 import { useSession } from "@/app/session";
 import { Button } from "@/ui/button";
-import { CopyButton } from "@/ui/code";
+import { Code, CopyButton } from "@/ui/code";
 import { Dialog } from "@/ui/dialog";
 import { Checkbox, Field, Input, NumberInput, Select } from "@/ui/field";
 import { Notice } from "@/ui/status";
+import { Tabs } from "@/ui/tabs";
 import { useToast } from "@/ui/toast";
 import { dayOf, type Key } from "./values";
+
+/** In the examples. */
+const MODEL = "claude-sonnet-4-5";
 
 /** The one time that a key's text is shown. */
 export function NewKey({ text, name, onClose }: { text: string; name: string; onClose: () => void }) {
   const { t } = useTranslation();
+  const { proxyPort, proxyTls } = useSession();
+  const base = proxyBase(window.location, { port: proxyPort, tls: proxyTls });
+  const ready = clients({ base, key: text, model: MODEL });
   return (
     <Dialog
       open
@@ -27,7 +35,7 @@ export function NewKey({ text, name, onClose }: { text: string; name: string; on
       width="max-w-2xl"
       footer={
         <>
-          <Link to={"/connect" as string} className="mr-auto text-sm text-accent hover:underline">
+          <Link to="/connect" className="mr-auto text-sm text-accent hover:underline">
             {t("people.connectClient")}
           </Link>
           <Button variant="primary" onClick={onClose}>
@@ -43,6 +51,21 @@ export function NewKey({ text, name, onClose }: { text: string; name: string; on
         </code>
         <CopyButton text={text} full label={t("people.copyKey")} />
       </div>
+      <h3 className="mt-6 mb-2">{t("people.withIt")}</h3>
+      <Tabs
+        label={t("people.withIt")}
+        tabs={ready.map(({ id, name: client, snippets }) => ({
+          id,
+          label: client,
+          content: (
+            <div className="space-y-3">
+              {snippets.map(({ where, text: lines }) => (
+                <Code key={where} label={where} text={lines} />
+              ))}
+            </div>
+          ),
+        }))}
+      />
     </Dialog>
   );
 }
