@@ -1,8 +1,9 @@
 //! The stage: a mock upstream, and in front of it nginx, a bare Pingora, and the gateway twice, all on loopback.
 //!
-//! *On*: a key and a user with every limit set (all thirteen checks are made), reservation, journal, usage database,
-//! metrics, a JSON access line per request. *Off*: the administrator's token as credential (no key, no user, no limit),
-//! no reservation, no access lines, log level error. The journal and the metrics have no switch: they run in both.
+//! *On*: a key and a user with every limit set (all thirteen checks are made), fifty sensitive words, reservation,
+//! journal, usage database, metrics, a JSON access line per request. *Off*: the administrator's token as credential (no key,
+//! no user, no limit), no words, no reservation, no access lines, log level error. The journal and the metrics have no
+//! switch: they run in both.
 //! For conversion there are four gateways more, each on, each before the mock as a provider of another type.
 
 use std::fs::{self, File};
@@ -49,6 +50,8 @@ pub const NGINX: &str = "nginx";
 pub const FLOOR: &str = "bare Pingora";
 pub const OFF: &str = "tollgate, off";
 pub const ON: &str = "tollgate, on";
+/// Sensitive words of a gateway that is on, beside one whole text and one pattern.
+const WORDS: usize = 48;
 /// Names of the converting gateways, in the order of [`WireFormat::ALL`].
 const CONVERTING: [&str; 4] = ["to native", "to responses", "to chat-compatible", "to alt-cli"];
 
@@ -170,6 +173,7 @@ impl Gateway {
         furnish(control, mock, self.provider)?;
         if self.on {
             target.key = limited_key(control)?;
+            forbid_words(control)?;
         }
         Ok(target)
     }
@@ -200,6 +204,17 @@ fn limited_key(control: SocketAddr) -> Result<String> {
     });
     admin::action(control, TOKEN, "keys/editKey", &limits)?;
     Ok(key["key"].as_str().context("no key in the answer")?.to_owned())
+}
+
+/// Words that no request holds: every text is searched for all of them.
+fn forbid_words(control: SocketAddr) -> Result<()> {
+    let plain = (0..WORDS).map(|number| (format!("forbidden phrase {number}"), "contains"));
+    let others = [("nothing-but-this".to_owned(), "exact"), (r"secret-[0-9]{6}\b".to_owned(), "regex")];
+    for (word, kind) in plain.chain(others) {
+        let word = json!({"word": word, "matchType": kind});
+        admin::action(control, TOKEN, "sensitive-words/createSensitiveWordAction", &word)?;
+    }
+    Ok(())
 }
 
 /// A pass-through with kept connections on both sides, unbuffered as streams need it, without an access log.
