@@ -8,6 +8,7 @@ use super::parts::Parts;
 use super::rebuild::FromStore;
 use crate::config::{Config, OnRedisLoss};
 use crate::counters::{CounterSettings, Counters, Keeper, OnLoss, SharedSettings, SharedState};
+use crate::state::Peers;
 use crate::telemetry::{IntCounter, Metrics, PartState, Readiness};
 
 /// How long a start waits for Redis before it serves without.
@@ -45,6 +46,12 @@ pub fn build(config: &Config) -> anyhow::Result<(Counters, Option<Marker>)> {
 pub fn keeper(parts: &Parts) -> Option<Keeper> {
     let (counters, store, zone) = (parts.counters.clone(), parts.store.clone(), parts.config.time_zone);
     parts.counters.keeper(Arc::new(FromStore { counters, store, zone }), Arc::clone(&parts.clock))
+}
+
+/// The task that shares providers' health. An address that cannot be read was refused with the counters.
+pub fn peers(parts: &Parts) -> Option<Peers> {
+    let redis = parts.config.redis.as_ref()?;
+    Peers::new(&redis.url, &redis.prefix, Arc::clone(&parts.state), Arc::clone(&parts.health)).ok()
 }
 
 /// Waits a while for shared counters.

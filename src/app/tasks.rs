@@ -45,6 +45,9 @@ pub fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>, up: Arc<A
     let store = parts.store.clone();
     let stop = stop.clone();
     let queue = parts.message_queue.lock().take();
+    if let Some(peers) = counting::peers(parts) {
+        io.spawn(peers.run(stopped(stop.clone())));
+    }
     let keeper = counting::keeper(parts).map(|keeper| io.spawn(keeper.run(stopped(stop.clone()))));
     let writer = io.spawn(async move {
         let messages = async {

@@ -77,6 +77,14 @@ pub enum Outlook {
     },
 }
 
+/// What nodes tell one another of a circuit: its state, without the counts that only concern the node that has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    state: State,
+    /// In a row, when it changed.
+    pub failures: u32,
+}
+
 /// What a request's end, or an administrator, did to the circuit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
@@ -101,6 +109,49 @@ pub struct BreakerSnapshot {
     /// When open: the end of the open duration (past, when half open).
     pub open_until: Option<Timestamp>,
     pub recovers_in_ms: Option<i64>,
+}
+
+impl Standing {
+    /// Whether both say the same, counts aside.
+    #[must_use]
+    pub fn same_state(&self, other: &Self) -> bool {
+        self.state == other.state
+    }
+
+    /// `closed`, `open UNTIL` or `half SINCE SUCCESSES PROBE` (times in ms, `-` for none), and the failures.
+    #[must_use]
+    pub fn to_text(self) -> String {
+        let failures = self.failures;
+        match self.state {
+            State::Closed => format!("{failures} closed"),
+            State::Open { until } => format!("{failures} open {}", until.0),
+            State::HalfOpen { since, successes, probe } => {
+                let probe = probe.map_or_else(|| "-".to_owned(), |began| began.0.to_string());
+                format!("{failures} half {} {successes} {probe}", since.0)
+            }
+        }
+    }
+
+    /// Reads [`Self::to_text`].
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let mut words = text.split(' ');
+        let failures = words.next()?.parse().ok()?;
+        let state = match words.next()? {
+            "closed" => State::Closed,
+            "open" => State::Open { until: Timestamp(words.next()?.parse().ok()?) },
+            "half" => State::HalfOpen {
+                since: Timestamp(words.next()?.parse().ok()?),
+                successes: words.next()?.parse().ok()?,
+                probe: match words.next()? {
+                    "-" => None,
+                    began => Some(Timestamp(began.parse().ok()?)),
+                },
+            },
+            _ => return None,
+        };
+        Some(Self { state, failures })
+    }
 }
 
 impl Breaker {
@@ -201,6 +252,32 @@ impl Breaker {
         self.enter(State::Closed);
         (self.failures, self.successes) = (0, 0);
         if was_open { Change::Closed } else { Change::None }
+    }
+
+    /// For other nodes.
+    #[must_use]
+    pub const fn standing(&self) -> Standing {
+        Standing { state: self.state, failures: self.failures }
+    }
+
+    /// Takes over what another node tells. Tickets given out before change nothing any more if the state is another one.
+    pub fn adopt(&mut self, told: Standing) -> Change {
+        if told.state == self.state {
+            return Change::None;
+        }
+        let was_closed = self.state == State::Closed;
+        let same_kind = matches!((self.state, told.state), (State::HalfOpen { .. }, State::HalfOpen { .. }));
+        if same_kind {
+            self.state = told.state
+        } else {
+            self.enter(told.state)
+        }
+        self.failures = told.failures;
+        match told.state {
+            State::Closed => Change::Closed,
+            State::Open { until } if was_closed => Change::Opened { until },
+            State::Open { .. } | State::HalfOpen { .. } => Change::None,
+        }
     }
 
     #[must_use]
@@ -349,5 +426,31 @@ mod tests {
         let shown = breaker.snapshot(at(500));
         assert_eq!((shown.open, shown.failure_count, shown.open_until), (false, 0, None));
         assert_eq!(shown.last_failure, Some(at(0)));
+    }
+
+    #[test]
+    fn what_one_node_tells_another_takes_over() {
+        let (mut here, mut there) = (opened(), Breaker::default());
+        let tell = |from: &Breaker| {
+            let told = Standing::read(&from.standing().to_text());
+            assert_eq!(told, Some(from.standing()));
+            told.unwrap()
+        };
+        assert_eq!(there.adopt(tell(&here)), Change::Opened { until: at(1_000) });
+        assert_eq!(there.admit(at(999)), Err(at(1_000)));
+        assert_eq!(there.adopt(tell(&here)), Change::None, "known already");
+        let probe = here.admit(at(1_000)).unwrap();
+        there.adopt(tell(&here));
+        assert!(there.admit(at(1_001)).is_err(), "one probe at a time");
+        here.succeeded(probe, at(1_002), &SETTINGS);
+        there.adopt(tell(&here));
+        let probe = there.admit(at(1_003)).unwrap();
+        assert_eq!(
+            there.succeeded(probe, at(1_004), &SETTINGS),
+            Change::Closed,
+            "the second success, of both together"
+        );
+        assert_eq!(here.adopt(tell(&there)), Change::Closed);
+        assert_eq!(Standing::read("3 ajar"), None);
     }
 }

@@ -1,17 +1,20 @@
 //! Each provider's present health: its circuit, and the rest it asked for.
 //!
-//! The circuit itself is a pure machine (`policy::breaker`); this keeps one per provider, in process.
+//! The circuit itself is a pure machine (`policy::breaker`); this keeps one per provider, in process. Nobody waits for other
+//! nodes here: what changed is marked, for [`super::peers`] to tell, and what they tell is taken over when it is newer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
+use tokio::sync::Notify;
 
 use super::events::{CircuitChange, Event, Events};
+use super::told::Told;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
-use crate::policy::breaker::{Breaker, BreakerSnapshot, Change, Outlook, Ticket};
+use crate::policy::breaker::{Breaker, BreakerSnapshot, Change, Outlook, Standing, Ticket};
 use crate::policy::select::Availability;
 
 /// The health of all providers.
@@ -19,6 +22,9 @@ use crate::policy::select::Availability;
 pub struct Health {
     entries: RwLock<HashMap<ProviderId, Arc<Mutex<Entry>>>>,
     events: Events,
+    /// What other nodes do not know yet.
+    news: Mutex<HashSet<ProviderId>>,
+    marked: Notify,
 }
 
 #[derive(Default)]
@@ -26,9 +32,15 @@ struct Entry {
     breaker: Breaker,
     /// Not to be asked before (`Retry-After`).
     rest_until: Option<Timestamp>,
+    /// When circuit or rest last changed, here or elsewhere.
+    changed: Option<Timestamp>,
 }
 
 impl Entry {
+    fn standing(&self) -> (Standing, Option<Timestamp>) {
+        (self.breaker.standing(), self.rest_until)
+    }
+
     fn resting(&self, now: Timestamp) -> Option<Timestamp> {
         self.rest_until.filter(|until| *until > now)
     }
@@ -48,7 +60,7 @@ impl Health {
     /// Changes of circuits are told through `events`.
     #[must_use]
     pub fn new(events: Events) -> Self {
-        Self { entries: RwLock::default(), events }
+        Self { events, ..Self::default() }
     }
 
     /// Whether the provider may be asked; changes nothing.
@@ -71,12 +83,20 @@ impl Health {
         if entry.resting(now).is_some() {
             return None;
         }
-        entry.breaker.admit(now).ok()
+        let before = entry.standing();
+        let ticket = entry.breaker.admit(now).ok();
+        self.mark(provider.id, &mut entry, before, now);
+        ticket
     }
 
     /// A reply came to its proper end.
     pub fn succeeded(&self, provider: &Provider, ticket: Ticket, now: Timestamp) {
-        let change = self.entry(provider.id).lock().breaker.succeeded(ticket, now, &provider.breaker);
+        let entry = self.entry(provider.id);
+        let mut entry = entry.lock();
+        let before = entry.standing();
+        let change = entry.breaker.succeeded(ticket, now, &provider.breaker);
+        self.mark(provider.id, &mut entry, before, now);
+        drop(entry);
         self.report(provider, change, Happened { now, failures: 0, error: None });
     }
 
@@ -84,6 +104,7 @@ impl Health {
     pub fn failed(&self, provider: &Provider, ticket: Ticket, now: Timestamp, setback: Setback<'_>) {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();
+        let before = entry.standing();
         entry.rest_until = entry.rest_until.max(setback.rest_until);
         let change = if setback.counts {
             entry.breaker.failed(ticket, now, &provider.breaker)
@@ -91,6 +112,7 @@ impl Health {
             entry.breaker.gave_up(ticket);
             Change::None
         };
+        self.mark(provider.id, &mut entry, before, now);
         let failures = entry.breaker.snapshot(now).failure_count;
         drop(entry);
         self.report(provider, change, Happened { now, failures, error: setback.error });
@@ -98,7 +120,12 @@ impl Health {
 
     /// The attempt says nothing about the provider: the client left, or nothing was asked.
     pub fn gave_up(&self, provider: &Provider, ticket: Ticket) {
-        self.entry(provider.id).lock().breaker.gave_up(ticket);
+        let entry = self.entry(provider.id);
+        let mut entry = entry.lock();
+        let (before, now) = (entry.standing(), entry.changed);
+        entry.breaker.gave_up(ticket);
+        // As late as the probe that it takes back: told after it, and so believed.
+        self.mark(provider.id, &mut entry, before, now.unwrap_or(Timestamp(0)).plus_ms(1));
     }
 
     /// Closes the circuit by hand and ends a rest. Told even if it was closed: its counts are gone.
@@ -107,6 +134,8 @@ impl Health {
         let mut entry = entry.lock();
         entry.breaker.reset();
         entry.rest_until = None;
+        entry.changed = Some(now);
+        self.tell_of(provider.id);
         drop(entry);
         self.report(provider, Change::Closed, Happened { now, failures: 0, error: None });
     }
@@ -121,6 +150,62 @@ impl Health {
     #[must_use]
     pub fn snapshot(&self, provider: ProviderId, now: Timestamp) -> BreakerSnapshot {
         self.entry(provider).lock().breaker.snapshot(now)
+    }
+
+    /// Resolves when there is something that other nodes do not know.
+    pub async fn marked(&self) {
+        loop {
+            let marked = self.marked.notified();
+            if !self.news.lock().is_empty() {
+                return;
+            }
+            marked.await;
+        }
+    }
+
+    /// What other nodes do not know yet; it counts as told then.
+    #[must_use]
+    pub fn take_news(&self) -> Vec<Told> {
+        let news = std::mem::take(&mut *self.news.lock());
+        news.into_iter().filter_map(|provider| self.told(provider)).collect()
+    }
+
+    /// Marks what could not be told after all.
+    pub fn tell_of(&self, provider: ProviderId) {
+        self.news.lock().insert(provider);
+        self.marked.notify_one();
+    }
+
+    /// Takes over what another node tells, if it is newer than what is known here; else it is the other that should know.
+    pub fn hear(&self, told: &Told, provider: &Provider) {
+        let entry = self.entry(provider.id);
+        let mut entry = entry.lock();
+        match entry.changed {
+            Some(changed) if changed > told.at => return self.tell_of(provider.id),
+            Some(changed) if changed == told.at => return,
+            _ => {}
+        }
+        let change = entry.breaker.adopt(told.standing);
+        (entry.rest_until, entry.changed) = (told.rest_until, Some(told.at));
+        drop(entry);
+        self.report(provider, change, Happened { now: told.at, failures: told.standing.failures, error: None });
+    }
+
+    fn told(&self, provider: ProviderId) -> Option<Told> {
+        let entry = self.entries.read().get(&provider).cloned()?;
+        let entry = entry.lock();
+        Some(Told { provider, at: entry.changed?, standing: entry.breaker.standing(), rest_until: entry.rest_until })
+    }
+
+    /// Notes that circuit or rest changed, if they did. Counts alone are each node's own.
+    fn mark(&self, provider: ProviderId, entry: &mut Entry, before: (Standing, Option<Timestamp>), now: Timestamp) {
+        let after = entry.standing();
+        if after.0.same_state(&before.0) && after.1 == before.1 {
+            return;
+        }
+        // Two changes within one millisecond are two.
+        entry.changed = entry.changed.map(|changed| changed.plus_ms(1)).max(Some(now));
+        self.tell_of(provider);
     }
 
     /// Forgets providers that are no more.

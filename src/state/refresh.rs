@@ -1,13 +1,15 @@
-//! Notices changes that another node committed: a look at the configuration version, once a second.
+//! Notices changes that another node committed: told by PostgreSQL as they are committed, and by a look at the configuration
+//! version once a second.
 //!
-//! The look is one indexed row, off the request path. It is what puts a write in force on every other node within a
-//! second, and it needs nothing but the database.
+//! The look is one indexed row, off the request path. It is enough to put a write in force on every other node within a
+//! second; being told makes that milliseconds.
 
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::publish::State;
+use crate::store::{Changes, StoreError};
 
 /// How often the version is looked at.
 pub const INTERVAL: Duration = Duration::from_secs(1);
@@ -15,11 +17,20 @@ pub const INTERVAL: Duration = Duration::from_secs(1);
 /// Runs until `shutdown` resolves. Errors are logged once per change of state, and the look goes on.
 pub async fn run(state: Arc<State>, shutdown: impl Future<Output = ()>) {
     tokio::pin!(shutdown);
-    let mut failing = false;
+    let (mut failing, mut changes) = (false, None);
     loop {
+        if changes.is_none() {
+            changes = state.store().changes().await.unwrap_or(None);
+        }
         tokio::select! {
             () = &mut shutdown => return,
             () = tokio::time::sleep(INTERVAL) => {}
+            told = next(&mut changes) => {
+                if told.is_err() {
+                    changes = None;
+                    continue;
+                }
+            }
         }
         let looked = look(&state).await;
         match (&looked, failing) {
@@ -28,6 +39,14 @@ pub async fn run(state: Arc<State>, shutdown: impl Future<Output = ()>) {
             _ => {}
         }
         failing = looked.is_err();
+    }
+}
+
+/// Never resolves where nobody tells.
+async fn next(changes: &mut Option<Changes>) -> Result<(), StoreError> {
+    match changes {
+        Some(changes) => changes.next().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -42,6 +42,8 @@ pub(super) struct Pools {
     pub(super) read: AnyPool,
     /// SQLite only: the ledger's connection, in SQLite's own driver. To write by it, hold the one of `write`.
     pub(super) ledger: Option<SqlitePool>,
+    /// PostgreSQL only: where it is, for connections of another kind.
+    pub(super) url: Option<Secret>,
 }
 
 /// Opens (or creates) the embedded database in `dir`.
@@ -70,7 +72,7 @@ pub(super) async fn sqlite(dir: &Path) -> Result<Pools, StoreError> {
         })
         .connect_lazy_with(options);
     let ledger = ledger_pool(native);
-    Ok(Pools { backend: Backend::Sqlite, write, read, ledger: Some(ledger) })
+    Ok(Pools { backend: Backend::Sqlite, write, read, ledger: Some(ledger), url: None })
 }
 
 fn ledger_pool(options: SqliteConnectOptions) -> SqlitePool {
@@ -101,7 +103,7 @@ pub(super) async fn postgres(url: &Secret, max_connections: u32) -> Result<Pools
     first.map_err(|error| Backend::Postgres.acquire_error(error))?.close().await?;
     // Two at least: a long read must not keep the ledger's writer waiting.
     let pool = pool_options(max_connections.max(2)).connect_lazy_with(options);
-    Ok(Pools { backend: Backend::Postgres, write: pool.clone(), read: pool, ledger: None })
+    Ok(Pools { backend: Backend::Postgres, write: pool.clone(), read: pool, ledger: None, url: Some(url.clone()) })
 }
 
 fn pool_options(max_connections: u32) -> AnyPoolOptions {

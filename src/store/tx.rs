@@ -66,6 +66,9 @@ impl Tx {
     pub async fn commit(mut self) -> Result<(), StoreError> {
         let raise = "UPDATE config_version SET version = version + 1 WHERE id = 1";
         sqlx::query(raise).execute(&mut *self.inner).await?;
+        if self.backend == Backend::Postgres {
+            self.inner.execute(super::listen::TELL).await?;
+        }
         Ok(self.inner.commit().await?)
     }
 

@@ -105,27 +105,30 @@ async fn no_request_fails(mut pair: Pair, lose: impl Fn(&mut Pair), bring_back: 
     pair
 }
 
+/// Long enough for a busy machine: a Redis that is gone is noticed by its connection, one that hangs after this.
+const WAIT: [(&str, &str); 1] = [("TOLLGATE_REDIS_TIMEOUT", "2s")];
+
 #[tokio::test(flavor = "multi_thread")]
 async fn redis_killed_and_back_with_all_it_knew_fails_no_request_and_counts_everything_once() {
-    let pair = Pair::with(Redis::durable(), &[]).await;
+    let pair = Pair::with(Redis::durable(), &WAIT).await;
     no_request_fails(pair, |pair| pair.redis.kill(), |pair| pair.redis.start_again()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn redis_that_comes_back_empty_is_filled_from_the_ledger_and_nothing_counts_twice() {
-    let pair = Pair::with(Redis::start(), &[]).await;
+    let pair = Pair::with(Redis::start(), &WAIT).await;
     no_request_fails(pair, |pair| pair.redis.kill(), |pair| pair.redis.start_again()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn redis_that_hangs_costs_nobody_more_than_one_short_wait() {
-    let pair = Pair::with(Redis::start(), &[]).await;
+    let pair = Pair::with(Redis::start(), &WAIT).await;
     no_request_fails(pair, |pair| pair.redis.hang(), |pair| pair.redis.go_on()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_redis_a_node_goes_on_from_the_last_known_values() {
-    let mut pair = Pair::with(Redis::start(), &[("TOLLGATE_REDIS_TIMEOUT", "2s")]).await;
+    let mut pair = Pair::with(Redis::start(), &WAIT).await;
     let who = pair.person(json!({}), json!({"limitTotalUsd": 0.05, "limitConcurrentSessions": 0})).await;
     for _ in 0..4 {
         assert_eq!(pair.ask(0, &who, "s").send().await.unwrap().status(), 200);
@@ -142,7 +145,7 @@ async fn without_redis_a_node_goes_on_from_the_last_known_values() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_operator_may_rather_refuse_or_let_pass() {
     for (choice, status) in [("closed", 503), ("open", 200)] {
-        let mut pair = Pair::with(Redis::start(), &[("TOLLGATE_LIMITS_ON_REDIS_LOSS", choice)]).await;
+        let mut pair = Pair::with(Redis::start(), &[WAIT[0], ("TOLLGATE_LIMITS_ON_REDIS_LOSS", choice)]).await;
         let who = pair.person(json!({}), json!({"limitTotalUsd": 0})).await;
         assert_eq!(pair.ask(0, &who, "s").send().await.unwrap().status(), 429, "{choice}");
         pair.redis.kill();

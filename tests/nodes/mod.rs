@@ -5,5 +5,6 @@
 
 mod limits;
 mod loss;
+mod news;
 mod pair;
 mod places;

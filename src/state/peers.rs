@@ -1,0 +1,156 @@
+//! Tells other nodes, through Redis, how providers stand, and hears it from them.
+//!
+//! Each change is stored in a hash (`PREFIX:circuits`), so that a node that joins or starts again knows it, and published to
+//! those that run. Nobody waits for this: while Redis is lost every node keeps its own circuits, and what changed meanwhile is
+//! told when Redis is back, where the later change wins.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use redis::aio::{MultiplexedConnection, PubSub};
+use redis::{AsyncConnectionConfig, Client, RedisError};
+
+use super::health::Health;
+use super::publish::State;
+use super::told::Told;
+use crate::domain::secret::Secret;
+
+const PATIENCE: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(500);
+/// A sign that the connection lives.
+const BEAT: Duration = Duration::from_secs(5);
+/// What is stored is forgotten when no circuit changes for this long.
+const KEEP_MS: i64 = 7 * 86_400_000;
+
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    #[error("no answer in time")]
+    TimedOut,
+    #[error(transparent)]
+    Redis(#[from] RedisError),
+    #[error("the connection ended")]
+    Ended,
+}
+
+/// The task that shares providers' health; see the file.
+pub struct Peers {
+    client: Client,
+    prefix: String,
+    state: Arc<State>,
+    health: Arc<Health>,
+}
+
+impl Peers {
+    /// # Errors
+    /// When the address cannot be read; it is not in the text.
+    pub fn new(url: &Secret, prefix: &str, state: Arc<State>, health: Arc<Health>) -> Result<Self, String> {
+        let client = Client::open(url.expose()).map_err(|e| e.to_string())?;
+        Ok(Self { client, prefix: prefix.to_owned(), state, health })
+    }
+
+    /// Runs until `stop` resolves. Errors are logged once per change.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        tokio::pin!(stop);
+        let mut failing = false;
+        loop {
+            let fault = tokio::select! {
+                () = &mut stop => return,
+                fault = self.share(&mut failing) => fault,
+            };
+            if !std::mem::replace(&mut failing, true) {
+                tracing::warn!(error = %fault, "the health of providers is not shared with other nodes now");
+            }
+            tokio::select! {
+                () = &mut stop => return,
+                () = tokio::time::sleep(PAUSE) => {}
+            }
+        }
+    }
+
+    async fn share(&self, failing: &mut bool) -> Fault {
+        match self.connect().await {
+            Ok((connection, listening)) => {
+                if std::mem::take(failing) {
+                    tracing::info!("the health of providers is shared with other nodes again");
+                }
+                self.serve(connection, listening).await
+            }
+            Err(fault) => fault,
+        }
+    }
+
+    /// Listens first and reads then, so that nothing falls between.
+    async fn connect(&self) -> Result<(MultiplexedConnection, PubSub), Fault> {
+        let config = AsyncConnectionConfig::new().set_connection_timeout(Some(PATIENCE)).set_response_timeout(None);
+        let mut connection = within(self.client.get_multiplexed_async_connection_with_config(&config)).await?;
+        let mut listening = within(self.client.get_async_pubsub()).await?;
+        within(listening.subscribe(self.channel())).await?;
+        let known = redis::cmd("HVALS").arg(self.stored()).to_owned();
+        let known: Vec<String> = within(known.query_async(&mut connection)).await?;
+        known.iter().for_each(|text| self.hear(text));
+        Ok((connection, listening))
+    }
+
+    async fn serve(&self, mut connection: MultiplexedConnection, listening: PubSub) -> Fault {
+        let mut heard = listening.into_on_message();
+        let mut beat = tokio::time::interval(BEAT);
+        loop {
+            let done = tokio::select! {
+                message = heard.next() => match message.and_then(|message| message.get_payload::<String>().ok()) {
+                    Some(text) => {
+                        self.hear(&text);
+                        Ok(())
+                    }
+                    None => Err(Fault::Ended),
+                },
+                () = self.health.marked() => self.tell(&mut connection).await,
+                _ = beat.tick() => {
+                    within(redis::cmd("PING").query_async::<redis::Value>(&mut connection)).await.map(|_| ())
+                }
+            };
+            if let Err(fault) = done {
+                return fault;
+            }
+        }
+    }
+
+    fn hear(&self, text: &str) {
+        let snapshot = self.state.snapshot();
+        if let Some(told) = Told::read(text)
+            && let Some(provider) = snapshot.provider(told.provider)
+        {
+            self.health.hear(&told, provider);
+        }
+    }
+
+    async fn tell(&self, connection: &mut MultiplexedConnection) -> Result<(), Fault> {
+        let news = self.health.take_news();
+        let mut all = redis::pipe();
+        for told in &news {
+            let text = told.to_text();
+            all.hset(self.stored(), told.provider.0, &text).ignore().publish(self.channel(), &text).ignore();
+        }
+        all.pexpire(self.stored(), KEEP_MS).ignore();
+        let done = within(all.query_async::<()>(connection)).await;
+        if done.is_err() {
+            news.iter().for_each(|told| self.health.tell_of(told.provider));
+        }
+        done
+    }
+
+    fn stored(&self) -> String {
+        format!("{}:circuits", self.prefix)
+    }
+
+    fn channel(&self) -> String {
+        format!("{}:health", self.prefix)
+    }
+}
+
+async fn within<T>(work: impl Future<Output = redis::RedisResult<T>>) -> Result<T, Fault> {
+    match tokio::time::timeout(PATIENCE, work).await {
+        Ok(done) => Ok(done?),
+        Err(_) => Err(Fault::TimedOut),
+    }
+}
