@@ -1,6 +1,7 @@
 /** Users and their keys: two lists of the same people, a panel for one of them, and forms. */
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
+import type { TFunction } from "i18next";
 import { Plus, SquarePen, Users } from "lucide-react";
 import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
@@ -393,7 +394,7 @@ function useUserColumns(now: Date): Column<User>[] {
   );
 }
 
-const KEY_COLUMNS = (t: ReturnType<typeof useTranslation>["t"]): Column<KeyRow>[] => [
+const KEY_COLUMNS = (t: TFunction): Column<KeyRow>[] => [
   {
     id: "name",
     header: t("people.key"),

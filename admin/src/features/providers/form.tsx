@@ -1,5 +1,6 @@
 /** Creating and editing a provider, in sections; only the first is needed to begin. A test asks it for a few words. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
+import type { TFunction } from "i18next";
 import { Zap } from "lucide-react";
 import { Controller, useForm } from "react-hook-form";
 import { useTranslation } from "react-i18next";
@@ -265,7 +266,7 @@ export function ProviderForm({ provider, onClose }: { provider?: Provider; onClo
 }
 
 /** The one line of help under a field, where it has one. */
-function helps(t: ReturnType<typeof useTranslation>["t"], name: keyof Values): string | undefined {
+function helps(t: TFunction, name: keyof Values): string | undefined {
   const text = t(`providers.help.${name}` as "providers.help.url", { defaultValue: "" });
   return text === "" ? undefined : text;
 }
