@@ -54,6 +54,12 @@ export const PAGES = ({ ann }) => [
       await page.getByText("The base address").waitFor();
     },
   },
+  { name: "prices", path: "/prices" },
+  { name: "prices-new", path: "/prices?add=house-model" },
+  { name: "prices-open", path: "/prices?model=claude-sonnet-4-5" },
+  { name: "settings", path: "/settings" },
+  { name: "settings-notifications", path: "/settings?view=notifications" },
+  { name: "audit", path: "/audit" },
   { name: "missing", path: "/nothing-here" },
   {
     name: "my-usage",

@@ -3,12 +3,15 @@ import {
   type Activity,
   BookOpenText,
   Gauge,
+  History,
   LayoutDashboard,
   MessagesSquare,
   PlugZap,
   ScrollText,
   Server,
   ShieldAlert,
+  SlidersHorizontal,
+  Tags,
   Users,
 } from "lucide-react";
 
@@ -30,7 +33,10 @@ export const PAGES = [
   { path: "/my-usage", name: "my-usage", group: "watch", audience: "any", icon: Gauge },
   { path: "/people", name: "people", group: "manage", audience: "user", icon: Users },
   { path: "/providers", name: "providers", group: "manage", audience: "admin", icon: Server },
+  { path: "/prices", name: "prices", group: "manage", audience: "admin", icon: Tags },
   { path: "/rules", name: "rules", group: "manage", audience: "admin", icon: ShieldAlert },
+  { path: "/settings", name: "settings", group: "system", audience: "admin", icon: SlidersHorizontal },
+  { path: "/audit", name: "audit", group: "system", audience: "admin", icon: History },
   { path: "/connect", name: "connect", group: "system", audience: "any", icon: PlugZap },
 ] as const satisfies readonly Page[];
 

@@ -189,12 +189,80 @@ const connect = createRoute({
   component: lazyRouteComponent(() => import("@/features/connect/page"), "ConnectPage"),
 });
 
+const prices = createRoute({
+  getParentRoute: () => shell,
+  path: "/prices",
+  validateSearch: (search: Record<string, unknown>): PricesSearch => ({
+    q: text(search.q),
+    source: oneOf(search.source, ["manual", "sync", "seed"] as const),
+    model: text(search.model),
+    add: typeof search.add === "string" ? search.add : undefined,
+  }),
+  component: lazyRouteComponent(() => import("@/features/prices/page"), "PricesPage"),
+});
+export interface PricesSearch {
+  q?: string;
+  source?: "manual" | "sync" | "seed";
+  /** The one that is open. */
+  model?: string;
+  /** A new one's form is open, with this name. */
+  add?: string;
+}
+
+const settings = createRoute({
+  getParentRoute: () => shell,
+  path: "/settings",
+  validateSearch: (search: Record<string, unknown>): SettingsSearch => ({
+    view: oneOf(search.view, ["notifications"] as const),
+  }),
+  component: lazyRouteComponent(() => import("@/features/settings/page"), "SettingsPage"),
+});
+export interface SettingsSearch {
+  view?: "notifications";
+}
+
+const audit = createRoute({
+  getParentRoute: () => shell,
+  path: "/audit",
+  validateSearch: (search: Record<string, unknown>): AuditSearch => ({
+    actor: text(search.actor),
+    action: text(search.action),
+    target: text(search.target),
+    start: text(search.start),
+    end: text(search.end),
+    id: number(search.id),
+  }),
+  component: lazyRouteComponent(() => import("@/features/audit/page"), "AuditPage"),
+});
+export interface AuditSearch {
+  actor?: string;
+  action?: string;
+  target?: string;
+  /** Days, `YYYY-MM-DD`. */
+  start?: string;
+  end?: string;
+  id?: number;
+}
+
 /** Makes the router; `main.tsx` does it once. */
 export function makeRouter(cache: QueryClient) {
   return createRouter({
     routeTree: root.addChildren([
       login,
-      shell.addChildren([home, overview, logs, sessions, myUsage, people, providers, rules, connect]),
+      shell.addChildren([
+        home,
+        overview,
+        logs,
+        sessions,
+        myUsage,
+        people,
+        providers,
+        rules,
+        connect,
+        prices,
+        settings,
+        audit,
+      ]),
     ]),
     context: { cache },
     defaultPreload: "intent",

@@ -1,6 +1,6 @@
 /** Sensitive words and error rules: reading and writing them. Both lists are in force on the gateway as soon as they are saved. */
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
-import { call, callAny, type Schemas } from "@/api/client";
+import { type BodyOf, call, callAny, type Operation, type Schemas } from "@/api/client";
 
 export const MATCH_TYPES = ["contains", "exact", "regex"] as const;
 export type MatchType = (typeof MATCH_TYPES)[number];
@@ -70,33 +70,37 @@ export const errorRules = queryOptions({
   queryFn: ({ signal }) => callAny<Rule[]>("ui/error-rules/list", {}, signal),
 });
 
-function useChange<In, Out>(operation: string, key: readonly string[]) {
+/** Writes a word and reads what is in force anew. */
+function useWordChange<O extends Operation>(operation: O) {
   const cache = useQueryClient();
   return useMutation({
-    mutationFn: (body: In) => callAny<Out>(operation, body),
-    onSuccess: () => cache.invalidateQueries({ queryKey: key }),
+    mutationFn: (body: BodyOf<O>) => call(operation, body),
+    onSuccess: () => cache.invalidateQueries({ queryKey: keys.words }),
   });
 }
 
-export type WordFields = Pick<Word, "word" | "matchType" | "description" | "isEnabled">;
+/** The same for error rules, whose routes are the web UI's own and not in the gateway's description. */
+function useRuleChange<In, Out>(operation: string) {
+  const cache = useQueryClient();
+  return useMutation({
+    mutationFn: (body: In) => callAny<Out>(`ui/error-rules/${operation}`, body),
+    onSuccess: () => cache.invalidateQueries({ queryKey: keys.errors }),
+  });
+}
+
+export type WordFields = Required<Omit<BodyOf<"actions/sensitive-words/createSensitiveWordAction">, "description">> & {
+  description: string;
+};
 export type RuleFields = Omit<Rule, "id" | "isDefault" | "isEdited" | "createdAt" | "updatedAt">;
 
-export const useCreateWord = () =>
-  useChange<WordFields, Word>("actions/sensitive-words/createSensitiveWordAction", keys.words);
-export const useUpdateWord = () =>
-  useChange<{ id: number } & Partial<WordFields>, Word>(
-    "actions/sensitive-words/updateSensitiveWordAction",
-    keys.words,
-  );
-export const useDeleteWord = () =>
-  useChange<{ id: number }, undefined>("actions/sensitive-words/deleteSensitiveWordAction", keys.words);
-export const useRefreshWords = () =>
-  useChange<object, unknown>("actions/sensitive-words/refreshCacheAction", keys.words);
+export const useCreateWord = () => useWordChange("actions/sensitive-words/createSensitiveWordAction");
+export const useUpdateWord = () => useWordChange("actions/sensitive-words/updateSensitiveWordAction");
+export const useDeleteWord = () => useWordChange("actions/sensitive-words/deleteSensitiveWordAction");
+export const useRefreshWords = () => useWordChange("actions/sensitive-words/refreshCacheAction");
 
-export const useCreateRule = () => useChange<RuleFields, Rule>("ui/error-rules/create", keys.errors);
-export const useUpdateRule = () =>
-  useChange<{ id: number } & Partial<RuleFields>, Rule>("ui/error-rules/update", keys.errors);
-export const useDeleteRule = () => useChange<{ id: number }, undefined>("ui/error-rules/delete", keys.errors);
+export const useCreateRule = () => useRuleChange<RuleFields, Rule>("create");
+export const useUpdateRule = () => useRuleChange<{ id: number } & Partial<RuleFields>, Rule>("update");
+export const useDeleteRule = () => useRuleChange<{ id: number }, undefined>("delete");
 export const useTrial = () =>
   useMutation({
     mutationFn: (body: { message: string; statusCode: number }) => callAny<Trial>("ui/error-rules/test", body),

@@ -177,7 +177,7 @@ function useColumns(): Column<Rule>[] {
 function Told({ rule }: { rule: Rule }) {
   const { t } = useTranslation();
   if (rule.overrideResponse === null && rule.overrideStatusCode === null) {
-    return <span className="text-faint">{t("rules.errors.asUpstream")}</span>;
+    return <span className="text-quiet">{t("rules.errors.asUpstream")}</span>;
   }
   return (
     <span className="flex items-center gap-1.5">

@@ -1,13 +1,13 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, test, vi } from "vitest";
-import { ApiError, callAny } from "@/api/client";
+import { ApiError, call } from "@/api/client";
 import { renderPart } from "@/test-page";
 import type { Word } from "./api";
 import { WordForm } from "./word-form";
 
-vi.mock("@/api/client", async (original) => ({ ...(await original<object>()), callAny: vi.fn() }));
-const server = vi.mocked(callAny);
+vi.mock("@/api/client", async (original) => ({ ...(await original<object>()), call: vi.fn() }));
+const server = vi.mocked(call);
 beforeEach(() => {
   server.mockReset();
 });

@@ -11,14 +11,14 @@ import { useDiscard } from "@/ui/discard";
 import { Field, Input, Select, Switch, Textarea } from "@/ui/field";
 import { Notice } from "@/ui/status";
 import { useToast } from "@/ui/toast";
-import { useCreateWord, useDeleteWord, useUpdateWord, type Word, type WordFields } from "./api";
+import { MATCH_TYPES, useCreateWord, useDeleteWord, useUpdateWord, type Word, type WordFields } from "./api";
 import { useMatchTypes } from "./cells";
 
 const NEW: WordFields = { word: "", matchType: "contains", description: "", isEnabled: true };
 
 const fieldsOf = ({ word, matchType, description, isEnabled }: Word): WordFields => ({
   word,
-  matchType,
+  matchType: MATCH_TYPES.find((known) => known === matchType) ?? "contains",
   description,
   isEnabled,
 });

@@ -1,0 +1,63 @@
+import { screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { beforeEach, expect, test, vi } from "vitest";
+import { ApiError, call } from "@/api/client";
+import { renderPart } from "@/test-page";
+import type { Price } from "./api";
+import { PriceEditor } from "./editor";
+
+vi.mock("@/api/client", async (original) => ({ ...(await original<object>()), call: vi.fn() }));
+const server = vi.mocked(call);
+beforeEach(() => {
+  server.mockReset();
+});
+
+const PRICE: Price = {
+  modelName: "m",
+  priceData: { mode: "chat", input_cost_per_token: 3e-6, supports_vision: true },
+  source: "sync",
+  updatedAt: "2026-01-01T00:00:00Z",
+};
+const open = (price: Price | null, onSaved = vi.fn()) =>
+  renderPart(<PriceEditor price={price} taken={new Set(["m"])} onClose={vi.fn()} onSaved={onSaved} />);
+
+test("rates are typed per million and saved per token; other fields of the entry stay", async () => {
+  const user = userEvent.setup();
+  const onSaved = vi.fn();
+  server.mockResolvedValue(PRICE);
+  await open(PRICE, onSaved);
+  expect(screen.getByLabelText<HTMLInputElement>("Input").value).toBe("3");
+  await user.type(screen.getByLabelText("Output"), "0.075");
+  await user.click(screen.getByRole("button", { name: "Save" }));
+  expect(server).toHaveBeenCalledExactlyOnceWith("actions/model-prices/upsertModelPrice", {
+    modelName: "m",
+    priceData: { ...PRICE.priceData, output_cost_per_token: 7.5e-8 },
+    force: false,
+  });
+  expect(onSaved).toHaveBeenCalledWith("m");
+});
+
+test("what is no price is refused before it is sent, each fault at its field", async () => {
+  const user = userEvent.setup();
+  await open(null);
+  await user.type(screen.getByLabelText("Model"), "m");
+  await user.type(screen.getByLabelText("Input"), "3 USD");
+  await user.type(screen.getByLabelText("Output"), "-1");
+  await user.click(screen.getByRole("button", { name: "Save" }));
+  expect(await screen.findByText("There is a price for this model already; edit it instead")).toBeTruthy();
+  expect(screen.getByText("Enter a number, such as 2.50")).toBeTruthy();
+  expect(screen.getByText("A price cannot be negative")).toBeTruthy();
+  expect(server).not.toHaveBeenCalled();
+});
+
+test("the server's refusal of one rate stands at that rate", async () => {
+  const user = userEvent.setup();
+  const message = "priceData: input_cost_per_token_above_200k_tokens must not be above 1 USD";
+  server.mockRejectedValue(new ApiError(400, "INVALID_FORMAT", message, { field: "priceData" }));
+  await open(PRICE);
+  await user.type(screen.getByLabelText("Input above 200k"), "2000000");
+  await user.click(screen.getByRole("button", { name: "Save" }));
+  expect(await screen.findByText("input_cost_per_token_above_200k_tokens must not be above 1 USD")).toBeTruthy();
+  expect(screen.getByLabelText("Input above 200k").getAttribute("aria-invalid")).toBe("true");
+  expect(screen.getByLabelText("Input").getAttribute("aria-invalid")).toBeNull();
+});

@@ -1,0 +1,177 @@
+/** One model's price: the rates in USD per million tokens. Fields of the entry that are no rates stay as they are. */
+import { ChevronRight } from "lucide-react";
+import { type UseFormRegister, useForm } from "react-hook-form";
+import { useTranslation } from "react-i18next";
+import { ApiError } from "@/api/client";
+import { showFault } from "@/api/form";
+import { Button } from "@/ui/button";
+import { Drawer } from "@/ui/dialog";
+import { useDiscard } from "@/ui/discard";
+import { Checkbox, Field, Input, NumberInput, Section } from "@/ui/field";
+import { Notice } from "@/ui/status";
+import { useToast } from "@/ui/toast";
+import { type Price, useSave } from "./api";
+import { byName, numberOf, RATES, type Rate, type RateName, rateOf, USUAL, withRates } from "./rates";
+
+interface Props {
+  /** `null`: a new one. */
+  price: Price | null;
+  /** The name that a new one begins with. */
+  model?: string;
+  taken: ReadonlySet<string>;
+  onClose: () => void;
+  onSaved: (model: string) => void;
+}
+
+interface Values {
+  modelName: string;
+  force: boolean;
+  rates: Record<RateName, string>;
+}
+
+const LONG = RATES.filter((rate) => !USUAL.includes(rate.name));
+
+function valuesOf(price: Price | null, model: string | undefined): Values {
+  const shown = (rate: Rate) => (price === null ? "" : (rateOf(price.priceData, rate) ?? ""));
+  return {
+    modelName: price?.modelName ?? model ?? "",
+    force: false,
+    rates: Object.fromEntries(RATES.map((rate) => [rate.name, shown(rate)])) as Record<RateName, string>,
+  };
+}
+
+export function PriceEditor({ price, model, taken, onClose, onSaved }: Props) {
+  const { t } = useTranslation();
+  const toast = useToast();
+  const save = useSave();
+  const form = useForm<Values>({ defaultValues: valuesOf(price, model) });
+  const { errors, isDirty } = form.formState;
+  const close = useDiscard(isDirty && !save.isSuccess, onClose);
+  const hasLong = price !== null && LONG.some((rate) => rateOf(price.priceData, rate) !== null);
+  const longFault = LONG.some((rate) => errors.rates?.[rate.name] !== undefined);
+
+  const submit = form.handleSubmit(async ({ modelName, rates, force }) => {
+    // The description says "an object" and no more.
+    const priceData = withRates(price?.priceData ?? { mode: "chat" }, rates) as Record<string, never>;
+    if (!RATES.some((rate) => rates[rate.name].trim() !== "")) {
+      return form.setError("rates.input", { message: t("prices.edit.noRate") }, { shouldFocus: true });
+    }
+    try {
+      const saved = await save.mutateAsync({ modelName: modelName.trim(), priceData, force });
+      toast.good(t("prices.edit.saved", { model: saved.modelName }));
+      onSaved(saved.modelName);
+    } catch (error) {
+      const rate = rateAtFault(error);
+      if (rate) form.setError(`rates.${rate}`, { message: (error as ApiError).atField }, { shouldFocus: true });
+      else showFault(error, form.setError, (name) => name === "modelName");
+    }
+  });
+  const rateProps = { register: form.register, errors: errors.rates };
+  return (
+    <Drawer
+      open
+      onClose={close}
+      title={price === null ? t("prices.edit.new") : t("prices.edit.title", { model: price.modelName })}
+      description={t("prices.edit.help")}
+      footer={
+        <>
+          <Button onClick={close}>{t("ui.cancel")}</Button>
+          <Button variant="primary" busy={save.isPending} onClick={() => void submit()}>
+            {t("ui.save")}
+          </Button>
+        </>
+      }
+    >
+      <form
+        noValidate
+        className="space-y-5"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void submit();
+        }}
+      >
+        {errors.root && <Notice tone="bad">{errors.root.message}</Notice>}
+        <Field label={t("prices.model")} help={t("prices.edit.modelHelp")} error={errors.modelName?.message}>
+          {(ids) => (
+            <Input
+              {...ids}
+              className="font-mono read-only:bg-sunken read-only:text-quiet"
+              autoFocus={price === null}
+              spellCheck={false}
+              autoComplete="off"
+              readOnly={price !== null}
+              {...form.register("modelName", {
+                validate: (name) =>
+                  name.trim() === ""
+                    ? t("prices.edit.noName")
+                    : price === null && taken.has(name.trim())
+                      ? t("prices.edit.taken")
+                      : true,
+              })}
+            />
+          )}
+        </Field>
+        <Section title={t("prices.edit.usual")}>
+          {USUAL.map((name) => (
+            <RateField key={name} rate={byName(name)} {...rateProps} />
+          ))}
+        </Section>
+        <details open={hasLong || longFault || undefined} className="group border-t border-line pt-4">
+          <summary className="flex items-center gap-1.5 text-sm font-semibold">
+            <ChevronRight className="size-4 text-faint transition-transform group-open:rotate-90" aria-hidden />
+            {t("prices.edit.more")}
+          </summary>
+          <div className="mt-3 grid grid-cols-1 gap-4 sm:grid-cols-2">
+            {LONG.map((rate) => (
+              <RateField key={rate.name} rate={rate} {...rateProps} />
+            ))}
+          </div>
+        </details>
+        <Checkbox label={t("prices.force")} help={t("prices.forceHelp")} {...form.register("force")} />
+        <button type="submit" hidden />
+      </form>
+    </Drawer>
+  );
+}
+
+function RateField({
+  rate,
+  register,
+  errors,
+}: {
+  rate: Rate;
+  register: UseFormRegister<Values>;
+  errors?: Partial<Record<RateName, { message?: string }>>;
+}) {
+  const { t } = useTranslation();
+  return (
+    <Field
+      label={t(`prices.rates.${rate.name}`)}
+      unit={t(`prices.per.${rate.per}`)}
+      help={t(`prices.rateHelp.${rate.name}`)}
+      error={errors?.[rate.name]?.message}
+    >
+      {(ids) => (
+        <NumberInput
+          {...ids}
+          className="!pr-28"
+          {...register(`rates.${rate.name}`, {
+            validate: (typed) => {
+              if (typed.trim() === "") return true;
+              const value = numberOf(typed, rate);
+              if (value === undefined) return t("prices.edit.noNumber");
+              return value < 0 ? t("prices.edit.negative") : true;
+            },
+          })}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** The rate that a refusal names in its words. The longest name first: one field's name begins another's. */
+function rateAtFault(error: unknown): RateName | undefined {
+  if (!(error instanceof ApiError) || error.field !== "priceData") return undefined;
+  const named = RATES.filter((rate) => error.message.includes(rate.field));
+  return named.sort((a, b) => b.field.length - a.field.length)[0]?.name;
+}

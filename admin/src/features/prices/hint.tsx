@@ -1,0 +1,74 @@
+/** Models without a price, above the table: what was used or is offered, and the button that mends it. */
+import { useQueries, useQuery } from "@tanstack/react-query";
+import { Plus } from "lucide-react";
+import { useTranslation } from "react-i18next";
+import { call } from "@/api/client";
+import * as queries from "@/api/queries";
+import { Button } from "@/ui/button";
+import { count, useFormat } from "@/ui/format";
+import { Notice } from "@/ui/status";
+import { offeredUnpriced, usedWithoutEntry } from "./unpriced";
+
+/** So many models are asked about, and so many are shown. */
+const ASKED = 20;
+const SHOWN = 6;
+
+/** Models with requests that have no cost, and how many; then those that are offered and were not used yet. */
+function useUnpriced(priced: ReadonlySet<string>): { model: string; requests: number }[] {
+  const { data: providers = [] } = useQuery(queries.providers);
+  const { data: used = [] } = useQuery({
+    queryKey: ["prices", "used"],
+    queryFn: ({ signal }) => call("actions/usage-logs/getModelList", {}, signal),
+  });
+  const candidates = usedWithoutEntry(priced, used).slice(0, ASKED);
+  const counted = useQueries({
+    queries: candidates.map((model) => ({
+      queryKey: ["prices", "used", model],
+      queryFn: ({ signal }: { signal: AbortSignal }) =>
+        call("actions/usage-logs/getUsageLogs", { model, pageSize: 1 }, signal),
+    })),
+  });
+  const without = candidates
+    .map((model, index) => ({ model, requests: counted[index]?.data?.summary.unpriced ?? 0 }))
+    .filter(({ requests }) => requests > 0)
+    .sort((a, b) => b.requests - a.requests);
+  const named = new Set(without.map(({ model }) => model));
+  const offered = offeredUnpriced(priced, providers).filter((model) => !named.has(model));
+  return [...without, ...offered.map((model) => ({ model, requests: 0 }))];
+}
+
+export function UnpricedHint({ priced, onAdd }: { priced: ReadonlySet<string>; onAdd: (model: string) => void }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const models = useUnpriced(priced);
+  if (models.length === 0) return null;
+  const more = models.length - SHOWN;
+  return (
+    <div className="mb-3">
+      <Notice tone="warn" title={t("prices.unpriced.title", { count: models.length })}>
+        <p className="max-sm:hidden">{t("prices.unpriced.help")}</p>
+        <ul className="mt-2 flex flex-wrap gap-1.5">
+          {models.slice(0, SHOWN).map(({ model, requests }) => (
+            <li key={model}>
+              <Button
+                size="sm"
+                icon={<Plus className="size-3.5" aria-hidden />}
+                aria-label={t("prices.unpriced.add", { model })}
+                onClick={() => onAdd(model)}
+                className="max-w-full"
+              >
+                <span className="truncate font-mono">{model}</span>
+                {requests > 0 && (
+                  <span className="text-faint">
+                    {t("prices.unpriced.requests", { count: requests, number: count(requests, format) })}
+                  </span>
+                )}
+              </Button>
+            </li>
+          ))}
+          {more > 0 && <li className="self-center text-xs">{t("prices.unpriced.more", { count: more })}</li>}
+        </ul>
+      </Notice>
+    </div>
+  );
+}

@@ -1,0 +1,183 @@
+/** What a token of each model costs: the whole table, searched and sorted, and the ways to change it. */
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { CloudDownload, Plus, Tags, Upload } from "lucide-react";
+import { useDeferredValue, useMemo, useState } from "react";
+import { useTranslation } from "react-i18next";
+import * as queries from "@/api/queries";
+import { Button } from "@/ui/button";
+import { Empty, Failed } from "@/ui/empty";
+import { Select } from "@/ui/field";
+import { Filters } from "@/ui/filters";
+import { count, useFormat } from "@/ui/format";
+import { Page } from "@/ui/page";
+import { SearchBox } from "@/ui/search";
+import { DataTable } from "@/ui/table";
+import type { Price } from "./api";
+import { useColumns } from "./columns";
+import { PriceEditor } from "./editor";
+import { UnpricedHint } from "./hint";
+import { PricePanel } from "./panel";
+import { SyncDialog } from "./sync";
+import { UploadDialog } from "./upload";
+
+const SOURCES = ["manual", "sync", "seed"] as const;
+
+export function PricesPage() {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const search = useSearch({ from: "/shell/prices" });
+  const navigate = useNavigate({ from: "/prices" });
+  const set = (change: Partial<typeof search>) =>
+    void navigate({ search: (old) => ({ ...old, ...change }), replace: true });
+  const { data, error, isPending, refetch } = useQuery(queries.prices);
+  const prices = data as Price[] | undefined;
+  const [dialog, setDialog] = useState<"upload" | "sync" | "edit">();
+  const columns = useColumns();
+  const words = useDeferredValue(search.q ?? "").toLowerCase();
+  const rows = useMemo(() => {
+    const parts = words.split(/\s+/).filter(Boolean);
+    return (prices ?? []).filter(({ modelName, priceData, source }) => {
+      const text = `${modelName} ${priceData.litellm_provider ?? ""} ${priceData.mode ?? ""}`.toLowerCase();
+      return parts.every((part) => text.includes(part)) && (search.source ?? source) === source;
+    });
+  }, [prices, words, search.source]);
+  const priced = useMemo(() => new Set(prices?.map((price) => price.modelName)), [prices]);
+  const open = prices?.find((price) => price.modelName === search.model);
+  const filtered = search.q !== undefined || search.source !== undefined;
+
+  return (
+    <Page
+      title={t("nav.prices")}
+      help={t("prices.help")}
+      full
+      actions={
+        <>
+          <Button icon={<CloudDownload className="size-4" aria-hidden />} onClick={() => setDialog("sync")}>
+            {t("prices.sync.action")}
+          </Button>
+          <Button icon={<Upload className="size-4" aria-hidden />} onClick={() => setDialog("upload")}>
+            {t("prices.upload.action")}
+          </Button>
+          <Button
+            variant="primary"
+            icon={<Plus className="size-4" aria-hidden />}
+            onClick={() => set({ model: undefined, add: "" })}
+          >
+            {t("prices.edit.add")}
+          </Button>
+        </>
+      }
+    >
+      {error ? (
+        <Failed error={error} retry={() => void refetch()} />
+      ) : (
+        <>
+          {prices !== undefined && <UnpricedHint priced={priced} onAdd={(model) => set({ add: model })} />}
+          <DataTable
+            id="prices"
+            label={t("nav.prices")}
+            full
+            loading={isPending}
+            rows={rows}
+            rowId={(price) => price.modelName}
+            columns={columns}
+            sort={[{ id: "model", desc: false }]}
+            onOpen={(price) => set({ model: price.modelName })}
+            openId={search.model ?? null}
+            toolbar={
+              <>
+                <SearchBox
+                  label={t("prices.search")}
+                  value={search.q ?? ""}
+                  onChange={(q) => set({ q: q || undefined })}
+                />
+                <Filters
+                  filters={[
+                    {
+                      id: "source",
+                      label: t("prices.source"),
+                      shown: search.source && t(`prices.sources.${search.source}`),
+                      clear: () => set({ source: undefined }),
+                      edit: (done) => (
+                        <Select
+                          aria-label={t("prices.source")}
+                          value={search.source ?? ""}
+                          choices={[
+                            { value: "", label: t("prices.anySource") },
+                            ...SOURCES.map((value) => ({ value, label: t(`prices.sources.${value}`) })),
+                          ]}
+                          onChange={(event) => {
+                            set({ source: SOURCES.find((source) => source === event.target.value) });
+                            done();
+                          }}
+                        />
+                      ),
+                    },
+                  ]}
+                />
+                {prices !== undefined && (
+                  <span className="text-xs text-faint">
+                    {rows.length === prices.length
+                      ? t("prices.all", { count: prices.length, number: count(prices.length, format) })
+                      : t("prices.count", { shown: count(rows.length, format), all: count(prices.length, format) })}
+                  </span>
+                )}
+              </>
+            }
+            empty={
+              filtered ? (
+                <Empty
+                  title={t("prices.none.filtered")}
+                  action={
+                    <Button onClick={() => set({ q: undefined, source: undefined })}>{t("prices.none.clear")}</Button>
+                  }
+                />
+              ) : (
+                <Empty
+                  icon={<Tags className="size-6" aria-hidden />}
+                  title={t("prices.none.title")}
+                  action={
+                    <>
+                      <Button variant="primary" onClick={() => setDialog("sync")}>
+                        {t("prices.sync.action")}
+                      </Button>
+                      <Button onClick={() => setDialog("upload")}>{t("prices.upload.action")}</Button>
+                    </>
+                  }
+                >
+                  {t("prices.none.help")}
+                </Empty>
+              )
+            }
+          />
+        </>
+      )}
+      {open && (
+        <PricePanel
+          key={open.modelName}
+          price={open}
+          onClose={() => set({ model: undefined })}
+          onEdit={() => setDialog("edit")}
+        />
+      )}
+      {((open && dialog === "edit") || search.add !== undefined) && (
+        <PriceEditor
+          price={search.add === undefined ? (open ?? null) : null}
+          model={search.add}
+          taken={priced}
+          onClose={() => {
+            setDialog(undefined);
+            set({ add: undefined });
+          }}
+          onSaved={(model) => {
+            setDialog(undefined);
+            set({ add: undefined, model });
+          }}
+        />
+      )}
+      {dialog === "upload" && <UploadDialog onClose={() => setDialog(undefined)} />}
+      {dialog === "sync" && <SyncDialog onClose={() => setDialog(undefined)} />}
+    </Page>
+  );
+}

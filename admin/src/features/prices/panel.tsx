@@ -1,0 +1,97 @@
+/** One price whole: every rate that it names, where it comes from, and the entry's other fields. */
+import { Pencil, Trash2 } from "lucide-react";
+import { useTranslation } from "react-i18next";
+import { Button } from "@/ui/button";
+import { Code, Id } from "@/ui/code";
+import { useConfirm } from "@/ui/confirm";
+import { Panel } from "@/ui/dialog";
+import { Facts } from "@/ui/page";
+import { Time } from "@/ui/text";
+import { useToast } from "@/ui/toast";
+import { type Price, useDelete } from "./api";
+import { PerUnit, Source } from "./cells";
+import { RATES, rateOf } from "./rates";
+
+export function PricePanel({ price, onClose, onEdit }: { price: Price; onClose: () => void; onEdit: () => void }) {
+  const { t } = useTranslation();
+  const confirm = useConfirm();
+  const toast = useToast();
+  const remove = useDelete();
+  const ask = async () => {
+    const yes = await confirm({
+      title: t("prices.delete.title", { model: price.modelName }),
+      body: t("prices.delete.body"),
+      action: t("prices.delete.action"),
+    });
+    if (!yes) return;
+    remove.mutate(
+      { modelName: price.modelName },
+      {
+        onSuccess: () => {
+          toast.good(t("prices.delete.done", { model: price.modelName }));
+          onClose();
+        },
+        onError: (error) => toast.bad(error.message || t("ui.noConnection")),
+      },
+    );
+  };
+  const rates = RATES.flatMap((rate) => {
+    const value = rateOf(price.priceData, rate);
+    return value === null ? [] : [{ rate, value }];
+  });
+  const known = new Set<string>(RATES.map((rate) => rate.field));
+  const others = Object.fromEntries(Object.entries(price.priceData).filter(([field]) => !known.has(field)));
+  return (
+    <Panel
+      open
+      onClose={onClose}
+      title={<Id value={price.modelName} />}
+      width="sm:max-w-lg"
+      footer={
+        <>
+          <Button
+            variant="ghost"
+            className="mr-auto !text-bad"
+            icon={<Trash2 className="size-4" aria-hidden />}
+            busy={remove.isPending}
+            onClick={() => void ask()}
+          >
+            {t("ui.delete")}
+          </Button>
+          <Button variant="primary" icon={<Pencil className="size-4" aria-hidden />} onClick={onEdit}>
+            {t("ui.edit")}
+          </Button>
+        </>
+      }
+    >
+      <div className="space-y-5">
+        <Facts
+          facts={[
+            [t("prices.source"), <Source key="source" source={price.source} />],
+            [t("prices.updated"), <Time key="updated" at={price.updatedAt} />],
+          ]}
+        />
+        <div>
+          <h3 className="mb-2">{t("prices.panel.rates")}</h3>
+          <dl className="divide-y divide-line rounded-lg border border-line text-sm">
+            {rates.map(({ rate, value }) => (
+              <div key={rate.name} className="flex items-baseline justify-between gap-4 px-3 py-1.5">
+                <dt className="text-quiet">{t(`prices.rates.${rate.name}`)}</dt>
+                <dd className="text-right">
+                  <PerUnit value={value} /> <span className="text-xs text-faint">{t(`prices.each.${rate.per}`)}</span>
+                </dd>
+              </div>
+            ))}
+          </dl>
+          <p className="mt-1.5 text-xs text-faint">{t("prices.panel.fallback")}</p>
+        </div>
+        {Object.keys(others).length > 0 && (
+          <div>
+            <h3 className="mb-2">{t("prices.panel.others")}</h3>
+            <Code text={JSON.stringify(others, null, 2)} label={t("prices.panel.othersHelp")} />
+          </div>
+        )}
+      </div>
+    </Panel>
+  );
+}

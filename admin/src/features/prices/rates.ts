@@ -1,0 +1,74 @@
+/**
+ * The rates of a price entry as people read them: USD per million tokens. All of it is done on decimal text, so that what is
+ * shown and what is saved is exactly what the entry says.
+ */
+
+/** Every rate that the gateway charges by. `per` is what one unit of it is. */
+export const RATES = [
+  { name: "input", field: "input_cost_per_token", per: "million" },
+  { name: "output", field: "output_cost_per_token", per: "million" },
+  { name: "cacheRead", field: "cache_read_input_token_cost", per: "million" },
+  { name: "cacheWrite5m", field: "cache_creation_input_token_cost", per: "million" },
+  { name: "cacheWrite1h", field: "cache_creation_input_token_cost_above_1hr", per: "million" },
+  { name: "request", field: "input_cost_per_request", per: "request" },
+  { name: "imageInput", field: "input_cost_per_image_token", per: "million" },
+  { name: "imageOutput", field: "output_cost_per_image_token", per: "million" },
+  { name: "longInput", field: "input_cost_per_token_above_200k_tokens", per: "million" },
+  { name: "longOutput", field: "output_cost_per_token_above_200k_tokens", per: "million" },
+  { name: "longCacheRead", field: "cache_read_input_token_cost_above_200k_tokens", per: "million" },
+  { name: "longCacheWrite5m", field: "cache_creation_input_token_cost_above_200k_tokens", per: "million" },
+  { name: "longCacheWrite1h", field: "cache_creation_input_token_cost_above_1hr_above_200k_tokens", per: "million" },
+] as const;
+
+export type Rate = (typeof RATES)[number];
+export type RateName = Rate["name"];
+export type Entry = Record<string, unknown>;
+
+/** The usual rates; the others are for models that have them. */
+export const USUAL: readonly RateName[] = ["input", "output", "cacheRead", "cacheWrite5m", "cacheWrite1h", "request"];
+const MILLION = 6;
+
+/** A decimal number as text, its point moved by `places`; `null` for what is none. No digit is lost. */
+export function shift(text: string, places: number): string | null {
+  const parts = /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,4}))?$/i.exec(text.trim());
+  if (!parts) return null;
+  const [, sign, whole = "", fraction = "", exponent = "0"] = parts;
+  if (whole + fraction === "") return null;
+  const digits = (whole + fraction).replace(/^0+/, "") || "0";
+  if (digits === "0") return "0";
+  const power = Number(exponent) - fraction.length + places;
+  let plain: string;
+  if (power >= 0) plain = digits + "0".repeat(power);
+  else {
+    const padded = digits.padStart(1 - power, "0");
+    const after = padded.slice(power).replace(/0+$/, "");
+    plain = padded.slice(0, power) + (after === "" ? "" : `.${after}`);
+  }
+  return sign === "-" ? `-${plain}` : plain;
+}
+
+const places = (rate: Rate) => (rate.per === "million" ? MILLION : 0);
+
+/** A rate of an entry in USD per million tokens (or per request), as decimal text; `null` when the entry does not name it. */
+export function rateOf(entry: Entry, rate: Rate): string | null {
+  const value = entry[rate.field];
+  return typeof value === "number" || typeof value === "string" ? shift(String(value), places(rate)) : null;
+}
+
+/** What was typed (USD per million, or per request) as the entry's number; `undefined` when it is no number. */
+export function numberOf(typed: string, rate: Rate): number | undefined {
+  const text = shift(typed, -places(rate));
+  return text === null ? undefined : Number(text);
+}
+
+/** The entry with these rates instead of its own; empty ones are taken out. All its other fields stay. */
+export function withRates(entry: Entry, typed: Record<RateName, string>): Entry {
+  const changed = { ...entry };
+  for (const rate of RATES) {
+    if (typed[rate.name].trim() === "") delete changed[rate.field];
+    else if (typed[rate.name].trim() !== rateOf(entry, rate)) changed[rate.field] = numberOf(typed[rate.name], rate);
+  }
+  return changed;
+}
+
+export const byName = (name: RateName): Rate => RATES.find((rate) => rate.name === name) as Rate;

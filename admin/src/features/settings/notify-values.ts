@@ -1,0 +1,58 @@
+/** Notification settings as the form holds them (all text) and as the gateway takes them. */
+import type { Notifications, NotificationsChange } from "./api";
+
+export interface NotifyForm {
+  enabled: boolean;
+  circuitBreakerEnabled: boolean;
+  circuitBreakerWebhook: string;
+  dailyLeaderboardEnabled: boolean;
+  dailyLeaderboardWebhook: string;
+  dailyLeaderboardTime: string;
+  dailyLeaderboardTopN: string;
+  costAlertEnabled: boolean;
+  costAlertWebhook: string;
+  /** Percent, unlike the gateway's share. */
+  costAlertThreshold: string;
+  costAlertCheckInterval: string;
+  /** Typed to be set; never shown. */
+  webhookSecret: string;
+}
+
+export function formOf(saved: Notifications): NotifyForm {
+  return {
+    enabled: saved.enabled,
+    circuitBreakerEnabled: saved.circuitBreakerEnabled,
+    circuitBreakerWebhook: saved.circuitBreakerWebhook ?? "",
+    dailyLeaderboardEnabled: saved.dailyLeaderboardEnabled,
+    dailyLeaderboardWebhook: saved.dailyLeaderboardWebhook ?? "",
+    dailyLeaderboardTime: saved.dailyLeaderboardTime,
+    dailyLeaderboardTopN: String(saved.dailyLeaderboardTopN),
+    costAlertEnabled: saved.costAlertEnabled,
+    costAlertWebhook: saved.costAlertWebhook ?? "",
+    costAlertThreshold: String(Math.round(saved.costAlertThreshold * 10_000) / 100),
+    costAlertCheckInterval: String(saved.costAlertCheckInterval),
+    webhookSecret: "",
+  };
+}
+
+const address = (typed: string) => (typed.trim() === "" ? null : typed.trim());
+
+/** What was changed, and nothing else. An empty address is none; an empty secret leaves the one that is set. */
+export function changeOf(before: NotifyForm, after: NotifyForm): NotificationsChange {
+  const all: Record<keyof NotifyForm, unknown> = {
+    ...after,
+    circuitBreakerWebhook: address(after.circuitBreakerWebhook),
+    dailyLeaderboardWebhook: address(after.dailyLeaderboardWebhook),
+    costAlertWebhook: address(after.costAlertWebhook),
+    dailyLeaderboardTopN: Number(after.dailyLeaderboardTopN),
+    costAlertThreshold: Math.round(Number(after.costAlertThreshold)) / 100,
+    costAlertCheckInterval: Number(after.costAlertCheckInterval),
+  };
+  const names = Object.keys(after) as (keyof NotifyForm)[];
+  return Object.fromEntries(names.filter((name) => before[name] !== after[name]).map((name) => [name, all[name]]));
+}
+
+/** A key to sign with: 32 random bytes. */
+export function newSecret(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(32)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
