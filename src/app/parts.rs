@@ -125,14 +125,7 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         listings: Arc::default(),
         messages,
         admin: OnceLock::new(),
-        fixed: Fixed {
-            admin_token: key_text::hash(admin_token.token.expose()),
-            alt_key_headers: config.auth.alt_key_headers.clone(),
-            session_headers: config.session.headers.clone(),
-            reserve: config.limits.reservation,
-            instructions: instructions(&config)?,
-            access_log: config.log.access,
-        },
+        fixed: fixed(&config, &admin_token)?,
     });
     let message_queue = Mutex::new(message_queue);
     let upkeep = Upkeep::new(UpkeepParts {
@@ -158,6 +151,18 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         gateway,
         message_queue,
         admin_token,
+    })
+}
+
+/// What holds until a restart.
+fn fixed(config: &Config, admin_token: &secrets::AdminToken) -> anyhow::Result<Fixed> {
+    Ok(Fixed {
+        admin_token: key_text::hash(admin_token.token.expose()),
+        alt_key_headers: config.auth.alt_key_headers.clone(),
+        session_headers: config.session.headers.clone(),
+        reserve: config.limits.reservation,
+        instructions: instructions(config)?,
+        access_log: config.log.access,
     })
 }
 
