@@ -7,12 +7,13 @@
 # make bench-admin   how quickly the administration answers with a year of use behind it
 # make soak   the gateway under a mixed load for MINUTES (30), and whether anything of it grows
 # make fuzz   the fuzz targets, FUZZ_SECONDS (30) each
+# make schemathesis   a running gateway against its own API document
 # make lint   format and lints alone
 #
 # Each installs what it needs and says so; nothing when nothing is missing (scripts/setup.sh).
 
 .DEFAULT_GOAL := run
-.PHONY: run demo test bench bench-admin bench-convert bench-admission soak fuzz lint fmt
+.PHONY: run demo test bench bench-admin bench-convert bench-admission soak fuzz schemathesis lint fmt
 
 run:
 	@scripts/setup.sh run
@@ -54,6 +55,11 @@ soak:
 fuzz:
 	@scripts/setup.sh fuzz
 	@tests/fuzz/run.sh
+
+schemathesis:
+	@scripts/setup.sh test
+	cargo build --locked
+	@scripts/schemathesis.sh
 
 lint:
 	@scripts/setup.sh build
