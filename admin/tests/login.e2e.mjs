@@ -56,6 +56,18 @@ test("a user's key leads to the dashboard without the administrator's pages", as
   await context.close();
 });
 
+test("a key that may not use the web UI leads to its own usage, and nowhere else", async () => {
+  const { context, page, faults } = await openPage(browser, gateway);
+  await logIn(page, gateway, people.cli.generatedKey);
+  await page.waitForURL(/\/my-usage/);
+  await page.getByRole("heading", { name: "My usage" }).waitFor();
+  await page.goto(`${gateway.url}/providers`);
+  await page.waitForURL(/\/my-usage/);
+  assert.equal(await page.getByRole("navigation").getByRole("link", { name: "People" }).count(), 0);
+  assert.deepEqual(faults, []);
+  await context.close();
+});
+
 test("a Secure cookie that plain HTTP drops is explained", async (t) => {
   const secure = await startGateway({ ENABLE_SECURE_COOKIES: "true" });
   t.after(secure.stop);
