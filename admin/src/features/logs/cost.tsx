@@ -19,7 +19,8 @@ export function Cost({ entry, detail }: { entry: Entry; detail: Detail | undefin
   return (
     <div className="space-y-3">
       {lines.length > 0 && entry.costUsd !== 0 ? (
-        <div className="overflow-x-auto">
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+        <section tabIndex={0} aria-label={t("logs.tokensAndCost")} className="overflow-x-auto">
           <table className="w-full text-sm" aria-label={t("logs.tokensAndCost")}>
             <thead className="text-xs text-faint">
               <tr>
@@ -76,7 +77,7 @@ export function Cost({ entry, detail }: { entry: Entry; detail: Detail | undefin
               )}
             </tfoot>
           </table>
-        </div>
+        </section>
       ) : (
         <Tokens entry={entry} />
       )}
