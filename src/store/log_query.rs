@@ -29,7 +29,9 @@ impl Conditions {
             conditions.text("session_id =", session);
         }
         if let Some(retries) = filter.min_retry_count.filter(|&count| count > 0) {
-            conditions.fixed("attempts > 1").int("attempts >", i64::from(retries));
+            conditions
+                .fixed(if retries > 1 { "attempts > 2" } else { "attempts > 1" })
+                .int("attempts >", i64::from(retries));
         }
         conditions
     }

@@ -3,11 +3,12 @@
 //! Counting millions of rows takes seconds, so the total comes from the hourly sums wherever the filter asks only what they
 //! know (everything but sessions and retries): whole hours from there, the broken hours at both ends from the log. That is exact as
 //! long as the log is pruned from its old end only, since the span is first cut to what the log still holds. A year of hours takes too
-//! long as well: the whole of a log that was never pruned is known from the lifetime sums.
+//! long as well: the whole of a log that was never pruned is known from the lifetime sums. For what neither knows, the newest
+//! twenty thousand rows are counted, and the answer says so.
 
 use sqlx::{AnyConnection, AssertSqlSafe};
 
-use super::column::Fields;
+use super::column::{Fields, Values};
 use super::error::StoreError;
 use super::log_query::{Conditions, Span};
 use super::log_row::{self, LogRow};
@@ -16,6 +17,11 @@ use super::{Store, sql};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, UserId};
 use crate::domain::money::NanoUsd;
+
+/// Rows that are counted and summed at most, where only the log itself can tell.
+pub const COUNTED: u64 = 20_000;
+/// Beyond it hourly sums that no index puts in order are not added up.
+const LONG_MS: i64 = 32 * 24 * HOUR_MS;
 
 /// Which requests; every field that is set must match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -57,6 +63,8 @@ pub struct LogPage {
     pub rows: Vec<LogRow>,
     /// Rows on all pages.
     pub total: u64,
+    /// Whether that, and the sums, are of all rows; else of the newest [`COUNTED`].
+    pub total_is_exact: bool,
     pub summary: LogSummary,
     /// Asks for the page after this one; `None` on the last.
     pub next_cursor: Option<String>,
@@ -81,9 +89,15 @@ pub struct LogSummary {
 }
 
 impl LogFilter {
-    /// Whether the hourly sums can answer for whole hours.
+    /// Whether the hourly sums can answer for whole hours. By endpoint they are in no order: a long time is too much of them.
     fn fits_sums(&self) -> bool {
-        self.session_id.is_none() && self.min_retry_count.is_none_or(|count| count == 0)
+        let long = match (self.start, self.end) {
+            (Some(start), Some(end)) => end.since(start) > LONG_MS,
+            _ => true,
+        };
+        self.session_id.is_none()
+            && self.min_retry_count.is_none_or(|count| count == 0)
+            && !(self.endpoint.is_some() && long)
     }
 
     /// Whether the lifetime sums can answer, of a log that was never pruned.
@@ -116,7 +130,9 @@ impl Store {
         let more = rows.len() > size;
         let rows: Vec<LogRow> = rows.into_iter().take(size).collect();
         let next_cursor = rows.last().filter(|_| more).map(cursor_after);
-        Ok(LogPage { rows, total: summary.requests, summary, next_cursor })
+        let total = summary.requests;
+        let total_is_exact = filter.fits_sums() || total < COUNTED;
+        Ok(LogPage { rows, total, total_is_exact, summary, next_cursor })
     }
 }
 
@@ -126,6 +142,13 @@ async fn page(
     ask: &LogPageAsk,
     cursor: Option<(Timestamp, i64)>,
 ) -> Result<Vec<LogRow>, StoreError> {
+    let (sql, values) = page_sql(filter, ask, cursor);
+    let rows = sqlx::query_with(AssertSqlSafe(sql), values.into_arguments()).fetch_all(connection).await?;
+    rows.iter().map(log_row::read).collect()
+}
+
+/// The statement of one page, and its values.
+pub(super) fn page_sql(filter: &LogFilter, ask: &LogPageAsk, cursor: Option<(Timestamp, i64)>) -> (String, Values) {
     let mut conditions = Conditions::on_log(filter, filter.span());
     let size = i64::from(ask.page_size);
     let offset = match cursor {
@@ -143,15 +166,13 @@ async fn page(
         conditions.clause(),
         last.saturating_sub(1)
     );
-    let sql = AssertSqlSafe(sql::select("request_log", log_row::LOG_COLUMNS, &rest));
-    let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(connection).await?;
-    rows.iter().map(log_row::read).collect()
+    (sql::select("request_log", log_row::LOG_COLUMNS, &rest), values)
 }
 
 /// Sums over everything that matches.
 async fn summary(connection: &mut AnyConnection, filter: &LogFilter) -> Result<LogSummary, StoreError> {
     if !filter.fits_sums() {
-        return sum_log(connection, filter, filter.span()).await;
+        return sum_newest(connection, filter).await;
     }
     let oldest =
         "SELECT (SELECT MIN(started_at) FROM request_log) AS oldest, (SELECT MIN(started_at) FROM ledger) AS first";
@@ -190,6 +211,16 @@ const SUM_BOTH: &str = "COALESCE(CAST(SUM(input_tokens) AS BIGINT), 0) AS input_
     COALESCE(CAST(SUM(cache_read_tokens) AS BIGINT), 0) AS cache_read_tokens, \
     COALESCE(CAST(SUM(reasoning_tokens) AS BIGINT), 0) AS reasoning_tokens, \
     COALESCE(CAST(SUM(cost) AS BIGINT), 0) AS cost, COALESCE(CAST(SUM(duration_ms) AS BIGINT), 0) AS duration_ms";
+
+/// Sums over the newest rows that match: for what only the log itself knows.
+async fn sum_newest(connection: &mut AnyConnection, filter: &LogFilter) -> Result<LogSummary, StoreError> {
+    let conditions = Conditions::on_log(filter, filter.span());
+    let newest = format!(
+        "(SELECT * FROM request_log {} ORDER BY started_at DESC, id DESC LIMIT {COUNTED}) AS newest",
+        conditions.clause()
+    );
+    sum(connection, format!("{SUM_LOG}, {SUM_BOTH} FROM {newest}"), conditions).await
+}
 
 async fn sum_log(connection: &mut AnyConnection, filter: &LogFilter, span: Span) -> Result<LogSummary, StoreError> {
     let conditions = Conditions::on_log(filter, span);

@@ -24,6 +24,8 @@ mod logs;
 mod messages;
 mod notifications;
 mod overview;
+#[cfg(test)]
+mod plans;
 mod prices;
 mod providers;
 mod prune;

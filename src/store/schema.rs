@@ -40,6 +40,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(6, "0006_manage"),
     migration!(8, "0008_totals"),
     migration!(9, "0009_messages"),
+    migration!(10, "0010_retried"),
 ];
 
 /// What `schema_history` says of one migration.

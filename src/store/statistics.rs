@@ -100,7 +100,7 @@ impl Store {
 
 /// A part of one stretch, and where it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Arm {
+pub(super) struct Arm {
     /// Of the stretch.
     place: usize,
     /// From the sums per hour; else from the ledger's rows.
@@ -110,7 +110,7 @@ struct Arm {
 }
 
 /// Of each stretch its whole hours, and what is left over at both ends.
-fn arms(boundaries: &[Timestamp]) -> Vec<Arm> {
+pub(super) fn arms(boundaries: &[Timestamp]) -> Vec<Arm> {
     let mut arms = Vec::new();
     for (place, pair) in boundaries.windows(2).enumerate() {
         let [from, until] = [pair[0].0, pair[1].0];
@@ -128,7 +128,7 @@ const ARMS: usize = 64;
 
 impl SeriesAsk {
     /// What one arm selects, its values added.
-    fn select(&self, arm: Arm, values: &mut Values) -> String {
+    pub(super) fn select(&self, arm: Arm, values: &mut Values) -> String {
         let (column, selected, place) = (self.by.column().0, self.by.selected(), arm.place);
         values.int(arm.from).int(arm.until);
         let (from, until) = (values.count() - 1, values.count());

@@ -14,6 +14,7 @@ on_both!(
     pages_by_number_and_by_cursor_are_the_same,
     a_pruned_log_counts_only_what_it_holds,
     an_empty_log_is_an_empty_page,
+    what_only_the_log_knows_is_counted_within_bounds,
 );
 
 const HOUR: i64 = 3_600_000;
@@ -149,4 +150,23 @@ async fn an_empty_log_is_an_empty_page(place: Place) {
         let page = get(&store, &filter, 1, 50).await;
         assert!(page.rows.is_empty() && page.total == 0 && page.next_cursor.is_none());
     }
+}
+
+async fn what_only_the_log_knows_is_counted_within_bounds(place: Place) {
+    let store = place.ready().await;
+    let record = |n: i64| Record { started_at: NOON.plus_ms(n), attempts: 2, ..bare_record() };
+    for from in (0..20_500).step_by(500) {
+        store.append_records(&(from..from + 500).map(record).collect::<Vec<_>>()).await.unwrap();
+    }
+    let retried = LogFilter { min_retry_count: Some(1), ..LogFilter::default() };
+    let endpoint = LogFilter { endpoint: Some("/v1/messages".to_owned()), ..LogFilter::default() };
+    for filter in [&retried, &endpoint] {
+        let page = get(&store, filter, 1, 10).await;
+        assert_eq!((page.total, page.total_is_exact, page.rows.len()), (20_000, false, 10), "{filter:?}");
+    }
+    let (start, end) = (Some(NOON), Some(NOON.plus_ms(30 * 24 * HOUR)));
+    let page = get(&store, &LogFilter { start, end, ..endpoint }, 1, 10).await;
+    assert_eq!((page.total, page.total_is_exact), (20_500, true));
+    let page = get(&store, &LogFilter { min_retry_count: Some(2), ..LogFilter::default() }, 1, 10).await;
+    assert_eq!((page.total, page.total_is_exact), (0, true));
 }

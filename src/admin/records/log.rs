@@ -111,6 +111,9 @@ pub struct LogPageRecord {
     pub logs: Vec<LogEntry>,
     /// Entries on all pages.
     pub total: u64,
+    /// False: there are more, and `total` and `summary` are of the newest 20000. That may be so by session, by retries, and by
+    /// endpoint over more than 32 days.
+    pub total_is_exact: bool,
     pub page: u32,
     pub page_size: u32,
     pub summary: LogSums,
@@ -162,6 +165,7 @@ impl LogPageRecord {
         Self {
             logs: found.rows.iter().map(|row| LogEntry::new(&row.record)).collect(),
             total: found.total,
+            total_is_exact: found.total_is_exact,
             page,
             page_size,
             summary: LogSums::new(&found.summary),
