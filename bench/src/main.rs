@@ -26,6 +26,9 @@ struct Args {
     /// Only what has this in its name: scenarios, "converted stream", "converted JSON", "first byte", "memory".
     #[arg(long, default_value = "")]
     only: String,
+    /// Sensitive words of the gateway that is on, one of them a pattern, besides whole texts.
+    #[arg(long, default_value_t = 0)]
+    words: usize,
     /// The gateway's program; by default the one beside this.
     #[arg(long)]
     tollgate: Option<PathBuf>,
@@ -51,6 +54,7 @@ fn main() -> Result<()> {
     let programs = Programs {
         tollgate: args.tollgate.clone().unwrap_or_else(|| beside.join("tollgate")),
         floor: args.floor.clone().unwrap_or_else(|| beside.join("floor")),
+        words: args.words,
     };
     let start = Instant::now();
     let kinds: Vec<_> = KINDS.into_iter().filter(|kind| args.wants(kind.name)).collect();

@@ -1,6 +1,6 @@
 //! The stage: a mock upstream, and in front of it nginx, a bare Pingora, and the gateway twice, all on loopback.
 //!
-//! *On*: a key and a user with every limit set (all thirteen checks are made), fifty sensitive words, reservation,
+//! *On*: a key and a user with every limit set (all thirteen checks are made), reservation, sensitive words where asked for,
 //! journal, usage database, metrics, a JSON access line per request. *Off*: the administrator's token as credential (no key,
 //! no user, no limit), no words, no reservation, no access lines, log level error. The journal and the metrics have no
 //! switch: they run in both.
@@ -50,8 +50,6 @@ pub const NGINX: &str = "nginx";
 pub const FLOOR: &str = "bare Pingora";
 pub const OFF: &str = "tollgate, off";
 pub const ON: &str = "tollgate, on";
-/// Sensitive words of a gateway that is on, beside one whole text and one pattern.
-const WORDS: usize = 48;
 /// Names of the converting gateways, in the order of [`WireFormat::ALL`].
 const CONVERTING: [&str; 4] = ["to native", "to responses", "to chat-compatible", "to alt-cli"];
 
@@ -59,6 +57,8 @@ const CONVERTING: [&str; 4] = ["to native", "to responses", "to chat-compatible"
 pub struct Programs {
     pub tollgate: PathBuf,
     pub floor: PathBuf,
+    /// How many sensitive words a gateway that is on has.
+    pub words: usize,
 }
 
 impl Stage {
@@ -93,15 +93,11 @@ impl Stage {
         command.args(["--threads", &cores.to_string()]);
         targets.push(target(FLOOR, floor, "bench", command, dir.path())?);
         for (name, on) in [(OFF, false), (ON, true)] {
-            targets.push(Gateway { name, on, provider: WireFormat::Native }.start(
-                &programs.tollgate,
-                mock,
-                dir.path(),
-            )?);
+            targets.push(Gateway { name, on, provider: WireFormat::Native }.start(programs, mock, dir.path())?);
         }
         let mut converting = Vec::new();
         for (name, provider) in CONVERTING.into_iter().zip(WireFormat::ALL).filter(|_| with_converting) {
-            let target = Gateway { name, on: true, provider }.start(&programs.tollgate, mock, dir.path())?;
+            let target = Gateway { name, on: true, provider }.start(programs, mock, dir.path())?;
             converting.push((provider, target));
         }
         for target in &mut targets {
@@ -150,7 +146,8 @@ struct Gateway {
 }
 
 impl Gateway {
-    fn start(&self, tollgate: &Path, mock: SocketAddr, dir: &Path) -> Result<Target> {
+    fn start(&self, programs: &Programs, mock: SocketAddr, dir: &Path) -> Result<Target> {
+        let (tollgate, words) = (&programs.tollgate, programs.words);
         let data = dir.join(format!("data-{}", self.name.replace([' ', ','], "-")));
         let [proxy, control, metrics] = [free()?, free()?, free()?];
         let mut command = Command::new(tollgate);
@@ -173,7 +170,7 @@ impl Gateway {
         furnish(control, mock, self.provider)?;
         if self.on {
             target.key = limited_key(control)?;
-            forbid_words(control)?;
+            forbid_words(control, words)?;
         }
         Ok(target)
     }
@@ -207,8 +204,11 @@ fn limited_key(control: SocketAddr) -> Result<String> {
 }
 
 /// Words that no request holds: every text is searched for all of them.
-fn forbid_words(control: SocketAddr) -> Result<()> {
-    let plain = (0..WORDS).map(|number| (format!("forbidden phrase {number}"), "contains"));
+fn forbid_words(control: SocketAddr, words: usize) -> Result<()> {
+    if words == 0 {
+        return Ok(());
+    }
+    let plain = (2..words).map(|number| (format!("forbidden phrase {number}"), "contains"));
     let others = [("nothing-but-this".to_owned(), "exact"), (r"secret-[0-9]{6}\b".to_owned(), "regex")];
     for (word, kind) in plain.chain(others) {
         let word = json!({"word": word, "matchType": kind});

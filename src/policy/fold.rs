@@ -7,7 +7,7 @@
 pub fn fold_into(text: &str, out: &mut String) {
     let mut rest = text;
     while !rest.is_empty() {
-        let ascii = rest.bytes().position(|b| !b.is_ascii()).unwrap_or(rest.len());
+        let ascii = ascii_length(rest.as_bytes());
         let (plain, tail) = rest.split_at(ascii);
         let from = out.len();
         out.push_str(plain);
@@ -25,6 +25,14 @@ pub fn fold_into(text: &str, out: &mut String) {
             }
         }
     }
+}
+
+/// How many bytes come before the first that is not ASCII. By blocks: byte by byte it cost a fifth of a search.
+fn ascii_length(text: &[u8]) -> usize {
+    const BLOCK: usize = 32;
+    let plain = text.chunks_exact(BLOCK).take_while(|block| block.is_ascii()).count() * BLOCK;
+    let rest = text.get(plain..).unwrap_or_default();
+    plain + rest.iter().position(|b| !b.is_ascii()).unwrap_or(rest.len())
 }
 
 /// `text` without its letter case.

@@ -76,6 +76,56 @@ pub fn client() -> reqwest::Client {
     reqwest::Client::builder().no_proxy().build().unwrap()
 }
 
+/// An empty database of this kind, migrated.
+async fn fresh_store(backend: Backend, dir: &std::path::Path) -> Store {
+    let store = match backend {
+        Backend::Sqlite => Store::open_sqlite(dir).await.unwrap(),
+        Backend::Postgres => Store::open_postgres(&Secret::new(postgres::fresh_database()), 8).await.unwrap(),
+    };
+    store.migrate().await.unwrap();
+    store
+}
+
+/// The address of a public price list with one model in it.
+fn price_list(dir: &std::path::Path) -> String {
+    let file = dir.join("public-list.json");
+    std::fs::write(&file, r#"{"listed": {"input_cost_per_token": 2e-6}}"#).unwrap();
+    format!("file://{}", file.display())
+}
+
+fn vault() -> Vault {
+    Vault::from_secret(&Secret::new("a secret for the tests"))
+}
+
+fn counters(time_zone: chrono_tz::Tz) -> Counters {
+    Counters::new(CounterSettings { session_ttl_ms: 300_000, reservation: true, time_zone })
+}
+
+fn upkeep(
+    store: &Store,
+    clock: &Arc<ManualClock>,
+    counters: &Counters,
+    metrics: &Arc<Metrics>,
+    time_zone: chrono_tz::Tz,
+) -> Upkeep {
+    Upkeep::new(UpkeepParts {
+        store: store.clone(),
+        clock: Arc::clone(clock) as Arc<dyn Clock>,
+        counters: counters.clone(),
+        metrics: Arc::clone(metrics),
+        time_zone,
+    })
+}
+
+/// Serves until `stopped`; gives the address.
+fn open_door(context: Context, stopped: oneshot::Receiver<()>, tasks: &mut JoinSet<()>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let until = async move { stopped.await.unwrap_or_default() };
+    tasks.spawn(async move { serve(listener, None, router(Arc::new(context)), until).await.unwrap() });
+    url
+}
+
 impl Gate {
     pub async fn start() -> Self {
         Self::start_on(Backend::Sqlite).await
@@ -96,28 +146,13 @@ impl Gate {
         secure_cookies: bool,
     ) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let store = match backend {
-            Backend::Sqlite => Store::open_sqlite(dir.path()).await.unwrap(),
-            Backend::Postgres => Store::open_postgres(&Secret::new(postgres::fresh_database()), 8).await.unwrap(),
-        };
-        store.migrate().await.unwrap();
-        let vault = Vault::from_secret(&Secret::new("a secret for the tests"));
+        let store = fresh_store(backend, dir.path()).await;
         let events = Events::default();
-        let state = State::open(store.clone(), vault, events.clone()).await.unwrap();
+        let state = State::open(store.clone(), vault(), events.clone()).await.unwrap();
         let clock = Arc::new(ManualClock::at(NOON));
-        let settings = CounterSettings { session_ttl_ms: 300_000, reservation: true, time_zone };
-        let counters = Arc::new(Counters::new(settings));
-        let price_list = dir.path().join("public-list.json");
-        std::fs::write(&price_list, r#"{"listed": {"input_cost_per_token": 2e-6}}"#).unwrap();
-        let app_url = app_url.map(str::to_owned);
+        let counters = Arc::new(counters(time_zone));
         let metrics = Arc::new(Metrics::new().unwrap());
-        let upkeep = Upkeep::new(UpkeepParts {
-            store: store.clone(),
-            clock: Arc::clone(&clock) as Arc<dyn Clock>,
-            counters: Counters::clone(&counters),
-            metrics: Arc::clone(&metrics),
-            time_zone,
-        });
+        let upkeep = upkeep(&store, &clock, &counters, &metrics, time_zone);
         let health = Arc::new(Health::new(events.clone()));
         let (stopping, watching) = watch::channel(false);
         let context = Context {
@@ -132,29 +167,23 @@ impl Gate {
             metrics: Arc::clone(&metrics),
             upkeep: upkeep.clone(),
             webhooks: webhooks(),
-            price_list: format!("file://{}", price_list.display()),
+            price_list: price_list(dir.path()),
             admin_token: Secret::new(TOKEN),
             time_zone,
-            app_url: app_url.clone(),
+            app_url: app_url.map(str::to_owned),
             secure_cookies,
             version: "1.2.3",
             stop: watching,
             proxy: ProxyPlace { port: 8080, tls: false },
         };
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel::<()>();
         let mut tasks = JoinSet::new();
-        tasks.spawn(async move {
-            let until = async move { stopped.await.unwrap_or_default() };
-            serve(listener, None, router(Arc::new(context)), until).await.unwrap();
-        });
+        let url = open_door(context, stopped, &mut tasks);
         tasks.spawn(upkeep.clone().run(std::future::pending()));
         let receiver = Receiver::start(&mut tasks);
-        let http = client();
         Self {
             url,
-            http,
+            http: client(),
             state,
             store,
             counters,
@@ -162,7 +191,7 @@ impl Gate {
             metrics,
             upkeep,
             receiver,
-            app_url,
+            app_url: app_url.map(str::to_owned),
             _tasks: tasks,
             stopping,
             events,

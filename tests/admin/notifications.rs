@@ -198,44 +198,26 @@ async fn a_dead_receiver_costs_its_own_messages_and_nothing_else() {
     assert!((22..=23).contains(&got[1].json()["data"]["providerId"].as_i64().unwrap()));
 }
 
+/// Back end, zone, a moment of the next day, and the day: its first and its last second, and its name.
+type Day = (Backend, chrono_tz::Tz, &'static str, &'static str, &'static str, &'static str);
+
+/// 25 October 2026 has 25 hours in Berlin; Kolkata's days begin at half past an hour of UTC.
+const DAYS: [Day; 4] = {
+    use chrono_tz::{Asia::Kolkata, Europe::Berlin};
+    let (berlin, long) = (("2026-10-24T22:00:00Z", "2026-10-25T22:59:59Z"), "2026-10-25");
+    let (kolkata, plain) = (("2026-11-19T18:30:00Z", "2026-11-20T18:29:59Z"), "2026-11-20");
+    [
+        (Backend::Sqlite, Berlin, "2026-10-26T08:00:00Z", berlin.0, berlin.1, long),
+        (Backend::Postgres, Berlin, "2026-10-26T08:00:00Z", berlin.0, berlin.1, long),
+        (Backend::Sqlite, Kolkata, "2026-11-21T03:30:00Z", kolkata.0, kolkata.1, plain),
+        (Backend::Postgres, Kolkata, "2026-11-21T04:29:00Z", kolkata.0, kolkata.1, plain),
+    ]
+};
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_leaderboard_tells_of_the_day_before_once_over_all_nodes() {
     let at = |text: &str| Timestamp::from(text.parse::<chrono::DateTime<chrono::Utc>>().unwrap());
-    // 25 October 2026 has 25 hours in Berlin; Kolkata's days begin at half past an hour of UTC.
-    for (backend, zone, now, first, last, date) in [
-        (
-            Backend::Sqlite,
-            chrono_tz::Europe::Berlin,
-            "2026-10-26T08:00:00Z",
-            "2026-10-24T22:00:00Z",
-            "2026-10-25T22:59:59Z",
-            "2026-10-25",
-        ),
-        (
-            Backend::Postgres,
-            chrono_tz::Europe::Berlin,
-            "2026-10-26T08:00:00Z",
-            "2026-10-24T22:00:00Z",
-            "2026-10-25T22:59:59Z",
-            "2026-10-25",
-        ),
-        (
-            Backend::Sqlite,
-            chrono_tz::Asia::Kolkata,
-            "2026-11-21T03:30:00Z",
-            "2026-11-19T18:30:00Z",
-            "2026-11-20T18:29:59Z",
-            "2026-11-20",
-        ),
-        (
-            Backend::Postgres,
-            chrono_tz::Asia::Kolkata,
-            "2026-11-21T04:29:00Z",
-            "2026-11-19T18:30:00Z",
-            "2026-11-20T18:29:59Z",
-            "2026-11-20",
-        ),
-    ] {
+    for (backend, zone, now, first, last, date) in DAYS {
         let gate = Gate::start_on(backend).await;
         let (ann, bob) = (gate.person("ann", json!({})).await, gate.person("bob", json!({})).await);
         let records = [

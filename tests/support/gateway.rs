@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -34,9 +35,21 @@ pub fn client() -> reqwest::Client {
     reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().unwrap()
 }
 
-/// A port that nobody listens on now.
+/// A port that nobody listens on now, and that no test was given before. It lies below those that the system hands out for
+/// outgoing connections, so that none of them can take it before it is used.
 pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    const FIRST: u32 = 12_000;
+    const MANY: u32 = 20_000;
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    // Another run of the tests at the same time begins elsewhere.
+    let begin = std::process::id().wrapping_mul(257) % MANY;
+    loop {
+        let offset = (begin + GIVEN.fetch_add(1, Ordering::Relaxed)) % MANY;
+        let port = u16::try_from(FIRST + offset).unwrap();
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 impl Gateway {
