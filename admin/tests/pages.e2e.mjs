@@ -54,7 +54,7 @@ for (const [colorScheme, width] of [
       await page.getByRole("main").or(page.getByRole("dialog")).first().waitFor();
       await ready?.(page);
       // The event stream never ends, so there is no idle network to wait for.
-      await page.getByRole("status", { name: "Loading" }).waitFor({ state: "detached" });
+      await page.getByRole("status", { name: "Loading" }).first().waitFor({ state: "detached" });
       await page.waitForTimeout(300);
       await look(name);
     }
