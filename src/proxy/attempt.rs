@@ -65,6 +65,8 @@ pub struct Target {
     pub provider: Arc<Provider>,
     pub model: Arc<str>,
     pub deadline: Option<Instant>,
+    /// Not over a connection from the pool.
+    pub fresh: bool,
 }
 
 /// Asks one provider once.
@@ -108,7 +110,7 @@ async fn open(
     call: &Call<'_>,
     timing: &Timing,
 ) -> Result<(Wire, ResponseHeader), Step> {
-    let mut wire = Wire::open(session, &x.gateway.upstreams, call.link).await?;
+    let mut wire = Wire::open(session, &x.gateway.upstreams, call.link, call.target.fresh).await?;
     let endpoint = call.link.endpoint();
     let mut path = endpoint.path(call.target.provider.kind.format(), render::call(x, inbound, &call.target.model));
     if let Some(query) = &call.rendered.query {

@@ -20,9 +20,6 @@ use crate::policy::breaker::Ticket;
 use crate::policy::classify;
 use crate::state::health::Setback;
 
-/// How many dead pooled connections are passed over before a break counts as the provider's failure.
-const STALE_LIMIT: u32 = 3;
-
 /// What the loop does after an attempt.
 enum Next {
     /// The client has an answer.
@@ -91,21 +88,20 @@ async fn ask(session: &mut Session, x: &mut Exchange, asking: &Asking<'_>, tally
         same if same == &*requested => Arc::clone(&requested),
         other => Arc::from(other),
     };
-    let target = Target { provider: Arc::clone(provider), model, deadline: asking.deadline };
+    let mut target = Target { provider: Arc::clone(provider), model, deadline: asking.deadline, fresh: false };
     let mut tries = 0;
-    let mut stale = 0;
     loop {
         let began = Instant::now();
         x.attempts += 1;
         (x.usage, x.usage_estimated) = (None, false);
         x.asked = Some(Asked { provider: Arc::clone(provider), model: Arc::clone(&target.model), began });
         let step = attempt::attempt(session, x, &target, asking.live).await;
-        // A connection that the provider had closed while it lay in the pool was never asked: that is no attempt.
+        // Over a connection that the provider had closed while it lay in the pool it was never asked: that is no attempt.
+        // The others in the pool may be dead too, so the next one is new.
         if let Step::Failed(failure) = &step
             && failure.is_stale_connection()
-            && stale < STALE_LIMIT
         {
-            stale += 1;
+            target.fresh = true;
             x.attempts -= 1;
             continue;
         }

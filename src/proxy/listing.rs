@@ -47,7 +47,7 @@ async fn ask(session: &mut Session, x: &Exchange, provider: &Provider, live: &Li
     let broken = |e: String| Failure::network(NetworkFailure::Connect, e);
     let upstreams = &x.gateway.upstreams;
     let link = upstreams.link(provider, timing::link_times(live)).await.map_err(|e| broken(e.to_string()))?;
-    let mut wire = Wire::open(session, upstreams, &link).await?;
+    let mut wire = Wire::open(session, upstreams, &link, false).await?;
     let path = link.endpoint().path(provider.kind.format(), Call::ListModels);
     let parts = HeadParts {
         client: &HeaderMap::new(),

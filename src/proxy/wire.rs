@@ -98,12 +98,15 @@ fn connect_failure(error: &pingora::Error) -> Failure {
 }
 
 impl Wire {
-    /// Takes a connection from the pool or makes one.
+    /// Takes a connection from the pool or makes one; with `fresh` it makes one.
     ///
     /// # Errors
     /// When none can be made in time, or the client leaves.
-    pub async fn open(session: &mut Session, upstreams: &Upstreams, link: &Link) -> Result<Self, Stop> {
-        let connected = unless_gone(session, upstreams.connect(link)).await?;
+    pub async fn open(session: &mut Session, upstreams: &Upstreams, link: &Link, fresh: bool) -> Result<Self, Stop> {
+        let connecting = async {
+            if fresh { Ok((upstreams.connect_anew(link).await?, false)) } else { upstreams.connect(link).await }
+        };
+        let connected = unless_gone(session, connecting).await?;
         let (up, reused) = connected.map_err(|e| connect_failure(&e))?;
         Ok(Self { up, reused, sent_whole: false, has_head: false, broken: None })
     }

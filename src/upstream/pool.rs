@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::RwLock;
@@ -28,6 +29,8 @@ pub struct Upstreams {
     connector: Connector,
     resolver: Arc<Resolver>,
     targets: RwLock<HashMap<(ProviderId, Timestamp), Arc<Target>>>,
+    /// Counts the connections that were asked for outside the pool.
+    fresh: AtomicU64,
 }
 
 /// A provider's address, taken apart once per version of its record.
@@ -71,6 +74,7 @@ impl Upstreams {
             connector: Connector::new(Some(ConnectorOptions::new(pool_size))),
             resolver: Arc::new(Resolver::default()),
             targets: RwLock::default(),
+            fresh: AtomicU64::new(0),
         }
     }
 
@@ -113,6 +117,21 @@ impl Upstreams {
     pub async fn connect(&self, link: &Link) -> pingora::Result<(HttpSession, bool)> {
         // Boxed: connecting and its handshake need some 18 KB, which a stream must not hold for its whole life.
         Box::pin(self.connector.get_http_session(&link.peer)).await
+    }
+
+    /// A connection that nobody has used before, whatever lies in the pool. It may be released like any other.
+    ///
+    /// # Errors
+    /// Pingora's, when no connection can be made.
+    pub async fn connect_anew(&self, link: &Link) -> pingora::Result<HttpSession> {
+        // Pingora has no call for this: a place in the pool that nothing can lie in is as good. With one stream at most,
+        // Pingora keeps no HTTP/2 connection under that place while it is in use.
+        let mut peer = link.peer.clone();
+        let mut hasher = DefaultHasher::new();
+        (peer.group_key, self.fresh.fetch_add(1, Ordering::Relaxed)).hash(&mut hasher);
+        peer.group_key = hasher.finish();
+        peer.options.max_h2_streams = 1;
+        Box::pin(self.connector.get_http_session(&peer)).await.map(|(session, _)| session)
     }
 
     /// Gives a connection whose exchange came to its proper end back to the pool.

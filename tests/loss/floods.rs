@@ -231,3 +231,38 @@ async fn connections_that_the_provider_closes_while_they_are_kept_fail_no_reques
     let outcome = load.end().await;
     assert_eq!(outcome.failures, Vec::<String>::new());
 }
+
+/// As behind a load balancer that restarts: everything that lies in the pool is dead at once, and each looks alive until it is used.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pool_full_of_dead_connections_fails_no_request() {
+    const KEPT: usize = 12;
+    let all_there = Arc::new(tokio::sync::Barrier::new(KEPT));
+    let asked = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&asked);
+    let provider = Provider::start(move |mut tcp: TcpStream, number| {
+        let (all_there, asked) = (Arc::clone(&all_there), Arc::clone(&counted));
+        async move {
+            if number > 0 {
+                // It has read the request, and leaves without a word.
+                return None;
+            }
+            if asked.fetch_add(1, Ordering::SeqCst) < KEPT as u64 {
+                all_there.wait().await;
+            }
+            raw::write(&mut tcp, raw::reply().as_bytes()).await.then_some(tcp)
+        }
+    })
+    .await;
+    let stage = stage(&provider.url, json!({})).await;
+    let together = (0..KEPT).map(|_| tokio::spawn(stage.ask().send()));
+    for answer in together.collect::<Vec<_>>() {
+        let answer = answer.await.unwrap().unwrap();
+        assert_eq!(answer.status(), 200);
+        answer.bytes().await.unwrap();
+    }
+    let answer = stage.ask().send().await.unwrap();
+    assert_eq!(answer.status(), 200, "{}", answer.text().await.unwrap());
+    assert_eq!(asked.load(Ordering::SeqCst), KEPT as u64 + 1);
+    let row = &stage.gateway.logs(KEPT + 1).await[0];
+    assert_eq!((&row["outcome"], &row["attempts"]), (&json!("completed"), &json!(1)), "{row}");
+}
