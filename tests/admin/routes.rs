@@ -215,7 +215,7 @@ fn assert_no_secret(people: &People, body: &Value, path: &str) {
 
 /// What an operation does, by how its name begins. One that fits neither list is to be put into one here.
 fn writes(path: &str) -> bool {
-    const READS: [&str; 9] = ["get", "fetch", "has", "list", "health", "openapi", "events", "test", "whoami"];
+    const READS: [&str; 10] = ["get", "fetch", "has", "list", "health", "openapi", "events", "test", "whoami", "site"];
     const WRITES: [&str; 15] = [
         "add", "edit", "remove", "toggle", "renew", "batch", "upload", "sync", "upsert", "delete", "save", "run",
         "update", "create", "reset",

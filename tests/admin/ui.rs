@@ -58,10 +58,16 @@ async fn a_named_file_is_kept(gate: &Gate, path: &str) {
 #[tokio::test]
 async fn anyone_logged_in_learns_who_they_are() {
     let gate = Gate::start().await;
+    let site = async || Reply::of(gate.http.get(format!("{}/api/auth/site", gate.url))).await.body;
+    assert_eq!(site().await, json!({ "siteTitle": "tollgate" }));
+    let named = json!({ "siteTitle": "Our <gate>", "currencyDisplay": "€" });
+    gate.admin("system-config/saveSystemSettings", named).await.data();
+    assert_eq!(site().await, json!({ "siteTitle": "Our <gate>" }));
     let user = gate.person("ann", json!({})).await;
     let (key_id, read_only) = gate.key(user.id, "cli", json!({ "canLoginWebUi": false })).await;
     let whoami = async |credential: &str| Reply::of(gate.post("auth/whoami").bearer_auth(credential)).await;
-    let gateway = json!({ "timeZone": "Asia/Shanghai", "now": NOON.to_iso(), "version": "1.2.3", "proxyPort": 8080, "proxyTls": false });
+    let gateway = json!({ "timeZone": "Asia/Shanghai", "now": NOON.to_iso(), "version": "1.2.3", "proxyPort": 8080, "proxyTls": false,
+        "siteTitle": "Our <gate>", "currencyDisplay": "€" });
     let cases = [
         (
             TOKEN,

@@ -1,7 +1,7 @@
-//! Login, logout and who is logged in, as operations.
+//! Login, logout, who is logged in and what this gateway is called, as operations.
 
 use crate::admin::auth::login::{LOGIN, login, logout};
-use crate::admin::auth::whoami::whoami;
+use crate::admin::auth::whoami::{site, whoami};
 use crate::admin::envelope::Code;
 use crate::admin::fields::Body;
 use crate::admin::table::{Operation, Permission};
@@ -15,5 +15,6 @@ pub fn operations() -> Vec<Operation> {
             .doc("Ends the session that the cookie carries."),
         Operation::action("auth/whoami", Permission::Any, Body::EMPTY, whoami)
             .doc("Says who the credential belongs to, and what a web UI must know about this gateway."),
+        Operation::document("auth/site", site).doc("What this gateway is called."),
     ]
 }

@@ -37,6 +37,26 @@ pub struct WhoAmI {
     proxy_port: u16,
     /// Whether that port speaks TLS.
     proxy_tls: bool,
+    /// What this gateway is called, from the system settings.
+    site_title: String,
+    /// The symbol shown with amounts, from the system settings; amounts are USD all the same.
+    currency_display: String,
+}
+
+/// What anybody may know, before a login too.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Site {
+    /// What this gateway is called.
+    site_title: String,
+}
+
+/// Names the gateway, for the page on which people log in.
+///
+/// # Errors
+/// None.
+pub async fn site(call: Call) -> Result<Site, Refusal> {
+    Ok(Site { site_title: call.ctx.state.peek().settings.site_title.clone() })
 }
 
 /// Says who the credential belongs to.
@@ -49,6 +69,7 @@ pub async fn whoami(call: Call) -> Result<WhoAmI, Refusal> {
         Actor::Token => (None, "admin".to_owned(), None, None),
         Actor::Key { key, user } => (Some(user.id.0), user.name.clone(), Some(key.id.0), Some(key.name.clone())),
     };
+    let settings = &call.ctx.state.peek().settings;
     Ok(WhoAmI {
         role: if who.role() == Role::Admin { "admin" } else { "user" },
         user_id,
@@ -61,5 +82,7 @@ pub async fn whoami(call: Call) -> Result<WhoAmI, Refusal> {
         version: call.ctx.version,
         proxy_port: call.ctx.proxy.port,
         proxy_tls: call.ctx.proxy.tls,
+        site_title: settings.site_title.clone(),
+        currency_display: settings.currency_display.clone(),
     })
 }
