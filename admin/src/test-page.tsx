@@ -1,5 +1,6 @@
-/** Renders a part of a page as the program does: in English, with its cache, news and questions around it. */
+/** Renders a part of a page as the program does: in English, with its router, cache, news and questions around it. */
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { createMemoryHistory, createRootRoute, createRouter, RouterContextProvider } from "@tanstack/react-router";
 import { render } from "@testing-library/react";
 import i18n from "i18next";
 import type { ReactNode } from "react";
@@ -15,11 +16,15 @@ export async function renderPart(part: ReactNode) {
       .init({ lng: "en", resources: { en: { translation: en } }, interpolation: { escapeValue: false } });
   }
   const cache = new QueryClient({ defaultOptions: { queries: { retry: false } } });
-  return render(
+  const router = createRouter({ routeTree: createRootRoute(), history: createMemoryHistory() });
+  const page = render(
     <QueryClientProvider client={cache}>
       <ToastProvider>
-        <ConfirmProvider>{part}</ConfirmProvider>
+        <ConfirmProvider>
+          <RouterContextProvider router={router as never}>{part}</RouterContextProvider>
+        </ConfirmProvider>
       </ToastProvider>
     </QueryClientProvider>,
   );
+  return { ...page, router, cache };
 }

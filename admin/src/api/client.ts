@@ -25,14 +25,23 @@ export type BodyOf<O extends Operation> =
 export type DataOf<O extends Operation> =
   Post<O> extends { responses: { 200: infer R } } ? (Json<R> extends { data: infer D } ? D : undefined) : never;
 
-/** A request that was refused or did not come through. `message` is in the server's words. */
+/** A refusal in the person's language; the gateway's own words where there are none. Set by the language. */
+type Translate = (code: string, params: Record<string, unknown>, said: string) => string;
+let translate: Translate = (_code, _params, said) => said;
+export function translateFaults(by: Translate) {
+  translate = by;
+}
+
+/** A request that was refused or did not come through. `said` is in the server's words, `message` in the person's language. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
   readonly params: Record<string, unknown>;
+  readonly said: string;
 
-  constructor(status: number, code: string, message: string, params: Record<string, unknown> = {}) {
-    super(message);
+  constructor(status: number, code: string, said: string, params: Record<string, unknown> = {}) {
+    super(said === "" ? "" : translate(code, params, said));
+    this.said = said;
     this.name = "ApiError";
     this.status = status;
     this.code = code;

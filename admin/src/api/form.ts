@@ -3,18 +3,26 @@ import type { FieldValues, Path, UseFormSetError } from "react-hook-form";
 import { ApiError } from "./client";
 
 /**
- * Puts a refusal at its field when the form has one of that name (`names` maps the server's name to the form's), and
- * otherwise at the form as a whole (`root`). Nothing that was typed is lost.
+ * The server's name of a field, or a code that is about one field alone → the form's field, where they differ. A function where
+ * only the words tell.
+ */
+export type Names<T extends FieldValues> = Record<string, Path<T>> | ((fault: ApiError) => Path<T> | undefined);
+
+/**
+ * Puts a refusal at its field when the form has one of that name, and otherwise at the form as a whole (`root`). Nothing that
+ * was typed is lost.
  */
 export function showFault<T extends FieldValues>(
   error: unknown,
   setError: UseFormSetError<T>,
   has: (name: string) => boolean,
-  names: Record<string, Path<T>> = {},
+  names: Names<T> = {},
 ) {
   const fault = error instanceof ApiError ? error : new ApiError(0, "UNKNOWN", String(error));
-  const named = fault.field === undefined ? undefined : (names[fault.field] ?? fault.field.replace(/^updates\./, ""));
-  if (named !== undefined && has(named)) {
+  const said = fault.field?.replace(/^updates\./, "");
+  const ours = typeof names === "function" ? names(fault) : (names[fault.field ?? ""] ?? names[fault.code]);
+  const named = ours ?? said;
+  if (named !== undefined && has(named.split(".")[0] ?? named)) {
     setError(named as Path<T>, { type: fault.code, message: fault.atField }, { shouldFocus: true });
   } else {
     setError("root", { type: fault.code, message: fault.message || fault.code });

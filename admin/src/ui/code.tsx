@@ -23,22 +23,32 @@ export async function copyText(text: string): Promise<boolean> {
   }
 }
 
-export function useCopy(): [boolean, (text: string) => void] {
+export function useCopy(onCopied?: () => void): [boolean, (text: string) => void] {
   const [done, setDone] = useState(false);
   return [
     done,
     (text) => {
       void copyText(text).then((copied) => {
         setDone(copied);
-        if (copied) setTimeout(() => setDone(false), 1800);
+        if (!copied) return;
+        onCopied?.();
+        setTimeout(() => setDone(false), 1800);
       });
     },
   ];
 }
 
-export function CopyButton({ text, label, full = false }: { text: string; label?: string; full?: boolean }) {
+interface CopyProps {
+  text: string;
+  label?: string;
+  /** With its words, not the icon alone. */
+  full?: boolean;
+  onCopied?: () => void;
+}
+
+export function CopyButton({ text, label, full = false, onCopied }: CopyProps) {
   const { t } = useTranslation();
-  const [done, copy] = useCopy();
+  const [done, copy] = useCopy(onCopied);
   const name = done ? t("ui.copied") : (label ?? t("ui.copy"));
   const icon = done ? <Check className="size-3.5 text-good" aria-hidden /> : <Copy className="size-3.5" aria-hidden />;
   const act = (event: { stopPropagation: () => void }) => {

@@ -7,7 +7,7 @@ import { useTranslation } from "react-i18next";
 import { Button } from "./button";
 import { Dialog } from "./dialog";
 
-interface Question {
+export interface Question {
   title: string;
   body: ReactNode;
   /** The verb on the button: "Delete key". */

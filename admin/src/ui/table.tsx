@@ -34,7 +34,7 @@ export interface Column<T> {
   className?: string;
 }
 
-interface Props<T> {
+export interface TableProps<T> {
   /** Names the remembered choices. */
   id: string;
   /** For screen readers. */
@@ -63,7 +63,7 @@ interface Props<T> {
 
 const VIRTUAL_FROM = 60;
 
-export function DataTable<T>(props: Props<T>) {
+export function DataTable<T>(props: TableProps<T>) {
   const { id, columns, rows, rowId, full, picked, onPick, toolbar, loading, empty } = props;
   const { t } = useTranslation();
   const [shown, setShown] = useStored<Record<string, boolean>>(`columns.${id}`, {});
@@ -136,7 +136,7 @@ export function DataTable<T>(props: Props<T>) {
   );
 }
 
-interface GridProps<T> extends Props<T> {
+interface GridProps<T> extends TableProps<T> {
   sorted: Row<T>[];
   dense: boolean;
   sorting: SortingState;

@@ -5,8 +5,8 @@ import { useTranslation } from "react-i18next";
 import { call } from "@/api/client";
 import { changes } from "@/api/form";
 import * as queries from "@/api/queries";
-import { FormDrawer } from "@/app/form-drawer";
 import { useIsAdmin, useSession } from "@/app/session";
+import { FormDrawer } from "@/parts/form";
 import { Field, Input, Section, Select, Switch } from "@/ui/field";
 import { exactMoney, useFormat } from "@/ui/format";
 import { TagsInput } from "@/ui/tags";
@@ -51,7 +51,6 @@ export function KeyForm({ user, value, onClose, onCreated }: Props) {
     }
     await cache.invalidateQueries({ queryKey: queries.keys.users });
     await cache.invalidateQueries({ queryKey: ["limits"] });
-    onClose();
   };
 
   return (

@@ -5,8 +5,8 @@ import { useTranslation } from "react-i18next";
 import { call, type Schemas } from "@/api/client";
 import { changes } from "@/api/form";
 import * as queries from "@/api/queries";
-import { FormDrawer } from "@/app/form-drawer";
 import { useSession } from "@/app/session";
+import { FormDrawer } from "@/parts/form";
 import { Field, Input, NumberInput, Section, Select, Switch } from "@/ui/field";
 import { TagsInput } from "@/ui/tags";
 import { useToast } from "@/ui/toast";
@@ -48,7 +48,6 @@ export function UserForm({ user, onClose, onCreated }: Props) {
     }
     await cache.invalidateQueries({ queryKey: queries.keys.users });
     await cache.invalidateQueries({ queryKey: ["limits"] });
-    onClose();
   };
 
   const list = (

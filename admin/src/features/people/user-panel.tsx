@@ -19,10 +19,9 @@ import { cx } from "@/ui/cx";
 import { Panel } from "@/ui/dialog";
 import { Menu } from "@/ui/menu";
 import { Facts } from "@/ui/page";
-import { Tag } from "@/ui/status";
 import { Count, Money, Time, useNow } from "@/ui/text";
 import { usePeopleActions } from "./actions";
-import { StateBadge } from "./state";
+import { StateBadge, Words } from "./cells";
 import { KeyUsage, UserUsage } from "./usage";
 import { type Key, type User, userState, words } from "./values";
 
@@ -116,17 +115,6 @@ export function UserPanel({ user, openKey, onOpenKey, onClose, onEdit, onAddKey,
         </section>
       </div>
     </Panel>
-  );
-}
-
-export function Words({ list, none }: { list: string[]; none: string }) {
-  if (list.length === 0) return <span className="text-faint">{none}</span>;
-  return (
-    <span className="flex flex-wrap gap-1">
-      {list.map((word) => (
-        <Tag key={word}>{word}</Tag>
-      ))}
-    </span>
   );
 }
 

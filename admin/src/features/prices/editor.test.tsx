@@ -18,14 +18,14 @@ const PRICE: Price = {
   source: "sync",
   updatedAt: "2026-01-01T00:00:00Z",
 };
-const open = (price: Price | null, onSaved = vi.fn()) =>
-  renderPart(<PriceEditor price={price} taken={new Set(["m"])} onClose={vi.fn()} onSaved={onSaved} />);
+const open = (price: Price | null, onClose = vi.fn()) =>
+  renderPart(<PriceEditor price={price} taken={new Set(["m"])} onClose={onClose} />);
 
 test("rates are typed per million and saved per token; other fields of the entry stay", async () => {
   const user = userEvent.setup();
-  const onSaved = vi.fn();
+  const onClose = vi.fn();
   server.mockResolvedValue(PRICE);
-  await open(PRICE, onSaved);
+  await open(PRICE, onClose);
   expect(screen.getByLabelText<HTMLInputElement>("Input").value).toBe("3");
   await user.type(screen.getByLabelText("Output"), "0.075");
   await user.click(screen.getByRole("button", { name: "Save" }));
@@ -34,7 +34,7 @@ test("rates are typed per million and saved per token; other fields of the entry
     priceData: { ...PRICE.priceData, output_cost_per_token: 7.5e-8 },
     force: false,
   });
-  expect(onSaved).toHaveBeenCalledWith("m");
+  expect(onClose).toHaveBeenCalledWith("m");
 });
 
 test("what is no price is refused before it is sent, each fault at its field", async () => {

@@ -1,14 +1,11 @@
 /** One model's price: the rates in USD per million tokens. Fields of the entry that are no rates stay as they are. */
 import { ChevronRight } from "lucide-react";
+import { useRef } from "react";
 import { type UseFormRegister, useForm } from "react-hook-form";
 import { useTranslation } from "react-i18next";
 import { ApiError } from "@/api/client";
-import { showFault } from "@/api/form";
-import { Button } from "@/ui/button";
-import { Drawer } from "@/ui/dialog";
-import { useDiscard } from "@/ui/discard";
+import { FormDrawer } from "@/parts/form";
 import { Checkbox, Field, Input, NumberInput, Section } from "@/ui/field";
-import { Notice } from "@/ui/status";
 import { useToast } from "@/ui/toast";
 import { type Price, useSave } from "./api";
 import { byName, numberOf, RATES, type Rate, type RateName, rateOf, USUAL, withRates } from "./rates";
@@ -19,8 +16,8 @@ interface Props {
   /** The name that a new one begins with. */
   model?: string;
   taken: ReadonlySet<string>;
-  onClose: () => void;
-  onSaved: (model: string) => void;
+  /** `saved`: the model, where something was saved. */
+  onClose: (saved?: string) => void;
 }
 
 interface Values {
@@ -40,97 +37,75 @@ function valuesOf(price: Price | null, model: string | undefined): Values {
   };
 }
 
-export function PriceEditor({ price, model, taken, onClose, onSaved }: Props) {
+export function PriceEditor({ price, model, taken, onClose }: Props) {
   const { t } = useTranslation();
   const toast = useToast();
   const save = useSave();
   const form = useForm<Values>({ defaultValues: valuesOf(price, model) });
-  const { errors, isDirty } = form.formState;
-  const close = useDiscard(isDirty && !save.isSuccess, onClose);
+  const { errors } = form.formState;
+  const saved = useRef<string>(undefined);
   const hasLong = price !== null && LONG.some((rate) => rateOf(price.priceData, rate) !== null);
   const longFault = LONG.some((rate) => errors.rates?.[rate.name] !== undefined);
 
-  const submit = form.handleSubmit(async ({ modelName, rates, force }) => {
+  const submit = async ({ modelName, rates, force }: Values) => {
+    if (!RATES.some((rate) => rates[rate.name].trim() !== "")) {
+      throw new ApiError(400, "REQUIRED_FIELD", t("prices.edit.noRate"), { field: "rates.input" });
+    }
     // The description says "an object" and no more.
     const priceData = withRates(price?.priceData ?? { mode: "chat" }, rates) as Record<string, never>;
-    if (!RATES.some((rate) => rates[rate.name].trim() !== "")) {
-      return form.setError("rates.input", { message: t("prices.edit.noRate") }, { shouldFocus: true });
-    }
-    try {
-      const saved = await save.mutateAsync({ modelName: modelName.trim(), priceData, force });
-      toast.good(t("prices.edit.saved", { model: saved.modelName }));
-      onSaved(saved.modelName);
-    } catch (error) {
-      const rate = rateAtFault(error);
-      if (rate) form.setError(`rates.${rate}`, { message: (error as ApiError).atField }, { shouldFocus: true });
-      else showFault(error, form.setError, (name) => name === "modelName");
-    }
-  });
+    const done = await save.mutateAsync({ modelName: modelName.trim(), priceData, force });
+    toast.good(t("prices.edit.saved", { model: done.modelName }));
+    saved.current = done.modelName;
+  };
   const rateProps = { register: form.register, errors: errors.rates };
   return (
-    <Drawer
-      open
-      onClose={close}
+    <FormDrawer
       title={price === null ? t("prices.edit.new") : t("prices.edit.title", { model: price.modelName })}
       description={t("prices.edit.help")}
-      footer={
-        <>
-          <Button onClick={close}>{t("ui.cancel")}</Button>
-          <Button variant="primary" busy={save.isPending} onClick={() => void submit()}>
-            {t("ui.save")}
-          </Button>
-        </>
-      }
+      form={form}
+      onSubmit={submit}
+      onClose={() => onClose(saved.current)}
+      submit={t("ui.save")}
+      names={rateAtFault}
     >
-      <form
-        noValidate
-        className="space-y-5"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void submit();
-        }}
-      >
-        {errors.root && <Notice tone="bad">{errors.root.message}</Notice>}
-        <Field label={t("prices.model")} help={t("prices.edit.modelHelp")} error={errors.modelName?.message}>
-          {(ids) => (
-            <Input
-              {...ids}
-              className="font-mono read-only:bg-sunken read-only:text-quiet"
-              autoFocus={price === null}
-              spellCheck={false}
-              autoComplete="off"
-              readOnly={price !== null}
-              {...form.register("modelName", {
-                validate: (name) =>
-                  name.trim() === ""
-                    ? t("prices.edit.noName")
-                    : price === null && taken.has(name.trim())
-                      ? t("prices.edit.taken")
-                      : true,
-              })}
-            />
-          )}
-        </Field>
-        <Section title={t("prices.edit.usual")}>
-          {USUAL.map((name) => (
-            <RateField key={name} rate={byName(name)} {...rateProps} />
+      <Field label={t("prices.model")} help={t("prices.edit.modelHelp")} error={errors.modelName?.message}>
+        {(ids) => (
+          <Input
+            {...ids}
+            className="font-mono read-only:bg-sunken read-only:text-quiet"
+            autoFocus={price === null}
+            spellCheck={false}
+            autoComplete="off"
+            readOnly={price !== null}
+            {...form.register("modelName", {
+              validate: (name) =>
+                name.trim() === ""
+                  ? t("prices.edit.noName")
+                  : price === null && taken.has(name.trim())
+                    ? t("prices.edit.taken")
+                    : true,
+            })}
+          />
+        )}
+      </Field>
+      <Section title={t("prices.edit.usual")}>
+        {USUAL.map((name) => (
+          <RateField key={name} rate={byName(name)} {...rateProps} />
+        ))}
+      </Section>
+      <details open={hasLong || longFault || undefined} className="group border-t border-line pt-4">
+        <summary className="flex items-center gap-1.5 text-sm font-semibold">
+          <ChevronRight className="size-4 text-faint transition-transform group-open:rotate-90" aria-hidden />
+          {t("prices.edit.more")}
+        </summary>
+        <div className="mt-3 grid grid-cols-1 gap-4 sm:grid-cols-2">
+          {LONG.map((rate) => (
+            <RateField key={rate.name} rate={rate} {...rateProps} />
           ))}
-        </Section>
-        <details open={hasLong || longFault || undefined} className="group border-t border-line pt-4">
-          <summary className="flex items-center gap-1.5 text-sm font-semibold">
-            <ChevronRight className="size-4 text-faint transition-transform group-open:rotate-90" aria-hidden />
-            {t("prices.edit.more")}
-          </summary>
-          <div className="mt-3 grid grid-cols-1 gap-4 sm:grid-cols-2">
-            {LONG.map((rate) => (
-              <RateField key={rate.name} rate={rate} {...rateProps} />
-            ))}
-          </div>
-        </details>
-        <Checkbox label={t("prices.force")} help={t("prices.forceHelp")} {...form.register("force")} />
-        <button type="submit" hidden />
-      </form>
-    </Drawer>
+        </div>
+      </details>
+      <Checkbox label={t("prices.force")} help={t("prices.forceHelp")} {...form.register("force")} />
+    </FormDrawer>
   );
 }
 
@@ -170,8 +145,9 @@ function RateField({
 }
 
 /** The rate that a refusal names in its words. The longest name first: one field's name begins another's. */
-function rateAtFault(error: unknown): RateName | undefined {
-  if (!(error instanceof ApiError) || error.field !== "priceData") return undefined;
-  const named = RATES.filter((rate) => error.message.includes(rate.field));
-  return named.sort((a, b) => b.field.length - a.field.length)[0]?.name;
+function rateAtFault(fault: ApiError): `rates.${RateName}` | undefined {
+  if (fault.field !== "priceData") return undefined;
+  const named = RATES.filter((rate) => fault.said.includes(rate.field));
+  const rate = named.sort((a, b) => b.field.length - a.field.length)[0];
+  return rate && `rates.${rate.name}`;
 }

@@ -166,13 +166,9 @@ export function PricesPage() {
           price={search.add === undefined ? (open ?? null) : null}
           model={search.add}
           taken={priced}
-          onClose={() => {
+          onClose={(saved) => {
             setDialog(undefined);
-            set({ add: undefined });
-          }}
-          onSaved={(model) => {
-            setDialog(undefined);
-            set({ add: undefined, model });
+            set(saved === undefined ? { add: undefined } : { add: undefined, model: saved });
           }}
         />
       )}

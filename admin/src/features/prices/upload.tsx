@@ -29,7 +29,7 @@ export function UploadDialog({ onClose }: { onClose: () => void }) {
   const [force, setForce] = useState(false);
   const [over, setOver] = useState(false);
   const [empty, setEmpty] = useState(false);
-  const close = useDiscard(text.trim() !== "" && !upload.isSuccess, onClose);
+  const { close } = useDiscard(text.trim() !== "" && !upload.isSuccess, onClose);
   const fault = upload.error instanceof ApiError && upload.error.field === "jsonContent" ? upload.error : undefined;
 
   const read = async (chosen: File | undefined) => {

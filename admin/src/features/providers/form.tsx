@@ -7,7 +7,7 @@ import { useTranslation } from "react-i18next";
 import { call, callAny } from "@/api/client";
 import { changes } from "@/api/form";
 import * as queries from "@/api/queries";
-import { FormDrawer } from "@/app/form-drawer";
+import { FormDrawer } from "@/parts/form";
 import { Button } from "@/ui/button";
 import { Field, Input, NumberInput, Section, Select, Switch, Textarea } from "@/ui/field";
 import { Notice } from "@/ui/status";
@@ -89,7 +89,6 @@ export function ProviderForm({ provider, onClose }: { provider?: Provider; onClo
     }
     await cache.invalidateQueries({ queryKey: queries.keys.providers });
     await cache.invalidateQueries({ queryKey: queries.keys.health });
-    onClose();
   };
 
   const number = (name: keyof Values, unit?: string, placeholder?: string) => (

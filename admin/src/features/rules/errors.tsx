@@ -1,19 +1,14 @@
 /** Error rules in the order in which they are asked. */
 import { useQuery } from "@tanstack/react-query";
-import { useNavigate, useSearch } from "@tanstack/react-router";
 import { ListChecks } from "lucide-react";
-import { useMemo } from "react";
+import { useCallback, useMemo } from "react";
 import { useTranslation } from "react-i18next";
-import { Button } from "@/ui/button";
-import { Empty, Failed } from "@/ui/empty";
-import { Switch } from "@/ui/field";
-import { SearchBox } from "@/ui/search";
 import { Tag } from "@/ui/status";
-import { type Column, DataTable } from "@/ui/table";
+import type { Column } from "@/ui/table";
 import { Time } from "@/ui/text";
-import { useToast } from "@/ui/toast";
 import { errorRules, type Rule, type RuleFields, useUpdateRule } from "./api";
 import { Pattern, useCategory, useMatchType } from "./cells";
+import { Enabled, RuleList } from "./list";
 import { RuleForm } from "./rule-form";
 
 interface Props {
@@ -23,76 +18,23 @@ interface Props {
   onAdded: () => void;
 }
 
-export function ErrorRules({ adding, onAdd, onAdded }: Props) {
-  const { t } = useTranslation();
-  const { q, id } = useSearch({ from: "/shell/rules" });
-  const navigate = useNavigate({ from: "/rules" });
-  const set = (change: { q?: string; id?: number }) =>
-    void navigate({ search: (old) => ({ ...old, ...change }), replace: true });
-  const { data, error, isPending, refetch } = useQuery(errorRules);
+export function ErrorRules({ adding, ...add }: Props) {
   const category = useCategory();
-  const columns = useColumns();
-  const rows = useMemo(() => {
-    const sought = (q ?? "").toLowerCase();
-    const text = (rule: Rule) => `${rule.pattern} ${rule.description} ${rule.category} ${category(rule.category)}`;
-    return (data ?? []).filter((rule) => text(rule).toLowerCase().includes(sought));
-  }, [data, q, category]);
-  const open = data?.find((rule) => rule.id === id);
-  if (error) return <Failed error={error} retry={() => void refetch()} />;
+  const text = useCallback(
+    (rule: Rule) => `${rule.pattern} ${rule.description} ${rule.category} ${category(rule.category)}`,
+    [category],
+  );
   return (
-    <>
-      <p className="mb-3 max-w-3xl text-sm text-quiet">{t("rules.errors.help")}</p>
-      <DataTable
-        id="error-rules"
-        label={t("rules.errors.title")}
-        full
-        loading={isPending}
-        rows={rows}
-        rowId={(rule) => String(rule.id)}
-        columns={columns}
-        dim={(rule) => !rule.isEnabled}
-        onOpen={(rule) => set({ id: rule.id })}
-        openId={id === undefined ? null : String(id)}
-        toolbar={
-          <SearchBox
-            label={t("rules.errors.search")}
-            value={q ?? ""}
-            onChange={(text) => set({ q: text || undefined })}
-          />
-        }
-        empty={
-          q !== undefined ? (
-            <Empty
-              title={t("rules.none")}
-              action={<Button onClick={() => set({ q: undefined })}>{t("rules.showAll")}</Button>}
-            />
-          ) : (
-            <Empty
-              icon={<ListChecks className="size-6" aria-hidden />}
-              title={t("rules.errors.empty")}
-              action={
-                <Button variant="primary" onClick={onAdd}>
-                  {t("rules.errors.add")}
-                </Button>
-              }
-            >
-              {t("rules.errors.emptyHelp")}
-            </Empty>
-          )
-        }
-      />
-      {(adding !== null || open) && (
-        <RuleForm
-          key={open?.id ?? "new"}
-          rule={adding === null ? (open ?? null) : null}
-          draft={adding ?? {}}
-          onClose={() => {
-            onAdded();
-            set({ id: undefined });
-          }}
-        />
-      )}
-    </>
+    <RuleList
+      {...add}
+      adding={adding !== null}
+      of="errors"
+      asked={useQuery(errorRules)}
+      text={text}
+      columns={useColumns()}
+      icon={<ListChecks className="size-6" aria-hidden />}
+      form={(rule, close) => <RuleForm key={rule?.id ?? "new"} rule={rule} draft={adding ?? {}} onClose={close} />}
+    />
   );
 }
 
@@ -120,7 +62,7 @@ function useColumns(): Column<Rule>[] {
         id: "enabled",
         header: t("rules.enabled"),
         value: (rule) => (rule.isEnabled ? 0 : 1),
-        cell: (rule) => <Enabled rule={rule} />,
+        cell: (rule) => <EnabledRule rule={rule} />,
       },
       {
         id: "match",
@@ -189,22 +131,8 @@ function Told({ rule }: { rule: Rule }) {
   );
 }
 
-function Enabled({ rule }: { rule: Rule }) {
-  const { t } = useTranslation();
-  const toast = useToast();
+function EnabledRule({ rule }: { rule: Rule }) {
   const update = useUpdateRule();
-  return (
-    <Switch
-      label={t("rules.enableOne", { name: rule.pattern })}
-      hideLabel
-      checked={update.isPending ? (update.variables.isEnabled ?? rule.isEnabled) : rule.isEnabled}
-      disabled={update.isPending}
-      onChange={(event) =>
-        update.mutate(
-          { id: rule.id, isEnabled: event.target.checked },
-          { onError: (error) => toast.bad(error.message || t("ui.noConnection")) },
-        )
-      }
-    />
-  );
+  const change = (isEnabled: boolean) => update.mutateAsync({ id: rule.id, isEnabled });
+  return <Enabled name={rule.pattern} isEnabled={rule.isEnabled} change={change} />;
 }

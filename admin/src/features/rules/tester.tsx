@@ -5,6 +5,7 @@ import { ApiError } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Code } from "@/ui/code";
 import { Drawer } from "@/ui/dialog";
+import { useDiscard } from "@/ui/discard";
 import { Empty, Failed } from "@/ui/empty";
 import { Field, Input, Textarea } from "@/ui/field";
 import { Facts } from "@/ui/page";
@@ -31,6 +32,7 @@ export function Tester({ onClose, onMakeRule }: Props) {
   const [empty, setEmpty] = useState(false);
   const fault = trial.error instanceof ApiError ? trial.error : undefined;
   const at = (field: string) => (fault?.field === field ? fault.atField : undefined);
+  const { close, release } = useDiscard(text.trim() !== "" && !trial.isSuccess, onClose);
   const submit = () => {
     if (text.trim() === "") return setEmpty(true);
     trial.mutate({ message: text, statusCode: Number(status) });
@@ -38,10 +40,10 @@ export function Tester({ onClose, onMakeRule }: Props) {
   return (
     <Drawer
       open
-      onClose={onClose}
+      onClose={close}
       title={t("rules.tester.title")}
       description={t("rules.tester.help")}
-      footer={<Button onClick={onClose}>{t("ui.close")}</Button>}
+      footer={<Button onClick={close}>{t("ui.close")}</Button>}
     >
       <form
         noValidate
@@ -95,12 +97,13 @@ export function Tester({ onClose, onMakeRule }: Props) {
         {trial.data ? (
           <Outcome
             trial={trial.data}
-            onMakeRule={() =>
+            onMakeRule={() => {
+              release(true);
               onMakeRule({
                 pattern: trial.data.message.slice(0, LONGEST),
                 appliesTo: Number(status) >= 500 ? "all" : "4xx",
-              })
-            }
+              });
+            }}
           />
         ) : (
           <Empty title={t("rules.tester.empty")}>{t("rules.tester.emptyHelp")}</Empty>

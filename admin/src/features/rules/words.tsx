@@ -1,19 +1,16 @@
 /** Sensitive words: the list, and what of it this node has in force. */
 import { useQuery } from "@tanstack/react-query";
-import { useNavigate, useSearch } from "@tanstack/react-router";
 import { RotateCw, ShieldAlert } from "lucide-react";
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
-import { Button, IconButton } from "@/ui/button";
-import { Empty, Failed } from "@/ui/empty";
-import { Switch } from "@/ui/field";
-import { SearchBox } from "@/ui/search";
+import { IconButton } from "@/ui/button";
 import { Tag } from "@/ui/status";
-import { type Column, DataTable } from "@/ui/table";
+import type { Column } from "@/ui/table";
 import { Time } from "@/ui/text";
 import { useToast } from "@/ui/toast";
 import { useRefreshWords, useUpdateWord, type Word, wordStats, words } from "./api";
 import { Pattern, useMatchType } from "./cells";
+import { Enabled, RuleList } from "./list";
 import { WordForm } from "./word-form";
 
 interface Props {
@@ -22,76 +19,20 @@ interface Props {
   onAdded: () => void;
 }
 
-export function Words({ adding, onAdd, onAdded }: Props) {
-  const { t } = useTranslation();
-  const { q, id } = useSearch({ from: "/shell/rules" });
-  const navigate = useNavigate({ from: "/rules" });
-  const set = (change: { q?: string; id?: number }) =>
-    void navigate({ search: (old) => ({ ...old, ...change }), replace: true });
-  const { data, error, isPending, refetch } = useQuery(words);
-  const columns = useColumns();
-  const rows = useMemo(() => {
-    const sought = (q ?? "").toLowerCase();
-    return (data ?? []).filter((word) => `${word.word} ${word.description}`.toLowerCase().includes(sought));
-  }, [data, q]);
-  const open = data?.find((word) => word.id === id);
-  if (error) return <Failed error={error} retry={() => void refetch()} />;
+const textOf = (word: Word) => `${word.word} ${word.description}`;
+
+export function Words(props: Props) {
   return (
-    <>
-      <p className="mb-3 max-w-3xl text-sm text-quiet">{t("rules.words.help")}</p>
-      <DataTable
-        id="words"
-        label={t("rules.words.title")}
-        full
-        loading={isPending}
-        rows={rows}
-        rowId={(word) => String(word.id)}
-        columns={columns}
-        dim={(word) => !word.isEnabled}
-        onOpen={(word) => set({ id: word.id })}
-        openId={id === undefined ? null : String(id)}
-        toolbar={
-          <>
-            <SearchBox
-              label={t("rules.words.search")}
-              value={q ?? ""}
-              onChange={(text) => set({ q: text || undefined })}
-            />
-            <InForce />
-          </>
-        }
-        empty={
-          q !== undefined ? (
-            <Empty
-              title={t("rules.none")}
-              action={<Button onClick={() => set({ q: undefined })}>{t("rules.showAll")}</Button>}
-            />
-          ) : (
-            <Empty
-              icon={<ShieldAlert className="size-6" aria-hidden />}
-              title={t("rules.words.empty")}
-              action={
-                <Button variant="primary" onClick={onAdd}>
-                  {t("rules.words.add")}
-                </Button>
-              }
-            >
-              {t("rules.words.emptyHelp")}
-            </Empty>
-          )
-        }
-      />
-      {(adding || open) && (
-        <WordForm
-          key={open?.id ?? "new"}
-          word={adding ? null : (open ?? null)}
-          onClose={() => {
-            onAdded();
-            set({ id: undefined });
-          }}
-        />
-      )}
-    </>
+    <RuleList
+      {...props}
+      of="words"
+      asked={useQuery(words)}
+      text={textOf}
+      columns={useColumns()}
+      icon={<ShieldAlert className="size-6" aria-hidden />}
+      toolbar={<InForce />}
+      form={(word, close) => <WordForm key={word?.id ?? "new"} word={word} onClose={close} />}
+    />
   );
 }
 
@@ -111,7 +52,7 @@ function useColumns(): Column<Word>[] {
         id: "enabled",
         header: t("rules.enabled"),
         value: (word) => (word.isEnabled ? 0 : 1),
-        cell: (word) => <Enabled word={word} />,
+        cell: (word) => <EnabledWord word={word} />,
       },
       {
         id: "match",
@@ -144,24 +85,10 @@ function useColumns(): Column<Word>[] {
   );
 }
 
-function Enabled({ word }: { word: Word }) {
-  const { t } = useTranslation();
-  const toast = useToast();
+function EnabledWord({ word }: { word: Word }) {
   const update = useUpdateWord();
-  return (
-    <Switch
-      label={t("rules.enableOne", { name: word.word })}
-      hideLabel
-      checked={update.isPending ? (update.variables.isEnabled ?? word.isEnabled) : word.isEnabled}
-      disabled={update.isPending}
-      onChange={(event) =>
-        update.mutate(
-          { id: word.id, isEnabled: event.target.checked },
-          { onError: (error) => toast.bad(error.message || t("ui.noConnection")) },
-        )
-      }
-    />
-  );
+  const change = (isEnabled: boolean) => update.mutateAsync({ id: word.id, isEnabled });
+  return <Enabled name={word.word} isEnabled={word.isEnabled} change={change} />;
 }
 
 /** How many words the gateway looks for, and since when. */

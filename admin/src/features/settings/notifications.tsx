@@ -1,17 +1,16 @@
 /** Which events are told where: one form for all, a card for each event. */
 import { useQuery } from "@tanstack/react-query";
-import { useEffect } from "react";
+import { useMemo } from "react";
 import { useForm } from "react-hook-form";
 import { useTranslation } from "react-i18next";
-import { showFault } from "@/api/form";
 import { Failed, Loading } from "@/ui/empty";
 import { Field, Input, NumberInput, Switch } from "@/ui/field";
 import { Card } from "@/ui/page";
 import { Notice } from "@/ui/status";
-import { useToast } from "@/ui/toast";
 import { type Notifications, notifications, settings, useSaveNotifications } from "./api";
+import { SettingsForm } from "./frame";
 import { changeOf, formOf, type NotifyForm } from "./notify-values";
-import { SaveBar } from "./save-bar";
+
 import { SecretCard } from "./secret";
 import { Webhook } from "./webhook";
 
@@ -31,22 +30,13 @@ const NEEDS = {
 
 function NotificationsForm({ saved }: { saved: Notifications }) {
   const { t } = useTranslation();
-  const toast = useToast();
   const zone = useQuery(settings).data?.timezone ?? "";
   const save = useSaveNotifications();
-  const form = useForm<NotifyForm>({ defaultValues: formOf(saved) });
-  const { errors, isDirty } = form.formState;
+  const before = useMemo(() => formOf(saved), [saved]);
+  const form = useForm<NotifyForm>({ defaultValues: before });
+  const { errors } = form.formState;
   const values = form.watch();
-  useEffect(() => form.reset(formOf(saved), { keepDirtyValues: true }), [form, saved]);
-  const submit = form.handleSubmit(async (typed) => {
-    try {
-      const now = await save.mutateAsync(changeOf(formOf(saved), typed));
-      form.reset(formOf(now));
-      toast.good(t("ui.saved"));
-    } catch (error) {
-      showFault(error, form.setError, (name) => name in typed);
-    }
-  });
+  const submit = async (typed: NotifyForm) => formOf(await save.mutateAsync(changeOf(before, typed)));
   const whole = (text: string) => /^\d+$/.test(text.trim()) || t("settings.noWhole");
   const webhook = (enabled: keyof typeof NEEDS) => {
     const name = NEEDS[enabled];
@@ -57,15 +47,7 @@ function NotificationsForm({ saved }: { saved: Notifications }) {
     );
   };
   return (
-    <form
-      noValidate
-      className="space-y-4"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void submit();
-      }}
-    >
-      {errors.root && <Notice tone="bad">{errors.root.message}</Notice>}
+    <SettingsForm form={form} saved={before} onSubmit={submit}>
       <Card>
         <Switch
           label={t("settings.notify.enabled")}
@@ -174,7 +156,6 @@ function NotificationsForm({ saved }: { saved: Notifications }) {
         error={errors.webhookSecret?.message}
         onGenerate={(secret) => form.setValue("webhookSecret", secret, { shouldDirty: true })}
       />
-      <SaveBar dirty={isDirty} busy={save.isPending} onReset={() => form.reset(formOf(saved))} />
-    </form>
+    </SettingsForm>
   );
 }

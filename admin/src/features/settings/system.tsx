@@ -1,17 +1,15 @@
 /** The system settings as one form. */
 import { useQuery } from "@tanstack/react-query";
-import { useEffect } from "react";
+import { useMemo } from "react";
 import { useForm } from "react-hook-form";
 import { useTranslation } from "react-i18next";
-import { changes, showFault } from "@/api/form";
+import { changes } from "@/api/form";
 import { Failed, Loading } from "@/ui/empty";
 import { Field, Input, NumberInput, Switch } from "@/ui/field";
 import { Card, Facts } from "@/ui/page";
-import { Notice } from "@/ui/status";
-import { useToast } from "@/ui/toast";
 import { type Settings, settings, useSaveSettings } from "./api";
 import { CleanupState } from "./cleanup";
-import { SaveBar } from "./save-bar";
+import { SettingsForm } from "./frame";
 
 type Form = Omit<Settings, "timezone" | "cleanupRetentionDays"> & { cleanupRetentionDays: string };
 
@@ -29,35 +27,18 @@ export function SystemView() {
 
 function SystemForm({ saved }: { saved: Settings }) {
   const { t } = useTranslation();
-  const toast = useToast();
   const save = useSaveSettings();
-  const form = useForm<Form>({ defaultValues: formOf(saved) });
+  const values = useMemo(() => formOf(saved), [saved]);
+  const form = useForm<Form>({ defaultValues: values });
   const { errors, isDirty } = form.formState;
-  // What somebody else saves shows, but not over what is being typed.
-  useEffect(() => form.reset(formOf(saved), { keepDirtyValues: true }), [form, saved]);
-  const submit = form.handleSubmit(async (values) => {
-    const changed = changes({ ...formOf(saved) }, { ...values });
-    const { cleanupRetentionDays, ...rest } = changed;
+  const submit = async (typed: Form) => {
+    const { cleanupRetentionDays, ...rest } = changes({ ...values }, { ...typed });
     const days = cleanupRetentionDays === undefined ? {} : { cleanupRetentionDays: Number(cleanupRetentionDays) };
-    try {
-      const now = await save.mutateAsync({ ...rest, ...days });
-      form.reset(formOf(now));
-      toast.good(t("ui.saved"));
-    } catch (error) {
-      showFault(error, form.setError, (name) => name in values);
-    }
-  });
+    return formOf(await save.mutateAsync({ ...rest, ...days }));
+  };
   const needed = (text: string) => text.trim() !== "" || t("settings.system.needed");
   return (
-    <form
-      noValidate
-      className="space-y-4"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void submit();
-      }}
-    >
-      {errors.root && <Notice tone="bad">{errors.root.message}</Notice>}
+    <SettingsForm form={form} saved={values} onSubmit={submit}>
       <Card title={t("settings.system.appearance")}>
         <div className="grid gap-4 sm:grid-cols-2">
           <Field label={t("settings.system.siteTitle")} error={errors.siteTitle?.message}>
@@ -147,7 +128,6 @@ function SystemForm({ saved }: { saved: Settings }) {
         />
         <p className="mt-2 text-xs text-faint">{t("settings.system.zoneHelp")}</p>
       </Card>
-      <SaveBar dirty={isDirty} busy={save.isPending} onReset={() => form.reset(formOf(saved))} />
-    </form>
+    </SettingsForm>
   );
 }

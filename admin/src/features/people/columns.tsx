@@ -1,0 +1,152 @@
+/** What is shown of each user, and of each key. */
+import type { TFunction } from "i18next";
+import { useMemo } from "react";
+import { useTranslation } from "react-i18next";
+import type { Column } from "@/ui/table";
+import { Count, Money, Time } from "@/ui/text";
+import { StateBadge, Words } from "./cells";
+import { type Key, MONEY, type MoneyLimit, type State, type User, userState, words } from "./values";
+
+/** A key, and whose it is. */
+export interface KeyRow {
+  key: Key;
+  user: User;
+}
+
+/** A column for each money limit; `shown` are there without being chosen. */
+function limitColumns<T>(
+  t: TFunction,
+  of: (row: T) => Record<MoneyLimit, number | null | undefined>,
+  shown: MoneyLimit[],
+): Column<T>[] {
+  return MONEY.map((name) => ({
+    id: name,
+    header: t(`people.${name}`),
+    align: "right" as const,
+    hidden: !shown.includes(name),
+    value: (row) => of(row)[name],
+    cell: (row) => <Money amount={of(row)[name]} />,
+  }));
+}
+
+export function useUserColumns(now: Date): Column<User>[] {
+  const { t } = useTranslation();
+  return useMemo(
+    () => [
+      {
+        id: "name",
+        header: t("people.name"),
+        value: (user) => user.name.toLowerCase(),
+        cell: (user) => <span className="font-medium">{user.name}</span>,
+      },
+      {
+        id: "state",
+        header: t("people.state"),
+        value: (user) => userState(user, now),
+        cell: (user) => <StateBadge state={userState(user, now)} />,
+      },
+      {
+        id: "role",
+        header: t("people.role"),
+        value: (user) => user.role,
+        cell: (user) => t(`role.${user.role === "admin" ? "admin" : "user"}`),
+      },
+      {
+        id: "keys",
+        header: t("people.keys"),
+        align: "right",
+        value: (user) => user.keys.length,
+        cell: (user) => <Count value={user.keys.length} />,
+      },
+      {
+        id: "groups",
+        header: t("people.providerGroup"),
+        cell: (user) => <Words list={words(user.providerGroup)} none="default" />,
+      },
+      ...limitColumns<User>(t, (user) => user, ["limitDailyUsd", "limitMonthlyUsd"]),
+      {
+        id: "rpm",
+        header: t("people.rpm"),
+        align: "right",
+        hidden: true,
+        value: (user) => user.rpm,
+        cell: (user) => <Count value={user.rpm || null} />,
+      },
+      {
+        id: "sessions",
+        header: t("people.limitConcurrentSessions"),
+        align: "right",
+        hidden: true,
+        value: (user) => user.limitConcurrentSessions,
+        cell: (user) => <Count value={user.limitConcurrentSessions || null} />,
+      },
+      { id: "tags", header: t("people.tags"), cell: (user) => <Words list={user.tags} none="" /> },
+      {
+        id: "note",
+        header: t("people.note"),
+        cell: (user) => <span className="block max-w-72 truncate text-quiet">{user.note}</span>,
+      },
+      {
+        id: "expires",
+        header: t("people.expiresAt"),
+        value: (user) => user.expiresAt,
+        cell: (user) => <Time at={user.expiresAt} none={t("people.never")} />,
+      },
+      {
+        id: "created",
+        header: t("people.created"),
+        hidden: true,
+        value: (user) => user.createdAt,
+        cell: (user) => <Time at={user.createdAt} />,
+      },
+    ],
+    [t, now],
+  );
+}
+
+const keyColumns = (t: TFunction): Column<KeyRow>[] => [
+  {
+    id: "name",
+    header: t("people.key"),
+    value: ({ key }) => key.name.toLowerCase(),
+    cell: ({ key }) => <span className="font-medium">{key.name}</span>,
+  },
+  { id: "user", header: t("people.user"), value: ({ user }) => user.name.toLowerCase(), cell: ({ user }) => user.name },
+  { id: "text", header: t("people.keyText"), cell: ({ key }) => <span className="font-mono text-xs">{key.key}</span> },
+  {
+    id: "state",
+    header: t("people.state"),
+    value: ({ key }) => key.status,
+    cell: ({ key }) => <StateBadge state={key.status as State} />,
+  },
+  {
+    id: "groups",
+    header: t("people.providerGroup"),
+    cell: ({ key }) => <Words list={words(key.providerGroup)} none="default" />,
+  },
+  ...limitColumns<KeyRow>(t, ({ key }) => key, ["limit5hUsd", "limitDailyUsd"]),
+  {
+    id: "login",
+    header: t("people.canLoginWebUi"),
+    hidden: true,
+    cell: ({ key }) => (key.canLoginWebUi ? t("ui.yes") : t("ui.no")),
+  },
+  {
+    id: "expires",
+    header: t("people.expiresAt"),
+    value: ({ key }) => key.expiresAt,
+    cell: ({ key }) => <Time at={key.expiresAt} none={t("people.never")} />,
+  },
+  {
+    id: "created",
+    header: t("people.created"),
+    hidden: true,
+    value: ({ key }) => key.createdAt,
+    cell: ({ key }) => <Time at={key.createdAt} />,
+  },
+];
+
+export function useKeyColumns(): Column<KeyRow>[] {
+  const { t } = useTranslation();
+  return useMemo(() => keyColumns(t), [t]);
+}

@@ -1,0 +1,46 @@
+/** The button that destroys the thing that is open: it asks once, and says when it was done or why it was not. */
+import { Trash2 } from "lucide-react";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Button } from "@/ui/button";
+import { type Question, useConfirm } from "@/ui/confirm";
+import { useToast } from "@/ui/toast";
+
+interface Props {
+  /** Names the thing, and says what will stop working. */
+  question: Question;
+  remove: () => Promise<unknown>;
+  /** What is said afterwards. */
+  done: string;
+  onDone: () => void;
+}
+
+export function DeleteButton({ question, remove, done, onDone }: Props) {
+  const { t } = useTranslation();
+  const confirm = useConfirm();
+  const toast = useToast();
+  const [busy, setBusy] = useState(false);
+  const ask = async () => {
+    if (!(await confirm(question))) return;
+    setBusy(true);
+    try {
+      await remove();
+      toast.good(done);
+      onDone();
+    } catch (error) {
+      toast.bad((error instanceof Error && error.message) || t("ui.noConnection"));
+      setBusy(false);
+    }
+  };
+  return (
+    <Button
+      variant="ghost"
+      className="mr-auto !text-bad"
+      icon={<Trash2 className="size-4" aria-hidden />}
+      busy={busy}
+      onClick={() => void ask()}
+    >
+      {t("ui.delete")}
+    </Button>
+  );
+}

@@ -1,0 +1,86 @@
+import { screen, waitFor } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { useForm } from "react-hook-form";
+import { expect, test, vi } from "vitest";
+import { ApiError } from "@/api/client";
+import { renderPart } from "@/test-page";
+import { Field, Input } from "@/ui/field";
+import { FormDialog } from "./form";
+
+const save = vi.fn<(values: { name: string }) => Promise<void>>();
+const onClose = vi.fn();
+
+function Form() {
+  const form = useForm({ defaultValues: { name: "before" } });
+  const { errors } = form.formState;
+  return (
+    <FormDialog
+      title="A form"
+      form={form}
+      onSubmit={save}
+      onClose={onClose}
+      submit="Save"
+      names={{ DUPLICATE_NAME: "name" }}
+    >
+      <Field label="Name" error={errors.name?.message}>
+        {(ids) => <Input {...ids} {...form.register("name")} />}
+      </Field>
+    </FormDialog>
+  );
+}
+
+async function open() {
+  save.mockReset();
+  onClose.mockReset();
+  const page = await renderPart(<Form />);
+  return { user: userEvent.setup(), field: screen.getByLabelText<HTMLInputElement>("Name"), ...page };
+}
+const answer = async (user: ReturnType<typeof userEvent.setup>, name: string) => {
+  const question = await screen.findByRole("dialog", { name: "Discard your changes?" });
+  await user.click([...question.querySelectorAll("button")].find((one) => one.textContent === name) as HTMLElement);
+};
+
+test("an untouched form closes at once; a changed one asks, and keeps what was typed until it is told to discard", async () => {
+  const { user, field } = await open();
+  await user.click(screen.getByRole("button", { name: "Cancel" }));
+  expect(onClose).toHaveBeenCalledOnce();
+  await user.type(field, " and after");
+  await user.keyboard("{Escape}");
+  await answer(user, "Cancel");
+  expect(field.value).toBe("before and after");
+  expect(onClose).toHaveBeenCalledOnce();
+  await user.keyboard("{Escape}");
+  await answer(user, "Discard");
+  await waitFor(() => expect(onClose).toHaveBeenCalledTimes(2));
+});
+
+test("going to another page asks as well, until it is saved", async () => {
+  const { user, field, router } = await open();
+  await user.type(field, "!");
+  void router.navigate({ href: "/elsewhere" });
+  await answer(user, "Cancel");
+  expect(router.history.location.pathname).toBe("/");
+  save.mockImplementation(async () => void router.navigate({ href: "/elsewhere" }));
+  await user.click(screen.getByRole("button", { name: "Save" }));
+  await waitFor(() => expect(router.history.location.pathname).toBe("/elsewhere"));
+  expect(onClose).toHaveBeenCalledOnce();
+  expect(screen.queryByRole("dialog", { name: "Discard your changes?" })).toBeNull();
+});
+
+test("a refusal keeps the form: at its field by the field's name or by its code, else beside the buttons", async () => {
+  const { user, field } = await open();
+  const refusals = [
+    [new ApiError(400, "MAX_LENGTH", "name: must be at most 3 characters", { field: "name" }), true],
+    [new ApiError(400, "DUPLICATE_NAME", "there is a key of this name"), true],
+    [new ApiError(400, "CANNOT_DISABLE_LAST_KEY", "it is the last key"), false],
+  ] as const;
+  for (const [refusal, atField] of refusals) {
+    save.mockRejectedValueOnce(refusal);
+    await user.type(field, "x");
+    await user.click(screen.getByRole("button", { name: "Save" }));
+    expect(await screen.findByText(refusal.said.replace("name: ", ""))).toBeTruthy();
+    expect(field.getAttribute("aria-invalid")).toBe(atField ? "true" : null);
+  }
+  expect(field.value).toBe("beforexxx");
+  expect(onClose).not.toHaveBeenCalled();
+});
