@@ -87,6 +87,7 @@ for_test() {
   want postgresql postgres_there
   want redis-server have redis-server
   want chromium have chromium
+  want curl have curl
   want python3 have python3
   want python3-venv venv_works
 }
@@ -181,8 +182,7 @@ web_ui() {
     cd admin
     if ! unchanged node_modules/packages.stamp package.json package-lock.json; then
       say "installing the Node packages of admin/package-lock.json"
-      # What the lock file names, as it is. Not `npm ci`: that insists on optional modules of foreign platforms, too.
-      npm install --no-save --no-audit --no-fund --loglevel=error >&2 || exit
+      npm ci --no-audit --no-fund --loglevel=error >&2 || exit
       stamp node_modules/packages.stamp package.json package-lock.json
     fi
     say "building the web UI"

@@ -21,6 +21,7 @@ const freePort = () =>
 
 /** Starts a program and waits until `url` answers. */
 async function start(args, env, url) {
+  // What is undefined here is taken out of the environment.
   const child = spawn(program, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
   let said = "";
   child.stdout.on("data", (piece) => (said += piece));
@@ -59,11 +60,11 @@ export async function startGateway(env = {}) {
     TOLLGATE_METRICS_ADDR: at(metricsPort),
     TOLLGATE_SHUTDOWN_GRACE: "1s",
     TZ: "Europe/Berlin",
-    DATABASE_URL: "",
-    REDIS_URL: "",
+    LOG_FORMAT: "text",
+    DATABASE_URL: undefined,
+    REDIS_URL: undefined,
     ...env,
   };
-  for (const name of ["DATABASE_URL", "REDIS_URL"]) if (settings[name] === "") delete settings[name];
   const gate = await start(["serve"], settings, `http://${at(metricsPort)}/readyz`);
   const url = `http://${at(adminPort)}`;
   const proxy = `http://${at(proxyPort)}`;
@@ -173,11 +174,17 @@ export const startBrowser = () =>
     ],
   });
 
-/** A page that notes what must not be: errors on the console and requests to elsewhere. */
+/** A page that notes what must not be: errors on the console, what the policy refused, and requests to elsewhere. */
 export async function openPage(browser, gateway, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, locale: "en-GB", ...options });
   const page = await context.newPage();
   const faults = [];
+  await page.exposeBinding("refused", (_, what) => faults.push(`refused by the policy: ${what}`));
+  await page.addInitScript(() =>
+    document.addEventListener("securitypolicyviolation", (event) =>
+      window.refused(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`),
+    ),
+  );
   // A refused request is told on the console too; what it means is shown in the page.
   page.on("console", (message) => {
     const expected = /Failed to load resource: the server responded with a status of 4\d\d/.test(message.text());

@@ -61,7 +61,7 @@ test("unsaved changes are not thrown away without asking", async () => {
 });
 
 test("a user and a key are created, the key is shown once and works", async () => {
-  await page.getByRole("link", { name: "People" }).click();
+  await page.getByRole("link", { name: "People", exact: true }).click();
   await page.getByRole("button", { name: "New user" }).first().click();
   await field("Name").fill("ann");
   await field("Daily").fill("0.5");

@@ -14,6 +14,9 @@ pub fn print(parts: &Parts) {
         "tollgate is up"
     );
     if let Some(file) = &parts.admin_token.file {
-        tracing::info!(file = %file.display(), "ADMIN_TOKEN is not set: the admin token is the one kept in this file");
+        tracing::info!(
+            file = %file.display(),
+            "open the admin address in a browser and log in with the token that this file holds (ADMIN_TOKEN is not set)"
+        );
     }
 }

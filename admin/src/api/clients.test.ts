@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { CLIENT_IDS, clients, proxyBase } from "./clients";
+import { CLIENT_IDS, clients, exampleModel, proxyBase } from "./clients";
 
 const to = {
   base: "https://gate.example:8443",
@@ -29,6 +29,28 @@ describe("settings of clients", () => {
   test("a model's slash is escaped in a path", () => {
     const alt = clients({ ...to, model: "org/model" }).find(({ id }) => id === "curl")?.snippets[3];
     expect(alt?.text).toContain("/v1beta/models/org%2Fmodel:generateContent");
+  });
+});
+
+describe("the model of the examples", () => {
+  const provider = (providerType: string, allowedModels: string[] = [], isEnabled = true) => ({
+    providerType,
+    allowedModels,
+    isEnabled,
+  });
+  test("is one that a provider answers to, of the client's own format where there is one", () => {
+    expect(exampleModel("native", [])).toBe("claude-sonnet-4-5");
+    expect(exampleModel("native", [provider("chat-compatible")])).toBe("gpt-5");
+    expect(exampleModel("native", [provider("alt-cli"), provider("native-auth")])).toBe("claude-sonnet-4-5");
+    expect(exampleModel("responses", [provider("chat-compatible", ["house-*", "house-7b"])])).toBe("house-7b");
+    expect(exampleModel("native", [provider("chat-compatible", ["off"], false), provider("alt-cli")])).toBe(
+      "gemini-2.5-flash",
+    );
+  });
+  test("differs by format in the lines for curl", () => {
+    const model = (format: string) => `model-of-${format}`;
+    const curl = clients({ ...to, model }).find(({ id }) => id === "curl");
+    expect(curl?.snippets.every(({ where, text }) => text.includes(`model-of-${where}`))).toBe(true);
   });
 });
 

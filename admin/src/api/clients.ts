@@ -11,11 +11,13 @@ export interface Snippet {
   text: string;
 }
 
+export type Format = "native" | "responses" | "chat-compatible" | "alt-cli";
+
 export interface Client {
   id: ClientId;
   name: string;
   /** The wire format that it speaks here. */
-  format: "native" | "responses" | "chat-compatible" | "alt-cli";
+  format: Format;
   snippets: Snippet[];
 }
 
@@ -36,7 +38,12 @@ export interface Connection {
   base: string;
   /** The key to use, or words that stand for it. */
   key: string;
-  /** A model that the key can reach. */
+  /** A model that the key can reach; or one for each format, as examples. */
+  model: string | ModelOf;
+}
+type ModelOf = (format: Format) => string;
+/** What one client is told. */
+interface To extends Connection {
   model: string;
 }
 
@@ -58,7 +65,7 @@ export function proxyBase(
 /** Quotes for a POSIX shell. */
 const sh = (text: string) => (/^[\w.:/@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
-const claudeCode = ({ base, key }: Connection): Snippet[] => [
+const claudeCode = ({ base, key }: To): Snippet[] => [
   {
     where: "shell",
     text: `export ANTHROPIC_BASE_URL=${sh(base)}\nexport ANTHROPIC_AUTH_TOKEN=${sh(key)}\nclaude`,
@@ -69,7 +76,7 @@ const claudeCode = ({ base, key }: Connection): Snippet[] => [
   },
 ];
 
-const codex = ({ base, key, model }: Connection): Snippet[] => [
+const codex = ({ base, key, model }: To): Snippet[] => [
   {
     where: "~/.codex/config.toml",
     text: [
@@ -86,14 +93,14 @@ const codex = ({ base, key, model }: Connection): Snippet[] => [
   { where: "shell", text: `export TOLLGATE_KEY=${sh(key)}\ncodex` },
 ];
 
-const geminiCli = ({ base, key }: Connection): Snippet[] => [
+const geminiCli = ({ base, key }: To): Snippet[] => [
   {
     where: "shell",
     text: `export GOOGLE_GEMINI_BASE_URL=${sh(base)}\nexport GEMINI_API_KEY=${sh(key)}\ngemini`,
   },
 ];
 
-const opencode = ({ base, key }: Connection): Snippet[] => [
+const opencode = ({ base, key }: To): Snippet[] => [
   {
     where: "opencode.json",
     text: JSON.stringify(
@@ -108,7 +115,7 @@ const opencode = ({ base, key }: Connection): Snippet[] => [
   { where: "shell", text: `export TOLLGATE_KEY=${sh(key)}\nopencode` },
 ];
 
-const anthropicSdk = ({ base, key, model }: Connection): Snippet[] => [
+const anthropicSdk = ({ base, key, model }: To): Snippet[] => [
   {
     where: "Python",
     text: [
@@ -139,7 +146,7 @@ const anthropicSdk = ({ base, key, model }: Connection): Snippet[] => [
   },
 ];
 
-const openaiSdk = ({ base, key, model }: Connection): Snippet[] => [
+const openaiSdk = ({ base, key, model }: To): Snippet[] => [
   {
     where: "Python",
     text: [
@@ -165,7 +172,7 @@ const openaiSdk = ({ base, key, model }: Connection): Snippet[] => [
   },
 ];
 
-const genaiSdk = ({ base, key, model }: Connection): Snippet[] => [
+const genaiSdk = ({ base, key, model }: To): Snippet[] => [
   {
     where: "Python",
     text: [
@@ -178,24 +185,25 @@ const genaiSdk = ({ base, key, model }: Connection): Snippet[] => [
   },
 ];
 
-const curl = ({ base, key, model }: Connection): Snippet[] => {
+const curl = ({ base, key }: To, modelOf: ModelOf): Snippet[] => {
   const ask = (path: string, body: object) =>
     `curl ${sh(`${base}${path}`)} \\\n  -H ${sh(`authorization: Bearer ${key}`)} \\\n  -H 'content-type: application/json' \\\n  -d ${sh(JSON.stringify(body))}`;
   const messages = [{ role: "user", content: "Say hello." }];
+  const [native, responses, chat] = [modelOf("native"), modelOf("responses"), modelOf("chat-compatible")];
   return [
-    { where: "native", text: ask("/v1/messages", { model, max_tokens: 200, messages }) },
-    { where: "responses", text: ask("/v1/responses", { model, input: "Say hello." }) },
-    { where: "chat-compatible", text: ask("/v1/chat/completions", { model, messages }) },
+    { where: "native", text: ask("/v1/messages", { model: native, max_tokens: 200, messages }) },
+    { where: "responses", text: ask("/v1/responses", { model: responses, input: "Say hello." }) },
+    { where: "chat-compatible", text: ask("/v1/chat/completions", { model: chat, messages }) },
     {
       where: "alt-cli",
-      text: ask(`/v1beta/models/${encodeURIComponent(model)}:generateContent`, {
+      text: ask(`/v1beta/models/${encodeURIComponent(modelOf("alt-cli"))}:generateContent`, {
         contents: [{ role: "user", parts: [{ text: "Say hello." }] }],
       }),
     },
   ];
 };
 
-const KINDS: Record<ClientId, [string, Client["format"], (to: Connection) => Snippet[]]> = {
+const KINDS: Record<ClientId, [string, Format, (to: To, modelOf: ModelOf) => Snippet[]]> = {
   "claude-code": ["Claude Code", "native", claudeCode],
   codex: ["Codex CLI", "responses", codex],
   "gemini-cli": ["Gemini CLI", "alt-cli", geminiCli],
@@ -208,8 +216,32 @@ const KINDS: Record<ClientId, [string, Client["format"], (to: Connection) => Sni
 
 /** Every client with its settings for this connection. */
 export function clients(to: Connection): Client[] {
+  const { model } = to;
+  const modelOf = typeof model === "string" ? () => model : model;
   return CLIENT_IDS.map((id) => {
     const [name, format, snippets] = KINDS[id];
-    return { id, name, format, snippets: snippets(to) };
+    return { id, name, format, snippets: snippets({ ...to, model: modelOf(format) }, modelOf) };
   });
+}
+
+const USUAL: Record<Format, string> = {
+  native: "claude-sonnet-4-5",
+  responses: "gpt-5",
+  "chat-compatible": "gpt-5",
+  "alt-cli": "gemini-2.5-flash",
+};
+
+/**
+ * A model for a format's examples: one of a provider that speaks it, else one of whatever provider there is, so that what is
+ * copied can be answered. `providers` may be empty: not everybody may see them.
+ */
+export function exampleModel(
+  format: Format,
+  providers: readonly { providerType: string; isEnabled: boolean; allowedModels: string[] }[],
+): string {
+  const formatOf = (type: string) => (type === "native-auth" ? "native" : type) as Format;
+  const enabled = providers.filter((one) => one.isEnabled);
+  const provider = enabled.find((one) => formatOf(one.providerType) === format) ?? enabled[0];
+  const named = provider?.allowedModels.find((model) => !model.endsWith("*"));
+  return named ?? USUAL[provider ? formatOf(provider.providerType) : format] ?? USUAL[format];
 }

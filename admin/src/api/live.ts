@@ -11,6 +11,13 @@ import { keys } from "./queries";
 export type LiveState = { state: "connecting" | "live" | "off"; since?: undefined } | { state: "lost"; since: number };
 export type LogEntry = Schemas["LogEntry"];
 
+/** How long a request that has ended may be on its way to the log, where a list would not find it yet. */
+const UNDERWAY = 15_000;
+const MOST_UNDERWAY = 500;
+/** Until a request that ended before the stream began is in the log. */
+const SETTLE = 1_500;
+/** What the stream says nothing of, or what is read anew by itself. */
+const UNHEARD = new Set(["whoami", "logs", "begun", "statistics"]);
 const SILENCE = 40_000;
 const SLOWEST = 30_000;
 
@@ -18,10 +25,12 @@ export class Live {
   private source: EventSource | undefined;
   private retry: ReturnType<typeof setTimeout> | undefined;
   private watch: ReturnType<typeof setTimeout> | undefined;
+  private settled: ReturnType<typeof setTimeout> | undefined;
   private failures = 0;
   private current: LiveState = { state: "connecting" };
   private readonly watchers = new Set<() => void>();
   private readonly listeners = new Set<(entry: LogEntry) => void>();
+  private underway: { heard: number; entry: LogEntry }[] = [];
   private readonly cache: QueryClient;
 
   constructor(cache: QueryClient) {
@@ -41,6 +50,12 @@ export class Live {
     return () => this.listeners.delete(listener);
   }
 
+  /** The requests that ended in the past seconds, newest first: for lists that begin now. */
+  recent(): LogEntry[] {
+    const oldest = Date.now() - UNDERWAY;
+    return this.underway.filter(({ heard }) => heard >= oldest).map(({ entry }) => entry);
+  }
+
   start() {
     this.stop();
     if (typeof EventSource === "undefined") return this.become({ state: "off" });
@@ -48,17 +63,21 @@ export class Live {
     this.source = source;
     source.onerror = () => this.lost();
     this.on("hello", () => {
-      const again = this.failures > 0;
       this.failures = 0;
       this.become({ state: "live" });
-      // What was missed meanwhile is read anew.
-      if (again) void this.cache.invalidateQueries({ predicate: (query) => query.queryKey[0] !== "logs" });
+      // What changed before this moment was not heard of: whatever was read by then is read anew. Requests need a moment to
+      // reach the log.
+      void this.cache.invalidateQueries({ predicate: ({ queryKey: [name] }) => !UNHEARD.has(String(name)) });
+      clearTimeout(this.settled);
+      this.settled = setTimeout(() => void this.cache.invalidateQueries({ queryKey: ["logs", "pages"] }), SETTLE);
     });
     this.on("overview", (data) => this.cache.setQueryData(keys.overview, data));
     this.on("sessions", (data) => this.cache.setQueryData(keys.sessions, data));
     this.on("breaker", (data) => this.breaker(data as { providerId: number }));
     this.on("log", (data) => {
-      for (const listener of this.listeners) listener(data as LogEntry);
+      const entry = data as LogEntry;
+      this.underway = [{ heard: Date.now(), entry }, ...this.underway].slice(0, MOST_UNDERWAY);
+      for (const listener of this.listeners) listener(entry);
     });
     this.on("configuration", () => {
       for (const key of [keys.users, keys.providers, keys.prices, ["limits"], ["settings"], ["rules"], ["audit"]]) {
@@ -72,6 +91,7 @@ export class Live {
   stop() {
     clearTimeout(this.retry);
     clearTimeout(this.watch);
+    clearTimeout(this.settled);
     this.source?.close();
     this.source = undefined;
   }

@@ -23,6 +23,7 @@ import { cx } from "@/ui/cx";
 import { FormatContext } from "@/ui/format";
 import { Menu } from "@/ui/menu";
 import { useStored } from "@/ui/stored";
+import { NextStep } from "./first-steps";
 import { LiveDot, LiveProvider } from "./live";
 import { API_DOCS, type Group, pagesFor } from "./nav";
 import { Palette } from "./palette";
@@ -98,8 +99,11 @@ function Frame() {
               onClick={() => setPalette(true)}
             />
           </header>
-          <main id="main" tabIndex={-1} className="min-h-0 flex-1 overflow-y-auto outline-none">
-            <Outlet />
+          <main id="main" tabIndex={-1} className="flex min-h-0 flex-1 flex-col overflow-y-auto outline-none">
+            {session.role === "admin" && !session.readOnly && <NextStep />}
+            <div className="min-h-0 flex-1">
+              <Outlet />
+            </div>
           </main>
         </div>
       </div>

@@ -16,7 +16,7 @@ use crate::store::{Figures, OverviewFound};
 
 /// How old the store's figures may get.
 const FRESH: Duration = Duration::from_secs(10);
-/// When a reading failed.
+/// When a reading failed, or the day's first request has just ended.
 const RETRY: Duration = Duration::from_secs(2);
 /// Requests that are remembered. Beyond, the store is taken to have counted the oldest.
 const REMEMBERED: usize = 2_000;
@@ -35,7 +35,9 @@ pub struct Tally {
 impl Tally {
     /// Whether the store is to be asked.
     pub fn is_due(&self, now: Timestamp) -> bool {
-        let patience = if self.failed { RETRY } else { FRESH };
+        // The day's first requests: their users and models are only known from the store.
+        let first = self.more.requests > 0 && self.found.as_ref().is_some_and(|found| found.users.is_empty());
+        let patience = if self.failed || first { RETRY } else { FRESH };
         let other_day = self.day.is_some_and(|day| !day.contains(now));
         self.tried.is_none_or(|at| at.elapsed() >= patience) || (other_day && !self.failed)
     }

@@ -1,10 +1,11 @@
 /** How to point a client at this gateway: the exact settings for each, to copy. */
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi } from "@tanstack/react-router";
+import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { type Client, clients, KEY_PLACE, proxyBase } from "@/api/clients";
 import { whoami } from "@/api/queries";
+import { useExampleModel } from "@/app/example-model";
 import { Code } from "@/ui/code";
 import { cx } from "@/ui/cx";
 import { Failed, Loading } from "@/ui/empty";
@@ -14,14 +15,6 @@ import { Notice, Tag } from "@/ui/status";
 import { Tabs } from "@/ui/tabs";
 
 const route = getRouteApi("/shell/connect");
-
-/** The model in the examples until another is typed. */
-const FIRST_MODEL: Record<Client["format"], string> = {
-  native: "claude-sonnet-4-5",
-  responses: "gpt-5",
-  "chat-compatible": "gpt-5",
-  "alt-cli": "gemini-2.5-flash",
-};
 
 export function ConnectPage() {
   const { t } = useTranslation();
@@ -33,7 +26,7 @@ export function ConnectPage() {
   );
 }
 
-function Settings({ me }: { me: { proxyPort: number; proxyTls: boolean } }) {
+function Settings({ me }: { me: { proxyPort: number; proxyTls: boolean; readOnly: boolean } }) {
   const { t } = useTranslation();
   const { client: chosen } = route.useSearch();
   const navigate = route.useNavigate();
@@ -42,11 +35,10 @@ function Settings({ me }: { me: { proxyPort: number; proxyTls: boolean } }) {
   const [key, setKey] = useState("");
   const [model, setModel] = useState("");
   const address = base.trim().replace(/\/+$/, "") || guess;
-  const list = clients({ base: address, key: key.trim() || KEY_PLACE, model: model.trim() || FIRST_MODEL.native });
-  const id = list.some((one) => one.id === chosen) ? chosen : list[0]?.id;
-  const format = list.find((one) => one.id === id)?.format ?? "native";
-  const shown = clients({ base: address, key: key.trim() || KEY_PLACE, model: model.trim() || FIRST_MODEL[format] });
-  const client = shown.find((one) => one.id === id);
+  const example = useExampleModel();
+  const shown = clients({ base: address, key: key.trim() || KEY_PLACE, model: model.trim() || example });
+  const client = shown.find((one) => one.id === chosen) ?? shown[0];
+  const id = client?.id;
   return (
     <div className="grid grid-cols-1 gap-4 lg:grid-cols-[20rem_minmax(0,1fr)]">
       <div className="space-y-4">
@@ -70,12 +62,17 @@ function Settings({ me }: { me: { proxyPort: number; proxyTls: boolean } }) {
                 />
               )}
             </Field>
+            {!me.readOnly && (
+              <Link to="/people" className="!mt-1 block text-xs text-accent underline underline-offset-2">
+                {t("connect.noKey")}
+              </Link>
+            )}
             <Field label={t("connect.model")} help={t("connect.modelHelp")} optional={t("ui.optional")}>
               {(ids) => (
                 <Input
                   {...ids}
                   value={model}
-                  placeholder={FIRST_MODEL[format]}
+                  placeholder={example(client?.format ?? "native")}
                   spellCheck={false}
                   onChange={(event) => setModel(event.target.value)}
                 />

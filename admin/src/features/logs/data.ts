@@ -2,9 +2,9 @@
 import { infiniteQueryOptions, queryOptions, useInfiniteQuery } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { call } from "@/api/client";
-import { useLiveLog } from "@/app/live";
+import { useLive, useLiveLog } from "@/app/live";
 import type { LogsSearch } from "@/app/router";
-import { type Entry, filtersOf, fits, merged } from "./values";
+import { type Entry, filtersOf, fits, merged, tokensIn } from "./values";
 
 const PAGE = 50;
 /** Requests that are kept while a list stands still. */
@@ -48,14 +48,17 @@ export const detail = (requestId: string) =>
 /** The list, newest first. While `paused`, what ends is only counted (`waiting`); `show` takes it in. */
 export function useLogs(search: LogsSearch, paused: boolean) {
   const query = useInfiniteQuery(pages(search));
-  const [live, setLive] = useState<Entry[]>([]);
+  const stream = useLive();
+  // A request that has just ended may not be in what is read yet.
+  const justEnded = () => stream.recent().filter((entry) => fits(entry, search));
+  const [live, setLive] = useState<Entry[]>(justEnded);
   const [waiting, setWaiting] = useState<Entry[]>([]);
   const standing = useRef(paused);
   standing.current = paused;
   const mark = JSON.stringify(filtersOf(search));
   // biome-ignore lint/correctness/useExhaustiveDependencies: another filter begins anew
   useEffect(() => {
-    setLive([]);
+    setLive(justEnded());
     setWaiting([]);
   }, [mark]);
   const hear = useCallback(
@@ -81,12 +84,8 @@ export function useLogs(search: LogsSearch, paused: boolean) {
   const summary = first && {
     requests: first.summary.requests + fresh.length,
     costUsd: fresh.reduce((sum, entry) => sum + (entry.costUsd ?? 0), first.summary.costUsd),
-    inputTokens:
-      first.summary.inputTokens +
-      first.summary.cacheReadTokens +
-      first.summary.cacheCreation5mTokens +
-      first.summary.cacheCreation1hTokens,
-    outputTokens: first.summary.outputTokens,
+    inputTokens: fresh.reduce((sum, entry) => sum + tokensIn(entry), tokensIn(first.summary)),
+    outputTokens: fresh.reduce((sum, entry) => sum + entry.outputTokens, first.summary.outputTokens),
   };
   return { ...query, rows, summary, waiting: waiting.length, show };
 }

@@ -70,8 +70,10 @@ export type Kind = (typeof KINDS)[number];
 /** A kind of use by its name among the texts. */
 export const kindOf = (name: string): Kind => KINDS.find((one) => one === name) ?? "input";
 
-export const tokensIn = (entry: Entry) =>
-  entry.inputTokens + entry.cacheReadTokens + entry.cacheCreation5mTokens + entry.cacheCreation1hTokens;
+type TokensIn = "inputTokens" | "cacheReadTokens" | "cacheCreation5mTokens" | "cacheCreation1hTokens";
+/** Of one request, or of the sum of many. */
+export const tokensIn = (used: Pick<Entry, TokensIn>) =>
+  used.inputTokens + used.cacheReadTokens + used.cacheCreation5mTokens + used.cacheCreation1hTokens;
 
 export type Tone = "good" | "warn" | "bad" | "off";
 

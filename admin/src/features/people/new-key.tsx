@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { clients, proxyBase } from "@/api/clients";
+import { useExampleModel } from "@/app/example-model";
 import { useSession } from "@/app/session";
 import { Button } from "@/ui/button";
 import { Code, CopyButton } from "@/ui/code";
@@ -10,9 +11,6 @@ import { Dialog } from "@/ui/dialog";
 import { useDiscard } from "@/ui/discard";
 import { Notice } from "@/ui/status";
 import { Tabs } from "@/ui/tabs";
-
-/** In the examples. */
-const MODEL = "claude-sonnet-4-5";
 
 /** The one time that a key's text is shown. */
 export function NewKey({ text, name, onClose }: { text: string; name: string; onClose: () => void }) {
@@ -29,7 +27,7 @@ export function NewKey({ text, name, onClose }: { text: string; name: string; on
     release(true);
     onClose();
   };
-  const ready = clients({ base, key: text, model: MODEL });
+  const ready = clients({ base, key: text, model: useExampleModel() });
   return (
     <Dialog
       open

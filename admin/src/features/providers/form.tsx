@@ -1,57 +1,27 @@
 /** Creating and editing a provider, in sections; only the first is needed to begin. A test asks it for a few words. */
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import type { TFunction } from "i18next";
-import { Zap } from "lucide-react";
 import { Controller, useForm } from "react-hook-form";
 import { useTranslation } from "react-i18next";
-import { call, callAny } from "@/api/client";
+import { call } from "@/api/client";
 import { changes } from "@/api/form";
 import * as queries from "@/api/queries";
 import { FormDrawer } from "@/parts/form";
-import { Button } from "@/ui/button";
 import { Field, Input, NumberInput, Section, Select, Switch, Textarea } from "@/ui/field";
-import { Notice } from "@/ui/status";
 import { TagsInput } from "@/ui/tags";
 import { useToast } from "@/ui/toast";
 import type { Provider } from "./selection";
+import { type Asked, Trial } from "./trial";
 import { type Body, body, MONEY, TIMEOUTS, TYPES, type Values, values } from "./values";
 
-/** What `providers/testProvider` answers. */
-export interface Tested {
-  ok: boolean;
-  status: number | null;
-  latencyMs: number | null;
-  message: string;
-  model?: string;
-}
-
-export const testProvider = (asked: object) => callAny<Tested>("actions/providers/testProvider", asked);
-
-export function TestResult({ result, error }: { result: Tested | undefined; error: unknown }) {
-  const { t } = useTranslation();
-  if (error)
-    return (
-      <Notice tone="bad">
-        {error instanceof Error && error.message !== "" ? error.message : t("ui.noConnection")}
-      </Notice>
-    );
-  if (!result) return null;
-  const facts = [
-    result.model,
-    result.status && `HTTP ${result.status}`,
-    result.latencyMs !== null && `${result.latencyMs} ms`,
-  ]
-    .filter(Boolean)
-    .join(" · ");
-  return (
-    <Notice
-      tone={result.ok ? "good" : "bad"}
-      title={`${result.ok ? t("providers.testGood") : t("providers.testBad")} — ${facts}`}
-    >
-      {result.message}
-    </Notice>
-  );
-}
+/** An address of each format that one may have seen, as an example. */
+const PLACES: Record<(typeof TYPES)[number], string> = {
+  native: "api.anthropic.com",
+  "native-auth": "llm.example.com",
+  responses: "api.openai.com",
+  "chat-compatible": "api.openai.com",
+  "alt-cli": "generativelanguage.googleapis.com",
+};
 
 export function ProviderForm({ provider, onClose }: { provider?: Provider; onClose: () => void }) {
   const { t } = useTranslation();
@@ -62,19 +32,11 @@ export function ProviderForm({ provider, onClose }: { provider?: Provider; onClo
   const { register, control } = form;
   const errors = form.formState.errors as Record<string, { message?: string } | undefined>;
   const fault = (name: keyof Values) => errors[name]?.message;
-  const trial = useMutation({
-    mutationFn: () => {
-      const typed = form.getValues();
-      const { url, key, provider_type, proxy_url } = body(typed);
-      return testProvider({
-        providerId: provider?.id,
-        url,
-        provider_type,
-        ...(key ? { key } : {}),
-        ...(proxy_url ? { proxy_url } : {}),
-      });
-    },
-  });
+  const asked = () => {
+    const { url, key, provider_type, proxy_url } = body(form.getValues());
+    const typed = { url, provider_type, ...(key ? { key } : {}), ...(proxy_url ? { proxy_url } : {}) };
+    return { ...typed, ...(provider ? { providerId: provider.id } : {}) } as Asked;
+  };
 
   const save = async (typed: Values) => {
     if (provider) {
@@ -137,18 +99,19 @@ export function ProviderForm({ provider, onClose }: { provider?: Provider; onClo
       submit={provider ? t("ui.save") : t("providers.add")}
     >
       <Section title={t("providers.sections.basics")}>
-        <Field label={t("providers.fields.name")} error={fault("name")}>
+        <Field label={t("providers.fields.name")} error={fault("name")} className="sm:col-span-2">
           {(ids) => <Input {...ids} autoFocus={!provider} autoComplete="off" {...register("name")} />}
         </Field>
         <Field
           label={t("providers.fields.provider_type")}
           help={helps(t, "provider_type")}
           error={fault("provider_type")}
+          className="sm:col-span-2"
         >
           {(ids) => (
             <Select
               {...ids}
-              choices={TYPES.map((value) => ({ value, label: t(`providers.types.${value}`) }))}
+              choices={TYPES.map((value) => ({ value, label: t(`providers.kinds.${value}`) }))}
               {...register("provider_type")}
             />
           )}
@@ -158,7 +121,7 @@ export function ProviderForm({ provider, onClose }: { provider?: Provider; onClo
             <Input
               {...ids}
               type="url"
-              placeholder="https://"
+              placeholder={`https://${PLACES[form.watch("provider_type") as "native"]}`}
               autoComplete="off"
               spellCheck={false}
               {...register("url")}
@@ -182,14 +145,9 @@ export function ProviderForm({ provider, onClose }: { provider?: Provider; onClo
             />
           )}
         </Field>
-        <div className="flex flex-wrap items-center gap-3 sm:col-span-2">
-          <Button icon={<Zap className="size-4" aria-hidden />} busy={trial.isPending} onClick={() => trial.mutate()}>
-            {t("providers.test")}
-          </Button>
-          <span className="min-w-0 flex-1 basis-52 text-xs text-faint">{t("providers.testHelp")}</span>
-          <div className="w-full">
-            <TestResult result={trial.data} error={trial.error} />
-          </div>
+        <div className="sm:col-span-2">
+          <Trial asked={asked} />
+          <p className="mt-1 text-xs text-faint">{t("providers.testHelp")}</p>
         </div>
         <Switch label={t("providers.fields.is_enabled")} {...register("is_enabled")} />
       </Section>

@@ -1,6 +1,6 @@
 /** One provider: its circuit with a reset, a test, and what it used of its limits. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { CirclePause, CirclePlay, MoreHorizontal, Pencil, RotateCcw, Trash2, Zap } from "lucide-react";
+import { CirclePause, CirclePlay, MoreHorizontal, Pencil, RotateCcw, Trash2 } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import { call } from "@/api/client";
 import * as queries from "@/api/queries";
@@ -15,9 +15,9 @@ import { Facts } from "@/ui/page";
 import { Tag } from "@/ui/status";
 import { Count, Time } from "@/ui/text";
 import { useToast } from "@/ui/toast";
-import { TestResult, testProvider } from "./form";
 import { HealthBadge } from "./health";
 import type { Health, Provider } from "./selection";
+import { Trial } from "./trial";
 
 interface Props {
   provider: Provider;
@@ -31,7 +31,6 @@ export function ProviderPanel({ provider, health, onClose, onEdit }: Props) {
   const cache = useQueryClient();
   const confirm = useConfirm();
   const toast = useToast();
-  const trial = useMutation({ mutationFn: () => testProvider({ providerId: provider.id }) });
   const change = useMutation({
     mutationFn: (work: () => Promise<unknown>) => work(),
     onSuccess: () => toast.good(t("ui.saved")),
@@ -110,14 +109,6 @@ export function ProviderPanel({ provider, health, onClose, onEdit }: Props) {
             <span className="flex-1" />
             <Button
               size="sm"
-              icon={<Zap className="size-3.5" aria-hidden />}
-              busy={trial.isPending}
-              onClick={() => trial.mutate()}
-            >
-              {t("providers.test")}
-            </Button>
-            <Button
-              size="sm"
               icon={<RotateCcw className="size-3.5" aria-hidden />}
               disabled={!troubled}
               busy={change.isPending}
@@ -128,7 +119,7 @@ export function ProviderPanel({ provider, health, onClose, onEdit }: Props) {
               {t("providers.reset")}
             </Button>
           </div>
-          <TestResult result={trial.data} error={trial.error} />
+          <Trial asked={() => ({ providerId: provider.id })} />
           <Facts
             facts={[
               [t("providers.failuresInARow"), <Count key="failures" value={health?.failureCount ?? 0} />],

@@ -1,0 +1,65 @@
+import { QueryClient } from "@tanstack/react-query";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Live, type LogEntry } from "./live";
+
+/** A stream whose events the test sends. */
+class Stream extends EventTarget {
+  static last: Stream;
+  static readonly OPEN = 1;
+  readyState = Stream.OPEN;
+  onerror?: () => void;
+  constructor() {
+    super();
+    Stream.last = this;
+  }
+  close() {}
+  send(name: string, data: unknown) {
+    this.dispatchEvent(new MessageEvent(name, { data: JSON.stringify(data) }));
+  }
+}
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  vi.stubGlobal("EventSource", Stream);
+});
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
+
+function started() {
+  const cache = new QueryClient();
+  for (const key of ["users", "audit", "whoami"]) cache.setQueryData([key], []);
+  cache.setQueryData(["logs", "pages", {}], []);
+  const live = new Live(cache);
+  live.start();
+  const stale = (key: unknown[]) => cache.getQueryState(key)?.isInvalidated;
+  return { cache, live, stale };
+}
+
+test("what was read before the stream began is read anew once it has, and after it was lost", () => {
+  const { cache, live, stale } = started();
+  expect(stale(["audit"])).toBe(false);
+  Stream.last.send("hello", {});
+  expect([stale(["users"]), stale(["audit"]), stale(["whoami"])]).toEqual([true, true, false]);
+  // The log: when requests that ended before have had the time to get there.
+  expect(stale(["logs", "pages", {}])).toBe(false);
+  vi.advanceTimersByTime(2_000);
+  expect(stale(["logs", "pages", {}])).toBe(true);
+
+  cache.setQueryData(["audit"], []);
+  Stream.last.onerror?.();
+  expect(live.state().state).toBe("lost");
+  vi.advanceTimersByTime(3_000);
+  Stream.last.send("hello", {});
+  expect(live.state().state).toBe("live");
+  expect(stale(["audit"])).toBe(true);
+});
+
+test("a list that begins now is told of the requests that have just ended", () => {
+  const { live } = started();
+  for (const requestId of ["first", "second"]) Stream.last.send("log", { requestId } as LogEntry);
+  expect(live.recent().map(({ requestId }) => requestId)).toEqual(["second", "first"]);
+  vi.advanceTimersByTime(20_000);
+  expect(live.recent()).toEqual([]);
+});

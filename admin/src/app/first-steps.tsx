@@ -1,0 +1,87 @@
+/**
+ * The first start: which of the five steps to the first request are done, and a strip that leads from any page to the next
+ * one. It hears of the first request as it ends and says so. Afterwards nothing of it is asked for or shown.
+ */
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useRouterState } from "@tanstack/react-router";
+import { useCallback, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { call } from "@/api/client";
+import type { LogEntry } from "@/api/live";
+import * as queries from "@/api/queries";
+import { Notice } from "@/ui/status";
+import { useLiveLog } from "./live";
+
+/** Whether any request was ever logged. Once true, it stays so. */
+const anyRequest = {
+  queryKey: ["begun"],
+  queryFn: () => call("actions/usage-logs/getUsageLogs", { pageSize: 1 }).then((page) => page.logs.length > 0),
+  staleTime: Number.POSITIVE_INFINITY,
+};
+
+/** The steps; `undefined` while that is not known, and from the first request on. */
+export function useFirstSteps() {
+  const requests = useQuery(anyRequest);
+  const enabled = requests.data === false;
+  const providers = useQuery({ ...queries.providers, enabled });
+  const prices = useQuery({ ...queries.hasPrices, enabled });
+  const users = useQuery({ ...queries.users, enabled });
+  if (!enabled || !providers.data || prices.data === undefined || !users.data) return undefined;
+  const steps = [
+    { id: "provider", done: providers.data.length > 0, to: "/providers" },
+    { id: "prices", done: prices.data, to: "/prices" },
+    { id: "people", done: users.data.length > 0, to: "/people" },
+    { id: "connect", done: false, to: "/connect" },
+    { id: "request", done: false, to: "/logs" },
+  ] as const;
+  return { steps, next: steps.findIndex((step) => !step.done) };
+}
+
+/** Above every page but the overview, which shows all steps. */
+export function NextStep() {
+  const { t } = useTranslation();
+  const cache = useQueryClient();
+  const path = useRouterState({ select: (state) => state.location.pathname });
+  const guide = useFirstSteps();
+  const [arrived, setArrived] = useState<string>();
+  const hear = useCallback(
+    (entry: LogEntry) => {
+      if (cache.getQueryData(anyRequest.queryKey) !== false) return;
+      cache.setQueryData(anyRequest.queryKey, true);
+      setArrived(entry.requestId);
+    },
+    [cache],
+  );
+  useLiveLog(hear);
+  const link = "font-medium underline underline-offset-2";
+  if (arrived !== undefined)
+    return (
+      <Strip>
+        <Notice tone="good" title={t("guide.arrived")}>
+          <Link to="/logs" search={{ request: arrived }} className={link} onClick={() => setArrived(undefined)}>
+            {t("guide.look")}
+          </Link>
+        </Notice>
+      </Strip>
+    );
+  const step = guide?.steps[guide.next];
+  if (!guide || !step || path === "/dashboard") return null;
+  const here = step.to === path;
+  return (
+    <Strip>
+      <Notice tone="plain" title={t("guide.step", { number: guide.next + 1, title: t(`guide.${step.id}.title`) })}>
+        {here || (step.id === "connect" && path === "/logs") ? (
+          t(`guide.${step.id}.here`)
+        ) : (
+          <Link to={step.to} className={link}>
+            {t("guide.go", { page: t(`nav.${step.to.slice(1) as "people"}`) })}
+          </Link>
+        )}
+      </Notice>
+    </Strip>
+  );
+}
+
+const Strip = ({ children }: { children: React.ReactNode }) => (
+  <div className="mx-auto w-full max-w-[110rem] shrink-0 px-4 pt-4 sm:px-6">{children}</div>
+);
