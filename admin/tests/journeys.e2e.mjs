@@ -145,7 +145,7 @@ test("a limit that is reached refuses, and is seen", async () => {
   assert.match(refused.body, /user_daily/);
   await page.goto(`${gateway.url}/dashboard`);
   await page.getByText("ann has reached a limit").waitFor();
-  await page.getByRole("link", { name: "Look" }).click();
+  await page.getByRole("link", { name: "Look" }).first().click();
   await page.getByText("Used of the limits").waitFor();
   await page
     .getByText(/^\d{3,}%$/)

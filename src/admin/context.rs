@@ -12,10 +12,14 @@ use crate::counters::Counters;
 use crate::domain::clock::Clock;
 use crate::domain::secret::Secret;
 use crate::fetch::Webhooks;
+use crate::ledger::JournalStats;
 use crate::state::{Events, Health, Listings, State};
 use crate::store::Store;
 use crate::telemetry::Metrics;
 use crate::upkeep::Upkeep;
+
+/// Reads what the ledger counts about itself.
+pub type JournalLook = Arc<dyn Fn() -> JournalStats + Send + Sync>;
 
 /// Handles and settings of one administration surface.
 pub struct Context {
@@ -25,6 +29,8 @@ pub struct Context {
     pub counters: Arc<Counters>,
     pub health: Arc<Health>,
     pub events: Events,
+    /// A reading of the journal: how many records are on their way to the database.
+    pub journal: JournalLook,
     /// What providers say that they serve.
     pub listings: Arc<Listings>,
     pub metrics: Arc<Metrics>,

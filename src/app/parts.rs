@@ -215,6 +215,7 @@ impl Parts {
     /// What the administration works with, until `stop` says so.
     #[must_use]
     pub fn admin_context(&self, stop: watch::Receiver<bool>) -> Arc<crate::admin::Context> {
+        let ledger = Arc::clone(&self.ledger);
         Arc::new(crate::admin::Context {
             state: Arc::clone(&self.state),
             store: self.store.clone(),
@@ -235,6 +236,7 @@ impl Parts {
             counters: Arc::new(self.counters.clone()),
             health: Arc::clone(&self.health),
             events: self.events.clone(),
+            journal: Arc::new(move || ledger.stats()),
             listings: Arc::clone(&self.gateway.listings),
             store_messages: self.config.session.store_messages,
             stop,

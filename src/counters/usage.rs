@@ -23,6 +23,20 @@ pub struct HolderUsage {
     pub rpm: CountUsage,
 }
 
+impl HolderUsage {
+    /// Spending by window, with the windows' names on the wire.
+    #[must_use]
+    pub fn windows(&self) -> [(&'static str, MoneyUsage); 5] {
+        [
+            ("5h", self.five_hours),
+            ("daily", self.daily),
+            ("weekly", self.weekly),
+            ("monthly", self.monthly),
+            ("total", self.total),
+        ]
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MoneyUsage {
     pub current: NanoUsd,

@@ -17,6 +17,14 @@ pub struct Limits {
     pub daily_reset: DailyReset,
 }
 
+impl Limits {
+    /// Whether any spending is limited.
+    #[must_use]
+    pub fn of_money(&self) -> bool {
+        [self.five_hours, self.daily, self.weekly, self.monthly, self.total].iter().any(Option::is_some)
+    }
+}
+
 /// When the daily window starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DailyReset {

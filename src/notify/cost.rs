@@ -62,23 +62,19 @@ pub async fn if_due(bell: &Bell, outbox: &Outbox, checked: &mut Timestamp) -> Re
     let check = Check { bell, outbox, stored: &stored, now };
     for caller in snapshot.callers() {
         let target = Target { kind: "key", id: caller.key.id.0, name: &caller.key.name, limits: &caller.key.limits };
-        if is_limited(target.limits) {
+        if target.limits.of_money() {
             check.all(&target, bell.counters.key_usage(&caller.key, now).await).await?;
         }
     }
-    for user in snapshot.users.values().filter(|user| is_limited(&user.limits)) {
+    for user in snapshot.users.values().filter(|user| user.limits.of_money()) {
         let target = Target { kind: "user", id: user.id.0, name: &user.name, limits: &user.limits };
         check.all(&target, bell.counters.user_usage(user, now).await).await?;
     }
-    for provider in snapshot.providers.iter().filter(|provider| is_limited(&provider.limits)) {
+    for provider in snapshot.providers.iter().filter(|provider| provider.limits.of_money()) {
         let target = Target { kind: "provider", id: provider.id.0, name: &provider.name, limits: &provider.limits };
         check.all(&target, bell.counters.provider_usage(provider, now).await).await?;
     }
     Ok(())
-}
-
-fn is_limited(limits: &Limits) -> bool {
-    [limits.five_hours, limits.daily, limits.weekly, limits.monthly, limits.total].iter().any(Option::is_some)
 }
 
 struct Check<'a> {
@@ -91,14 +87,12 @@ struct Check<'a> {
 impl Check<'_> {
     async fn all(&self, target: &Target<'_>, usage: HolderUsage) -> Result<(), Fault> {
         let rolling_day = target.limits.daily_reset.mode == ResetMode::Rolling;
-        let periods = [
-            ("5h", usage.five_hours, Some(FIVE_HOURS_MS)),
-            ("daily", usage.daily, rolling_day.then_some(DAY_MS)),
-            ("weekly", usage.weekly, None),
-            ("monthly", usage.monthly, None),
-            ("total", usage.total, None),
-        ];
-        for (period, money, rolling) in periods {
+        for (period, money) in usage.windows() {
+            let rolling = match period {
+                "5h" => Some(FIVE_HOURS_MS),
+                "daily" => rolling_day.then_some(DAY_MS),
+                _ => None,
+            };
             self.one(target, period, money, rolling).await?;
         }
         Ok(())

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use tollgate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
+use tollgate::counters::Admission;
+use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::record::Record;
 use tollgate::state::Event;
@@ -109,6 +110,50 @@ async fn administrators_see_every_request_and_users_their_own() {
         let overview = all.until("overview", |o| o["todayRequests"] == 3).await;
         assert_eq!(overview["todayCost"], json!(2.500000001));
     }
+}
+
+#[tokio::test]
+async fn a_read_only_key_is_told_of_its_own_requests_and_sessions_and_of_nothing_else() {
+    let gate = Gate::start().await;
+    let provider = gate.provider("upstream").await;
+    let ada = gate.person("ada", json!({})).await;
+    let (id, text) = gate.key(ada.id, "machine", json!({ "canLoginWebUi": false })).await;
+    let mut watcher = Watcher::start(&gate, &text).await;
+    watcher.until("hello", |_| true).await;
+    trip(&gate, provider);
+    let (other, own) = (record(ada.id, ada.key_id, 1), record(ada.id, id, 2));
+    for record in [&other, &own] {
+        gate.events.tell(|| Event::Request(record.clone().into()));
+    }
+    // The other key's request and the circuit came before.
+    loop {
+        let (name, data) = watcher.next().await.unwrap();
+        assert!(["log", "sessions"].contains(&name.as_str()), "{name}: {data}");
+        if name == "log" {
+            assert_eq!(data["requestId"], json!(own.request_id.to_string()));
+            break;
+        }
+    }
+    let snapshot = gate.state.snapshot();
+    let mut permits = Vec::new();
+    for key in [ada.key_id, id] {
+        let caller = snapshot.key(KeyId(key)).unwrap();
+        let session = SessionId::from(format!("of key {key}").as_str());
+        let admission = Admission {
+            request: RequestId::new(),
+            now: NOON,
+            key: &caller.key,
+            user: &caller.user,
+            session: &session,
+            estimate: NanoUsd::ZERO,
+        };
+        permits.push(gate.counters.admit(&admission).await.unwrap());
+    }
+    let sessions = watcher.until("sessions", |sessions| sessions != &json!([])).await;
+    assert_eq!((sessions.as_array().unwrap().len(), &sessions[0]["keyId"]), (1, &json!(id)));
+    // As soon as it may do more, it watches as somebody else.
+    gate.admin("keys/editKey", json!({ "keyId": id, "canLoginWebUi": true })).await.data();
+    watcher.ended().await;
 }
 
 #[tokio::test]

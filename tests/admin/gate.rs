@@ -1,7 +1,7 @@
 //! A running administration surface of a test's own, a client for it, and a receiver of its webhooks.
 
 use std::net::TcpListener;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -14,6 +14,7 @@ use tollgate::domain::clock::{Clock, ManualClock, Timestamp};
 use tollgate::domain::network::Network;
 use tollgate::domain::secret::Secret;
 use tollgate::fetch::Webhooks;
+use tollgate::ledger::JournalStats;
 use tollgate::state::vault::Vault;
 use tollgate::state::{Events, Health, State};
 use tollgate::store::{Backend, Store};
@@ -45,6 +46,8 @@ pub struct Gate {
     pub stopping: watch::Sender<bool>,
     pub events: Events,
     pub health: Arc<Health>,
+    /// What the journal is said to hold.
+    pub journal: Arc<Mutex<JournalStats>>,
     _stop: oneshot::Sender<()>,
     pub dir: tempfile::TempDir,
 }
@@ -155,6 +158,8 @@ impl Gate {
         let upkeep = upkeep(&store, &clock, &counters, &metrics, time_zone);
         let health = Arc::new(Health::new(events.clone()));
         let (stopping, watching) = watch::channel(false);
+        let journal = Arc::new(Mutex::new(JournalStats::default()));
+        let look = Arc::clone(&journal);
         let context = Context {
             state: Arc::clone(&state),
             store: store.clone(),
@@ -164,6 +169,7 @@ impl Gate {
             listings: Arc::default(),
             store_messages: true,
             events: events.clone(),
+            journal: Arc::new(move || *look.lock().unwrap()),
             metrics: Arc::clone(&metrics),
             upkeep: upkeep.clone(),
             webhooks: webhooks(),
@@ -196,6 +202,7 @@ impl Gate {
             stopping,
             events,
             health,
+            journal,
             _stop: stop,
             dir,
         }

@@ -1,10 +1,12 @@
 //! The day's figures, and provider health.
 
 use serde_json::{Value, json};
+use tollgate::counters::Admission;
 use tollgate::domain::clock::Timestamp;
-use tollgate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
+use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::record::{Record, RequestOutcome};
+use tollgate::ledger::JournalStats;
 use tollgate::store::Backend;
 
 use super::events::trip;
@@ -65,6 +67,7 @@ async fn the_day_and_the_day_before_are_those_of_the_time_zone() {
                 ],
                 "topModels": [{ "id": null, "name": "model-a", "requests": 4, "cost": 8 }],
                 "topProviders": [{ "id": provider, "name": "upstream", "requests": 4, "cost": 8 }],
+                "attention": { "nearLimits": [], "moreNearLimits": 0, "journal": journal(0, 0) },
             });
             assert_eq!(all, expected, "{zone} {backend:?}");
             let own = gate.call("overview/getOverviewData", &ada.key, json!({})).await.data();
@@ -73,9 +76,68 @@ async fn the_day_and_the_day_before_are_those_of_the_time_zone() {
                 (&json!(2), &json!(1), &json!(50))
             );
             assert_eq!(own["topUsers"].as_array().unwrap().len(), 1);
-            assert_eq!(own["yesterdaySamePeriodCost"], 16);
+            assert_eq!((&own["yesterdaySamePeriodCost"], &own["attention"]), (&json!(16), &Value::Null));
         }
     }
+}
+
+/// A journal in which so many records have waited so long, and nothing else is amiss.
+fn journal(pending: u64, age_ms: u64) -> Value {
+    json!({
+        "pendingRecords": pending, "oldestAgeMs": age_ms, "failing": pending > 0, "diskBytes": 0, "maxBytes": 0,
+        "heldRecords": 0, "lostRecords": 0, "setAside": 0,
+    })
+}
+
+/// Spends so much at the provider, on behalf of the person.
+async fn spend(gate: &Gate, person: &Person, provider: i64, dollars: i64) {
+    let snapshot = gate.state.snapshot();
+    let caller = snapshot.key(KeyId(person.key_id)).unwrap();
+    let session = SessionId::from("s");
+    let admission = Admission {
+        request: RequestId::new(),
+        now: NOON,
+        key: &caller.key,
+        user: &caller.user,
+        session: &session,
+        estimate: NanoUsd::ZERO,
+    };
+    let mut permit = gate.counters.admit(&admission).await.unwrap();
+    assert!(permit.enter(snapshot.provider(ProviderId(provider)).unwrap(), NOON).await);
+    permit.settle(NOON, NanoUsd(dollars * 1_000_000_000), Some(ProviderId(provider)));
+}
+
+#[tokio::test]
+async fn administrators_are_told_of_limits_nearly_used_up_and_of_records_that_wait() {
+    let gate = Gate::start().await;
+    let near = gate.person("near", json!({ "limitMonthlyUsd": 100, "limitTotalUsd": 10 })).await;
+    let far = gate.person("far", json!({ "limitTotalUsd": 10 })).await;
+    let asleep = gate.person("asleep", json!({ "limitTotalUsd": 10 })).await;
+    // A limit of nothing is meant to refuse.
+    gate.person("blocked", json!({ "limitTotalUsd": 0 })).await;
+    gate.admin("keys/editKey", json!({ "keyId": near.key_id, "limitWeeklyUsd": 8 })).await.data();
+    let provider = gate.provider("upstream").await;
+    spend(&gate, &near, provider, 8).await;
+    spend(&gate, &far, provider, 7).await;
+    spend(&gate, &asleep, provider, 10).await;
+    gate.admin("users/editUser", json!({ "userId": asleep.id, "isEnabled": false })).await.data();
+    *gate.journal.lock().unwrap() =
+        JournalStats { pending_records: 3, oldest_age_ms: 61_000, writer_failing: true, ..JournalStats::default() };
+
+    let attention = gate.admin("overview/getOverviewData", json!({})).await.data()["attention"].clone();
+    let name = gate.state.snapshot().key(KeyId(near.key_id)).unwrap().key.name.clone();
+    let expected = json!([
+        {
+            "kind": "key", "id": near.key_id, "name": name, "userId": near.id, "window": "weekly", "current": 8,
+            "limit": 8, "resetAt": "2026-11-22T16:00:00.000Z",
+        },
+        {
+            "kind": "user", "id": near.id, "name": "near", "userId": null, "window": "total", "current": 8, "limit": 10,
+            "resetAt": null,
+        },
+    ]);
+    assert_eq!(attention["nearLimits"], expected);
+    assert_eq!(attention["journal"], journal(3, 61_000));
 }
 
 #[tokio::test]

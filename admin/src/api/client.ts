@@ -111,3 +111,16 @@ export async function callAny<T>(operation: string, body?: unknown, signal?: Abo
   if (!answer.response.ok || answer.data?.ok !== true) throw fault(answer.response.status, answer.error ?? answer.data);
   return answer.data.data as T;
 }
+
+type GetPath = { [P in keyof paths]: paths[P] extends { get: object } ? P : never }[keyof paths];
+/** The name of a document: its path below `/api/`. */
+type Document = GetPath extends infer P ? (P extends `/api/${infer O}` ? O : never) : never;
+type ReadOf<O extends Document> = paths[`/api/${O}`] extends { get: { responses: { 200: infer R } } } ? Json<R> : never;
+
+/** Reads a document: what is not in an envelope. */
+export async function read<O extends Document>(document: O, signal?: AbortSignal): Promise<ReadOf<O>> {
+  const get = client.GET as unknown as (path: string, init: object) => Promise<{ data?: unknown; response: Response }>;
+  const { data, response } = await get(`/api/${document}`, { signal });
+  if (!response.ok) throw fault(response.status, undefined);
+  return data as ReadOf<O>;
+}

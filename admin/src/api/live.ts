@@ -80,7 +80,16 @@ export class Live {
       for (const listener of this.listeners) listener(entry);
     });
     this.on("configuration", () => {
-      for (const key of [keys.users, keys.providers, keys.prices, ["limits"], ["settings"], ["rules"], ["audit"]]) {
+      for (const key of [
+        keys.whoami,
+        keys.users,
+        keys.providers,
+        keys.prices,
+        ["limits"],
+        ["settings"],
+        ["rules"],
+        ["audit"],
+      ]) {
         void this.cache.invalidateQueries({ queryKey: key });
       }
     });

@@ -3,10 +3,11 @@
  * something knows what to refresh (`keys`), and the event stream (`live.ts`) writes into the same places.
  */
 import { queryOptions } from "@tanstack/react-query";
-import { type BodyOf, call } from "./client";
+import { type BodyOf, call, read } from "./client";
 
 export const keys = {
   whoami: ["whoami"] as const,
+  site: ["site"] as const,
   users: ["users"] as const,
   keyStatistics: (userId: number) => ["users", userId, "statistics"] as const,
   keyLimits: (keyId: number) => ["limits", "key", keyId] as const,
@@ -16,6 +17,7 @@ export const keys = {
   health: ["health"] as const,
   prices: ["prices"] as const,
   hasPrices: ["prices", "any"] as const,
+  models: ["logs", "models"] as const,
   logs: (filters: LogFilters) => ["logs", filters] as const,
   overview: ["overview"] as const,
   sessions: ["sessions"] as const,
@@ -27,6 +29,13 @@ export const whoami = queryOptions({
   queryFn: ({ signal }) => call("auth/whoami", {}, signal),
   staleTime: Number.POSITIVE_INFINITY,
   retry: false,
+});
+
+/** What the gateway is called: known before a login too. */
+export const site = queryOptions({
+  queryKey: keys.site,
+  queryFn: ({ signal }) => read("auth/site", signal),
+  staleTime: 60_000,
 });
 
 export const users = queryOptions({
@@ -77,6 +86,13 @@ export const hasPrices = queryOptions({
 export const sessions = queryOptions({
   queryKey: keys.sessions,
   queryFn: ({ signal }) => call("actions/active-sessions/getActiveSessions", {}, signal),
+});
+
+/** The models that were asked for. */
+export const models = queryOptions({
+  queryKey: keys.models,
+  queryFn: ({ signal }) => call("actions/usage-logs/getModelList", {}, signal),
+  staleTime: 60_000,
 });
 
 export type LogFilters = NonNullable<BodyOf<"actions/usage-logs/getUsageLogs">>;

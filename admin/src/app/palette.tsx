@@ -1,24 +1,10 @@
-/** Ctrl-K: to any page, user, key, provider or model by a few letters of its name. */
-import { useQuery } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
-import { CornerDownLeft, KeyRound, User } from "lucide-react";
-import { type ReactNode, useEffect, useMemo, useState } from "react";
+/** Ctrl-K: to any page, user, key, provider, session or model by a few letters of its name. */
+import { CornerDownLeft } from "lucide-react";
+import { useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
-import * as queries from "@/api/queries";
 import { cx } from "@/ui/cx";
 import { Dialog } from "@/ui/dialog";
-import { pagesFor } from "./nav";
-import { useSession } from "./session";
-
-interface Entry {
-  id: string;
-  label: string;
-  kind: string;
-  icon: ReactNode;
-  go: () => void;
-}
-
-const SHOWN = 12;
+import { type Entry, find, useEntries } from "./palette-entries";
 
 export function Palette({ open, onClose }: { open: boolean; onClose: () => void }) {
   const { t } = useTranslation();
@@ -33,12 +19,8 @@ function Finder({ onClose }: { onClose: () => void }) {
   const { t } = useTranslation();
   const [typed, setTyped] = useState("");
   const [active, setActive] = useState(0);
-  const entries = useEntries();
-  const found = useMemo(() => {
-    const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
-    const fits = (entry: Entry) => words.every((word) => `${entry.label} ${entry.kind}`.toLowerCase().includes(word));
-    return entries.filter(fits).slice(0, SHOWN);
-  }, [entries, typed]);
+  const entries = useEntries(typed);
+  const found = useMemo(() => find(entries, typed), [entries, typed]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is found begins at its first
   useEffect(() => setActive(0), [typed]);
   const choose = (entry: Entry | undefined) => {
@@ -54,7 +36,7 @@ function Finder({ onClose }: { onClose: () => void }) {
         role="combobox"
         aria-expanded
         aria-controls="palette"
-        aria-activedescendant={found[active] ? `palette-${found[active].id}` : undefined}
+        aria-activedescendant={found[active] ? `palette-${active}` : undefined}
         aria-label={t("palette.title")}
         placeholder={t("palette.placeholder")}
         className="control"
@@ -76,7 +58,7 @@ function Finder({ onClose }: { onClose: () => void }) {
           // biome-ignore lint/a11y/useKeyWithClickEvents: the input above has the keyboard
           <div
             key={entry.id}
-            id={`palette-${entry.id}`}
+            id={`palette-${index}`}
             role="option"
             tabIndex={-1}
             aria-selected={index === active}
@@ -97,38 +79,4 @@ function Finder({ onClose }: { onClose: () => void }) {
       </div>
     </>
   );
-}
-
-function useEntries(): Entry[] {
-  const { t } = useTranslation();
-  const session = useSession();
-  const navigate = useNavigate();
-  const { data: users } = useQuery({ ...queries.users, enabled: !session.readOnly });
-  return useMemo(() => {
-    const icon = "size-4";
-    const pages = pagesFor(session).map(({ path, name, icon: Icon }) => ({
-      id: path.slice(1),
-      label: t(`nav.${name}`),
-      kind: t("palette.page"),
-      icon: <Icon className={icon} aria-hidden />,
-      go: () => void navigate({ to: path }),
-    }));
-    const people = (users ?? []).flatMap((user) => [
-      {
-        id: `user-${user.id}`,
-        label: user.name,
-        kind: t("palette.user"),
-        icon: <User className={icon} aria-hidden />,
-        go: () => void navigate({ to: "/people", search: { user: user.id } }),
-      },
-      ...user.keys.map((key) => ({
-        id: `key-${key.id}`,
-        label: `${user.name} / ${key.name}`,
-        kind: t("palette.key"),
-        icon: <KeyRound className={icon} aria-hidden />,
-        go: () => void navigate({ to: "/people", search: { user: user.id, key: key.id } }),
-      })),
-    ]);
-    return [...pages, ...people];
-  }, [t, session, navigate, users]);
 }

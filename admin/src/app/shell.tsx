@@ -1,34 +1,21 @@
 /** What is around every page: the side bar (an icon rail when narrow, a drawer on a phone), who is logged in, the palette. */
 
 import { useQueryClient } from "@tanstack/react-query";
-import { Link, Outlet, useRouterState } from "@tanstack/react-router";
-import {
-  Languages,
-  LogOut,
-  Menu as MenuIcon,
-  Monitor,
-  Moon,
-  PanelLeftClose,
-  PanelLeftOpen,
-  Search,
-  Sun,
-  X,
-} from "lucide-react";
+import { Outlet, useRouterState } from "@tanstack/react-router";
+import { Menu as MenuIcon, Search, X } from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Live } from "@/api/live";
-import { LANGUAGES, type Language, speak } from "@/i18n";
-import { Button, IconButton } from "@/ui/button";
+import { IconButton } from "@/ui/button";
 import { cx } from "@/ui/cx";
 import { FormatContext } from "@/ui/format";
-import { Menu } from "@/ui/menu";
 import { useStored } from "@/ui/stored";
 import { NextStep } from "./first-steps";
 import { LiveDot, LiveProvider } from "./live";
-import { API_DOCS, type Group, pagesFor } from "./nav";
+import { pagesFor } from "./nav";
 import { Palette } from "./palette";
-import { SessionProvider, useLogout, useSession } from "./session";
-import { useTheme } from "./theme";
+import { SessionProvider, useSession } from "./session";
+import { Mark, SideBar } from "./side-bar";
 
 export function Shell() {
   const cache = useQueryClient();
@@ -63,11 +50,11 @@ function Frame() {
   }, []);
   const page = pagesFor(session).find((one) => path.startsWith(one.path));
   useEffect(() => {
-    document.title = page ? `${t(`nav.${page.name}`)} · tollgate` : "tollgate";
-  }, [page, t]);
+    document.title = page ? `${t(`nav.${page.name}`)} · ${session.siteTitle}` : session.siteTitle;
+  }, [page, t, session.siteTitle]);
   const format = useMemo(
-    () => ({ locale: i18n.language, timeZone: session.timeZone, currency: "$" }),
-    [i18n.language, session.timeZone],
+    () => ({ locale: i18n.language, timeZone: session.timeZone, currency: session.currencyDisplay }),
+    [i18n.language, session.timeZone, session.currencyDisplay],
   );
   return (
     <FormatContext value={format}>
@@ -91,7 +78,9 @@ function Frame() {
               onClick={() => setDrawer(true)}
             />
             <Mark />
-            <span className="min-w-0 flex-1 truncate font-semibold">{page ? t(`nav.${page.name}`) : "tollgate"}</span>
+            <span className="min-w-0 flex-1 truncate font-semibold">
+              {page ? t(`nav.${page.name}`) : session.siteTitle}
+            </span>
             <LiveDot label={false} />
             <IconButton
               label={t("app.search")}
@@ -136,162 +125,5 @@ function Frame() {
       )}
       <Palette open={palette} onClose={() => setPalette(false)} />
     </FormatContext>
-  );
-}
-
-export function Mark() {
-  return <img src="/icon.svg" alt="" className="size-6 shrink-0" />;
-}
-
-const GROUPS: Group[] = ["watch", "manage", "system"];
-
-function SideBar({ narrow, onNarrow, onSearch }: { narrow: boolean; onNarrow?: () => void; onSearch: () => void }) {
-  const { t } = useTranslation();
-  const session = useSession();
-  const pages = pagesFor(session);
-  return (
-    <>
-      <div className={cx("flex h-12 shrink-0 items-center gap-2.5", narrow ? "justify-center" : "px-4")}>
-        <Mark />
-        {!narrow && <span className="flex-1 truncate text-base font-semibold tracking-tight">tollgate</span>}
-      </div>
-      <div className={cx("pb-1", narrow ? "flex justify-center" : "px-3")}>
-        {narrow ? (
-          <IconButton label={t("app.search")} icon={<Search className="size-4" aria-hidden />} onClick={onSearch} />
-        ) : (
-          <button
-            type="button"
-            onClick={onSearch}
-            className="flex h-8 w-full items-center gap-2 rounded-md border border-line bg-sunken px-2 text-xs text-faint hover:text-ink"
-          >
-            <Search className="size-3.5" aria-hidden />
-            <span className="flex-1 truncate text-left">{t("app.search")}</span>
-            <kbd className="font-sans text-2xs">Ctrl K</kbd>
-          </button>
-        )}
-      </div>
-      <nav aria-label={t("app.pages")} className="min-h-0 flex-1 overflow-y-auto px-2 pb-2">
-        {GROUPS.map((group) => {
-          const own = pages.filter((page) => page.group === group);
-          if (own.length === 0) return null;
-          return (
-            <div key={group} className="pt-3">
-              {!narrow && <div className="px-2 pb-1 text-xs font-medium text-faint">{t(`nav.groups.${group}`)}</div>}
-              {own.map(({ path, name, icon: Icon }) => (
-                <Link
-                  key={path}
-                  to={path}
-                  title={narrow ? t(`nav.${name}`) : undefined}
-                  aria-label={narrow ? t(`nav.${name}`) : undefined}
-                  className={cx(
-                    "mb-0.5 flex h-8 items-center gap-2.5 rounded-md text-sm text-quiet hover:bg-hover hover:text-ink",
-                    narrow ? "justify-center" : "px-2",
-                  )}
-                  activeProps={{ className: "!bg-accent-soft !text-accent font-medium" }}
-                >
-                  <Icon className="size-4 shrink-0" aria-hidden />
-                  {!narrow && <span className="truncate">{t(`nav.${name}`)}</span>}
-                </Link>
-              ))}
-              {group === "system" && !session.readOnly && (
-                <a
-                  href={API_DOCS.path}
-                  target="_blank"
-                  rel="noreferrer"
-                  title={t("nav.api")}
-                  className={cx(
-                    "flex h-8 items-center gap-2.5 rounded-md text-sm text-quiet hover:bg-hover hover:text-ink",
-                    narrow ? "justify-center" : "px-2",
-                  )}
-                >
-                  <API_DOCS.icon className="size-4 shrink-0" aria-hidden />
-                  {!narrow && <span className="truncate">{t("nav.api")}</span>}
-                </a>
-              )}
-            </div>
-          );
-        })}
-      </nav>
-      <div className={cx("border-t border-line py-2", narrow ? "flex flex-col items-center gap-1" : "px-3")}>
-        {!narrow && (
-          <div className="flex items-center justify-between gap-2 px-1 pb-1">
-            <span className="flex min-w-0">
-              <LiveDot />
-            </span>
-            <span className="text-2xs text-faint">{session.version}</span>
-          </div>
-        )}
-        {narrow && <LiveDot label={false} />}
-        <div className={cx("flex items-center gap-1", narrow && "flex-col")}>
-          <Account narrow={narrow} />
-          {onNarrow && (
-            <IconButton
-              size="sm"
-              label={narrow ? t("app.widen") : t("app.narrow")}
-              icon={
-                narrow ? (
-                  <PanelLeftOpen className="size-4" aria-hidden />
-                ) : (
-                  <PanelLeftClose className="size-4" aria-hidden />
-                )
-              }
-              onClick={onNarrow}
-            />
-          )}
-        </div>
-      </div>
-    </>
-  );
-}
-
-/** Who is logged in; language, theme and logout. */
-function Account({ narrow }: { narrow: boolean }) {
-  const { t } = useTranslation();
-  const session = useSession();
-  const logout = useLogout();
-  const [theme, setTheme] = useTheme();
-  const about = session.keyName ? t("app.byKey", { name: session.keyName }) : t("app.byToken");
-  const icon = "size-4 text-faint";
-  const themes = { system: Monitor, light: Sun, dark: Moon };
-  return (
-    <Menu
-      title={
-        <>
-          <span className="block font-medium text-ink">{session.userName}</span>
-          {t(`role.${session.role === "admin" ? "admin" : "user"}`)} · {about}
-        </>
-      }
-      trigger={
-        <Button
-          variant="ghost"
-          size="sm"
-          className={cx("min-w-0 !justify-start", narrow ? "!w-8 !px-0" : "flex-1")}
-          aria-label={t("app.account")}
-        >
-          <span className="flex size-6 shrink-0 items-center justify-center rounded-full bg-accent-soft text-2xs font-semibold text-accent uppercase">
-            {session.userName.slice(0, 2)}
-          </span>
-          {!narrow && <span className="truncate">{session.userName}</span>}
-        </Button>
-      }
-      actions={[
-        ...(Object.keys(themes) as (keyof typeof themes)[]).map((name) => {
-          const Icon = themes[name];
-          return {
-            label: `${t(`theme.${name}`)}${theme === name ? " ✓" : ""}`,
-            icon: <Icon className={icon} aria-hidden />,
-            onSelect: () => setTheme(name),
-          };
-        }),
-        "line" as const,
-        ...(Object.keys(LANGUAGES) as Language[]).map((language) => ({
-          label: LANGUAGES[language],
-          icon: <Languages className={icon} aria-hidden />,
-          onSelect: () => void speak(language),
-        })),
-        "line" as const,
-        { label: t("app.logout"), icon: <LogOut className={icon} aria-hidden />, onSelect: () => void logout() },
-      ]}
-    />
   );
 }

@@ -1,7 +1,9 @@
 /** Languages. One catalogue each; a key that is missing or misspelt is a compile error, a missing translation a failed test. */
 import i18n from "i18next";
 import { initReactI18next } from "react-i18next";
+import { translateFaults } from "@/api/client";
 import type en from "./en.json";
+import { FAULTS, inWords } from "./faults";
 
 declare module "i18next" {
   interface CustomTypeOptions {
@@ -20,8 +22,9 @@ function preferred(): Language {
 }
 
 async function load(language: Language) {
-  const catalogue = await catalogues[language]();
+  const [catalogue, faults] = await Promise.all([catalogues[language](), FAULTS[language]?.()]);
   i18n.addResourceBundle(language, "translation", catalogue.default, true, true);
+  translateFaults((code, params, said) => (faults ? inWords(faults.default, code, params, said) : said));
 }
 
 export async function startLanguage() {

@@ -6,30 +6,47 @@ export interface Format {
   locale: string;
   /** IANA name: the gateway's, not the browser's. `undefined` = the browser's. */
   timeZone?: string;
-  /** A symbol only: amounts are USD. */
+  /** Stands with amounts: a currency's code (shown by its symbol), a symbol or a word. Nothing is converted. */
   currency: string;
 }
 
-export const FormatContext = createContext<Format>({ locale: "en", currency: "$" });
+export const FormatContext = createContext<Format>({ locale: "en", currency: "USD" });
 export const useFormat = () => useContext(FormatContext);
 
 const number = (locale: string, options?: Intl.NumberFormatOptions) => new Intl.NumberFormat(locale, options);
 
+/** What stands before an amount: the symbol of a currency's code (`USD` → `$`), a sign as it is, a word with a space. */
+function before(currency: string): string {
+  const known = SIGNS.get(currency);
+  if (known !== undefined) return known;
+  const sign = /^[A-Z]{3}$/.test(currency) ? symbolOf(currency) : currency;
+  const text = /[\p{L}\p{N}]$/u.test(sign) ? `${sign}\u00a0` : sign;
+  SIGNS.set(currency, text);
+  return text;
+}
+const SIGNS = new Map<string, string>();
+
+/** The code itself where nobody knows a symbol of it. */
+function symbolOf(code: string): string {
+  const parts = number("en", { style: "currency", currency: code, currencyDisplay: "narrowSymbol" }).formatToParts(0);
+  return parts.find(({ type }) => type === "currency")?.value ?? code;
+}
+
 /** Money with as many digits as it needs: two, or two that say something for less than a cent. */
 export function money(amount: number, { locale, currency }: Format): string {
   const size = Math.abs(amount);
-  if (size > 0 && size < 0.000001) return `<${currency}0.000001`;
+  if (size > 0 && size < 0.000001) return `<${before(currency)}0.000001`;
   const digits = size === 0 || size >= 0.995 ? 2 : Math.min(6, Math.max(2, 1 - Math.floor(Math.log10(size))));
   const text = number(locale, {
     minimumFractionDigits: size >= 10_000 ? 0 : 2,
     maximumFractionDigits: size >= 10_000 ? 0 : digits,
   });
-  return `${amount < 0 ? "−" : ""}${currency}${text.format(size)}`;
+  return `${amount < 0 ? "−" : ""}${before(currency)}${text.format(size)}`;
 }
 
 /** Every digit there is. */
 export function exactMoney(amount: number, { locale, currency }: Format): string {
-  return `${amount < 0 ? "−" : ""}${currency}${number(locale, { minimumFractionDigits: 2, maximumFractionDigits: 12 }).format(Math.abs(amount))}`;
+  return `${amount < 0 ? "−" : ""}${before(currency)}${number(locale, { minimumFractionDigits: 2, maximumFractionDigits: 12 }).format(Math.abs(amount))}`;
 }
 
 export function count(value: number, { locale }: Format): string {

@@ -9,25 +9,29 @@ use futures_util::stream;
 
 use crate::admin::call::Call;
 use crate::admin::envelope::{Code, Refusal};
-use crate::admin::live::client::{Client, scope};
+use crate::admin::live::Viewer;
+use crate::admin::live::client::Client;
 use crate::admin::records::live::LiveEvent;
 use crate::admin::table::{Operation, Permission};
 
 pub fn operations() -> Vec<Operation> {
     vec![
-        Operation::whole::<LiveEvent, _>("events", Permission::User, "text/event-stream", events)
-            .doc("What happens, as it happens: server-sent events, for users of their own requests only.")
-            .errors(&[Code::TOO_MANY_ATTEMPTS, Code::PERMISSION_DENIED]),
+        Operation::whole::<LiveEvent, _>("events", Permission::Any, "text/event-stream", events)
+            .doc(
+                "What happens, as it happens: server-sent events. Users are told of their own requests only, and a read-only key of \
+                 its own, without the day's figures.",
+            )
+            .errors(&[Code::TOO_MANY_ATTEMPTS]),
     ]
 }
 
 async fn events(call: Call) -> Result<Response<Stream>, Refusal> {
-    let scope = scope(call.who()?);
-    let joined = call.live.join(scope).ok_or_else(|| {
+    let viewer = Viewer::of(call.who()?);
+    let joined = call.live.join(viewer).ok_or_else(|| {
         let refusal = Refusal::new(Code::TOO_MANY_ATTEMPTS, "too many connections watch already");
         refusal.header(header::RETRY_AFTER, 10)
     })?;
-    let client = Client::new(Arc::clone(&call.ctx), joined, call.credentials, scope);
+    let client = Client::new(Arc::clone(&call.ctx), joined, call.credentials, viewer);
     let frames = stream::unfold(client, |mut client| async move {
         let frame = client.next().await?;
         Some((Ok::<_, Infallible>(frame), client))

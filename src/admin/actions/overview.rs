@@ -4,8 +4,8 @@ use crate::admin::call::Call;
 use crate::admin::context::Context;
 use crate::admin::envelope::Refusal;
 use crate::admin::fields::Body;
-use crate::admin::live::{Scope, client};
-use crate::admin::records::overview::OverviewRecord;
+use crate::admin::live::{Live, Scope, Viewer};
+use crate::admin::records::overview::{Attention, OverviewRecord};
 use crate::admin::table::{Operation, Permission};
 use crate::counters::LiveSession;
 use crate::domain::clock::Timestamp;
@@ -20,15 +20,25 @@ const TOP: u32 = 5;
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/overview/getOverviewData", Permission::User, Body::EMPTY, get_overview_data)
-            .doc("Today's figures; users see their own, unless the system settings let them see everybody's."),
+            .doc("Today's figures; users see their own, unless the system settings let them see everybody's. Administrators are told what may need somebody."),
     ]
 }
 
 async fn get_overview_data(call: Call) -> Result<OverviewRecord, Refusal> {
-    let shown = visible(&call.ctx, client::scope(call.who()?));
+    let viewer = Viewer::of(call.who()?);
+    let shown = visible(&call.ctx, viewer.scope());
     let found = read(&call.ctx, shown, call.now, &[]).await?;
     let live = call.ctx.counters.live_sessions(call.now).await;
-    Ok(OverviewRecord::new(&found, Figures::default(), sessions(&live, shown)))
+    let attention = match viewer {
+        Viewer::Everybody => Some(attention(&call.ctx, &call.live).await),
+        Viewer::User(_) | Viewer::Key(..) => None,
+    };
+    Ok(OverviewRecord::new(&found, Figures::default(), sessions(&live, shown), attention))
+}
+
+/// What may need somebody, for administrators.
+pub async fn attention(ctx: &Context, live: &Live) -> Attention {
+    Attention::new(live.near.look(ctx).await, (ctx.journal)())
 }
 
 /// Whose figures somebody sees who sees the requests of `scope`.

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use super::feed::frame;
-use super::{Joined, Scope};
+use super::{Joined, Scope, Viewer};
 use crate::admin::auth::{Who, credential};
 use crate::admin::context::Context;
 use crate::admin::records::Iso;
@@ -26,9 +26,9 @@ const BEAT: Duration = Duration::from_secs(15);
 /// How often the credential is looked at.
 const CHECK: Duration = Duration::from_secs(1);
 
-/// What a caller sees: an administrator everything, a user their own.
+/// Whose requests a caller sees: an administrator everybody's, a user their own.
 pub fn scope(who: &Who) -> Scope {
-    if who.is_admin() { None } else { who.user_id() }
+    Viewer::of(who).scope()
 }
 
 /// A stream of frames.
@@ -38,19 +38,19 @@ pub struct Client {
     /// Frames that go first.
     first: VecDeque<Bytes>,
     credentials: HeaderMap,
-    scope: Scope,
+    viewer: Viewer,
     beat: Interval,
     check: Interval,
     stop: watch::Receiver<bool>,
 }
 
 impl Client {
-    pub fn new(ctx: Arc<Context>, mut joined: Joined, credentials: HeaderMap, scope: Scope) -> Self {
+    pub fn new(ctx: Arc<Context>, mut joined: Joined, credentials: HeaderMap, viewer: Viewer) -> Self {
         let hello = Hello { version: ctx.version, time_zone: ctx.time_zone.name(), now: Iso(ctx.clock.now()) };
         let mut first = VecDeque::from([frame(&LiveEvent::Hello(hello))]);
         first.extend(joined.first.drain(..));
         let stop = ctx.stop.clone();
-        Self { ctx, joined, first, credentials, scope, beat: every(BEAT), check: every(CHECK), stop }
+        Self { ctx, joined, first, credentials, viewer, beat: every(BEAT), check: every(CHECK), stop }
     }
 
     /// The next piece of the stream; `None` at its end.
@@ -78,7 +78,7 @@ impl Client {
 
     async fn may_watch(&self) -> bool {
         match credential::identify(&self.ctx, &self.credentials, self.ctx.clock.now()).await {
-            Ok(who) => !who.is_read_only() && scope(&who) == self.scope,
+            Ok(who) => Viewer::of(&who) == self.viewer,
             Err(refusal) => refusal.internal_reason().is_some(),
         }
     }

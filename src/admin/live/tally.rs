@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crate::admin::records::overview::OverviewRecord;
+use crate::admin::records::overview::{Attention, OverviewRecord};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::RequestId;
 use crate::domain::record::Record;
@@ -82,7 +82,7 @@ impl Tally {
     }
 
     /// `None` before the first reading.
-    pub fn record(&self, sessions: u64) -> Option<OverviewRecord> {
-        self.found.as_ref().map(|found| OverviewRecord::new(found, self.more, sessions))
+    pub fn record(&self, sessions: u64, attention: Option<Attention>) -> Option<OverviewRecord> {
+        self.found.as_ref().map(|found| OverviewRecord::new(found, self.more, sessions, attention))
     }
 }

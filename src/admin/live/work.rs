@@ -7,7 +7,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::feed::frame;
-use super::{Live, Scope, Watched, sessions};
+use super::{Live, Scope, Viewer, Watched, sessions};
 use crate::admin::actions::overview;
 use crate::admin::actions::providers::health;
 use crate::admin::records::live::{LiveEvent, NewConfiguration};
@@ -51,14 +51,16 @@ impl Live {
     fn request_ended(&self, record: &Record) {
         let mut watched = self.watched.lock();
         let Watched { feeds, tallies, .. } = &mut *watched;
-        let scopes = [None, record.user_id];
-        let scopes = if record.user_id.is_some() { &scopes[..] } else { &scopes[..1] };
-        let mut entry = None;
-        for scope in scopes {
-            if let Some(tally) = tallies.get_mut(scope) {
+        for scope in [Some(None), record.user_id.map(Some)].into_iter().flatten() {
+            if let Some(tally) = tallies.get_mut(&scope) {
                 tally.add(record);
             }
-            if let Some(feed) = feeds.get_mut(scope) {
+        }
+        let user = record.user_id.map(Viewer::User);
+        let key = record.user_id.zip(record.key_id).map(|(user, key)| Viewer::Key(user, key));
+        let mut entry = None;
+        for viewer in [Some(Viewer::Everybody), user, key].into_iter().flatten() {
+            if let Some(feed) = feeds.get_mut(&viewer) {
                 let entry = entry.get_or_insert_with(|| frame(&LiveEvent::Log(Box::new(LogEntry::new(record)))));
                 feed.send_log(entry.clone());
             }
@@ -69,7 +71,7 @@ impl Live {
         let snapshot = self.ctx.state.snapshot();
         let Some(provider) = snapshot.provider(change.provider_id) else { return };
         let record = health::of(&self.ctx, provider, self.ctx.clock.now());
-        if let Some(feed) = self.watched.lock().feeds.get(&None) {
+        if let Some(feed) = self.watched.lock().feeds.get(&Viewer::Everybody) {
             feed.send(frame(&LiveEvent::Breaker(record)));
         }
     }
@@ -80,7 +82,7 @@ impl Live {
             let now = self.ctx.clock.now();
             let live = self.ctx.counters.live_sessions(now).await;
             self.read_tallies().await;
-            self.show_overviews(&live);
+            self.show_overviews(&live).await;
             self.show_sessions(live).await;
             tokio::select! {
                 () = self.arrived.notified() => {}
@@ -95,7 +97,7 @@ impl Live {
         let mut watched = self.watched.lock();
         watched.feeds.retain(|_, feed| feed.clients() > 0);
         watched.feeds.values_mut().for_each(super::feed::Feed::look);
-        let shown: Vec<Scope> = watched.feeds.keys().map(|scope| overview::visible(&self.ctx, *scope)).collect();
+        let shown: Vec<Scope> = watched.feeds.keys().filter_map(|viewer| self.figures_of(*viewer)).collect();
         watched.tallies.retain(|scope, _| shown.contains(scope));
         for scope in shown {
             watched.tallies.entry(scope).or_default();
@@ -127,29 +129,40 @@ impl Live {
         }
     }
 
-    fn show_overviews(&self, live: &[LiveSession]) {
+    /// Whose figures of the day somebody sees; `None`: a read-only key sees none.
+    fn figures_of(&self, viewer: Viewer) -> Option<Scope> {
+        match viewer {
+            Viewer::Key(..) => None,
+            Viewer::Everybody | Viewer::User(_) => Some(overview::visible(&self.ctx, viewer.scope())),
+        }
+    }
+
+    async fn show_overviews(&self, live: &[LiveSession]) {
+        let administrators = self.watched.lock().feeds.contains_key(&Viewer::Everybody);
+        let attention = if administrators { Some(overview::attention(&self.ctx, self).await) } else { None };
         let mut watched = self.watched.lock();
         let Watched { feeds, tallies, .. } = &mut *watched;
-        for (scope, feed) in feeds {
-            let shown = overview::visible(&self.ctx, *scope);
+        for (viewer, feed) in feeds {
+            let Some(shown) = self.figures_of(*viewer) else { continue };
             let count = overview::sessions(live, shown);
-            if let Some(record) = tallies.get(&shown).and_then(|tally| tally.record(count)) {
+            let attention = attention.clone().filter(|_| *viewer == Viewer::Everybody);
+            if let Some(record) = tallies.get(&shown).and_then(|tally| tally.record(count, attention)) {
                 feed.show_overview(frame(&LiveEvent::Overview(record)));
             }
         }
     }
 
     async fn show_sessions(&self, live: Vec<LiveSession>) {
-        let scopes: Vec<Scope> = self.watched.lock().feeds.keys().copied().collect();
-        for scope in scopes {
-            let seen = live.iter().filter(|session| scope.is_none_or(|user| user == session.user));
+        let viewers: Vec<Viewer> = self.watched.lock().feeds.keys().copied().collect();
+        for viewer in viewers {
+            let seen = live.iter().filter(|session| viewer.sees(session));
             let listed = sessions::newest(seen.cloned().collect(), SESSIONS);
             let entries = match self.sessions.entries(&self.ctx, &listed).await {
                 Ok(entries) => entries,
                 Err(error) => return tracing::debug!(%error, "the figures of live sessions could not be read"),
             };
             let frame = frame(&LiveEvent::Sessions(entries));
-            if let Some(feed) = self.watched.lock().feeds.get_mut(&scope) {
+            if let Some(feed) = self.watched.lock().feeds.get_mut(&viewer) {
                 feed.show_sessions(frame);
             }
         }

@@ -4,7 +4,8 @@ use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Exact;
+use super::{Exact, Iso};
+use crate::ledger::JournalStats;
 use crate::store::{Figures, OverviewFound, TopEntry};
 
 /// The calendar day in the gateway's time zone so far. Figures of other nodes are at most ten seconds old.
@@ -32,6 +33,87 @@ pub struct OverviewRecord {
     pub top_users: Vec<TopRecord>,
     pub top_models: Vec<TopRecord>,
     pub top_providers: Vec<TopRecord>,
+    /// What may need somebody. For administrators; `null` for users.
+    pub attention: Option<Attention>,
+}
+
+/// What may need somebody.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Attention {
+    /// Keys, users and providers that have spent 80 percent or more of a limit, nearest first, at most 20. At most ten
+    /// seconds old; where more than 500 of them have limits, correspondingly older.
+    pub near_limits: Vec<NearLimit>,
+    /// How many more there are.
+    pub more_near_limits: usize,
+    /// Of the node that answers.
+    pub journal: JournalRecord,
+}
+
+/// The spending limit of which most is used up.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NearLimit {
+    /// `key`, `user` or `provider`.
+    pub kind: &'static str,
+    pub id: i64,
+    pub name: String,
+    /// Whose the key is.
+    pub user_id: Option<i64>,
+    /// `5h`, `daily`, `weekly`, `monthly` or `total`.
+    pub window: &'static str,
+    /// USD spent; running requests are not in it.
+    pub current: Exact,
+    /// USD.
+    pub limit: Exact,
+    /// As in `getKeyLimitUsage`.
+    pub reset_at: Option<Iso>,
+}
+
+/// Records on their way to the database.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JournalRecord {
+    /// Records that the database does not have yet.
+    pub pending_records: u64,
+    /// Milliseconds that the oldest of them has waited.
+    pub oldest_age_ms: u64,
+    /// The database did not take the last batch.
+    pub failing: bool,
+    pub disk_bytes: u64,
+    pub max_bytes: u64,
+    /// In memory, because the disk takes none. Lost if the process ends.
+    pub held_records: u64,
+    /// Neither on disk nor in memory: in the log alone. Since the start, as the next.
+    pub lost_records: u64,
+    /// Records and damaged stretches that were put aside for a person.
+    pub set_aside: u64,
+}
+
+impl From<JournalStats> for JournalRecord {
+    fn from(stats: JournalStats) -> Self {
+        Self {
+            pending_records: stats.pending_records,
+            oldest_age_ms: stats.oldest_age_ms,
+            failing: stats.writer_failing,
+            disk_bytes: stats.disk_bytes,
+            max_bytes: stats.max_bytes,
+            held_records: stats.held_records,
+            lost_records: stats.lost_records,
+            set_aside: stats.refused_records.saturating_add(stats.damaged_ranges),
+        }
+    }
+}
+
+/// Limits that are named.
+const NAMED: usize = 20;
+
+impl Attention {
+    pub fn new(mut near_limits: Vec<NearLimit>, journal: JournalStats) -> Self {
+        let more_near_limits = near_limits.len().saturating_sub(NAMED);
+        near_limits.truncate(NAMED);
+        Self { near_limits, more_near_limits, journal: journal.into() }
+    }
 }
 
 /// One of the dearest.
@@ -48,7 +130,7 @@ pub struct TopRecord {
 
 impl OverviewRecord {
     /// `more`: what `found` does not count yet.
-    pub fn new(found: &OverviewFound, more: Figures, sessions: u64) -> Self {
+    pub fn new(found: &OverviewFound, more: Figures, sessions: u64, attention: Option<Attention>) -> Self {
         let (today, yesterday) = (found.today.plus(more), found.yesterday);
         let top = |entries: &[TopEntry]| entries.iter().map(TopRecord::from).collect();
         Self {
@@ -65,6 +147,7 @@ impl OverviewRecord {
             top_users: top(&found.users),
             top_models: top(&found.models),
             top_providers: top(&found.providers),
+            attention,
         }
     }
 }

@@ -1,8 +1,8 @@
 /** Login with the administrator token or a key. A browser that drops the cookie is told why. */
-import { useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useRouter, useSearch } from "@tanstack/react-router";
 import { Eye, EyeOff } from "lucide-react";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiError, call } from "@/api/client";
 import * as queries from "@/api/queries";
@@ -27,6 +27,11 @@ export function LoginPage() {
   const [busy, setBusy] = useState(false);
   const [fault, setFault] = useState<string>();
   const [dropped, setDropped] = useState(false);
+  // The page does not wait for it.
+  const title = useQuery(queries.site).data?.siteTitle ?? "tollgate";
+  useEffect(() => {
+    document.title = `${t("login.title")} · ${title}`;
+  }, [t, title]);
 
   const submit = async (event: FormEvent) => {
     event.preventDefault();
@@ -44,7 +49,7 @@ export function LoginPage() {
     } catch (error) {
       const known = error instanceof ApiError ? error : new ApiError(0, "NETWORK", "");
       // The key was right, and the very next request came without the cookie.
-      const loggedIn = known.status === 401 && known.message.includes("no credential");
+      const loggedIn = known.status === 401 && known.said.includes("no credential");
       setDropped(loggedIn);
       if (!loggedIn) setFault(known.message || t("ui.noConnection"));
     } finally {
@@ -57,8 +62,8 @@ export function LoginPage() {
       <div className="card w-full max-w-sm p-6">
         <div className="mb-5 flex items-center gap-3">
           <img src="/icon.svg" alt="" className="size-9" />
-          <div>
-            <h1 className="!leading-6">tollgate</h1>
+          <div className="min-w-0">
+            <h1 className="!leading-6 break-words">{title}</h1>
             <p className="text-sm text-quiet">{t("login.title")}</p>
           </div>
         </div>

@@ -25,12 +25,6 @@ const pages = (search: LogsSearch) => {
   });
 };
 
-export const models = queryOptions({
-  queryKey: ["logs", "models"],
-  queryFn: ({ signal }) => call("actions/usage-logs/getModelList", {}, signal),
-  staleTime: 60_000,
-});
-
 export const statuses = queryOptions({
   queryKey: ["logs", "statuses"],
   queryFn: ({ signal }) => call("actions/usage-logs/getStatusCodeList", {}, signal),

@@ -8,7 +8,7 @@ import { Button } from "@/ui/button";
 import { type Choice, Field, Input, Select } from "@/ui/field";
 import { type Filter, Filters } from "@/ui/filters";
 import { exactTime, useFormat } from "@/ui/format";
-import { models, statuses } from "./data";
+import { statuses } from "./data";
 
 /** Hours. */
 const RANGES = [1, 24, 168, 720] as const;
@@ -19,7 +19,7 @@ export function LogFilterBar({ search, set }: { search: LogsSearch; set: (change
   const admin = useIsAdmin();
   const people = useQuery(queries.users);
   const providers = useQuery({ ...queries.providers, enabled: admin });
-  const knownModels = useQuery(models);
+  const knownModels = useQuery(queries.models);
   const knownStatuses = useQuery(statuses);
   const users = people.data ?? [];
   const named = (id: number | undefined, choices: Choice[]) =>

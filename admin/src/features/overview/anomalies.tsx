@@ -1,5 +1,5 @@
-/** What needs somebody: circuits that are open, providers that rest, limits nearly used up, requests without a price. */
-import { useQueries, useQuery } from "@tanstack/react-query";
+/** What needs somebody: open circuits, resting providers, limits nearly used up, records that wait, requests without a price. */
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { CircleCheck } from "lucide-react";
 import type { ReactNode } from "react";
@@ -7,15 +7,17 @@ import { useTranslation } from "react-i18next";
 import { call, type Schemas } from "@/api/client";
 import * as queries from "@/api/queries";
 import { Button } from "@/ui/button";
-import { percent, useFormat } from "@/ui/format";
+import { count, duration, percent, useFormat } from "@/ui/format";
 import { Notice } from "@/ui/status";
 import { Countdown, Time, useNow } from "@/ui/text";
 
-const NEAR = 0.8;
-/** Users that are looked at for limits: those who spent most today. */
-const LOOKED_AT = 10;
+type Attention = NonNullable<Schemas["OverviewRecord"]["attention"]>;
+type Near = Schemas["NearLimit"];
 
-type Cost = Schemas["CostUsage"];
+/** Records that wait this long mean that the database does not take them. */
+const OLD = 60_000;
+/** Of the journal's room on the disk. */
+const FULL = 0.8;
 
 interface Anomaly {
   id: string;
@@ -25,28 +27,29 @@ interface Anomaly {
   action: ReactNode;
 }
 
-/** The window that is used up most, if any is near its limit. */
-export function nearest(
-  usage: Schemas["LimitUsage"],
-): { window: "5h" | "daily" | "weekly" | "monthly" | "total"; share: number } | undefined {
-  const windows: ["5h" | "daily" | "weekly" | "monthly" | "total", Cost][] = [
-    ["5h", usage.cost5h],
-    ["daily", usage.costDaily],
-    ["weekly", usage.costWeekly],
-    ["monthly", usage.costMonthly],
-    ["total", usage.costTotal],
-  ];
-  const shares = windows.flatMap(([window, { current, limit }]) =>
-    limit === null ? [] : [{ window, share: limit === 0 ? 1 : current / limit }],
-  );
-  return shares.filter(({ share }) => share >= NEAR).sort((a, b) => b.share - a.share)[0];
+/** Where a limit is looked at. */
+const placeOf = ({ kind, id, userId }: Near): [string, object] =>
+  kind === "provider"
+    ? ["/providers", { id }]
+    : kind === "key"
+      ? ["/people", { user: userId ?? undefined, key: id }]
+      : ["/people", { user: id }];
+
+/** What is amiss with the journal, worst first; `undefined` when nothing is. */
+export function journalFault(journal: Attention["journal"]) {
+  if (journal.lostRecords > 0) return "lost";
+  if (journal.heldRecords > 0) return "held";
+  if (journal.maxBytes > 0 && journal.diskBytes / journal.maxBytes >= FULL) return "full";
+  if (journal.pendingRecords > 0 && (journal.failing || journal.oldestAgeMs >= OLD)) return "waiting";
+  if (journal.setAside > 0) return "aside";
 }
+const SEVERE = ["lost", "held", "full"];
 
 /** The beginning of today in the gateway's time zone, as its filters take it. */
 const dayIn = (timeZone: string | undefined) =>
   new Intl.DateTimeFormat("en-CA", { year: "numeric", month: "2-digit", day: "2-digit", timeZone }).format(new Date());
 
-export function Anomalies({ topUsers }: { topUsers: { id: number; name: string }[] }) {
+export function Anomalies({ attention }: { attention: Attention }) {
   const { t } = useTranslation();
   const format = useFormat();
   const now = useNow().getTime();
@@ -59,9 +62,7 @@ export function Anomalies({ topUsers }: { topUsers: { id: number; name: string }
       call("actions/usage-logs/getUsageLogs", { startDate: today, pageSize: 1 }).then((page) => page.summary.unpriced),
     staleTime: 60_000,
   });
-  const usages = useQueries({
-    queries: topUsers.slice(0, LOOKED_AT).map(({ id }) => ({ ...queries.userLimits(id), staleTime: 30_000 })),
-  });
+  const { data: users = [] } = useQuery(queries.users);
 
   const go = (to: string, search: object, label: string) => (
     <Link to={to as "/providers"} search={search}>
@@ -70,6 +71,8 @@ export function Anomalies({ topUsers }: { topUsers: { id: number; name: string }
       </Button>
     </Link>
   );
+  const { journal } = attention;
+  const fault = journalFault(journal);
   const enabled = new Set(providers.filter((provider) => provider.isEnabled).map((provider) => provider.id));
   const troubled = health.filter((one) => enabled.has(one.providerId));
   const anomalies: Anomaly[] = [
@@ -102,24 +105,48 @@ export function Anomalies({ topUsers }: { topUsers: { id: number; name: string }
         ),
         action: go("/providers", { id: one.providerId }, t("overview.look")),
       })),
-    ...usages.flatMap((usage, index) => {
-      const user = topUsers[index];
-      const near = usage.data && nearest(usage.data);
-      if (!user || !near) return [];
-      const window = t(`overview.windows.${near.window}`);
-      return [
-        {
-          id: `limit-${user.id}`,
-          tone: near.share >= 1 ? ("bad" as const) : ("warn" as const),
-          title:
-            near.share >= 1
-              ? t("overview.limitReached", { name: user.name })
-              : t("overview.limitNear", { name: user.name }),
-          text: t("overview.limitText", { share: percent(near.share, format), window }),
-          action: go("/people", { user: user.id }, t("overview.look")),
-        },
-      ];
+    ...attention.nearLimits.map((near) => {
+      const share = near.current / near.limit;
+      const user = users.find((one) => one.id === near.userId);
+      const name = user ? `${user.name} / ${near.name}` : near.name;
+      return {
+        id: `limit-${near.kind}-${near.id}`,
+        tone: share >= 1 ? ("bad" as const) : ("warn" as const),
+        title: share >= 1 ? t("overview.limitReached", { name }) : t("overview.limitNear", { name }),
+        text: t("overview.limitText", {
+          share: percent(share, format),
+          window: t(`overview.windows.${near.window as "5h"}`),
+        }),
+        action: go(...placeOf(near), t("overview.look")),
+      };
     }),
+    ...(attention.moreNearLimits > 0
+      ? [
+          {
+            id: "more-limits",
+            tone: "warn" as const,
+            title: t("overview.moreLimits", { count: attention.moreNearLimits }),
+            text: undefined,
+            action: go("/people", {}, t("overview.look")),
+          },
+        ]
+      : []),
+    ...(fault
+      ? [
+          {
+            id: "journal",
+            tone: SEVERE.includes(fault) ? ("bad" as const) : ("warn" as const),
+            title: t(`overview.journal.${fault}.title`, {
+              count: { lost: journal.lostRecords, held: journal.heldRecords, aside: journal.setAside }[fault as "lost"],
+            }),
+            text: t(`overview.journal.${fault}.text`, {
+              records: count(journal.pendingRecords, format),
+              age: duration(journal.oldestAgeMs, format),
+            }),
+            action: undefined,
+          },
+        ]
+      : []),
     ...(unpriced > 0
       ? [
           {

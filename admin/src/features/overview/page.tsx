@@ -24,11 +24,7 @@ export function OverviewPage() {
         <Loading />
       ) : (
         <div className="space-y-4">
-          {admin && (
-            <Anomalies
-              topUsers={data.topUsers.flatMap(({ id, name }) => (id == null || name == null ? [] : [{ id, name }]))}
-            />
-          )}
+          {data.attention && <Anomalies attention={data.attention} />}
           <Figures data={data} />
           <Trend />
           <div className="grid grid-cols-1 gap-4 md:grid-cols-2 xl:grid-cols-3">

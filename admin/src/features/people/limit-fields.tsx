@@ -10,6 +10,7 @@ import {
 } from "react-hook-form";
 import { useTranslation } from "react-i18next";
 import { Field, Input, NumberInput, Section, Select } from "@/ui/field";
+import { useFormat } from "@/ui/format";
 import { type LimitValues, MONEY } from "./values";
 
 interface Props<T extends FieldValues & LimitValues> {
@@ -30,6 +31,7 @@ export function LimitFields<T extends FieldValues & LimitValues>({
   most,
 }: Props<T>) {
   const { t } = useTranslation();
+  const { currency } = useFormat();
   const mode = useWatch({ control, name: "dailyResetMode" as Path<T> });
   const fault = (name: string) => errors[name]?.message as string | undefined;
   return (
@@ -38,7 +40,7 @@ export function LimitFields<T extends FieldValues & LimitValues>({
         <Field
           key={name}
           label={t(`people.${name}`)}
-          unit="USD"
+          unit={currency}
           error={fault(name)}
           help={most?.[name] && t("people.userLimit", { amount: most[name] })}
         >

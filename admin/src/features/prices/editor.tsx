@@ -6,6 +6,7 @@ import { useTranslation } from "react-i18next";
 import { ApiError } from "@/api/client";
 import { FormDrawer } from "@/parts/form";
 import { Checkbox, Field, Input, NumberInput, Section } from "@/ui/field";
+import { useFormat } from "@/ui/format";
 import { useToast } from "@/ui/toast";
 import { type Price, useSave } from "./api";
 import { byName, numberOf, RATES, type Rate, type RateName, rateOf, USUAL, withRates } from "./rates";
@@ -119,10 +120,11 @@ function RateField({
   errors?: Partial<Record<RateName, { message?: string }>>;
 }) {
   const { t } = useTranslation();
+  const { currency } = useFormat();
   return (
     <Field
       label={t(`prices.rates.${rate.name}`)}
-      unit={t(`prices.per.${rate.per}`)}
+      unit={t(`prices.per.${rate.per}`, { currency })}
       help={t(`prices.rateHelp.${rate.name}`)}
       error={errors?.[rate.name]?.message}
     >

@@ -1,0 +1,130 @@
+/** What the command palette finds, and in which order. */
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { Boxes, KeyRound, MessagesSquare, Server, Tags, User } from "lucide-react";
+import { type ReactNode, useMemo } from "react";
+import { useTranslation } from "react-i18next";
+import * as queries from "@/api/queries";
+import { pagesFor } from "./nav";
+import { useIsAdmin, useSession } from "./session";
+
+export interface Entry {
+  id: string;
+  label: string;
+  /** Further words that it is found by. */
+  words?: string;
+  kind: string;
+  icon: ReactNode;
+  go: () => void;
+}
+
+/** Shown at once. */
+const SHOWN = 12;
+/** Of one kind, while others fit as well. */
+const OF_A_KIND = 5;
+
+/** How well an entry fits: 0 its name begins so, 1 a word of it does, 2 it is in there; `undefined` not at all. */
+function rank({ label, words = "", kind }: Entry, typed: string[]): number | undefined {
+  const name = label.toLowerCase();
+  const text = `${name} ${words.toLowerCase()} ${kind.toLowerCase()}`;
+  if (!typed.every((word) => text.includes(word))) return undefined;
+  const [first = ""] = typed;
+  if (name.startsWith(first)) return 0;
+  return name.split(/[\s/._-]+/).some((word) => word.startsWith(first)) ? 1 : 2;
+}
+
+/** The best of the entries; their order decides between equals, and no kind crowds the others out. */
+export function find(entries: Entry[], text: string): Entry[] {
+  const typed = text.toLowerCase().split(/\s+/).filter(Boolean);
+  if (typed.length === 0) return entries.slice(0, SHOWN);
+  const ranked = entries.flatMap((entry) => {
+    const at = rank(entry, typed);
+    return at === undefined ? [] : [{ entry, at }];
+  });
+  const sorted = ranked.sort((a, b) => a.at - b.at).map(({ entry }) => entry);
+  const seen = new Map<string, number>();
+  const [first, rest]: [Entry[], Entry[]] = [[], []];
+  for (const entry of sorted) {
+    const of = (seen.get(entry.kind) ?? 0) + 1;
+    seen.set(entry.kind, of);
+    (of <= OF_A_KIND ? first : rest).push(entry);
+  }
+  return [...first, ...rest].slice(0, SHOWN);
+}
+
+/** From so many letters on, models and prices are looked for: there may be thousands. */
+const ENOUGH = 2;
+
+/** Everything that this person may go to. */
+export function useEntries(typed: string): Entry[] {
+  const { t } = useTranslation();
+  const session = useSession();
+  const admin = useIsAdmin();
+  const navigate = useNavigate();
+  const manages = !session.readOnly;
+  const long = typed.trim().length >= ENOUGH;
+  const { data: users } = useQuery({ ...queries.users, enabled: manages });
+  const { data: providers } = useQuery({ ...queries.providers, enabled: admin });
+  const { data: sessions } = useQuery({ ...queries.sessions, enabled: manages });
+  const { data: models } = useQuery({ ...queries.models, enabled: manages && long });
+  const { data: prices } = useQuery({ ...queries.prices, enabled: admin && long });
+  return useMemo(() => {
+    const icon = "size-4";
+    const pages = pagesFor(session).map(({ path, name, icon: Icon }) => ({
+      id: path.slice(1),
+      label: t(`nav.${name}`),
+      kind: t("palette.page"),
+      icon: <Icon className={icon} aria-hidden />,
+      go: () => void navigate({ to: path }),
+    }));
+    const people = (users ?? []).flatMap((user) => [
+      {
+        id: `user-${user.id}`,
+        label: user.name,
+        kind: t("palette.user"),
+        icon: <User className={icon} aria-hidden />,
+        go: () => void navigate({ to: "/people", search: { user: user.id } }),
+      },
+      ...user.keys.map((key) => ({
+        id: `key-${key.id}`,
+        label: `${user.name} / ${key.name}`,
+        kind: t("palette.key"),
+        icon: <KeyRound className={icon} aria-hidden />,
+        go: () => void navigate({ to: "/people", search: { user: user.id, key: key.id } }),
+      })),
+    ]);
+    return [
+      ...pages,
+      ...people,
+      ...(providers ?? []).map((provider) => ({
+        id: `provider-${provider.id}`,
+        label: provider.name,
+        kind: t("palette.provider"),
+        icon: <Server className={icon} aria-hidden />,
+        go: () => void navigate({ to: "/providers", search: { id: provider.id } }),
+      })),
+      ...(sessions ?? []).map(({ sessionId, keyId, userName, keyName, model }) => ({
+        id: `session-${keyId}-${sessionId}`,
+        label: [userName, keyName, sessionId].filter(Boolean).join(" / "),
+        words: model ?? "",
+        kind: t("palette.session"),
+        icon: <MessagesSquare className={icon} aria-hidden />,
+        go: () => void navigate({ to: "/sessions", search: { session: sessionId } }),
+      })),
+      ...(models ?? []).map((model) => ({
+        id: `model-${model}`,
+        label: model,
+        kind: t("palette.model"),
+        icon: <Boxes className={icon} aria-hidden />,
+        go: () => void navigate({ to: "/logs", search: { model } }),
+      })),
+      ...(prices ?? []).map(({ modelName }) => ({
+        id: `price-${modelName}`,
+        label: modelName,
+        kind: t("palette.price"),
+        icon: <Tags className={icon} aria-hidden />,
+        go: () => void navigate({ to: "/prices", search: { model: modelName } }),
+      })),
+    ];
+  }, [t, session, navigate, users, providers, sessions, models, prices]);
+}

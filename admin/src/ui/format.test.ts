@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { exactMoney, money } from "./format";
+
+const as = (currency: string) => ({ locale: "en", currency });
+
+test("a currency's code is shown by its symbol, a symbol as it is, a word with a space", () => {
+  const shown = ["USD", "CNY", "€", "R$", "credits", "XYZ"].map((currency) => money(1234.5, as(currency)));
+  expect(shown).toEqual([
+    "$1,234.50",
+    "¥1,234.50",
+    "€1,234.50",
+    "R$1,234.50",
+    "credits\u00a01,234.50",
+    "XYZ\u00a01,234.50",
+  ]);
+});
+
+test("small amounts keep two digits that say something; the exact one keeps all", () => {
+  expect([0, 0.0123456, 0.0000001, -2].map((amount) => money(amount, as("USD")))).toEqual([
+    "$0.00",
+    "$0.012",
+    "<$0.000001",
+    "−$2.00",
+  ]);
+  expect(exactMoney(0.0123456789, as("€"))).toBe("€0.0123456789");
+});
