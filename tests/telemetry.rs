@@ -169,6 +169,14 @@ fn shipped_alerts_and_dashboard_use_names_that_exist() {
         }
     }
     assert!(found > 20, "{found}");
+    // What tells of the parts that can be lost is watched, each figure of it.
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let name = line.split(['{', ' ']).next().unwrap();
+        let parts = ["tollgate_redis_", "tollgate_journal_", "tollgate_writer_", "tollgate_store_"];
+        if parts.iter().any(|part| name.starts_with(part)) {
+            assert!(shipped.iter().any(|file| file.contains(name)), "neither an alert nor a panel has {name}");
+        }
+    }
 }
 
 async fn get(addr: SocketAddr, path: &str) -> (u16, String) {

@@ -1,11 +1,14 @@
-//! `serve --upgrade` under load: not one request fails, on new connections, on kept ones, and on silent ones.
+//! `serve --upgrade` under load: not one request fails, on new connections, on kept ones, on silent ones, and on those of
+//! HTTP/2 with many requests at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
 
 use super::load::nothing_lost;
 use super::raw;
@@ -53,6 +56,15 @@ async fn an_upgrade_under_load_fails_no_request() {
             tokio::spawn(client(Arc::clone(&shared), n % 2 == 0, breath))
         })
         .collect();
+    hand_over(&mut stage, &shared, &clients).await;
+    for client in clients {
+        client.await.unwrap();
+    }
+    nothing_lost(&stage, shared.done.load(Ordering::SeqCst)).await;
+}
+
+/// Load before, during and after an upgrade. The clients are told to stop then.
+async fn hand_over(stage: &mut Stage, shared: &Shared, clients: &[JoinHandle<()>]) {
     let more = async |requests: u64| {
         let (goal, began) = (shared.done.load(Ordering::SeqCst) + requests, Instant::now());
         while shared.done.load(Ordering::SeqCst) < goal {
@@ -72,6 +84,49 @@ async fn an_upgrade_under_load_fails_no_request() {
     }
     more(100).await;
     shared.stop.store(true, Ordering::SeqCst);
+}
+
+/// As [`client`], over one connection of HTTP/2 on which several ask at once. No library may repeat a request for it.
+async fn multiplexing_client(shared: Arc<Shared>, key: String) {
+    let client = reqwest::Client::builder().no_proxy().http2_prior_knowledge().retry(reqwest::retry::never());
+    let client = client.build().unwrap();
+    let asking: Vec<_> = (0..4)
+        .map(|n| {
+            let (client, shared, key) = (client.clone(), Arc::clone(&shared), key.clone());
+            tokio::spawn(async move {
+                while !shared.stop.load(Ordering::SeqCst) {
+                    let streamed = n % 2 == 0;
+                    let post = client.post(format!("http://{}/v1/messages", shared.addr)).header("x-api-key", &key);
+                    let answer = post.json(&request("native", streamed)).send().await;
+                    let answer = answer.unwrap_or_else(|e| panic!("{e:?}"));
+                    assert_eq!((answer.status().as_u16(), answer.version()), (200, reqwest::Version::HTTP_2));
+                    let text = answer.text().await.unwrap_or_else(|e| panic!("{e:?}"));
+                    assert!(!streamed || text.contains("message_stop"), "{text}");
+                    shared.done.fetch_add(1, Ordering::SeqCst);
+                    tokio::time::sleep(Duration::from_millis(5 * n)).await;
+                }
+            })
+        })
+        .collect();
+    for one in asking {
+        one.await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upgrade_under_load_fails_no_request_over_http2() {
+    let mut stage = Stage::bare(&[("TOLLGATE_PROXY_H2C", "true")]).await;
+    stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
+    stage.upstream.default(json!({"events": 3, "between_events_ms": 10})).await;
+    let shared = Arc::new(Shared {
+        addr: stage.gateway.proxy_addr().to_owned(),
+        request: Vec::new(),
+        stop: AtomicBool::new(false),
+        done: AtomicU64::new(0),
+    });
+    let clients: Vec<_> =
+        (0..4).map(|_| tokio::spawn(multiplexing_client(Arc::clone(&shared), stage.key.clone()))).collect();
+    hand_over(&mut stage, &shared, &clients).await;
     for client in clients {
         client.await.unwrap();
     }
