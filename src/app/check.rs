@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 
-use super::{parts, secrets};
+use super::{counting, parts, secrets};
 use crate::config::Config;
 use crate::counters;
 use crate::state::{Events, State};
@@ -14,7 +14,7 @@ use crate::state::{Events, State};
 pub fn check(config: &Config) -> anyhow::Result<()> {
     runtime()?.block_on(async {
         if let Some(redis) = &config.redis {
-            counters::probe(&redis.url).await.map_err(|e| anyhow::anyhow!("Redis (redis.url): {e}"))?;
+            counters::probe(&counting::server(redis)?).await.map_err(|e| anyhow::anyhow!("Redis (redis.url): {e}"))?;
         }
         if !config.data_dir.exists() {
             return Ok(());

@@ -1,14 +1,18 @@
 //! The counters: of this process alone, or with all nodes in Redis; and what is told of the latter.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+
+use anyhow::Context as _;
 
 use super::marker::Marker;
 use super::parts::Parts;
 use super::rebuild::FromStore;
-use crate::config::{Config, OnRedisLoss};
-use crate::counters::{CounterSettings, Counters, Keeper, OnLoss, SharedSettings, SharedState};
-use crate::state::Peers;
+use crate::config::{Config, OnRedisLoss, Redis};
+use crate::counters::{CounterSettings, Counters, Keeper, MOST_WAITING, OnLoss, Server, SharedSettings, SharedState};
+use crate::domain::secret::Secret;
+use crate::state::{Kept, Peers};
 use crate::telemetry::{IntCounter, Metrics, PartState, Readiness};
 
 /// How long a start waits for Redis before it serves without.
@@ -27,7 +31,7 @@ pub fn build(config: &Config) -> anyhow::Result<(Counters, Option<Marker>)> {
     let Some(redis) = &config.redis else { return Ok((Counters::new(settings), None)) };
     let (marker, unclean) = Marker::lay(&config.data_dir)?;
     let shared = SharedSettings {
-        url: redis.url.clone(),
+        server: server(redis)?,
         prefix: redis.prefix.clone(),
         timeout: Duration::from_millis(redis.timeout_ms),
         lease: Duration::from_millis(redis.lease_ms),
@@ -36,10 +40,25 @@ pub fn build(config: &Config) -> anyhow::Result<(Counters, Option<Marker>)> {
             OnRedisLoss::Open => OnLoss::Open,
             OnRedisLoss::Closed => OnLoss::Closed,
         },
+        most_waiting: MOST_WAITING,
         unclean,
     };
     let counters = Counters::shared(settings, shared).map_err(|e| anyhow::anyhow!("redis.url cannot be used: {e}"))?;
     Ok((counters, Some(marker)))
+}
+
+/// The Redis that is meant, with its certificates.
+///
+/// # Errors
+/// Which file cannot be read.
+pub fn server(redis: &Redis) -> anyhow::Result<Server> {
+    let read = |path: &Path| std::fs::read_to_string(path).with_context(|| path.display().to_string());
+    let authorities = redis.ca.as_deref().map(read).transpose()?.map(String::into_bytes);
+    let identity = match &redis.tls {
+        Some(files) => Some((read(&files.cert)?.into_bytes(), Secret::new(read(&files.key)?))),
+        None => None,
+    };
+    Ok(Server { url: redis.url.clone(), authorities, identity })
 }
 
 /// The task that keeps shared counters.
@@ -51,7 +70,16 @@ pub fn keeper(parts: &Parts) -> Option<Keeper> {
 /// The task that shares providers' health. An address that cannot be read was refused with the counters.
 pub fn peers(parts: &Parts) -> Option<Peers> {
     let redis = parts.config.redis.as_ref()?;
-    Peers::new(&redis.url, &redis.prefix, Arc::clone(&parts.state), Arc::clone(&parts.health)).ok()
+    Peers::new(&server(redis).ok()?, &redis.prefix, Arc::clone(&parts.state), Arc::clone(&parts.health)).ok()
+}
+
+/// How providers stood when the process before this one ended; and the task that keeps it, where Redis does not.
+pub fn kept(parts: &Parts) -> Option<Kept> {
+    if parts.config.redis.is_some() {
+        return None;
+    }
+    let (state, health, clock) = (Arc::clone(&parts.state), Arc::clone(&parts.health), Arc::clone(&parts.clock));
+    Some(Kept::open(&parts.config.data_dir, state, health, clock))
 }
 
 /// Waits a while for shared counters.
@@ -70,23 +98,25 @@ pub fn end(parts: &Parts) {
 
 /// Shared counters in `/readyz`: missed where the node can go on without them.
 pub fn readiness(readiness: Readiness, counters: &Counters) -> Readiness {
-    let Some(SharedState { up, on_loss, .. }) = counters.shared_state() else { return readiness };
+    let Some(SharedState { up, slow, on_loss, .. }) = counters.shared_state() else { return readiness };
     let (needed, what) = match on_loss {
-        OnLoss::Local => (false, "is lost: this node counts for itself"),
-        OnLoss::Open => (false, "is lost: limits are not held"),
-        OnLoss::Closed => (true, "is lost: requests are refused"),
+        OnLoss::Local => (false, "this node counts for itself"),
+        OnLoss::Open => (false, "limits are not held"),
+        OnLoss::Closed => (true, "requests are refused"),
     };
-    let state: PartState = if up { Ok(()) } else { Err(what.to_owned()) };
+    let how = if slow { "answers too late" } else { "is lost" };
+    let state: PartState = if up { Ok(()) } else { Err(format!("{how}: {what}")) };
     let ready = readiness.ready && (up || !needed);
     Readiness { ready, ..readiness.with_optional("redis", state) }
 }
 
 /// For a scrape.
 pub fn measure(counters: &Counters, metrics: &Metrics) {
-    let Some(SharedState { up, errors, losses, waiting, .. }) = counters.shared_state() else { return };
+    let Some(SharedState { up, errors, losses, spells, waiting, .. }) = counters.shared_state() else { return };
     let grow = |counter: &IntCounter, total: u64| counter.inc_by(total.saturating_sub(counter.get()));
     metrics.redis_up("counters", up);
     grow(&metrics.redis.errors, errors);
     grow(&metrics.redis.losses, losses);
+    grow(&metrics.redis.spells, spells);
     metrics.redis.waiting.set(i64::try_from(waiting).unwrap_or(i64::MAX));
 }

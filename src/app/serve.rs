@@ -213,6 +213,9 @@ fn finish(io: &Runtime, doors: Doors, tasks: Tasks, parts: &Parts) {
             let _ = keeper.await;
             counting::end(parts);
         }
+        if let Some(kept) = tasks.kept {
+            let _ = kept.await;
+        }
         if tasks.writer.await.is_err() {
             tracing::error!("the ledger's writer failed: what it had not written stays in the journal");
         }

@@ -25,14 +25,18 @@ const HEALTH: Duration = Duration::from_secs(2);
 /// How long housekeeping waits for the database.
 const PRUNING: Duration = Duration::from_secs(10);
 
-/// The tasks that a stop waits for: one ends once the journal is drained, the other once Redis was told what was counted.
+/// The tasks that a stop waits for: one ends once the journal is drained, one once Redis was told what was counted, one once
+/// it is written which circuits are open.
 pub struct Tasks {
     pub writer: JoinHandle<()>,
     pub keeper: Option<JoinHandle<()>>,
+    pub kept: Option<JoinHandle<()>>,
 }
 
 /// Starts the tasks; they end when `stop` says so.
 pub fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>, up: Arc<AtomicBool>) -> Tasks {
+    // Before the bell: what was open already is no news.
+    let kept = counting::kept(parts).map(|kept| io.spawn(kept.run(stopped(stop.clone()))));
     let versions = parts.gateway.client_versions.clone();
     io.spawn(versions.run(parts.store.clone(), Arc::clone(&parts.clock), stopped(stop.clone())));
     io.spawn(refresh::run(Arc::clone(&parts.state), stopped(stop.clone())));
@@ -57,7 +61,7 @@ pub fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>, up: Arc<A
         };
         tokio::join!(ledger.run(store.clone(), stopped(stop.clone())), messages);
     });
-    Tasks { writer, keeper }
+    Tasks { writer, keeper, kept }
 }
 
 /// What is swept now and then.

@@ -119,7 +119,8 @@ fn session(take: &mut Take) -> Session {
 fn redis(take: &mut Take) -> Option<Redis> {
     let (prefix, timeout_ms) = (take.text("redis.prefix"), take.millis("redis.timeout"));
     let lease_ms = take.millis("redis.lease");
-    take.secret("redis.url").map(|url| Redis { url, prefix, timeout_ms, lease_ms })
+    let (ca, tls) = (take.path("redis.tls.ca"), take.tls("redis.tls.cert", "redis.tls.key"));
+    take.secret("redis.url").map(|url| Redis { url, ca, tls, prefix, timeout_ms, lease_ms })
 }
 
 fn ledger(take: &mut Take) -> Ledger {

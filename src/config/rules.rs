@@ -21,7 +21,9 @@ pub fn check(config: &Config, problems: &mut Problems) {
 }
 
 fn pairs(values: &Values, problems: &mut Problems) {
-    for (cert, key) in [("proxy.tls.cert", "proxy.tls.key"), ("admin.tls.cert", "admin.tls.key")] {
+    for of in ["proxy", "admin", "redis"] {
+        let (cert, key) = (format!("{of}.tls.cert"), format!("{of}.tls.key"));
+        let (cert, key) = (cert.as_str(), key.as_str());
         match (values.get(cert), values.get(key)) {
             (Value::Unset, Value::Path(_)) => problems.add(cert, format!("is missing beside {key}"), "set both"),
             (Value::Path(_), Value::Unset) => problems.add(key, format!("is missing beside {cert}"), "set both"),
@@ -46,6 +48,12 @@ fn without_effect(config: &Config, problems: &mut Problems) {
     for path in ["redis.prefix", "redis.timeout", "redis.lease", "limits.on_redis_loss"] {
         if given(path) && config.redis.is_none() {
             problems.add(path, "has no effect without redis.url", "remove it, or set redis.url");
+        }
+    }
+    let over_tls = config.redis.as_ref().is_some_and(|redis| redis.url.expose().starts_with("rediss://"));
+    for path in ["redis.tls.ca", "redis.tls.cert", "redis.tls.key"] {
+        if given(path) && !over_tls {
+            problems.add(path, "has no effect without TLS to Redis", "remove it, or write redis.url as rediss://…");
         }
     }
     let (first_byte, deadline) = (config.live.timeouts.first_byte_streaming_ms, config.live.retry.deadline_ms);

@@ -137,12 +137,15 @@ pub const SETTINGS: &[Setting] = &[
     setting("database.max_connections", Count { min: 1, max: 1000 }, "10", "Connections to PostgreSQL."),
     unset("redis.url", RedisUrl, "Redis that all nodes count in; unset = each process counts for itself.")
         .variable_is("REDIS_URL"),
+    unset("redis.tls.ca", File, "Authorities (PEM) that may sign the certificate of Redis; unset = the public ones."),
+    unset("redis.tls.cert", File, "Certificate chain (PEM) to show to a Redis that asks for one; needs redis.tls.key."),
+    unset("redis.tls.key", File, "Private key (PEM) for redis.tls.cert."),
     setting("redis.prefix", Name, "tollgate", "Begins every name in Redis, so that gateways can share a server."),
     setting(
         "redis.timeout",
         Duration { min: MS, max: 10 * S, zero: Refused },
         "50ms",
-        "Longest that a request waits for Redis; after that the node counts for itself until Redis is back.",
+        "Longest that a request waits for Redis; after that the node counts for itself until Redis answers in time.",
     ),
     setting(
         "redis.lease",

@@ -167,6 +167,10 @@ impl OnRedisLoss {
 pub struct Redis {
     /// With its password.
     pub url: Secret,
+    /// Authorities in place of the public ones.
+    pub ca: Option<PathBuf>,
+    /// What this side shows.
+    pub tls: Option<TlsFiles>,
     pub prefix: String,
     pub timeout_ms: u64,
     pub lease_ms: u64,

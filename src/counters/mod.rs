@@ -46,7 +46,7 @@ pub use listing::LiveSession;
 pub use permit::{Charge, Permit, Settlement};
 pub use provider::Blocked;
 pub use rebuild::{RecentRequest, SpendRow, SpendTotal};
-pub use redis::{Keeper, Ledger, LedgerSums, OnLoss, SharedSettings, SharedState, probe};
+pub use redis::{Keeper, Ledger, LedgerSums, MOST_WAITING, OnLoss, Server, SharedSettings, SharedState, probe};
 pub use sessions::Slot;
 pub use sweep::Holder;
 pub use usage::{CountUsage, HolderUsage, MoneyUsage};

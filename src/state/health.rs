@@ -1,7 +1,8 @@
 //! Each provider's present health: its circuit, and the rest it asked for.
 //!
 //! The circuit itself is a pure machine (`policy::breaker`); this keeps one per provider, in process. Nobody waits for other
-//! nodes here: what changed is marked, for [`super::peers`] to tell, and what they tell is taken over when it is newer.
+//! nodes here: what changed is marked, for [`super::peers`] or [`super::kept`] to tell, and what they tell is taken over when it is
+//! newer.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -168,6 +169,13 @@ impl Health {
     pub fn take_news(&self) -> Vec<Told> {
         let news = std::mem::take(&mut *self.news.lock());
         news.into_iter().filter_map(|provider| self.told(provider)).collect()
+    }
+
+    /// Every circuit and rest that ever changed.
+    #[must_use]
+    pub fn all(&self) -> Vec<Told> {
+        let known: Vec<ProviderId> = self.entries.read().keys().copied().collect();
+        known.into_iter().filter_map(|provider| self.told(provider)).collect()
     }
 
     /// Marks what could not be told after all.

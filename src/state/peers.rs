@@ -14,7 +14,7 @@ use redis::{AsyncConnectionConfig, Client, RedisError};
 use super::health::Health;
 use super::publish::State;
 use super::told::Told;
-use crate::domain::secret::Secret;
+use crate::counters::Server;
 
 const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(500);
@@ -44,9 +44,8 @@ pub struct Peers {
 impl Peers {
     /// # Errors
     /// When the address cannot be read; it is not in the text.
-    pub fn new(url: &Secret, prefix: &str, state: Arc<State>, health: Arc<Health>) -> Result<Self, String> {
-        let client = Client::open(url.expose()).map_err(|e| e.to_string())?;
-        Ok(Self { client, prefix: prefix.to_owned(), state, health })
+    pub fn new(server: &Server, prefix: &str, state: Arc<State>, health: Arc<Health>) -> Result<Self, String> {
+        Ok(Self { client: server.client()?, prefix: server.names(prefix)?, state, health })
     }
 
     /// Runs until `stop` resolves. Errors are logged once per change.

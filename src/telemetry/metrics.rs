@@ -11,13 +11,16 @@ use parking_lot::{Mutex, RwLock};
 use prometheus::core::Collector as _;
 use prometheus::{
     Counter, CounterVec, Encoder as _, Error, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge,
-    IntGaugeVec, Opts, Registry, TextEncoder,
+    IntGaugeVec, Registry, TextEncoder,
 };
 use rust_decimal::prelude::ToPrimitive as _;
 
+use super::journal::JournalMetrics;
 use super::labels::{ReplyTimes, RequestCounts};
 use super::process::ProcessMetrics;
 use super::refusals::Refusals;
+use super::registration::Registration;
+use super::sharing::RedisMetrics;
 use super::upkeep::UpkeepMetrics;
 use crate::domain::record::Record;
 
@@ -87,39 +90,6 @@ pub struct Metrics {
     pub upkeep: UpkeepMetrics,
 }
 
-/// The shared counters' figures; zero where there are none.
-pub struct RedisMetrics {
-    up: IntGaugeVec,
-    /// Requests that waited in vain for Redis.
-    pub errors: IntCounter,
-    /// Times that the connection to Redis was lost.
-    pub losses: IntCounter,
-    /// What was counted here and not yet told to Redis.
-    pub waiting: IntGauge,
-}
-
-/// The ledger's figures.
-pub struct JournalMetrics {
-    /// Records journalled and not yet in the database.
-    pub pending_records: IntGauge,
-    pub pending_bytes: IntGauge,
-    /// Age of the oldest of them, whole seconds; 0 when there is none.
-    pub oldest_age_seconds: IntGauge,
-    /// Records in memory because the disk did not take them.
-    pub held_records: IntGauge,
-    pub append_errors: IntCounter,
-    /// Records that neither disk nor memory could keep.
-    pub lost_records: IntCounter,
-    /// Records and stretches of journal that were put aside for a person.
-    pub set_aside: IntCounter,
-    pub writer_batches: IntCounter,
-    pub writer_errors: IntCounter,
-    /// Records that the writer brought to the database.
-    pub writer_rows: IntCounter,
-    /// Messages of sessions that were to be stored and were not.
-    pub messages_lost: IntCounter,
-}
-
 /// One provider's share, resolved once.
 struct ProviderTotals {
     tokens: [IntCounter; TOKEN_KINDS.len()],
@@ -135,7 +105,7 @@ impl Metrics {
     /// A name registered twice or malformed: a fault of the program.
     pub fn new() -> Result<Self, Error> {
         let registry = Registry::new();
-        let on = Registration(&registry);
+        let on = Registration::new(&registry);
         on.build_info()?;
         Ok(Self {
             requests: RequestCounts::register(&registry)?,
@@ -263,7 +233,7 @@ impl Metrics {
 
     /// Whether Redis answers, for one of its uses (`counters`, `news`).
     pub fn redis_up(&self, what: &'static str, up: bool) {
-        self.redis.up.with_label_values(&[what]).set(i64::from(up));
+        self.redis.up(what, up);
     }
 
     pub fn snapshot_version(&self, version: i64) {
@@ -321,36 +291,6 @@ impl ProviderTotals {
     }
 }
 
-impl RedisMetrics {
-    fn register(on: &Registration) -> Result<Self, Error> {
-        Ok(Self {
-            up: on.gauges("tollgate_redis_up", "Whether Redis answers; absent where none is set.", &["use"])?,
-            errors: on.counter("tollgate_redis_errors_total", "Requests that waited in vain for Redis.")?,
-            losses: on.counter("tollgate_redis_losses_total", "Times that the connection to Redis was lost.")?,
-            waiting: on.gauge("tollgate_redis_waiting", "Operations counted here and not yet told to Redis.")?,
-        })
-    }
-}
-
-impl JournalMetrics {
-    fn register(on: &Registration) -> Result<Self, Error> {
-        Ok(Self {
-            pending_records: on.gauge("tollgate_journal_pending_records", "Records waiting for the database.")?,
-            pending_bytes: on.gauge("tollgate_journal_pending_bytes", "Journal bytes waiting for the database.")?,
-            oldest_age_seconds: on.gauge("tollgate_journal_oldest_age_seconds", "Age of the oldest waiting record.")?,
-            held_records: on.gauge("tollgate_journal_held_records", "Records in memory, as the disk takes none.")?,
-            append_errors: on.counter("tollgate_journal_append_errors_total", "Records the journal could not take.")?,
-            lost_records: on.counter("tollgate_journal_lost_records_total", "Records written to the log alone.")?,
-            set_aside: on.counter("tollgate_journal_set_aside_total", "Records and damage put aside for a person.")?,
-            writer_batches: on.counter("tollgate_writer_batches_total", "Batches written to the database.")?,
-            writer_errors: on.counter("tollgate_writer_errors_total", "Batches that failed and were kept.")?,
-            writer_rows: on.counter("tollgate_writer_rows_total", "Records written to the database.")?,
-            messages_lost: on
-                .counter("tollgate_session_messages_lost_total", "Session messages that were not stored.")?,
-        })
-    }
-}
-
 /// Drops the series whose provider is not to be kept.
 fn forget<T: prometheus::core::MetricVecBuilder>(
     family: &prometheus::core::MetricVec<T>,
@@ -368,44 +308,4 @@ fn forget<T: prometheus::core::MetricVecBuilder>(
 
 fn histogram(name: &str, help: &str, buckets: &[f64]) -> HistogramOpts {
     HistogramOpts::new(name, help).buckets(buckets.to_vec())
-}
-
-/// Makes and registers in one step.
-pub(super) struct Registration<'a>(&'a Registry);
-
-impl Registration<'_> {
-    fn build_info(&self) -> Result<(), Error> {
-        let info = self.gauges("tollgate_build_info", "Always 1; the version is a label.", &["version"])?;
-        info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
-        Ok(())
-    }
-
-    fn keep<M: prometheus::core::Collector + Clone + 'static>(&self, metric: M) -> Result<M, Error> {
-        self.0.register(Box::new(metric.clone()))?;
-        Ok(metric)
-    }
-
-    fn counter(&self, name: &str, help: &str) -> Result<IntCounter, Error> {
-        self.keep(IntCounter::new(name, help)?)
-    }
-
-    pub(super) fn counters(&self, name: &str, help: &str, labels: &[&str]) -> Result<IntCounterVec, Error> {
-        self.keep(IntCounterVec::new(Opts::new(name, help), labels)?)
-    }
-
-    fn sums(&self, name: &str, help: &str, labels: &[&str]) -> Result<CounterVec, Error> {
-        self.keep(CounterVec::new(Opts::new(name, help), labels)?)
-    }
-
-    fn gauge(&self, name: &str, help: &str) -> Result<IntGauge, Error> {
-        self.keep(IntGauge::new(name, help)?)
-    }
-
-    fn gauges(&self, name: &str, help: &str, labels: &[&str]) -> Result<IntGaugeVec, Error> {
-        self.keep(IntGaugeVec::new(Opts::new(name, help), labels)?)
-    }
-
-    fn histogram(&self, opts: HistogramOpts) -> Result<Histogram, Error> {
-        self.keep(Histogram::with_opts(opts)?)
-    }
 }

@@ -6,6 +6,7 @@
 //! [`Record`]: crate::domain::record::Record
 
 mod access;
+mod journal;
 mod labels;
 mod levels;
 mod line_buffer;
@@ -13,12 +14,15 @@ mod logging;
 mod metrics;
 mod process;
 mod refusals;
+mod registration;
 mod server;
+mod sharing;
 mod upkeep;
 
 pub use access::access_log;
+pub use journal::JournalMetrics;
 pub use logging::{LogError, LogHandle, init_logging};
-pub use metrics::{JournalMetrics, Metrics, ScrapeHook};
+pub use metrics::{Metrics, ScrapeHook};
 pub use prometheus::{IntCounter, IntGauge};
 pub use server::{PartState, Readiness, serve};
 pub use upkeep::{Delivery, UpkeepMetrics};

@@ -2,7 +2,7 @@
 
 use prometheus::{Error, IntCounterVec};
 
-use super::metrics::Registration;
+use super::registration::Registration;
 
 /// One family for each place where a request can be turned away, and one for errors that are the client's own.
 pub(super) struct Refusals {

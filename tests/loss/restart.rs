@@ -1,4 +1,5 @@
-//! `kill -9`, and what the next start knows: what running streams held is free, sessions live on, requests were counted.
+//! `kill -9`, a stop, an upgrade, and what the next process knows: what running streams held is free, sessions live on, requests
+//! were counted, open circuits are open.
 
 use futures_util::StreamExt;
 use serde_json::json;
@@ -56,4 +57,94 @@ async fn sessions_and_requests_per_minute_go_on_after_a_kill() {
     let by: Vec<&str> =
         served.iter().filter(|row| row["statusCode"] == 200).map(|row| row["providerName"].as_str().unwrap()).collect();
     assert!(by.len() == 3 && by.iter().all(|name| *name == by[0]), "a session stays with its provider: {by:?}");
+}
+
+/// The health record of the only provider.
+async fn health(stage: &Stage) -> serde_json::Value {
+    stage.gateway.admin("providers/getProvidersHealthStatus", json!({})).await[0].clone()
+}
+
+/// With a provider whose first failure opens its circuit.
+async fn delicate() -> Stage {
+    let stage = Stage::bare(&[]).await;
+    let fields = json!({"circuit_breaker_failure_threshold": 1, "max_retry_attempts": 1});
+    stage.gateway.provider("native", &stage.upstream.url, fields).await;
+    stage
+}
+
+/// Waits until what is on record of circuits is what is wanted.
+async fn on_record(stage: &Stage, wanted: &str) {
+    let began = std::time::Instant::now();
+    let path = stage.gateway.dir.path().join("data/circuits");
+    while !std::fs::read_to_string(&path).unwrap_or_default().contains(wanted) {
+        assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", std::fs::read_to_string(&path));
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_circuit_a_rest_and_a_reset_outlive_a_kill_and_a_stop() {
+    let mut stage = delicate().await;
+    stage.upstream.script(json!([{"status": 500}])).await;
+    assert_eq!(stage.ask().send().await.unwrap().status(), 502);
+    let open = health(&stage).await;
+    assert_eq!(open["state"], "OPEN", "{open}");
+    for how in ["KILL", "TERM"] {
+        if how == "KILL" {
+            on_record(&stage, " open ").await;
+            stage.gateway.kill();
+        } else {
+            stage.gateway.signal(how);
+            stage.gateway.ended().await;
+        }
+        stage.gateway.spawn();
+        stage.gateway.ready().await;
+        let found = health(&stage).await;
+        assert_eq!((&found["state"], &found["openUntil"]), (&json!("OPEN"), &open["openUntil"]), "{how}: {found}");
+        let asked = stage.upstream.requests().await.len();
+        assert_eq!(stage.ask().send().await.unwrap().status(), 503, "{how}");
+        assert_eq!(stage.upstream.requests().await.len(), asked, "{how}: nobody is asked");
+    }
+    let id = open["providerId"].clone();
+    stage.gateway.admin("providers/resetProviderCircuit", json!({"providerId": id})).await;
+    on_record(&stage, " closed").await;
+    stage.gateway.kill();
+    stage.gateway.spawn();
+    stage.gateway.ready().await;
+    assert_eq!(health(&stage).await["state"], "CLOSED", "a reset stays done");
+    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+    // A provider that asked to be left alone is, also by the next process; and a damaged file costs nothing but what it held.
+    stage.upstream.script(json!([{"status": 429, "headers": {"retry-after": "50"}}])).await;
+    assert_ne!(stage.ask().send().await.unwrap().status(), 200);
+    stage.gateway.signal("TERM");
+    stage.gateway.ended().await;
+    stage.gateway.spawn();
+    stage.gateway.ready().await;
+    assert_eq!(stage.ask().send().await.unwrap().status(), 503, "it rests");
+    stage.gateway.kill();
+    std::fs::write(stage.gateway.dir.path().join("data/circuits"), [0xff, 0, b'\n', b'1', b' ']).unwrap();
+    stage.gateway.spawn();
+    stage.gateway.ready().await;
+    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+    assert!(stage.gateway.log().contains("which circuits were open cannot be read"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_circuit_that_opens_during_an_upgrade_is_open_in_the_new_process() {
+    let mut stage = delicate().await;
+    // The new process has read what was on record when the old one still serves.
+    let mut old = stage.gateway.upgrade().await;
+    stage.upstream.script(json!([{"status": 500}])).await;
+    assert_eq!(stage.ask().send().await.unwrap().status(), 502);
+    let began = std::time::Instant::now();
+    while old.try_wait().unwrap().is_none() {
+        assert!(began.elapsed() < std::time::Duration::from_secs(30), "the old process left");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let began = std::time::Instant::now();
+    while health(&stage).await["state"] != "OPEN" {
+        assert!(began.elapsed() < std::time::Duration::from_secs(30), "{}", health(&stage).await);
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert_eq!(stage.ask().send().await.unwrap().status(), 503);
 }

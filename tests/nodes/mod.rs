@@ -3,8 +3,12 @@
 
 #![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]
 
+mod begin;
 mod limits;
 mod loss;
 mod news;
 mod pair;
 mod places;
+mod secure;
+mod slow;
+mod upkeep;

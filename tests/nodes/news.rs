@@ -18,7 +18,7 @@ async fn a_key_disabled_on_one_node_is_refused_on_the_other_within_a_second() {
         (user, id, made["generatedKey"].as_str().unwrap().to_owned())
     };
     assert!(user > 0 && who.key > 0);
-    let second = Person { key: second, text };
+    let second = Person { user, key: second, text };
     pair.until(async || pair.ask(1, &second, "s").send().await.unwrap().status() == 200).await;
     pair.nodes[0].admin("keys/toggleKeyEnabled", json!({"keyId": second.key, "enabled": false})).await;
     assert_eq!(pair.ask(0, &second, "s").send().await.unwrap().status(), 401, "at once where it was said");

@@ -23,6 +23,7 @@ pub struct Pair {
 
 /// Somebody who asks.
 pub struct Person {
+    pub user: i64,
     pub key: i64,
     pub text: String,
 }
@@ -54,7 +55,7 @@ impl Pair {
     pub async fn person(&self, user: Value, key: Value) -> Person {
         let mut fields = json!({"name": format!("user-{}", fastrand::u32(..))});
         merge(&mut fields, user);
-        let (_, id, text) = self.nodes[0].user(fields).await;
+        let (user, id, text) = self.nodes[0].user(fields).await;
         let mut edit = json!({"keyId": id});
         merge(&mut edit, key);
         if edit.as_object().unwrap().len() > 1 {
@@ -62,7 +63,7 @@ impl Pair {
         }
         let version = self.version(0).await;
         self.until(async || self.version(1).await >= version).await;
-        Person { key: id, text }
+        Person { user, key: id, text }
     }
 
     /// The version of the configuration that is in force on a node.
@@ -106,6 +107,12 @@ impl Pair {
         for node in 0..2 {
             self.until(async || self.spent(node, who).await == cost(requests)).await;
         }
+    }
+
+    /// A metric, summed over both nodes.
+    pub async fn metric(&self, name: &str) -> f64 {
+        let (first, second) = tokio::join!(self.nodes[0].metric(name), self.nodes[1].metric(name));
+        [first, second].iter().sum()
     }
 
     pub async fn until(&self, reached: impl AsyncFn() -> bool) {

@@ -58,3 +58,33 @@ async fn a_node_that_stops_in_good_order_leaves_nothing_behind() {
     assert!(!pair.nodes[0].log().contains("Redis was not told all"));
     assert_eq!(pair.nodes[1].metric("tollgate_redis_losses_total").await, 0.0, "nobody was disturbed");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_that_ends_while_redis_hangs_takes_no_place_from_a_request_that_runs() {
+    let env = [("TOLLGATE_REDIS_TIMEOUT", "1s"), ("TOLLGATE_REDIS_LEASE", "1s")];
+    let pair = Pair::with(Redis::start(), &env).await;
+    pair.upstream.default(json!({"usage": {"output": 100}, "delay_ms": 20_000})).await;
+    let who = pair.person(json!({"rpm": 1000}), json!({"limitConcurrentSessions": 1})).await;
+    let running = tokio::spawn(pair.ask(0, &who, "runs").send());
+    pair.upstream.stats("started=1").await;
+    pair.redis.hang();
+    for node in &pair.nodes {
+        node.readiness_shows(|_, parts| parts["redis"] == "is lost: this node counts for itself").await;
+    }
+    pair.redis.go_on();
+    for node in &pair.nodes {
+        node.readiness_shows(|_, parts| parts["redis"] == "ok").await;
+    }
+    // By now each may have taken the other for dead: its lease is long over, by the clock of Redis, which went on.
+    for node in [1, 0, 1] {
+        assert_eq!(pair.ask(node, &who, "other").send().await.unwrap().status(), 429, "the place is taken");
+    }
+    assert_eq!(running.await.unwrap().unwrap().status(), 200);
+    pair.settled(&who, 1).await;
+    for node in &pair.nodes {
+        let usage = node.admin("users/getUserLimitUsage", json!({"userId": who.user})).await;
+        assert_eq!(usage["rpm"]["current"], json!(1), "{usage}");
+        let usage = node.admin("keys/getKeyLimitUsage", json!({"keyId": who.key})).await;
+        assert_eq!(usage["concurrentSessions"]["current"], json!(1), "{usage}");
+    }
+}

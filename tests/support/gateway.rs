@@ -95,6 +95,16 @@ impl Gateway {
         self.spawn_with(&[]);
     }
 
+    /// `tollgate check` with these settings: whether all is well, and what it says.
+    pub fn check(&self) -> (bool, String) {
+        let mut check = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+        let done = check.arg("check").current_dir(self.dir.path()).env_clear().envs(&self.env).output().unwrap();
+        (
+            done.status.success(),
+            format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr)),
+        )
+    }
+
     fn spawn_with(&mut self, arguments: &[&str]) {
         let log = std::fs::File::options().create(true).append(true).open(self.log_path()).unwrap();
         let program = [env!("CARGO_BIN_EXE_tollgate").to_owned()];

@@ -21,6 +21,7 @@ wait $! 2>/dev/null
 
 /// A running server, or one that was stopped and can be started again.
 pub struct Redis {
+    url: String,
     port: u16,
     dir: tempfile::TempDir,
     arguments: Vec<String>,
@@ -45,18 +46,49 @@ impl Redis {
         Self::with(&["--save", "", "--appendonly", "yes", "--appendfsync", "always"])
     }
 
-    fn with(arguments: &[&str]) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let own = ["--port", &port.to_string(), "--bind", "127.0.0.1", "--loglevel", "warning"].map(str::to_owned);
-        let arguments = own.into_iter().chain(arguments.iter().map(|&argument| argument.to_owned())).collect();
-        let dir = tempfile::Builder::new().prefix("tollgate-redis-").tempdir().unwrap();
-        let mut server = Self { port, dir, arguments, running: None };
+    /// A server that speaks TLS alone, asks for a certificate, and knows the user of [`Self::SECURE_USER`] alone, who may touch
+    /// nothing but database 3's names of tollgate. `file` gives the path of a certificate or key by its name.
+    pub fn secure(file: impl Fn(&str) -> String) -> Self {
+        let users =
+            "user default off\nuser gate on >pa:ss/word ~tollgate.3:* &tollgate.3:* +@all -@admin -@dangerous\n";
+        let (cert, key, ca) = (file("server.pem"), file("server.key"), file("ca.pem"));
+        let tls = ["--tls-cert-file", &cert, "--tls-key-file", &key, "--tls-ca-cert-file", &ca];
+        let others = ["--save", "", "--appendonly", "no", "--aclfile", "users.acl"];
+        let mut server = Self::prepare(|port| {
+            let ports = ["--port", "0", "--tls-port", port];
+            ports.into_iter().chain(tls).chain(others).map(str::to_owned).collect()
+        });
+        std::fs::write(server.dir.path().join("users.acl"), users).unwrap();
+        server.url = format!("rediss://{}@127.0.0.1:{}/3", Self::SECURE_USER, server.port);
         server.start_again();
         server
     }
 
+    /// Name and password in an address.
+    pub const SECURE_USER: &str = "gate:pa%3Ass%2Fword";
+
+    fn with(arguments: &[&str]) -> Self {
+        let mut server =
+            Self::prepare(|port| ["--port", port].iter().chain(arguments).map(ToString::to_string).collect());
+        server.start_again();
+        server
+    }
+
+    /// Everything but the process. `arguments` are told the port.
+    fn prepare(arguments: impl Fn(&str) -> Vec<String>) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let own = ["--bind", "127.0.0.1", "--loglevel", "warning"].map(str::to_owned);
+        let arguments = arguments(&port.to_string()).into_iter().chain(own).collect();
+        let dir = tempfile::Builder::new().prefix("tollgate-redis-").tempdir().unwrap();
+        Self { url: format!("redis://127.0.0.1:{port}"), port, dir, arguments, running: None }
+    }
+
     pub fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.port)
+        self.url.clone()
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// Starts it on the same port and folder, and waits until it listens.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use redis::Value;
+use tokio::time::Instant;
 
 use super::super::admission::{Admission, Refused};
 use super::super::books::Books;
@@ -12,10 +13,10 @@ use super::super::provider::{Blocked, is_limited};
 use super::super::rebuild::SpendRow;
 use super::super::sessions::Slot;
 use super::super::usage::HolderUsage;
-use super::link::Up;
+use super::link::{Fault, PATIENCE, Up};
 use super::outbox::Kind;
 use super::reply::{self, Reader};
-use super::scripts::{ADMIT, ENTER, LISTING, PEEK, USAGE};
+use super::scripts::{ADMIT, Call, ENTER, LISTING, PEEK, USAGE};
 use super::{OnLoss, Shared};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{ProviderId, RequestId, SessionId};
@@ -40,35 +41,63 @@ impl Shared {
     pub(in super::super) async fn admit(self: &Arc<Self>, ask: &Admission<'_>) -> Result<Permit, Refused> {
         let charge = self.memory.charge_of(ask);
         let served_before = match self.admitted(ask, &charge).await {
-            Some(admitted) => {
+            Answer::Said(admitted) => {
                 let served_before = admitted?;
                 self.memory.count(&charge);
+                self.running.begin(&charge);
                 served_before
             }
-            None => match self.settings.on_loss {
-                OnLoss::Local => self.memory.admit(ask)?.1,
-                OnLoss::Open => self.memory.count(&charge),
-                OnLoss::Closed => return Err(Refused::Unreachable),
-            },
+            silence => {
+                let admitted = self.admit_alone(ask, &charge);
+                match &admitted {
+                    Ok(_) => {
+                        self.running.begin(&charge);
+                        // It changes nothing where Redis has counted the request after all.
+                        if self.link.hears() {
+                            self.push(Kind::Running { at: None }, &charge, ask.now);
+                        }
+                    }
+                    Err(_) if matches!(silence, Answer::InVain) => self.push(Kind::GivenBack, &charge, ask.now),
+                    Err(_) => {}
+                }
+                admitted?
+            }
         };
-        self.running.begin(&charge);
         Ok(Permit::new(Books::Shared(Arc::clone(self)), charge, served_before))
     }
 
-    /// The checks in Redis; `None` when it cannot be asked.
-    async fn admitted(&self, ask: &Admission<'_>, charge: &Charge) -> Option<Result<Option<ProviderId>, Refused>> {
-        let up = self.link.get()?;
+    /// As the operator chose for when Redis cannot be asked.
+    fn admit_alone(&self, ask: &Admission<'_>, charge: &Charge) -> Result<Option<ProviderId>, Refused> {
+        match self.settings.on_loss {
+            OnLoss::Local => Ok(self.memory.admit(ask)?.1),
+            OnLoss::Open => Ok(self.memory.count(charge)),
+            OnLoss::Closed => Err(Refused::Unreachable),
+        }
+    }
+
+    /// The checks in Redis.
+    async fn admitted(&self, ask: &Admission<'_>, charge: &Charge) -> Answer<Result<Option<ProviderId>, Refused>> {
         let settings = &self.memory.settings;
-        let call = self.call(&ADMIT, &up, ask.now).int(ask.user.id.0).int(ask.key.id.0).text(ask.session.as_str());
-        let call = call.bytes(charge.request.0.as_bytes()).int(charge.reserved.0);
-        let call = call.limits(&ask.key.limits, ask.now, settings).limits(&ask.user.limits, ask.now, settings);
+        let question = |up: &Up| {
+            let call = self.call(&ADMIT, up, ask.now).int(ask.user.id.0).int(ask.key.id.0).text(ask.session.as_str());
+            let call = call.bytes(charge.request.0.as_bytes()).int(charge.reserved.0);
+            let call = call.limits(&ask.key.limits, ask.now, settings).limits(&ask.user.limits, ask.now, settings);
+            call.int(i64::from(ask.user.rpm))
+        };
         let mut unanswered = Unanswered { shared: self, charge: Some(charge) };
-        let answer = self.link.ask(&up, call.int(i64::from(ask.user.rpm)), self.settings.timeout).await;
+        let answer = self.ask(question).await;
         unanswered.charge = None;
-        let answer = answer?;
+        let answer = match answer {
+            Answer::Said(answer) => answer,
+            Answer::InVain => return Answer::InVain,
+            Answer::NotAsked => return Answer::NotAsked,
+        };
         match reply::text(answer.first()) {
-            "ok" => Some(Ok(reply::int(answer.get(1)).map(ProviderId))),
-            _ => reply::denied(&answer, ask, &self.spans(ask.now), settings).map(|denied| Err(denied.into())),
+            "ok" => Answer::Said(Ok(reply::int(answer.get(1)).map(ProviderId))),
+            _ => match reply::denied(&answer, ask, &self.spans(ask.now), settings) {
+                Some(denied) => Answer::Said(Err(denied.into())),
+                None => Answer::InVain,
+            },
         }
     }
 
@@ -93,26 +122,45 @@ impl Shared {
     }
 
     async fn peek(&self, limited: &[&Arc<Provider>], slot: &Slot, now: Timestamp) -> Option<Vec<Value>> {
-        let up = self.link.get()?;
-        let mut call = self.call(&PEEK, &up, now).maybe(slot.key.map(|key| key.0)).text(slot.session.as_str());
-        for provider in limited {
-            call = call.int(provider.id.0).limits(&provider.limits, now, &self.memory.settings);
+        let question = |up: &Up| {
+            let call = self.call(&PEEK, up, now).maybe(slot.key.map(|key| key.0)).text(slot.session.as_str());
+            limited.iter().fold(call, |call, provider| {
+                call.int(provider.id.0).limits(&provider.limits, now, &self.memory.settings)
+            })
+        };
+        match self.ask(question).await {
+            Answer::Said(answer) => Some(answer),
+            Answer::InVain | Answer::NotAsked => None,
         }
-        self.link.ask(&up, call, self.settings.timeout).await
+    }
+
+    /// Asks Redis, within the time that a request waits. Where the counters have moved, those in force are asked.
+    async fn ask<'a>(&'a self, question: impl Fn(&Up) -> Call<'a>) -> Answer<Vec<Value>> {
+        let bound = self.settings.timeout;
+        let until = Instant::now() + bound;
+        while let Some(up) = self.link.ready(until).await {
+            match self.link.ask(&up, question(&up), (until, bound)).await {
+                Ok(answer) => return Answer::Said(answer),
+                // It was not looked at.
+                Err(Fault::Gone) => {}
+                Err(_) => return Answer::InVain,
+            }
+        }
+        Answer::NotAsked
     }
 
     pub(in super::super) async fn enter(&self, charge: &Charge, provider: &Provider, now: Timestamp) -> bool {
         let limited = is_limited(&provider.limits);
-        let answered = if limited { self.entered(charge, provider, now).await } else { None };
-        let entered = match answered {
-            Some(entered) => {
+        let answer = if limited { self.entered(charge, provider, now).await } else { Answer::NotAsked };
+        let entered = match answer {
+            Answer::Said(entered) => {
                 if entered {
                     self.memory.enter_unchecked(charge, provider.id, now);
                 }
                 entered
             }
-            None if limited && self.settings.on_loss == OnLoss::Local => self.memory.enter(charge, provider, now),
-            None => {
+            _ if limited && self.settings.on_loss == OnLoss::Local => self.memory.enter(charge, provider, now),
+            _ => {
                 self.memory.enter_unchecked(charge, provider.id, now);
                 true
             }
@@ -120,20 +168,28 @@ impl Shared {
         if entered {
             self.running.move_to(charge.request, Some(provider.id));
         }
-        if entered && answered.is_none() {
-            self.push(Kind::Entered { at: provider.id }, charge, now);
+        // What Redis may have done with a question whose answer nobody heard is made to agree.
+        match answer {
+            Answer::Said(_) => {}
+            _ if entered => self.push(Kind::Entered { at: provider.id }, charge, now),
+            Answer::InVain => self.push(Kind::Withdrawn { from: provider.id }, charge, now),
+            Answer::NotAsked => {}
         }
         entered
     }
 
-    async fn entered(&self, charge: &Charge, provider: &Provider, now: Timestamp) -> Option<bool> {
-        let up = self.link.get()?;
-        let call = self.call(&ENTER, &up, now).bytes(charge.request.0.as_bytes()).maybe(charge.user.map(|user| user.0));
-        let call = call.maybe(charge.slot.key.map(|key| key.0)).text(charge.slot.session.as_str());
-        let call = call.int(charge.started.0).int(charge.reserved.0).int(provider.id.0);
-        let call = call.limits(&provider.limits, now, &self.memory.settings);
-        let answer = self.link.ask(&up, call, self.settings.timeout).await?;
-        Some(reply::text(answer.first()) == "ok")
+    async fn entered(&self, charge: &Charge, provider: &Provider, now: Timestamp) -> Answer<bool> {
+        let question = |up: &Up| {
+            let (request, user) = (charge.request.0.as_bytes(), charge.user.map(|user| user.0));
+            let call = self.call(&ENTER, up, now).bytes(request).maybe(user).maybe(charge.slot.key.map(|key| key.0));
+            let call = call.text(charge.slot.session.as_str()).int(charge.started.0).int(charge.reserved.0);
+            call.int(provider.id.0).limits(&provider.limits, now, &self.memory.settings)
+        };
+        match self.ask(question).await {
+            Answer::Said(answer) => Answer::Said(reply::text(answer.first()) == "ok"),
+            Answer::InVain => Answer::InVain,
+            Answer::NotAsked => Answer::NotAsked,
+        }
     }
 
     pub(in super::super) fn withdraw(&self, charge: &Charge, provider: ProviderId, now: Timestamp) {
@@ -188,9 +244,20 @@ impl Shared {
     }
 
     /// Readers are administrators: they can wait a little longer than requests.
-    async fn read(&self, up: &Arc<Up>, call: super::scripts::Call<'_>) -> Option<Vec<Value>> {
-        self.link.ask(up, call, self.settings.timeout.max(super::link::PATIENCE)).await
+    async fn read(&self, up: &Arc<Up>, call: Call<'_>) -> Option<Vec<Value>> {
+        let bound = self.settings.timeout;
+        self.link.ask(up, call, (Instant::now() + bound.max(PATIENCE), bound)).await.ok()
     }
+}
+
+/// What came of asking Redis.
+#[derive(Clone, Copy)]
+enum Answer<T> {
+    Said(T),
+    /// None in time: what Redis did, or will do, with the question is not known.
+    InVain,
+    /// It is slow or lost.
+    NotAsked,
 }
 
 /// A client that leaves while Redis is asked must not leave its request counted.

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use futures_util::{FutureExt as _, StreamExt as _};
 use redis::aio::{MultiplexedConnection, PubSub};
+use tokio::time::Instant;
 
 use super::super::memory::Memory;
 use super::Shared;
@@ -23,6 +24,10 @@ use crate::domain::clock::{Clock, Timestamp};
 
 /// Between two tries to connect: doubled each time, up to the second figure.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
+/// How often counters that moved are followed without a pause.
+const FOLLOWED: u32 = 4;
+/// A connection that stood for so long was a good one.
+const STEADY: Duration = Duration::from_secs(10);
 /// Between two looks whether another node has made the counters.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -51,7 +56,7 @@ impl Keeper {
     /// Runs until `stop` resolves; then what is queued is sent, for two seconds at most.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
         tokio::pin!(stop);
-        let (mut pause, mut complained) = (PAUSES[0], false);
+        let (mut pause, mut complained, mut followed) = (PAUSES[0], false, 0);
         loop {
             let stood = tokio::select! {
                 () = &mut stop => return,
@@ -60,22 +65,34 @@ impl Keeper {
             match stood {
                 Ok((up, listening)) => {
                     tracing::info!(name = up.node, "counting in Redis, together with all nodes");
-                    (pause, complained) = (PAUSES[0], false);
+                    complained = false;
+                    let since = Instant::now();
                     let fault = tokio::select! {
                         () = &mut stop => return self.leave(&up).await,
                         fault = self.serve(&up, listening) => fault,
                     };
-                    self.shared.link.set(None);
-                    self.shared.link.losses.fetch_add(1, Ordering::Relaxed);
+                    // One that breaks as soon as it stands is not tried more often than one that is refused.
+                    if since.elapsed() > STEADY {
+                        (pause, followed) = (PAUSES[0], 0);
+                    }
                     self.lost_at = self.clock.now();
+                    if matches!(fault, Fault::Gone) && followed < FOLLOWED {
+                        tracing::info!("the shared counters were made anew, or this node was taken for dead");
+                        self.shared.link.has_moved(self.shared.settings.timeout);
+                        followed += 1;
+                        continue;
+                    }
+                    self.shared.link.close();
+                    self.shared.link.losses.fetch_add(1, Ordering::Relaxed);
                     let on_loss = self.shared.settings.on_loss;
                     tracing::error!(error = %fault, ?on_loss, "Redis is lost: this node counts for itself");
                 }
-                Err(fault) if !complained => {
-                    complained = true;
-                    tracing::error!(error = %fault, "the shared counters cannot be reached; trying on");
+                Err(fault) => {
+                    self.shared.link.close();
+                    if !std::mem::replace(&mut complained, true) {
+                        tracing::error!(error = %fault, "the shared counters cannot be reached; trying on");
+                    }
                 }
-                Err(_) => {}
             }
             tokio::select! {
                 () = &mut stop => return,
@@ -91,11 +108,13 @@ impl Keeper {
         let listening = self.shared.link.subscribe(&self.key("news")).await?;
         let node = uuid::Uuid::new_v4().simple().to_string();
         let epoch = self.agree(&mut connection, &node).await?;
-        self.shared.names.lock().push(node.clone());
+        self.shared.call_oneself(node.clone());
         (self.epoch, self.name, self.batches) = (Some(epoch.clone()), Some(node.clone()), 0);
         let up = Arc::new(Up { connection, epoch, node });
         self.beat(&up).await?;
         let now = self.clock.now();
+        // In this order: a request that begins now is told of by itself, or found here.
+        self.shared.link.begin();
         self.shared.running.each(|charge, at| {
             self.shared.outbox.push(Op { kind: Kind::Running { at }, charge: charge.clone(), now });
         });
@@ -105,8 +124,9 @@ impl Keeper {
             }
         }
         // Complaints about the connection before this one.
-        let _ = self.shared.link.given_up.notified().now_or_never();
-        self.shared.link.set(Some(Arc::clone(&up)));
+        let _ = self.shared.link.late.notified().now_or_never();
+        let _ = self.shared.link.broken.notified().now_or_never();
+        self.shared.link.open(&up);
         Ok((up, listening))
     }
 
@@ -193,16 +213,21 @@ impl Keeper {
         let (shared, clock, ledger) = (Arc::clone(&self.shared), Arc::clone(&self.clock), Arc::clone(&self.ledger));
         let mut news = listening.into_on_message();
         let mut beat = tokio::time::interval(shared.settings.lease / 3);
+        let mut lost = std::pin::pin!(shared.link.watch(up, shared.settings.timeout));
         // What other nodes settled while nothing could be heard.
         let mut caught_up = std::pin::pin!(shared.catch_up(&*ledger, clock.now()).fuse());
         loop {
             let done = tokio::select! {
-                () = shared.link.given_up.notified() => Err(Fault::Broken("a request waited in vain")),
+                fault = &mut lost => Err(fault),
                 heard = news.next() => match heard.and_then(|news| news.get_payload::<String>().ok()) {
-                    Some(heard) => {
-                        shared.hear(&heard, clock.now());
-                        Ok(())
-                    }
+                    Some(heard) => match heard.strip_prefix("moved ") {
+                        Some(epoch) if epoch != up.epoch => Err(Fault::Gone),
+                        Some(_) => Ok(()),
+                        None => {
+                            shared.hear(&heard, clock.now());
+                            Ok(())
+                        }
+                    },
                     None => Err(Fault::Broken("the connection ended")),
                 },
                 () = shared.outbox.filled() => self.send(up).await.map(|_| ()),

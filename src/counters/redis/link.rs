@@ -1,17 +1,32 @@
-//! The connection to Redis, as requests see it: there, or not. Nobody waits longer than the bound, and after the first one who
-//! waited in vain nobody waits at all until the keeper has the connection back.
+//! The connection to Redis, as requests see it: there, or not.
+//!
+//! ```text
+//!          somebody waited in vain            no answer for [`PATIENCE`]
+//!   QUICK ─────────────────────────► SLOW ─────────────────────────────► LOST
+//!     ▲ ▲                             │                                 ▲  │
+//!     │ └──── it answers in time ─────┘        the connection broke ────┘  │
+//!     └───────────────── connected anew, all told ([`super::keeper`]) ─────┘
+//! ```
+//!
+//! Counters that another node made anew are no loss (`MOVED`, between the last two): the keeper is back with them in milliseconds, and
+//! requests wait for it, within their bound.
+//!
+//! Nobody waits longer than the bound; and while Redis is slow or lost nobody waits at all. One late answer costs no connection:
+//! this node counts for itself for as long as [`super::spell`] says, and what it counts is told over the same connection.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, Script, Value};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::scripts::{Call, Scope};
-use crate::domain::secret::Secret;
+use super::server::Server;
 
 /// How long connecting, and what no request waits for, may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
@@ -49,13 +64,24 @@ impl Up {
 
 pub(super) struct Link {
     client: Client,
+    /// There while Redis is quick.
     up: ArcSwapOption<Up>,
-    /// Tells the keeper that somebody waited in vain.
-    pub(super) given_up: Notify,
+    /// The counters have moved; until when requests wait for the keeper to follow.
+    moved: Mutex<Option<Instant>>,
+    /// There is a connection: what is told of running requests arrives.
+    hears: AtomicBool,
+    /// Somebody waited in vain.
+    pub(super) late: Notify,
+    /// Somebody was told that the connection is of no use.
+    pub(super) broken: Notify,
     /// Resolves waits for the connection.
     pub(super) changed: Notify,
+    /// Calls that waited in vain, or failed.
     pub(super) errors: AtomicU64,
+    /// Times that it was lost.
     pub(super) losses: AtomicU64,
+    /// Times that it was slow.
+    pub(super) spells: AtomicU64,
 }
 
 impl Link {
@@ -63,41 +89,116 @@ impl Link {
         Self {
             client,
             up: ArcSwapOption::empty(),
-            given_up: Notify::new(),
+            moved: Mutex::new(None),
+            hears: AtomicBool::new(false),
+            late: Notify::new(),
+            broken: Notify::new(),
             changed: Notify::new(),
             errors: AtomicU64::new(0),
             losses: AtomicU64::new(0),
+            spells: AtomicU64::new(0),
         }
     }
 
+    /// The connection, while Redis is quick.
     pub(super) fn get(&self) -> Option<Arc<Up>> {
         self.up.load_full()
+    }
+
+    /// As [`Self::get`], after a wait where the counters have just moved.
+    pub(super) async fn ready(&self, until: Instant) -> Option<Arc<Up>> {
+        if let Some(up) = self.get() {
+            return Some(up);
+        }
+        let until = (*self.moved.lock())?.min(until);
+        let back = async {
+            loop {
+                let changed = self.changed.notified();
+                let up = self.get();
+                if up.is_some() || self.moved.lock().is_none() {
+                    return up;
+                }
+                changed.await;
+            }
+        };
+        tokio::time::timeout_at(until, back).await.ok().flatten()
     }
 
     pub(super) fn is_up(&self) -> bool {
         self.up.load().is_some()
     }
 
-    pub(super) fn set(&self, up: Option<Arc<Up>>) {
-        self.up.store(up);
+    /// The counters were made anew, or this node was taken for dead: nobody asks until the keeper has followed.
+    pub(super) fn has_moved(&self, bound: Duration) {
+        let _ = self.moved.lock().get_or_insert(Instant::now() + bound);
+        self.up.store(None);
+    }
+
+    /// Whether what is told now of running requests reaches Redis under this node's present name: there is a connection, or one
+    /// is being made and the running ones were not looked through yet.
+    pub(super) fn hears(&self) -> bool {
+        self.hears.load(Ordering::SeqCst)
+    }
+
+    /// The keeper has a connection, and will look through the running requests.
+    pub(super) fn begin(&self) {
+        self.hears.store(true, Ordering::SeqCst);
+    }
+
+    /// Redis is quick: requests may ask.
+    pub(super) fn open(&self, up: &Arc<Up>) {
+        self.up.store(Some(Arc::clone(up)));
+        *self.moved.lock() = None;
         self.changed.notify_waiters();
     }
 
-    /// As [`ask`], for requests: a failure takes the connection away from everybody.
-    pub(super) async fn ask(&self, up: &Arc<Up>, call: Call<'_>, bound: Duration) -> Option<Vec<Value>> {
-        match ask(&mut up.connection.clone(), call, bound).await {
-            Ok(answer) => Some(answer),
-            Err(fault) => {
+    /// Redis is lost.
+    pub(super) fn close(&self) {
+        self.up.store(None);
+        *self.moved.lock() = None;
+        self.hears.store(false, Ordering::SeqCst);
+        self.changed.notify_waiters();
+    }
+
+    /// As [`ask`], for requests: a failure takes the connection away from everybody. `bound`: how long requests wait.
+    pub(super) async fn ask(
+        &self,
+        up: &Arc<Up>,
+        call: Call<'_>,
+        (until, bound): (Instant, Duration),
+    ) -> Result<Vec<Value>, Fault> {
+        let answer = ask(&mut up.connection.clone(), call, until.saturating_duration_since(Instant::now())).await;
+        let Err(fault) = &answer else { return answer };
+        // Only whoever finds it still in place takes it away.
+        let before = self.up.compare_and_swap(up, None);
+        let first = before.as_ref().is_some_and(|before| Arc::ptr_eq(before, up));
+        match fault {
+            Fault::Gone if first => {
+                self.has_moved(bound);
+                self.broken.notify_one();
+            }
+            Fault::Gone => {}
+            Fault::TimedOut(_) => {
                 self.errors.fetch_add(1, Ordering::Relaxed);
-                // Only whoever finds it still in place takes it away.
-                let before = self.up.compare_and_swap(up, None);
-                if before.as_ref().is_some_and(|before| Arc::ptr_eq(before, up)) {
-                    tracing::warn!(error = %fault, "a request found the shared counters out of reach");
-                    self.given_up.notify_one();
+                if first {
+                    self.late.notify_one();
                 }
-                None
+            }
+            fault => {
+                self.errors.fetch_add(1, Ordering::Relaxed);
+                if first {
+                    tracing::warn!(error = %fault, "a request found the shared counters out of reach");
+                }
+                self.broken.notify_one();
             }
         }
+        answer
+    }
+
+    /// Why requests cannot use the connection any more.
+    pub(super) fn why_broken(&self) -> Fault {
+        let moved = self.moved.lock().is_some();
+        if moved { Fault::Gone } else { Fault::Broken("a request found it out of reach") }
     }
 
     pub(super) async fn connect(&self) -> Result<MultiplexedConnection, Fault> {
@@ -137,13 +238,12 @@ pub(super) async fn ask(
     }
 }
 
-/// Whether the Redis of an address can be used: it answers, lets us in, and runs scripts.
+/// Whether a Redis can be used: it answers, lets us in, and runs scripts.
 ///
 /// # Errors
 /// Why not, in words that do not hold the address.
-pub async fn probe(url: &Secret) -> Result<(), String> {
-    let client = Client::open(url.expose()).map_err(|e| e.to_string())?;
-    let mut connection = Link::new(client).connect().await.map_err(|e| e.to_string())?;
+pub async fn probe(server: &Server) -> Result<(), String> {
+    let mut connection = Link::new(server.client()?).connect().await.map_err(|e| e.to_string())?;
     let script = Script::new("return cmsgpack.unpack(cmsgpack.pack(7))");
     let ran = within(PATIENCE, script.prepare_invoke().invoke_async::<i64>(&mut connection)).await;
     ran.map(|_| ()).map_err(|e| e.to_string())

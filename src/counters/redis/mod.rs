@@ -6,8 +6,8 @@
 //! - **A running request** is noted in Redis under the node that runs it. A node gives a sign of life; when that stays away for
 //!   the lease, another node gives back what its requests held (`lua/bury.lua`).
 //! - **The mirror**: each node counts in its own memory what it admits, and hears from Redis what others settled. When Redis
-//!   does not answer in time, the node goes on with that, as the operator chose ([`OnLoss`]), and nobody waits again until the
-//!   connection is back ([`link`], [`keeper`]).
+//!   does not answer in time, the node goes on with that, as the operator chose ([`OnLoss`]), and nobody waits again until it
+//!   answers in time ([`link`], [`spell`]), or is lost and back ([`keeper`]).
 //! - **The epoch**: the counters in Redis have a name. Redis that comes back empty, or with less than was confirmed, gets new
 //!   ones, made by one node from the ledger ([`rebuild`]); the others notice by the name, and tell again what the ledger may
 //!   not have held yet. Nothing is counted twice: a batch has a number, and a request that the ledger had is known by its id.
@@ -23,7 +23,10 @@ mod rebuild;
 mod reply;
 mod running;
 mod scripts;
+mod server;
+mod spell;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -34,12 +37,12 @@ pub(super) use books::Asked;
 pub use keeper::Keeper;
 pub use link::probe;
 pub use rebuild::{Ledger, LedgerSums};
+pub use server::Server;
 
 use super::CounterSettings;
 use super::memory::Memory;
 use super::permit::Charge;
 use crate::domain::clock::Timestamp;
-use crate::domain::secret::Secret;
 use link::{Link, Up};
 use outbox::{Kind, Op, Outbox};
 use running::Running;
@@ -56,11 +59,15 @@ pub enum OnLoss {
     Closed,
 }
 
+/// Operations that may wait to be told to Redis: some tens of megabytes.
+pub const MOST_WAITING: usize = 200_000;
+/// Names of its own whose news a node may still hear.
+const NAMES: usize = 16;
+
 /// How the shared counters are reached.
 #[derive(Debug, Clone)]
 pub struct SharedSettings {
-    /// `redis://…` or `rediss://…`; may hold a password.
-    pub url: Secret,
+    pub server: Server,
     /// Before every name in Redis, so that several gateways can share one server.
     pub prefix: String,
     /// How long a request waits for Redis.
@@ -68,6 +75,8 @@ pub struct SharedSettings {
     /// After how long without a sign of life a node's running requests are given back.
     pub lease: Duration,
     pub on_loss: OnLoss,
+    /// How much may wait to be told to Redis ([`MOST_WAITING`]); beyond it the counters are made anew from the ledger.
+    pub most_waiting: usize,
     /// The process before this one did not stop in good order: what it had counted last may be in the ledger alone.
     pub unclean: bool,
 }
@@ -75,12 +84,17 @@ pub struct SharedSettings {
 /// The shared counters as operators see them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SharedState {
+    /// Requests are counted in Redis.
     pub up: bool,
+    /// There is a connection, and answers come too late over it.
+    pub slow: bool,
     pub on_loss: OnLoss,
     /// Requests that waited in vain.
     pub errors: u64,
     /// How often the connection was lost.
     pub losses: u64,
+    /// How often answers came too late for a while.
+    pub spells: u64,
     /// What was counted and not yet told to Redis.
     pub waiting: usize,
 }
@@ -93,19 +107,19 @@ pub(super) struct Shared {
     running: Running,
     spans: Mutex<Option<Spans>>,
     /// The names under which this process counted: what it hears from them it knows already.
-    names: Mutex<Vec<String>>,
+    names: Mutex<VecDeque<String>>,
 }
 
 impl Shared {
     /// # Errors
     /// When the address is none.
     pub(super) fn new(settings: CounterSettings, shared: SharedSettings) -> Result<Arc<Self>, String> {
-        let client = redis::Client::open(shared.url.expose()).map_err(|e| e.to_string())?;
+        let (client, prefix) = (shared.server.client()?, shared.server.names(&shared.prefix)?);
         Ok(Arc::new(Self {
             memory: Memory::new(settings),
-            settings: shared,
             link: Link::new(client),
-            outbox: Outbox::default(),
+            outbox: Outbox::holding(shared.most_waiting),
+            settings: SharedSettings { prefix, ..shared },
             running: Running::new(),
             spans: Mutex::new(None),
             names: Mutex::default(),
@@ -115,10 +129,21 @@ impl Shared {
     pub(super) fn state(&self) -> SharedState {
         SharedState {
             up: self.link.is_up(),
+            slow: !self.link.is_up() && self.link.hears(),
             on_loss: self.settings.on_loss,
             errors: self.link.errors.load(Ordering::Relaxed),
             losses: self.link.losses.load(Ordering::Relaxed),
+            spells: self.link.spells.load(Ordering::Relaxed),
             waiting: self.outbox.len(),
+        }
+    }
+
+    /// This node counts under another name from now on.
+    fn call_oneself(&self, name: String) {
+        let mut names = self.names.lock();
+        names.push_back(name);
+        if names.len() > NAMES {
+            names.pop_front();
         }
     }
 

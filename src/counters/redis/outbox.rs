@@ -17,8 +17,6 @@ use crate::domain::money::NanoUsd;
 
 /// Operations in one batch.
 const BATCH: usize = 64;
-/// Operations that may wait: some tens of megabytes.
-const MOST: usize = 200_000;
 /// How long a settlement is kept after it was sent: longer than the ledger's writer is behind.
 pub(super) const KEEP_MS: i64 = 120_000;
 
@@ -67,15 +65,21 @@ struct Queue {
 
 #[derive(Default)]
 pub(super) struct Outbox {
+    /// How many operations may wait.
+    most: usize,
     queue: Mutex<Queue>,
     filled: Notify,
     emptied: Notify,
 }
 
 impl Outbox {
+    pub(super) fn holding(most: usize) -> Self {
+        Self { most, ..Self::default() }
+    }
+
     pub(super) fn push(&self, op: Op) {
         let mut queue = self.queue.lock();
-        if queue.pending.len() >= MOST {
+        if queue.pending.len() >= self.most {
             queue.pending.pop_front();
             queue.overflowed = true;
         }
@@ -126,7 +130,7 @@ impl Outbox {
         let mut queue = self.queue.lock();
         let sent = std::mem::take(&mut queue.sent);
         queue.kept.extend(sent.into_iter().filter(|op| matches!(op.kind, Kind::Settled { .. })));
-        while queue.kept.front().is_some_and(|op| now.since(op.now) > KEEP_MS || queue.kept.len() > MOST) {
+        while queue.kept.front().is_some_and(|op| now.since(op.now) > KEEP_MS || queue.kept.len() > self.most) {
             queue.kept.pop_front();
         }
         if queue.pending.is_empty() {
@@ -180,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_batch_stays_the_same_until_its_fate_is_known() {
-        let outbox = Outbox::default();
+        let outbox = Outbox::holding(1_000);
         (0..3).for_each(|n| outbox.push(op(n)));
         assert_eq!(times(&outbox.batch()), [0, 1, 2]);
         outbox.push(op(3));
@@ -194,7 +198,7 @@ mod tests {
 
     #[test]
     fn what_was_settled_lately_is_told_again_in_order_and_forgotten_in_time() {
-        let outbox = Outbox::default();
+        let outbox = Outbox::holding(1_000);
         outbox.push(op(0));
         outbox.batch();
         outbox.confirmed(Timestamp(0));
@@ -208,10 +212,10 @@ mod tests {
 
     #[test]
     fn a_full_queue_lets_the_oldest_go_and_says_so() {
-        let outbox = Outbox::default();
-        (0..=i64::try_from(MOST).unwrap()).for_each(|n| outbox.push(op(n)));
+        let outbox = Outbox::holding(1_000);
+        (0..=1_000).for_each(|n| outbox.push(op(n)));
         assert!(outbox.has_overflowed());
-        assert_eq!((outbox.len(), outbox.batch()[0].now), (MOST, Timestamp(1)));
+        assert_eq!((outbox.len(), outbox.batch()[0].now), (1_000, Timestamp(1)));
         outbox.replay();
         assert!(!outbox.has_overflowed());
     }

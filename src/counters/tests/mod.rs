@@ -23,6 +23,7 @@ use on_each_place;
 mod behaviour;
 mod model;
 mod order;
+mod overflow;
 mod races;
 #[path = "../../../tests/support/redis.rs"]
 #[expect(dead_code, reason = "shared with the integration tests, which use all of it")]
@@ -39,8 +40,8 @@ use parking_lot::Mutex;
 use tokio::runtime::Runtime;
 
 use super::{
-    Admission, Blocked, CounterSettings, Counters, Denied, HolderUsage, Ledger, LedgerSums, LiveSession, OnLoss,
-    Permit, Refused, SharedSettings,
+    Admission, Blocked, CounterSettings, Counters, Denied, HolderUsage, Ledger, LedgerSums, LiveSession, MOST_WAITING,
+    OnLoss, Permit, Refused, Server, SharedSettings,
 };
 use crate::domain::clock::{Clock as _, ManualClock, Timestamp};
 use crate::domain::group::Groups;
@@ -113,11 +114,12 @@ fn shared_from(settings: CounterSettings, ledger: LedgerSums, now: Timestamp) ->
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let prefix = format!("test{}", NUMBER.fetch_add(1, Ordering::Relaxed));
     let shared = SharedSettings {
-        url: Secret::new(redis_url()),
+        server: Server::new(Secret::new(redis_url())),
         prefix,
         timeout: PATIENCE,
         lease: PATIENCE,
         on_loss: OnLoss::Closed,
+        most_waiting: MOST_WAITING,
         unclean: false,
     };
     let counters = Counters::shared(settings, shared).unwrap();

@@ -1,0 +1,104 @@
+//! What becomes of a connection on which somebody waited in vain: given back to requests when Redis answers in time again, or lost.
+//!
+//! A machine that is busy for a moment must not cost the connection, nor a storm of new ones. So a late answer begins a *spell*: nobody
+//! asks, nobody waits, this node counts for itself, and the keeper alone asks, over the same connection. A spell ends with an answer
+//! in time, at the earliest after twice the time that requests wait; where one follows upon another, after twice as long as
+//! the last, up to two seconds: so a Redis that is now quick, now slow, costs a request its short wait every two seconds, and no more.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use redis::Value;
+use tokio::time::Instant;
+
+use super::link::{Fault, Link, PATIENCE, Up, within};
+
+/// The longest that a spell lasts though Redis is quick again.
+const LONGEST: Duration = Duration::from_secs(2);
+/// A spell that begins this long after the last one has nothing to do with it.
+const APART: Duration = Duration::from_secs(10);
+/// From then on it is worth a line in the log.
+const WORTH_TELLING: Duration = Duration::from_secs(1);
+
+/// How long spells last at least.
+struct Spells {
+    bound: Duration,
+    least: Duration,
+    ended: Option<Instant>,
+}
+
+impl Spells {
+    const fn new(bound: Duration) -> Self {
+        Self { bound, least: Duration::ZERO, ended: None }
+    }
+
+    /// A spell begins: how long it is to last.
+    fn begin(&mut self, now: Instant) -> Duration {
+        let follows = self.ended.is_some_and(|ended| now.duration_since(ended) < APART);
+        let least = if follows { self.least * 2 } else { self.bound * 2 };
+        self.least = least.min(LONGEST);
+        self.least
+    }
+}
+
+impl Link {
+    /// Looks after a connection until it is lost, and says why. `bound`: how long requests wait.
+    pub(super) async fn watch(&self, up: &Arc<Up>, bound: Duration) -> Fault {
+        let mut spells = Spells::new(bound);
+        loop {
+            tokio::select! {
+                () = self.broken.notified() => return self.why_broken(),
+                () = self.late.notified() => {}
+            }
+            let began = Instant::now();
+            let least = spells.begin(began);
+            self.spells.fetch_add(1, Ordering::Relaxed);
+            tokio::select! {
+                () = self.broken.notified() => return self.why_broken(),
+                over = wait_out(up, bound, least) => if let Err(fault) = over { return fault },
+            }
+            spells.ended = Some(Instant::now());
+            self.open(up);
+        }
+    }
+}
+
+/// Resolves when the least time has passed and Redis answers in time. `Err`: it does not answer at all.
+async fn wait_out(up: &Up, bound: Duration, least: Duration) -> Result<(), Fault> {
+    let (began, mut told) = (Instant::now(), false);
+    loop {
+        let asked = Instant::now();
+        let mut connection = up.connection.clone();
+        within(PATIENCE.max(bound), redis::cmd("PING").query_async::<Value>(&mut connection)).await?;
+        if asked.elapsed() <= bound && began.elapsed() >= least {
+            if told {
+                tracing::info!("Redis answers in time again: counting together with all nodes");
+            }
+            return Ok(());
+        }
+        if !told && began.elapsed() >= WORTH_TELLING {
+            told = true;
+            tracing::warn!(?bound, "Redis answers too late: this node counts for itself until it is quick again");
+        }
+        tokio::time::sleep(least.saturating_sub(began.elapsed()).max(bound)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spells_that_follow_upon_each_other_last_longer_and_one_by_itself_is_short() {
+        let mut spells = Spells::new(Duration::from_millis(50));
+        let mut now = Instant::now();
+        let mut lasted = Vec::new();
+        for pause in [0, 1, 9, 9, 9, 9, 9, 10, 9] {
+            now += Duration::from_secs(pause);
+            lasted.push(spells.begin(now).as_millis());
+            spells.ended = Some(now);
+        }
+        assert_eq!(lasted, [100, 200, 400, 800, 1_600, 2_000, 2_000, 100, 200]);
+    }
+}

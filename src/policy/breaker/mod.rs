@@ -1,0 +1,210 @@
+//! A provider's circuit breaker, as a pure state machine.
+//!
+//! ```text
+//!            failures in a row ≥ threshold
+//!   CLOSED ───────────────────────────────► OPEN ◄──────────────┐
+//!     ▲                                      │ open duration    │ a probe failed
+//!     │                                      ▼ has passed       │
+//!     └──────────────────────────────── HALF OPEN ──────────────┘
+//!        probe successes in a row ≥ threshold   (one probe at a time)
+//! ```
+//!
+//! Every request that is let through carries a [`Ticket`], and hands it back with its end. A ticket from an earlier state
+//! changes nothing: a slow request that began before the circuit opened neither closes nor re-opens it.
+
+mod shown;
+mod standing;
+#[cfg(test)]
+mod tests;
+
+pub use shown::BreakerSnapshot;
+pub use standing::Standing;
+
+use crate::domain::clock::Timestamp;
+use crate::domain::provider::BreakerSettings;
+
+/// A probe that has not ended after this long is taken for lost, and another may go. (Long replies may outlive it: two
+/// probes at once do no harm.)
+pub const PROBE_LEASE_MS: i64 = 120_000;
+
+/// One provider's circuit.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Breaker {
+    state: State,
+    /// Counts the changes of state; tickets carry it.
+    generation: u32,
+    /// In a row, since the last success.
+    failures: u32,
+    /// In a row, since the last failure.
+    successes: u32,
+    last_failure: Option<Timestamp>,
+    last_success: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum State {
+    #[default]
+    Closed,
+    Open {
+        until: Timestamp,
+    },
+    HalfOpen {
+        /// When the circuit would have been tried: kept for the health record.
+        since: Timestamp,
+        successes: u32,
+        /// When the running probe began.
+        probe: Option<Timestamp>,
+    },
+}
+
+/// Leave to send one request; goes back with [`Breaker::succeeded`], [`Breaker::failed`] or [`Breaker::gave_up`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "a probe's ticket blocks other probes until it is handed back"]
+pub struct Ticket {
+    generation: u32,
+    is_probe: bool,
+}
+
+impl Ticket {
+    /// Whether the request decides over a half-open circuit.
+    #[must_use]
+    pub const fn is_probe(self) -> bool {
+        self.is_probe
+    }
+}
+
+/// What [`Breaker::look`] sees, without taking a ticket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outlook {
+    /// Closed: requests pass.
+    Pass,
+    /// The next request would be the probe.
+    Probe,
+    Refuse {
+        until: Timestamp,
+    },
+}
+
+/// What a request's end, or an administrator, did to the circuit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    None,
+    Opened { until: Timestamp },
+    Closed,
+}
+
+impl Breaker {
+    /// Whether a request would be let through; changes nothing. For selection and for showing.
+    #[must_use]
+    pub fn look(&self, now: Timestamp) -> Outlook {
+        match self.state {
+            State::Closed => Outlook::Pass,
+            State::Open { until } if now < until => Outlook::Refuse { until },
+            State::Open { .. } => Outlook::Probe,
+            State::HalfOpen { probe: Some(began), .. } if now < began.plus_ms(PROBE_LEASE_MS) => {
+                // The probe may end at any moment: worth another look in a second.
+                Outlook::Refuse { until: now.plus_ms(1_000) }
+            }
+            State::HalfOpen { .. } => Outlook::Probe,
+        }
+    }
+
+    /// Lets a request through, or says until when it is refused. Moves an open circuit whose time has come to half open.
+    ///
+    /// # Errors
+    /// The time until which nothing passes.
+    pub fn admit(&mut self, now: Timestamp) -> Result<Ticket, Timestamp> {
+        match self.look(now) {
+            Outlook::Pass => Ok(self.ticket(false)),
+            Outlook::Refuse { until } => Err(until),
+            Outlook::Probe => {
+                let (since, successes) = match self.state {
+                    State::HalfOpen { since, successes, .. } => (since, successes),
+                    State::Open { until } => {
+                        self.generation = self.generation.wrapping_add(1);
+                        (until, 0)
+                    }
+                    State::Closed => (now, 0),
+                };
+                self.state = State::HalfOpen { since, successes, probe: Some(now) };
+                Ok(self.ticket(true))
+            }
+        }
+    }
+
+    /// A reply reached its proper end.
+    pub fn succeeded(&mut self, ticket: Ticket, now: Timestamp, settings: &BreakerSettings) -> Change {
+        self.last_success = self.last_success.max(Some(now));
+        if ticket.generation != self.generation {
+            return Change::None;
+        }
+        self.failures = 0;
+        self.successes = self.successes.saturating_add(1);
+        match self.state {
+            State::HalfOpen { since, successes, .. } => {
+                let successes = successes + 1;
+                if successes >= settings.half_open_success_threshold {
+                    self.enter(State::Closed);
+                    return Change::Closed;
+                }
+                self.state = State::HalfOpen { since, successes, probe: None };
+                Change::None
+            }
+            State::Closed | State::Open { .. } => Change::None,
+        }
+    }
+
+    /// An attempt failed in a way that counts.
+    pub fn failed(&mut self, ticket: Ticket, now: Timestamp, settings: &BreakerSettings) -> Change {
+        self.last_failure = self.last_failure.max(Some(now));
+        if ticket.generation != self.generation {
+            return Change::None;
+        }
+        self.failures = self.failures.saturating_add(1);
+        self.successes = 0;
+        let trips = match self.state {
+            State::Closed => settings.failure_threshold > 0 && self.failures >= settings.failure_threshold,
+            State::HalfOpen { .. } => true,
+            State::Open { .. } => false,
+        };
+        if !trips {
+            return Change::None;
+        }
+        let until = now.plus_ms(i64::try_from(settings.open_duration_ms).unwrap_or(i64::MAX));
+        self.enter(State::Open { until });
+        Change::Opened { until }
+    }
+
+    /// A request ended without saying anything about the provider (the client left, or erred): a probe's place is free again.
+    pub fn gave_up(&mut self, ticket: Ticket) {
+        if ticket.is_probe
+            && ticket.generation == self.generation
+            && let State::HalfOpen { probe, .. } = &mut self.state
+        {
+            *probe = None;
+        }
+    }
+
+    /// An administrator's reset: closed, with zero counts.
+    pub fn reset(&mut self) -> Change {
+        let was_open = self.state != State::Closed;
+        self.enter(State::Closed);
+        (self.failures, self.successes) = (0, 0);
+        if was_open { Change::Closed } else { Change::None }
+    }
+
+    /// Closed, and nothing to remember: such a breaker may be dropped.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.state == State::Closed && self.failures == 0
+    }
+
+    fn enter(&mut self, state: State) {
+        self.state = state;
+        self.generation = self.generation.wrapping_add(1);
+    }
+
+    const fn ticket(&self, is_probe: bool) -> Ticket {
+        Ticket { generation: self.generation, is_probe }
+    }
+}

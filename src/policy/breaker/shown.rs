@@ -1,0 +1,44 @@
+//! A circuit as a health record shows it.
+
+use super::{Breaker, State};
+use crate::domain::clock::Timestamp;
+
+/// The figures of a health record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BreakerSnapshot {
+    /// `OPEN` on the wire (a half-open circuit too), else `CLOSED`.
+    pub open: bool,
+    /// The open duration is over: probes decide.
+    pub half_open: bool,
+    /// In a row.
+    pub failure_count: u32,
+    /// In a row.
+    pub success_count: u32,
+    pub last_failure: Option<Timestamp>,
+    pub last_success: Option<Timestamp>,
+    /// When open: the end of the open duration (past, when half open).
+    pub open_until: Option<Timestamp>,
+    pub recovers_in_ms: Option<i64>,
+}
+
+impl Breaker {
+    /// What is to be shown of it at a time.
+    #[must_use]
+    pub fn snapshot(&self, now: Timestamp) -> BreakerSnapshot {
+        let (open_until, half_open) = match self.state {
+            State::Closed => (None, false),
+            State::Open { until } => (Some(until), until <= now),
+            State::HalfOpen { since, .. } => (Some(since), true),
+        };
+        BreakerSnapshot {
+            open: open_until.is_some(),
+            half_open,
+            failure_count: self.failures,
+            success_count: self.successes,
+            last_failure: self.last_failure,
+            last_success: self.last_success,
+            open_until,
+            recovers_in_ms: open_until.map(|until| until.since(now).max(0)),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! A circuit's state as it is told: to other nodes, and to the process that comes after this one.
+
+use super::{Breaker, Change, State};
+use crate::domain::clock::Timestamp;
+
+/// What nodes tell one another of a circuit: its state, without the counts that only concern the node that has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    state: State,
+    /// In a row, when it changed.
+    pub failures: u32,
+}
+
+impl Standing {
+    /// Whether both say the same, counts aside.
+    #[must_use]
+    pub fn same_state(&self, other: &Self) -> bool {
+        self.state == other.state
+    }
+
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.state == State::Closed
+    }
+
+    /// `closed`, `open UNTIL` or `half SINCE SUCCESSES PROBE` (times in ms, `-` for none), and the failures.
+    #[must_use]
+    pub fn to_text(self) -> String {
+        let failures = self.failures;
+        match self.state {
+            State::Closed => format!("{failures} closed"),
+            State::Open { until } => format!("{failures} open {}", until.0),
+            State::HalfOpen { since, successes, probe } => {
+                let probe = probe.map_or_else(|| "-".to_owned(), |began| began.0.to_string());
+                format!("{failures} half {} {successes} {probe}", since.0)
+            }
+        }
+    }
+
+    /// Reads [`Self::to_text`].
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let mut words = text.split(' ');
+        let failures = words.next()?.parse().ok()?;
+        let state = match words.next()? {
+            "closed" => State::Closed,
+            "open" => State::Open { until: Timestamp(words.next()?.parse().ok()?) },
+            "half" => State::HalfOpen {
+                since: Timestamp(words.next()?.parse().ok()?),
+                successes: words.next()?.parse().ok()?,
+                probe: match words.next()? {
+                    "-" => None,
+                    began => Some(Timestamp(began.parse().ok()?)),
+                },
+            },
+            _ => return None,
+        };
+        Some(Self { state, failures })
+    }
+}
+
+impl Breaker {
+    /// For other nodes.
+    #[must_use]
+    pub const fn standing(&self) -> Standing {
+        Standing { state: self.state, failures: self.failures }
+    }
+
+    /// Takes over what another node tells. Tickets given out before change nothing any more if the state is another one.
+    pub fn adopt(&mut self, told: Standing) -> Change {
+        if told.state == self.state {
+            return Change::None;
+        }
+        let was_closed = self.state == State::Closed;
+        let same_kind = matches!((self.state, told.state), (State::HalfOpen { .. }, State::HalfOpen { .. }));
+        if same_kind {
+            self.state = told.state
+        } else {
+            self.enter(told.state)
+        }
+        self.failures = told.failures;
+        match told.state {
+            State::Closed => Change::Closed,
+            State::Open { until } if was_closed => Change::Opened { until },
+            State::Open { .. } | State::HalfOpen { .. } => Change::None,
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The circuit, transition by transition, and told from node to node.
+
+use super::*;
+
+const SETTINGS: BreakerSettings =
+    BreakerSettings { failure_threshold: 3, open_duration_ms: 1_000, half_open_success_threshold: 2 };
+
+fn at(ms: i64) -> Timestamp {
+    Timestamp(ms)
+}
+
+fn opened() -> Breaker {
+    let mut breaker = Breaker::default();
+    for _ in 0..3 {
+        let ticket = breaker.admit(at(0)).unwrap();
+        breaker.failed(ticket, at(0), &SETTINGS);
+    }
+    breaker
+}
+
+#[test]
+fn failures_in_a_row_open_and_a_success_starts_the_count_anew() {
+    let mut breaker = Breaker::default();
+    let mut end = |ok: bool, now| {
+        let ticket = breaker.admit(at(now)).unwrap();
+        if ok { breaker.succeeded(ticket, at(now), &SETTINGS) } else { breaker.failed(ticket, at(now), &SETTINGS) }
+    };
+    let changes: Vec<_> = [false, false, true, false, false].map(|ok| end(ok, 5)).to_vec();
+    assert_eq!(changes, [Change::None; 5]);
+    assert_eq!(end(false, 6), Change::Opened { until: at(1_006) });
+    assert_eq!(breaker.admit(at(1_005)), Err(at(1_006)));
+}
+
+#[test]
+fn one_probe_at_a_time_until_the_threshold_closes() {
+    let mut breaker = opened();
+    assert_eq!(breaker.look(at(999)), Outlook::Refuse { until: at(1_000) });
+    let probe = breaker.admit(at(1_000)).unwrap();
+    assert!(probe.is_probe());
+    assert!(breaker.admit(at(1_001)).is_err(), "the first probe still runs");
+    assert_eq!(breaker.succeeded(probe, at(1_500), &SETTINGS), Change::None);
+    let probe = breaker.admit(at(1_501)).unwrap();
+    assert_eq!(breaker.succeeded(probe, at(1_600), &SETTINGS), Change::Closed);
+    assert!(!breaker.admit(at(1_601)).unwrap().is_probe());
+    assert!(breaker.is_idle());
+}
+
+#[test]
+fn a_failed_probe_opens_again_for_the_whole_duration() {
+    let mut breaker = opened();
+    let probe = breaker.admit(at(2_000)).unwrap();
+    assert_eq!(breaker.failed(probe, at(2_100), &SETTINGS), Change::Opened { until: at(3_100) });
+    let probe = breaker.admit(at(3_100)).unwrap();
+    let _ = breaker.succeeded(probe, at(3_200), &SETTINGS);
+    let probe = breaker.admit(at(3_201)).unwrap();
+    assert_eq!(breaker.failed(probe, at(3_300), &SETTINGS), Change::Opened { until: at(4_300) }, "successes in a row");
+}
+
+#[test]
+fn ends_of_requests_from_an_earlier_state_change_nothing() {
+    let mut breaker = Breaker::default();
+    let (early, late) = (breaker.admit(at(0)).unwrap(), breaker.admit(at(0)).unwrap());
+    for _ in 0..3 {
+        let ticket = breaker.admit(at(0)).unwrap();
+        breaker.failed(ticket, at(0), &SETTINGS);
+    }
+    let before = breaker.look(at(500));
+    assert_eq!(breaker.succeeded(early, at(500), &SETTINGS), Change::None);
+    assert_eq!(breaker.look(at(500)), before);
+    let probe = breaker.admit(at(1_000)).unwrap();
+    assert_eq!(breaker.failed(late, at(1_100), &SETTINGS), Change::None, "does not fail the probe");
+    assert_eq!(breaker.succeeded(probe, at(1_200), &SETTINGS), Change::None);
+    assert!(breaker.snapshot(at(1_200)).half_open);
+}
+
+#[test]
+fn a_probe_whose_client_left_or_that_was_lost_frees_its_place() {
+    let mut breaker = opened();
+    let probe = breaker.admit(at(1_000)).unwrap();
+    breaker.gave_up(probe);
+    let _lost = breaker.admit(at(1_001)).unwrap();
+    assert!(breaker.admit(at(1_001 + PROBE_LEASE_MS - 1)).is_err());
+    assert!(breaker.admit(at(1_001 + PROBE_LEASE_MS)).unwrap().is_probe());
+}
+
+#[test]
+fn a_threshold_of_zero_never_opens() {
+    let never = BreakerSettings { failure_threshold: 0, ..SETTINGS };
+    let mut breaker = Breaker::default();
+    for _ in 0..1_000 {
+        let ticket = breaker.admit(at(0)).unwrap();
+        assert_eq!(breaker.failed(ticket, at(0), &never), Change::None);
+    }
+    assert_eq!(breaker.snapshot(at(0)).failure_count, 1_000);
+}
+
+#[test]
+fn the_snapshot_tells_the_state_and_a_reset_clears_it() {
+    let mut breaker = opened();
+    let shown = breaker.snapshot(at(400));
+    assert_eq!((shown.open, shown.half_open, shown.failure_count), (true, false, 3));
+    assert_eq!((shown.open_until, shown.recovers_in_ms), (Some(at(1_000)), Some(600)));
+    assert!(breaker.snapshot(at(1_000)).half_open, "its time has come, even before a request asks");
+    assert_eq!(breaker.reset(), Change::Closed);
+    let shown = breaker.snapshot(at(500));
+    assert_eq!((shown.open, shown.failure_count, shown.open_until), (false, 0, None));
+    assert_eq!(shown.last_failure, Some(at(0)));
+}
+
+#[test]
+fn what_one_node_tells_another_takes_over() {
+    let (mut here, mut there) = (opened(), Breaker::default());
+    let tell = |from: &Breaker| {
+        let told = Standing::read(&from.standing().to_text());
+        assert_eq!(told, Some(from.standing()));
+        told.unwrap()
+    };
+    assert_eq!(there.adopt(tell(&here)), Change::Opened { until: at(1_000) });
+    assert_eq!(there.admit(at(999)), Err(at(1_000)));
+    assert_eq!(there.adopt(tell(&here)), Change::None, "known already");
+    let probe = here.admit(at(1_000)).unwrap();
+    there.adopt(tell(&here));
+    assert!(there.admit(at(1_001)).is_err(), "one probe at a time");
+    here.succeeded(probe, at(1_002), &SETTINGS);
+    there.adopt(tell(&here));
+    let probe = there.admit(at(1_003)).unwrap();
+    assert_eq!(there.succeeded(probe, at(1_004), &SETTINGS), Change::Closed, "the second success, of both together");
+    assert_eq!(here.adopt(tell(&there)), Change::Closed);
+    assert_eq!(Standing::read("3 ajar"), None);
+}

@@ -1,0 +1,151 @@
+//! Keeps how providers stand in a small file of the data directory, for the process that comes after this one, where no Redis
+//! does ([`super::peers`]): a circuit that was open stays open over a stop, a crash and an upgrade, and a reset stays done.
+//!
+//! One line for each provider ([`Told`]). The file is written anew, and put in place in one step, shortly after a change. At an upgrade
+//! two processes run on one data directory: each looks every second whether the other has written, and the later of
+//! two changes is believed, so that neither needs to lock the other out. Failures in a row that opened no circuit are not kept.
+
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::health::Health;
+use super::publish::State;
+use super::told::Told;
+use crate::domain::clock::{Clock, Timestamp};
+
+const NAME: &str = "circuits";
+/// Between two looks at the file.
+const LOOK: Duration = Duration::from_secs(1);
+/// Between two writes: what changes meanwhile is one write.
+const BREATH: Duration = Duration::from_millis(100);
+/// A closed circuit is of interest for as long as another process may believe that it is open.
+const CLOSED_MS: i64 = 3_600_000;
+
+/// The file and what it is about; see there.
+pub struct Kept {
+    path: PathBuf,
+    state: Arc<State>,
+    health: Arc<Health>,
+    clock: Arc<dyn Clock>,
+    /// The file as it was last read or written here.
+    seen: Option<Version>,
+}
+
+/// What tells one writing of the file from another.
+type Version = (u64, i64, i64);
+
+impl Kept {
+    /// Takes over what the process before this one knew. A file that cannot be read is not there.
+    #[must_use]
+    pub fn open(data_dir: &Path, state: Arc<State>, health: Arc<Health>, clock: Arc<dyn Clock>) -> Self {
+        let mut kept = Self { path: data_dir.join(NAME), state, health, clock, seen: None };
+        let text = std::fs::read_to_string(&kept.path);
+        kept.seen = version(std::fs::metadata(&kept.path));
+        kept.take_over(text);
+        // Known already, by the file.
+        let _ = kept.health.take_news();
+        kept
+    }
+
+    /// Runs until `stop` resolves, and writes what changed until then. Errors are logged once per change.
+    pub async fn run(mut self, stop: impl Future<Output = ()>) {
+        tokio::pin!(stop);
+        let (mut look, mut failing) = (tokio::time::interval(LOOK), false);
+        loop {
+            let stopping = tokio::select! {
+                () = &mut stop => true,
+                () = self.health.marked() => false,
+                _ = look.tick() => {
+                    self.look().await;
+                    continue;
+                }
+            };
+            let news = self.health.take_news();
+            let written = if news.is_empty() { Ok(()) } else { self.write().await };
+            if let Err(e) = &written {
+                news.iter().for_each(|told| self.health.tell_of(told.provider));
+                if !std::mem::replace(&mut failing, true) {
+                    tracing::warn!(error = %e, path = %self.path.display(), "open circuits would not survive a restart now");
+                }
+            } else {
+                failing = false;
+            }
+            if stopping {
+                return;
+            }
+            tokio::time::sleep(if failing { LOOK } else { BREATH }).await;
+        }
+    }
+
+    /// Reads what another process has written.
+    async fn look(&mut self) {
+        let found = version(std::fs::metadata(&self.path));
+        if found.is_some() && found != self.seen {
+            self.seen = found;
+            self.take_over(tokio::fs::read_to_string(&self.path).await);
+        }
+    }
+
+    fn take_over(&self, text: std::io::Result<String>) {
+        let text = match text {
+            Ok(text) => text,
+            Err(e) if e.kind() == ErrorKind::NotFound => return,
+            Err(e) => {
+                tracing::warn!(error = %e, path = %self.path.display(), "which circuits were open cannot be read");
+                return;
+            }
+        };
+        let snapshot = self.state.snapshot();
+        for told in text.lines().filter_map(Told::read) {
+            if let Some(provider) = snapshot.provider(told.provider) {
+                self.health.hear(&told, provider);
+            }
+        }
+    }
+
+    async fn write(&mut self) -> std::io::Result<()> {
+        self.look().await;
+        let text = lines(&self.health.all(), self.clock.now());
+        let beside = self.path.with_extension(format!("{}.new", std::process::id()));
+        tokio::fs::write(&beside, text).await?;
+        self.seen = version(std::fs::metadata(&beside));
+        tokio::fs::rename(&beside, &self.path).await
+    }
+}
+
+fn version(about: std::io::Result<std::fs::Metadata>) -> Option<Version> {
+    about.ok().map(|about| (about.ino(), about.mtime(), about.mtime_nsec()))
+}
+
+/// All that matters still, one line each.
+fn lines(all: &[Told], now: Timestamp) -> String {
+    let matters = |told: &&Told| {
+        let rests = told.rest_until.is_some_and(|until| until > now);
+        rests || !told.standing.is_closed() || now.since(told.at) < CLOSED_MS
+    };
+    all.iter().filter(matters).map(|told| told.to_text() + "\n").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_matters_still_is_kept() {
+        let now = Timestamp(10_000_000);
+        let told = |text: &str| Told::read(text).unwrap();
+        let all = [
+            told("1 100 - 5 open 9000000"),
+            told("2 100 - 0 closed"),
+            told("3 9999999 - 0 closed"),
+            told("4 100 9000000 0 closed"),
+            told("5 100 10000001 0 closed"),
+            told("6 100 - 5 half 9000000 1 -"),
+        ];
+        let kept: Vec<char> = lines(&all, now).lines().filter_map(|line| line.chars().next()).collect();
+        assert_eq!(kept, ['1', '3', '5', '6']);
+    }
+}

@@ -1,0 +1,49 @@
+//! Both nodes begin at once, on a Redis that knows nothing and a ledger that is full.
+
+use serde_json::json;
+
+use super::pair::{Pair, cost};
+use crate::support::redis::Redis;
+
+/// Both nodes end (as `end` does it), Redis forgets all, and both begin in the same moment.
+async fn begin_anew(pair: &mut Pair, end: &str) {
+    for node in &mut pair.nodes {
+        match end {
+            "kill" => node.kill(),
+            signal => {
+                node.signal(signal);
+                node.ended().await;
+            }
+        }
+    }
+    pair.redis.kill();
+    pair.redis.start_again();
+    let [first, second] = &mut pair.nodes;
+    first.spawn();
+    second.spawn();
+    tokio::join!(first.ready(), second.ready());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_ledger_has_is_counted_once_when_both_nodes_make_the_counters_at_once() {
+    for end in ["TERM", "kill"] {
+        let mut pair = Pair::with(Redis::start(), &[("TOLLGATE_REDIS_TIMEOUT", "10s")]).await;
+        let who = pair.person(json!({}), json!({"limitTotalUsd": 0.1})).await;
+        for n in 0..8 {
+            assert_eq!(pair.ask(n % 2, &who, "s").send().await.unwrap().status(), 200);
+        }
+        pair.settled(&who, 8).await;
+        begin_anew(&mut pair, end).await;
+        for node in &pair.nodes {
+            node.readiness_shows(|ready, parts| ready && parts["redis"] == "ok").await;
+        }
+        // Both ask while one may still be at it.
+        let (passed, refused) = pair.at_once(&who, 12, |n| format!("s{n}")).await;
+        assert_eq!((passed, refused.len()), (2, 10), "{end}");
+        pair.settled(&who, 10).await;
+        assert_eq!(pair.spent(0, &who).await, cost(10));
+        let made: usize = pair.nodes.iter().map(|node| node.log().matches("made anew from the ledger").count()).sum();
+        // Once at the first start. Then by one of the two; and by each that was killed, which cannot know who else counted.
+        assert!(if end == "TERM" { made == 2 } else { (2..=3).contains(&made) }, "{end}: {made} times");
+    }
+}

@@ -1,0 +1,59 @@
+//! Prices that come late, with two nodes on one Redis: limits learn of them once.
+
+use serde_json::json;
+
+use super::pair::{Pair, cost};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_that_are_priced_later_count_once_against_the_limits_of_both_nodes() {
+    let pair = Pair::start().await;
+    let who = pair.person(json!({}), json!({"limitTotalUsd": 0.06, "limit5hUsd": 1})).await;
+    let ask = |node: usize, model: &str| {
+        let gateway = &pair.nodes[node];
+        let body = json!({"model": model, "max_tokens": 100, "messages": [{"role": "user", "content": "hello"}]});
+        let post = gateway.client.post(format!("{}/v1/messages", gateway.proxy)).header("x-api-key", &who.text);
+        post.json(&body).send()
+    };
+    for n in 0..4 {
+        assert_eq!(ask(n % 2, "late").await.unwrap().status(), 200);
+    }
+    assert_eq!(ask(0, "m").await.unwrap().status(), 200);
+    pair.settled(&who, 1).await;
+    // All of them must be in the database to be priced.
+    for node in &pair.nodes {
+        node.metric_shows("tollgate_journal_pending_records", |pending| pending == 0.0).await;
+    }
+    // A price on each node, one after the other: both look for requests that wait, and the second price of the model changes nothing.
+    let price = json!({"late": {"mode": "chat", "input_cost_per_token": 0, "output_cost_per_token": 1e-4}});
+    pair.nodes[0].prices(price.clone()).await;
+    pair.nodes[1].prices(price).await;
+    pair.settled(&who, 5).await;
+    for node in &pair.nodes {
+        let usage = node.admin("keys/getKeyLimitUsage", json!({"keyId": who.key})).await;
+        let current = |window: &str| usage[window]["current"].clone();
+        let windows = ["cost5h", "costDaily", "costWeekly", "costMonthly", "costTotal"].map(current);
+        assert_eq!(windows, [0.05, 0.05, 0.05, 0.05, 0.05].map(|usd| json!(usd)));
+    }
+    let repriced = pair.metric("tollgate_repriced_requests_total").await;
+    assert_eq!(repriced, 4.0);
+    // Room for one more, on whichever node.
+    assert_eq!(ask(1, "m").await.unwrap().status(), 200);
+    pair.settled(&who, 6).await;
+    for node in 0..2 {
+        assert_eq!(ask(node, "m").await.unwrap().status(), 429);
+    }
+    // The provider is owed the same.
+    let id = pair.nodes[1].admin("providers/getProviders", json!({})).await[0]["id"].clone();
+    for node in 0..2 {
+        let usage = pair.nodes[node].admin("providers/getProviderLimitUsage", json!({"providerId": id})).await;
+        let current: rust_decimal::Decimal = usage["costTotal"]["current"].to_string().parse().unwrap();
+        assert_eq!(current, cost(6));
+    }
+    // The nodes' own counters have heard the same: they go on with it when Redis is lost.
+    let mut pair = pair;
+    pair.redis.kill();
+    for node in 0..2 {
+        pair.nodes[node].readiness_shows(|_, parts| parts["redis"] != "ok").await;
+        pair.until(async || pair.spent(node, &who).await == cost(6)).await;
+    }
+}
