@@ -116,49 +116,6 @@ export async function startGateway(env = {}) {
   };
 }
 
-/** Providers, people and traffic, so that every page has something to show. */
-export async function furnish(gateway) {
-  const { action, ask, direct, mockUrl } = gateway;
-  const provider = (fields) => action("providers/addProvider", { url: mockUrl, key: "mock-key-0123456789", ...fields });
-  await provider({ name: "main", provider_type: "native", priority: 0, weight: 3 });
-  await provider({
-    name: "second",
-    provider_type: "native-auth",
-    priority: 0,
-    weight: 1,
-    cost_multiplier: 0.8,
-    key: "second-key-0123456789",
-  });
-  await provider({ name: "converted", provider_type: "chat-compatible", priority: 1, group_tag: "default,team" });
-  await provider({ name: "asleep", provider_type: "alt-cli", priority: 2, is_enabled: false, note: "for emergencies" });
-  const ann = await action("users/addUser", {
-    name: "ann",
-    note: "Research",
-    tags: ["lab"],
-    limitDailyUsd: 5,
-    limit5hUsd: 2,
-    rpm: 600,
-  });
-  const bob = await action("users/addUser", { name: "bob", limitMonthlyUsd: 100, limitConcurrentSessions: 5 });
-  const eve = await action("users/addUser", { name: "eve", isEnabled: false, expiresAt: "2025-01-31" });
-  const cli = await action("keys/addKey", {
-    userId: ann.user.id,
-    name: "cli",
-    canLoginWebUi: false,
-    limitDailyUsd: 0.01,
-  });
-  await direct("script?key=second-key-0123456789", [{ status: 500 }, { status: 529 }]);
-  for (let index = 0; index < 14; index++) {
-    await ask(ann.defaultKey.key, index % 3 ? "claude-sonnet-4-5" : "claude-haiku-4-5", `Question ${index}`);
-    await ask(bob.defaultKey.key, index % 4 ? "claude-sonnet-4-5" : "a-model-without-a-price", `Another ${index}`, {
-      stream: index % 2 === 0,
-    });
-  }
-  await ask(cli.generatedKey);
-  await ask(ann.defaultKey.key, "claude-sonnet-4-5", "x", { messages: 3 });
-  return { ann, bob, eve, cli };
-}
-
 /** A browser that speaks to this machine only. */
 export const startBrowser = () =>
   chromium.launch({
@@ -200,7 +157,7 @@ export async function openPage(browser, gateway, options = {}) {
       faults.push(`request to elsewhere: ${request.url()}`);
     }
   });
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(30_000);
   return { context, page, faults };
 }
 

@@ -1,7 +1,8 @@
 /** Who gets in, and where to. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { furnish, logIn, openPage, startBrowser, startGateway, TOKEN } from "./gateway.mjs";
+import { furnish } from "./furnish.mjs";
+import { logIn, openPage, startBrowser, startGateway, TOKEN } from "./gateway.mjs";
 
 let gateway;
 let browser;

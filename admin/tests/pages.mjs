@@ -1,70 +1,204 @@
 /**
- * Every page (and drawer, and panel) that is looked at: by axe, for errors on the console, and as a picture. Those with `key` are
- * seen with that key, and come last; the others by the administrator.
+ * Every page, panel, form, dialog and menu that is looked at: by axe, for errors on the console, and as a picture. Each opens by
+ * the words of whichever language is chosen. Those with `key` are seen with that key, and come last; the others by the
+ * administrator.
  */
-export const PAGES = ({ ann }) => [
+import { readFileSync } from "node:fs";
+
+/** The texts of a language: `t("nav.people")`. */
+export function words(language = "en") {
+  const catalogue = JSON.parse(readFileSync(new URL(`../src/i18n/${language}.json`, import.meta.url), "utf8"));
+  return (key, values = {}) => {
+    const text = key.split(".").reduce((tree, name) => tree?.[name], catalogue);
+    if (typeof text !== "string") throw new Error(`no text for ${key} in ${language}`);
+    return text.replace(/{{(\w+)}}/g, (_, name) => values[name]);
+  };
+}
+
+const row = (page, text) => page.locator("tbody tr[data-row]").filter({ hasText: text }).first();
+const press = (page, name) => page.getByRole("button", { name, exact: true }).first().click();
+const sees = (page, text) => page.getByText(text, { exact: true }).first().waitFor();
+
+export const PAGES = ({ ann, max, fragile }) => [
   { name: "overview", path: "/dashboard" },
+  { name: "palette", path: "/dashboard", open: (page) => page.keyboard.press("Control+k") },
+  { name: "account", path: "/dashboard", wide: true, open: (page, t) => press(page, t("app.account")) },
+  { name: "menu", path: "/dashboard", narrow: true, open: (page, t) => press(page, t("app.menu")) },
   { name: "logs", path: "/logs" },
+  { name: "logs-columns", path: "/logs", open: (page, t) => press(page, t("ui.columns")) },
+  {
+    name: "logs-none",
+    path: "/logs?model=no-such-model&failed=true&from=2026-01-01",
+    open: (page, t) => sees(page, t("logs.noMatch")),
+  },
   {
     name: "logs-request",
+    path: "/logs?failed=true",
+    open: async (page, t) => {
+      await row(page, "ft:gpt-4o-mini").click();
+      await sees(page, t("logs.story"));
+      await sees(page, t("logs.tokensAndCost"));
+    },
+  },
+  {
+    name: "logs-cost",
     path: "/logs",
-    ready: async (page) => {
-      await page.locator("tbody tr[data-row]").filter({ hasText: "claude-haiku-4-5" }).first().click();
-      await page.getByText("What happened").waitFor();
-      await page.getByText("Tokens and cost").waitFor();
+    open: async (page, t) => {
+      await row(page, "claude-haiku-4-5").click();
+      await sees(page, t("logs.costs.total"));
     },
   },
   { name: "sessions", path: "/sessions" },
   {
     name: "sessions-session",
     path: "/sessions",
-    ready: async (page) => {
+    open: async (page, t) => {
       await page.locator("tbody tr[data-row]").first().click();
-      await page.getByText("Requests in order").waitFor();
+      await sees(page, t("sessions.inOrder"));
+    },
+  },
+  {
+    name: "sessions-messages",
+    path: "/sessions",
+    open: async (page, t) => {
+      await row(page, "王小明").click();
+      await page.getByRole("tab", { name: t("sessions.messages") }).click();
+      await sees(page, t("sessions.asked"));
     },
   },
   { name: "connect", path: "/connect" },
   { name: "connect-curl", path: "/connect?client=curl" },
   { name: "people", path: "/people" },
-  { name: "rules-words", path: "/rules" },
-  { name: "rules-errors", path: "/rules?view=errors" },
-  { name: "rules-edit", path: "/rules?view=errors&id=1" },
   { name: "people-keys", path: "/people?view=keys" },
+  {
+    name: "people-batch",
+    path: "/people?view=keys",
+    open: async (page, t) => {
+      await page.getByLabel(t("ui.pickAll")).check();
+      const counted = (name) => new RegExp(t(name, { count: "\\d+" }));
+      await page.getByRole("button", { name: counted("people.batchEdit_other") }).click();
+      await page.getByRole("dialog", { name: counted("people.batchTitle_other") }).waitFor();
+    },
+  },
   {
     name: "people-user",
     path: `/people?user=${ann.user.id}&key=${ann.defaultKey.id}`,
-    ready: (page) => page.getByText("Used of the limits").waitFor(),
+    open: (page, t) => sees(page, t("people.used")),
   },
+  { name: "people-long", path: `/people?user=${max.user.id}`, open: (page, t) => sees(page, t("people.used")) },
   {
     name: "people-form",
     path: "/people",
-    ready: async (page) => {
-      await page.getByRole("button", { name: "New user" }).click();
-      await page.getByRole("textbox", { name: "Name", exact: true }).waitFor();
+    open: async (page, t) => {
+      await press(page, t("people.newUser"));
+      await page.getByRole("textbox", { name: t("people.name"), exact: true }).waitFor();
+    },
+  },
+  {
+    name: "people-refused",
+    path: `/people?user=${ann.user.id}`,
+    open: async (page, t) => {
+      await press(page, t("people.addKey"));
+      const form = page.getByRole("dialog").last();
+      await form.getByLabel(t("people.name"), { exact: true }).fill("above");
+      await form.getByLabel(t("people.limitDailyUsd"), { exact: true }).fill("9999");
+      await form.getByRole("button", { name: t("ui.create") }).click();
+      await form.getByRole("alert").first().waitFor();
+    },
+  },
+  {
+    name: "people-delete",
+    path: `/people?user=${max.user.id}`,
+    open: async (page, t) => {
+      const panel = page.getByRole("dialog");
+      await panel.getByRole("button", { name: t("ui.more"), exact: true }).click();
+      await page.getByRole("menuitem", { name: t("people.removeUser") }).click();
+      await page.getByRole("button", { name: t("people.removeUser") }).waitFor();
     },
   },
   { name: "providers", path: "/providers" },
   { name: "providers-flow", path: "/providers?view=flow" },
-  { name: "providers-panel", path: "/providers?id=1" },
+  {
+    name: "providers-tested",
+    path: "/providers?id=1",
+    open: async (page, t) => {
+      await press(page, t("providers.test"));
+      await page.getByText(t("providers.testGood")).waitFor();
+    },
+  },
+  {
+    name: "providers-tripped",
+    path: `/providers?id=${fragile.id}`,
+    open: (page, t) => sees(page, t("providers.used")),
+  },
   {
     name: "providers-form",
     path: "/providers?id=1",
-    ready: async (page) => {
-      await page.getByRole("button", { name: "Edit" }).click();
-      await page.getByText("The base address").waitFor();
+    open: async (page, t) => {
+      await press(page, t("ui.edit"));
+      await sees(page, t("providers.help.url"));
     },
   },
   { name: "prices", path: "/prices" },
   { name: "prices-new", path: "/prices?add=house-model" },
   { name: "prices-open", path: "/prices?model=claude-sonnet-4-5" },
+  { name: "prices-upload", path: "/prices", open: (page, t) => press(page, t("prices.upload.action")) },
+  { name: "rules-words", path: "/rules" },
+  { name: "rules-word", path: "/rules", open: (page, t) => press(page, t("rules.words.add")) },
+  { name: "rules-errors", path: "/rules?view=errors" },
+  { name: "rules-edit", path: "/rules?view=errors&id=1" },
+  {
+    name: "rules-tester",
+    path: "/rules?view=errors",
+    open: async (page, t) => {
+      await press(page, t("rules.tester.action"));
+      await page.getByLabel(t("rules.tester.text")).fill("prompt is too long: 230000 tokens > 200000 maximum");
+      await page.getByRole("button", { name: t("rules.tester.submit"), exact: true }).click();
+      await sees(page, t("rules.tester.replies"));
+    },
+  },
   { name: "settings", path: "/settings" },
   { name: "settings-notifications", path: "/settings?view=notifications" },
   { name: "audit", path: "/audit" },
+  {
+    name: "audit-entry",
+    path: "/audit",
+    open: async (page) => {
+      await row(page, "providers.addProvider").click();
+      await page.getByRole("dialog").getByRole("row").nth(1).waitFor();
+    },
+  },
   { name: "missing", path: "/nothing-here" },
+  { name: "overview-user", path: "/dashboard", key: ann.defaultKey.key },
+  { name: "people-own", path: "/people", key: ann.defaultKey.key },
   {
     name: "my-usage",
     path: "/my-usage",
     key: ann.defaultKey.key,
-    ready: (page) => page.getByText("Of this key").waitFor(),
+    open: (page, t) => sees(page, t("myUsage.ofKey")),
   },
 ];
+
+/** What is there before anything is: each says what to do next. */
+export const EMPTY = ["dashboard", "logs", "sessions", "people", "providers", "rules", "audit", "connect"];
+
+/** Opens one of them, and waits until everything on it is loaded and still. */
+export async function open(page, gateway, t, { path, open: act }) {
+  await page.goto(gateway.url + path);
+  await page.getByRole("main").or(page.getByRole("dialog")).first().waitFor();
+  await loaded(page, t);
+  await act?.(page, t);
+  await loaded(page, t);
+}
+
+/** The event stream never ends, so there is no idle network to wait for: two frames without anything that loads. */
+async function loaded(page, t) {
+  const loading = `[role=status][aria-label="${t("ui.loading")}"]`;
+  await page.waitForFunction(
+    (one) =>
+      new Promise((done) =>
+        requestAnimationFrame(() => requestAnimationFrame(() => done(document.querySelector(one) === null))),
+      ),
+    loading,
+  );
+}

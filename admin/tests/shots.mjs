@@ -1,43 +1,61 @@
-/** Pictures of every page, in both themes and two widths, into `shots/`. `npm run shots [name…]`: look at them. */
+/**
+ * Pictures of every page, in both themes and two widths, into `shots/`: of a gateway in use, and of an empty one. `npm run shots
+ * [name…]`: look at them. `SHOTS_LANGUAGE=zh` for the Chinese ones (a font for them must be installed).
+ */
 import { mkdirSync } from "node:fs";
-import { furnish, logIn, openPage, startBrowser, startGateway } from "./gateway.mjs";
-import { PAGES } from "./pages.mjs";
+import { furnish } from "./furnish.mjs";
+import { logIn, openPage, startBrowser, startGateway } from "./gateway.mjs";
+import { EMPTY, open, PAGES, words } from "./pages.mjs";
 
 const wanted = process.argv.slice(2);
+const isWanted = (name) => wanted.length === 0 || wanted.some((word) => name.startsWith(word));
+const language = process.env.SHOTS_LANGUAGE ?? "en";
+const t = words(language);
 const folder = new URL("../shots/", import.meta.url).pathname;
 mkdirSync(folder, { recursive: true });
-const gateway = await startGateway();
-const people = await furnish(gateway);
-const browser = await startBrowser();
-try {
+
+/** Every page of this gateway, in each look. */
+async function shoot(gateway, pages) {
   for (const colorScheme of ["light", "dark"]) {
     for (const width of [1440, 390]) {
       const viewport = { width, height: width === 390 ? 844 : 900 };
       const { context, page, faults } = await openPage(browser, gateway, { colorScheme, viewport });
-      const language = process.env.SHOTS_LANGUAGE;
-      if (language) await page.addInitScript((chosen) => localStorage.setItem("tollgate.language", chosen), language);
-      await page.goto(`${gateway.url}/login`);
-      await page.waitForLoadState("networkidle");
-      await page.screenshot({ path: `${folder}login-${colorScheme}-${width}.png` });
-      await logIn(page, gateway);
-      for (const { name, path, ready, key } of PAGES(people)) {
-        if (wanted.length > 0 && !wanted.some((word) => name.startsWith(word))) continue;
-        if (key !== undefined) {
-          await context.clearCookies();
-          await logIn(page, gateway, key);
-        }
-        await page.goto(gateway.url + path);
-        // Words to wait for are English ones.
-        if (!language) await ready?.(page);
-        else await page.waitForTimeout(600);
-        await page.waitForTimeout(400);
+      await page.addInitScript((chosen) => localStorage.setItem("tollgate.language", chosen), language);
+      const shot = async (name) => {
+        await page.waitForTimeout(500);
         await page.screenshot({ path: `${folder}${name}-${colorScheme}-${width}.png` });
+      };
+      let seenWith = null;
+      for (const one of pages) {
+        if (!isWanted(one.name) || (one.narrow && width > 390) || (one.wide && width < 1440)) continue;
+        if (one.key !== seenWith) {
+          await context.clearCookies();
+          await logIn(page, gateway, one.key);
+          seenWith = one.key;
+        }
+        await open(page, gateway, t, one).catch((error) => console.log(`${one.name}: ${error.message}`));
+        await shot(one.name);
+      }
+      if (isWanted("login")) {
+        await context.clearCookies();
+        await page.goto(`${gateway.url}/login`);
+        await shot("login");
       }
       for (const fault of faults) console.log(`${colorScheme} ${width}: ${fault}`);
       await context.close();
     }
   }
+}
+
+const browser = await startBrowser();
+const furnished = await startGateway({ STORE_SESSION_MESSAGES: "true" });
+const empty = await startGateway();
+try {
+  await shoot(furnished, PAGES(await furnish(furnished)));
+  const bare = EMPTY.map((name) => ({ name: `empty-${name}`, path: `/${name}` }));
+  await shoot(empty, bare);
 } finally {
   await browser.close();
-  await gateway.stop();
+  await furnished.stop();
+  await empty.stop();
 }

@@ -29,7 +29,7 @@ export function Menu({
     <Radix.Root modal={false}>
       <Radix.Trigger asChild>{trigger}</Radix.Trigger>
       <Radix.Portal>
-        <Radix.Content align="end" sideOffset={4} data-popup className={BOX}>
+        <Radix.Content align="end" sideOffset={4} data-popup tabIndex={0} className={BOX}>
           {title !== undefined && <Radix.Label className="px-2 py-1.5 text-xs text-faint">{title}</Radix.Label>}
           {actions.map((action, index) =>
             action === "line" ? (
@@ -75,7 +75,7 @@ export function TickMenu({
     <Radix.Root modal={false}>
       <Radix.Trigger asChild>{trigger}</Radix.Trigger>
       <Radix.Portal>
-        <Radix.Content align="end" sideOffset={4} data-popup className={BOX}>
+        <Radix.Content align="end" sideOffset={4} data-popup tabIndex={0} className={BOX}>
           <Radix.Label className="px-2 py-1.5 text-xs text-faint">{title}</Radix.Label>
           {ticks.map(({ id, label, checked, disabled }) => (
             <Radix.CheckboxItem
