@@ -6,6 +6,7 @@
  */
 import type { QueryClient } from "@tanstack/react-query";
 import type { Schemas } from "./client";
+import { Moved } from "./moved";
 import { keys } from "./queries";
 
 export type LiveState = { state: "connecting" | "live" | "off"; since?: undefined } | { state: "lost"; since: number };
@@ -32,9 +33,11 @@ export class Live {
   private readonly listeners = new Set<(entry: LogEntry) => void>();
   private underway: { heard: number; entry: LogEntry }[] = [];
   private readonly cache: QueryClient;
+  private readonly moved: Moved;
 
   constructor(cache: QueryClient) {
     this.cache = cache;
+    this.moved = new Moved(cache);
   }
 
   /** For `useSyncExternalStore`. */
@@ -72,11 +75,15 @@ export class Live {
       this.settled = setTimeout(() => void this.cache.invalidateQueries({ queryKey: ["logs", "pages"] }), SETTLE);
     });
     this.on("overview", (data) => this.cache.setQueryData(keys.overview, data));
-    this.on("sessions", (data) => this.cache.setQueryData(keys.sessions, data));
+    this.on("sessions", (data) => {
+      this.cache.setQueryData(keys.sessions, data);
+      this.moved.sessions(data as Schemas["ActiveSession"][]);
+    });
     this.on("breaker", (data) => this.breaker(data as { providerId: number }));
     this.on("log", (data) => {
       const entry = data as LogEntry;
       this.underway = [{ heard: Date.now(), entry }, ...this.underway].slice(0, MOST_UNDERWAY);
+      this.moved.request(entry);
       for (const listener of this.listeners) listener(entry);
     });
     this.on("configuration", () => {
@@ -93,7 +100,7 @@ export class Live {
         void this.cache.invalidateQueries({ queryKey: key });
       }
     });
-    this.on("missed", () => void this.cache.invalidateQueries({ queryKey: ["logs"] }));
+    this.on("missed", () => this.moved.missed());
     this.hush();
   }
 
@@ -101,6 +108,7 @@ export class Live {
     clearTimeout(this.retry);
     clearTimeout(this.watch);
     clearTimeout(this.settled);
+    this.moved.stop();
     this.source?.close();
     this.source = undefined;
   }

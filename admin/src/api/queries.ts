@@ -3,6 +3,7 @@
  * something knows what to refresh (`keys`), and the event stream (`live.ts`) writes into the same places.
  */
 import { queryOptions } from "@tanstack/react-query";
+import { ages } from "./ages";
 import { type BodyOf, call, read } from "./client";
 
 export const keys = {
@@ -49,16 +50,19 @@ export const keyStatistics = (userId: number) =>
     queryFn: ({ signal }) => call("actions/keys/getKeysWithStatistics", { userId }, signal),
   });
 
+// What is used of limits: renewed by the event stream (`moved.ts`), and when the clock alone changes it.
 export const keyLimits = (keyId: number) =>
   queryOptions({
     queryKey: keys.keyLimits(keyId),
     queryFn: ({ signal }) => call("actions/keys/getKeyLimitUsage", { keyId }, signal),
+    refetchInterval: ({ state }) => ages([state.data]),
   });
 
 export const userLimits = (userId: number) =>
   queryOptions({
     queryKey: keys.userLimits(userId),
     queryFn: ({ signal }) => call("actions/users/getUserLimitUsage", { userId }, signal),
+    refetchInterval: ({ state }) => ages([state.data]),
   });
 
 export const providers = queryOptions({
@@ -70,6 +74,7 @@ export const providerLimits = (providerId: number) =>
   queryOptions({
     queryKey: keys.providerLimits(providerId),
     queryFn: ({ signal }) => call("actions/providers/getProviderLimitUsage", { providerId }, signal),
+    refetchInterval: ({ state }) => ages([state.data]),
   });
 
 export const prices = queryOptions({

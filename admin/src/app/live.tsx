@@ -1,5 +1,13 @@
 /** The live connection in the page: one for all, its state as a dot, and requests as they end. */
-import { createContext, type ReactNode, useContext, useEffect, useSyncExternalStore } from "react";
+import {
+  createContext,
+  type ReactNode,
+  useCallback,
+  useContext,
+  useEffect,
+  useState,
+  useSyncExternalStore,
+} from "react";
 import { useTranslation } from "react-i18next";
 import type { Live, LogEntry } from "@/api/live";
 import { cx } from "@/ui/cx";
@@ -25,6 +33,23 @@ export function useLive(): Live {
 export function useLiveLog(listener: (entry: LogEntry) => void) {
   const live = useLive();
   useEffect(() => live.onLog(listener), [live, listener]);
+}
+
+/** Requests that are kept of those that end while a page is open. */
+const MOST = 500;
+
+/** The requests that fit and ended while this is shown, or in the seconds before; newest first. */
+export function useLiveRows(fits: (entry: LogEntry) => boolean): LogEntry[] {
+  const live = useLive();
+  const [rows, setRows] = useState(() => live.recent().filter(fits));
+  useLiveLog(useCallback((entry: LogEntry) => fits(entry) && setRows((old) => [entry, ...old].slice(0, MOST)), [fits]));
+  return rows;
+}
+
+/** Newest first, each request once: what came live, then what was read. */
+export function merged(live: LogEntry[], read: LogEntry[]): LogEntry[] {
+  const known = new Set(read.map((entry) => entry.requestId));
+  return [...live.filter((entry) => !known.has(entry.requestId)), ...read];
 }
 
 export function LiveDot({ label = true }: { label?: boolean }) {

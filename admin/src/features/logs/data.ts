@@ -2,9 +2,9 @@
 import { infiniteQueryOptions, queryOptions, useInfiniteQuery } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { call } from "@/api/client";
-import { useLive, useLiveLog } from "@/app/live";
+import { merged, useLive, useLiveLog } from "@/app/live";
 import type { LogsSearch } from "@/app/router";
-import { type Entry, filtersOf, fits, merged, tokensIn } from "./values";
+import { type Entry, filtersOf, fits, tokensIn } from "./values";
 
 const PAGE = 50;
 /** Requests that are kept while a list stands still. */

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { merged } from "@/app/live";
 import { story } from "./chain";
 import { cell, row } from "./csv";
-import { type Entry, filtersOf, fits, merged } from "./values";
+import { type Entry, filtersOf, fits } from "./values";
 
 const entry = (change: Partial<Entry>): Entry =>
   ({ requestId: "a", model: "m", statusCode: 200, attempts: 1, outcome: "completed", ...change }) as Entry;

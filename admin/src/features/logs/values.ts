@@ -38,12 +38,6 @@ export function fits(entry: Entry, search: LogsSearch): boolean {
   );
 }
 
-/** Newest first, each request once: what came live, then what was read. */
-export function merged(live: Entry[], read: Entry[]): Entry[] {
-  const known = new Set(read.map((entry) => entry.requestId));
-  return [...live.filter((entry) => !known.has(entry.requestId)), ...read];
-}
-
 export const OUTCOMES = [
   "completed",
   "refused",

@@ -1,9 +1,7 @@
-/** What the page reads; only about the key that one is logged in with. */
+/** What the page reads; only about the key that one is logged in with. The event stream renews it (`api/moved.ts`). */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { ages } from "@/api/ages";
 import { call } from "@/api/client";
-
-/** Limits move with every request, and a read-only key is told of none: asked now and then while the page is open. */
-const NOW_AND_THEN = 30_000;
 
 export const metadata = queryOptions({
   queryKey: ["my-usage", "metadata"],
@@ -13,13 +11,12 @@ export const metadata = queryOptions({
 export const quota = queryOptions({
   queryKey: ["my-usage", "quota"],
   queryFn: ({ signal }) => call("actions/my-usage/getMyQuota", {}, signal),
-  refetchInterval: NOW_AND_THEN,
+  refetchInterval: ({ state }) => ages([state.data?.key, state.data?.user]),
 });
 
 export const today = queryOptions({
   queryKey: ["my-usage", "today"],
   queryFn: ({ signal }) => call("actions/my-usage/getMyTodayStats", {}, signal),
-  refetchInterval: NOW_AND_THEN,
 });
 
 /** Since `days` days ago, today included. */
@@ -45,5 +42,4 @@ export const logs = infiniteQueryOptions({
     call("actions/my-usage/getMyUsageLogs", { pageSize: 50, ...(pageParam && { cursor: pageParam }) }, signal),
   initialPageParam: "",
   getNextPageParam: (last) => last.nextCursor ?? undefined,
-  refetchInterval: NOW_AND_THEN,
 });

@@ -1,8 +1,10 @@
 /** The requests of one's own key. */
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { useMemo } from "react";
+import { useCallback, useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
+import { merged, useLiveRows } from "@/app/live";
+import { useSession } from "@/app/session";
 import { Button } from "@/ui/button";
 import { Empty, Failed } from "@/ui/empty";
 import { Badge } from "@/ui/status";
@@ -15,7 +17,9 @@ type Entry = Schemas["LogEntry"];
 export function MyLogs() {
   const { t } = useTranslation();
   const query = useInfiniteQuery(logs);
-  const rows = useMemo(() => query.data?.pages.flatMap((page) => page.logs) ?? [], [query.data]);
+  const { keyId } = useSession();
+  const live = useLiveRows(useCallback((entry: Entry) => entry.keyId === keyId, [keyId]));
+  const rows = useMemo(() => merged(live, query.data?.pages.flatMap((page) => page.logs) ?? []), [live, query.data]);
   const columns = useMemo<Column<Entry>[]>(
     () => [
       { id: "time", header: t("logs.time"), cell: (entry) => <Time at={entry.createdAt} relative={false} /> },

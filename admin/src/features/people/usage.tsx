@@ -5,12 +5,12 @@ import { Meters, type Usage } from "@/parts/limits";
 import { Failed, Loading } from "@/ui/empty";
 
 export function UserUsage({ userId }: { userId: number }) {
-  const query = useQuery({ ...queries.userLimits(userId), refetchInterval: 30_000 });
+  const query = useQuery(queries.userLimits(userId));
   return <Shown usage={query.data} error={query.error} retry={() => void query.refetch()} />;
 }
 
 export function KeyUsage({ keyId }: { keyId: number }) {
-  const query = useQuery({ ...queries.keyLimits(keyId), refetchInterval: 30_000 });
+  const query = useQuery(queries.keyLimits(keyId));
   return <Shown usage={query.data} error={query.error} retry={() => void query.refetch()} />;
 }
 

@@ -172,7 +172,7 @@ export function ProviderPanel({ provider, health, onClose, onEdit }: Props) {
 function Usage({ id }: { id: number }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const { data, error, refetch } = useQuery({ ...queries.providerLimits(id), refetchInterval: 30_000 });
+  const { data, error, refetch } = useQuery(queries.providerLimits(id));
   if (error) return <Failed error={error} retry={() => void refetch()} />;
   if (!data) return <Loading lines={3} />;
   const costs = [
