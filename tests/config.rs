@@ -154,6 +154,7 @@ fn companions(path: &str) -> Vec<&'static str> {
         "redis.prefix" | "redis.timeout" | "redis.lease" | "limits.on_redis_loss" => vec!["redis.url"],
         "timeouts.connect" => vec!["timeouts.tls"],
         "ledger.max_bytes" => vec!["ledger.segment_bytes"],
+        "proxy.max_inflight_body_bytes" => vec!["proxy.max_body_bytes"],
         _ => vec![],
     }
 }
@@ -273,6 +274,7 @@ fn single_mistakes_are_found() {
         ("database: {max_connections: 5}", "", "", "no effect"),
         ("timeouts: {first_byte_streaming: 2m}", "", "", "no effect above retry.deadline (1m)"),
         ("timeouts: {connect: 2s}", "", "", "timeouts.tls: is longer"),
+        ("proxy: {max_inflight_body_bytes: 16MiB}", "", "", "is less than proxy.max_body_bytes (32MiB)"),
         ("ledger: {max_bytes: 64MiB}", "", "", "ledger.segment_bytes: is more than half"),
         ("admin: {addr: 127.0.0.1:8080}", "", "", "uses the port of proxy.addr"),
         ("", "ADMIN_TOKEN", "", "is empty"),

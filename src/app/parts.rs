@@ -118,6 +118,7 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         ledger: Arc::clone(&ledger),
         metrics: Arc::clone(&metrics),
         upstreams: Upstreams::new(config.proxy.upstream_pool_size),
+        bodies: Arc::default(),
         health: Arc::clone(&health),
         events: events.clone(),
         client_versions: ClientVersions::default(),
@@ -127,7 +128,6 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         admin: OnceLock::new(),
         fixed: fixed(&config, &admin_token)?,
     });
-    let message_queue = Mutex::new(message_queue);
     let upkeep = Upkeep::new(UpkeepParts {
         store: store.clone(),
         clock: Arc::clone(&clock),
@@ -149,7 +149,7 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         events,
         live,
         gateway,
-        message_queue,
+        message_queue: Mutex::new(message_queue),
         admin_token,
     })
 }

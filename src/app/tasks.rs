@@ -149,10 +149,12 @@ async fn watch_store(store: Store, metrics: Arc<Metrics>, up: Arc<AtomicBool>, s
 fn scrape_hooks(parts: &Parts) {
     let (state, health, clock) = (Arc::clone(&parts.state), Arc::clone(&parts.health), Arc::clone(&parts.clock));
     let (ledger, counters) = (Arc::clone(&parts.ledger), parts.counters.clone());
+    let bodies = Arc::clone(&parts.gateway.bodies);
     parts.metrics.before_scrape(Box::new(move |metrics| {
         let (snapshot, now) = (state.snapshot(), clock.now());
         metrics.snapshot_version(snapshot.version);
         metrics.sessions_live.set(i64::try_from(counters.sessions_here(now)).unwrap_or(i64::MAX));
+        metrics.bodies.held.set(i64::try_from(bodies.held()).unwrap_or(i64::MAX));
         for provider in &snapshot.providers {
             let circuit = health.snapshot(provider.id, now);
             let state = match (circuit.open, circuit.half_open) {

@@ -136,6 +136,7 @@ fn ledger(take: &mut Take) -> Ledger {
 fn live(take: &mut Take) -> Live {
     Live {
         max_body_bytes: take.size("proxy.max_body_bytes"),
+        max_inflight_body_bytes: take.size("proxy.max_inflight_body_bytes"),
         max_json_depth: take.size("proxy.max_json_depth"),
         request_read_timeout_ms: take.millis("proxy.request_read_timeout"),
         reply_write_timeout_ms: take.millis("proxy.reply_write_timeout"),

@@ -75,6 +75,14 @@ fn order(config: &Config, problems: &mut Problems) {
             "lower it, or raise timeouts.connect",
         );
     }
+    let (one, all) = (config.live.max_body_bytes, config.live.max_inflight_body_bytes);
+    if all < one {
+        problems.add(
+            "proxy.max_inflight_body_bytes",
+            format!("is less than proxy.max_body_bytes ({}), which one request may take", show_size(one as u64)),
+            "raise it, or lower proxy.max_body_bytes",
+        );
+    }
     let ledger = &config.ledger;
     if ledger.segment_bytes > ledger.max_bytes / 2 {
         problems.add(

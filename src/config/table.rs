@@ -94,6 +94,13 @@ pub const SETTINGS: &[Setting] = &[
     )
     .live(),
     setting(
+        "proxy.max_inflight_body_bytes",
+        Size { min: KIB, max: 1024 * GIB },
+        "1GiB",
+        "Bytes of request bodies held at once, all requests together; beyond it clients get 503 and are told to come back.",
+    )
+    .live(),
+    setting(
         "proxy.max_json_depth",
         Count { min: 8, max: 512 },
         "128",

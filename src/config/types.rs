@@ -235,6 +235,8 @@ pub struct Shutdown {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Live {
     pub max_body_bytes: usize,
+    /// Of all requests under way together; not less than `max_body_bytes`.
+    pub max_inflight_body_bytes: usize,
     pub max_json_depth: usize,
     /// For the whole body of a client's request; 0 = none.
     pub request_read_timeout_ms: u64,

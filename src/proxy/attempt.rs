@@ -79,7 +79,8 @@ pub async fn attempt(session: &mut Session, x: &mut Exchange, target: &Target, l
     let timing = Timing::start(&target.provider, live, inbound.stream, target.deadline);
     let gateway = Arc::clone(&x.gateway);
     let link = match gateway.upstreams.link(&target.provider, timing::link_times(live)).await {
-        Ok(link) => link,
+        // Boxed: it is kept as long as the reply runs, in a future within futures.
+        Ok(link) => Box::new(link),
         Err(LinkError::Resolve(e)) => return Step::from(Failure::network(NetworkFailure::Resolve, e.to_string())),
         Err(e) => return Step::from(Failure::network(NetworkFailure::Connect, e.to_string())),
     };
@@ -90,8 +91,11 @@ pub async fn attempt(session: &mut Session, x: &mut Exchange, target: &Target, l
         Ok(opened) => opened,
         Err(step) => return step,
     };
-    let converted = rendered.is_converted();
-    judge(session, x, wire, head, (Judged { target, link: &link, converted, timing }, rendered.reply)).await
+    let by = Judged { target, link: &link, converted: rendered.is_converted(), timing };
+    // Sent is sent: a further attempt renders anew, from what the exchange keeps until nothing can be tried again.
+    let Rendered { body, reply, .. } = rendered;
+    drop((inbound, body));
+    judge(session, x, wire, head, (by, reply)).await
 }
 
 /// What one call is made from.
@@ -109,7 +113,7 @@ async fn open(
     inbound: &Inbound,
     call: &Call<'_>,
     timing: &Timing,
-) -> Result<(Wire, ResponseHeader), Step> {
+) -> Result<(Wire, Box<ResponseHeader>), Step> {
     let mut wire = Wire::open(session, &x.gateway.upstreams, call.link, call.target.fresh).await?;
     let endpoint = call.link.endpoint();
     let mut path = endpoint.path(call.target.provider.kind.format(), render::call(x, inbound, &call.target.model));
@@ -156,7 +160,7 @@ async fn judge(
     session: &mut Session,
     x: &mut Exchange,
     mut wire: Wire,
-    head: ResponseHeader,
+    head: Box<ResponseHeader>,
     reply: (Judged<'_>, ReplyForm),
 ) -> Step {
     let (by, form) = reply;
@@ -174,7 +178,9 @@ async fn judge(
         wire.close(&gateway.upstreams, by.link).await;
         return Failure::Unusable { what: UnusableReply::Html, usage: None }.into();
     }
-    let coding = Coding::of(head.headers.get(CONTENT_ENCODING)).and_then(StreamDecoder::new);
+    let coding = Coding::of(head.headers.get(CONTENT_ENCODING))
+        .and_then(StreamDecoder::new)
+        .map(|decoder| decoder.map(Box::new));
     let Ok(decoder) = coding else {
         wire.close(&gateway.upstreams, by.link).await;
         return Failure::Unusable { what: UnusableReply::WrongFormat, usage: None }.into();
@@ -190,8 +196,9 @@ async fn judge(
         (Some(Operation::Generate), _) => Some(UsageReader::new(by.target.provider.kind.format(), streamed)),
         _ => None,
     };
-    relay::relay(session, x, wire, relay::Incoming { head, reply: Reply::new(decoder, reader, shape), streamed, by })
-        .await
+    let (status, reply) = (head.status.as_u16(), Reply::new(decoder, reader, shape));
+    let incoming = Box::new(relay::Incoming { status, head: Some(head), reply, streamed, by });
+    relay::relay(session, x, wire, incoming).await
 }
 
 /// What is made of the reply's pieces; `None` when a stream came where none was asked for, or none where one was, and the

@@ -4,6 +4,9 @@ use std::io::{Read, Write};
 
 use bytes::{Buf, Bytes};
 
+/// A body grows by so many bytes before it is asked whether there is room for more.
+const DECODE_STEP: u64 = 256 * 1024;
+
 /// The codings that are understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coding {
@@ -22,6 +25,8 @@ pub enum CodingError {
     Damaged,
     #[error("the decompressed body is too large")]
     TooLarge,
+    #[error("there is no room for the decompressed body now")]
+    NoRoom,
 }
 
 impl Coding {
@@ -47,6 +52,20 @@ impl Coding {
 /// # Errors
 /// When the body is damaged, or larger than `max` once decoded.
 pub fn decode_whole(coding: Coding, chunks: Vec<Bytes>, max: usize) -> Result<Vec<Bytes>, CodingError> {
+    decode_within(coding, chunks, max, |_| true)
+}
+
+/// Decodes a whole body, up to `max` bytes, and as long as `room` says of each size that it grows to that there is room.
+/// It may take milliseconds: call it off the proxy's threads.
+///
+/// # Errors
+/// When the body is damaged, larger than `max` once decoded, or there is no room for it.
+pub fn decode_within(
+    coding: Coding,
+    chunks: Vec<Bytes>,
+    max: usize,
+    mut room: impl FnMut(usize) -> bool,
+) -> Result<Vec<Bytes>, CodingError> {
     let source = Chunks(chunks.into_iter().collect());
     let reader: Box<dyn Read> = match coding {
         Coding::Identity => return Ok(source.0.into()),
@@ -57,11 +76,21 @@ pub fn decode_whole(coding: Coding, chunks: Vec<Bytes>, max: usize) -> Result<Ve
     };
     let mut decoded = Vec::new();
     let limit = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
-    reader.take(limit).read_to_end(&mut decoded).map_err(|_| CodingError::Damaged)?;
-    if decoded.len() > max {
-        return Err(CodingError::TooLarge);
+    let mut reader = reader.take(limit);
+    loop {
+        let read = (&mut reader).take(DECODE_STEP).read_to_end(&mut decoded).map_err(|_| CodingError::Damaged)?;
+        if decoded.len() > max {
+            return Err(CodingError::TooLarge);
+        }
+        if !room(decoded.len()) {
+            return Err(CodingError::NoRoom);
+        }
+        if (read as u64) < DECODE_STEP {
+            // What it grew by and did not need is not kept for as long as the body.
+            decoded.shrink_to_fit();
+            return Ok(vec![decoded.into()]);
+        }
     }
-    Ok(vec![decoded.into()])
 }
 
 struct Chunks(std::collections::VecDeque<Bytes>);

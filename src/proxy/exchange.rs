@@ -11,6 +11,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::gateway::Gateway;
+use super::room::Room;
 use super::{keep, settle};
 use crate::counters::Permit;
 use crate::domain::clock::Timestamp;
@@ -51,11 +52,13 @@ impl Caller {
 pub struct Inbound {
     pub model: Arc<str>,
     pub stream: bool,
-    /// The decoded body, in the pieces it arrived in.
+    /// The decoded body, in the pieces it arrived in; empty once it was let go.
     pub body: Vec<Bytes>,
     pub body_len: usize,
     pub peek: Peek,
     pub session: SessionId,
+    /// The room that the body takes, as long as it is there.
+    pub room: Option<Room>,
 }
 
 /// How a request ended, as far as the reply goes.
@@ -118,6 +121,8 @@ pub struct Exchange {
     pub first_byte: Option<Duration>,
     /// Set by the first settlement; later ones do nothing.
     pub settled: bool,
+    /// The request's body, where that is kept and the body itself is gone.
+    pub request_kept: Option<Clip>,
     /// The reply as it went to the client, where that is kept.
     pub reply_kept: Mutex<Clip>,
     /// Counts the request as running for as long as it lives.
@@ -153,6 +158,7 @@ impl Exchange {
             usage_estimated: false,
             first_byte: None,
             settled: false,
+            request_kept: None,
             reply_kept: Mutex::default(),
             running,
         }
@@ -172,6 +178,16 @@ impl Exchange {
     #[must_use]
     pub fn asked_for_events(&self) -> bool {
         self.query.as_deref().is_some_and(|q| q.split('&').any(|pair| pair == "alt=sse"))
+    }
+
+    /// Lets go of the request's body: nobody can be asked again. What the record needs of the request stays.
+    pub fn let_body_go(&mut self) {
+        keep::note_request(self);
+        // Nobody else holds it by now; if somebody did, the body would go with the request.
+        if let Some(inbound) = self.inbound.as_mut().and_then(Arc::get_mut) {
+            inbound.body = Vec::new();
+            inbound.room = None;
+        }
     }
 
     #[must_use]

@@ -288,6 +288,7 @@ pub async fn refuse(
 ) -> pingora::Result<()> {
     match refusal {
         Refusal::Limit(denied) => x.gateway.metrics.refused(denied.limit_type.as_str()),
+        Refusal::NoRoom => x.gateway.metrics.bodies.refused.inc(),
         Refusal::ModelNotAllowed { .. }
         | Refusal::ClientNotAllowed
         | Refusal::ClientOutdated { .. }

@@ -12,8 +12,9 @@ use pingora::http::{Method, RequestHeader, ResponseHeader};
 use pingora::proxy::Session;
 
 use super::exchange::Exchange;
-use super::intake;
+use super::intake::{self, Received};
 use super::refusal::Refusal;
+use super::room::Room;
 use super::stages::Done;
 use crate::config::Live;
 
@@ -49,15 +50,17 @@ pub fn is_admin(head: &RequestHeader) -> bool {
 /// # Errors
 /// When its body is too large or broken, or the client cannot be written to.
 pub async fn serve(session: &mut Session, x: &mut Exchange, door: &dyn Door, live: &Live) -> Result<Done, Refusal> {
-    let body = intake::read(session, live).await?;
+    let Received { pieces, room } = intake::read(session, Room::new(&x.gateway.bodies), live).await?;
     let head = session.req_header();
-    let mut request = http::Request::new(Bytes::from(body.concat()));
+    let mut request = http::Request::new(Bytes::from(pieces.concat()));
+    drop(pieces);
     *request.method_mut() = head.method.clone();
     *request.uri_mut() = head.uri.clone();
     *request.headers_mut() = head.headers.clone();
     let client = session.client_addr().and_then(|a| a.as_inet()).copied();
     x.settled = true;
     let answer = door.call(request, client).await;
+    drop(room);
     if is_live(&answer.head) {
         // It ends with the process, which must not wait for it.
         x.running = None;

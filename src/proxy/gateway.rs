@@ -6,6 +6,7 @@ use arc_swap::ArcSwap;
 
 use super::front::Door;
 use super::instructions::Instructions;
+use super::room::Bodies;
 use crate::config::Live;
 use crate::counters::Counters;
 use crate::domain::clock::Clock;
@@ -24,6 +25,8 @@ pub struct Gateway {
     pub ledger: Arc<Ledger>,
     pub metrics: Arc<Metrics>,
     pub upstreams: Upstreams,
+    /// Bodies of requests under way.
+    pub bodies: Arc<Bodies>,
     /// Breakers and rests.
     pub health: Arc<Health>,
     /// Told of every request that ended.

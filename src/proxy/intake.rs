@@ -14,6 +14,7 @@ use super::coding::{self, Coding, CodingError};
 use super::exchange::{Exchange, Inbound};
 use super::query;
 use super::refusal::Refusal;
+use super::room::{NoRoom, Room};
 use crate::config::Live;
 use crate::domain::format::WireFormat;
 use crate::formats::peek::{self, BadRequest, PeekLimits};
@@ -73,39 +74,55 @@ fn framing(head: &pingora::http::RequestHeader) -> Result<(), Refusal> {
 /// When it is too large, too slow, damaged, no JSON object, or lacks what its format demands.
 pub async fn body(session: &mut Session, x: &mut Exchange, live: &Live) -> Result<(), Refusal> {
     let waiting = Instant::now();
-    let chunks = read(session, live).await;
+    let received = read(session, Room::new(&x.gateway.bodies), live).await;
     x.waited += waiting.elapsed();
     let coding = Coding::of(session.req_header().headers.get(CONTENT_ENCODING)).map_err(coding_refusal)?;
-    let body = decode(coding, chunks?, live.max_body_bytes).await?;
-    let inbound = look(session, x, body, live)?;
+    let received = decode(coding, received?, live).await?;
+    let inbound = look(session, x, received, live)?;
     x.inbound = Some(Arc::new(inbound));
     Ok(())
 }
 
-/// Reads the whole body, bounded in size and time.
+/// A body that is whole, in the pieces it arrived in, and the room that it takes.
+pub struct Received {
+    pub pieces: Vec<Bytes>,
+    pub room: Room,
+}
+
+impl From<NoRoom> for Refusal {
+    fn from(_: NoRoom) -> Self {
+        Self::NoRoom
+    }
+}
+
+/// Reads the whole body, bounded in size and time, and within the room that there is for all of them.
 ///
 /// # Errors
-/// When it is too large, too slow or badly framed.
-pub async fn read(session: &mut Session, live: &Live) -> Result<Vec<Bytes>, Refusal> {
+/// When it is too large, too slow or badly framed, or there is no room for it now.
+pub async fn read(session: &mut Session, mut room: Room, live: &Live) -> Result<Received, Refusal> {
     let limit = live.max_body_bytes;
     let headers = &session.req_header().headers;
     let declared = headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
     if declared.is_some_and(|n| n > limit) {
         return Err(Refusal::BodyTooLarge { limit });
     }
+    // Before a byte is read: what is let in is not turned away half-way, and what is turned away costs nothing.
+    room.hold(declared.unwrap_or(0), live.max_inflight_body_bytes)?;
     if headers.contains_key(EXPECT) {
         session.write_continue_response().await.map_err(|_| Refusal::BodyTimedOut)?;
     }
     // One bound for the whole body: a client that sends a byte now and then must not hold a place for ever.
-    match live.request_read_timeout_ms {
-        0 => pieces(session, limit).await,
-        ms => pingora::time::timeout(Duration::from_millis(ms), pieces(session, limit))
-            .await
-            .unwrap_or(Err(Refusal::BodyTimedOut)),
-    }
+    let reading = pieces(session, (&mut room, declared.unwrap_or(0)), live);
+    let pieces = match live.request_read_timeout_ms {
+        0 => reading.await,
+        ms => pingora::time::timeout(Duration::from_millis(ms), reading).await.unwrap_or(Err(Refusal::BodyTimedOut)),
+    }?;
+    Ok(Received { pieces, room })
 }
 
-async fn pieces(session: &mut Session, limit: usize) -> Result<Vec<Bytes>, Refusal> {
+/// `held`: the room of the body, and the bytes that it was taken for.
+async fn pieces(session: &mut Session, held: (&mut Room, usize), live: &Live) -> Result<Vec<Bytes>, Refusal> {
+    let (limit, (room, declared)) = (live.max_body_bytes, held);
     let (mut chunks, mut total) = (Vec::new(), 0_usize);
     loop {
         match session.read_request_body().await {
@@ -113,6 +130,9 @@ async fn pieces(session: &mut Session, limit: usize) -> Result<Vec<Bytes>, Refus
                 total += chunk.len();
                 if total > limit {
                     return Err(Refusal::BodyTooLarge { limit });
+                }
+                if total > declared {
+                    room.hold(total, live.max_inflight_body_bytes)?;
                 }
                 chunks.push(chunk);
             }
@@ -123,12 +143,22 @@ async fn pieces(session: &mut Session, limit: usize) -> Result<Vec<Bytes>, Refus
     }
 }
 
-async fn decode(coding: Coding, chunks: Vec<Bytes>, limit: usize) -> Result<Vec<Bytes>, Refusal> {
+/// Decodes a compressed body; the room that it takes grows and shrinks with it.
+async fn decode(coding: Coding, received: Received, live: &Live) -> Result<Received, Refusal> {
     if coding == Coding::Identity {
-        return Ok(chunks);
+        return Ok(received);
     }
-    let decoded = tokio::task::spawn_blocking(move || coding::decode_whole(coding, chunks, limit)).await;
-    match decoded {
+    let (limit, most) = (live.max_body_bytes, live.max_inflight_body_bytes);
+    let decoding = tokio::task::spawn_blocking(move || {
+        let Received { pieces, mut room } = received;
+        let packed = pieces.iter().map(Bytes::len).sum();
+        let grown = |bytes: usize| room.hold(bytes.max(packed), most).is_ok();
+        let decoded = coding::decode_within(coding, pieces, limit, grown)?;
+        let whole = decoded.iter().map(Bytes::len).sum();
+        room.hold(whole, most).map_err(|_| CodingError::NoRoom)?;
+        Ok(Received { pieces: decoded, room })
+    });
+    match decoding.await {
         Ok(Err(CodingError::TooLarge)) => Err(Refusal::BodyTooLarge { limit }),
         Ok(result) => result.map_err(coding_refusal),
         Err(_) => Err(Refusal::Internal),
@@ -138,11 +168,13 @@ async fn decode(coding: Coding, chunks: Vec<Bytes>, limit: usize) -> Result<Vec<
 fn coding_refusal(error: CodingError) -> Refusal {
     match error {
         CodingError::Unknown => Refusal::UnknownEncoding,
+        CodingError::NoRoom => Refusal::NoRoom,
         CodingError::Damaged | CodingError::TooLarge => Refusal::DamagedEncoding,
     }
 }
 
-fn look(session: &Session, x: &mut Exchange, body: Vec<Bytes>, live: &Live) -> Result<Inbound, Refusal> {
+fn look(session: &Session, x: &mut Exchange, received: Received, live: &Live) -> Result<Inbound, Refusal> {
+    let Received { pieces: body, room } = received;
     let peek = peek::peek(&body, PeekLimits { max_depth: live.max_json_depth }).map_err(bad_request)?;
     let Some(route) = &x.route else { return Err(Refusal::Internal) };
     x.format = peek.format(route.format);
@@ -164,7 +196,7 @@ fn look(session: &Session, x: &mut Exchange, body: Vec<Bytes>, live: &Live) -> R
     };
     let session_id = session::derive(&hints);
     let body_len = body.iter().map(Bytes::len).sum();
-    Ok(Inbound { model: model.into(), stream, body, body_len, peek, session: session_id })
+    Ok(Inbound { model: model.into(), stream, body, body_len, peek, session: session_id, room: Some(room) })
 }
 
 fn bad_request(bad: BadRequest) -> Refusal {

@@ -2,6 +2,8 @@
 //!
 //! Bodies only. Credentials are in heads and queries, which are not kept.
 
+use bytes::Bytes;
+
 use super::exchange::{Caller, Exchange};
 use crate::formats::route::Operation;
 use crate::store::{Clip, StoredMessage};
@@ -13,6 +15,21 @@ pub fn note(x: &Exchange, bytes: &[u8]) {
     }
 }
 
+/// Notes the request's body before it is let go.
+pub fn note_request(x: &mut Exchange) {
+    if let (Some(messages), Some(inbound)) = (&x.gateway.messages, &x.inbound) {
+        x.request_kept = Some(clip(&inbound.body, messages.most));
+    }
+}
+
+fn clip(body: &[Bytes], most: usize) -> Clip {
+    let mut clip = Clip::default();
+    for piece in body {
+        clip.add(piece, most);
+    }
+    clip
+}
+
 /// Hands the request's bodies over to be stored.
 pub fn offer(x: &mut Exchange) {
     let Some(messages) = &x.gateway.messages else { return };
@@ -20,10 +37,7 @@ pub fn offer(x: &mut Exchange) {
     if x.operation() != Some(&Operation::Generate) {
         return;
     }
-    let mut request = Clip::default();
-    for piece in &inbound.body {
-        request.add(piece, messages.most);
-    }
+    let request = x.request_kept.take().unwrap_or_else(|| clip(&inbound.body, messages.most));
     let (key_id, user_id) = match caller {
         Caller::Admin => (None, None),
         Caller::Key { key, user } => (Some(key.id), Some(user.id)),

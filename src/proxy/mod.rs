@@ -31,6 +31,7 @@ mod refusal;
 mod relay;
 mod render;
 mod reply;
+pub mod room;
 mod screen;
 pub mod service;
 mod settle;

@@ -9,6 +9,9 @@ use crate::domain::ids::WordId;
 use crate::formats::error::ErrorReply;
 use crate::policy::client_version::{Client, Version};
 
+/// Seconds after which a client may ask again whose body there was no room for: bodies go as soon as providers answer.
+const ROOM_AFTER_S: u32 = 2;
+
 /// Why the gateway answers in place of a provider.
 #[derive(Debug)]
 pub enum Refusal {
@@ -29,6 +32,8 @@ pub enum Refusal {
         limit: usize,
     },
     BodyTimedOut,
+    /// The bodies of requests under way take all the room that they may.
+    NoRoom,
     UnknownEncoding,
     DamagedEncoding,
     BadRequest(String),
@@ -138,6 +143,7 @@ impl Refusal {
             Self::BodyTooLarge { limit } => {
                 Meaning::new(413, "request_too_large", format!("the body is larger than {limit} bytes"))
             }
+            Self::NoRoom => busy("the gateway holds as many request bodies as it may now", ROOM_AFTER_S),
             Self::BodyTimedOut => Meaning::new(408, INVALID, "the body did not arrive in time"),
             Self::UnknownEncoding => {
                 Meaning::new(415, INVALID, "the content encoding is not one of gzip, deflate, br, zstd")
@@ -155,11 +161,8 @@ impl Refusal {
                     .code("content_filtered")
             }
             Self::Limit(denied) => limit(denied, now),
-            Self::JournalFull => Meaning::new(503, "overloaded_error", "the gateway cannot account for requests now")
-                .header("retry-after", 5),
-            Self::CountersUnreachable => {
-                Meaning::new(503, "overloaded_error", "the gateway cannot count requests now").header("retry-after", 5)
-            }
+            Self::JournalFull => busy("the gateway cannot account for requests now", 5),
+            Self::CountersUnreachable => busy("the gateway cannot count requests now", 5),
             Self::NoGroup => Meaning::new(403, FORBIDDEN, "no provider is within reach of this key's groups"),
             Self::UnknownModel { model } => {
                 Meaning::new(404, "not_found_error", format!("no provider serves the model {model}"))
@@ -203,6 +206,7 @@ impl Refusal {
             Self::UserDisabled => "user_disabled",
             Self::BodyTooLarge { .. } => "body_too_large",
             Self::BodyTimedOut => "body_timed_out",
+            Self::NoRoom => "no_room",
             Self::UnknownEncoding | Self::DamagedEncoding => "encoding",
             Self::BadRequest(_) => "bad_request",
             Self::ModelNotAllowed { .. } => "model_not_allowed",
@@ -221,6 +225,11 @@ impl Refusal {
             Self::Internal => "internal",
         }
     }
+}
+
+/// The gateway itself cannot take a request now.
+fn busy(message: &str, again_after_s: u32) -> Meaning {
+    Meaning::new(503, "overloaded_error", message).header("retry-after", again_after_s)
 }
 
 fn outdated(client: Client, current: Version, required: Version) -> Meaning {

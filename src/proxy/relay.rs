@@ -48,7 +48,9 @@ const NEVER: [&str; 12] = [
 
 /// A success head, and what is made of the body behind it.
 pub struct Incoming<'a> {
-    pub head: ResponseHeader,
+    pub status: u16,
+    /// The provider's head, until the client's is made from it.
+    pub head: Option<Box<ResponseHeader>>,
     pub reply: Reply,
     /// The reply is a stream of events.
     pub streamed: bool,
@@ -58,7 +60,7 @@ pub struct Incoming<'a> {
 impl Incoming<'_> {
     /// The end of a reply that came to its own.
     fn completed(&self) -> End {
-        End { outcome: RequestOutcome::Completed, status: self.head.status.as_u16(), error: None }
+        End { outcome: RequestOutcome::Completed, status: self.status, error: None }
     }
 
     /// Whether a body that is over is also whole: a stream says so itself.
@@ -68,7 +70,7 @@ impl Incoming<'_> {
 }
 
 /// Relays a reply to its end.
-pub async fn relay(session: &mut Session, x: &mut Exchange, mut wire: Wire, mut incoming: Incoming<'_>) -> Step {
+pub async fn relay(session: &mut Session, x: &mut Exchange, mut wire: Wire, mut incoming: Box<Incoming<'_>>) -> Step {
     let gateway = Arc::clone(&x.gateway);
     let step = match hold(session, x, &mut wire, &mut incoming).await {
         Err(step) => {
@@ -153,8 +155,10 @@ async fn pass_on(
     held: Held,
 ) -> Step {
     x.first_byte = Some(x.started.elapsed());
+    x.let_body_go();
     let _streaming = incoming.streamed.then(|| Running::enter(&x.gateway.metrics.streams_live));
-    let Ok(head) = client_head(session, x, incoming, &held) else {
+    let head = incoming.head.take().map(|from| client_head(session, x, incoming, (&from, &held)));
+    let Some(Ok(head)) = head else {
         return Failure::network(NetworkFailure::Broken, "a head that cannot be passed on").into();
     };
     if session.write_response_header(Box::new(head), false).await.is_err() {
@@ -235,9 +239,8 @@ fn client_head(
     session: &Session,
     x: &Exchange,
     incoming: &Incoming<'_>,
-    held: &Held,
+    (from, held): (&ResponseHeader, &Held),
 ) -> pingora::Result<ResponseHeader> {
-    let from = &incoming.head;
     let mut head = ResponseHeader::build_no_case(from.status, Some(from.headers.len() + 4))?;
     let live = x.gateway.live.load();
     let dropped = |name: &str| NEVER.contains(&name) || live.forward_headers.drop_response.iter().any(|d| d == name);
@@ -276,7 +279,7 @@ fn unknown_length(session: &Session, head: &mut ResponseHeader) -> pingora::Resu
 /// is cut, so that no client takes it for whole.
 async fn break_off(session: &mut Session, x: &mut Exchange, incoming: &mut Incoming<'_>, why: String) -> Step {
     note_usage(x, &incoming.reply, true);
-    let end = End { outcome: RequestOutcome::BrokenOff, status: incoming.head.status.as_u16(), error: Some(why) };
+    let end = End { outcome: RequestOutcome::BrokenOff, status: incoming.status, error: Some(why) };
     settle::settle(x, &end);
     if incoming.streamed {
         let last = incoming.reply.fail(x.format, end.error.as_deref().unwrap_or_default());

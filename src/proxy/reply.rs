@@ -18,7 +18,7 @@ const CONVERT_MAX: usize = 32 * 1024 * 1024;
 
 /// What is made of a reply's pieces.
 pub struct Reply {
-    decoder: Option<StreamDecoder>,
+    decoder: Option<Box<StreamDecoder>>,
     /// `None` where a reply has no usage (token counting), and where a converter reads it anyhow.
     reader: Option<UsageReader>,
     shape: Shape,
@@ -54,7 +54,7 @@ pub struct Whole {
 
 impl Reply {
     #[must_use]
-    pub fn new(decoder: Option<StreamDecoder>, reader: Option<UsageReader>, shape: Shape) -> Self {
+    pub fn new(decoder: Option<Box<StreamDecoder>>, reader: Option<UsageReader>, shape: Shape) -> Self {
         let last_progress = Instant::now();
         Self { decoder, reader, shape, received: 0, problem: None, reported: None, last_progress, progress: 0 }
     }

@@ -25,16 +25,17 @@ pub struct Service(pub Arc<Gateway>);
 
 #[async_trait]
 impl ProxyHttp for Service {
-    type CTX = Exchange;
+    /// Boxed: Pingora keeps several places for it in the future of a request.
+    type CTX = Box<Exchange>;
 
-    fn new_ctx(&self) -> Exchange {
-        Exchange::new(Arc::clone(&self.0))
+    fn new_ctx(&self) -> Box<Exchange> {
+        Box::new(Exchange::new(Arc::clone(&self.0)))
     }
 
     /// No modules: nothing is compressed here.
     fn init_downstream_modules(&self, _modules: &mut HttpModules) {}
 
-    async fn early_request_filter(&self, session: &mut Session, _x: &mut Exchange) -> Result<()> {
+    async fn early_request_filter(&self, session: &mut Session, _x: &mut Box<Exchange>) -> Result<()> {
         session.set_pipelining_enabled(true);
         session.set_total_drain_timeout(Some(DRAIN));
         // Of each write: a client that takes nothing must not hold a provider's connection for ever.
@@ -43,7 +44,7 @@ impl ProxyHttp for Service {
         Ok(())
     }
 
-    async fn request_filter(&self, session: &mut Session, x: &mut Exchange) -> Result<bool> {
+    async fn request_filter(&self, session: &mut Session, x: &mut Box<Exchange>) -> Result<bool> {
         match stages::run(session, x).await {
             Ok(stages::Done::Answered) => Ok(true),
             Ok(stages::Done::Planned) => Ok(false),
@@ -57,16 +58,16 @@ impl ProxyHttp for Service {
         }
     }
 
-    async fn proxy_upstream_filter(&self, session: &mut Session, x: &mut Exchange) -> Result<bool> {
+    async fn proxy_upstream_filter(&self, session: &mut Session, x: &mut Box<Exchange>) -> Result<bool> {
         failover::run(session, x).await?;
         Ok(false)
     }
 
-    async fn upstream_peer(&self, _session: &mut Session, _x: &mut Exchange) -> Result<Box<HttpPeer>> {
+    async fn upstream_peer(&self, _session: &mut Session, _x: &mut Box<Exchange>) -> Result<Box<HttpPeer>> {
         Error::e_explain(ErrorType::InternalError, "attempts are made in proxy_upstream_filter")
     }
 
-    async fn logging(&self, _session: &mut Session, error: Option<&Error>, x: &mut Exchange) {
+    async fn logging(&self, _session: &mut Session, error: Option<&Error>, x: &mut Box<Exchange>) {
         let end = match error {
             Some(e) if matches!(e.esource(), pingora::ErrorSource::Downstream) => {
                 End { outcome: RequestOutcome::ClientAborted, status: 499, error: Some(e.etype().as_str().to_owned()) }
@@ -79,7 +80,7 @@ impl ProxyHttp for Service {
         super::settle::settle(x, &end);
     }
 
-    async fn fail_to_proxy(&self, session: &mut Session, e: &Error, x: &mut Exchange) -> FailToProxy {
+    async fn fail_to_proxy(&self, session: &mut Session, e: &Error, x: &mut Box<Exchange>) -> FailToProxy {
         let gone = matches!(e.esource(), pingora::ErrorSource::Downstream);
         if !gone && session.response_written().is_none() {
             let refusal = super::refusal::Refusal::Internal;
@@ -89,11 +90,11 @@ impl ProxyHttp for Service {
     }
 
     /// Every request has its own access log line: Pingora's would repeat it, with the query.
-    fn suppress_error_log(&self, _session: &Session, _x: &Exchange, _error: &Error) -> bool {
+    fn suppress_error_log(&self, _session: &Session, _x: &Box<Exchange>, _error: &Error) -> bool {
         true
     }
 
-    fn request_summary(&self, session: &Session, x: &Exchange) -> String {
+    fn request_summary(&self, session: &Session, x: &Box<Exchange>) -> String {
         format!("{} {} ({})", session.req_header().method, x.endpoint, x.request_id)
     }
 }

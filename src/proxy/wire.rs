@@ -51,15 +51,16 @@ pub struct Bound {
     pub timeout: NetworkFailure,
 }
 
-/// An open exchange with a provider.
+/// An open exchange with a provider. Small, because it is handed on from future to future, and each of them keeps a place
+/// for it as long as a stream lives.
 pub struct Wire {
-    up: HttpSession,
+    up: Box<HttpSession>,
     reused: bool,
     sent_whole: bool,
     /// The head of the answer itself is there, not only a 1xx.
     has_head: bool,
     /// A break that was noticed while joining: reported once what came before it is delivered.
-    broken: Option<Failure>,
+    broken: Option<Box<Failure>>,
 }
 
 /// Runs `work` until it ends, or the client leaves.
@@ -108,12 +109,12 @@ impl Wire {
         };
         let connected = unless_gone(session, connecting).await?;
         let (up, reused) = connected.map_err(|e| connect_failure(&e))?;
-        Ok(Self { up, reused, sent_whole: false, has_head: false, broken: None })
+        Ok(Self { up: Box::new(up), reused, sent_whole: false, has_head: false, broken: None })
     }
 
     #[must_use]
     pub fn is_http2(&self) -> bool {
-        matches!(self.up, HttpSession::H2(_))
+        matches!(*self.up, HttpSession::H2(_))
     }
 
     /// Sends head and body. A failure to send is no failure yet: the provider may have answered early.
@@ -138,7 +139,7 @@ impl Wire {
     ///
     /// # Errors
     /// When none comes in time, the connection breaks, or the client leaves.
-    pub async fn head(&mut self, session: &mut Session, bound: Bound) -> Result<ResponseHeader, Stop> {
+    pub async fn head(&mut self, session: &mut Session, bound: Bound) -> Result<Box<ResponseHeader>, Stop> {
         let Bound { time, timeout } = bound;
         let bound = if self.sent_whole { time } else { Some(EARLY_ANSWER) };
         // For all heads together: a provider may send 1xx without end.
@@ -158,7 +159,7 @@ impl Wire {
                 Some(head) if head.status.is_informational() => {}
                 Some(head) => {
                     self.has_head = true;
-                    return Ok(head.clone());
+                    return Ok(Box::new(head.clone()));
                 }
                 None => return Err(Failure::network(NetworkFailure::Broken, "no head").into()),
             }
@@ -172,7 +173,7 @@ impl Wire {
     pub async fn piece(&mut self, session: &mut Session, bound: Bound) -> Result<Option<Bytes>, Stop> {
         let Bound { time, timeout } = bound;
         if let Some(failure) = self.broken.take() {
-            return Err(failure.into());
+            return Err(Stop::Failed(failure));
         }
         if self.is_done() {
             return Ok(None);
@@ -198,7 +199,7 @@ impl Wire {
                     joined.get_or_insert_with(|| BytesMut::from(&first[..])).extend_from_slice(&next);
                 }
                 Some(Err(e)) => {
-                    self.broken = Some(broken(&e));
+                    self.broken = Some(Box::new(broken(&e)));
                     break;
                 }
                 Some(Ok(None)) | None => break,

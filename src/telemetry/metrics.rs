@@ -15,6 +15,7 @@ use prometheus::{
 };
 use rust_decimal::prelude::ToPrimitive as _;
 
+use super::bodies::BodyMetrics;
 use super::journal::JournalMetrics;
 use super::labels::{ReplyTimes, RequestCounts};
 use super::process::ProcessMetrics;
@@ -86,6 +87,7 @@ pub struct Metrics {
     pub streams_live: IntGauge,
     /// Sessions seen within their lifetime.
     pub sessions_live: IntGauge,
+    pub bodies: BodyMetrics,
     pub journal: JournalMetrics,
     pub upkeep: UpkeepMetrics,
 }
@@ -150,6 +152,7 @@ impl Metrics {
             requests_live: on.gauge("tollgate_requests_in_flight", "Requests being handled now.")?,
             streams_live: on.gauge("tollgate_streams_in_flight", "Streamed replies being relayed now.")?,
             sessions_live: on.gauge("tollgate_sessions_live", "Sessions seen within their lifetime.")?,
+            bodies: BodyMetrics::register(&on)?,
             journal: JournalMetrics::register(&on)?,
             upkeep: UpkeepMetrics::register(&registry)?,
             registry,

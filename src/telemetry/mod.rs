@@ -6,6 +6,7 @@
 //! [`Record`]: crate::domain::record::Record
 
 mod access;
+mod bodies;
 mod journal;
 mod labels;
 mod levels;
@@ -20,6 +21,7 @@ mod sharing;
 mod upkeep;
 
 pub use access::access_log;
+pub use bodies::BodyMetrics;
 pub use journal::JournalMetrics;
 pub use logging::{LogError, LogHandle, init_logging};
 pub use metrics::{Metrics, ScrapeHook};

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::stage::{Stage, saying};
 
 /// The session's messages, once there are so many.
-async fn messages(stage: &Stage, session: &str, count: usize) -> Vec<Value> {
+pub async fn messages(stage: &Stage, session: &str, count: usize) -> Vec<Value> {
     for _ in 0..500 {
         let body = json!({ "sessionId": session });
         let (status, reply) = stage.gateway.call("active-sessions/getSessionMessages", body).await;

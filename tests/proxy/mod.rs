@@ -17,6 +17,7 @@ mod malformed;
 mod messages;
 mod passthrough;
 mod reload;
+mod room;
 pub mod stage;
 mod story;
 mod streams;

@@ -1,0 +1,115 @@
+//! The room for request bodies: a bound on all of them together, given back as soon as nobody can be asked again.
+
+use std::io::Write;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::stage::{Stage, saying};
+
+/// One body, and what all may take together.
+const BOUNDS: [(&str, &str); 2] =
+    [("TOLLGATE_PROXY_MAX_BODY_BYTES", "64KiB"), ("TOLLGATE_PROXY_MAX_INFLIGHT_BODY_BYTES", "100KiB")];
+
+async fn stage(further: &[(&str, &str)]) -> Stage {
+    let stage = Stage::bare(&[&BOUNDS[..], further].concat()).await;
+    stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
+    stage
+}
+
+fn large(format: &str, stream: bool) -> Value {
+    saying(format, stream, &"all work and no play ".repeat(60_000 / 21))
+}
+
+async fn held_is(stage: &Stage, wanted: impl Fn(f64) -> bool) {
+    stage.gateway.metric_shows("tollgate_request_body_bytes", wanted).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_beyond_the_bound_are_refused_until_there_is_room() {
+    let stage = stage(&[]).await;
+    // It never answers: the body stays, as the next provider may have to be asked.
+    stage.upstream.default(json!({"first_byte_ms": 600_000})).await;
+    let first = tokio::spawn(stage.post("/v1/messages", &large("native", false)).send());
+    stage.upstream.stats("started=1").await;
+    held_is(&stage, |bytes| (60_000.0..70_000.0).contains(&bytes)).await;
+    stage.upstream.default(json!({"first_byte_ms": 0})).await;
+    let text = large("native", false).to_string();
+    let post = || stage.post("/v1/messages", &json!(null));
+    let pieces: Vec<Result<Bytes, std::io::Error>> =
+        text.as_bytes().chunks(20_000).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    packed.write_all(text.as_bytes()).unwrap();
+    let packed = packed.finish().unwrap();
+    assert!(packed.len() < 5_000, "there is room for it as it comes: {}", packed.len());
+    let cases = [
+        ("length", post().body(text.clone())),
+        ("chunked", post().body(reqwest::Body::wrap_stream(futures_util::stream::iter(pieces)))),
+        ("compressed", post().header("content-encoding", "gzip").body(packed)),
+    ];
+    for (name, request) in cases {
+        let answer = request.send().await.unwrap();
+        assert_eq!(
+            (answer.status().as_u16(), &answer.headers()["retry-after"]),
+            (503, &"2".parse().unwrap()),
+            "{name}"
+        );
+        let body: Value = answer.json().await.unwrap();
+        assert_eq!((&body["type"], &body["error"]["type"]), (&json!("error"), &json!("overloaded_error")), "{name}");
+    }
+    // In the words of another format too; and who is small passes beside the large one.
+    let chat = stage.post("/v1/chat/completions", &large("chat-compatible", false)).send().await.unwrap();
+    assert_eq!(chat.status(), 503);
+    assert!(chat.json::<Value>().await.unwrap()["error"]["message"].as_str().unwrap().contains("request bodies"));
+    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+    stage.gateway.metric_shows("tollgate_request_bodies_refused_total", |refused| refused == 4.0).await;
+    held_is(&stage, |bytes| (60_000.0..70_000.0).contains(&bytes)).await;
+    // The client leaves: the next one has its room.
+    first.abort();
+    held_is(&stage, |bytes| bytes == 0.0).await;
+    assert_eq!(stage.post("/v1/messages", &large("native", false)).send().await.unwrap().status(), 200);
+    held_is(&stage, |bytes| bytes == 0.0).await;
+    let refused = stage.gateway.logs(7).await.into_iter().filter(|row| row["statusCode"] == 503).count();
+    assert_eq!(refused, 4, "a refusal is on record");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_has_begun_holds_no_body_and_its_request_is_kept_all_the_same() {
+    let stage = stage(&[("STORE_SESSION_MESSAGES", "true"), ("TOLLGATE_SESSION_MESSAGE_BYTES", "4KiB")]).await;
+    for (provider, format, path) in
+        [("native", "native", "/v1/messages"), ("converted", "chat-compatible", "/v1/chat/completions")]
+    {
+        stage.upstream.default(json!({"events": 6, "stall_after": 3})).await;
+        let body = large(format, true);
+        let mut stream = stage.post(path, &body).header("x-session-id", provider).send().await.unwrap();
+        assert!(stream.chunk().await.unwrap().is_some(), "{provider}: it has begun");
+        stage.gateway.metric_shows("tollgate_streams_in_flight", |streams| streams == 1.0).await;
+        held_is(&stage, |bytes| bytes == 0.0).await;
+        stage.upstream.default(json!({})).await;
+        assert_eq!(stage.post(path, &large(format, false)).send().await.unwrap().status(), 200, "{provider}: room");
+        drop(stream);
+        stage.gateway.metric_shows("tollgate_streams_in_flight", |streams| streams == 0.0).await;
+        let kept = super::messages::messages(&stage, provider, 1).await;
+        let beginning = &body.to_string()[..1_000];
+        assert!(kept[0]["request"].as_str().unwrap().starts_with(beginning), "{provider}: {kept:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_is_kept_for_the_next_provider_until_one_has_answered() {
+    let stage = stage(&[]).await;
+    stage.gateway.provider("native", &stage.upstream.url, json!({"name": "second"})).await;
+    stage.upstream.script(json!([{"status": 500}, {"pings": 1, "cut_after": 1}])).await;
+    let body = large("native", true);
+    let answer = stage.post("/v1/messages", &body).send().await.unwrap();
+    let (status, events) = (answer.status().as_u16(), answer.text().await.unwrap());
+    let seen = stage.upstream.requests().await;
+    assert!(seen.len() >= 2, "the first failed: {} requests, {status} {events}", seen.len());
+    let sizes: Vec<_> =
+        seen.iter().map(|request| request["bodyBytes"].as_u64().or(request["body_bytes"].as_u64())).collect();
+    assert!(
+        sizes.iter().all(|size| *size == Some(body.to_string().len() as u64)),
+        "every one got the whole: {sizes:?}"
+    );
+    held_is(&stage, |bytes| bytes == 0.0).await;
+}
