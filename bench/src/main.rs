@@ -26,7 +26,7 @@ struct Args {
     /// Only what has this in its name: scenarios, "converted stream", "converted JSON", "first byte", "memory".
     #[arg(long, default_value = "")]
     only: String,
-    /// Sensitive words of the gateway that is on, one of them a pattern, besides whole texts.
+    /// Sensitive words of the gateway that is on, besides three whole texts and three patterns.
     #[arg(long, default_value_t = 0)]
     words: usize,
     /// The gateway's program; by default the one beside this.

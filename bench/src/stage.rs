@@ -203,14 +203,31 @@ fn limited_key(control: SocketAddr) -> Result<String> {
     Ok(key["key"].as_str().context("no key in the answer")?.to_owned())
 }
 
-/// Words that no request holds: every text is searched for all of them.
+/// What an operator's list of `contains` words looks like: several scripts, nothing in common.
+const PHRASES: &str = "confidential|internal use only|project titan|do not distribute|trade secret|classified|launch code|\
+    merger talks|layoff plan|salary list|acme falcon|codename nova|board minutes|source escrow|zero day|exploit kit|\
+    credit card dump|make a bomb|nerve agent|pipe bomb|ricin|sarin|anthrax|meth recipe|ghost gun|human trafficking|\
+    fake passport|suicide method|self harm|terror cell|hit list|malware builder|ransomware|keylogger|phishing kit|botnet|\
+    carding|money laundering|counterfeit|内部机密|绝密文件|商业秘密|客户名单|薪资表|枪支弹药|毒品配方|пароль|straße|naïveté|東京湾";
+/// The other kinds of words, whatever their number.
+const OTHERS: [(&str, &str); 6] = [
+    ("nothing-but-this", "exact"),
+    ("open sesame", "exact"),
+    ("口令", "exact"),
+    (r"secret-[0-9]{6}\b", "regex"),
+    (r"\bAKIA[0-9A-Z]{16}\b", "regex"),
+    (r"\b\d{3}-\d{2}-\d{4}\b", "regex"),
+];
+
+/// Words that no request holds: `words` of the kind `contains`, three whole texts and three regular expressions.
 fn forbid_words(control: SocketAddr, words: usize) -> Result<()> {
     if words == 0 {
         return Ok(());
     }
-    let plain = (2..words).map(|number| (format!("forbidden phrase {number}"), "contains"));
-    let others = [("nothing-but-this".to_owned(), "exact"), (r"secret-[0-9]{6}\b".to_owned(), "regex")];
-    for (word, kind) in plain.chain(others) {
+    let numbered = (PHRASES.split('|').count()..words).map(|number| format!("forbidden phrase {number}"));
+    let phrases = PHRASES.split('|').map(|phrase| phrase.trim().to_owned()).take(words).chain(numbered);
+    let others = OTHERS.into_iter().map(|(word, kind)| (word.to_owned(), kind));
+    for (word, kind) in phrases.map(|phrase| (phrase, "contains")).chain(others) {
         let word = json!({"word": word, "matchType": kind});
         admin::action(control, TOKEN, "sensitive-words/createSensitiveWordAction", &word)?;
     }

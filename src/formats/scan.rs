@@ -198,7 +198,7 @@ pub struct ScanError {
     pub offset: usize,
 }
 
-/// Resolves the escapes of a valid JSON string's inside.
+/// Resolves the escapes of a JSON string's inside.
 pub(super) fn unescape(text: &[u8]) -> String {
     let mut out = Vec::with_capacity(text.len());
     unescape_into(text, &mut out);
@@ -225,7 +225,12 @@ pub(super) fn unescape_into(text: &[u8], out: &mut Vec<u8>) {
                 rest = tail;
                 continue;
             }
-            other => other,
+            b'"' | b'\\' | b'/' => kind,
+            // No escape of JSON; texts that only claim to be JSON have such.
+            other => {
+                out.push(b'\\');
+                other
+            }
         };
         out.push(plain);
     }

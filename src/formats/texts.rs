@@ -1,4 +1,4 @@
-//! Every text that a client says to a model, in one pass over a body of any of the four formats.
+//! The texts that a client says to a model, in one pass over a body of any of the four formats.
 //!
 //! Texts are handed over as they are meant: escapes resolved, so `caf\u00e9` is "café". What counts as one is in
 //! `texts_places`. Each string is a text of its own: a word that is spread over two blocks is in neither. Not looked into: base64
@@ -12,17 +12,23 @@ use bytes::Bytes;
 use super::scan::{Found, Kind, ScanError, Scanner, unescape_into};
 use super::texts_places::{BODY, Place};
 
-/// Calls `each` with every text of a body that is given as its chunks. `max_depth` is the bound that the body was accepted with.
+/// Calls `each` with every text that touches one of `ranges` (which are in order) of a body that is given as its chunks, and
+/// with where it lies. `max_depth` is the bound that the body was accepted with.
 ///
 /// # Errors
 /// The body is no JSON, or nests deeper.
-pub fn each(chunks: &[Bytes], max_depth: usize, each: impl FnMut(&str)) -> Result<(), ScanError> {
+pub fn each(
+    chunks: &[Bytes],
+    max_depth: usize,
+    ranges: &[Range<usize>],
+    each: impl FnMut(&Range<usize>, &str),
+) -> Result<(), ScanError> {
     // Texts are cut out of the body by their spans: for that it must be in one piece.
     let body = match chunks {
         [one] => Cow::Borrowed(one.as_ref()),
         several => Cow::Owned(several.concat()),
     };
-    let mut reader = Reader { body: &body, each, plain: Vec::new(), inner: Vec::new(), sources: Vec::new() };
+    let mut reader = Reader { body: &body, ranges, each, plain: Vec::new(), inner: Vec::new(), sources: Vec::new() };
     let mut scanner = Scanner::new(&BODY, max_depth);
     let mut sink = |found: Found<'_, Place>| reader.found(&found);
     scanner.feed(&body, &mut sink)?;
@@ -41,6 +47,7 @@ enum SourcePart {
 
 struct Reader<'b, F> {
     body: &'b [u8],
+    ranges: &'b [Range<usize>],
     each: F,
     /// The text in hand without its escapes, and the same once more for JSON within it.
     plain: Vec<u8>,
@@ -49,7 +56,7 @@ struct Reader<'b, F> {
     sources: Vec<(usize, SourcePart)>,
 }
 
-impl<F: FnMut(&str)> Reader<'_, F> {
+impl<F: FnMut(&Range<usize>, &str)> Reader<'_, F> {
     fn found(&mut self, found: &Found<'_, Place>) {
         match (found.tag, found.kind) {
             (Place::Text, Kind::String) => self.text(found.span.clone(), found.escaped, false),
@@ -81,24 +88,28 @@ impl<F: FnMut(&str)> Reader<'_, F> {
     }
 
     fn text(&mut self, span: Range<usize>, escaped: bool, json: bool) {
+        let first = self.ranges.partition_point(|range| range.end <= span.start);
+        if self.ranges.get(first).is_none_or(|range| range.start >= span.end) {
+            return;
+        }
         let raw = self.body.get(span.start + 1..span.end - 1).unwrap_or_default();
         if !escaped {
             if let Ok(text) = std::str::from_utf8(raw) {
-                (self.each)(text);
+                (self.each)(&span, text);
             }
             return;
         }
         self.plain.clear();
         unescape_into(raw, &mut self.plain);
         if let Ok(text) = std::str::from_utf8(&self.plain) {
-            (self.each)(text);
+            (self.each)(&span, text);
         }
         // JSON as a text has escapes of its own.
         if json && memchr::memchr(b'\\', &self.plain).is_some() {
             self.inner.clear();
             unescape_into(&self.plain, &mut self.inner);
             if let Ok(text) = std::str::from_utf8(&self.inner) {
-                (self.each)(text);
+                (self.each)(&span, text);
             }
         }
     }

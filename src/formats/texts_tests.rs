@@ -7,7 +7,7 @@ use super::texts;
 fn texts_of(body: &str, cut: usize) -> Vec<String> {
     let chunks: Vec<Bytes> = body.as_bytes().chunks(cut).map(Bytes::copy_from_slice).collect();
     let mut found = Vec::new();
-    texts::each(&chunks, 64, |text| found.push(text.to_owned())).unwrap();
+    texts::each(&chunks, 64, std::slice::from_ref(&(0..body.len())), |_, text| found.push(text.to_owned())).unwrap();
     found
 }
 
@@ -83,4 +83,26 @@ fn texts_come_as_they_are_meant() {
         {"function_call":{"arguments":"{\"a\":\"caf\\u00e9\"}"}}]}"#;
     let found = texts_of(body, 5);
     assert_eq!(found, ["café\nnoir 😀 \"q\"", r#"{"a":"caf\u00e9"}"#, r#"{"a":"café"}"#]);
+}
+
+#[test]
+fn only_texts_that_touch_the_ranges_are_taken_out() {
+    let body = r#"{"messages":[{"content":"one"},{"content":"tw\u006f"},{"content":"three"},{"content":"four"}]}"#;
+    let at = |text: &str| body.find(text).unwrap();
+    for (ranges, texts) in [
+        (vec![], vec![]),
+        (vec![at("one") + 1..at("one") + 2, at("three")..at("three") + 1], vec!["one", "three"]),
+        (vec![0..at("tw") + 1, at("one")..at("tw") + 2], vec!["one", "two"]),
+        (vec![at("four") - 1..at("four"), body.len() - 2..body.len()], vec!["four"]),
+        (vec![0..at("one") - 1, at("four") + 5..body.len()], vec![]),
+    ] {
+        let mut found = Vec::new();
+        let whole = [Bytes::from_static(body.as_bytes())];
+        texts::each(&whole, 64, &ranges, |span, text| {
+            assert_eq!((body.as_bytes()[span.start], body.as_bytes()[span.end - 1]), (b'"', b'"'));
+            found.push(text.to_owned());
+        })
+        .unwrap();
+        assert_eq!(found, texts, "{ranges:?}");
+    }
 }

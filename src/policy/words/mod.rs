@@ -1,0 +1,163 @@
+//! Finds an operator's sensitive words in what a client sends.
+//!
+//! In two steps. A [`sieve`] goes through the raw body, once and fast, and tells where a word can be; nearly always that is
+//! nowhere. Then the texts at those places are taken out of the JSON and searched exactly: words of the kind `contains` all at
+//! once, `exact` ones by a table of whole texts, regular expressions each by itself, or as one set when the sieve cannot tell
+//! anything of them. Letter case is ignored by the rule of [`super::fold`] (by the engine's own rule for regular
+//! expressions). What is found is a word's id: neither the word nor the text goes on from here.
+
+mod expression;
+mod many;
+mod needle;
+mod run;
+mod search;
+mod sieve;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+
+use regex::{Regex, RegexSet};
+
+use self::many::Group;
+use self::sieve::{Mesh, Sieve};
+use super::fold::fold;
+use super::pattern::{self, PatternFault};
+use crate::domain::ids::WordId;
+use crate::domain::matching::MatchType;
+use crate::domain::word::SensitiveWord;
+
+pub use self::search::Search;
+pub use self::sieve::Suspects;
+
+/// A set of kinds of words, one bit for each: the two plain kinds, single regular expressions, the set of the others.
+type Kinds = u64;
+const CONTAINS: Kinds = 1;
+const EXACT: Kinds = 2;
+const FIRST_PATTERN: u32 = 2;
+const MOST_PATTERNS: usize = 61;
+const REST: Kinds = 1 << 63;
+
+/// The words in force, ready to be looked for.
+#[derive(Debug, Default)]
+pub struct Words {
+    source: Vec<SensitiveWord>,
+    contains: Vec<Group>,
+    contains_ids: Vec<WordId>,
+    exact: HashMap<Box<str>, WordId>,
+    /// No longer text can be one of `exact`, bytes.
+    exact_longest: usize,
+    /// Regular expressions that the sieve can suspect, and all others.
+    patterns: Vec<(Regex, WordId)>,
+    rest: Option<RegexSet>,
+    rest_ids: Vec<WordId>,
+    sieve: Sieve,
+    faults: Vec<String>,
+}
+
+/// How many words of each kind are in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WordCounts {
+    pub contains: usize,
+    pub exact: usize,
+    pub regex: usize,
+}
+
+impl Words {
+    /// Compiles the enabled ones. A word that cannot be is left out and named in [`Words::faults`]: what is entered is
+    /// checked before, so that takes another version's hand.
+    #[must_use]
+    pub fn compile(source: Vec<SensitiveWord>) -> Self {
+        let mut words = Self::default();
+        let mut mesh = Mesh::default();
+        let (mut contains, mut rest) = (Vec::new(), Vec::new());
+        for word in source.iter().filter(|word| word.is_enabled) {
+            match word.match_type {
+                MatchType::Contains => {
+                    let text = fold(&word.word);
+                    mesh.word(&text, CONTAINS);
+                    contains.push(text.into_bytes());
+                    words.contains_ids.push(word.id);
+                }
+                MatchType::Exact => {
+                    let text = fold(word.word.trim());
+                    mesh.word(&text, EXACT);
+                    words.exact_longest = words.exact_longest.max(text.len());
+                    words.exact.insert(text.into(), word.id);
+                }
+                MatchType::Regex => match pattern::compile(&word.word) {
+                    Ok(regex) => words.pattern(word, regex, &mut mesh, &mut rest),
+                    Err(fault) => words.faults.push(format!("sensitive word {}: {fault}", word.id)),
+                },
+            }
+        }
+        match many::groups(&contains) {
+            Ok(groups) => words.contains = groups,
+            Err(error) => words.faults.push(format!("the sensitive words: {error}")),
+        }
+        if !rest.is_empty() {
+            match pattern::compile_set(rest) {
+                Ok(set) => words.rest = Some(set),
+                Err(fault) => words.faults.push(format!("the sensitive words that are regular expressions: {fault}")),
+            }
+        }
+        words.sieve = Sieve::new(mesh);
+        words.source = source;
+        words
+    }
+
+    fn pattern<'s>(&mut self, word: &'s SensitiveWord, regex: Regex, mesh: &mut Mesh, rest: &mut Vec<&'s str>) {
+        let wanted = expression::wanted(&word.word);
+        let bit = FIRST_PATTERN + u32::try_from(self.patterns.len()).unwrap_or(u32::MAX);
+        if wanted.is_some() && self.patterns.len() < MOST_PATTERNS {
+            mesh.expression(wanted, 1 << bit);
+            self.patterns.push((regex, word.id));
+        } else {
+            mesh.expression(wanted, REST);
+            rest.push(word.word.as_str());
+            self.rest_ids.push(word.id);
+        }
+    }
+
+    /// What these were made from, disabled words included.
+    #[must_use]
+    pub fn all(&self) -> &[SensitiveWord] {
+        &self.source
+    }
+
+    /// No text can hold any.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.contains.is_empty() && self.exact.is_empty() && self.patterns.is_empty() && self.rest.is_none()
+    }
+
+    #[must_use]
+    pub fn counts(&self) -> WordCounts {
+        WordCounts {
+            contains: self.contains_ids.len(),
+            exact: self.source.iter().filter(|w| w.is_enabled && w.match_type == MatchType::Exact).count(),
+            regex: self.patterns.len() + self.rest_ids.len(),
+        }
+    }
+
+    /// What could not be put in force, and why.
+    #[must_use]
+    pub fn faults(&self) -> &[String] {
+        &self.faults
+    }
+
+    /// A look for the words through any number of texts.
+    #[must_use]
+    pub fn search(&self) -> Search<'_> {
+        Search { words: self, folded: Vec::new() }
+    }
+}
+
+/// Checks a regular expression together with those that are in force already.
+///
+/// # Errors
+/// Why it is refused.
+pub fn check_pattern<'p>(new: &'p str, others: impl Iterator<Item = &'p str>) -> Result<(), PatternFault> {
+    pattern::compile(new)?;
+    pattern::compile_set(others.chain([new])).map(|_| ())
+}

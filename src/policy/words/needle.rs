@@ -1,0 +1,66 @@
+//! A needle: a part of a word that stands in a request's raw bytes wherever the word stands in a text.
+//!
+//! In JSON a text's characters may be written as escapes. What must or may have a short one (quotes, backslashes, slashes,
+//! control characters) is in no needle; a character that somebody wrote as `\u…` without need is told by the sieve itself.
+//! So a needle is looked for in a whole body at once, without taking its strings apart. It is cut where its first bytes are
+//! rarest in prompts.
+
+/// No needle is longer, bytes.
+pub(super) const LONGEST: usize = 32;
+/// A shorter one would stand nearly everywhere.
+const SHORTEST: usize = 2;
+/// The engine tells texts apart by so many first bytes.
+const HEAD: usize = 4;
+
+/// Frequent bytes of prompts (text, code, Chinese in UTF-8), the most frequent first.
+const FREQUENT: &[u8] = b" etaoinsrhldcumfpgwybvk.,-_()=':;0123456789{}[]\xe4\xe5\xe6\xe7\xe8\xe9\xef\xe3xjqz";
+
+/// How rare a byte is in a prompt: 1 for those that are everywhere.
+pub(super) fn rarity(byte: u8) -> usize {
+    FREQUENT.iter().position(|frequent| *frequent == byte).map_or(9, |at| 1 + at / 8)
+}
+
+/// Whether a needle may hold it.
+pub(super) const fn is_plain(c: char) -> bool {
+    !matches!(c, '\0'..='\x1f' | '"' | '\\' | '/' | '\x7f')
+}
+
+/// The needle of a folded word.
+pub(super) fn of_word(folded: &str) -> Option<Vec<u8>> {
+    best(folded.split(|c| !is_plain(c)).map(str::as_bytes)).map(|(_, needle)| needle)
+}
+
+/// The best needle within several byte strings, any of which may be cut anywhere, and how good it is.
+pub(super) fn best<'s>(strings: impl Iterator<Item = &'s [u8]>) -> Option<(usize, Vec<u8>)> {
+    let cuts = strings.flat_map(|string| {
+        let starts = 0..=string.len().saturating_sub(HEAD);
+        starts.filter_map(|start| string.get(start..string.len().min(start + LONGEST)))
+    });
+    let cuts = cuts.filter(|cut| cut.len() >= SHORTEST);
+    let rated = cuts.map(|cut| (cut.iter().take(HEAD).map(|byte| rarity(*byte)).sum::<usize>(), cut));
+    rated.max_by_key(|(rate, cut)| (*rate, cut.len())).map(|(rate, cut)| (rate, cut.to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_needle_has_nothing_that_may_be_an_escape_and_begins_rarely() {
+        for (word, needle) in [
+            ("the zebra", "zebra"),
+            ("forbidden phrase 7", "se 7"),
+            ("a/b", ""),
+            ("\"x\"", ""),
+            ("tell \"nobody\" this", "body"),
+            ("c:\\path\\to\\file", "path"),
+            ("密", "密"),
+            ("ab", "ab"),
+            ("line\nfeed", "feed"),
+            ("", ""),
+        ] {
+            assert_eq!(String::from_utf8_lossy(&of_word(word).unwrap_or_default()), needle, "{word}");
+        }
+        assert_eq!(of_word(&"q".repeat(500)).unwrap().len(), LONGEST);
+    }
+}
