@@ -6,27 +6,27 @@ import { ApiError } from "./client";
  * The server's name of a field, or a code that is about one field alone → the form's field, where they differ. A function where
  * only the words tell.
  */
-export type Names<T extends FieldValues> = Record<string, Path<T>> | ((fault: ApiError) => Path<T> | undefined);
+export type Names<T extends FieldValues> = Record<string, string> | ((fault: ApiError) => Path<T> | undefined);
 
 /**
  * Puts a refusal at its field when the form has one of that name, and otherwise at the form as a whole (`root`). Nothing that
- * was typed is lost.
+ * was typed is lost. Gives the words where they stand at a field.
  */
 export function showFault<T extends FieldValues>(
   error: unknown,
   setError: UseFormSetError<T>,
   has: (name: string) => boolean,
   names: Names<T> = {},
-) {
+): string | undefined {
   const fault = error instanceof ApiError ? error : new ApiError(0, "UNKNOWN", String(error));
   const said = fault.field?.replace(/^updates\./, "");
   const ours = typeof names === "function" ? names(fault) : (names[fault.field ?? ""] ?? names[fault.code]);
   const named = ours ?? said;
   if (named !== undefined && has(named.split(".")[0] ?? named)) {
     setError(named as Path<T>, { type: fault.code, message: fault.atField }, { shouldFocus: true });
-  } else {
-    setError("root", { type: fault.code, message: fault.message || fault.code });
+    return fault.message;
   }
+  setError("root", { type: fault.code, message: fault.message || fault.code });
 }
 
 /** What differs between two flat records: the body of a partial update. */

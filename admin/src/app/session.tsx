@@ -7,11 +7,12 @@ import * as queries from "@/api/queries";
 
 export type Session = Schemas["WhoAmI"];
 
-const Context = createContext<Session | null>(null);
+/** Who is logged in; `SessionProvider` fills it. */
+export const SessionContext = createContext<Session | null>(null);
 
 /** The session; only where `SessionProvider` is above. */
 export function useSession(): Session {
-  const session = useContext(Context);
+  const session = useContext(SessionContext);
   if (session === null) throw new Error("no session");
   return session;
 }
@@ -34,7 +35,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
       void router.navigate({ to: "/login", search: { from } });
     });
   }, [router, cache]);
-  return data === undefined ? null : <Context value={data}>{children}</Context>;
+  return data === undefined ? null : <SessionContext value={data}>{children}</SessionContext>;
 }
 
 export function useLogout() {

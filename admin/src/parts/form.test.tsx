@@ -7,11 +7,11 @@ import { renderPart } from "@/test-page";
 import { Field, Input } from "@/ui/field";
 import { FormDialog } from "./form";
 
-const save = vi.fn<(values: { name: string }) => Promise<void>>();
+const save = vi.fn<(values: object) => Promise<void>>();
 const onClose = vi.fn();
 
 function Form() {
-  const form = useForm({ defaultValues: { name: "before" } });
+  const form = useForm({ defaultValues: { name: "before", hidden: "" } });
   const { errors } = form.formState;
   return (
     <FormDialog
@@ -73,6 +73,8 @@ test("a refusal keeps the form: at its field by the field's name or by its code,
     [new ApiError(400, "MAX_LENGTH", "name: must be at most 3 characters", { field: "name" }), true],
     [new ApiError(400, "DUPLICATE_NAME", "there is a key of this name"), true],
     [new ApiError(400, "CANNOT_DISABLE_LAST_KEY", "it is the last key"), false],
+    // A field that is not drawn just now.
+    [new ApiError(400, "INVALID_FORMAT", "hidden: is odd", { field: "hidden" }), false],
   ] as const;
   for (const [refusal, atField] of refusals) {
     save.mockRejectedValueOnce(refusal);
@@ -80,7 +82,8 @@ test("a refusal keeps the form: at its field by the field's name or by its code,
     await user.click(screen.getByRole("button", { name: "Save" }));
     expect(await screen.findByText(refusal.said.replace("name: ", ""))).toBeTruthy();
     expect(field.getAttribute("aria-invalid")).toBe(atField ? "true" : null);
+    expect(screen.getAllByRole("alert")).toHaveLength(1);
   }
-  expect(field.value).toBe("beforexxx");
+  expect(field.value).toBe("beforexxxx");
   expect(onClose).not.toHaveBeenCalled();
 });

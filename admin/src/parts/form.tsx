@@ -2,7 +2,7 @@
  * The frames of forms: at the side (`FormDrawer`), in the middle (`FormDialog`). Faults stand at their fields in the
  * gateway's words, and nothing that was typed is lost without asking. `useSubmit` is the same for forms that are a page.
  */
-import { type ReactNode, type RefObject, useId, useRef } from "react";
+import { type ReactNode, type RefObject, useEffect, useId, useRef } from "react";
 import type { FieldValues, UseFormReturn } from "react-hook-form";
 import { useTranslation } from "react-i18next";
 import { type Names, showFault } from "@/api/form";
@@ -22,13 +22,22 @@ interface Submit<T extends FieldValues> {
 
 /** What a form does when it is sent. */
 export function useSubmit<T extends FieldValues>({ form, onSubmit, names, place }: Submit<T>) {
+  /** Words that were just put at a field. */
+  const told = useRef<string>(undefined);
+  // Once they are drawn: the field may be scrolled out of sight in a long form, or not be shown at all.
+  useEffect(() => {
+    const words = told.current;
+    if (words === undefined) return;
+    told.current = undefined;
+    const field = place.current?.querySelector("[aria-invalid]");
+    if (field) field.scrollIntoView({ block: "center" });
+    else form.setError("root", { message: words });
+  });
   return form.handleSubmit(async (values) => {
     try {
       await onSubmit(values);
     } catch (error) {
-      showFault(error, form.setError, (name) => name in values, names);
-      // A long form may have scrolled its field out of sight.
-      requestAnimationFrame(() => place.current?.querySelector("[aria-invalid]")?.scrollIntoView({ block: "center" }));
+      told.current = showFault(error, form.setError, (name) => name in values, names);
     }
   });
 }

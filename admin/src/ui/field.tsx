@@ -46,18 +46,23 @@ export function Field({ label, help, error, unit, optional, className, children 
           </span>
         )}
       </div>
-      {error !== undefined && (
-        <p id={`${id}-error`} className="mt-1 flex gap-1 text-xs text-bad" role="alert">
-          <CircleAlert className="mt-px size-3.5 shrink-0" aria-hidden />
-          <span>{error}</span>
-        </p>
-      )}
+      {error !== undefined && <Fault id={`${id}-error`}>{error}</Fault>}
       {help !== undefined && (
         <p id={`${id}-help`} className="mt-1 text-xs text-faint">
           {help}
         </p>
       )}
     </div>
+  );
+}
+
+/** What is wrong, under the control. */
+function Fault({ id, children }: { id?: string; children: string }) {
+  return (
+    <span id={id} className="mt-1 flex gap-1 text-xs text-bad" role="alert">
+      <CircleAlert className="mt-px size-3.5 shrink-0" aria-hidden />
+      <span>{children}</span>
+    </span>
   );
 }
 
@@ -121,9 +126,10 @@ export function Switch({
   label,
   hideLabel,
   help,
+  error,
   className,
   ...rest
-}: CheckProps & { label: string; hideLabel?: boolean; help?: ReactNode }) {
+}: CheckProps & { label: string; hideLabel?: boolean; help?: ReactNode; error?: string }) {
   return (
     <label className={cx("inline-flex items-start gap-2.5", className)}>
       <span className="relative mt-0.5 inline-flex shrink-0">
@@ -132,6 +138,7 @@ export function Switch({
           // biome-ignore lint/a11y/useAriaPropsForRole: a checkbox tells its state by itself
           role="switch"
           aria-label={hideLabel ? label : undefined}
+          aria-invalid={error !== undefined || undefined}
           className="peer absolute inset-0 z-10 opacity-0"
           {...rest}
         />
@@ -141,6 +148,7 @@ export function Switch({
       {!hideLabel && (
         <span className="min-w-0">
           <span className="block text-sm">{label}</span>
+          {error !== undefined && <Fault>{error}</Fault>}
           {help !== undefined && <span className="block text-xs text-faint">{help}</span>}
         </span>
       )}

@@ -10,7 +10,7 @@ import { FormDialog } from "@/parts/form";
 import { Checkbox, Field, Input, NumberInput, Select } from "@/ui/field";
 import { useFormat } from "@/ui/format";
 import { useToast } from "@/ui/toast";
-import { dayOf, type Key } from "./values";
+import { dayOf, KEY_RULES, type Key } from "./values";
 
 /** A new expiry, and enabling the key with it. */
 export function RenewKey({ value, onClose }: { value: Key; onClose: () => void }) {
@@ -117,6 +117,7 @@ export function BatchEdit({ keyIds, onClose, onDone }: BatchProps) {
       onClose={onClose}
       submit={t("people.batchSave", { count: keyIds.length })}
       disabled={ticked.size === 0}
+      names={KEY_RULES}
     >
       {LIMITS.map((name) =>
         row(

@@ -1,19 +1,19 @@
 /** Creating and editing a key. */
 import { useQueryClient } from "@tanstack/react-query";
-import { Controller, useForm } from "react-hook-form";
+import { useForm } from "react-hook-form";
 import { useTranslation } from "react-i18next";
 import { call } from "@/api/client";
 import { changes } from "@/api/form";
 import * as queries from "@/api/queries";
 import { useIsAdmin, useSession } from "@/app/session";
 import { FormDrawer } from "@/parts/form";
+import { ListField } from "@/parts/list-field";
 import { Field, Input, Section, Select, Switch } from "@/ui/field";
 import { exactMoney, useFormat } from "@/ui/format";
-import { TagsInput } from "@/ui/tags";
 import { useToast } from "@/ui/toast";
 import { LimitFields } from "./limit-fields";
 import { useGroups } from "./user-form";
-import { type Key, type KeyValues, keyBody, keyValues, MONEY, type User } from "./values";
+import { KEY_RULES, type Key, type KeyValues, keyBody, keyValues, MONEY, type User } from "./values";
 
 interface Props {
   user: User;
@@ -61,6 +61,7 @@ export function KeyForm({ user, value, onClose, onCreated }: Props) {
       onSubmit={save}
       onClose={onClose}
       submit={value ? t("ui.save") : t("ui.create")}
+      names={KEY_RULES}
     >
       <Section title={t("people.key")}>
         <Field label={t("people.name")} error={errors.name?.message} help={t("people.keyNameHelp")}>
@@ -75,32 +76,23 @@ export function KeyForm({ user, value, onClose, onCreated }: Props) {
           {(ids) => <Input {...ids} type="date" {...register("expiresAt")} />}
         </Field>
         <Switch label={t("people.canLoginWebUi")} help={t("people.canLoginHelp")} {...register("canLoginWebUi")} />
-        <Switch label={t("people.isEnabled")} help={t("people.keyEnabledHelp")} {...register("isEnabled")} />
+        <Switch
+          label={t("people.isEnabled")}
+          help={t("people.keyEnabledHelp")}
+          error={errors.isEnabled?.message}
+          {...register("isEnabled")}
+        />
       </Section>
       <LimitFields register={register} control={control} errors={errors} most={most} />
       <Section title={t("people.access")}>
-        <Field
+        <ListField
+          control={control}
+          name="providerGroup"
           label={t("people.providerGroup")}
           help={admin || !value ? t("people.providerGroupHelp") : t("people.groupAdminOnly")}
-          error={(errors.providerGroup as { message?: string } | undefined)?.message}
-        >
-          {(ids) => (
-            <Controller
-              control={control}
-              name="providerGroup"
-              render={({ field }) => (
-                <TagsInput
-                  {...ids}
-                  value={field.value}
-                  onChange={field.onChange}
-                  known={groups}
-                  placeholder="default"
-                  removeLabel={(word) => t("ui.removeWord", { word })}
-                />
-              )}
-            />
-          )}
-        </Field>
+          known={groups}
+          placeholder="default"
+        />
         <Field
           label={t("people.cacheTtlPreference")}
           help={t("people.cacheTtlHelp")}

@@ -1,14 +1,14 @@
 /** Creating and editing a user. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { Controller, useForm } from "react-hook-form";
+import { useForm } from "react-hook-form";
 import { useTranslation } from "react-i18next";
 import { call, type Schemas } from "@/api/client";
 import { changes } from "@/api/form";
 import * as queries from "@/api/queries";
 import { useSession } from "@/app/session";
 import { FormDrawer } from "@/parts/form";
+import { ListField } from "@/parts/list-field";
 import { Field, Input, NumberInput, Section, Select, Switch } from "@/ui/field";
-import { TagsInput } from "@/ui/tags";
 import { useToast } from "@/ui/toast";
 import { LimitFields } from "./limit-fields";
 import { type User, type UserValues, userBody, userValues, words } from "./values";
@@ -55,29 +55,15 @@ export function UserForm({ user, onClose, onCreated }: Props) {
     known?: string[],
     placeholder?: string,
   ) => (
-    <Field
+    <ListField
+      control={control}
+      name={name}
       label={t(`people.${name}`)}
       help={t(`people.${name}Help`)}
-      error={(errors[name] as { message?: string } | undefined)?.message}
+      known={known}
+      placeholder={placeholder}
       className="sm:col-span-2"
-    >
-      {(ids) => (
-        <Controller
-          control={control}
-          name={name}
-          render={({ field }) => (
-            <TagsInput
-              {...ids}
-              value={field.value}
-              onChange={field.onChange}
-              known={known}
-              placeholder={placeholder}
-              removeLabel={(word) => t("ui.removeWord", { word })}
-            />
-          )}
-        />
-      )}
-    </Field>
+    />
   );
 
   return (
@@ -125,6 +111,7 @@ export function UserForm({ user, onClose, onCreated }: Props) {
         <Switch
           label={t("people.isEnabled")}
           help={t("people.userEnabledHelp")}
+          error={errors.isEnabled?.message}
           className="self-center"
           {...register("isEnabled")}
         />

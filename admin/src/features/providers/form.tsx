@@ -1,14 +1,15 @@
 /** Creating and editing a provider, in sections; only the first is needed to begin. A test asks it for a few words. */
 import { useQueryClient } from "@tanstack/react-query";
 import type { TFunction } from "i18next";
-import { Controller, useForm } from "react-hook-form";
+import { useForm } from "react-hook-form";
 import { useTranslation } from "react-i18next";
 import { call } from "@/api/client";
 import { changes } from "@/api/form";
 import * as queries from "@/api/queries";
 import { FormDrawer } from "@/parts/form";
+import { ListField } from "@/parts/list-field";
 import { Field, Input, NumberInput, Section, Select, Switch, Textarea } from "@/ui/field";
-import { TagsInput } from "@/ui/tags";
+import { useFormat } from "@/ui/format";
 import { useToast } from "@/ui/toast";
 import type { Provider } from "./selection";
 import { type Asked, Trial } from "./trial";
@@ -27,6 +28,7 @@ export function ProviderForm({ provider, onClose }: { provider?: Provider; onClo
   const { t } = useTranslation();
   const cache = useQueryClient();
   const toast = useToast();
+  const { currency } = useFormat();
   const initial = values(provider);
   const form = useForm<Values>({ defaultValues: initial });
   const { register, control } = form;
@@ -70,23 +72,14 @@ export function ProviderForm({ provider, onClose }: { provider?: Provider; onClo
     </Field>
   );
   const list = (name: "group_tag" | "allowed_models", placeholder: string) => (
-    <Field label={t(`providers.fields.${name}`)} help={helps(t, name)} error={fault(name)} className="sm:col-span-2">
-      {(ids) => (
-        <Controller
-          control={control}
-          name={name}
-          render={({ field }) => (
-            <TagsInput
-              {...ids}
-              value={field.value}
-              onChange={field.onChange}
-              placeholder={placeholder}
-              removeLabel={(word) => t("ui.removeWord", { word })}
-            />
-          )}
-        />
-      )}
-    </Field>
+    <ListField
+      control={control}
+      name={name}
+      label={t(`providers.fields.${name}`)}
+      help={helps(t, name)}
+      placeholder={placeholder}
+      className="sm:col-span-2"
+    />
   );
 
   return (
@@ -176,7 +169,7 @@ export function ProviderForm({ provider, onClose }: { provider?: Provider; onClo
         {number("cost_multiplier", "×")}
         {number("limit_concurrent_sessions", undefined, t("providers.noLimit"))}
         {MONEY.map((name) => (
-          <div key={name}>{number(name, "USD", t("providers.noLimit"))}</div>
+          <div key={name}>{number(name, currency, t("providers.noLimit"))}</div>
         ))}
         {choice("daily_reset_mode", ["fixed", "rolling"])}
         <Field label={t("providers.fields.daily_reset_time")} error={fault("daily_reset_time")}>

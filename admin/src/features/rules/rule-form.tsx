@@ -1,4 +1,5 @@
 /** An error rule: what it looks for, what that means, and what the client is told instead. */
+import { useState } from "react";
 import { useForm } from "react-hook-form";
 import { useTranslation } from "react-i18next";
 import { changes } from "@/api/form";
@@ -23,14 +24,16 @@ export function RuleForm({ rule, draft, onClose }: Props) {
   const create = useCreateRule();
   const update = useUpdateRule();
   const remove = useDeleteRule();
-  const form = useForm<Form>({ defaultValues: formOf(rule ?? { ...NEW_RULE, ...draft }) });
+  // What is changed is what was typed here, whatever somebody else saves meanwhile.
+  const [before] = useState(() => formOf(rule ?? { ...NEW_RULE, ...draft }));
+  const form = useForm<Form>({ defaultValues: before });
   const { errors } = form.formState;
   const matchTypes = useMatchTypes();
   const save = async (values: Form) => {
     const body = bodyOf(values);
     if (rule === null) await create.mutateAsync(body);
     else {
-      const changed = changes({ ...bodyOf(formOf(rule)) }, { ...body });
+      const changed = changes({ ...bodyOf(before) }, { ...body });
       if (Object.keys(changed).length > 0) await update.mutateAsync({ id: rule.id, ...changed });
     }
     toast.good(t("rules.errors.saved"));

@@ -1,4 +1,5 @@
 /** A sensitive word: new, or one to be changed. A pattern that the gateway refuses is told at its field, in its words. */
+import { useState } from "react";
 import { useForm } from "react-hook-form";
 import { useTranslation } from "react-i18next";
 import { changes } from "@/api/form";
@@ -24,7 +25,8 @@ export function WordForm({ word, onClose }: { word: Word | null; onClose: () => 
   const create = useCreateWord();
   const update = useUpdateWord();
   const remove = useDeleteWord();
-  const before = word === null ? NEW : fieldsOf(word);
+  // What is changed is what was typed here, whatever somebody else saves meanwhile.
+  const [before] = useState(() => (word === null ? NEW : fieldsOf(word)));
   const form = useForm<WordFields>({ defaultValues: before });
   const { errors } = form.formState;
   const matchType = form.watch("matchType");

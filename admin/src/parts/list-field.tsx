@@ -1,0 +1,37 @@
+/** A field of a form that takes a list of words, with the fault that it has. */
+import type { ReactNode } from "react";
+import { type Control, type FieldValues, type Path, useController } from "react-hook-form";
+import { useTranslation } from "react-i18next";
+import { Field } from "@/ui/field";
+import { TagsInput } from "@/ui/tags";
+
+interface Props<T extends FieldValues> {
+  control: Control<T>;
+  name: Path<T>;
+  label: ReactNode;
+  help?: ReactNode;
+  /** Offered while typing. */
+  known?: string[];
+  /** What an empty list means. */
+  placeholder?: string;
+  className?: string;
+}
+
+export function ListField<T extends FieldValues>({ control, name, known, placeholder, ...rest }: Props<T>) {
+  const { t } = useTranslation();
+  const { field, fieldState } = useController({ control, name });
+  return (
+    <Field {...rest} error={fieldState.error?.message}>
+      {(ids) => (
+        <TagsInput
+          {...ids}
+          value={field.value}
+          onChange={field.onChange}
+          known={known}
+          placeholder={placeholder}
+          removeLabel={(word) => t("ui.removeWord", { word })}
+        />
+      )}
+    </Field>
+  );
+}
