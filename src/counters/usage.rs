@@ -1,5 +1,6 @@
-//! Reading the counters, for the administration API: what was spent, without reservations.
+//! Reading the counters, for the administration API: what was spent, and what is reserved for requests that run.
 
+use super::held::Held;
 use super::memory::Memory;
 use super::spend::{Period, Spend};
 use crate::domain::clock::Timestamp;
@@ -39,7 +40,10 @@ impl HolderUsage {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MoneyUsage {
+    /// Spent.
     pub current: NanoUsd,
+    /// What running requests are expected to cost; other requests are compared with both.
+    pub reserved: NanoUsd,
     pub limit: Option<NanoUsd>,
     /// A calendar window's end; for a rolling one, when what is spent now will all have aged out. `None`: nothing to
     /// reset, or never.
@@ -94,9 +98,9 @@ impl Memory {
     fn usage(&self, spend: &mut Spend, limits: &Limits, sessions: u64, now: Timestamp) -> HolderUsage {
         spend.refresh(now, self.settings.time_zone);
         let mut money = |period: Period| {
-            let current = spend.held(period, limits.daily_reset, now, self.settings.time_zone).spent;
+            let Held { spent, reserved } = spend.held(period, limits.daily_reset, now, self.settings.time_zone);
             let reset_at = spend.resets_at(period, limits.daily_reset);
-            MoneyUsage { current, limit: period.limit_of(limits), reset_at }
+            MoneyUsage { current: spent, reserved, limit: period.limit_of(limits), reset_at }
         };
         HolderUsage {
             five_hours: money(Period::FiveHours),

@@ -15,17 +15,20 @@ pub enum Client {
     QwenCode,
 }
 
-/// How each begins its user agent, in lower case.
+/// What each calls itself in front of its version, in lower case; with a hyphen at the end, so and with any word after it (Gemini CLI
+/// names what it is run by). As the released programs send it; what opencode and Qwen Code say was read in theirs.
 const AGENTS: &[(&str, Client)] = &[
-    ("claude-cli/", Client::ClaudeCode),
-    ("claude-code/", Client::ClaudeCode),
-    ("codex_cli_rs/", Client::Codex),
-    ("codex_exec/", Client::Codex),
-    ("codex-tui/", Client::Codex),
-    ("geminicli/", Client::GeminiCli),
-    ("geminicli-cli/", Client::GeminiCli),
-    ("opencode/", Client::OpenCode),
-    ("qwencode/", Client::QwenCode),
+    ("claude-cli", Client::ClaudeCode),
+    ("claude-code", Client::ClaudeCode),
+    ("codex_cli_rs", Client::Codex),
+    ("codex_exec", Client::Codex),
+    ("codex_sdk_ts", Client::Codex),
+    ("codex_vscode", Client::Codex),
+    ("codex-tui", Client::Codex),
+    ("geminicli", Client::GeminiCli),
+    ("geminicli-", Client::GeminiCli),
+    ("opencode", Client::OpenCode),
+    ("qwencode", Client::QwenCode),
 ];
 
 impl Client {
@@ -100,9 +103,10 @@ impl fmt::Display for Version {
 /// The client and version that a user agent names.
 #[must_use]
 pub fn read(user_agent: &str) -> Option<(Client, Version)> {
-    let starts = |name: &str| user_agent.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
-    let (name, client) = AGENTS.iter().find(|(name, _)| starts(name))?;
-    let rest = &user_agent[name.len()..];
+    let (named, rest) = user_agent.split_once('/')?;
+    let named = named.to_ascii_lowercase();
+    let fits = |name: &str| if name.ends_with('-') { named.starts_with(name) } else { named == name };
+    let (_, client) = AGENTS.iter().find(|(name, _)| fits(name))?;
     let end = rest.find([' ', '/', '(', ';', ',']).unwrap_or(rest.len());
     Some((*client, Version::parse(&rest[..end])?))
 }
@@ -114,10 +118,14 @@ mod tests {
     #[test]
     fn known_clients_are_told_from_the_rest() {
         for (agent, expected) in [
+            ("claude-cli/2.1.329 (external, sdk-cli)", Some("claude-code 2.1.329")),
             ("claude-cli/2.1.329 (external, cli)", Some("claude-code 2.1.329")),
             ("Claude-CLI/1.0.60-beta.2 (external, claude-vscode)", Some("claude-code 1.0.60-pre")),
             ("codex_cli_rs/0.169.0 (Debian 13.0.0; x86_64) xterm", Some("codex 0.169.0")),
+            ("codex_exec/0.169.0 (Debian 12.0.0; x86_64) dumb (codex_exec; 0.169.0)", Some("codex 0.169.0")),
             ("codex_exec/0.169.0-alpha.1", Some("codex 0.169.0-pre")),
+            ("GeminiCLI-tui/0.61.0/gemini-2.5-pro (linux; x64; terminal)", Some("gemini-cli 0.61.0")),
+            ("GeminiCLIx/0.61.0", None),
             ("GeminiCLI/0.61.0/gemini-2.5-pro (linux; x64)", Some("gemini-cli 0.61.0")),
             ("GeminiCLI/v0.61.0", Some("gemini-cli 0.61.0")),
             ("opencode/1.18.33+build.7", Some("opencode 1.18.33")),

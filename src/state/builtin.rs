@@ -1,6 +1,6 @@
 //! Brings the program's own error rules into the database, and an upgrade's changes to them.
 //!
-//! What an operator did stays: a rule that was edited is left as it is, one that was removed is not brought back. The rest
+//! What an operator did stays: a rule that was edited is left as it is, one that was removed is not brought back unless they ask for it. The rest
 //! follows the program. A program older than the one before it takes nothing back: only a higher revision changes a rule.
 
 use crate::domain::clock::Timestamp;
@@ -35,6 +35,14 @@ pub async fn install(store: &Store, rules: &[BuiltinRule], now: Timestamp) -> Re
         tx.commit().await?;
     }
     Ok(written)
+}
+
+/// One of the program's own as the program has it, in the place of the stored one; `None` for any other rule, and for one that
+/// the program has given up.
+#[must_use]
+pub fn as_shipped(stored: &ErrorRule, rules: &[BuiltinRule], now: Timestamp) -> Option<ErrorRule> {
+    let builtin = rules.iter().find(|rule| stored.builtin_code.as_deref() == Some(rule.code))?;
+    Some(ErrorRule { id: stored.id, created_at: stored.created_at, ..made(builtin, now) })
 }
 
 fn made(builtin: &BuiltinRule, now: Timestamp) -> ErrorRule {

@@ -84,21 +84,23 @@ impl Store {
         Ok(())
     }
 
-    /// The messages of a key's session that are before `before`, newest first, at most `most`.
+    /// The messages of a key's session that are before the one of `before`, newest first, at most `most`. Those that began in the
+    /// same millisecond are in the order of their requests' ids.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
     pub async fn session_messages(
         &self,
         (session, key): (&str, Option<KeyId>),
-        before: Timestamp,
+        before: Option<(Timestamp, RequestId)>,
         most: u32,
     ) -> Result<Vec<StoredMessage>, StoreError> {
         let mut values = Values::default();
-        values.text(session).int(key.map_or(0, |id| id.0)).time(before).int(i64::from(most));
+        let (time, id) = before.unwrap_or((Timestamp(i64::MAX), RequestId(uuid::Uuid::max())));
+        values.text(session).int(key.map_or(0, |id| id.0)).time(time).bytes(id.0.as_bytes()).int(i64::from(most));
         let sql = "SELECT request_id, started_at, session_id, key_id, user_id, request_cut, response_cut, request, response \
-                   FROM session_messages WHERE session_id = $1 AND COALESCE(key_id, 0) = $2 AND started_at < $3 \
-                   ORDER BY started_at DESC, request_id DESC LIMIT $4";
+                   FROM session_messages WHERE session_id = $1 AND COALESCE(key_id, 0) = $2 AND started_at <= $3 \
+                   AND (started_at < $3 OR request_id < $4) ORDER BY started_at DESC, request_id DESC LIMIT $5";
         let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(&mut *self.reader().await?).await?;
         let read = |row| {
             let fields = Fields { row, table: "session_messages" };

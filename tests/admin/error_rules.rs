@@ -159,6 +159,37 @@ async fn an_upgrade_brings_new_rules_and_leaves_what_the_operator_did() {
 }
 
 #[tokio::test]
+async fn a_rule_of_the_programs_own_comes_back_as_the_program_has_it() {
+    for backend in [Backend::Sqlite, Backend::Postgres] {
+        let gate = Gate::start_on(backend).await;
+        builtin::install(&gate.store, &BUILTIN_RULES[..3], Timestamp(1)).await.unwrap();
+        gate.state.publish().await.unwrap();
+        let before = ui(&gate, "list", json!({})).await.data();
+        let id = |place: usize| json!({ "id": before[place]["id"] });
+        assert_eq!(ui(&gate, "listRemoved", json!({})).await.data(), json!([]));
+        ui(&gate, "delete", id(0)).await;
+        ui(&gate, "update", json!({ "id": before[1]["id"], "pattern": "mine", "isEnabled": false })).await.data();
+        let removed = ui(&gate, "listRemoved", json!({})).await.data();
+        assert_eq!((removed.as_array().unwrap().len(), &removed[0]["pattern"]), (1, &before[0]["pattern"]));
+        // Another rule has the pattern by now.
+        let mut own = rule(before[0]["pattern"].as_str().unwrap());
+        own["matchType"] = before[0]["matchType"].clone();
+        let own = ui(&gate, "create", own).await.data();
+        assert_eq!(ui(&gate, "restore", id(0)).await.failure(), (400, "DUPLICATE_RULE"));
+        assert_eq!(ui(&gate, "restore", json!({ "id": own["id"] })).await.failure(), (400, "NOT_FOUND"));
+        ui(&gate, "delete", json!({ "id": own["id"] })).await;
+        ui(&gate, "restore", id(0)).await.data();
+        ui(&gate, "restore", id(1)).await.data();
+        let known = |rules: &Value| -> Vec<Value> {
+            let shown = |rule: &Value| json!([rule["id"], rule["pattern"], rule["isEnabled"], rule["isEdited"]]);
+            rules.as_array().unwrap().iter().map(shown).collect()
+        };
+        assert_eq!(known(&ui(&gate, "list", json!({})).await.data()), known(&before), "{backend:?}");
+        assert_eq!(ui(&gate, "listRemoved", json!({})).await.data(), json!([]));
+    }
+}
+
+#[tokio::test]
 async fn the_programs_own_rules_can_be_tried() {
     let gate = Gate::start().await;
     builtin::install(&gate.store, BUILTIN_RULES, Timestamp(1)).await.unwrap();

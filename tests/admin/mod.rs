@@ -17,6 +17,7 @@ mod overview;
 mod prices;
 mod provider_test;
 mod providers;
+mod races;
 mod receiver;
 mod repricing;
 mod routes;

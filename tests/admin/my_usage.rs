@@ -98,12 +98,21 @@ async fn quotas_are_those_that_requests_are_held_by() {
         estimate: NanoUsd::ZERO,
     };
     gate.counters.admit(&admission).await.unwrap().settle(NOON, NanoUsd(1_500_000_000), None);
+    let next = Admission { request: RequestId::new(), estimate: NanoUsd(250_000_000), ..admission };
+    let running = gate.counters.admit(&next).await.unwrap();
     let quota = ask(&gate, &key, "getMyQuota", json!({})).await;
     let midnight = NOON.plus_ms(12 * 3_600_000).to_iso();
-    assert_eq!(quota["key"]["costDaily"], json!({ "current": 1.5, "limit": 20, "resetAt": midnight }));
+    assert_eq!(
+        quota["key"]["costDaily"],
+        json!({ "current": 1.5, "reserved": 0.25, "limit": 20, "resetAt": midnight })
+    );
     assert_eq!(quota["user"]["dailyCost"]["limit"], 50);
-    assert_eq!(quota["user"]["rpm"], json!({ "current": 1, "limit": 7, "window": "per_minute" }));
+    assert_eq!(quota["user"]["costTotal"]["reserved"], 0.25);
+    assert_eq!(quota["user"]["rpm"], json!({ "current": 2, "limit": 7, "window": "per_minute" }));
     assert_eq!(quota["key"]["concurrentSessions"], json!({ "current": 1, "limit": 2 }));
+    running.settle(NOON, NanoUsd(100_000_000), None);
+    let quota = ask(&gate, &key, "getMyQuota", json!({})).await;
+    assert_eq!(quota["key"]["costDaily"], json!({ "current": 1.6, "reserved": 0, "limit": 20, "resetAt": midnight }));
 }
 
 #[tokio::test]

@@ -83,17 +83,21 @@ async fn settings_are_kept_and_the_secret_is_never_shown() {
         let first = gate.admin("notifications/getNotificationSettingsAction", json!({})).await.data();
         assert_eq!((&first["enabled"], &first["costAlertThreshold"]), (&json!(false), &json!(0.8)));
         assert_eq!((&first["dailyLeaderboardTime"], &first["hasWebhookSecret"]), (&json!("09:00"), &json!(false)));
-        configure(
-            &gate,
-            json!({ "webhookSecret": SECRET, "costAlertThreshold": 0.55, "costAlertWebhook": gate.receiver.url }),
-        )
-        .await;
+        let webhook = format!("{}?key=nobody-else-may-know", gate.receiver.url);
+        let sent = json!({ "webhookSecret": SECRET, "costAlertThreshold": 0.55, "costAlertWebhook": webhook });
+        configure(&gate, sent).await;
         let after = gate.admin("notifications/getNotificationSettingsAction", json!({})).await.data();
         assert_eq!((&after["costAlertThreshold"], &after["hasWebhookSecret"]), (&json!(0.55), &json!(true)));
         let stored = gate.store.notifications().await.unwrap();
         assert!(!format!("{stored:?}").contains(SECRET), "sealed at rest");
         let audit = gate.admin("audit/getAuditLog", json!({ "action": "notifications." })).await.data();
         assert!(!audit.to_string().contains(SECRET) && !after.to_string().contains(SECRET));
+        assert_eq!(after["costAlertWebhook"], json!(webhook), "it can be edited");
+        let noted = audit["entries"][0]["after"]["costAlertWebhook"].as_str().unwrap();
+        assert!(
+            noted.starts_with("http://127.0.0.1:") && noted.ends_with("know") && !noted.contains("nobody"),
+            "{noted}"
+        );
         configure(&gate, json!({ "webhookSecret": null, "costAlertWebhook": null })).await;
         let cleared = gate.admin("notifications/getNotificationSettingsAction", json!({})).await.data();
         assert_eq!((&cleared["hasWebhookSecret"], &cleared["costAlertWebhook"]), (&json!(false), &Value::Null));

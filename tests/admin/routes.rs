@@ -6,8 +6,10 @@ use tollgate::admin::openapi;
 use tollgate::admin::table::{Operation, Permission, Verb, operations};
 use tollgate::domain::ids::{KeyId, SessionId, UserId};
 use tollgate::domain::record::Record;
+use tollgate::policy::builtin_rules::BUILTIN_RULES;
+use tollgate::state::builtin;
 
-use super::gate::{Gate, Person, Reply, TOKEN};
+use super::gate::{Gate, NOON, Person, Reply, TOKEN};
 use super::schema;
 use crate::store::make::bare_record;
 
@@ -23,6 +25,8 @@ struct People {
     provider: i64,
     word: i64,
     rule: i64,
+    /// One of the program's own.
+    shipped: i64,
     /// In the usage log, of the user.
     request: String,
 }
@@ -55,6 +59,7 @@ async fn people(gate: &Gate) -> People {
         provider: provider(gate).await,
         word: word(gate).await,
         rule: rule(gate).await,
+        shipped: shipped(gate).await,
         request: request.request_id.to_string(),
         user,
     }
@@ -64,6 +69,12 @@ async fn rule(gate: &Gate) -> i64 {
     let rule = json!({ "pattern": "a pattern", "matchType": "exact", "category": "prompt_limit" });
     let made = Reply::of(gate.post("ui/error-rules/create").bearer_auth(TOKEN).json(&rule)).await;
     made.data()["id"].as_i64().unwrap()
+}
+
+async fn shipped(gate: &Gate) -> i64 {
+    builtin::install(&gate.store, &BUILTIN_RULES[..1], NOON).await.unwrap();
+    gate.state.publish().await.unwrap();
+    gate.state.snapshot().error_rules.all().iter().find(|rule| rule.builtin_code.is_some()).unwrap().id.0
 }
 
 async fn word(gate: &Gate) -> i64 {
@@ -102,6 +113,7 @@ fn body(gate: &Gate, operation: &Operation, people: &People) -> Value {
             "keyId" => json!(people.user.key_id),
             "keyIds" => json!([people.user.key_id]),
             "providerId" => json!(people.provider),
+            "id" if operation.path == "ui/error-rules/restore" => json!(people.shipped),
             "id" if operation.path.contains("error-rules") => json!(people.rule),
             "id" if operation.path.contains("sensitive-words") => json!(people.word),
             "sessionId" => json!(SESSION),
@@ -215,10 +227,11 @@ fn assert_no_secret(people: &People, body: &Value, path: &str) {
 
 /// What an operation does, by how its name begins. One that fits neither list is to be put into one here.
 fn writes(path: &str) -> bool {
-    const READS: [&str; 10] = ["get", "fetch", "has", "list", "health", "openapi", "events", "test", "whoami", "site"];
-    const WRITES: [&str; 15] = [
+    const READS: [&str; 12] =
+        ["get", "fetch", "has", "list", "health", "openapi", "events", "test", "whoami", "site", "scalar", "docs"];
+    const WRITES: [&str; 16] = [
         "add", "edit", "remove", "toggle", "renew", "batch", "upload", "sync", "upsert", "delete", "save", "run",
-        "update", "create", "reset",
+        "update", "create", "reset", "restore",
     ];
     // Logins change nothing that is configured; refreshing a cache changes nothing at all.
     const NEITHER: [&str; 3] = ["auth/login", "auth/logout", "actions/sensitive-words/refreshCacheAction"];

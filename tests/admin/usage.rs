@@ -31,7 +31,8 @@ async fn usage_shows_what_was_counted_against_which_limit_and_until_when() {
     assert!(permit.enter(provider, NOON).await);
     permit.settle(NOON, NanoUsd(1_234_567_891), Some(provider.id));
 
-    let cost = |limit: Value, reset: Value| json!({ "current": 1.234567891, "limit": limit, "resetAt": reset });
+    let cost =
+        |limit: Value, reset: Value| json!({ "current": 1.234567891, "reserved": 0, "limit": limit, "resetAt": reset });
     let of_key = gate.call("keys/getKeyLimitUsage", &user.key, json!({ "keyId": user.key_id })).await.data();
     assert_eq!(of_key["costDaily"], cost(json!(null), json!("2026-11-22T00:00:00.000Z")));
     assert_eq!(of_key["costWeekly"], cost(json!(12.5), json!("2026-11-22T16:00:00.000Z")));

@@ -14,10 +14,12 @@ use crate::domain::format::WireFormat;
 use crate::domain::ids::RuleId;
 use crate::domain::matching::MatchType;
 use crate::formats::error;
+use crate::policy::builtin_rules::BUILTIN_RULES;
 use crate::policy::classify::{self, AttemptFailure, Next, Situation};
 use crate::policy::error_rules::ReadyRule;
 use crate::policy::fold::fold;
 use crate::policy::pattern;
+use crate::state::builtin;
 use crate::store::Tx;
 
 const CATEGORY: Kind = Kind::Choice(&[
@@ -85,8 +87,13 @@ pub fn operations() -> Vec<Operation> {
             .doc("Changes what is sent and leaves the rest.")
             .errors(&[Code::NOT_FOUND, Code::DUPLICATE_RULE]),
         Operation::action("ui/error-rules/delete", Permission::Admin, Body::of(ID, &[]), delete)
-            .doc("Removes a rule; one of the program's own for good, too.")
+            .doc("Removes a rule. One of the program's own does not come back with an upgrade, but can be restored.")
             .errors(&[Code::NOT_FOUND]),
+        Operation::action("ui/error-rules/listRemoved", Permission::Admin, Body::EMPTY, list_removed)
+            .doc("The program's own rules that were removed and can be restored."),
+        Operation::action("ui/error-rules/restore", Permission::Admin, Body::of(ID, &[]), restore)
+            .doc("Brings one of the program's own rules back as the program has it, removed or edited.")
+            .errors(&[Code::NOT_FOUND, Code::DUPLICATE_RULE]),
         Operation::action("ui/error-rules/test", Permission::Admin, Body::of(&[], TRIAL), test)
             .doc("Tells what the rules in force make of an upstream's error."),
     ];
@@ -150,6 +157,27 @@ async fn delete(call: Call) -> Result<(), Refusal> {
     }
     audit(&call, &mut tx, "error-rules.delete", (Some(&before), None)).await?;
     call.commit(tx).await
+}
+
+async fn list_removed(call: Call) -> Result<Vec<RuleRecord>, Refusal> {
+    let all = call.ctx.store.begin().await?.error_rules().await?;
+    let removed = all.iter().filter(|rule| rule.deleted_at.is_some());
+    let shipped = removed.filter_map(|rule| builtin::as_shipped(rule, BUILTIN_RULES, call.now));
+    Ok(shipped.map(|rule| RuleRecord::new(&rule)).collect())
+}
+
+async fn restore(call: Call) -> Result<RuleRecord, Refusal> {
+    let id = call.values.id("id");
+    let mut tx = call.ctx.store.begin().await?;
+    let stored = tx.error_rules().await?.into_iter().find(|rule| rule.id.0 == id);
+    let shipped = stored.as_ref().and_then(|rule| builtin::as_shipped(rule, BUILTIN_RULES, call.now));
+    let rule = shipped.ok_or_else(|| Refusal::missing("rule of the program's own", id))?;
+    check(&mut tx, &rule).await?;
+    tx.update_error_rule(&rule).await?;
+    let before = stored.filter(|rule| rule.deleted_at.is_none());
+    audit(&call, &mut tx, "error-rules.restore", (before.as_ref(), Some(&rule))).await?;
+    call.commit(tx).await?;
+    Ok(RuleRecord::new(&rule))
 }
 
 async fn test(call: Call) -> Result<RuleTrial, Refusal> {

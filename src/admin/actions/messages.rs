@@ -7,6 +7,8 @@ use crate::admin::fields::{Body, Field, Kind};
 use crate::admin::records::message::{MessageRecord, SessionMessages};
 use crate::admin::table::{Operation, Permission};
 use crate::domain::clock::Timestamp;
+use crate::domain::ids::RequestId;
+use crate::store::StoredMessage;
 
 pub const PAGE: &[Field] = &[
     Field::new("keyId", Kind::ID, "Of which key, where several use the same session id; else of the latest.")
@@ -36,18 +38,27 @@ async fn get_session_messages(call: Call) -> Result<SessionMessages, Refusal> {
         let message = "messages are not stored: STORE_SESSION_MESSAGES (session.store_messages) is not true";
         return Err(Refusal::new(Code::OPERATION_FAILED, message));
     }
-    let before = match call.values.text("cursor").set() {
-        None => Timestamp(i64::MAX),
-        Some(cursor) => cursor
-            .parse()
-            .map(Timestamp)
-            .map_err(|_| Refusal::field(Code::INVALID_FORMAT, "cursor", "cursor: is not one of ours"))?,
-    };
+    let cursor = call.values.text("cursor").set();
+    let before = cursor.map(|cursor| {
+        let read = read_cursor(&cursor);
+        read.ok_or_else(|| Refusal::field(Code::INVALID_FORMAT, "cursor", "cursor: is not one of ours"))
+    });
+    let before = before.transpose()?;
     let size = call.values.count("pageSize").set().unwrap_or(20);
     let mut found = call.ctx.store.session_messages((&session, key), before, size.saturating_add(1)).await?;
     let more = found.len() > usize::try_from(size).unwrap_or(usize::MAX);
     found.truncate(usize::try_from(size).unwrap_or(usize::MAX));
-    let next_cursor = found.last().filter(|_| more).map(|message| message.started_at.0.to_string());
+    let next_cursor = found.last().filter(|_| more).map(cursor_after);
     let messages = found.iter().rev().map(MessageRecord::from).collect();
     Ok(SessionMessages { session_id: session, messages, next_cursor })
+}
+
+/// The last message's time and request, in letters that need no escaping anywhere.
+fn cursor_after(message: &StoredMessage) -> String {
+    format!("{}_{}", message.started_at.0, message.request_id)
+}
+
+fn read_cursor(text: &str) -> Option<(Timestamp, RequestId)> {
+    let (time, request) = text.split_once('_')?;
+    Some((Timestamp(time.parse().ok()?), RequestId::parse(request)?))
 }

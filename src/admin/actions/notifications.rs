@@ -91,8 +91,8 @@ async fn update_settings(call: Call) -> Result<NotificationsRecord, Refusal> {
     let change = Change {
         action: "notifications.updateNotificationSettingsAction",
         target: "notification settings".to_owned(),
-        before: recorded(&NotificationsRecord::new(&before))?,
-        after: recorded(&shown)?,
+        before: recorded(&NotificationsRecord::masked(&before))?,
+        after: recorded(&NotificationsRecord::masked(&after))?,
     };
     call.audit(&mut tx, change).await?;
     call.commit(tx).await?;

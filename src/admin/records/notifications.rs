@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Exact;
+use crate::domain::secret::Secret;
 use crate::store::StoredNotifications;
 
 /// The settings of notifications. A webhook that is `null` is off.
@@ -30,6 +31,18 @@ pub struct NotificationsRecord {
 }
 
 impl NotificationsRecord {
+    /// As it is put down in the audit log: who has a webhook's whole address can write to its receiver.
+    pub fn masked(stored: &StoredNotifications) -> Self {
+        let whole = Self::new(stored);
+        let mask = |address: Option<String>| address.map(|address| masked_address(&address));
+        Self {
+            circuit_breaker_webhook: mask(whole.circuit_breaker_webhook),
+            daily_leaderboard_webhook: mask(whole.daily_leaderboard_webhook),
+            cost_alert_webhook: mask(whole.cost_alert_webhook),
+            ..whole
+        }
+    }
+
     pub fn new(stored: &StoredNotifications) -> Self {
         let settings = stored.settings.clone();
         Self {
@@ -49,6 +62,17 @@ impl NotificationsRecord {
     }
 }
 
+/// An address with its host in clear, and of what comes after as much as tells one from another.
+fn masked_address(address: &str) -> String {
+    let host = address.find("://").map_or(0, |at| at + 3);
+    let Some(end) = address[host..].find(['/', '?', '#']).map(|at| host + at + 1) else { return address.to_owned() };
+    let (shown, secret) = address.split_at(end);
+    match secret {
+        "" => address.to_owned(),
+        secret => format!("{shown}{}", Secret::new(secret.to_owned()).masked()),
+    }
+}
+
 /// A webhook that was delivered.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -56,4 +80,23 @@ pub struct WebhookTest {
     /// The receiver's status.
     pub status: u16,
     pub latency_ms: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::masked_address;
+
+    #[test]
+    fn the_part_of_an_address_that_opens_a_door_is_masked() {
+        let cases = [
+            ("https://hooks.example", "https://hooks.example"),
+            ("https://hooks.example/", "https://hooks.example/"),
+            ("https://hooks.example:8443/T00000/B1111/secretsecret", "https://hooks.example:8443/T000…cret"),
+            ("https://hooks.example/short", "https://hooks.example/***"),
+            ("https://hooks.example?key=0123456789abcdef", "https://hooks.example?key=…cdef"),
+        ];
+        for (address, shown) in cases {
+            assert_eq!(masked_address(address), shown);
+        }
+    }
 }

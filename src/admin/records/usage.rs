@@ -12,6 +12,8 @@ use crate::counters::{CountUsage, HolderUsage, MoneyUsage};
 pub struct CostUsage {
     /// USD spent; running requests are not in it.
     pub current: Exact,
+    /// USD that running requests are expected to cost: counted against the limit beside `current`, until they end.
+    pub reserved: Exact,
     /// USD; `null` = no limit.
     pub limit: Option<Exact>,
     /// When the window ends; for a rolling one, when all that is in it will have aged out; `null` = never, or nothing is in it.
@@ -64,8 +66,13 @@ pub struct UserLimitUsage {
 
 impl From<MoneyUsage> for CostUsage {
     fn from(usage: MoneyUsage) -> Self {
-        let MoneyUsage { current, limit, reset_at } = usage;
-        Self { current: Exact::usd(current), limit: limit.map(Exact::usd), reset_at: reset_at.map(Iso) }
+        let MoneyUsage { current, reserved, limit, reset_at } = usage;
+        Self {
+            current: Exact::usd(current),
+            reserved: Exact::usd(reserved),
+            limit: limit.map(Exact::usd),
+            reset_at: reset_at.map(Iso),
+        }
     }
 }
 

@@ -56,6 +56,9 @@ pub(super) fn denied(
     Some(Denied { limit_type, current, limit, reset_at })
 }
 
+/// How far behind what is spent in a window the amount stands that is reserved in it.
+const RESERVED: usize = 8;
+
 /// Whose figures are read.
 pub(super) struct Reader<'a> {
     pub(super) limits: &'a Limits,
@@ -65,12 +68,12 @@ pub(super) struct Reader<'a> {
     pub(super) settings: &'a CounterSettings,
 }
 
-/// `{'ok', 5 h, day, week, month, total, last minute, sessions, requests}`
+/// `{'ok', 5 h, day, week, month, total, last minute, sessions, requests}`, and what is reserved in the same five windows.
 pub(super) fn usage(answer: &[Value], reader: &Reader<'_>) -> HolderUsage {
     let Reader { limits, now, spans, settings, .. } = reader;
     let last = int(answer.get(6));
     let money = |place: usize, period: Period| {
-        let current = NanoUsd(int(answer.get(place)).unwrap_or(0));
+        let amount = |place: usize| NanoUsd(int(answer.get(place)).unwrap_or(0));
         let reset_at = match rolling_ms(period, limits) {
             // The window holds whole minutes.
             Some(length) => {
@@ -79,7 +82,8 @@ pub(super) fn usage(answer: &[Value], reader: &Reader<'_>) -> HolderUsage {
             }
             None => ends(period, limits, *now, spans, settings),
         };
-        MoneyUsage { current, limit: period.limit_of(limits), reset_at }
+        let (current, reserved) = (amount(place), amount(place + RESERVED));
+        MoneyUsage { current, reserved, limit: period.limit_of(limits), reset_at }
     };
     let count = |place: usize, limit: u32| CountUsage {
         current: int(answer.get(place)).and_then(|n| u64::try_from(n).ok()).unwrap_or(0),

@@ -67,7 +67,13 @@ fn a_rolling_window_tells_when_enough_will_have_aged_out(place: Place) {
     permit.settle(reset, NanoUsd::ZERO, None);
     let usage = counters.key_usage(&key, reset).five_hours;
     let all_gone = Timestamp(NOON.0 - 30_000).plus_ms(91 * 60_000 + 5 * HOUR);
-    assert_eq!(usage, MoneyUsage { current: NanoUsd(70), limit: Some(NanoUsd(100)), reset_at: Some(all_gone) });
+    let expected = MoneyUsage {
+        current: NanoUsd(70),
+        reserved: NanoUsd::ZERO,
+        limit: Some(NanoUsd(100)),
+        reset_at: Some(all_gone),
+    };
+    assert_eq!(usage, expected);
 }
 
 fn calendar_windows_sessions_and_rpm_tell_their_reset_and_a_limit_of_zero_has_none(place: Place) {

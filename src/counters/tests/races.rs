@@ -51,12 +51,18 @@ fn a_thousand_at_once_overshoot_the_last_dollar_by_one_grain_at_most(place: Plac
         let permits = passed(at_once(1_000, |_| ask(&counters, (key, user), "s", GRAIN, NOON)));
         // 142 grains leave 6 000 000, so one more passes.
         assert_eq!(permits.len(), 143);
-        assert_eq!(counters.user_usage(user, NOON).total.current, NanoUsd::usd(9), "reserved is not spent");
+        for usage in [counters.user_usage(user, NOON), counters.key_usage(key, NOON)] {
+            for window in [usage.five_hours, usage.daily, usage.weekly, usage.monthly, usage.total] {
+                assert_eq!(window.current, NanoUsd::usd(9), "reserved is not spent");
+                assert_eq!(window.reserved, NanoUsd(143 * GRAIN), "{window:?}");
+            }
+        }
         for permit in permits {
             permit.settle(NOON, NanoUsd(GRAIN), None);
         }
         let total = counters.user_usage(user, NOON).total.current;
         assert!(total >= limit && total < limit + NanoUsd(GRAIN), "{total}");
+        assert_eq!(counters.user_usage(user, NOON).total.reserved, NanoUsd::ZERO, "all given back");
     }
 }
 

@@ -70,6 +70,12 @@ export const errorRules = queryOptions({
   queryFn: ({ signal }) => callAny<Rule[]>("ui/error-rules/list", {}, signal),
 });
 
+/** Those that came with the gateway and were removed: they can be brought back. */
+export const removedRules = queryOptions({
+  queryKey: [...keys.errors, "removed"],
+  queryFn: ({ signal }) => callAny<Rule[]>("ui/error-rules/listRemoved", {}, signal),
+});
+
 /** Writes a word and reads what is in force anew. */
 function useWordChange<O extends Operation>(operation: O) {
   const cache = useQueryClient();
@@ -101,6 +107,7 @@ export const useRefreshWords = () => useWordChange("actions/sensitive-words/refr
 export const useCreateRule = () => useRuleChange<RuleFields, Rule>("create");
 export const useUpdateRule = () => useRuleChange<{ id: number } & Partial<RuleFields>, Rule>("update");
 export const useDeleteRule = () => useRuleChange<{ id: number }, undefined>("delete");
+export const useRestoreRule = () => useRuleChange<{ id: number }, Rule>("restore");
 export const useTrial = () =>
   useMutation({
     mutationFn: (body: { message: string; statusCode: number }) => callAny<Trial>("ui/error-rules/test", body),

@@ -9,6 +9,7 @@ import { Time } from "@/ui/text";
 import { errorRules, type Rule, type RuleFields, useUpdateRule } from "./api";
 import { Pattern, useCategory, useMatchType } from "./cells";
 import { Enabled, RuleList } from "./list";
+import { RemovedRules } from "./removed";
 import { RuleForm } from "./rule-form";
 
 interface Props {
@@ -25,16 +26,19 @@ export function ErrorRules({ adding, ...add }: Props) {
     [category],
   );
   return (
-    <RuleList
-      {...add}
-      adding={adding !== null}
-      of="errors"
-      asked={useQuery(errorRules)}
-      text={text}
-      columns={useColumns()}
-      icon={<ListChecks className="size-6" aria-hidden />}
-      form={(rule, close) => <RuleForm key={rule?.id ?? "new"} rule={rule} draft={adding ?? {}} onClose={close} />}
-    />
+    <>
+      <RuleList
+        {...add}
+        adding={adding !== null}
+        of="errors"
+        asked={useQuery(errorRules)}
+        text={text}
+        columns={useColumns()}
+        icon={<ListChecks className="size-6" aria-hidden />}
+        form={(rule, close) => <RuleForm key={rule?.id ?? "new"} rule={rule} draft={adding ?? {}} onClose={close} />}
+      />
+      <RemovedRules />
+    </>
   );
 }
 
