@@ -114,6 +114,14 @@ def stop(process):
         process.wait()
 
 
+def program():
+    """The gateway's program."""
+    found = pathlib.Path(os.environ.get("TOLLGATE_BIN", ROOT / "target/debug/tollgate"))
+    if not found.exists():
+        pytest.exit(f"{found} is not there: build it, or name it in TOLLGATE_BIN", returncode=3)
+    return found.resolve()
+
+
 def running(environment):
     """The stage that the environment describes, or None."""
     if "TOLLGATE_TEST_PROXY" not in environment:
@@ -133,9 +141,6 @@ def stage(tmp_path_factory):
     if found:
         yield found
         return
-    program = pathlib.Path(os.environ.get("TOLLGATE_BIN", ROOT / "target/debug/tollgate"))
-    if not program.exists():
-        pytest.exit(f"{program} is not there: build it, or name it in TOLLGATE_BIN", returncode=3)
     folder = tmp_path_factory.mktemp("gateway")
     proxy, admin, metrics, mock = (f"127.0.0.1:{port}" for port in free_ports(4))
     environment = {
@@ -152,8 +157,8 @@ def stage(tmp_path_factory):
     started = []
     with open(folder / "log", "w+", encoding="utf-8") as log:
         try:
-            started.append(start([str(program), "mock", "--addr", mock], environment, log, f"http://{mock}/mock/stats"))
-            started.append(start([str(program), "serve"], environment, log, f"http://{metrics}/readyz"))
+            started.append(start([str(program()), "mock", "--addr", mock], environment, log, f"http://{mock}/mock/stats"))
+            started.append(start([str(program()), "serve"], environment, log, f"http://{metrics}/readyz"))
             here = Stage(f"http://{proxy}", "", f"http://{mock}", f"http://{admin}", ADMIN_TOKEN)
             for kind in TYPES:
                 provider = {"name": kind, "url": here.mock, "key": f"upstream-{kind}", "provider_type": kind}

@@ -1,0 +1,100 @@
+"""Runs the administration chapters of the documentation, command by command, against a gateway that has just been made.
+
+What a shell block of the chapter says is what is run: only addresses and the program's path are put in. Every answer of an
+operation must be a success, but for those that the chapter shows as refused, and what the chapter shows of an answer
+must be in what came back.
+"""
+
+import os
+import re
+import subprocess
+
+import pytest
+from conftest import ROOT, free_ports, program, start, stop
+
+RUN_SECONDS = 60
+CHAPTERS = {
+    "README.md": "## First key and provider in five minutes",
+    "docs/administration.md": "## By curl",
+}
+
+
+def chapter(file):
+    """The chapter's text, up to the next one of its level."""
+    text = (ROOT / file).read_text(encoding="utf-8")
+    heading = CHAPTERS[file]
+    assert heading in text, f"{file} has no chapter {heading!r}"
+    return text.split(heading + "\n", 1)[1].split("\n## ", 1)[0]
+
+
+def blocks(text, language):
+    """What stands between fences of this language ("" for answers), in order."""
+    found, inside = [], None
+    for line in text.splitlines():
+        if not line.startswith("```"):
+            if inside == language:
+                found[-1].append(line)
+        elif inside is None:
+            inside = line.removeprefix("```")
+            if inside == language:
+                found.append([])
+        else:
+            inside = None
+    return ["\n".join(lines) for lines in found]
+
+
+@pytest.fixture
+def gateway(tmp_path):
+    """A gateway of the test's own with nothing configured, as `make run` starts it; the addresses that stand for the chapter's."""
+    proxy, admin, metrics, mock = (f"127.0.0.1:{port}" for port in free_ports(4))
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "TOLLGATE_PROXY_ADDR": proxy,
+        "TOLLGATE_ADMIN_ADDR": admin,
+        "TOLLGATE_METRICS_ADDR": metrics,
+        "TOLLGATE_DATA_DIR": str(tmp_path / "data"),
+        "TOLLGATE_SHUTDOWN_GRACE": "5s",
+        "TZ": "UTC",
+    }
+    with open(tmp_path / "log", "w+", encoding="utf-8") as log:
+        process = start([str(program()), "serve"], environment, log, f"http://{metrics}/readyz")
+        try:
+            yield {"127.0.0.1:8080": proxy, "127.0.0.1:8081": admin, "127.0.0.1:9100": mock,
+                   "target/release/tollgate": str(program())}
+        finally:
+            stop(process)
+
+
+def shown_names(text):
+    """The names of members in the answers that the chapter shows."""
+    return set(re.findall(r'"(\w+)":', "\n".join(blocks(text, ""))))
+
+
+@pytest.mark.parametrize("file", CHAPTERS)
+def test_the_chapter_does_what_it_says(file, gateway, tmp_path):
+    text = chapter(file)
+    commands = "\n".join(blocks(text, "sh"))
+    # The mock needs a moment before it listens; whoever reads takes that by reading.
+    commands = re.sub(r"^(.* mock --addr (\S+) &)$",
+                      r"\1\nuntil curl -sf -o /dev/null http://\2/mock/stats; do sleep 0.05; done", commands, flags=re.MULTILINE)
+    for written, meant in gateway.items():
+        assert written in commands, f"{file} no longer names {written}"
+        commands = commands.replace(written, meant)
+    # Jobs have numbers in a shell that people type into.
+    script = "set -euo pipefail -m\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n" + commands
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True,
+                          timeout=RUN_SECONDS, check=False)
+    said = done.stdout
+    assert done.returncode == 0, said + done.stderr
+    refused = re.findall(r'\{"ok":false.*', said)
+    expected = [line for line in "\n".join(blocks(text, "")).splitlines() if line.startswith('{"ok":false')]
+    assert refused == expected, said
+    assert said.count('{"ok":true') >= 10
+    assert '"house-model"' in said or "claude-sonnet-4-5" in said
+    missing = {name for name in shown_names(text) if f'"{name}":' not in said}
+    assert not missing, f"{file} shows {missing}, which no answer has:\n{said}"
+    for line in "\n".join(blocks(text, "")).splitlines():
+        if re.fullmatch(r"\d{3}", line):
+            assert line in said.splitlines(), f"{file} shows {line}:\n{said}"
