@@ -1,7 +1,8 @@
-// After the build: compressed twins of what compresses, and the bound on what a first visit loads.
+// After the build: the API reference's files, compressed twins of what compresses, and the bound on what a first visit loads.
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import { copyReference } from "./reference.mjs";
 
 const dist = new URL("../dist", import.meta.url).pathname;
 const FIRST_LOAD = 350 * 1024;
@@ -11,6 +12,8 @@ const files = (folder) =>
     const path = join(folder, name);
     return statSync(path).isDirectory() ? files(path) : [path];
   });
+
+await copyReference(join(dist, "reference"));
 
 const gzipped = new Map();
 for (const path of files(dist).filter((path) => /\.(js|css|html|svg|json)$/.test(path))) {

@@ -232,6 +232,7 @@ pub fn operations() -> &'static [Operation] {
             actions::notifications::operations(),
             actions::audit::operations(),
             actions::service::operations(),
+            actions::reference::operations(),
         ];
         rooms.into_iter().flatten().collect()
     });

@@ -45,8 +45,18 @@ pub async fn serve(State(surface): State<Surface>, request: Request<Body>) -> Re
     }
     match Files::get(INDEX) {
         Some(index) => answer(INDEX, index, request.headers()),
-        None => page(StatusCode::OK, "text/html; charset=utf-8", UNBUILT),
+        None => unbuilt(),
     }
+}
+
+/// Whether this build carries the file.
+pub fn has(name: &str) -> bool {
+    Files::get(name).is_some()
+}
+
+/// What stands in for a page in a build without the web UI.
+pub fn unbuilt() -> Response<Body> {
+    page(StatusCode::OK, "text/html; charset=utf-8", UNBUILT)
 }
 
 fn page(status: StatusCode, kind: &'static str, text: &'static str) -> Response<Body> {

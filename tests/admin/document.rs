@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use tollgate::admin::fields;
 use tollgate::admin::openapi;
-use tollgate::admin::table::{Verb, operations, published};
+use tollgate::admin::table::{Operation, Verb, operations, published};
 
 use super::gate::{Gate, Reply};
+use super::schema;
 
 const SNAPSHOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/admin/openapi.json");
 
@@ -54,7 +56,9 @@ fn the_document_is_whole() {
     let ids: BTreeSet<&str> = described.clone().map(|operation| operation["operationId"].as_str().unwrap()).collect();
     assert_eq!(ids.len(), published().count(), "operation ids are not unique");
     for operation in described {
-        assert!(operation["summary"].as_str().is_some_and(|s| !s.is_empty()), "{operation}");
+        for text in ["summary", "description"] {
+            assert!(operation[text].as_str().is_some_and(|s| !s.is_empty()), "{operation}");
+        }
         assert!(operation["responses"]["200"].is_object() && operation["responses"]["500"].is_object());
     }
 }
@@ -74,5 +78,47 @@ async fn the_served_document_is_the_same_and_every_path_in_it_answers() {
         let refused = Reply::of(wrong).await;
         assert_eq!(refused.failure(), (405, "METHOD_NOT_ALLOWED"), "{url}");
         assert_eq!(refused.headers["allow"], operation.verb.as_str());
+    }
+}
+
+/// Where an example is not what its own schema asks for.
+fn misfits(document: &Value, operation: &Operation) -> Vec<String> {
+    let described = &document["paths"][format!("/api/{}", operation.path)][operation.verb.as_str().to_lowercase()];
+    let mut shown: Vec<(&Value, &Value)> = Vec::new();
+    if operation.verb == Verb::Post {
+        let body = &described["requestBody"]["content"]["application/json"];
+        shown.push((&body["schema"], &body["example"]));
+    }
+    if operation.media == "application/json" {
+        let done = &described["responses"]["200"]["content"]["application/json"];
+        shown.push((&done["schema"], &done["example"]));
+    }
+    for reply in described["responses"].as_object().unwrap().values() {
+        let failed = &reply["content"]["application/json"];
+        for (code, example) in failed["examples"].as_object().into_iter().flatten() {
+            let pointer = example["$ref"].as_str().unwrap().trim_start_matches('#');
+            let value = document.pointer(pointer).map_or(&Value::Null, |example| &example["value"]);
+            assert_eq!(value["errorCode"], *code, "{}: the example of {code}", operation.path);
+            shown.push((&failed["schema"], value));
+        }
+    }
+    let check = |(schema, value): (&Value, &Value)| match value {
+        Value::Null => vec!["there is no example".to_owned()],
+        value => schema::faults(document, schema, value),
+    };
+    shown.into_iter().flat_map(check).collect()
+}
+
+#[test]
+fn every_example_is_what_its_schema_asks_for_and_every_body_would_be_taken() {
+    let document = openapi(None);
+    for operation in published() {
+        assert_eq!(misfits(&document, operation), Vec::<String>::new(), "{}", operation.path);
+        if operation.verb == Verb::Post {
+            let content = &document["paths"][format!("/api/{}", operation.path)]["post"]["requestBody"]["content"];
+            let body = content["application/json"]["example"].as_object().unwrap();
+            let refused = fields::check(&operation.body, body, chrono_tz::UTC).err();
+            assert!(refused.is_none(), "{}: {body:?}: {refused:?}", operation.path);
+        }
     }
 }

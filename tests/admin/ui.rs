@@ -88,3 +88,32 @@ async fn anyone_logged_in_learns_who_they_are() {
     }
     assert_eq!(whoami("sk-00000000000000000000000000000000").await.failure(), (401, "UNAUTHORIZED"));
 }
+
+#[tokio::test]
+async fn the_pages_of_the_api_reference_load_from_here_alone() {
+    let gate = Gate::start().await;
+    let get = |path: &str| gate.http.get(format!("{}{path}", gate.url)).send();
+    for path in ["/api/actions/scalar", "/api/actions/docs"] {
+        let reply = get(path).await.unwrap();
+        assert_eq!(reply.status(), StatusCode::OK, "{path}");
+        assert!(reply.headers()["content-type"].to_str().unwrap().starts_with("text/html"), "{path}");
+        let policy = reply.headers()["content-security-policy"].to_str().unwrap().to_owned();
+        let page = reply.text().await.unwrap();
+        let Some(files) = page.contains("id=\"reference\"").then(|| files(&page)) else {
+            assert!(page.contains("npm run build"), "{path}: {page}");
+            continue;
+        };
+        assert!(!policy.contains("eval") && !policy.contains("http") && !policy.contains('*'), "{path}: {policy}");
+        assert!(policy.contains("script-src 'self';"), "{path}: {policy}");
+        assert!(files.len() > 2, "{path}: {page}");
+        for file in files {
+            assert_eq!(get(file).await.unwrap().status(), StatusCode::OK, "{path}: {file}");
+        }
+    }
+}
+
+/// What a page loads.
+fn files(page: &str) -> Vec<&str> {
+    let named = ["href=\"", "src=\""].into_iter().flat_map(|attribute| page.split(attribute).skip(1));
+    named.filter_map(|rest| rest.split('"').next()).filter(|file| file.starts_with('/')).collect()
+}

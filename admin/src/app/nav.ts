@@ -41,7 +41,7 @@ export const PAGES = [
 ] as const satisfies readonly Page[];
 
 export type PagePath = (typeof PAGES)[number]["path"];
-export const API_DOCS = { path: "/api/actions/openapi.json", icon: BookOpenText };
+export const API_DOCS = { path: "/api/actions/scalar", icon: BookOpenText };
 
 interface Who {
   role: string;

@@ -16,6 +16,7 @@ pub mod notifications;
 pub mod overview;
 pub mod prices;
 pub mod providers;
+pub mod reference;
 pub mod sensitive_words;
 pub mod service;
 pub mod sessions;

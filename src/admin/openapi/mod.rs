@@ -1,7 +1,11 @@
 //! The OpenAPI 3.1.0 document, made from the table of operations.
 //!
 //! Request schemas come from the field tables that check the bodies, result schemas from the types that the actions
-//! return: nothing here is written by hand but the frame.
+//! return: nothing here is written by hand but the frame. Examples are made from both (`example`).
+
+mod example;
+mod failures;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +18,7 @@ use super::fields::{Kind, schema};
 use super::table::{Operation, Permission, Verb, published};
 
 const FAILURE: &str = "#/components/schemas/Failure";
+const EXAMPLES: &str = "#/components/examples/";
 
 /// The document of this build; `app_url` names the server that clients should call.
 pub fn openapi(app_url: Option<&str>) -> Value {
@@ -29,6 +34,8 @@ pub fn openapi(app_url: Option<&str>) -> Value {
     }
     let mut components = schemas.take_definitions(true);
     components.insert("Failure".to_owned(), failure());
+    let components = Value::from(components);
+    paths.values_mut().for_each(|path| show_answer(path, &components));
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -41,7 +48,7 @@ pub fn openapi(app_url: Option<&str>) -> Value {
         "servers": [{ "url": app_url.map_or("/", |url| url.trim_end_matches('/')) }],
         "tags": tags(),
         "paths": paths,
-        "components": { "schemas": components, "securitySchemes": security_schemes() },
+        "components": { "schemas": components, "examples": refused(), "securitySchemes": security_schemes() },
     })
 }
 
@@ -101,19 +108,65 @@ fn describe(operation: &Operation, schemas: &mut SchemaGenerator) -> Value {
     let mut described = json!({
         "operationId": operation_id(operation),
         "tags": [tag(operation)],
-        "summary": operation.doc,
-        "description": permission_text(operation.permission),
+        "summary": title(operation),
+        "description": format!("{} {}", operation.doc, permission_text(operation.permission)),
         "x-permission": operation.permission.as_str(),
         "security": security,
         "responses": responses(operation, schemas),
     });
     if operation.verb == Verb::Post {
+        let schema = schema::of_body(&operation.body);
+        let example = example::of_body(&schema, tag(operation));
         described["requestBody"] = json!({
             "required": operation.body.is_required(),
-            "content": { "application/json": { "schema": schema::of_body(&operation.body) } },
+            "content": { "application/json": { "schema": schema, "example": example } },
         });
     }
     described
+}
+
+/// `Add key` of `actions/keys/addKey`.
+fn title(operation: &Operation) -> String {
+    let name = operation.path.rsplit('/').next().unwrap_or_default();
+    let name = name.strip_suffix("Action").unwrap_or(name).replace('.', " ");
+    let mut title = String::new();
+    let mut letters = name.chars().peekable();
+    let mut last_lower = false;
+    while let Some(letter) = letters.next() {
+        let next_lower = letters.peek().is_some_and(char::is_ascii_lowercase);
+        if title.is_empty() {
+            title.push(letter.to_ascii_uppercase());
+        } else if letter.is_ascii_uppercase() && (last_lower || next_lower) {
+            title.push(' ');
+            title.push(if next_lower { letter.to_ascii_lowercase() } else { letter });
+        } else {
+            title.push(letter);
+        }
+        last_lower = letter.is_ascii_lowercase();
+    }
+    title
+}
+
+/// Puts an example beside the schema of the answer, where the answer is JSON.
+fn show_answer(path: &mut Value, components: &Value) {
+    for operation in path.as_object_mut().into_iter().flat_map(|verbs| verbs.values_mut()) {
+        let module = operation["tags"][0].as_str().unwrap_or_default().to_owned();
+        if let Some(content) = operation.pointer_mut("/responses/200/content/application~1json") {
+            let example = example::of_answer(&content["schema"], &module, components);
+            content["example"] = example;
+        }
+    }
+}
+
+/// An example of each refusal that any operation may answer, by the name of its component.
+fn refused() -> Value {
+    let all =
+        published().flat_map(refusals).flat_map(|(status, codes)| codes.into_iter().map(move |code| (status, code)));
+    let told = all.filter_map(|(status, code)| {
+        let component = failures::component(status, code)?;
+        Some((failures::name(status, code), component))
+    });
+    Value::Object(told.collect())
 }
 
 const fn permission_text(permission: Permission) -> &'static str {
@@ -145,11 +198,15 @@ fn responses(operation: &Operation, schemas: &mut SchemaGenerator) -> Value {
     let mut all = Map::from_iter([("200".to_owned(), done)]);
     for (status, codes) in refusals(operation) {
         let names: Vec<&str> = codes.iter().map(|code| code.0).collect();
+        let examples: Map<String, Value> = codes
+            .iter()
+            .map(|code| (code.0.to_owned(), json!({ "$ref": format!("{EXAMPLES}{}", failures::name(status, *code)) })))
+            .collect();
         all.insert(
             status.to_string(),
             json!({
                 "description": names.join(", "),
-                "content": { "application/json": { "schema": { "$ref": FAILURE } } },
+                "content": { "application/json": { "schema": { "$ref": FAILURE }, "examples": examples } },
                 "x-error-codes": names,
             }),
         );

@@ -1,0 +1,125 @@
+//! An example of anything that a schema of the document describes: of every body, and of every answer.
+//!
+//! Nothing is said twice: the schema tells what must be there and of which type, `words` what a thing of that name looks like.
+//! A test holds every example against its schema, and every body's against the check that the gateway makes.
+
+use serde_json::{Map, Value, json};
+
+use super::words;
+
+/// Fields of a body that need not be sent: so many are shown.
+const OPTIONAL: usize = 4;
+/// Schemas that hold themselves end here.
+const DEPTH: usize = 12;
+
+/// What a caller may send to an operation of that module: what must be there, and some of what may.
+pub fn of_body(schema: &Value, module: &str) -> Value {
+    Maker { components: &Value::Null, optional: OPTIONAL }.of(schema, At { place: module, name: "", depth: 0 })
+}
+
+/// What an answer of that module looks like, whole. `components` are the document's schemas.
+pub fn of_answer(schema: &Value, module: &str, components: &Value) -> Value {
+    Maker { components, optional: usize::MAX }.of(schema, At { place: module, name: "", depth: 0 })
+}
+
+/// Where in the example the maker stands: in which schema or module, at which property.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    place: &'a str,
+    name: &'a str,
+    depth: usize,
+}
+
+struct Maker<'a> {
+    components: &'a Value,
+    /// How many properties beyond the required ones are shown.
+    optional: usize,
+}
+
+impl Maker<'_> {
+    fn of(&self, schema: &Value, at: At<'_>) -> Value {
+        if let Some(fixed) = schema.get("const") {
+            return fixed.clone();
+        }
+        if let Some(word) = words::of(at.place, at.name).filter(|word| fits(schema, word)) {
+            return word;
+        }
+        if let Some(target) = schema["$ref"].as_str().and_then(|target| target.rsplit('/').next()) {
+            return match at.depth < DEPTH {
+                true => self.of(&self.components[target], At { place: target, depth: at.depth + 1, ..at }),
+                false => Value::Null,
+            };
+        }
+        let choice = ["oneOf", "anyOf"].into_iter().find_map(|key| schema[key].get(0));
+        if let Some(first) = choice {
+            return self.of(first, at);
+        }
+        if let Some(first) = schema["enum"].get(0) {
+            return first.clone();
+        }
+        match main_type(schema) {
+            "object" => self.object(schema, at),
+            "array" => json!([self.of(&schema["items"], at)]),
+            "integer" => json!(schema["minimum"].as_i64().unwrap_or(0).max(1)),
+            "number" => json!(0.25),
+            "boolean" => json!(true),
+            "string" => text(schema),
+            _ => Value::Null,
+        }
+    }
+
+    fn object(&self, schema: &Value, at: At<'_>) -> Value {
+        let Some(properties) = schema["properties"].as_object() else { return json!({}) };
+        let required = |name: &str| {
+            schema["required"].as_array().is_some_and(|names| names.iter().any(|each| each.as_str() == Some(name)))
+        };
+        let mut left = self.optional;
+        // A partial update shows something to change beside what it must name, so what has a word comes in the table's order.
+        let shown = properties.iter().filter(|(name, _)| {
+            let optional = !required(name) && (self.optional == usize::MAX || words::of(at.place, name).is_some());
+            let taken = optional && left > 0;
+            left -= usize::from(taken);
+            required(name) || taken
+        });
+        let made: Map<String, Value> = shown
+            .map(|(name, schema)| (name.clone(), self.of(schema, At { name, depth: at.depth + 1, ..at })))
+            .collect();
+        made.into()
+    }
+}
+
+/// The type that an example has, where several are taken: the first.
+fn main_type(schema: &Value) -> &str {
+    match &schema["type"] {
+        Value::Array(types) => types.first().and_then(Value::as_str).unwrap_or_default(),
+        single => single.as_str().unwrap_or_default(),
+    }
+}
+
+/// Whether a word may stand where the schema is: of the right type, and none of the forms that the schema names.
+fn fits(schema: &Value, word: &Value) -> bool {
+    if word.is_null() {
+        return schema["type"].as_array().is_some_and(|types| types.contains(&json!("null")));
+    }
+    let typed = match main_type(schema) {
+        "" => schema.get("$ref").is_none() && schema.get("oneOf").is_none() && schema.get("anyOf").is_none(),
+        "object" => word.is_object() && schema.get("properties").is_none(),
+        "array" => word.is_array(),
+        "integer" => word.is_i64(),
+        "number" => word.is_number(),
+        "boolean" => word.is_boolean(),
+        "string" => word.is_string(),
+        _ => false,
+    };
+    let listed = schema["enum"].as_array().is_none_or(|known| known.contains(word));
+    typed && listed
+}
+
+fn text(schema: &Value) -> Value {
+    let given = schema["examples"].get(0).cloned();
+    given.unwrap_or_else(|| match schema["format"].as_str() {
+        Some("date-time") => json!(words::MOMENT),
+        Some("uri") => json!("https://example.com"),
+        _ => json!("text"),
+    })
+}
