@@ -10,6 +10,7 @@ import uuid
 
 import pytest
 from conftest import call
+from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 
 MODEL_PRICE = {"input_cost_per_token": 0.000002, "output_cost_per_token": 0.000004}
 
@@ -46,6 +47,10 @@ def client(stage):
     if not stage.admin:
         pytest.skip("the administration is out of reach")
     return Client(stage)
+
+
+def test_the_document_is_one(client):
+    validate(client.document, cls=OpenAPIV31SpecValidator)
 
 
 def requests_of(client, key_id, count):
