@@ -5,10 +5,11 @@
 //! it goes back at once, nobody else is asked, and nothing is counted against the provider. They are asked before the
 //! gateway's own knowledge of such errors ([`super::client_error`]).
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use regex::Regex;
 
+use super::builtin_rules::BUILTIN_RULES;
 use super::classify::ErrorReply;
 use super::fold::fold;
 use super::pattern;
@@ -38,7 +39,15 @@ pub struct ReadyRule {
 enum Matcher {
     Contains(String),
     Exact(String),
-    Regex(Box<Regex>),
+    Regex(Compiled),
+}
+
+/// A regular expression. Those of the program's own rules are known to be sound and are compiled when the first error has
+/// to be looked at: together they take 2 MB, which a gateway whose providers answer need not have.
+#[derive(Debug)]
+struct Compiled {
+    pattern: String,
+    regex: OnceLock<Option<Regex>>,
 }
 
 /// An error's texts without letter case, made once for all rules.
@@ -95,14 +104,29 @@ impl<'e> Texts<'e> {
     }
 }
 
+impl Compiled {
+    fn new(pattern: &str) -> Result<Self, String> {
+        let known = BUILTIN_RULES.iter().any(|rule| rule.match_type == MatchType::Regex && rule.pattern == pattern);
+        let regex = OnceLock::new();
+        if !known {
+            let compiled = pattern::compile(pattern).map_err(|fault| fault.to_string())?;
+            regex.get_or_init(|| Some(compiled));
+        }
+        Ok(Self { pattern: pattern.to_owned(), regex })
+    }
+
+    fn matches(&self, text: &str) -> bool {
+        let regex = self.regex.get_or_init(|| pattern::compile(&self.pattern).ok());
+        regex.as_ref().is_some_and(|regex| regex.is_match(text))
+    }
+}
+
 impl ReadyRule {
     fn compile(rule: &ErrorRule) -> Result<Self, String> {
         let matcher = match rule.match_type {
             MatchType::Contains => Matcher::Contains(fold(&rule.pattern)),
             MatchType::Exact => Matcher::Exact(fold(rule.pattern.trim())),
-            MatchType::Regex => {
-                Matcher::Regex(Box::new(pattern::compile(&rule.pattern).map_err(|fault| fault.to_string())?))
-            }
+            MatchType::Regex => Matcher::Regex(Compiled::new(&rule.pattern)?),
         };
         let response = rule.override_response.as_deref().map(OverrideResponse::parse).transpose()?;
         Ok(Self { rule: rule.clone(), response, matcher })
@@ -112,7 +136,7 @@ impl ReadyRule {
         match &self.matcher {
             Matcher::Contains(part) => texts.folded.iter().any(|text| text.contains(part.as_str())),
             Matcher::Exact(whole) => texts.folded.iter().any(|text| text.trim() == whole),
-            Matcher::Regex(regex) => texts.plain.iter().any(|text| regex.is_match(text)),
+            Matcher::Regex(regex) => texts.plain.iter().any(|text| regex.matches(text)),
         }
     }
 

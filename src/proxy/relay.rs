@@ -241,7 +241,9 @@ fn client_head(
     incoming: &Incoming<'_>,
     (from, held): (&ResponseHeader, &Held),
 ) -> pingora::Result<ResponseHeader> {
-    let mut head = ResponseHeader::build_no_case(from.status, Some(from.headers.len() + 4))?;
+    // As many places as a usual head takes: Pingora keeps it for the whole stream. It grows where that is too few.
+    let places = if incoming.by.converted { 5 } else { from.headers.len() + 2 };
+    let mut head = ResponseHeader::build_no_case(from.status, Some(places))?;
     let live = x.gateway.live.load();
     let dropped = |name: &str| NEVER.contains(&name) || live.forward_headers.drop_response.iter().any(|d| d == name);
     if incoming.by.converted {

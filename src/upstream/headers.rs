@@ -72,7 +72,9 @@ pub struct HeadParts<'a> {
 /// # Errors
 /// Pingora's, when the path or a credential cannot stand in a head.
 pub fn build(method: http::Method, parts: &HeadParts<'_>) -> pingora::Result<RequestHeader> {
-    let mut head = RequestHeader::build_no_case(method, parts.target.as_bytes(), Some(parts.client.len() + 4))?;
+    // What goes and what comes are about as many; Pingora keeps the head for the whole stream.
+    let places = if parts.converted { 6 } else { parts.client.len() + 1 };
+    let mut head = RequestHeader::build_no_case(method, parts.target.as_bytes(), Some(places))?;
     let listed = connection_listed(parts.client);
     for (name, value) in parts.client {
         if goes_on(name.as_str(), parts, &listed) {
