@@ -39,8 +39,8 @@ bench-convert:
 
 bench-admin:
 	@scripts/setup.sh test
-	cargo build --release --locked --workspace
-	cargo run --release --locked -p tollgate-bench --bin adload
+	cargo build --profile dist --locked --workspace --bin tollgate --bin adload
+	cargo run --profile dist --locked --workspace --bin adload -- $(ARGS)
 
 bench-admission:
 	@scripts/setup.sh build

@@ -13,7 +13,7 @@ use sqlx::{Any, AssertSqlSafe, Database, Executor, IntoArguments, Sqlite};
 
 use super::column::{Collect, Values};
 use super::error::StoreError;
-use super::{Backend, Store, log_row, sql, sums, totals};
+use super::{Backend, Store, days, log_row, sql, sums, totals};
 use crate::domain::ids::RequestId;
 use crate::domain::record::Record;
 
@@ -83,6 +83,9 @@ where
     for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
     DB::Arguments: Collect + IntoArguments<DB>,
 {
+    if let Some(lock) = days::lock(backend) {
+        connection.execute(lock).await?;
+    }
     let tail = "ON CONFLICT (request_id) DO NOTHING";
     let ledger = Target { backend, table: "ledger", columns: log_row::LEDGER_COLUMNS, tail };
     let mut new = Vec::with_capacity(records.len());
@@ -113,6 +116,9 @@ where
     insert_all::<DB, _>(connection, &totals, &totals::of(&sums), totals::bind).await?;
     let users = Target { backend, table: "hourly_users", columns: totals::USER_COLUMNS, tail: totals::ADD_USER };
     insert_all::<DB, _>(connection, &users, &totals::of_users(&sums), totals::bind_user).await?;
+    for (sql, values) in days::take_out::<DB::Arguments>(new.iter().map(|record| record.started_at)) {
+        connection.execute(sqlx::query_with(sql, values.into_arguments())).await?;
+    }
     Ok(Some(u64::try_from(new.len()).unwrap_or(u64::MAX)))
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::column::Values;
+use super::days::Cut;
 use super::logs::LogFilter;
 use crate::domain::clock::Timestamp;
 
@@ -36,10 +37,18 @@ impl Conditions {
         conditions
     }
 
-    /// What a row of the hourly sums must meet; for filters that [`LogFilter::fits_sums`].
+    /// What a row of the hourly sums must meet; for filters that sums can answer.
     pub(super) fn on_sums(filter: &LogFilter, span: Span) -> Self {
         let mut conditions = Self::default();
         conditions.span("hour", span).shared(filter);
+        conditions
+    }
+
+    /// What a row of the summed days must meet, cut in a way that the filter fits.
+    pub(super) fn on_days(filter: &LogFilter, span: Span, cut: Cut) -> Self {
+        let mut conditions = Self::default();
+        conditions.add(&format!("cut = {}", cut.number()));
+        conditions.span("day", span).shared(filter);
         conditions
     }
 
@@ -72,7 +81,7 @@ impl Conditions {
         self
     }
 
-    /// The columns that the request log and the hourly sums both have.
+    /// The columns that the request log and all sums have.
     fn shared(&mut self, filter: &LogFilter) -> &mut Self {
         let ids = [
             ("user_id =", filter.scope.map(|id| id.0)),

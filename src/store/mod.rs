@@ -9,6 +9,7 @@ mod audit;
 mod client_versions;
 mod column;
 mod connect;
+mod days;
 mod error;
 mod error_rules;
 mod everything;
@@ -20,10 +21,12 @@ mod listen;
 mod log_one;
 mod log_query;
 mod log_row;
+mod log_sums;
 mod logs;
 mod messages;
 mod notifications;
 mod overview;
+mod pieces;
 #[cfg(test)]
 mod plans;
 mod prices;
@@ -52,13 +55,15 @@ use crate::domain::secret::Secret;
 
 pub use audit::{AuditAsk, AuditEntry, AuditPage, AuditRow};
 pub use client_versions::SeenClient;
+pub use days::SummedDay;
 pub use error::{SchemaError, StoreError};
 pub use everything::Everything;
 pub use jobs::Job;
 pub use key_statistics::{KeyStatistics, ModelStatistics};
 pub use listen::Changes;
 pub use log_row::LogRow;
-pub use logs::{LogFilter, LogPage, LogPageAsk, LogSummary};
+pub use log_sums::LogSummary;
+pub use logs::{LogFilter, LogPage, LogPageAsk};
 pub use messages::{Clip, StoredMessage};
 pub use notifications::{StoredNotifications, UserSum};
 pub use overview::{Figures, OverviewAsk, OverviewFound, TopEntry};
@@ -104,7 +109,10 @@ impl Backend {
     const fn begin_read(self) -> &'static str {
         match self {
             Self::Sqlite => "BEGIN",
-            Self::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+            // A plan for any stretch of time is a bad one for most: each is planned for the values that are asked for.
+            Self::Postgres => {
+                "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL plan_cache_mode = force_custom_plan"
+            }
         }
     }
 

@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::AnyConnection;
-use sqlx::any::AnyRow;
+use sqlx::any::{AnyArguments, AnyRow};
+use sqlx::{AnyConnection, Executor};
 
 use super::column::{Fields, Values};
 use super::error::StoreError;
 use super::spend::SpendRow;
 use super::sums::hour_of;
-use super::{Store, log_row};
+use super::{Store, days, log_row};
 use crate::domain::ids::{KeyId, ProviderId, UserId};
 use crate::domain::money::NanoUsd;
 use crate::domain::usage::Usage;
@@ -78,6 +78,9 @@ impl Store {
         price: &(dyn Fn(&Usage, Decimal) -> NanoUsd + Sync),
     ) -> Result<Vec<SpendRow>, StoreError> {
         let mut tx = self.write().await?;
+        if let Some(lock) = days::lock(self.backend()) {
+            tx.execute(lock).await?;
+        }
         let mut priced = Vec::new();
         let mut sums: BTreeMap<Group, Amount> = BTreeMap::new();
         for found in unpriced(&mut tx, of, max, price).await? {
@@ -94,6 +97,9 @@ impl Store {
             priced.push(spend);
         }
         add(&mut tx, of.model, &sums).await?;
+        for (sql, values) in days::take_out::<AnyArguments>(priced.iter().map(|spend: &SpendRow| spend.minute)) {
+            sqlx::query_with(sql, values.into_arguments()).execute(&mut *tx).await?;
+        }
         tx.commit().await?;
         Ok(priced)
     }

@@ -41,6 +41,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(8, "0008_totals"),
     migration!(9, "0009_messages"),
     migration!(10, "0010_retried"),
+    migration!(11, "0011_days"),
 ];
 
 /// What `schema_history` says of one migration.

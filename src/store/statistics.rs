@@ -1,17 +1,18 @@
 //! Requests and cost over time, by user, key, model or provider.
 //!
-//! Whole hours come from the sums per hour: those by user, where that tells enough, else the hourly sums. An hour that a
-//! boundary cuts (in zones that are not whole hours from UTC; minutes) comes from the ledger's rows. The database adds up: a
-//! month of everybody is a hundred thousand hours.
+//! Days come from the sums of days where these are cut as asked. Other whole hours come from the sums per hour: those by user, where
+//! that tells enough, else the hourly sums. An hour that a boundary cuts (in zones that are not whole hours from UTC; minutes) comes
+//! from the ledger's rows. The database adds up: a month of everybody is hundreds of thousands of hourly sums.
 
 use std::collections::BTreeMap;
 
 use sqlx::{AnyConnection, AssertSqlSafe};
 
-use super::Store;
 use super::column::{Fields, Values};
+use super::days::{Asked, Cut, SummedDay};
 use super::error::StoreError;
-use super::sums::{HOUR_MS, hour_of};
+use super::pieces::{Piece, Source, pieces};
+use super::{Store, days};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::UserId;
 use crate::domain::money::NanoUsd;
@@ -83,7 +84,11 @@ impl Store {
     pub async fn series(&self, ask: &SeriesAsk) -> Result<Vec<Series>, StoreError> {
         let mut lines = Lines::new();
         let mut tx = self.read().await?;
-        for some in arms(&ask.boundaries).chunks(ARMS) {
+        let days = match (ask.cut(), ask.boundaries.first(), ask.boundaries.last()) {
+            (Some(_), Some(first), Some(last)) => days::summed(&mut tx, *first, *last).await?,
+            _ => Vec::new(),
+        };
+        for some in arms(&ask.boundaries, &days).chunks(ARMS) {
             add(&mut tx, ask, some, &mut lines).await?;
         }
         let names = names(&mut tx, ask.by, &lines).await?;
@@ -103,55 +108,70 @@ impl Store {
 pub(super) struct Arm {
     /// Of the stretch.
     place: usize,
-    /// From the sums per hour; else from the ledger's rows.
-    whole_hours: bool,
-    from: i64,
-    until: i64,
+    piece: Piece,
 }
 
-/// Of each stretch its whole hours, and what is left over at both ends.
-pub(super) fn arms(boundaries: &[Timestamp]) -> Vec<Arm> {
-    let mut arms = Vec::new();
-    for (place, pair) in boundaries.windows(2).enumerate() {
-        let [from, until] = [pair[0].0, pair[1].0];
-        let first_whole = hour_of(from.saturating_add(HOUR_MS - 1)).min(until);
-        let end_whole = hour_of(until).max(first_whole);
-        let parts = [(false, from, first_whole), (true, first_whole, end_whole), (false, end_whole, until)];
-        let parts = parts.into_iter().filter(|(_, from, until)| from < until);
-        arms.extend(parts.map(|(whole_hours, from, until)| Arm { place, whole_hours, from, until }));
-    }
-    arms
+/// Of each stretch its summed days, the whole hours of the rest, and what is left over.
+pub(super) fn arms(boundaries: &[Timestamp], days: &[SummedDay]) -> Vec<Arm> {
+    let stretches = boundaries.windows(2).enumerate();
+    let arms = stretches.flat_map(|(place, pair)| {
+        pieces(pair[0].0, pair[1].0, days).into_iter().map(move |piece| Arm { place, piece })
+    });
+    arms.collect()
 }
 
 /// Arms in one statement.
 const ARMS: usize = 64;
 
 impl SeriesAsk {
+    /// How the summed days are cut that can answer; `None`: none is.
+    fn cut(&self) -> Option<Cut> {
+        Cut::of(Asked {
+            holder: self.scope.is_some() || matches!(self.by, GroupBy::User | GroupBy::Key),
+            provider: self.by == GroupBy::Provider,
+            model: self.by == GroupBy::Model,
+            endpoint: false,
+        })
+    }
+
     /// What one arm selects, its values added.
     pub(super) fn select(&self, arm: Arm, values: &mut Values) -> String {
-        let (column, selected, place) = (self.by.column().0, self.by.selected(), arm.place);
-        values.int(arm.from).int(arm.until);
+        let Arm { place, piece } = arm;
+        values.int(piece.from).int(piece.until);
         let (from, until) = (values.count() - 1, values.count());
         let user = self.scope.map(|user| {
             values.int(user.0);
             values.count()
         });
-        if !arm.whole_hours {
-            let of_user = user
-                .map_or(String::new(), |n| format!(" AND key_id IN (SELECT id FROM api_keys WHERE user_id = ${n})"));
-            return format!(
-                "SELECT CAST({place} AS BIGINT) AS place, {selected}, CAST(COUNT(*) AS BIGINT) AS requests, \
-                 COALESCE(CAST(SUM(cost) AS BIGINT), 0) AS cost FROM ledger \
-                 WHERE started_at >= ${from} AND started_at < ${until}{of_user} GROUP BY {column}"
-            );
-        }
-        let table = if self.by == GroupBy::User && user.is_none() { "hourly_users" } else { "hourly_sums" };
         let of_user = user.map_or(String::new(), |n| format!(" AND user_id = ${n}"));
-        format!(
-            "SELECT CAST({place} AS BIGINT) AS place, {selected}, CAST(SUM(requests) AS BIGINT) AS requests, \
-             CAST(SUM(cost) AS BIGINT) AS cost FROM {table} WHERE hour >= ${from} AND hour < ${until}{of_user} \
-             GROUP BY {column}"
-        )
+        let (column, selected) = (self.by.column().0, self.by.selected());
+        let sums = "CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(cost) AS BIGINT) AS cost";
+        match (piece.source, self.cut()) {
+            (Source::Days, Some(cut)) => {
+                let cut = cut.number();
+                format!(
+                    "SELECT CAST({place} AS BIGINT) AS place, {selected}, {sums} FROM daily_sums \
+                     WHERE cut = {cut} AND day >= ${from} AND day < ${until}{of_user} GROUP BY {column}"
+                )
+            }
+            (Source::Rows, _) => {
+                let of_user = user.map_or(String::new(), |n| {
+                    format!(" AND key_id IN (SELECT id FROM api_keys WHERE user_id = ${n})")
+                });
+                format!(
+                    "SELECT CAST({place} AS BIGINT) AS place, {selected}, CAST(COUNT(*) AS BIGINT) AS requests, \
+                     COALESCE(CAST(SUM(cost) AS BIGINT), 0) AS cost FROM ledger \
+                     WHERE started_at >= ${from} AND started_at < ${until}{of_user} GROUP BY {column}"
+                )
+            }
+            (Source::Hours | Source::Days, _) => {
+                let table = if self.by == GroupBy::User && user.is_none() { "hourly_users" } else { "hourly_sums" };
+                format!(
+                    "SELECT CAST({place} AS BIGINT) AS place, {selected}, {sums} FROM {table} \
+                     WHERE hour >= ${from} AND hour < ${until}{of_user} GROUP BY {column}"
+                )
+            }
+        }
     }
 }
 
@@ -202,25 +222,4 @@ async fn names(
         }
     }
     Ok(names)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hours_that_a_boundary_cuts_are_read_row_by_row() {
-        let at = |halves: i64| Timestamp(halves * HOUR_MS / 2);
-        let arm = |place, whole_hours, from: i64, until: i64| Arm {
-            place,
-            whole_hours,
-            from: from * HOUR_MS / 2,
-            until: until * HOUR_MS / 2,
-        };
-        assert_eq!(arms(&[at(0), at(48), at(96)]), [arm(0, true, 0, 48), arm(1, true, 48, 96)]);
-        let half = [arm(0, false, 1, 2), arm(0, true, 2, 48), arm(0, false, 48, 49), arm(1, false, 49, 50)];
-        assert_eq!(arms(&[at(1), at(49), at(50)]), half);
-        assert_eq!(arms(&[Timestamp(60_000), Timestamp(120_000)]).len(), 1);
-        assert_eq!(arms(&[]), []);
-    }
 }

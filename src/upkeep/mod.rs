@@ -1,10 +1,12 @@
-//! Work on the stored data that no request waits for: old log entries are removed, and requests are priced whose price came late.
+//! Work on the stored data that no request waits for: old log entries are removed, requests are priced whose price came late, and
+//! days that are over are summed.
 //!
-//! One node at a time does either, by a job in the database ([`crate::store::Job`]); both go in small batches and pause for as long as
+//! One node at a time does each, by a job in the database ([`crate::store::Job`]); all go in small batches and pause for as long as
 //! they worked, so that the ledger's writer gets its turn. What is stored is the only state: a node that stops, or dies, leaves
 //! nothing undone that the next look does not find.
 
 mod cleanup;
+mod days;
 mod reprice;
 
 use std::future::Future;
@@ -60,9 +62,10 @@ impl Upkeep {
             () = shutdown => {}
             () = self.cleaning() => {}
             () = self.pricing() => {}
+            () = self.summing() => {}
         }
         // What was under way is undone or done; nobody needs to wait for this node.
-        for job in [cleanup::JOB, reprice::JOB] {
+        for job in [cleanup::JOB, reprice::JOB, days::JOB] {
             let leaving = self.0.parts.store.leave_job(job, &self.0.node, None);
             let _ = tokio::time::timeout(Duration::from_secs(1), leaving).await;
         }
@@ -74,6 +77,15 @@ impl Upkeep {
                 () = self.0.clean.notified() => self.clean_as_asked().await,
                 () = tokio::time::sleep(TICK) => self.clean_if_due().await,
             }
+        }
+    }
+
+    async fn summing(&self) {
+        loop {
+            if let Err(error) = self.sum_days().await {
+                tracing::warn!(%error, "days could not be summed; the next look tries again");
+            }
+            tokio::time::sleep(TICK).await;
         }
     }
 

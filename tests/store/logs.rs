@@ -160,12 +160,9 @@ async fn what_only_the_log_knows_is_counted_within_bounds(place: Place) {
     }
     let retried = LogFilter { min_retry_count: Some(1), ..LogFilter::default() };
     let endpoint = LogFilter { endpoint: Some("/v1/messages".to_owned()), ..LogFilter::default() };
-    for filter in [&retried, &endpoint] {
-        let page = get(&store, filter, 1, 10).await;
-        assert_eq!((page.total, page.total_is_exact, page.rows.len()), (20_000, false, 10), "{filter:?}");
-    }
-    let (start, end) = (Some(NOON), Some(NOON.plus_ms(30 * 24 * HOUR)));
-    let page = get(&store, &LogFilter { start, end, ..endpoint }, 1, 10).await;
+    let page = get(&store, &retried, 1, 10).await;
+    assert_eq!((page.total, page.total_is_exact, page.rows.len()), (20_000, false, 10));
+    let page = get(&store, &endpoint, 1, 10).await;
     assert_eq!((page.total, page.total_is_exact), (20_500, true));
     let page = get(&store, &LogFilter { min_retry_count: Some(2), ..LogFilter::default() }, 1, 10).await;
     assert_eq!((page.total, page.total_is_exact), (0, true));

@@ -3,6 +3,7 @@
 mod accounting;
 mod client_versions;
 mod configuration;
+mod days;
 mod key_statistics;
 mod logs;
 pub mod make;

@@ -111,8 +111,8 @@ pub struct LogPageRecord {
     pub logs: Vec<LogEntry>,
     /// Entries on all pages.
     pub total: u64,
-    /// False: there are more, and `total` and `summary` are of the newest 20000. That may be so by session, by retries, and by
-    /// endpoint over more than 32 days.
+    /// False: there are more, and `total` and `summary` are of the newest 20000. That may be so by session and by retries; and, over
+    /// more than 32 days, by a user or key together with an endpoint, or with a provider and a model.
     pub total_is_exact: bool,
     pub page: u32,
     pub page_size: u32,

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use tollgate_bench::admin::{action, http};
+use tollgate_bench::process::pause;
 
 use super::TOKEN;
 use super::fill::{Filled, KEYS, PROVIDERS, USERS};
@@ -42,8 +43,41 @@ struct Question {
     body: Value,
 }
 
-/// Asks everything, and prints a table.
-pub fn all(addr: SocketAddr, filled: &Filled, repeats: usize) -> Result<()> {
+/// Removes what is older than a year less half a month, as the settings have it done, and asks for pages all the while. Prints
+/// how long that took.
+pub fn clean(addr: SocketAddr) -> Result<()> {
+    let settings = json!({ "cleanupRetentionDays": 350 });
+    action(addr, TOKEN, "system-config/saveSystemSettings", &settings)?;
+    action(addr, TOKEN, "system-config/runCleanup", &json!({}))?;
+    let (began, mut times) = (Instant::now(), Vec::new());
+    let end = loop {
+        let asked = Instant::now();
+        action(addr, TOKEN, "usage-logs/getUsageLogs", &json!({ "userId": 1 }))?;
+        times.push(asked.elapsed());
+        let status = action(addr, TOKEN, "system-config/getCleanupStatus", &json!({}))?;
+        if status["running"] == false {
+            break status;
+        }
+        pause(Duration::from_millis(20));
+    };
+    times.sort_unstable();
+    println!(
+        "\nCleaning up half a month: {} rows in {} s; a user's page meanwhile, {} times: {:.1} ms at the 95th percentile, worst {:.1}.\n",
+        end["removed"],
+        began.elapsed().as_secs(),
+        times.len(),
+        at(&times, 95).as_secs_f32() * 1000.0,
+        at(&times, 100).as_secs_f32() * 1000.0
+    );
+    Ok(())
+}
+
+fn at(sorted: &[Duration], percent: usize) -> Duration {
+    sorted[(sorted.len() * percent).div_ceil(100).max(1) - 1]
+}
+
+/// Asks everything whose name begins so, and prints a table.
+pub fn all(addr: SocketAddr, filled: &Filled, repeats: usize, only: &str) -> Result<()> {
     // User 1 is the busiest: choices are uneven towards low numbers.
     let key = action(
         addr,
@@ -54,7 +88,7 @@ pub fn all(addr: SocketAddr, filled: &Filled, repeats: usize) -> Result<()> {
     let key = key["generatedKey"].as_str().context("no key")?.to_owned();
     println!("| question | p50 ms | p95 ms | worst ms | first ms |\n|---|---|---|---|---|");
     let mut slow = Vec::new();
-    for question in questions(filled) {
+    for question in questions(filled).into_iter().filter(|question| question.name.starts_with(only)) {
         let credential = if question.as_user { &key } else { TOKEN };
         let path = format!("/api/actions/{}", question.operation);
         let mut times = Vec::with_capacity(repeats);
@@ -66,7 +100,7 @@ pub fn all(addr: SocketAddr, filled: &Filled, repeats: usize) -> Result<()> {
         }
         let first = times.remove(0);
         times.sort_unstable();
-        let at = |percent: usize| times[(times.len() * percent).div_ceil(100).max(1) - 1];
+        let at = |percent: usize| at(&times, percent);
         let ms = |time: Duration| format!("{:.1}", time.as_secs_f32() * 1000.0);
         println!("| {} | {} | {} | {} | {} |", question.name, ms(at(50)), ms(at(95)), ms(at(100)), ms(first));
         if at(95) > GOAL {
@@ -144,6 +178,9 @@ fn pages(filled: &Filled) -> Vec<(&'static str, bool, Value)> {
         ("user and 429", false, json!({ "userId": 1, "statusCode": 429 })),
         ("model and 500", false, json!({ "model": "model-3", "statusCode": 500 })),
         ("provider and model", false, json!({ "providerId": 2, "model": "model-3" })),
+        ("provider and model, 300 days", false, json!({ "providerId": 2, "model": "model-3", "startDate": ago(300) })),
+        ("user and model, 300 days", false, json!({ "userId": 1, "model": "model-3", "startDate": ago(300) })),
+        ("last 300 days", false, json!({ "startDate": ago(300) })),
         ("user, deep by cursor", false, json!({ "userId": 1, "cursor": cursor })),
         ("user, model, 30 days", false, json!({ "userId": 1, "model": "model-3", "startDate": ago(30) })),
         ("own", true, json!({})),

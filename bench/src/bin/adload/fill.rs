@@ -17,6 +17,8 @@ pub struct Filled {
     pub hourly_sums: i64,
     pub hourly_users: i64,
     pub totals: i64,
+    /// Of the request log.
+    pub rows: i64,
     /// A session of the busiest key, and a place in the middle of the log.
     pub session: String,
     pub cursor: String,
@@ -75,7 +77,7 @@ pub async fn fill(url: &str, rows: i64) -> Result<Filled> {
     let postgres = url.starts_with("postgres");
     let now = now_ms(&mut connection, postgres).await?;
     if connection.fetch_optional("SELECT id FROM request_log LIMIT 1").await?.is_some() {
-        return look(&mut connection, rows, now).await;
+        return look(&mut connection, now).await;
     }
     let series = match postgres {
         true => format!("generate_series(0, CAST({} AS BIGINT)) AS n", rows - 1),
@@ -109,7 +111,7 @@ pub async fn fill(url: &str, rows: i64) -> Result<Filled> {
         .await?;
     }
     run(&mut connection, if postgres { "VACUUM ANALYZE" } else { "ANALYZE" }).await?;
-    let filled = look(&mut connection, rows, now).await?;
+    let filled = look(&mut connection, now).await?;
     connection.close().await?;
     Ok(filled)
 }
@@ -150,19 +152,29 @@ async fn take_off_indexes(connection: &mut AnyConnection, postgres: bool) -> Res
     Ok(made)
 }
 
-async fn look(connection: &mut AnyConnection, rows: i64, now: i64) -> Result<Filled> {
+/// How many days are summed: the gateway does that beside its other work.
+pub async fn summed_days(url: &str) -> Result<i64> {
+    let mut connection = AnyConnection::connect(url).await?;
+    let count = connection.fetch_one("SELECT COUNT(*) AS n FROM summed_days").await?.try_get("n")?;
+    connection.close().await?;
+    Ok(count)
+}
+
+async fn look(connection: &mut AnyConnection, now: i64) -> Result<Filled> {
     let mut count = Vec::new();
-    for table in ["hourly_sums", "hourly_users", "usage_totals"] {
+    for table in ["hourly_sums", "hourly_users", "usage_totals", "request_log"] {
         let sql = format!("SELECT COUNT(*) AS n FROM {table}");
         count.push(connection.fetch_one(AssertSqlSafe(sql)).await?.try_get::<i64, _>("n")?);
     }
-    let middle = format!("SELECT id, started_at, session_id FROM request_log WHERE id = {}", rows / 2);
-    let middle = connection.fetch_one(AssertSqlSafe(middle)).await?;
+    let middle = "SELECT id, started_at, session_id FROM request_log WHERE started_at >= \
+                  (SELECT (MIN(started_at) + MAX(started_at)) / 2 FROM request_log) ORDER BY started_at, id LIMIT 1";
+    let middle = connection.fetch_one(middle).await?;
     let (id, started_at): (i64, i64) = (middle.try_get("id")?, middle.try_get("started_at")?);
     Ok(Filled {
         hourly_sums: count[0],
         hourly_users: count[1],
         totals: count[2],
+        rows: count[3],
         session: middle.try_get("session_id")?,
         cursor: format!("{started_at}_{id}"),
         now,
