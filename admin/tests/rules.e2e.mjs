@@ -91,3 +91,22 @@ test("an error that no rule knows becomes a rule, and the client is told what it
   assert.deepEqual(faults, []);
   await context.close();
 });
+
+test("a shipped rule that was deleted is restored, and in force again", async () => {
+  const { context, page, faults } = await openPage(browser, gateway);
+  await logIn(page, gateway);
+  await page.goto(`${gateway.url}/rules?view=errors&q=prompt+is+too+long`);
+  await page.getByRole("cell", { name: "prompt is too long", exact: true }).click();
+  await page.getByRole("button", { name: "Delete" }).click();
+  await page
+    .getByRole("dialog", { name: /^Delete the rule/ })
+    .getByRole("button", { name: "Delete rule" })
+    .click();
+  await page.getByText("1 shipped rule was removed").click();
+  await page.getByRole("button", { name: "Restore" }).click();
+  await page.getByText("The rule is back").waitFor();
+  await page.getByRole("cell", { name: "prompt is too long", exact: true }).waitFor();
+  assert.equal(await page.getByText("1 shipped rule was removed").count(), 0);
+  assert.deepEqual(faults, []);
+  await context.close();
+});
