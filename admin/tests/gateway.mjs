@@ -98,10 +98,15 @@ export async function startGateway(env = {}) {
         body: JSON.stringify(body),
       }),
     /** One request of a client. */
-    ask: (key, model = "claude-sonnet-4-5", text = "Say hello in five words.", extra = {}) =>
+    ask: (key, model = "claude-sonnet-4-5", text = "Say hello in five words.", extra = {}, headers = {}) =>
       fetch(`${proxy}/v1/messages`, {
         method: "POST",
-        headers: { "content-type": "application/json", "x-api-key": key, "anthropic-version": "2023-06-01" },
+        headers: {
+          "content-type": "application/json",
+          "x-api-key": key,
+          "anthropic-version": "2023-06-01",
+          ...headers,
+        },
         body: JSON.stringify({ model, max_tokens: 100, messages: [{ role: "user", content: text }], ...extra }),
       }).then(async (reply) => ({ status: reply.status, body: await reply.text() })),
     stop: async () => {

@@ -48,6 +48,22 @@ test("a provider is added, with faults at their fields in the gateway's words", 
   await page.getByRole("cell", { name: "Healthy" }).waitFor();
 });
 
+test("a provider's test says what it answered, or why it did not", async () => {
+  await page.getByRole("cell", { name: "mock", exact: true }).click();
+  const panel = page.getByRole("dialog", { name: "mock" });
+  await panel.getByLabel("Model for the test").fill("claude-haiku-4-5");
+  await panel.getByRole("button", { name: "Test", exact: true }).click();
+  await panel.getByText(/It answers — claude-haiku-4-5 · HTTP 200/).waitFor();
+  await panel.getByText("This is claude-haiku-4-5, the mock model.").waitFor();
+  const body = { type: "error", error: { type: "authentication_error", message: "invalid x-api-key" } };
+  await gateway.direct("script", [{ status: 401, body }]);
+  await panel.getByRole("button", { name: "Test", exact: true }).click();
+  await panel.getByRole("alert").filter({ hasText: "The test failed — claude-haiku-4-5 · HTTP 401" }).waitFor();
+  await panel.getByText("invalid x-api-key").waitFor();
+  await page.keyboard.press("Escape");
+  await panel.waitFor({ state: "detached" });
+});
+
 test("unsaved changes are not thrown away without asking", async () => {
   await page.getByRole("button", { name: "Add provider" }).click();
   await field("Name").fill("half");
@@ -75,8 +91,11 @@ test("a user and a key are created, the key is shown once and works", async () =
   await page.getByRole("dialog", { name: "New key" }).getByLabel("Name", { exact: true }).fill("cli");
   await page.getByRole("dialog", { name: "New key" }).getByLabel("Daily", { exact: true }).fill("9999");
   await page.getByRole("button", { name: "Create" }).click();
-  // Above the user's own limit: refused at the field.
-  await page.getByRole("dialog", { name: "New key" }).getByRole("alert").first().waitFor();
+  // Above the user's own limit: refused at the field, in the gateway's words.
+  const fault = page.getByRole("dialog", { name: "New key" }).getByRole("alert");
+  await fault.filter({ hasText: "the key's daily limit (9999) is above the user's (0.5)" }).waitFor();
+  const described = await page.getByLabel("Daily", { exact: true }).last().getAttribute("aria-describedby");
+  assert.match(described, /error/);
   await page.getByRole("dialog", { name: "New key" }).getByLabel("Daily", { exact: true }).fill("0.25");
   await page.getByRole("button", { name: "Create" }).click();
   const second = await page.getByTestId("new-key").textContent();

@@ -46,6 +46,23 @@ test("a wrong key is refused in the gateway's words and stays in the field", asy
   await context.close();
 });
 
+test("the key of a user who administers leads to every page", async () => {
+  const { context, page, faults } = await openPage(browser, gateway);
+  await logIn(page, gateway, people.boss.defaultKey.key);
+  await page.waitForURL(/\/dashboard/);
+  const pages = page.getByRole("navigation");
+  for (const name of ["Providers", "Prices", "Rules", "Settings", "Audit log", "My usage"]) {
+    await pages.getByRole("link", { name }).waitFor();
+  }
+  await pages.getByRole("link", { name: "People" }).click();
+  await page.getByRole("cell", { name: "bob", exact: true }).waitFor();
+  // What is done is noted under the key's name.
+  await page.getByRole("button", { name: /account/i }).click();
+  await page.getByText("Administrator · key default").waitFor();
+  assert.deepEqual(faults, []);
+  await context.close();
+});
+
 test("a user's key leads to the dashboard without the administrator's pages", async () => {
   const { context, page, faults } = await openPage(browser, gateway);
   await logIn(page, gateway, people.ann.defaultKey.key);

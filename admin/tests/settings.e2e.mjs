@@ -1,12 +1,13 @@
 /** System settings, notifications, and the audit log that tells of both. */
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
 import { after, before, test } from "node:test";
 import { logIn, openPage, startBrowser, startGateway } from "./gateway.mjs";
 
 let gateway;
 let browser;
 before(async () => {
-  gateway = await startGateway();
+  gateway = await startGateway({ TOLLGATE_WEBHOOKS_ALLOW_PRIVATE: "127.0.0.2/32" });
   browser = await startBrowser();
 });
 after(async () => {
@@ -70,6 +71,34 @@ test("a webhook that is not public is refused in the gateway's words; the secret
   assert.doesNotMatch(await page.content(), new RegExp(secret));
   const saved = await gateway.action("notifications/getNotificationSettingsAction");
   assert.deepEqual([saved.circuitBreakerEnabled, saved.costAlertThreshold], [true, 0.9]);
+  assert.deepEqual(faults, []);
+  await context.close();
+});
+
+test("a test message arrives, signed, and the page says how long it took", async (run) => {
+  const got = [];
+  const hook = createServer((request, reply) => {
+    let body = "";
+    request.on("data", (piece) => (body += piece));
+    request.on("end", () => {
+      got.push({ headers: request.headers, body });
+      reply.writeHead(got.length === 1 ? 204 : 500).end();
+    });
+  });
+  await new Promise((listening) => hook.listen(0, "127.0.0.2", listening));
+  run.after(() => hook.close());
+  const { context, page, faults } = await openPage(browser, gateway);
+  await logIn(page, gateway);
+  await page.goto(`${gateway.url}/settings?view=notifications`);
+  await page.getByLabel("Webhook address").first().fill(`http://127.0.0.2:${hook.address().port}/hook`);
+  await page.getByRole("button", { name: "Test" }).first().click();
+  await page.getByText(/The test message was delivered: status 204 after \d+ ms/).waitFor();
+  assert.equal(got.length, 1);
+  assert.equal(typeof JSON.parse(got[0].body), "object");
+  assert.ok(Object.keys(got[0].headers).some((name) => name.includes("signature")));
+  // One that does not take it is named as such, with its answer.
+  await page.getByRole("button", { name: "Test" }).first().click();
+  await page.getByText("The test message was not delivered").first().waitFor();
   assert.deepEqual(faults, []);
   await context.close();
 });

@@ -26,7 +26,7 @@ function Head({ title, description, extra }: { title: ReactNode; description?: R
   return (
     <div className="flex items-start gap-2 border-b border-line px-5 py-3">
       <div className="min-w-0 flex-1">
-        <Radix.Title className="truncate text-base leading-7 font-semibold">{title}</Radix.Title>
+        <Radix.Title className="line-clamp-3 text-base leading-7 font-semibold break-words">{title}</Radix.Title>
         {description !== undefined && (
           <Radix.Description asChild>
             <div className="text-xs text-faint">{description}</div>

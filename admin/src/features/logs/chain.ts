@@ -66,3 +66,41 @@ export function story(entry: Pick<Entry, "decisionChain">): Story {
   }
   return told;
 }
+
+/** The selection's fixed reasons: the record has them in English, the catalogue in each language. */
+const REASONS = {
+  "none of its groups is among the key's": "otherGroup",
+  "disabled by an administrator": "disabled",
+  "the model is neither in its list nor redirected": "noModel",
+  "requests of this format cannot be converted to its own": "noFormat",
+  "one of its spending limits is reached": "limit",
+  "it serves as many sessions as it may": "sessionCap",
+  "this session is already served by it": "session",
+  "the only one that can serve this request": "only",
+  "lowest priority number": "priority",
+  "drawn by weight among its equals": "draw",
+  "its priority number is higher": "nextPriority",
+  "needs conversion, others of its priority do not": "nextFormat",
+  "not drawn, stands in": "nextDraw",
+  "stands in for the session's provider": "standsIn",
+} as const;
+const TIMED = [
+  [/^circuit open, tried again in (\d+) s$/, "circuitOpen"],
+  [/^asked for a rest of another (\d+) s$/, "resting"],
+] as const;
+
+export interface Reason {
+  name: (typeof REASONS)[keyof typeof REASONS] | (typeof TIMED)[number][1];
+  seconds: string;
+}
+
+/** A step's reason by its name among the texts; `undefined` for what is told in a provider's own words. */
+export function reasonOf(detail: string): Reason | undefined {
+  const name = (REASONS as Record<string, Reason["name"] | undefined>)[detail];
+  if (name !== undefined) return { name, seconds: "" };
+  for (const [pattern, timed] of TIMED) {
+    const seconds = pattern.exec(detail)?.[1];
+    if (seconds !== undefined) return { name: timed, seconds };
+  }
+  return undefined;
+}

@@ -24,21 +24,41 @@ export function columns(t: TFunction, admin: boolean, totals: Totals | undefined
     },
     { id: "status", header: t("logs.status"), cell: (entry) => <Outcome entry={entry} /> },
     ...(admin
-      ? [{ id: "user", header: t("logs.user"), cell: (entry: Entry) => entry.userName ?? t("logs.admin") }]
+      ? [
+          {
+            id: "user",
+            header: t("logs.user"),
+            className: "max-w-40 truncate",
+            cell: (entry: Entry) => (
+              <span title={entry.userName ?? undefined}>{entry.userName ?? t("logs.admin")}</span>
+            ),
+          },
+        ]
       : []),
-    { id: "key", header: t("logs.key"), hidden: !admin, cell: (entry) => entry.keyName ?? "—" },
+    {
+      id: "key",
+      header: t("logs.key"),
+      hidden: !admin,
+      className: "max-w-32 truncate",
+      cell: (entry) => <span title={entry.keyName ?? undefined}>{entry.keyName ?? "—"}</span>,
+    },
     {
       id: "model",
       header: t("logs.model"),
       className: "max-w-56 truncate",
       cell: (entry) => (
         <span title={entry.upstreamModel ? `${entry.model} → ${entry.upstreamModel}` : entry.model}>
-          {entry.model}
+          {entry.model || "—"}
           {entry.upstreamModel && <span className="text-faint"> → {entry.upstreamModel}</span>}
         </span>
       ),
     },
-    { id: "provider", header: t("logs.provider"), cell: (entry) => entry.providerName ?? "—" },
+    {
+      id: "provider",
+      header: t("logs.provider"),
+      className: "max-w-40 truncate",
+      cell: (entry) => <span title={entry.providerName ?? undefined}>{entry.providerName ?? "—"}</span>,
+    },
     {
       id: "format",
       header: t("logs.format"),

@@ -41,7 +41,9 @@ export const detail = (requestId: string) =>
 
 /** The list, newest first. While `paused`, what ends is only counted (`waiting`); `show` takes it in. */
 export function useLogs(search: LogsSearch, paused: boolean) {
-  const query = useInfiniteQuery(pages(search));
+  // A list that stands still is not read anew behind one's back.
+  const enabled = (one: { state: { data: unknown } }) => !paused || one.state.data === undefined;
+  const query = useInfiniteQuery({ ...pages(search), enabled });
   const stream = useLive();
   // A request that has just ended may not be in what is read yet.
   const justEnded = () => stream.recent().filter((entry) => fits(entry, search));

@@ -1,6 +1,8 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { merged } from "@/app/live";
-import { story } from "./chain";
+import en from "@/i18n/en.json";
+import { reasonOf, story } from "./chain";
 import { cell, row } from "./csv";
 import { type Entry, filtersOf, fits } from "./values";
 
@@ -57,4 +59,17 @@ describe("the file", () => {
     expect([cell(null), cell(0), cell(false)]).toEqual(["", "0", "false"]);
     expect(row(entry({ errorMessage: "two\nlines" })).endsWith('"two\nlines"')).toBe(true);
   });
+});
+
+test("every reason that the gateway's selection gives is known here, in the same words", () => {
+  const source = readFileSync("../src/policy/select/chain.rs", "utf8");
+  const given = [...source.matchAll(/LazyLock::new\(\|\| "([^"]+)"/g)].map(([, text]) => text ?? "");
+  const reasons = given.filter((text) => text !== "(others)");
+  expect(reasons.length).toBeGreaterThan(10);
+  for (const text of reasons) {
+    const reason = reasonOf(text);
+    expect(reason && en.logs.chain.reasons[reason.name], text).toBe(text);
+  }
+  expect(reasonOf("circuit open, tried again in 30 s")).toEqual({ name: "circuitOpen", seconds: "30" });
+  expect(reasonOf("the provider said so")).toBeUndefined();
 });

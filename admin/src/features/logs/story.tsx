@@ -7,7 +7,7 @@ import { useTranslation } from "react-i18next";
 import { cx } from "@/ui/cx";
 import { duration, useFormat } from "@/ui/format";
 import { Badge, type Tone } from "@/ui/status";
-import { NAMED, type Step, story } from "./chain";
+import { NAMED, reasonOf, type Step, story } from "./chain";
 import { type Entry, outcomeOf, toneOf } from "./values";
 
 export function StoryLine({ entry }: { entry: Entry }) {
@@ -17,7 +17,7 @@ export function StoryLine({ entry }: { entry: Entry }) {
     return <p className="text-sm text-quiet">{t("logs.chain.none")}</p>;
   }
   return (
-    <ol className="relative space-y-4 border-l border-line pl-5">
+    <ol className="space-y-4 pl-5">
       {passedOver.length > 0 && (
         <Point tone="off" icon={<CircleSlash className="size-3" aria-hidden />} title={t("logs.chain.passedOver")}>
           <ul className="space-y-1">
@@ -65,7 +65,7 @@ export function StoryLine({ entry }: { entry: Entry }) {
       ))}
       <Point
         tone={toneOf(entry)}
-        icon={<Check className="size-3" aria-hidden />}
+        icon={toneOf(entry) === "bad" ? <X className="size-3" aria-hidden /> : <Check className="size-3" aria-hidden />}
         title={t("logs.chain.end")}
         at={entry.durationMs}
       >
@@ -114,11 +114,14 @@ function Attempt({ step, number }: { step: Step; number: number }) {
 
 const Who = ({ step }: { step: Step }) => <span className="font-medium">{step.providerName}</span>;
 
-/** Why, in the gateway's words; the step's name where it gave none. */
+/** Why: the selection's reasons in the language of the page, others in the gateway's words; the step's name where it gave none. */
 function Why({ step, plain = false }: { step: Step; plain?: boolean }) {
   const { t } = useTranslation();
   if (step.detail === undefined && plain) return null;
-  const words = step.detail ?? stepName(t, step);
+  const known = step.detail === undefined ? undefined : reasonOf(step.detail);
+  const words = known
+    ? t(`logs.chain.reasons.${known.name}`, { seconds: known.seconds })
+    : (step.detail ?? stepName(t, step));
   return <span className="text-sm break-words text-quiet">{words}</span>;
 }
 
@@ -145,10 +148,10 @@ function Point({
 }) {
   const format = useFormat();
   return (
-    <li className="relative">
+    <li className="relative before:absolute before:top-2 before:-bottom-4 before:-left-5 before:border-l before:border-line last:before:hidden">
       <span
         className={cx(
-          "absolute top-0 -left-[1.9375rem] flex size-5 items-center justify-center rounded-full ring-4 ring-raised",
+          "absolute top-0 -left-[1.8125rem] flex size-5 items-center justify-center rounded-full ring-4 ring-raised",
           RINGS[tone],
         )}
       >
@@ -156,7 +159,7 @@ function Point({
       </span>
       <div className="mb-1 flex items-baseline justify-between gap-3">
         <span className="text-sm font-medium">{title}</span>
-        {at !== undefined && <span className="tabular text-xs text-faint">+{duration(at, format)}</span>}
+        {at !== undefined && <span className="tabular shrink-0 text-xs text-faint">+{duration(at, format)}</span>}
       </div>
       {children}
     </li>

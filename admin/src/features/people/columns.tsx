@@ -36,8 +36,13 @@ export function useUserColumns(now: Date): Column<User>[] {
       {
         id: "name",
         header: t("people.name"),
+        className: "max-w-72 truncate max-sm:max-w-40",
         value: (user) => user.name.toLowerCase(),
-        cell: (user) => <span className="font-medium">{user.name}</span>,
+        cell: (user) => (
+          <span className="font-medium" title={user.name}>
+            {user.name}
+          </span>
+        ),
       },
       {
         id: "state",
@@ -61,7 +66,7 @@ export function useUserColumns(now: Date): Column<User>[] {
       {
         id: "groups",
         header: t("people.providerGroup"),
-        cell: (user) => <Words list={words(user.providerGroup)} none="default" />,
+        cell: (user) => <Words list={words(user.providerGroup)} none="default" few />,
       },
       ...limitColumns<User>(t, (user) => user, ["limitDailyUsd", "limitMonthlyUsd"]),
       {
@@ -80,7 +85,7 @@ export function useUserColumns(now: Date): Column<User>[] {
         value: (user) => user.limitConcurrentSessions,
         cell: (user) => <Count value={user.limitConcurrentSessions || null} />,
       },
-      { id: "tags", header: t("people.tags"), cell: (user) => <Words list={user.tags} none="" /> },
+      { id: "tags", header: t("people.tags"), cell: (user) => <Words list={user.tags} none="" few /> },
       {
         id: "note",
         header: t("people.note"),
@@ -108,10 +113,21 @@ const keyColumns = (t: TFunction): Column<KeyRow>[] => [
   {
     id: "name",
     header: t("people.key"),
+    className: "max-w-64 truncate max-sm:max-w-40",
     value: ({ key }) => key.name.toLowerCase(),
-    cell: ({ key }) => <span className="font-medium">{key.name}</span>,
+    cell: ({ key }) => (
+      <span className="font-medium" title={key.name}>
+        {key.name}
+      </span>
+    ),
   },
-  { id: "user", header: t("people.user"), value: ({ user }) => user.name.toLowerCase(), cell: ({ user }) => user.name },
+  {
+    id: "user",
+    header: t("people.user"),
+    className: "max-w-56 truncate",
+    value: ({ user }) => user.name.toLowerCase(),
+    cell: ({ user }) => <span title={user.name}>{user.name}</span>,
+  },
   { id: "text", header: t("people.keyText"), cell: ({ key }) => <span className="font-mono text-xs">{key.key}</span> },
   {
     id: "state",
@@ -122,7 +138,7 @@ const keyColumns = (t: TFunction): Column<KeyRow>[] => [
   {
     id: "groups",
     header: t("people.providerGroup"),
-    cell: ({ key }) => <Words list={words(key.providerGroup)} none="default" />,
+    cell: ({ key }) => <Words list={words(key.providerGroup)} none="default" few />,
   },
   ...limitColumns<KeyRow>(t, ({ key }) => key, ["limit5hUsd", "limitDailyUsd"]),
   {

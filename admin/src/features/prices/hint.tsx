@@ -49,7 +49,7 @@ export function UnpricedHint({ priced, onAdd }: { priced: ReadonlySet<string>; o
         <p className="max-sm:hidden">{t("prices.unpriced.help")}</p>
         <ul className="mt-2 flex flex-wrap gap-1.5">
           {models.slice(0, SHOWN).map(({ model, requests }) => (
-            <li key={model}>
+            <li key={model} className="max-w-full min-w-0">
               <Button
                 size="sm"
                 icon={<Plus className="size-3.5" aria-hidden />}

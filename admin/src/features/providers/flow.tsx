@@ -11,6 +11,7 @@ import { Bar } from "@/ui/meter";
 import { Badge } from "@/ui/status";
 import { useNow } from "@/ui/text";
 import { type Health, type Provider, selection, type Tier } from "./selection";
+import { useSpent } from "./spent";
 
 interface Props {
   providers: Provider[];
@@ -23,9 +24,10 @@ export function Flow({ providers, health }: Props) {
   const [model, setModel] = useState("");
   const { data: prices } = useQuery(queries.prices);
   const now = useNow().getTime();
+  const spent = useSpent();
   const tiers = useMemo(
-    () => selection(providers, health, { group, model }, now),
-    [providers, health, group, model, now],
+    () => selection(providers, health, { group, model }, now, ({ id }) => spent.has(id)),
+    [providers, health, group, model, now, spent],
   );
   const reached = tiers.some((tier) => tier.first);
   return (

@@ -113,8 +113,13 @@ function useColumns(health: Health[]): Column<Provider>[] {
       {
         id: "name",
         header: t("providers.fields.name"),
+        className: "max-w-72 truncate max-sm:max-w-40",
         value: (one) => one.name.toLowerCase(),
-        cell: (one) => <span className="font-medium">{one.name}</span>,
+        cell: (one) => (
+          <span className="font-medium" title={one.name}>
+            {one.name}
+          </span>
+        ),
       },
       {
         id: "health",
