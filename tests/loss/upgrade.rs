@@ -86,10 +86,10 @@ async fn hand_over(stage: &mut Stage, shared: &Shared, clients: &[JoinHandle<()>
     shared.stop.store(true, Ordering::SeqCst);
 }
 
-/// As [`client`], over one connection of HTTP/2 on which several ask at once. No library may repeat a request for it.
+/// As [`client`], over one connection of HTTP/2 on which several ask at once. The library asks again by itself only what the gateway
+/// says that it has not looked at (GOAWAY), as every client of HTTP/2 does; what was looked at twice would have two rows in the log.
 async fn multiplexing_client(shared: Arc<Shared>, key: String) {
-    let client = reqwest::Client::builder().no_proxy().http2_prior_knowledge().retry(reqwest::retry::never());
-    let client = client.build().unwrap();
+    let client = reqwest::Client::builder().no_proxy().http2_prior_knowledge().build().unwrap();
     let asking: Vec<_> = (0..4)
         .map(|n| {
             let (client, shared, key) = (client.clone(), Arc::clone(&shared), key.clone());

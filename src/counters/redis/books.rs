@@ -39,30 +39,28 @@ pub(in super::super) struct Asked<'a> {
 
 impl Shared {
     pub(in super::super) async fn admit(self: &Arc<Self>, ask: &Admission<'_>) -> Result<Permit, Refused> {
-        let charge = self.memory.charge_of(ask);
-        let served_before = match self.admitted(ask, &charge).await {
+        let (charge, name) = (self.memory.charge_of(ask), self.link.name());
+        let (served_before, is_known) = match self.admitted(ask, &charge).await {
             Answer::Said(admitted) => {
                 let served_before = admitted?;
                 self.memory.count(&charge);
-                self.running.begin(&charge);
-                served_before
+                (served_before, true)
             }
-            silence => {
-                let admitted = self.admit_alone(ask, &charge);
-                match &admitted {
-                    Ok(_) => {
-                        self.running.begin(&charge);
-                        // It changes nothing where Redis has counted the request after all.
-                        if self.link.hears() {
-                            self.push(Kind::Running { at: None }, &charge, ask.now);
-                        }
+            silence => match self.admit_alone(ask, &charge) {
+                Ok(served_before) => (served_before, false),
+                Err(refused) => {
+                    if matches!(silence, Answer::InVain) {
+                        self.push(Kind::GivenBack, &charge, ask.now);
                     }
-                    Err(_) if matches!(silence, Answer::InVain) => self.push(Kind::GivenBack, &charge, ask.now),
-                    Err(_) => {}
+                    return Err(refused);
                 }
-                admitted?
-            }
+            },
         };
+        self.running.begin(&charge);
+        // It changes nothing where Redis knows of the request after all.
+        if self.link.hears() && !(is_known && self.link.name() == name) {
+            self.push(Kind::Running { at: None }, &charge, ask.now);
+        }
         Ok(Permit::new(Books::Shared(Arc::clone(self)), charge, served_before))
     }
 
@@ -150,7 +148,7 @@ impl Shared {
     }
 
     pub(in super::super) async fn enter(&self, charge: &Charge, provider: &Provider, now: Timestamp) -> bool {
-        let limited = is_limited(&provider.limits);
+        let (limited, name) = (is_limited(&provider.limits), self.link.name());
         let answer = if limited { self.entered(charge, provider, now).await } else { Answer::NotAsked };
         let entered = match answer {
             Answer::Said(entered) => {
@@ -170,10 +168,10 @@ impl Shared {
         }
         // What Redis may have done with a question whose answer nobody heard is made to agree.
         match answer {
-            Answer::Said(_) => {}
+            Answer::Said(_) if self.link.name() == name => {}
             _ if entered => self.push(Kind::Entered { at: provider.id }, charge, now),
             Answer::InVain => self.push(Kind::Withdrawn { from: provider.id }, charge, now),
-            Answer::NotAsked => {}
+            Answer::Said(_) | Answer::NotAsked => {}
         }
         entered
     }

@@ -70,6 +70,8 @@ pub(super) struct Link {
     moved: Mutex<Option<Instant>>,
     /// There is a connection: what is told of running requests arrives.
     hears: AtomicBool,
+    /// How often the keeper looked through the running requests: once for each name.
+    names: AtomicU64,
     /// Somebody waited in vain.
     pub(super) late: Notify,
     /// Somebody was told that the connection is of no use.
@@ -91,6 +93,7 @@ impl Link {
             up: ArcSwapOption::empty(),
             moved: Mutex::new(None),
             hears: AtomicBool::new(false),
+            names: AtomicU64::new(0),
             late: Notify::new(),
             broken: Notify::new(),
             changed: Notify::new(),
@@ -142,7 +145,13 @@ impl Link {
 
     /// The keeper has a connection, and will look through the running requests.
     pub(super) fn begin(&self) {
+        self.names.fetch_add(1, Ordering::SeqCst);
         self.hears.store(true, Ordering::SeqCst);
+    }
+
+    /// Changes when this node counts under another name: what was asked before may not be known under it.
+    pub(super) fn name(&self) -> u64 {
+        self.names.load(Ordering::SeqCst)
     }
 
     /// Redis is quick: requests may ask.

@@ -78,7 +78,7 @@ impl Rebuild<'_> {
         }
         self.load_ids(&ids).await?;
         self.shared.memory.adopt(made, self.now);
-        let flip = self.call(&FLIP).int(ended_since.0);
+        let flip = self.call(&FLIP).int(ended_since.0).int(self.now.0);
         ask(&mut self.connection.clone(), flip, PATIENCE).await?;
         self.forget_others().await
     }

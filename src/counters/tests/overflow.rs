@@ -1,4 +1,5 @@
-//! More than may wait to be told to Redis: the counters are made anew from the ledger, and are right in the end.
+//! Counters made anew from the ledger while something else was to be told: more than may wait, or a cost that came late. They are
+//! right in the end.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,7 +24,11 @@ const COST: i64 = 1_000;
 
 /// A ledger that is written to.
 #[derive(Default)]
-struct Written(Mutex<Vec<RequestId>>);
+struct Written {
+    ids: Mutex<Vec<RequestId>>,
+    /// Requests whose cost became known late, each as dear as the others.
+    late: Mutex<usize>,
+}
 
 impl Ledger for Written {
     fn read(
@@ -31,8 +36,8 @@ impl Ledger for Written {
         _: Timestamp,
         _: Timestamp,
     ) -> Pin<Box<dyn Future<Output = Result<LedgerSums, String>> + Send + '_>> {
-        let ids = self.0.lock().clone();
-        let cost = NanoUsd(COST * i64::try_from(ids.len()).unwrap());
+        let ids = self.ids.lock().clone();
+        let cost = NanoUsd(COST * i64::try_from(ids.len() + *self.late.lock()).unwrap());
         let (key, user, provider) = (Some(KeyId(1)), Some(UserId(1)), Some(ProviderId(1)));
         let rows = vec![SpendRow { minute: NOON, key, user, provider, cost }];
         let totals = vec![SpendTotal { key, user, provider, cost }];
@@ -40,7 +45,7 @@ impl Ledger for Written {
     }
 }
 
-struct Node(Counters);
+struct Node(Counters, Arc<ManualClock>);
 
 impl Node {
     fn start(redis: &Redis, ledger: &Arc<Written>) -> Self {
@@ -55,10 +60,11 @@ impl Node {
         };
         let counters = Counters::shared(settings(chrono_tz::Tz::UTC), shared).unwrap();
         let ledger: Arc<dyn Ledger> = Arc::<Written>::clone(ledger);
-        let keeper = counters.keeper(ledger, Arc::new(ManualClock::at(NOON))).unwrap();
+        let clock = Arc::new(ManualClock::at(NOON));
+        let keeper = counters.keeper(ledger, Arc::<ManualClock>::clone(&clock)).unwrap();
         runtime().spawn(keeper.run(std::future::pending()));
         runtime().block_on(counters.connected());
-        Self(counters)
+        Self(counters, clock)
     }
 
     async fn begin(&self, request: RequestId) -> Permit {
@@ -69,7 +75,7 @@ impl Node {
     }
 
     fn end(permit: Permit, request: RequestId, ledger: &Written) {
-        ledger.0.lock().push(request);
+        ledger.ids.lock().push(request);
         permit.settle(NOON, NanoUsd(COST), Some(ProviderId(1)));
     }
 
@@ -90,6 +96,13 @@ impl Node {
         };
         let known = tokio::time::timeout(PATIENCE, seen).await;
         assert!(known.is_ok(), "{:?}, not {requests}", self.0.key_usage(&key, NOON).await);
+    }
+
+    /// A cost that came late, in the ledger and then here.
+    fn priced_late(&self, ledger: &Written, now: Timestamp) {
+        *ledger.late.lock() += 1;
+        let (key, user, provider) = (Some(KeyId(1)), Some(UserId(1)), Some(ProviderId(1)));
+        self.0.spent_late(&[SpendRow { minute: NOON, key, user, provider, cost: NanoUsd(COST) }], now);
     }
 
     async fn is_up(&self, up: bool) {
@@ -137,4 +150,38 @@ fn more_than_may_wait_is_made_good_from_the_ledger_and_counted_once() {
             NanoUsd(165 * COST)
         );
     });
+}
+
+#[test]
+fn a_cost_that_came_late_while_redis_was_away_counts_once_whether_it_comes_back_with_all_it_knew_or_with_nothing() {
+    for mut redis in [Redis::durable(), Redis::start()] {
+        let ledger = Arc::new(Written::default());
+        let (first, second) = (Node::start(&redis, &ledger), Node::start(&redis, &ledger));
+        runtime().block_on(async {
+            first.serve(2, &ledger).await;
+            first.knows(2).await;
+            first.priced_late(&ledger, NOON);
+            first.knows(3).await;
+            second.knows(3).await;
+            redis.kill();
+            first.is_up(false).await;
+            second.is_up(false).await;
+            first.priced_late(&ledger, NOON.plus_ms(1_000));
+            second.priced_late(&ledger, NOON.plus_ms(1_000));
+            for node in [&first, &second] {
+                node.1.set(NOON.plus_ms(2_000));
+            }
+            redis.start_again();
+            first.is_up(true).await;
+            second.is_up(true).await;
+            first.knows(5).await;
+            second.knows(5).await;
+            first.0.told().await;
+            second.0.told().await;
+            first.priced_late(&ledger, NOON.plus_ms(3_000));
+            first.0.told().await;
+            first.knows(6).await;
+            second.knows(6).await;
+        });
+    }
 }

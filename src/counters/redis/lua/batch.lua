@@ -44,8 +44,9 @@ local function settle(o, request, cost, served, ended)
 end
 
 -- Counters that were made from the ledger after the cost was written there have it.
+local read_at = tonumber(call('GET', P .. 'read_at') or '0')
 local function late(o, cost, served, priced)
-  if priced < counted_before then return end
+  if priced < read_at then return end
   if o.uid ~= '' then
     add('u' .. o.uid, o.started, cost, '0')
     add('k' .. o.kid, o.started, cost, '0')
