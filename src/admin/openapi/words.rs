@@ -19,7 +19,6 @@ pub fn of(place: &str, name: &str) -> Option<Value> {
 fn people() -> Value {
     json!({
         "userId": 1,
-        "expiresAt": null,
         "keyExpiresAt": null,
         "userExpiresAt": null,
         "deletedAt": null,
@@ -168,6 +167,8 @@ fn of_a_place() -> Value {
     json!({
         "keys.name": "cli",
         "KeyRecord.name": "default",
+        "KeyRecord.expiresAt": null,
+        "UserRecord.expiresAt": null,
         "KeyRecord.key": "sk-0123…cdef",
         "KeyRecord.status": "enabled",
         "GeneratedKey.name": "cli",
