@@ -12,7 +12,7 @@ import subprocess
 import pytest
 from conftest import ROOT, free_ports, program, start, stop
 
-RUN_SECONDS = 60
+RUN_SECONDS = 180
 CHAPTERS = {
     "README.md": "## First key and provider in five minutes",
     "docs/administration.md": "## By curl",
