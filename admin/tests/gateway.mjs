@@ -98,8 +98,9 @@ export async function startGateway(env = {}) {
         body: JSON.stringify(body),
       }),
     /** One request of a client. */
-    ask: (key, model = "claude-sonnet-4-5", text = "Say hello in five words.", extra = {}, headers = {}) =>
+    ask: (key, model = "claude-sonnet-4-5", text = "Say hello in five words.", extra = {}, headers = {}, signal) =>
       fetch(`${proxy}/v1/messages`, {
+        signal,
         method: "POST",
         headers: {
           "content-type": "application/json",

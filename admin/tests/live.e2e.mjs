@@ -65,3 +65,27 @@ test("the limits of whoever is looked at move with their requests", async () => 
   assert.deepEqual(faults, []);
   await context.close();
 });
+
+test("what running requests are expected to cost is shown as reserved until they end", async () => {
+  const { context, page, faults } = await openPage(browser, gateway);
+  const { user, defaultKey } = await gateway.action("users/addUser", { name: "eve", limitDailyUsd: 10 });
+  await logIn(page, gateway);
+  await page.goto(`${gateway.url}/people?user=${user.id}`);
+  await page.getByText("0%", { exact: true }).first().waitFor();
+  // The provider says nothing until the client leaves.
+  await gateway.direct("script", [{ delay_ms: 600_000 }]);
+  const client = new AbortController();
+  const running = gateway.ask(defaultKey.key, undefined, undefined, {}, {}, client.signal).catch(() => {});
+  await page
+    .getByText(/reserved/)
+    .first()
+    .waitFor();
+  client.abort();
+  await running;
+  await page
+    .getByText(/reserved/)
+    .first()
+    .waitFor({ state: "detached" });
+  assert.deepEqual(faults, []);
+  await context.close();
+});

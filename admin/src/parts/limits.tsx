@@ -1,6 +1,8 @@
-/** Meters of every limit that a key or a user has: people and my-usage show the same. */
+/** Meters of every limit that a key, a user or a provider has: what is spent, and what running requests are expected to cost. */
+import type { UseQueryResult } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
+import { Failed, Loading } from "@/ui/empty";
 import { clockTime, count, type Format, money, useFormat } from "@/ui/format";
 import { Meter } from "@/ui/meter";
 
@@ -20,6 +22,23 @@ function when(at: string, format: Format): string {
   return new Intl.DateTimeFormat(format.locale, { ...options, timeZone: format.timeZone }).format(date);
 }
 
+/** When it resets, and what is reserved. */
+function Note({ cost: { resetAt, reserved } }: { cost: Cost }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const parts = [
+    reserved > 0 && t("people.reserved", { amount: money(reserved, format) }),
+    resetAt && t("people.resets", { when: when(resetAt, format) }),
+  ];
+  return <span title={reserved > 0 ? t("people.reservedHelp") : undefined}>{parts.filter(Boolean).join(" · ")}</span>;
+}
+
+/** Meters of what was asked for. */
+export function LimitUse({ asked: { data, error, refetch } }: { asked: UseQueryResult<Usage> }) {
+  if (error) return <Failed error={error} retry={() => void refetch()} />;
+  return data === undefined ? <Loading lines={4} /> : <Meters usage={data} />;
+}
+
 export function Meters({ usage }: { usage: Usage }) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -37,10 +56,11 @@ export function Meters({ usage }: { usage: Usage }) {
           key={label}
           label={t(`people.${label}`)}
           current={cost.current}
+          reserved={cost.reserved}
           limit={cost.limit}
           show={(value) => money(value, format)}
           noLimit={t("people.noLimit")}
-          note={cost.resetAt ? t("people.resets", { when: when(cost.resetAt, format) }) : undefined}
+          note={<Note cost={cost} />}
         />
       ))}
       <Meter

@@ -1,4 +1,7 @@
-/** How much of a limit is used: amber from 80 %, red when it refuses; the words say the same. */
+/**
+ * How much of a limit is used: amber from 80 %, red when it refuses; the words say the same. What is reserved on top is a paler
+ * piece of the bar.
+ */
 import type { ReactNode } from "react";
 import { cx } from "./cx";
 import { percent, useFormat } from "./format";
@@ -6,6 +9,8 @@ import { percent, useFormat } from "./format";
 interface Props {
   label: ReactNode;
   current: number;
+  /** What is set aside on top of it, and counts as well. */
+  reserved?: number;
   /** `null` or 0 with `zeroIsNone` = no limit. */
   limit: number | null;
   show: (value: number) => ReactNode;
@@ -15,7 +20,7 @@ interface Props {
   zeroIsNone?: boolean;
 }
 
-export function Meter({ label, current, limit, show, noLimit, note, zeroIsNone = false }: Props) {
+export function Meter({ label, current, reserved = 0, limit, show, noLimit, note, zeroIsNone = false }: Props) {
   const format = useFormat();
   const bound = limit === null || (zeroIsNone && limit === 0) ? null : limit;
   const share = bound === null ? 0 : bound === 0 ? 1 : current / bound;
@@ -34,7 +39,7 @@ export function Meter({ label, current, limit, show, noLimit, note, zeroIsNone =
           )}
         </span>
       </div>
-      <Bar share={bound === null ? null : share} colour={colour} />
+      <Bar share={bound === null ? null : share} more={bound ? reserved / bound : 0} colour={colour} />
       {note !== undefined && <div className="mt-0.5 text-xs text-faint">{note}</div>}
     </div>
   );
@@ -43,17 +48,29 @@ export function Meter({ label, current, limit, show, noLimit, note, zeroIsNone =
 /** The bar alone. SVG, because a width in a style attribute is what the content security policy refuses in markup. */
 export function Bar({
   share,
+  more = 0,
   colour = "bg-accent",
   className,
 }: {
   share: number | null;
+  /** A share that follows the first, paler. */
+  more?: number;
   colour?: string;
   className?: string;
 }) {
-  const width = share === null ? 0 : Math.max(0, Math.min(1, share)) * 100;
+  const width = share === null ? 0 : percentOf(share);
+  const rest = Math.min(100 - width, percentOf(more));
   return (
-    <div aria-hidden className={cx("mt-1 h-1.5 overflow-hidden rounded-full bg-sunken", className)}>
+    <div aria-hidden className={cx("mt-1 flex h-1.5 overflow-hidden rounded-full bg-sunken", className)}>
       <div className={cx("h-full rounded-full transition-[width]", colour)} style={{ width: `${width}%` }} />
+      {rest > 0 && (
+        <div
+          className={cx("-ml-1 h-full rounded-r-full opacity-40 transition-[width]", colour)}
+          style={{ width: `calc(${rest}% + 0.25rem)` }}
+        />
+      )}
     </div>
   );
 }
+
+const percentOf = (share: number) => Math.max(0, Math.min(1, share)) * 100;

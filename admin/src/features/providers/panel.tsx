@@ -4,13 +4,11 @@ import { CirclePause, CirclePlay, MoreHorizontal, Pencil, RotateCcw, Trash2 } fr
 import { useTranslation } from "react-i18next";
 import { call } from "@/api/client";
 import * as queries from "@/api/queries";
+import { LimitUse } from "@/parts/limits";
 import { Button, IconButton } from "@/ui/button";
 import { useConfirm } from "@/ui/confirm";
 import { Panel } from "@/ui/dialog";
-import { Failed, Loading } from "@/ui/empty";
-import { count, exactMoney, money, useFormat } from "@/ui/format";
 import { Menu } from "@/ui/menu";
-import { Meter } from "@/ui/meter";
 import { Facts } from "@/ui/page";
 import { Tag } from "@/ui/status";
 import { Count, Time } from "@/ui/text";
@@ -30,6 +28,7 @@ export function ProviderPanel({ provider, health, onClose, onEdit }: Props) {
   const { t } = useTranslation();
   const cache = useQueryClient();
   const confirm = useConfirm();
+  const used = useQuery(queries.providerLimits(provider.id));
   const toast = useToast();
   const change = useMutation({
     mutationFn: (work: () => Promise<unknown>) => work(),
@@ -162,46 +161,9 @@ export function ProviderPanel({ provider, health, onClose, onEdit }: Props) {
         </section>
         <section>
           <h3 className="mb-2">{t("providers.used")}</h3>
-          <Usage id={provider.id} />
+          <LimitUse asked={used} />
         </section>
       </div>
     </Panel>
-  );
-}
-
-function Usage({ id }: { id: number }) {
-  const { t } = useTranslation();
-  const format = useFormat();
-  const { data, error, refetch } = useQuery(queries.providerLimits(id));
-  if (error) return <Failed error={error} retry={() => void refetch()} />;
-  if (!data) return <Loading lines={3} />;
-  const costs = [
-    ["limit_5h_usd", data.cost5h],
-    ["limit_daily_usd", data.costDaily],
-    ["limit_weekly_usd", data.costWeekly],
-    ["limit_monthly_usd", data.costMonthly],
-    ["limit_total_usd", data.costTotal],
-  ] as const;
-  return (
-    <div className="grid grid-cols-1 gap-x-6 gap-y-3 sm:grid-cols-2">
-      {costs.map(([name, cost]) => (
-        <Meter
-          key={name}
-          label={<span title={exactMoney(cost.current, format)}>{t(`providers.fields.${name}`)}</span>}
-          current={cost.current}
-          limit={cost.limit}
-          show={(value) => money(value, format)}
-          noLimit={t("providers.noLimit")}
-        />
-      ))}
-      <Meter
-        label={t("providers.fields.limit_concurrent_sessions")}
-        current={data.concurrentSessions.current}
-        limit={data.concurrentSessions.limit}
-        zeroIsNone
-        show={(value) => count(value, format)}
-        noLimit={t("providers.noLimit")}
-      />
-    </div>
   );
 }
