@@ -46,6 +46,8 @@ pub struct Scanner<T: 'static> {
     stack: Stack<T>,
     /// Bytes of the chunks before this one.
     offset: usize,
+    /// Up to where the characters of this chunk are known to be valid.
+    clean: usize,
     /// The token in progress: where it began, its text as far as it is wanted, and whether it is cut or has escapes.
     start: usize,
     text: Vec<u8>,
@@ -64,6 +66,7 @@ impl<T: Copy> Scanner<T> {
             cut: Cut::None,
             stack: Stack::new(root, max_depth),
             offset: 0,
+            clean: 0,
             start: 0,
             text: Vec::new(),
             dropped: false,
@@ -97,6 +100,11 @@ impl<T: Copy> Scanner<T> {
     /// # Errors
     /// The document is no JSON; the scanner is then of no more use until [`Scanner::reset`].
     pub fn feed(&mut self, chunk: &[u8], sink: &mut impl FnMut(Found<'_, T>)) -> Scanned<()> {
+        let missing = match self.cut {
+            Cut::Value(phase) | Cut::Key(phase) => phase.missing(),
+            _ => 0,
+        };
+        self.clean = scan_string::clean(chunk, missing);
         let mut at = self.resume(chunk, sink)?;
         while let Some(&byte) = chunk.get(at) {
             at = match byte {
@@ -135,7 +143,7 @@ impl<T: Copy> Scanner<T> {
             }
             (Expect::Key | Expect::FirstKey, b'"') => {
                 self.begin(at);
-                let stop = scan_string::run(chunk, at + 1, &mut self.escaped);
+                let stop = scan_string::run(chunk, at + 1, self.clean, &mut self.escaped);
                 self.key_end(chunk, at + 1, stop)
             }
             (Expect::Colon, b':') => {
@@ -155,7 +163,7 @@ impl<T: Copy> Scanner<T> {
         match byte {
             b'"' => {
                 self.begin(at);
-                let stop = scan_string::run(chunk, at + 1, &mut self.escaped);
+                let stop = scan_string::run(chunk, at + 1, self.clean, &mut self.escaped);
                 self.string_end(chunk, at + 1, stop, sink)
             }
             b'{' => self.open(at, true),
@@ -185,11 +193,11 @@ impl<T: Copy> Scanner<T> {
         match std::mem::replace(&mut self.cut, Cut::None) {
             Cut::None => Ok(0),
             Cut::Value(phase) => {
-                let stop = scan_string::resume(chunk, 0, phase, &mut self.escaped);
+                let stop = scan_string::resume(chunk, 0, self.clean, phase, &mut self.escaped);
                 self.string_end(chunk, 0, stop, sink)
             }
             Cut::Key(phase) => {
-                let stop = scan_string::resume(chunk, 0, phase, &mut self.escaped);
+                let stop = scan_string::resume(chunk, 0, self.clean, phase, &mut self.escaped);
                 self.key_end(chunk, 0, stop)
             }
             Cut::Number(digits) => self.digits(chunk, 0, digits, sink),

@@ -1,8 +1,9 @@
 //! The inside of JSON strings: finding their end fast, while checking every byte.
 //!
 //! This is where most of a prompt's bytes are, so no byte is looked at alone unless it is special (a quote, a backslash,
-//! a control character, not ASCII): eight bytes at once are tested in a machine word, sixty-four in a loop that the compiler
-//! turns into vector code. Runs of non-ASCII bytes are handed to the standard library's UTF-8 check.
+//! a control character): eight bytes at once are tested in a machine word, sixty-four in a loop that the compiler turns into
+//! vector code. A large chunk is checked to be UTF-8 as a whole first ([`clean`]), so that letters beyond ASCII are nothing special in it;
+//! in what is left, they are checked one by one.
 
 use wide::i8x16;
 
@@ -42,13 +43,50 @@ pub enum Stop {
     Bad(Problem, usize),
 }
 
-/// Goes on in a string from `from`, in the phase where the last chunk left it. Sets `escaped` when it meets an escape.
-pub fn resume(bytes: &[u8], from: usize, phase: Phase, escaped: &mut bool) -> Stop {
+impl Phase {
+    /// How many bytes the character lacks that the last chunk cut.
+    pub const fn missing(self) -> usize {
+        match self {
+            Self::Utf8([lead, ..], len) => character_len_of(lead).saturating_sub(len as usize),
+            _ => 0,
+        }
+    }
+}
+
+/// A smaller chunk is not worth a look of its own.
+const WORTH: usize = 128;
+
+/// Up to where the characters of a chunk are known to be valid, when its first `missing` bytes belong to one before it.
+pub fn clean(chunk: &[u8], missing: usize) -> usize {
+    if chunk.len() < WORTH {
+        return 0;
+    }
+    let last = chunk.iter().rev().take(3).position(|byte| *byte >= 0xc0).map_or(0, |at| at + 1);
+    let is_cut =
+        chunk.len().checked_sub(last).and_then(|at| chunk.get(at)).is_some_and(|lead| character_len_of(*lead) > last);
+    let end = chunk.len() - if is_cut { last } else { 0 };
+    let whole = chunk.get(missing..end).unwrap_or_default();
+    if simdutf8::basic::from_utf8(whole).is_ok() { end } else { 0 }
+}
+
+/// Bytes of a character that begins so, if it is one.
+const fn character_len_of(lead: u8) -> usize {
+    match lead {
+        0xf0.. => 4,
+        0xe0.. => 3,
+        0xc0.. => 2,
+        _ => 1,
+    }
+}
+
+/// Goes on in a string from `from`, in the phase where the last chunk left it; up to `clean` the characters are known to be valid.
+/// Sets `escaped` when it meets an escape.
+pub fn resume(bytes: &[u8], from: usize, clean: usize, phase: Phase, escaped: &mut bool) -> Stop {
     let mut at = from;
     let mut phase = phase;
     loop {
         let next = match phase {
-            Phase::Plain => return run(bytes, at, escaped),
+            Phase::Plain => return run(bytes, at, clean, escaped),
             Phase::Escape => escape(bytes, at),
             Phase::Hex(left) => hex(bytes, at, left),
             Phase::Utf8(had, len) => complete_character(bytes, at, had, len),
@@ -61,9 +99,9 @@ pub fn resume(bytes: &[u8], from: usize, phase: Phase, escaped: &mut bool) -> St
     }
 }
 
-/// Runs through a string from `from`, which is neither inside an escape nor inside a character.
+/// Runs through a string from `from`, which is neither inside an escape nor inside a character. For `clean` see [`resume`].
 #[inline]
-pub fn run(bytes: &[u8], from: usize, escaped: &mut bool) -> Stop {
+pub fn run(bytes: &[u8], from: usize, clean: usize, escaped: &mut bool) -> Stop {
     let mut at = from;
     // Keys and short values end within the first few bytes.
     if let Some(lane) = bytes[at..].first_chunk::<16>() {
@@ -77,31 +115,47 @@ pub fn run(bytes: &[u8], from: usize, escaped: &mut bool) -> Stop {
             }
         }
     }
-    long_run(bytes, at, escaped)
+    long_run(bytes, at, clean, escaped)
 }
 
-fn long_run(bytes: &[u8], from: usize, escaped: &mut bool) -> Stop {
+fn long_run(bytes: &[u8], from: usize, clean: usize, escaped: &mut bool) -> Stop {
     let mut at = from;
-    'blocks: while let Some(block) = bytes[at..].first_chunk::<64>() {
-        let mut special = special_64(block);
-        while special != 0 {
-            let here = at + special.trailing_zeros() as usize;
-            let byte = bytes[here];
-            if byte == b'\\' && bytes.get(here + 1).is_some_and(|next| SIMPLE[usize::from(*next)]) {
-                *escaped = true;
-                if here + 2 > at + 64 {
-                    at = here + 2;
-                    continue 'blocks;
+    'blocks: loop {
+        let is_clean = at + 64 <= clean;
+        // A character that is known to be valid may lie across the end of what was looked at by blocks.
+        while !is_clean && at < clean && bytes[at] & 0xc0 == 0x80 {
+            at += 1;
+        }
+        let Some(block) = bytes[at..].first_chunk::<64>() else { break };
+        let mut bits = Bits::of(block, is_clean);
+        loop {
+            if (bits.quotes | bits.slashes | bits.others) == 0 {
+                at += 64;
+                continue 'blocks;
+            }
+            let behind = bits.behind_slashes();
+            let quotes = bits.quotes & !behind;
+            // The string's own part of the block.
+            let own = quotes.wrapping_sub(1) & !quotes;
+            let escapes = bits.slashes & !behind & own;
+            let mut unread = escapes;
+            while unread != 0 {
+                let second = bytes.get(at + unread.trailing_zeros() as usize + 1);
+                if second.is_none_or(|second| !SIMPLE[usize::from(*second)]) {
+                    break;
                 }
-                // The escape's second byte may have its bit set, too.
-                special &= special - 1;
-                special &= !(1 << (here + 1 - at));
-                continue;
+                unread &= unread - 1;
             }
-            if byte == b'"' {
-                return Stop::Quote(here);
+            let first = (unread | bits.others & own).trailing_zeros();
+            *escaped |= escapes != 0;
+            if first == 64 {
+                if quotes != 0 {
+                    return Stop::Quote(at + quotes.trailing_zeros() as usize);
+                }
+                at += 64 + usize::from(escapes >> 63 != 0);
+                continue 'blocks;
             }
-            let next = match special_byte(bytes, here, escaped) {
+            let next = match special_byte(bytes, at + first as usize, escaped) {
                 Ok(next) => next,
                 Err(stop) => return stop,
             };
@@ -109,12 +163,62 @@ fn long_run(bytes: &[u8], from: usize, escaped: &mut bool) -> Stop {
                 at = next;
                 continue 'blocks;
             }
-            // What lies behind it in this block was tested already.
-            special &= u64::MAX << (next - at);
+            bits.drop_before(next - at);
         }
-        at += 64;
     }
     tail(bytes, at, escaped)
+}
+
+/// What is special in sixty-four bytes, one bit for each, the first byte lowest.
+struct Bits {
+    quotes: u64,
+    slashes: u64,
+    /// Control characters; where characters are still to be checked, also what is not ASCII.
+    others: u64,
+}
+
+impl Bits {
+    #[inline]
+    fn of(block: &[u8; 64], clean: bool) -> Self {
+        let (lanes, _) = block.as_chunks::<16>();
+        let lanes = [0, 1, 2, 3].map(|at| i8x16::new(lanes[at].map(u8::cast_signed)));
+        let equal = |byte: i8| joined(lanes.map(|lane| lane.simd_eq(i8x16::splat(byte))));
+        // Signed, control characters and bytes from 0x80 on are both less than a space; turned over, these come last.
+        let [a, b, c, d] = if clean {
+            lanes.map(|lane| (lane ^ i8x16::splat(i8::MIN)).simd_lt(i8x16::splat(i8::MIN + 0x20)))
+        } else {
+            lanes.map(|lane| lane.simd_lt(i8x16::splat(0x20)))
+        };
+        let others = if (a | b | c | d).to_bitmask() == 0 { 0 } else { joined([a, b, c, d]) };
+        Self { quotes: equal(0x22), slashes: equal(0x5c), others }
+    }
+
+    /// The bytes that a backslash makes part of an escape. A run of backslashes is pairs from its start on.
+    #[inline]
+    const fn behind_slashes(&self) -> u64 {
+        const EVEN: u64 = 0x5555_5555_5555_5555;
+        if self.slashes == 0 {
+            return 0;
+        }
+        let follows = self.slashes << 1;
+        // Adding carries each run that begins at an odd place to its end: there the sense of even and odd is turned.
+        let odd_starts = self.slashes & !EVEN & !follows;
+        let turned = odd_starts.wrapping_add(self.slashes) << 1;
+        (EVEN ^ turned) & follows
+    }
+
+    const fn drop_before(&mut self, at: usize) {
+        let keep = u64::MAX << at;
+        self.quotes &= keep;
+        self.slashes &= keep;
+        self.others &= keep;
+    }
+}
+
+#[inline]
+fn joined(lanes: [i8x16; 4]) -> u64 {
+    let [a, b, c, d] = lanes.map(|lane| u64::from(lane.to_bitmask()));
+    a | b << 16 | c << 32 | d << 48
 }
 
 /// Deals with a byte that ends the string, begins an escape or a character, or must not be; gives the index behind it.
@@ -263,17 +367,6 @@ const fn special_in(word: u64) -> u64 {
 #[inline]
 fn special_16(lane: &[u8; 16]) -> u32 {
     mask_16(lane).to_bitmask()
-}
-
-#[inline]
-fn special_64(block: &[u8; 64]) -> u64 {
-    let (lanes, _) = block.as_chunks::<16>();
-    let [a, b, c, d] = [mask_16(&lanes[0]), mask_16(&lanes[1]), mask_16(&lanes[2]), mask_16(&lanes[3])];
-    if (a | b | c | d).to_bitmask() == 0 {
-        return 0;
-    }
-    let wide = |lane: i8x16, by: u32| u64::from(lane.to_bitmask()) << by;
-    wide(a, 0) | wide(b, 16) | wide(c, 32) | wide(d, 48)
 }
 
 #[inline]

@@ -248,3 +248,23 @@ proptest! {
         assert_eq!(scan(&parts).map_err(|e| e.problem), whole.map_err(|e| e.problem), "{:?}", String::from_utf8_lossy(&text));
     }
 }
+
+proptest! {
+    #[test]
+    fn large_chunks_of_any_script_are_read_as_single_bytes_are(
+        pieces in prop::collection::vec(prop::sample::select(&["ab", "é", "密码", "Привет", "🦓", "\\n", "\\\"", " ", "plain text of some length"][..]), 40..160),
+        wrong in prop::option::of((any::<prop::sample::Index>(), any::<u8>())), cut in any::<prop::sample::Index>(),
+    ) {
+        let text = pieces.concat();
+        let mut body = format!(r#"{{"any":"{text}","list":["{text}"]}}"#).into_bytes();
+        if let Some((at, byte)) = wrong {
+            let at = at.index(body.len());
+            body[at] = byte;
+        }
+        let single: Vec<&[u8]> = body.chunks(1).collect();
+        let (head, tail) = body.split_at(cut.index(body.len()));
+        let problem = |chunks: &[&[u8]]| scan(chunks).map_err(|e| e.problem);
+        proptest::prop_assert_eq!(problem(&[&body]), problem(&single));
+        proptest::prop_assert_eq!(problem(&[head, tail]), problem(&single));
+    }
+}

@@ -130,7 +130,7 @@ fn as_it_came(x: &Exchange, inbound: &Inbound, provider: &Provider, model: &str)
 fn without_foreign_reasoning(format: WireFormat, body: &[Bytes]) -> Option<Vec<u8>> {
     match body {
         [whole] => foreign::strip(format, whole),
-        pieces if foreign::may_hold(pieces.iter().map(|p| &p[..])) => foreign::strip(format, &pieces.concat()),
+        pieces if foreign::may_hold(format, pieces.iter().map(|p| &p[..])) => foreign::strip(format, &pieces.concat()),
         _ => None,
     }
 }

@@ -53,20 +53,28 @@ impl Piece<'_> {
     }
 }
 
-/// Whether the mark may stand in a body that is given in pieces: a quick look, also across the seams.
+/// With what foreign reasoning begins in requests of a format; nothing of it stands in chat-compatible ones.
+const fn mark_in(format: WireFormat) -> Option<&'static str> {
+    match format {
+        WireFormat::Native | WireFormat::Responses => Some(MARK),
+        WireFormat::AltCli => Some(MARK_BASE64),
+        WireFormat::Chat => None,
+    }
+}
+
+/// Whether the format's mark may stand in a body that is given in pieces: a quick look, also across the seams.
 #[must_use]
-pub fn may_hold<'p>(pieces: impl Iterator<Item = &'p [u8]>) -> bool {
-    let marks = [MARK.as_bytes(), MARK_BASE64.as_bytes()];
-    let longest = marks.iter().map(|m| m.len()).max().unwrap_or(1);
-    let mut seam: Vec<u8> = Vec::with_capacity(longest * 2);
+pub fn may_hold<'p>(format: WireFormat, pieces: impl Iterator<Item = &'p [u8]>) -> bool {
+    let Some(mark) = mark_in(format).map(str::as_bytes) else { return false };
+    let finder = memchr::memmem::Finder::new(mark);
+    let mut seam: Vec<u8> = Vec::with_capacity(mark.len() * 2);
     for piece in pieces {
-        seam.extend_from_slice(&piece[..piece.len().min(longest)]);
-        let held = |haystack: &[u8]| marks.iter().any(|mark| memchr::memmem::find(haystack, mark).is_some());
-        if held(&seam) || held(piece) {
+        seam.extend_from_slice(&piece[..piece.len().min(mark.len())]);
+        if finder.find(&seam).is_some() || finder.find(piece).is_some() {
             return true;
         }
-        let tail = if piece.len() >= longest { piece } else { &seam[..] };
-        seam = tail[tail.len().saturating_sub(longest - 1)..].to_vec();
+        let tail = if piece.len() >= mark.len() { piece } else { &seam[..] };
+        seam = tail[tail.len().saturating_sub(mark.len() - 1)..].to_vec();
     }
     false
 }
@@ -74,11 +82,7 @@ pub fn may_hold<'p>(pieces: impl Iterator<Item = &'p [u8]>) -> bool {
 /// The body without foreign reasoning, or `None` if there is none in it (or it cannot be read).
 #[must_use]
 pub fn strip(format: WireFormat, body: &[u8]) -> Option<Vec<u8>> {
-    let mark = match format {
-        WireFormat::Native | WireFormat::Responses => MARK,
-        WireFormat::AltCli => MARK_BASE64,
-        WireFormat::Chat => return None,
-    };
+    let mark = mark_in(format)?;
     memchr::memmem::find(body, format!("\"{mark}").as_bytes())?;
     let mut gone = Vec::new();
     find(body, body, &mut gone)?;
