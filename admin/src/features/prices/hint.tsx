@@ -52,7 +52,7 @@ export function UnpricedHint({ priced, onAdd }: { priced: ReadonlySet<string>; o
             <li key={model} className="max-w-full min-w-0">
               <Button
                 size="sm"
-                icon={<Plus className="size-3.5" aria-hidden />}
+                icon={<Plus className="size-3.5 shrink-0" aria-hidden />}
                 aria-label={t("prices.unpriced.add", { model })}
                 onClick={() => onAdd(model)}
                 className="max-w-full"
