@@ -5,12 +5,14 @@
 //! answered. So its proxy is wrapped: when a stop begins, waiting connections are listened to for a while longer. A request
 //! that comes on one of them is answered, with `connection: close` (HTTP/2: GOAWAY), and only then the connection ends.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pingora::apps::{HttpServerApp, ServerApp};
-use pingora::protocols::Stream;
+use pingora::apps::{HttpServerApp, ReusedHttpStream, ServerApp};
+use pingora::protocols::http::ServerSession;
+use pingora::protocols::{ALPN, Stream};
 use pingora::proxy::HttpProxy;
 use pingora::server::ShutdownWatch;
 use tokio::sync::watch;
@@ -26,6 +28,8 @@ const SETTLE: Duration = Duration::from_millis(100);
 const LINGER: Duration = Duration::from_millis(300);
 /// And when another process has taken over: nobody waits for this one to end.
 const LINGER_HANDED_OVER: Duration = Duration::from_secs(2);
+/// How long a client's connection is kept without a request, seconds.
+const KEEPALIVE_S: u64 = 60;
 /// How often connections are counted meanwhile.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -51,11 +55,49 @@ impl Connections {
     }
 }
 
+impl Connections {
+    /// Whether a connection can be nothing but HTTP/1.
+    fn is_http1(&self, connection: &Stream) -> bool {
+        let may_be_h2c = self.proxy.server_options().is_some_and(|options| options.h2c);
+        !may_be_h2c && connection.selected_alpn_proto().is_none_or(|chosen| chosen == ALPN::H1)
+    }
+
+    /// Begins with a connection: its first request.
+    fn first<'c>(&'c self, connection: Stream, shutdown: &'c ShutdownWatch) -> Serving<'c> {
+        let mut session = ServerSession::new_http1(connection);
+        session.set_keepalive((!*shutdown.borrow()).then_some(KEEPALIVE_S));
+        let most = self.proxy.server_options().and_then(|options| options.keepalive_request_limit);
+        session.set_keepalive_reuses_remaining(most);
+        self.proxy.process_new_http(session, shutdown)
+    }
+
+    /// Goes on with a connection: its next request.
+    fn next<'c>(&'c self, reused: ReusedHttpStream, shutdown: &'c ShutdownWatch) -> Serving<'c> {
+        let (connection, settings) = reused.consume();
+        let mut session = ServerSession::new_http1(connection);
+        if let Some(settings) = settings {
+            settings.apply_to_session(&mut session);
+        }
+        self.proxy.process_new_http(session, shutdown)
+    }
+}
+
+/// A request being served; gives the connection back if it can take another.
+type Serving<'c> = Pin<Box<dyn Future<Output = Option<ReusedHttpStream>> + Send + 'c>>;
+
 #[async_trait]
 impl ServerApp for Connections {
     async fn process_new(self: &Arc<Self>, connection: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
         let _open = Open::enter(&self.open);
-        self.proxy.process_new(connection, shutdown).await
+        if !self.is_http1(&connection) {
+            return self.proxy.process_new(connection, shutdown).await;
+        }
+        // As Pingora does it, but without the 4 KB for each connection that its future has for HTTP/2.
+        let mut reused = self.first(connection, shutdown).await;
+        while let Some(connection) = reused {
+            reused = self.next(connection, shutdown).await;
+        }
+        None
     }
 
     /// Called when the listeners have closed.

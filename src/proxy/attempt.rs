@@ -79,8 +79,7 @@ pub async fn attempt(session: &mut Session, x: &mut Exchange, target: &Target, l
     let timing = Timing::start(&target.provider, live, inbound.stream, target.deadline);
     let gateway = Arc::clone(&x.gateway);
     let link = match gateway.upstreams.link(&target.provider, timing::link_times(live)).await {
-        // Boxed: it is kept as long as the reply runs, in a future within futures.
-        Ok(link) => Box::new(link),
+        Ok(link) => link,
         Err(LinkError::Resolve(e)) => return Step::from(Failure::network(NetworkFailure::Resolve, e.to_string())),
         Err(e) => return Step::from(Failure::network(NetworkFailure::Connect, e.to_string())),
     };

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use pingora::connectors::ConnectorOptions;
 use pingora::connectors::http::Connector;
 use pingora::protocols::http::client::HttpSession;
@@ -35,25 +36,28 @@ pub struct Upstreams {
 
 /// A provider's address, taken apart once per version of its record.
 struct Target {
-    endpoint: Endpoint,
+    endpoint: Arc<Endpoint>,
     proxy: Option<Endpoint>,
     /// Keeps connections of different providers, and of different versions of one, apart in the pool.
     group: u64,
+    /// The last one that was made; good as long as address and times are the same.
+    link: Mutex<Option<Arc<Link>>>,
 }
 
 /// How long connecting may take, and how long an idle connection is kept.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkTimes {
     /// `None` = no bound.
     pub connect: Option<Duration>,
     pub keepalive: Duration,
 }
 
-/// A way to one provider: what [`Upstreams::connect`] needs, and where its calls go.
+/// A way to one provider: what [`Upstreams::connect`] needs, and where its calls go. Requests share it.
 pub struct Link {
-    target: Arc<Target>,
+    endpoint: Arc<Endpoint>,
+    address: SocketAddr,
+    times: LinkTimes,
     peer: HttpPeer,
-    keepalive: Duration,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -82,13 +86,23 @@ impl Upstreams {
     ///
     /// # Errors
     /// When its address is no address, or its name does not resolve.
-    pub async fn link(&self, provider: &Provider, times: LinkTimes) -> Result<Link, LinkError> {
+    pub async fn link(&self, provider: &Provider, times: LinkTimes) -> Result<Arc<Link>, LinkError> {
         let target = self.target(provider)?;
         let address = match &target.proxy {
             // The proxy resolves the provider's name; the address here only names the pool's place.
             Some(proxy) => self.resolver.resolve(&proxy.host, proxy.port).await?,
             None => self.resolver.resolve(&target.endpoint.host, target.endpoint.port).await?,
         };
+        let mut last = target.link.lock();
+        if let Some(link) = last.as_ref().filter(|link| link.address == address && link.times == times) {
+            return Ok(Arc::clone(link));
+        }
+        let link = Arc::new(self.make(&target, address, times));
+        *last = Some(Arc::clone(&link));
+        Ok(link)
+    }
+
+    fn make(&self, target: &Target, address: SocketAddr, times: LinkTimes) -> Link {
         #[expect(clippy::disallowed_methods, reason = "the address is resolved: this neither blocks nor panics")]
         let mut peer = HttpPeer::new(address, target.endpoint.tls, target.endpoint.host.clone());
         peer.group_key = target.group;
@@ -107,7 +121,7 @@ impl Upstreams {
                 resolver: Arc::clone(&self.resolver),
             }));
         }
-        Ok(Link { target, peer, keepalive: times.keepalive })
+        Link { endpoint: Arc::clone(&target.endpoint), address, times, peer }
     }
 
     /// A connection from the pool, or a new one. The flag says whether it was used before.
@@ -137,7 +151,7 @@ impl Upstreams {
     /// Gives a connection whose exchange came to its proper end back to the pool.
     pub async fn release(&self, session: Box<HttpSession>, link: &Link) {
         // Boxed, as above: 5 KB for a moment at the end, not for the whole life of what waits for it.
-        Box::pin(self.connector.release_http_session(*session, &link.peer, Some(link.keepalive))).await;
+        Box::pin(self.connector.release_http_session(*session, &link.peer, Some(link.times.keepalive))).await;
     }
 
     fn target(&self, provider: &Provider) -> Result<Arc<Target>, LinkError> {
@@ -149,7 +163,8 @@ impl Upstreams {
         let proxy = provider.proxy_url.as_deref().map(Endpoint::parse).transpose().map_err(LinkError::Proxy)?;
         let mut hasher = DefaultHasher::new();
         (version, &provider.url, &provider.proxy_url).hash(&mut hasher);
-        let target = Arc::new(Target { endpoint, proxy, group: hasher.finish() });
+        let (endpoint, link) = (Arc::new(endpoint), Mutex::default());
+        let target = Arc::new(Target { endpoint, proxy, group: hasher.finish(), link });
         let mut targets = self.targets.write();
         if targets.len() >= CAPACITY {
             targets.clear();
@@ -162,6 +177,6 @@ impl Upstreams {
 impl Link {
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
-        &self.target.endpoint
+        &self.endpoint
     }
 }
