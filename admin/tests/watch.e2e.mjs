@@ -102,6 +102,7 @@ test("a session shows its requests in order, and what was said", async () => {
   await panel.getByText("What is a tollgate?").waitFor();
   await panel.getByText("This is claude-sonnet-4-5, the mock model.").waitFor();
   await panel.getByRole("tab", { name: "Requests" }).click();
+  await panel.getByRole("listitem").first().waitFor();
   assert.equal(await panel.getByRole("listitem").count(), 1);
   await gateway.ask(ann.defaultKey.key, "claude-haiku-4-5", "And who keeps it?", {}, headers);
   await panel.getByRole("listitem").nth(1).waitFor();
@@ -111,7 +112,9 @@ test("a session shows its requests in order, and what was said", async () => {
   // From there to the request, in the log of this session alone.
   await panel.getByRole("link", { name: /haiku/ }).click();
   await page.getByRole("dialog", { name: "claude-haiku-4-5" }).getByText("What happened").waitFor();
-  assert.equal(await page.locator("tbody tr[data-row]").count(), 2);
+  const rows = page.locator("tbody tr[data-row]");
+  await rows.nth(1).waitFor();
+  assert.equal(await rows.count(), 2);
   assert.deepEqual(faults, []);
   await context.close();
 });

@@ -1,4 +1,4 @@
-import { QueryClient } from "@tanstack/react-query";
+import { QueryClient, QueryObserver } from "@tanstack/react-query";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Live, type LogEntry } from "./live";
 
@@ -62,4 +62,20 @@ test("a list that begins now is told of the requests that have just ended", () =
   expect(live.recent().map(({ requestId }) => requestId)).toEqual(["second", "first"]);
   vi.advanceTimersByTime(20_000);
   expect(live.recent()).toEqual([]);
+});
+
+test("a first reading that was under way when something changed is begun again", async () => {
+  const { cache } = started();
+  const answers: ((text: string) => void)[] = [];
+  const options = { queryKey: ["audit", "pages"], queryFn: () => new Promise<string>((done) => answers.push(done)) };
+  const watching = new QueryObserver(cache, options).subscribe(() => undefined);
+  expect(answers).toHaveLength(1);
+  Stream.last.send("configuration", {});
+  await vi.advanceTimersByTimeAsync(10);
+  expect(answers).toHaveLength(2);
+  answers[0]?.("before the change");
+  answers[1]?.("after the change");
+  await vi.advanceTimersByTimeAsync(10);
+  expect(cache.getQueryData(["audit", "pages"])).toBe("after the change");
+  watching();
 });

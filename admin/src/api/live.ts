@@ -4,7 +4,7 @@
  * States: `connecting`, `live`, `lost` (since when; it tries again by itself, ever more slowly), `off` (this gateway has no
  * stream for us). A heartbeat comes every 15 s; without one for 40 s the connection counts as lost.
  */
-import type { QueryClient } from "@tanstack/react-query";
+import type { QueryClient, QueryFilters } from "@tanstack/react-query";
 import type { Schemas } from "./client";
 import { Moved } from "./moved";
 import { keys } from "./queries";
@@ -70,7 +70,7 @@ export class Live {
       this.become({ state: "live" });
       // What changed before this moment was not heard of: whatever was read by then is read anew. Requests need a moment to
       // reach the log.
-      void this.cache.invalidateQueries({ predicate: ({ queryKey: [name] }) => !UNHEARD.has(String(name)) });
+      this.renew({ predicate: ({ queryKey: [name] }) => !UNHEARD.has(String(name)) });
       clearTimeout(this.settled);
       this.settled = setTimeout(() => void this.cache.invalidateQueries({ queryKey: ["logs", "pages"] }), SETTLE);
     });
@@ -97,7 +97,7 @@ export class Live {
         ["rules"],
         ["audit"],
       ]) {
-        void this.cache.invalidateQueries({ queryKey: key });
+        this.renew({ queryKey: key });
       }
     });
     this.on("missed", () => this.moved.missed());
@@ -111,6 +111,22 @@ export class Live {
     this.moved.stop();
     this.source?.close();
     this.source = undefined;
+  }
+
+  /**
+   * Reads anew what these hold. A first reading that is still under way may have been answered before the change, and
+   * `invalidateQueries` would wait for just that one: it is begun again.
+   */
+  private renew(filters: QueryFilters) {
+    const first = this.cache
+      .getQueryCache()
+      .findAll({ ...filters, fetchStatus: "fetching" })
+      .filter(({ state }) => state.data === undefined);
+    void this.cache.invalidateQueries(filters);
+    for (const { queryKey } of first) {
+      const one = { queryKey, exact: true };
+      void this.cache.cancelQueries(one).then(() => this.cache.invalidateQueries(one));
+    }
   }
 
   private on(name: string, act: (data: unknown) => void) {
