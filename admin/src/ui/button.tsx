@@ -19,6 +19,14 @@ const LOOKS = {
   danger: "bg-danger text-white hover:brightness-110 border-transparent",
 };
 
+/** How a button looks, for what must be a link. */
+export const buttonLook = (variant: keyof typeof LOOKS = "secondary", size: "sm" | "md" = "md") =>
+  cx(
+    "inline-flex shrink-0 items-center justify-center gap-1.5 rounded-md border font-medium whitespace-nowrap select-none disabled:opacity-55",
+    size === "sm" ? "h-7 px-2 text-xs" : "h-9 px-3 text-sm",
+    LOOKS[variant],
+  );
+
 export function Button({
   variant = "secondary",
   size = "md",
@@ -34,12 +42,7 @@ export function Button({
       type="button"
       disabled={disabled || busy}
       aria-busy={busy || undefined}
-      className={cx(
-        "inline-flex shrink-0 items-center justify-center gap-1.5 rounded-md border font-medium whitespace-nowrap select-none disabled:opacity-55",
-        size === "sm" ? "h-7 px-2 text-xs" : "h-9 px-3 text-sm",
-        LOOKS[variant],
-        className,
-      )}
+      className={cx(buttonLook(variant, size), className)}
       {...rest}
     >
       {busy ? <LoaderCircle className="size-4 animate-spin" aria-hidden /> : icon}

@@ -56,8 +56,8 @@ test("limits are named with whose they are, and records that wait with how long"
   ];
   const journal = { ...JOURNAL, pendingRecords: 12, oldestAgeMs: 125_000 };
   await renderPart(<Anomalies attention={attention({ nearLimits, moreNearLimits: 2, journal })} />);
-  expect(await screen.findByText("ann / cli has reached a limit")).toBeTruthy();
-  expect(screen.getByText("upstream is near a limit")).toBeTruthy();
+  expect(await screen.findByText("Key ann / cli has reached a limit")).toBeTruthy();
+  expect(screen.getByText("Provider upstream is near a limit")).toBeTruthy();
   expect(screen.getByText("85% of the daily limit is used.")).toBeTruthy();
   expect(screen.getByText("2 more are near a limit")).toBeTruthy();
   expect(screen.getByText(/12 of them, the oldest for 2 min 5 s/)).toBeTruthy();

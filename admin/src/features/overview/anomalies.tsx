@@ -6,7 +6,7 @@ import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { call, type Schemas } from "@/api/client";
 import * as queries from "@/api/queries";
-import { Button } from "@/ui/button";
+import { buttonLook } from "@/ui/button";
 import { count, duration, percent, useFormat } from "@/ui/format";
 import { Notice } from "@/ui/status";
 import { Countdown, Time, useNow } from "@/ui/text";
@@ -65,10 +65,8 @@ export function Anomalies({ attention }: { attention: Attention }) {
   const { data: users = [] } = useQuery(queries.users);
 
   const go = (to: string, search: object, label: string) => (
-    <Link to={to as "/providers"} search={search}>
-      <Button size="sm" tabIndex={-1}>
-        {label}
-      </Button>
+    <Link to={to as "/providers"} search={search} className={buttonLook("secondary", "sm")}>
+      {label}
     </Link>
   );
   const { journal } = attention;
@@ -108,7 +106,8 @@ export function Anomalies({ attention }: { attention: Attention }) {
     ...attention.nearLimits.map((near) => {
       const share = near.current / near.limit;
       const user = users.find((one) => one.id === near.userId);
-      const name = user ? `${user.name} / ${near.name}` : near.name;
+      const own = user && near.kind === "key" ? `${user.name} / ${near.name}` : near.name;
+      const name = t(`overview.holders.${near.kind as "key"}`, { name: own });
       return {
         id: `limit-${near.kind}-${near.id}`,
         tone: share >= 1 ? ("bad" as const) : ("warn" as const),
