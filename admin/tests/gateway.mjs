@@ -10,14 +10,18 @@ export const TOKEN = "the-administrators-token";
 const program = process.env.TOLLGATE_BIN ?? new URL("../../target/debug/tollgate", import.meta.url).pathname;
 const browserPath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
-/** A port that is free now. */
-const freePort = () =>
-  new Promise((found) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address();
-      server.close(() => found(port));
-    });
-  });
+/** Ports that are free now, each another one: all are held until the last is found. */
+async function freePorts(many) {
+  const held = await Promise.all(
+    Array.from({ length: many }, () => {
+      const server = createServer();
+      return new Promise((done) => server.listen(0, "127.0.0.1", () => done(server)));
+    }),
+  );
+  const ports = held.map((server) => server.address().port);
+  await Promise.all(held.map((server) => new Promise((done) => server.close(done))));
+  return ports;
+}
 
 /** Starts a program and waits until `url` answers. */
 async function start(args, env, url) {
@@ -42,13 +46,22 @@ async function start(args, env, url) {
   throw new Error(`${args[0]} does not answer at ${url}:\n${said}`);
 }
 
+/** The gateway says that it is ready before its proxy listens; and whoever else has that port must not answer in its place. */
+async function listening(proxy, said) {
+  for (let tries = 0; tries < 100; tries++) {
+    const status = await fetch(`${proxy}/mock/stats`).then(
+      (answer) => answer.status,
+      () => undefined,
+    );
+    if (status === 200) throw new Error(`the mock has the proxy's port:\n${said()}`);
+    if (status !== undefined) return;
+    await new Promise((done) => setTimeout(done, 100));
+  }
+  throw new Error(`the proxy does not listen:\n${said()}`);
+}
+
 export async function startGateway(env = {}) {
-  const [proxyPort, adminPort, metricsPort, mockPort] = [
-    await freePort(),
-    await freePort(),
-    await freePort(),
-    await freePort(),
-  ];
+  const [proxyPort, adminPort, metricsPort, mockPort] = await freePorts(4);
   const data = mkdtempSync(join(tmpdir(), "tollgate-ui-"));
   const at = (port) => `127.0.0.1:${port}`;
   const mock = await start(["mock", "--addr", at(mockPort)], {}, `http://${at(mockPort)}/mock/stats`);
@@ -66,6 +79,7 @@ export async function startGateway(env = {}) {
     ...env,
   };
   const gate = await start(["serve"], settings, `http://${at(metricsPort)}/readyz`);
+  await listening(`http://${at(proxyPort)}`, gate.said);
   const url = `http://${at(adminPort)}`;
   const proxy = `http://${at(proxyPort)}`;
   const mockUrl = `http://${at(mockPort)}`;
