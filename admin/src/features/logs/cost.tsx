@@ -46,32 +46,24 @@ export function Cost({ entry, detail }: { entry: Entry; detail: Detail | undefin
               {entry.costMultiplier !== 1 && (
                 <>
                   <tr className="border-t border-line">
-                    <Cell>{t("logs.costs.sum")}</Cell>
-                    <Cell right />
-                    <Cell right />
+                    <Cell span={3}>{t("logs.costs.sum")}</Cell>
                     <Cell right>{exactMoney(round(sum), format)}</Cell>
                   </tr>
                   <tr>
-                    <Cell>{t("logs.costs.multiplier")}</Cell>
-                    <Cell right />
+                    <Cell span={3}>{t("logs.costs.multiplier")}</Cell>
                     <Cell right>× {entry.costMultiplier}</Cell>
-                    <Cell right />
                   </tr>
                 </>
               )}
             </tbody>
             <tfoot>
               <tr className="border-t border-strong-line font-medium">
-                <Cell>{changed ? t("logs.costs.totalNow") : t("logs.costs.total")}</Cell>
-                <Cell right />
-                <Cell right />
+                <Cell span={3}>{changed ? t("logs.costs.totalNow") : t("logs.costs.total")}</Cell>
                 <Cell right>{now !== null && now !== undefined && exactMoney(now, format)}</Cell>
               </tr>
               {changed && (
                 <tr className="font-medium">
-                  <Cell>{t("logs.costs.charged")}</Cell>
-                  <Cell right />
-                  <Cell right />
+                  <Cell span={3}>{t("logs.costs.charged")}</Cell>
                   <Cell right>{exactMoney(entry.costUsd ?? 0, format)}</Cell>
                 </tr>
               )}
@@ -127,6 +119,9 @@ const Head = ({ children, right }: { children: ReactNode; right?: boolean }) => 
     {children}
   </th>
 );
-const Cell = ({ children, right }: { children?: ReactNode; right?: boolean }) => (
-  <td className={cx("py-1 whitespace-nowrap", right && "tabular pl-4 text-right")}>{children}</td>
+/** `span`: how many columns it takes. */
+const Cell = ({ children, right, span }: { children?: ReactNode; right?: boolean; span?: number }) => (
+  <td colSpan={span} className={cx("py-1 whitespace-nowrap", right && "tabular pl-4 text-right")}>
+    {children}
+  </td>
 );

@@ -104,7 +104,7 @@ function TierBox({ tier }: { tier: Tier }) {
             ) : (
               <Bar share={share} className="!mt-0" />
             )}
-            <span className="tabular w-32 text-right whitespace-nowrap text-xs text-quiet">
+            <span className="tabular text-right text-xs text-quiet sm:w-32 sm:whitespace-nowrap">
               {out ? "—" : percent(share, format)}{" "}
               <span className="text-faint">({t("providers.flow.weight", { weight: provider.weight })})</span>
             </span>
