@@ -1,22 +1,37 @@
 //! What the log says once everything is up: where to go, and where the admin token lies.
 
+use std::path::PathBuf;
+
 use super::parts::Parts;
 
-/// Logs the addresses, and the file of a generated admin token.
-pub fn print(parts: &Parts) {
-    let config = &parts.config;
-    let scheme = |tls: bool| if tls { "https" } else { "http" };
-    tracing::info!(
-        version = env!("CARGO_PKG_VERSION"),
-        proxy = format!("{}://{}", scheme(config.proxy.tls.is_some()), config.proxy.addr),
-        admin = format!("{}://{}", scheme(config.admin.tls.is_some()), config.admin.addr),
-        metrics = format!("http://{}/metrics", config.metrics.addr),
-        "tollgate is up"
-    );
-    if let Some(file) = &parts.admin_token.file {
-        tracing::info!(
-            file = %file.display(),
-            "open the admin address in a browser and log in with the token that this file holds (ADMIN_TOKEN is not set)"
-        );
+/// The addresses, and the file of a generated admin token.
+pub struct Banner {
+    proxy: String,
+    admin: String,
+    metrics: String,
+    token_file: Option<PathBuf>,
+}
+
+impl Banner {
+    pub fn of(parts: &Parts) -> Self {
+        let config = &parts.config;
+        let scheme = |tls: bool| if tls { "https" } else { "http" };
+        Self {
+            proxy: format!("{}://{}", scheme(config.proxy.tls.is_some()), config.proxy.addr),
+            admin: format!("{}://{}", scheme(config.admin.tls.is_some()), config.admin.addr),
+            metrics: format!("http://{}/metrics", config.metrics.addr),
+            token_file: parts.admin_token.file.clone(),
+        }
+    }
+
+    pub fn print(&self) {
+        let Self { proxy, admin, metrics, token_file } = self;
+        tracing::info!(version = env!("CARGO_PKG_VERSION"), proxy, admin, metrics, "tollgate is up");
+        if let Some(file) = token_file {
+            tracing::info!(
+                file = %file.display(),
+                "open the admin address in a browser and log in with the token that this file holds (ADMIN_TOKEN is not set)"
+            );
+        }
     }
 }

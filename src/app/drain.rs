@@ -27,6 +27,8 @@ pub enum Ended {
     Drained,
     /// Somebody did not want to wait.
     AtOnce,
+    /// The proxy has ended and nobody had asked for it.
+    Failed,
 }
 
 /// Turns Pingora's stop into the other parts' stop, and reports the end of the drain.

@@ -6,6 +6,7 @@ mod connections;
 mod counting;
 mod door;
 mod drain;
+mod entrance;
 mod listen;
 mod marker;
 mod messages;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -22,10 +22,11 @@ use tokio::sync::watch;
 use super::connections::Connections;
 use super::door::AdminDoor;
 use super::drain::{Drain, Ended, stopped};
+use super::entrance::{Entrance, Proxy, Watched};
 use super::parts::{self, Parts};
 use super::signals::{self, Phase, Signals};
 use super::tasks::{self, Tasks};
-use super::{banner, counting, listen, reload};
+use super::{banner::Banner, counting, listen, reload};
 use crate::config::Config;
 use crate::proxy::service::Service;
 use crate::telemetry::{self, LogHandle};
@@ -47,7 +48,7 @@ pub struct Source {
 /// Serves until a stop is asked for. `upgrade`: take the listeners over from the process that runs now.
 ///
 /// # Errors
-/// When a part cannot be built or a listener cannot be bound. Nothing is served then.
+/// When a part cannot be built or a listener cannot be bound: nothing is served then. When the proxy ends by itself.
 pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> anyhow::Result<()> {
     let io = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(IO_THREADS)
@@ -55,18 +56,20 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
         .enable_all()
         .build()
         .context("starting the runtime")?;
+    let entrance = Entrance::claim(config.proxy.addr, upgrade)?;
     let parts = io.block_on(parts::build(config))?;
     let (stop_sender, stop) = watch::channel(false);
     let (phase_sender, phase) = watch::channel(Phase::Serving);
     let up = Arc::new(AtomicBool::new(true));
-    let readiness = tasks::readiness(&parts, Arc::clone(&up), phase.clone());
+    let open = Arc::new(AtomicBool::new(false));
+    let readiness = tasks::readiness(&parts, Arc::clone(&up), Arc::clone(&open), phase.clone());
     let doors = io.block_on(open_doors(&parts, io.handle(), &stop, readiness))?;
     let tasks = tasks::start(&parts, io.handle(), &stop, up);
     io.block_on(counting::wait(&parts.counters));
     let reloaded =
         reload::Reloaded { live: Arc::clone(&parts.live), log: log.clone(), metrics: Arc::clone(&parts.metrics) };
     io.spawn(reload::on_hangup(parts.config.clone(), source, reloaded));
-    let (ended_sender, ended) = sync_channel(2);
+    let (ended_sender, ended) = sync_channel(3);
     let (closed_sender, closed) = watch::channel(false);
     let drain = Drain {
         running: parts.metrics.requests_live.clone(),
@@ -81,8 +84,8 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
         phase: phase.clone(),
         closed: closed_sender,
     };
-    let server = server(&parts, connections, drain, upgrade)?;
-    banner::print(&parts);
+    let watched = Watched { open, banner: Banner::of(&parts), phase: phase.clone(), ended: ended_sender.clone() };
+    let server = server(&parts, connections, drain, upgrade, |listening| Proxy { entrance, listening, watched })?;
     let impatience = signals::impatience(phase.clone());
     io.spawn(async move {
         impatience.await;
@@ -100,6 +103,7 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
             left_in_journal = parts.ledger.stats().pending_records,
             "stopped at once: running requests were cut"
         ),
+        Ended::Failed => anyhow::bail!("the proxy has ended by itself: the log says why"),
     }
     log.flush();
     Ok(())
@@ -111,8 +115,10 @@ fn wait(ended: &Receiver<Ended>, returned: &Receiver<()>) -> Ended {
         if let Ok(ended) = ended.recv_timeout(Duration::from_millis(50)) {
             return ended;
         }
-        if returned.try_recv().is_ok() {
-            return Ended::Drained;
+        match returned.try_recv() {
+            Ok(()) => return Ended::Drained,
+            Err(TryRecvError::Disconnected) => return Ended::Failed,
+            Err(TryRecvError::Empty) => {}
         }
     }
 }
@@ -159,6 +165,7 @@ fn server(
     connections: impl FnOnce(HttpProxy<Service>) -> Connections,
     drain: Drain,
     upgrade: bool,
+    around: impl FnOnce(Listening<Connections>) -> Proxy,
 ) -> anyhow::Result<Server> {
     let config = &parts.config;
     let conf = ServerConf {
@@ -178,7 +185,7 @@ fn server(
     let mut proxy = Listening::new("proxy".to_owned(), connections(proxy));
     listen_on(&mut proxy, config)?;
     server.add_service(background_service("drain", drain));
-    server.add_service(proxy);
+    server.add_service(around(proxy));
     Ok(server)
 }
 

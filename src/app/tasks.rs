@@ -187,10 +187,11 @@ fn journal_metrics(metrics: &Metrics, journal: &crate::ledger::JournalStats) {
     grow(&shown.writer_rows, journal.writer_rows);
 }
 
-/// Ready: migrated, a snapshot in force, the database reachable, room in the journal.
+/// Ready: migrated, a snapshot in force, the database reachable, room in the journal, and the proxy takes connections (`open`).
 pub fn readiness(
     parts: &Parts,
     up: Arc<AtomicBool>,
+    open: Arc<AtomicBool>,
     phase: watch::Receiver<Phase>,
 ) -> Arc<dyn Fn() -> Readiness + Send + Sync> {
     let (state, ledger, counters) = (Arc::clone(&parts.state), Arc::clone(&parts.ledger), parts.counters.clone());
@@ -198,9 +199,16 @@ pub fn readiness(
         let journal = if ledger.has_room() { Ok(()) } else { Err("is full: new requests are refused".to_owned()) };
         let store = if up.load(Ordering::Relaxed) { Ok(()) } else { Err("cannot be reached".to_owned()) };
         let stopping = if *phase.borrow() == Phase::Serving { Ok(()) } else { Err("is stopping".to_owned()) };
+        let proxy = if open.load(Ordering::Relaxed) { Ok(()) } else { Err("takes no connections yet".to_owned()) };
         let faults = &state.peek().faults;
         let snapshot = if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) };
-        let needed = vec![("database", store), ("journal", journal), ("snapshot", snapshot), ("process", stopping)];
+        let needed = vec![
+            ("database", store),
+            ("journal", journal),
+            ("snapshot", snapshot),
+            ("proxy", proxy),
+            ("process", stopping),
+        ];
         counting::readiness(Readiness::of(needed), &counters)
     })
 }

@@ -29,7 +29,7 @@ async fn a_full_disk_is_loud_refuses_what_it_cannot_account_for_and_recovers() {
     assert!(stage.gateway.metric("tollgate_journal_append_errors_total").await >= 1.0);
     let held = stage.gateway.metric("tollgate_journal_held_records").await;
     assert!((1.0..=16.0).contains(&held), "{held} held: those that were under way, and no refusals");
-    assert!(stage.gateway.log().contains("the journal cannot be written"));
+    stage.gateway.log_shows("the journal cannot be written").await;
     // What needs no accounting goes on.
     let models = stage.gateway.client.get(format!("{}/v1/models", stage.gateway.proxy)).header("x-api-key", &stage.key);
     assert_eq!(models.send().await.unwrap().status(), 200);
@@ -44,5 +44,5 @@ async fn a_full_disk_is_loud_refuses_what_it_cannot_account_for_and_recovers() {
     }
     // The model list is a request too.
     nothing_lost(&stage, outcome.whole + 1).await;
-    assert!(stage.gateway.log().contains("the journal can be written again: nothing was lost"));
+    stage.gateway.log_shows("the journal can be written again: nothing was lost").await;
 }

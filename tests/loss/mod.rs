@@ -12,5 +12,6 @@ mod floods;
 mod load;
 mod raw;
 mod restart;
+mod start;
 mod stop;
 mod upgrade;

@@ -126,7 +126,7 @@ async fn an_open_circuit_a_rest_and_a_reset_outlive_a_kill_and_a_stop() {
     stage.gateway.spawn();
     stage.gateway.ready().await;
     assert_eq!(stage.ask().send().await.unwrap().status(), 200);
-    assert!(stage.gateway.log().contains("which circuits were open cannot be read"));
+    stage.gateway.log_shows("which circuits were open cannot be read").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -67,7 +67,7 @@ async fn a_second_ctrl_c_ends_it_at_once_and_what_was_recorded_stays() {
         let cut = stream.await.unwrap();
         assert!(cut.is_err(), "a cut stream must not look whole: {cut:?}");
     }
-    assert!(stage.gateway.log().contains("stopped at once"));
+    stage.gateway.log_shows("stopped at once").await;
     stage.gateway.spawn();
     stage.gateway.ready().await;
     assert_eq!(stage.gateway.logs(1).await[0]["outcome"], "completed");

@@ -97,7 +97,8 @@ async fn no_request_fails(mut pair: Pair, lose: impl Fn(&mut Pair), bring_back: 
     pair.settled(&who, whole).await;
     for node in &pair.nodes {
         assert_eq!(node.metric("tollgate_redis_up").await, 1.0);
-        assert_eq!(node.log().matches("Redis is lost").count(), 1, "said once:\n{}", node.log());
+        let log = node.log_shows("Redis is lost").await;
+        assert_eq!(log.matches("Redis is lost").count(), 1, "said once:\n{log}");
     }
     // Nothing that ran during the loss holds a place.
     let usage = pair.nodes[1].admin("keys/getKeyLimitUsage", json!({"keyId": who.key})).await;

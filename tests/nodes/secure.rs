@@ -134,5 +134,5 @@ async fn a_node_that_is_not_let_in_serves_by_itself_and_says_why() {
     let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let gateway = Gateway::with(&env).await;
     gateway.readiness_shows(|ready, parts| ready && parts["redis"] == "is lost: this node counts for itself").await;
-    assert!(gateway.log().contains("UnknownIssuer"), "{}", gateway.log());
+    gateway.log_shows("UnknownIssuer").await;
 }

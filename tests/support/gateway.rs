@@ -209,8 +209,22 @@ impl Gateway {
         self.dir.path().join("log")
     }
 
+    /// What the log says by now. A line is there some milliseconds after it was said: [`Gateway::log_shows`] waits for it.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.log_path()).unwrap_or_default()
+    }
+
+    /// Waits until the log says something; what it says then.
+    pub async fn log_shows(&self, wanted: &str) -> String {
+        let began = Instant::now();
+        loop {
+            let log = self.log();
+            if log.contains(wanted) {
+                return log;
+            }
+            assert!(began.elapsed() < PATIENCE, "the log does not say {wanted:?}:\n{log}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 
     pub fn pid(&self) -> u32 {
@@ -245,12 +259,26 @@ impl Gateway {
     /// Waits until the process has ended by itself; how long that took.
     pub async fn ended(&mut self) -> Duration {
         let began = Instant::now();
-        while self.child.as_mut().unwrap().try_wait().unwrap().is_none() {
+        self.exit_code().await;
+        began.elapsed()
+    }
+
+    /// Waits until the process has ended by itself; with what, unless a signal ended it.
+    pub async fn exit_code(&mut self) -> Option<i32> {
+        let began = Instant::now();
+        loop {
+            if let Some(status) = self.child.as_mut().unwrap().try_wait().unwrap() {
+                self.child = None;
+                return status.code();
+            }
             assert!(began.elapsed() < PATIENCE, "the gateway did not stop:\n{}", self.log());
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        self.child = None;
-        began.elapsed()
+    }
+
+    /// What the next process is started with.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.env.insert(name.to_owned(), value.to_owned());
     }
 
     /// Calls an administration operation as the administrator: status and envelope.

@@ -1,0 +1,128 @@
+//! The proxy's address: taken before anything else is begun, listened on when everything else is there.
+//!
+//! Pingora by itself would try an address that another program has for half a minute, in the background, and then go on
+//! without. Here a start fails at once and has changed nothing. At an upgrade the process before this one hands its socket over,
+//! and what was taken here is the way out where the address is a new one.
+//!
+//! [`Proxy`] goes around Pingora's service: it gives it the socket, says when there is somebody to ask, and does not let the
+//! process live on when that has ended by itself.
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::os::fd::IntoRawFd as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
+
+use anyhow::Context;
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use pingora::server::{Fds, ListenFds, ShutdownWatch};
+use pingora::services::Service;
+use pingora::services::listening::Service as Listening;
+use tokio::net::TcpSocket;
+use tokio::sync::watch;
+
+use super::banner::Banner;
+use super::connections::Connections;
+use super::drain::Ended;
+use super::signals::Phase;
+
+/// Connections that may wait to be accepted; the system has a bound of its own.
+const BACKLOG: u32 = 65_535;
+
+/// The proxy's address, bound and not listened on yet.
+pub struct Entrance {
+    addr: SocketAddr,
+    /// Nothing where the process before this one has it.
+    socket: Option<TcpSocket>,
+}
+
+impl Entrance {
+    /// Takes the address. `upgrade`: another process may have it, which hands it over.
+    ///
+    /// # Errors
+    /// When the address cannot be bound.
+    pub fn claim(addr: SocketAddr, upgrade: bool) -> anyhow::Result<Self> {
+        let socket = if addr.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        socket.set_reuseaddr(true)?;
+        let socket = match socket.bind(addr) {
+            Ok(()) => Some(socket),
+            Err(e) if upgrade && e.kind() == ErrorKind::AddrInUse => None,
+            Err(e) => return Err(e).with_context(|| format!("the proxy address {addr} (proxy.addr) cannot be bound")),
+        };
+        Ok(Self { addr, socket })
+    }
+
+    /// Listens, unless the process before this one has handed over `inherited` that does.
+    ///
+    /// # Errors
+    /// When the address is another's by now.
+    fn open(&mut self, inherited: &ListenFds) -> anyhow::Result<()> {
+        let name = self.addr.to_string();
+        let socket = self.socket.take();
+        if inherited.lock().get(&name).is_some() {
+            return Ok(());
+        }
+        let socket = socket.with_context(|| format!("{name} belongs to another program, and was not handed over"))?;
+        let listener = socket.listen(BACKLOG).with_context(|| format!("listening on {name}"))?.into_std()?;
+        inherited.lock().add(name, listener.into_raw_fd());
+        Ok(())
+    }
+}
+
+/// What the rest of the process wants to know of the proxy.
+pub struct Watched {
+    /// Set once connections are taken.
+    pub open: Arc<AtomicBool>,
+    /// Printed then.
+    pub banner: Banner,
+    pub phase: watch::Receiver<Phase>,
+    /// Told when the proxy ends without a stop.
+    pub ended: SyncSender<Ended>,
+}
+
+/// Pingora's service of the proxy, with its socket.
+pub struct Proxy {
+    pub entrance: Entrance,
+    pub listening: Listening<Connections>,
+    pub watched: Watched,
+}
+
+#[async_trait]
+impl Service for Proxy {
+    async fn start_service(&mut self, fds: Option<ListenFds>, shutdown: ShutdownWatch, listeners_per_fd: usize) {
+        // Also when what follows panics.
+        let _end = End { phase: self.watched.phase.clone(), ended: self.watched.ended.clone() };
+        let fds = fds.unwrap_or_else(|| Arc::new(Mutex::new(Fds::new())));
+        if let Err(e) = self.entrance.open(&fds) {
+            tracing::error!(error = format!("{e:#}"), "the proxy address (proxy.addr) cannot be listened on");
+            return;
+        }
+        self.watched.open.store(true, Ordering::Relaxed);
+        self.watched.banner.print();
+        Service::start_service(&mut self.listening, Some(fds), shutdown, listeners_per_fd).await;
+    }
+
+    fn name(&self) -> &str {
+        Service::name(&self.listening)
+    }
+
+    fn listen_addresses(&self) -> Option<Vec<String>> {
+        Service::listen_addresses(&self.listening)
+    }
+}
+
+/// Tells, when dropped, that the proxy has ended, unless a stop was asked for.
+struct End {
+    phase: watch::Receiver<Phase>,
+    ended: SyncSender<Ended>,
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        if *self.phase.borrow() == Phase::Serving {
+            let _ = self.ended.try_send(Ended::Failed);
+        }
+    }
+}
