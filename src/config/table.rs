@@ -97,7 +97,7 @@ pub const SETTINGS: &[Setting] = &[
         "proxy.max_inflight_body_bytes",
         Size { min: KIB, max: 1024 * GIB },
         "1GiB",
-        "Bytes of request bodies held at once, all requests together; beyond it clients get 503 and are told to come back.",
+        "Bytes of request bodies held at once (one user alone: half of it); beyond it clients get 503 and are told to come back.",
     )
     .live(),
     setting(

@@ -16,7 +16,7 @@ use super::{keep, settle};
 use crate::counters::Permit;
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
-use crate::domain::ids::{KeyId, RequestId, SessionId};
+use crate::domain::ids::{KeyId, RequestId, SessionId, UserId};
 use crate::domain::key::Key;
 use crate::domain::provider::Provider;
 use crate::domain::record::{Decision, RequestOutcome};
@@ -43,6 +43,14 @@ impl Caller {
     pub fn key_id(&self) -> Option<KeyId> {
         match self {
             Self::Key { key, .. } => Some(key.id),
+            Self::Admin => None,
+        }
+    }
+
+    #[must_use]
+    pub fn user_id(&self) -> Option<UserId> {
+        match self {
+            Self::Key { user, .. } => Some(user.id),
             Self::Admin => None,
         }
     }

@@ -50,7 +50,7 @@ pub fn is_admin(head: &RequestHeader) -> bool {
 /// # Errors
 /// When its body is too large or broken, or the client cannot be written to.
 pub async fn serve(session: &mut Session, x: &mut Exchange, door: &dyn Door, live: &Live) -> Result<Done, Refusal> {
-    let Received { pieces, room } = intake::read(session, Room::new(&x.gateway.bodies), live).await?;
+    let Received { pieces, room } = intake::read(session, Room::new(&x.gateway.bodies, None), live).await?;
     let head = session.req_header();
     let mut request = http::Request::new(Bytes::from(pieces.concat()));
     drop(pieces);

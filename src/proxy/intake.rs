@@ -11,7 +11,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, TRANSFER_ENCO
 use pingora::proxy::Session;
 
 use super::coding::{self, Coding, CodingError};
-use super::exchange::{Exchange, Inbound};
+use super::exchange::{Caller, Exchange, Inbound};
 use super::query;
 use super::refusal::Refusal;
 use super::room::{NoRoom, Room};
@@ -74,7 +74,8 @@ fn framing(head: &pingora::http::RequestHeader) -> Result<(), Refusal> {
 /// When it is too large, too slow, damaged, no JSON object, or lacks what its format demands.
 pub async fn body(session: &mut Session, x: &mut Exchange, live: &Live) -> Result<(), Refusal> {
     let waiting = Instant::now();
-    let received = read(session, Room::new(&x.gateway.bodies), live).await;
+    let user = x.caller.as_ref().and_then(Caller::user_id);
+    let received = read(session, Room::new(&x.gateway.bodies, user), live).await;
     x.waited += waiting.elapsed();
     let coding = Coding::of(session.req_header().headers.get(CONTENT_ENCODING)).map_err(coding_refusal)?;
     let received = decode(coding, received?, live).await?;

@@ -143,7 +143,10 @@ impl Refusal {
             Self::BodyTooLarge { limit } => {
                 Meaning::new(413, "request_too_large", format!("the body is larger than {limit} bytes"))
             }
-            Self::NoRoom => busy("the gateway holds as many request bodies as it may now", ROOM_AFTER_S),
+            Self::NoRoom => busy(
+                "the gateway holds as many request bodies as it may now, of all clients or of this user",
+                ROOM_AFTER_S,
+            ),
             Self::BodyTimedOut => Meaning::new(408, INVALID, "the body did not arrive in time"),
             Self::UnknownEncoding => {
                 Meaning::new(415, INVALID, "the content encoding is not one of gzip, deflate, br, zstd")

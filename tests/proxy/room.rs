@@ -4,6 +4,8 @@ use std::io::Write;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use super::stage::{Stage, saying};
 
@@ -55,11 +57,12 @@ async fn bodies_beyond_the_bound_are_refused_until_there_is_room() {
         let body: Value = answer.json().await.unwrap();
         assert_eq!((&body["type"], &body["error"]["type"]), (&json!("error"), &json!("overloaded_error")), "{name}");
     }
-    // In the words of another format too; and who is small passes beside the large one.
+    // In the words of another format too; and somebody else's, who is small, passes beside the large one.
     let chat = stage.post("/v1/chat/completions", &large("chat-compatible", false)).send().await.unwrap();
     assert_eq!(chat.status(), 503);
     assert!(chat.json::<Value>().await.unwrap()["error"]["message"].as_str().unwrap().contains("request bodies"));
-    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+    let (_, _, other) = stage.gateway.user(json!({"name": "bob"})).await;
+    assert_eq!(asks(&stage, &other).await, 200);
     stage.gateway.metric_shows("tollgate_request_bodies_refused_total", |refused| refused == 4.0).await;
     held_is(&stage, |bytes| (60_000.0..70_000.0).contains(&bytes)).await;
     // The client leaves: the next one has its room.
@@ -69,6 +72,43 @@ async fn bodies_beyond_the_bound_are_refused_until_there_is_room() {
     held_is(&stage, |bytes| bytes == 0.0).await;
     let refused = stage.gateway.logs(7).await.into_iter().filter(|row| row["statusCode"] == 503).count();
     assert_eq!(refused, 4, "a refusal is on record");
+}
+
+/// A small request with a key: its status.
+async fn asks(stage: &Stage, key: &str) -> u16 {
+    let url = format!("{}/v1/messages", stage.gateway.proxy);
+    let small = stage.gateway.client.post(url).header("x-api-key", key).json(&saying("native", false, "hello"));
+    small.send().await.unwrap().status().as_u16()
+}
+
+/// Begins an upload of so many bytes and sends none of them.
+async fn begin_upload(stage: &Stage, bytes: usize) -> TcpStream {
+    let mut tcp = TcpStream::connect(stage.gateway.proxy_addr()).await.unwrap();
+    let head = format!(
+        "POST /v1/messages HTTP/1.1\r\nhost: gate\r\nx-api-key: {}\r\ncontent-length: {bytes}\r\n\r\n",
+        stage.key
+    );
+    tcp.write_all(head.as_bytes()).await.unwrap();
+    tcp
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_user_cannot_take_the_room_of_the_others() {
+    let stage = stage(&[]).await;
+    let (_, _, other) = stage.gateway.user(json!({"name": "bob"})).await;
+    let mut uploads = Vec::new();
+    for begun in 1..=5 {
+        uploads.push(begin_upload(&stage, 10_000).await);
+        held_is(&stage, |bytes| bytes == f64::from(begun) * 10_000.0).await;
+    }
+    let mut sixth = begin_upload(&stage, 10_000).await;
+    let mut answer = [0; 12];
+    sixth.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 503", "half of the room is the most for one");
+    assert_eq!(asks(&stage, &other).await, 200, "who holds nothing is served");
+    drop(uploads);
+    held_is(&stage, |bytes| bytes == 0.0).await;
+    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
