@@ -5,7 +5,6 @@
 //! answered. So its proxy is wrapped: when a stop begins, waiting connections are listened to for a while longer. A request
 //! that comes on one of them is answered, with `connection: close` (HTTP/2: GOAWAY), and only then the connection ends.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,8 +12,8 @@ use async_trait::async_trait;
 use pingora::apps::{HttpServerApp, ReusedHttpStream, ServerApp};
 use pingora::protocols::http::ServerSession;
 use pingora::protocols::{ALPN, Stream};
-use pingora::proxy::HttpProxy;
 use pingora::server::ShutdownWatch;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -35,7 +34,7 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// The proxy as Pingora's listeners see it.
 pub struct Connections {
-    pub proxy: Arc<HttpProxy<Service>>,
+    pub proxy: Arc<Service>,
     pub open: IntGauge,
     pub phase: watch::Receiver<Phase>,
     /// Told when no connection is listened to any more.
@@ -62,41 +61,43 @@ impl Connections {
         !may_be_h2c && connection.selected_alpn_proto().is_none_or(|chosen| chosen == ALPN::H1)
     }
 
-    /// Begins with a connection: its first request.
-    fn first<'c>(&'c self, connection: Stream, shutdown: &'c ShutdownWatch) -> Serving<'c> {
-        let mut session = ServerSession::new_http1(connection);
-        session.set_keepalive((!*shutdown.borrow()).then_some(KEEPALIVE_S));
-        let most = self.proxy.server_options().and_then(|options| options.keepalive_request_limit);
-        session.set_keepalive_reuses_remaining(most);
-        self.proxy.process_new_http(session, shutdown)
-    }
-
-    /// Goes on with a connection: its next request.
-    fn next<'c>(&'c self, reused: ReusedHttpStream, shutdown: &'c ShutdownWatch) -> Serving<'c> {
-        let (connection, settings) = reused.consume();
-        let mut session = ServerSession::new_http1(connection);
-        if let Some(settings) = settings {
-            settings.apply_to_session(&mut session);
+    /// Serves a connection to its end.
+    async fn hold(self: Arc<Self>, connection: Stream, shutdown: ShutdownWatch, _open: Open) {
+        if !self.is_http1(&connection) {
+            self.proxy.process_new(connection, &shutdown).await;
+            return;
         }
-        self.proxy.process_new_http(session, shutdown)
+        // As Pingora does it, but without the 4 KB for each connection that its future has for HTTP/2.
+        let mut reused = self.proxy.serve(first(connection, &shutdown), &shutdown).await;
+        while let Some(connection) = reused {
+            reused = self.proxy.serve(next(connection), &shutdown).await;
+        }
     }
 }
 
-/// A request being served; gives the connection back if it can take another.
-type Serving<'c> = Pin<Box<dyn Future<Output = Option<ReusedHttpStream>> + Send + 'c>>;
+/// Begins with a connection: its first request.
+fn first(connection: Stream, shutdown: &ShutdownWatch) -> Box<ServerSession> {
+    let mut session = Box::new(ServerSession::new_http1(connection));
+    session.set_keepalive((!*shutdown.borrow()).then_some(KEEPALIVE_S));
+    session
+}
+
+/// Goes on with a connection: its next request.
+fn next(reused: ReusedHttpStream) -> Box<ServerSession> {
+    let (connection, settings) = reused.consume();
+    let mut session = Box::new(ServerSession::new_http1(connection));
+    if let Some(settings) = settings {
+        settings.apply_to_session(&mut session);
+    }
+    session
+}
 
 #[async_trait]
 impl ServerApp for Connections {
+    /// Gives the connection to a task of its own: Pingora's has 9 KB of room for the TLS handshake, which is over.
     async fn process_new(self: &Arc<Self>, connection: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
-        let _open = Open::enter(&self.open);
-        if !self.is_http1(&connection) {
-            return self.proxy.process_new(connection, shutdown).await;
-        }
-        // As Pingora does it, but without the 4 KB for each connection that its future has for HTTP/2.
-        let mut reused = self.first(connection, shutdown).await;
-        while let Some(connection) = reused {
-            reused = self.next(connection, shutdown).await;
-        }
+        let open = Open::enter(&self.open);
+        Handle::current().spawn(Arc::clone(self).hold(connection, shutdown.clone(), open));
         None
     }
 

@@ -7,11 +7,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use parking_lot::Mutex;
-use pingora::apps::HttpServerOptions;
 use pingora::listeners::ListenerConfig;
 use pingora::listeners::tls::TlsSettings;
 use pingora::protocols::l4::stream::L4BufferSettings;
-use pingora::proxy::HttpProxy;
 use pingora::server::configuration::{Opt, ServerConf};
 use pingora::server::{RunArgs, Server};
 use pingora::services::background::background_service;
@@ -162,7 +160,7 @@ async fn open_doors(
 
 fn server(
     parts: &Parts,
-    connections: impl FnOnce(HttpProxy<Service>) -> Connections,
+    connections: impl FnOnce(Service) -> Connections,
     drain: Drain,
     upgrade: bool,
     around: impl FnOnce(Listening<Connections>) -> Proxy,
@@ -177,12 +175,8 @@ fn server(
     };
     let mut server = Server::new_with_opt_and_conf(Opt { upgrade, ..Opt::default() }, conf);
     server.bootstrap();
-    let mut options = HttpServerOptions::default();
-    options.h2c = config.proxy.h2c;
-    let mut proxy = HttpProxy::new(Service(Arc::clone(&parts.gateway)), Arc::clone(&server.configuration));
-    proxy.handle_init_modules();
-    proxy.server_options = Some(options);
-    let mut proxy = Listening::new("proxy".to_owned(), connections(proxy));
+    let service = Service::new(Arc::clone(&parts.gateway), config.proxy.h2c);
+    let mut proxy = Listening::new("proxy".to_owned(), connections(service));
     listen_on(&mut proxy, config)?;
     server.add_service(background_service("drain", drain));
     server.add_service(around(proxy));

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use pingora::http::ResponseHeader;
-use pingora::proxy::Session;
+use pingora::protocols::http::ServerSession as Session;
 
 use super::exchange::Exchange;
 use super::keep;
@@ -44,8 +44,8 @@ pub async fn whole<'a>(
     }
     own_headers(&mut head, x)?;
     keep::note(x, &body);
-    session.write_response_header(Box::new(head), false).await?;
-    session.write_response_body(Some(body), true).await
+    session.write_response_header(Box::new(head)).await?;
+    session.write_response_body(body, true).await
 }
 
 /// Adds the gateway's own headers to a head.

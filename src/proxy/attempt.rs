@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
 use pingora::http::ResponseHeader;
-use pingora::proxy::Session;
+use pingora::protocols::http::ServerSession as Session;
 
 use super::coding::{Coding, StreamDecoder};
 use super::exchange::{End, Exchange, Inbound};

@@ -1,6 +1,6 @@
 //! Counting tokens where no provider of the client's own format can be asked: a local estimate, marked as one.
 
-use pingora::proxy::Session;
+use pingora::protocols::http::ServerSession as Session;
 use serde_json::json;
 
 use super::answer;

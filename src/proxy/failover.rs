@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pingora::proxy::Session;
+use pingora::protocols::http::ServerSession as Session;
 
 use super::answer;
 use super::attempt::{self, Step, Target};
@@ -138,7 +138,7 @@ async fn judge(
             let end =
                 End { outcome: RequestOutcome::ClientAborted, status: 499, error: Some("the client left".into()) };
             settle::settle(x, &end);
-            session.as_downstream_mut().shutdown().await;
+            session.shutdown().await;
             Ok(Next::Over)
         }
         Step::Unfit(refusal) => {

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use pingora::http::{Method, RequestHeader, ResponseHeader};
-use pingora::proxy::Session;
+use pingora::protocols::http::ServerSession as Session;
 
 use super::exchange::Exchange;
 use super::intake::{self, Received};
@@ -85,9 +85,9 @@ async fn write(session: &mut Session, answer: Answer) -> pingora::Result<()> {
     if !from.headers.contains_key(CONTENT_LENGTH) && session.req_header().version == http::Version::HTTP_11 {
         head.insert_header(TRANSFER_ENCODING, "chunked")?;
     }
-    session.write_response_header(Box::new(head), false).await?;
+    session.write_response_header(Box::new(head)).await?;
     while let Some(piece) = body.next().await {
-        session.write_response_body(Some(piece), false).await?;
+        session.write_response_body(piece, false).await?;
     }
-    session.write_response_body(None, true).await
+    session.write_response_body(Bytes::new(), true).await
 }

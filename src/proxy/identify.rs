@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use pingora::proxy::Session;
+use pingora::protocols::http::ServerSession as Session;
 
 use super::credentials::{self, Presented};
 use super::exchange::{Caller, Exchange};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, TRANSFER_ENCODING, UPGRADE, USER_AGENT};
-use pingora::proxy::Session;
+use pingora::protocols::http::ServerSession as Session;
 
 use super::coding::{self, Coding, CodingError};
 use super::exchange::{Caller, Exchange, Inbound};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
-use pingora::proxy::Session;
+use pingora::protocols::http::ServerSession as Session;
 use serde::Deserialize;
 
 use super::exchange::Exchange;

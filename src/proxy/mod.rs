@@ -6,7 +6,7 @@
 //!   → settle
 //! ```
 //!
-//! Each stage is a file; [`exchange::Exchange`] is what they hand on. Only [`service`] names Pingora's `ProxyHttp`.
+//! Each stage is a file; [`exchange::Exchange`] is what they hand on. [`service`] is where Pingora hands requests over.
 
 mod admit;
 mod answer;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use pingora::proxy::Session;
+use pingora::protocols::http::ServerSession as Session;
 
 use super::answer;
 use super::exchange::{Caller, End, Exchange};

@@ -10,7 +10,7 @@ use std::time::Instant;
 use bytes::{Bytes, BytesMut};
 use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use pingora::http::ResponseHeader;
-use pingora::proxy::Session;
+use pingora::protocols::http::ServerSession as Session;
 
 use super::attempt::{Judged, Step};
 use super::exchange::{End, Exchange, Running};
@@ -161,7 +161,7 @@ async fn pass_on(
     let Some(Ok(head)) = head else {
         return Failure::network(NetworkFailure::Broken, "a head that cannot be passed on").into();
     };
-    if session.write_response_header(Box::new(head), false).await.is_err() {
+    if session.write_response_header(Box::new(head)).await.is_err() {
         return gone(x, &incoming.reply);
     }
     let mut part = Part { bytes: held.bytes, over: held.over };
@@ -229,7 +229,7 @@ async fn next(
 async fn write(session: &mut Session, x: &mut Exchange, bytes: Bytes, last: bool) -> bool {
     keep::note(x, &bytes);
     let writing = Instant::now();
-    let written = session.write_response_body(Some(bytes), last).await;
+    let written = session.write_response_body(bytes, last).await;
     x.waited += writing.elapsed();
     written.is_ok()
 }
@@ -287,9 +287,9 @@ async fn break_off(session: &mut Session, x: &mut Exchange, incoming: &mut Incom
         let last = incoming.reply.fail(x.format, end.error.as_deref().unwrap_or_default());
         keep::note(x, last.as_ref());
         // The client may have left too: the record is made, so nothing depends on this write.
-        let _ = session.write_response_body(Some(last.into()), true).await;
+        let _ = session.write_response_body(last.into(), true).await;
     } else {
-        session.as_downstream_mut().shutdown().await;
+        session.shutdown().await;
     }
     Step::Answered { end, provider_ok: false }
 }

@@ -1,100 +1,150 @@
-//! Where the gateway meets Pingora: the only file that names `ProxyHttp`.
+//! Where the gateway meets Pingora's HTTP server: a request comes, is answered, and gives its connection back.
 //!
-//! `request_filter` runs the stages from intake to plan; `proxy_upstream_filter` runs the attempts over Pingora's own
-//! connection pool; `logging` settles what nobody settled. Pingora's own upstream path is never taken.
+//! This is Pingora's `HttpServerApp`, one level below its `ProxyHttp`. The gateway asks providers in a loop of its own
+//! (`failover.rs`), and of that trait's path used only how a request begins and ends; but the future of each request had
+//! room for the whole of it, 13 KB as long as a stream lived. Nothing here knows how connections are accepted or closed.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pingora::modules::http::HttpModules;
-use pingora::proxy::{FailToProxy, ProxyHttp, Session};
-use pingora::upstreams::peer::HttpPeer;
-use pingora::{Error, ErrorType, Result};
+use http::Method;
+use pingora::apps::{HttpPersistentSettings, HttpServerApp, HttpServerOptions, ReusedHttpStream};
+use pingora::protocols::http::ServerSession as Session;
+use pingora::server::ShutdownWatch;
+use pingora::{Error, ErrorSource, ErrorType};
+use tokio::sync::watch;
 
 use super::exchange::{End, Exchange};
 use super::gateway::Gateway;
-use super::{failover, stages};
+use super::refusal::Refusal;
+use super::{failover, settle, stages};
 use crate::domain::record::RequestOutcome;
 
 /// How long the unread rest of a refused body is read for, so that the client sees the answer.
 const DRAIN: Duration = Duration::from_secs(5);
 
 /// The proxy service.
-pub struct Service(pub Arc<Gateway>);
+pub struct Service {
+    gateway: Arc<Gateway>,
+    options: HttpServerOptions,
+    /// Set once nobody is listened to any more.
+    closing: watch::Sender<bool>,
+}
 
-#[async_trait]
-impl ProxyHttp for Service {
-    /// Boxed: Pingora keeps several places for it in the future of a request.
-    type CTX = Box<Exchange>;
-
-    fn new_ctx(&self) -> Box<Exchange> {
-        Box::new(Exchange::new(Arc::clone(&self.0)))
+impl Service {
+    /// `h2c`: HTTP/2 without TLS is spoken too.
+    #[must_use]
+    pub fn new(gateway: Arc<Gateway>, h2c: bool) -> Self {
+        let mut options = HttpServerOptions::default();
+        options.h2c = h2c;
+        Self { gateway, options, closing: watch::Sender::new(false) }
     }
 
-    /// No modules: nothing is compressed here.
-    fn init_downstream_modules(&self, _modules: &mut HttpModules) {}
+    /// Waits for a connection's next request and answers it. Gives the connection back if it can take another.
+    pub async fn serve(&self, mut session: Box<Session>, shutdown: &ShutdownWatch) -> Option<ReusedHttpStream> {
+        if !self.listen(&mut session).await {
+            return None;
+        }
+        if *shutdown.borrow() {
+            session.set_keepalive(None);
+        }
+        // Boxed: a connection that only waits does not keep the room that a request needs.
+        Box::pin(self.answer(session)).await
+    }
 
-    async fn early_request_filter(&self, session: &mut Session, _x: &mut Box<Exchange>) -> Result<()> {
+    /// Reads a request's head; `false` when none came that could be answered.
+    async fn listen(&self, session: &mut Session) -> bool {
+        let mut closing = self.closing.subscribe();
+        let read = tokio::select! {
+            biased;
+            read = session.read_request() => read,
+            _ = closing.wait_for(|closing| *closing) => return false,
+        };
+        let status = match read {
+            Ok(true) if session.req_header().method == Method::CONNECT => 405,
+            Ok(came) => return came,
+            Err(e) if matches!(e.etype(), ErrorType::InvalidHTTPHeader) => 400,
+            // The connection is broken: nobody would read an answer.
+            Err(_) => 0,
+        };
+        if status > 0 {
+            let _ = session.respond_error(status).await;
+        }
+        session.shutdown().await;
+        false
+    }
+
+    async fn answer(&self, mut session: Box<Session>) -> Option<ReusedHttpStream> {
         session.set_pipelining_enabled(true);
         session.set_total_drain_timeout(Some(DRAIN));
         // Of each write: a client that takes nothing must not hold a provider's connection for ever.
-        let patience = self.0.live.load().reply_write_timeout_ms;
+        let patience = self.gateway.live.load().reply_write_timeout_ms;
         session.set_write_timeout((patience > 0).then(|| Duration::from_millis(patience)));
-        Ok(())
+        let mut x = Box::new(Exchange::new(Arc::clone(&self.gateway)));
+        if let Err(e) = self.walk(&mut session, &mut x).await {
+            failed(&mut session, &mut x, &e).await;
+            return None;
+        }
+        if !x.settled {
+            settle::settle(&mut x, &unanswered("no answer was made"));
+        }
+        // Only a client that left has nothing written to it.
+        session.response_written()?;
+        let settings = HttpPersistentSettings::for_session(&session);
+        let reusable = session.finish().await.ok().flatten()?;
+        Some(ReusedHttpStream::from_reusable_stream(reusable, settings))
     }
 
-    async fn request_filter(&self, session: &mut Session, x: &mut Box<Exchange>) -> Result<bool> {
+    /// From the head to the reply's last byte.
+    async fn walk(&self, session: &mut Session, x: &mut Exchange) -> pingora::Result<()> {
         match stages::run(session, x).await {
-            Ok(stages::Done::Answered) => Ok(true),
-            Ok(stages::Done::Planned) => Ok(false),
+            Ok(stages::Done::Answered) => Ok(()),
+            Ok(stages::Done::Planned) => failover::run(session, x).await,
             Err(refusal) => {
                 if x.caller.is_none() {
-                    self.0.metrics.unauthenticated(refusal.reason());
+                    self.gateway.metrics.unauthenticated(refusal.reason());
                 }
-                failover::refuse(session, x, &refusal, RequestOutcome::Refused).await?;
-                Ok(true)
+                failover::refuse(session, x, &refusal, RequestOutcome::Refused).await
             }
         }
     }
+}
 
-    async fn proxy_upstream_filter(&self, session: &mut Session, x: &mut Box<Exchange>) -> Result<bool> {
-        failover::run(session, x).await?;
-        Ok(false)
+/// A request that ended with an error of Pingora's: the client has left, or could not be written to.
+async fn failed(session: &mut Session, x: &mut Exchange, error: &Error) {
+    let gone = matches!(error.esource(), ErrorSource::Downstream);
+    if !gone && session.response_written().is_none() {
+        let _ = failover::refuse(session, x, &Refusal::Internal, RequestOutcome::Internal).await;
+    }
+    let why = error.etype().as_str();
+    let end = if gone {
+        End { outcome: RequestOutcome::ClientAborted, status: 499, error: Some(why.to_owned()) }
+    } else {
+        unanswered(why)
+    };
+    settle::settle(x, &end);
+}
+
+fn unanswered(why: &str) -> End {
+    End { outcome: RequestOutcome::Internal, status: 500, error: Some(why.to_owned()) }
+}
+
+#[async_trait]
+impl HttpServerApp for Service {
+    async fn process_new_http(
+        self: &Arc<Self>,
+        session: Session,
+        shutdown: &ShutdownWatch,
+    ) -> Option<ReusedHttpStream> {
+        self.serve(Box::new(session), shutdown).await
     }
 
-    async fn upstream_peer(&self, _session: &mut Session, _x: &mut Box<Exchange>) -> Result<Box<HttpPeer>> {
-        Error::e_explain(ErrorType::InternalError, "attempts are made in proxy_upstream_filter")
+    fn server_options(&self) -> Option<&HttpServerOptions> {
+        Some(&self.options)
     }
 
-    async fn logging(&self, _session: &mut Session, error: Option<&Error>, x: &mut Box<Exchange>) {
-        let end = match error {
-            Some(e) if matches!(e.esource(), pingora::ErrorSource::Downstream) => {
-                End { outcome: RequestOutcome::ClientAborted, status: 499, error: Some(e.etype().as_str().to_owned()) }
-            }
-            other => {
-                let why = other.map_or("no answer was made", |e| e.etype().as_str());
-                End { outcome: RequestOutcome::Internal, status: 500, error: Some(why.to_owned()) }
-            }
-        };
-        super::settle::settle(x, &end);
-    }
-
-    async fn fail_to_proxy(&self, session: &mut Session, e: &Error, x: &mut Box<Exchange>) -> FailToProxy {
-        let gone = matches!(e.esource(), pingora::ErrorSource::Downstream);
-        if !gone && session.response_written().is_none() {
-            let refusal = super::refusal::Refusal::Internal;
-            let _ = failover::refuse(session, x, &refusal, RequestOutcome::Internal).await;
-        }
-        FailToProxy { error_code: if gone { 0 } else { 500 }, can_reuse_downstream: false }
-    }
-
-    /// Every request has its own access log line: Pingora's would repeat it, with the query.
-    fn suppress_error_log(&self, _session: &Session, _x: &Box<Exchange>, _error: &Error) -> bool {
-        true
-    }
-
-    fn request_summary(&self, session: &Session, x: &Box<Exchange>) -> String {
-        format!("{} {} ({})", session.req_header().method, x.endpoint, x.request_id)
+    async fn http_cleanup(&self) {
+        self.closing.send_replace(true);
     }
 }

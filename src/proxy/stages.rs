@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pingora::proxy::Session;
+use pingora::protocols::http::ServerSession as Session;
 
 use super::exchange::Exchange;
 use super::refusal::Refusal;

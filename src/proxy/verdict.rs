@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use pingora::proxy::Session;
+use pingora::protocols::http::ServerSession as Session;
 
 use super::answer;
 use super::exchange::{End, Exchange};

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use pingora::http::{RequestHeader, ResponseHeader};
+use pingora::protocols::http::ServerSession as Session;
 use pingora::protocols::http::client::HttpSession;
-use pingora::proxy::Session;
 
 use super::failure::{Failure, NetworkTrouble};
 use crate::policy::classify::NetworkFailure;
@@ -69,7 +69,7 @@ async fn unless_gone<T>(session: &mut Session, work: impl Future<Output = T>) ->
     tokio::select! {
         biased;
         done = &mut work => Ok(done),
-        _ = session.as_downstream_mut().read_body_or_idle(true) => Err(ClientGone),
+        _ = session.read_body_or_idle(true) => Err(ClientGone),
     }
 }
 
