@@ -20,6 +20,7 @@ mod peek_text;
 pub mod responses;
 pub mod route;
 pub mod scan;
+mod scan_calm;
 mod scan_machine;
 mod scan_number;
 mod scan_stack;

@@ -4,6 +4,7 @@
 //! and what is of interest there is the stack's affair (`scan_stack`); numbers' grammar is in `scan_number`, strings' in `scan_string`.
 
 use super::scan::{Found, Kind, Node, Problem, ScanError};
+use super::scan_calm::Known;
 use super::scan_number::{self, Digits};
 use super::scan_stack::Stack;
 use super::scan_string::{self, Phase, Stop};
@@ -46,8 +47,8 @@ pub struct Scanner<T: 'static> {
     stack: Stack<T>,
     /// Bytes of the chunks before this one.
     offset: usize,
-    /// Up to where the characters of this chunk are known to be valid.
-    clean: usize,
+    /// What is known of this chunk's characters.
+    known: Known,
     /// The token in progress: where it began, its text as far as it is wanted, and whether it is cut or has escapes.
     start: usize,
     text: Vec<u8>,
@@ -66,7 +67,7 @@ impl<T: Copy> Scanner<T> {
             cut: Cut::None,
             stack: Stack::new(root, max_depth),
             offset: 0,
-            clean: 0,
+            known: Known::default(),
             start: 0,
             text: Vec::new(),
             dropped: false,
@@ -104,7 +105,7 @@ impl<T: Copy> Scanner<T> {
             Cut::Value(phase) | Cut::Key(phase) => phase.missing(),
             _ => 0,
         };
-        self.clean = scan_string::clean(chunk, missing);
+        self.known = Known::of(chunk, missing);
         let mut at = self.resume(chunk, sink)?;
         while let Some(&byte) = chunk.get(at) {
             at = match byte {
@@ -143,7 +144,7 @@ impl<T: Copy> Scanner<T> {
             }
             (Expect::Key | Expect::FirstKey, b'"') => {
                 self.begin(at);
-                let stop = scan_string::run(chunk, at + 1, self.clean, &mut self.escaped);
+                let stop = scan_string::run(chunk, at + 1, self.known, &mut self.escaped);
                 self.key_end(chunk, at + 1, stop)
             }
             (Expect::Colon, b':') => {
@@ -163,7 +164,7 @@ impl<T: Copy> Scanner<T> {
         match byte {
             b'"' => {
                 self.begin(at);
-                let stop = scan_string::run(chunk, at + 1, self.clean, &mut self.escaped);
+                let stop = scan_string::run(chunk, at + 1, self.known, &mut self.escaped);
                 self.string_end(chunk, at + 1, stop, sink)
             }
             b'{' => self.open(at, true),
@@ -193,11 +194,11 @@ impl<T: Copy> Scanner<T> {
         match std::mem::replace(&mut self.cut, Cut::None) {
             Cut::None => Ok(0),
             Cut::Value(phase) => {
-                let stop = scan_string::resume(chunk, 0, self.clean, phase, &mut self.escaped);
+                let stop = scan_string::resume(chunk, 0, self.known, phase, &mut self.escaped);
                 self.string_end(chunk, 0, stop, sink)
             }
             Cut::Key(phase) => {
-                let stop = scan_string::resume(chunk, 0, self.clean, phase, &mut self.escaped);
+                let stop = scan_string::resume(chunk, 0, self.known, phase, &mut self.escaped);
                 self.key_end(chunk, 0, stop)
             }
             Cut::Number(digits) => self.digits(chunk, 0, digits, sink),

@@ -2,15 +2,16 @@
 //!
 //! This is where most of a prompt's bytes are, so no byte is looked at alone unless it is special (a quote, a backslash,
 //! a control character): eight bytes at once are tested in a machine word, sixty-four in a loop that the compiler turns into
-//! vector code. A large chunk is checked to be UTF-8 as a whole first ([`clean`]), so that letters beyond ASCII are nothing special in it;
-//! in what is left, they are checked one by one.
+//! vector code. A large chunk is looked at as a whole first, and most are calm (see `scan_calm`); in all else control
+//! characters are looked for, and letters beyond ASCII are checked one by one where they are not known to be valid.
 
 use wide::i8x16;
 
 use super::scan::Problem;
+use super::scan_calm::{Known, calm_run};
 
 /// What may follow a backslash, `u` apart.
-const SIMPLE: [bool; 256] = {
+pub(super) const SIMPLE: [bool; 256] = {
     let mut table = [false; 256];
     let letters = b"\"\\/bfnrt";
     let mut i = 0;
@@ -53,24 +54,8 @@ impl Phase {
     }
 }
 
-/// A smaller chunk is not worth a look of its own.
-const WORTH: usize = 128;
-
-/// Up to where the characters of a chunk are known to be valid, when its first `missing` bytes belong to one before it.
-pub fn clean(chunk: &[u8], missing: usize) -> usize {
-    if chunk.len() < WORTH {
-        return 0;
-    }
-    let last = chunk.iter().rev().take(3).position(|byte| *byte >= 0xc0).map_or(0, |at| at + 1);
-    let is_cut =
-        chunk.len().checked_sub(last).and_then(|at| chunk.get(at)).is_some_and(|lead| character_len_of(*lead) > last);
-    let end = chunk.len() - if is_cut { last } else { 0 };
-    let whole = chunk.get(missing..end).unwrap_or_default();
-    if simdutf8::basic::from_utf8(whole).is_ok() { end } else { 0 }
-}
-
 /// Bytes of a character that begins so, if it is one.
-const fn character_len_of(lead: u8) -> usize {
+pub(super) const fn character_len_of(lead: u8) -> usize {
     match lead {
         0xf0.. => 4,
         0xe0.. => 3,
@@ -79,14 +64,13 @@ const fn character_len_of(lead: u8) -> usize {
     }
 }
 
-/// Goes on in a string from `from`, in the phase where the last chunk left it; up to `clean` the characters are known to be valid.
-/// Sets `escaped` when it meets an escape.
-pub fn resume(bytes: &[u8], from: usize, clean: usize, phase: Phase, escaped: &mut bool) -> Stop {
+/// Goes on in a string from `from`, in the phase where the last chunk left it. Sets `escaped` when it meets an escape.
+pub fn resume(bytes: &[u8], from: usize, known: Known, phase: Phase, escaped: &mut bool) -> Stop {
     let mut at = from;
     let mut phase = phase;
     loop {
         let next = match phase {
-            Phase::Plain => return run(bytes, at, clean, escaped),
+            Phase::Plain => return run(bytes, at, known, escaped),
             Phase::Escape => escape(bytes, at),
             Phase::Hex(left) => hex(bytes, at, left),
             Phase::Utf8(had, len) => complete_character(bytes, at, had, len),
@@ -99,9 +83,9 @@ pub fn resume(bytes: &[u8], from: usize, clean: usize, phase: Phase, escaped: &m
     }
 }
 
-/// Runs through a string from `from`, which is neither inside an escape nor inside a character. For `clean` see [`resume`].
+/// Runs through a string from `from`, which is neither inside an escape nor inside a character.
 #[inline]
-pub fn run(bytes: &[u8], from: usize, clean: usize, escaped: &mut bool) -> Stop {
+pub fn run(bytes: &[u8], from: usize, known: Known, escaped: &mut bool) -> Stop {
     let mut at = from;
     // Keys and short values end within the first few bytes.
     if let Some(lane) = bytes[at..].first_chunk::<16>() {
@@ -115,7 +99,13 @@ pub fn run(bytes: &[u8], from: usize, clean: usize, escaped: &mut bool) -> Stop 
             }
         }
     }
-    long_run(bytes, at, clean, escaped)
+    if let Some(calm) = known.calm(bytes) {
+        match calm_run(calm, at, escaped) {
+            Ok(end) => return Stop::Quote(end),
+            Err(left) => at = left,
+        }
+    }
+    long_run(bytes, at, known.valid(), escaped)
 }
 
 fn long_run(bytes: &[u8], from: usize, clean: usize, escaped: &mut bool) -> Stop {
@@ -133,7 +123,7 @@ fn long_run(bytes: &[u8], from: usize, clean: usize, escaped: &mut bool) -> Stop
                 at += 64;
                 continue 'blocks;
             }
-            let behind = bits.behind_slashes();
+            let behind = behind_slashes(bits.slashes);
             let quotes = bits.quotes & !behind;
             // The string's own part of the block.
             let own = quotes.wrapping_sub(1) & !quotes;
@@ -180,8 +170,7 @@ struct Bits {
 impl Bits {
     #[inline]
     fn of(block: &[u8; 64], clean: bool) -> Self {
-        let (lanes, _) = block.as_chunks::<16>();
-        let lanes = [0, 1, 2, 3].map(|at| i8x16::new(lanes[at].map(u8::cast_signed)));
+        let lanes = lanes(block);
         let equal = |byte: i8| joined(lanes.map(|lane| lane.simd_eq(i8x16::splat(byte))));
         // Signed, control characters and bytes from 0x80 on are both less than a space; turned over, these come last.
         let [a, b, c, d] = if clean {
@@ -193,20 +182,6 @@ impl Bits {
         Self { quotes: equal(0x22), slashes: equal(0x5c), others }
     }
 
-    /// The bytes that a backslash makes part of an escape. A run of backslashes is pairs from its start on.
-    #[inline]
-    const fn behind_slashes(&self) -> u64 {
-        const EVEN: u64 = 0x5555_5555_5555_5555;
-        if self.slashes == 0 {
-            return 0;
-        }
-        let follows = self.slashes << 1;
-        // Adding carries each run that begins at an odd place to its end: there the sense of even and odd is turned.
-        let odd_starts = self.slashes & !EVEN & !follows;
-        let turned = odd_starts.wrapping_add(self.slashes) << 1;
-        (EVEN ^ turned) & follows
-    }
-
     const fn drop_before(&mut self, at: usize) {
         let keep = u64::MAX << at;
         self.quotes &= keep;
@@ -215,8 +190,28 @@ impl Bits {
     }
 }
 
+/// The bytes that a backslash makes part of an escape. A run of backslashes is pairs from its start on.
 #[inline]
-fn joined(lanes: [i8x16; 4]) -> u64 {
+pub(super) const fn behind_slashes(slashes: u64) -> u64 {
+    const EVEN: u64 = 0x5555_5555_5555_5555;
+    let follows = slashes << 1;
+    if slashes & follows == 0 {
+        return follows;
+    }
+    // Adding carries each run that begins at an odd place to its end: there the sense of even and odd is turned.
+    let odd_starts = slashes & !EVEN & !follows;
+    let turned = odd_starts.wrapping_add(slashes) << 1;
+    (EVEN ^ turned) & follows
+}
+
+#[inline]
+pub(super) fn lanes(block: &[u8; 64]) -> [i8x16; 4] {
+    let (lanes, _) = block.as_chunks::<16>();
+    [0, 1, 2, 3].map(|at| i8x16::new(lanes[at].map(u8::cast_signed)))
+}
+
+#[inline]
+pub(super) fn joined(lanes: [i8x16; 4]) -> u64 {
     let [a, b, c, d] = lanes.map(|lane| u64::from(lane.to_bitmask()));
     a | b << 16 | c << 32 | d << 48
 }

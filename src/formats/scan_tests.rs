@@ -163,6 +163,12 @@ fn a_scanner_can_be_used_again_after_a_failure() {
     assert_eq!((count, scanner.is_complete()), (2, true));
 }
 
+/// More than two blocks of sixty-four bytes in which there is nothing.
+const LONG: &str = concat!(
+    "a text without any quotes or line ends in it, as pictures are, or long lines of prose that nobody has wrapped, ",
+    "so that it is passed over in one step, and not block by block until its end is found in the last of them",
+);
+
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         Just("model".to_owned()),
@@ -252,7 +258,7 @@ proptest! {
 proptest! {
     #[test]
     fn large_chunks_of_any_script_are_read_as_single_bytes_are(
-        pieces in prop::collection::vec(prop::sample::select(&["ab", "é", "密码", "Привет", "🦓", "\\n", "\\\"", " ", "plain text of some length"][..]), 40..160),
+        pieces in prop::collection::vec(prop::sample::select(&["ab", "é", "密码", "Привет", "🦓", "\\n", "\\\"", "\\\\", "\\t", "\\u4e2D", "\\ud83d", " ", "plain text of some length", LONG][..]), 40..160),
         wrong in prop::option::of((any::<prop::sample::Index>(), any::<u8>())), cut in any::<prop::sample::Index>(),
     ) {
         let text = pieces.concat();
