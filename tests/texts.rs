@@ -209,7 +209,7 @@ fn holds(words: &Words, body: &[u8], cut: usize) -> bool {
     let whole = 0..body.len();
     texts::each(&chunks, 128, std::slice::from_ref(&whole), |_, text| everywhere |= search.find(text).is_some())
         .unwrap();
-    let suspects = search.suspects(chunks.iter().map(Bytes::as_ref));
+    let suspects = search.suspects([(0, chunks.iter().map(Bytes::as_ref))]);
     texts::each(&chunks, 128, &suspects.ranges(body.len()), |span, text| {
         found |= search.find_suspected(text, span, &suspects).is_some();
     })

@@ -67,7 +67,7 @@ pub fn round(
         let found = converting.iter().find(|(provider, _)| Some(*provider) == row.provider);
         let target = found.map_or(floor, |(_, target)| target);
         let request = request(kind, row.client, &target.key);
-        let aim = Aim { target, request, connections: CONNECTIONS, parts: 1 };
+        let aim = Aim { target, request, numbers: Vec::new(), connections: CONNECTIONS, parts: 1 };
         let sample = measure::sample(&aim, time)?;
         eprintln!("round {}: {}, {} → {:?}: {sample:?}", number + 1, kind.name, row.client, row.provider);
         row.samples.push(sample);

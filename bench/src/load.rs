@@ -6,6 +6,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -24,12 +25,17 @@ const MAX_ERRORS: u64 = 50;
 /// A response may take so long beyond the end of the run.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Requests of this process, all loads together.
+static SENT: AtomicU32 = AtomicU32::new(0);
+
 /// What to send, where, and how much of it.
 #[derive(Debug, Clone)]
 pub struct Load {
     pub addr: SocketAddr,
     /// The request's bytes as they go over the wire.
     pub request: Vec<u8>,
+    /// Where in it a number of eight digits is written anew for each request.
+    pub numbers: Vec<usize>,
     pub connections: usize,
     pub time: Duration,
     /// Stop after so many requests, if that comes first.
@@ -88,10 +94,12 @@ async fn connection(load: Rc<Load>, end: Instant) -> Seen {
     let mut seen = Seen::default();
     let share = load.most.div_ceil(load.connections as u64);
     let mut buffer = vec![0; 64 << 10];
+    let mut request = load.request.clone();
     let mut stream = None;
     while Instant::now() < end && seen.requests() < share && seen.errors < MAX_ERRORS {
         let patience = end.saturating_duration_since(Instant::now()) + PATIENCE;
-        let exchange = exchange(&load, &mut stream, &mut buffer, &mut seen);
+        number(&mut request, &load.numbers);
+        let exchange = exchange((load.addr, &request), &mut stream, &mut buffer, &mut seen);
         let result =
             tokio::time::timeout(patience, exchange).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
         if let Err(error) = result {
@@ -103,18 +111,35 @@ async fn connection(load: Rc<Load>, end: Instant) -> Seen {
     seen
 }
 
-async fn exchange(load: &Load, stream: &mut Option<TcpStream>, buffer: &mut [u8], seen: &mut Seen) -> io::Result<()> {
+fn number(request: &mut [u8], places: &[usize]) {
+    if places.is_empty() {
+        return;
+    }
+    let digits = format!("{:08x}", SENT.fetch_add(1, Ordering::Relaxed));
+    for place in places {
+        if let Some(place) = request.get_mut(*place..place + digits.len()) {
+            place.copy_from_slice(digits.as_bytes());
+        }
+    }
+}
+
+async fn exchange(
+    (addr, request): (SocketAddr, &[u8]),
+    stream: &mut Option<TcpStream>,
+    buffer: &mut [u8],
+    seen: &mut Seen,
+) -> io::Result<()> {
     let open = match stream.take() {
         Some(open) => open,
         None => {
-            let open = TcpStream::connect(load.addr).await?;
+            let open = TcpStream::connect(addr).await?;
             open.set_nodelay(true)?;
             open
         }
     };
     let open = stream.insert(open);
     let start = Instant::now();
-    open.write_all(&load.request).await?;
+    open.write_all(request).await?;
     let mut follower = Follower::default();
     let mut first = None;
     while !follower.done() {

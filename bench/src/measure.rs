@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use crate::load::{self, Load, Seen};
-use crate::payload;
+use crate::payload::{self, New};
 use crate::stage::Target;
 
 /// Events of the mock's prebuilt native stream: 50 of text, and those around them.
@@ -30,9 +30,11 @@ pub struct Scenario {
     pub parts: u64,
     /// What a part is called.
     pub unit: &'static str,
+    /// What no request before it held.
+    pub new: New,
 }
 
-pub const SCENARIOS: [Scenario; 4] = [
+pub const SCENARIOS: [Scenario; 5] = [
     Scenario::json("2 KB JSON", 2_000, 32),
     Scenario::json("200 KB JSON", 200_000, 16),
     Scenario {
@@ -44,6 +46,7 @@ pub const SCENARIOS: [Scenario; 4] = [
         connections: 32,
         parts: 1,
         unit: "request",
+        new: New::Last,
     },
     Scenario {
         name: "stream, an event each 5 ms",
@@ -54,13 +57,15 @@ pub const SCENARIOS: [Scenario; 4] = [
         connections: 100,
         parts: STREAM_EVENTS,
         unit: "event",
+        new: New::Last,
     },
+    Scenario { new: New::Every, ..Scenario::json("200 KB JSON, every text new", 200_000, 16) },
 ];
 
 impl Scenario {
     const fn json(name: &'static str, bytes: usize, connections: usize) -> Self {
         let (model, path) = ("bench-json", "/v1/messages");
-        Self { name, model, path, bytes, stream: false, connections, parts: 1, unit: "request" }
+        Self { name, model, path, bytes, stream: false, connections, parts: 1, unit: "request", new: New::Last }
     }
 
     /// The scenario's load on a target.
@@ -68,7 +73,8 @@ impl Scenario {
     pub fn at<'t>(&self, target: &'t Target) -> Aim<'t> {
         let body = payload::body(self.model, self.bytes, self.stream);
         let request = payload::request(self.path, &target.key, "", &body);
-        Aim { target, request, connections: self.connections, parts: self.parts }
+        let numbers = self.new.places(&request);
+        Aim { target, request, numbers, connections: self.connections, parts: self.parts }
     }
 }
 
@@ -77,6 +83,8 @@ pub struct Aim<'t> {
     pub target: &'t Target,
     /// The request's bytes as they go over the wire.
     pub request: Vec<u8>,
+    /// See [`Load::numbers`].
+    pub numbers: Vec<usize>,
     pub connections: usize,
     /// CPU time is given for so many parts of each request.
     pub parts: u64,
@@ -85,7 +93,8 @@ pub struct Aim<'t> {
 impl Aim<'_> {
     fn load(&self, time: Duration) -> Load {
         let (addr, connections) = (self.target.addr, self.connections);
-        Load { addr, request: self.request.clone(), connections, time, most: u64::MAX }
+        let (request, numbers) = (self.request.clone(), self.numbers.clone());
+        Load { addr, request, numbers, connections, time, most: u64::MAX }
     }
 }
 

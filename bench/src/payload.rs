@@ -9,6 +9,30 @@ const PROSE: &str =
 /// Letters of prose per message of a long conversation.
 const MESSAGE: usize = 4000;
 
+/// What each text begins with: a number that the load may change, so that no two requests are the same.
+const MARK: &[u8] = b"#00000000 ";
+
+/// How much of a request nobody has sent before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum New {
+    /// The last message, as in an agent's next turn.
+    Last,
+    /// Every message.
+    Every,
+}
+
+impl New {
+    /// Where in a request the eight digits lie that make it a new one.
+    #[must_use]
+    pub fn places(self, request: &[u8]) -> Vec<usize> {
+        let mut all: Vec<usize> = memchr::memmem::find_iter(request, MARK).map(|at| at + 1).collect();
+        if self == Self::Last {
+            all.drain(..all.len().saturating_sub(1));
+        }
+        all
+    }
+}
+
 /// A body of about `size` bytes for `model`.
 #[must_use]
 pub fn body(model: &str, size: usize, stream: bool) -> Vec<u8> {
@@ -16,7 +40,7 @@ pub fn body(model: &str, size: usize, stream: bool) -> Vec<u8> {
     let mut left = size.saturating_sub(200);
     loop {
         let take = left.min(MESSAGE);
-        let text: String = PROSE.chars().cycle().take(take * 10 / 12).collect();
+        let text: String = "#00000000 ".chars().chain(PROSE.chars().cycle()).take(take * 10 / 12).collect();
         let role = if messages.len() % 2 == 0 { "user" } else { "assistant" };
         messages.push(json!({"role": role, "content": [{"type": "text", "text": text}]}));
         left -= take;
@@ -88,6 +112,9 @@ mod tests {
                 assert!(short.abs_diff(size) < size / 4, "{size} became {short} in {format}");
             }
             let messages = value["messages"].as_array().unwrap();
+            let places = New::Every.places(&body);
+            assert_eq!((places.len(), New::Last.places(&body)), (messages.len(), places[places.len() - 1..].to_vec()));
+            assert!(places.iter().all(|at| &body[*at..at + 8] == b"00000000"));
             assert_eq!(messages.last().unwrap()["role"], "user");
         }
     }

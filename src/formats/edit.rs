@@ -12,13 +12,43 @@ use super::peek::Peek;
 
 /// The parts of the chunks that lie in `range`, in order.
 pub fn slices(chunks: &[Bytes], range: Range<usize>) -> impl Iterator<Item = &[u8]> {
+    let Range { start, end } = range;
     let mut from = 0;
-    chunks.iter().filter_map(move |chunk| {
-        let start = from;
+    let placed = chunks.iter().map(move |chunk| {
+        let at = from;
         from += chunk.len();
-        let (a, b) = (range.start.max(start), range.end.min(from));
-        (a < b).then(|| &chunk[a - start..b - start])
+        (at, chunk)
+    });
+    placed.take_while(move |(at, _)| *at < end).filter_map(move |(at, chunk)| {
+        let (a, b) = (start.saturating_sub(at), (end - at).min(chunk.len()));
+        chunk.get(a..b).filter(|part| !part.is_empty())
     })
+}
+
+/// [`slices`] of ranges that come in order: what was passed is not looked at again.
+pub struct Walk<'b> {
+    chunks: &'b [Bytes],
+    /// Where the first of them begins.
+    from: usize,
+}
+
+impl<'b> Walk<'b> {
+    /// From the start of a body, given as its chunks.
+    #[must_use]
+    pub const fn new(chunks: &'b [Bytes]) -> Self {
+        Self { chunks, from: 0 }
+    }
+
+    /// The parts of the chunks that lie in `range`, which begins no earlier than the one before it.
+    pub fn slices(&mut self, range: Range<usize>) -> impl Iterator<Item = &'b [u8]> + use<'b> {
+        while let Some((chunk, rest)) = self.chunks.split_first()
+            && self.from + chunk.len() <= range.start
+        {
+            self.from += chunk.len();
+            self.chunks = rest;
+        }
+        slices(self.chunks, range.start - self.from..range.end - self.from)
+    }
 }
 
 /// The body with `range` replaced. A range beyond the end is cut to it; an empty one makes this an insertion.

@@ -17,6 +17,7 @@ mod peek_places;
 #[cfg(test)]
 mod peek_tests;
 mod peek_text;
+pub mod pieces;
 pub mod responses;
 pub mod route;
 pub mod scan;

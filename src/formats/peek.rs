@@ -13,6 +13,7 @@ use bytes::Bytes;
 use super::edit;
 use super::peek_places::{BODY, Place};
 use super::peek_text::{FirstTexts, TextHash};
+use super::pieces::Pieces;
 use super::route::{Operation, Route};
 use super::scan::{Found, Kind, ScanError, Scanner};
 use crate::domain::format::WireFormat;
@@ -91,6 +92,8 @@ pub struct Peek {
     /// Bytes of it that are inline images, audio or files, and how many of these there are.
     pub media_len: usize,
     pub media_count: usize,
+    /// What the body is made of.
+    pub pieces: Pieces,
     has_prompt: bool,
     texts: FirstTexts,
 }
@@ -188,8 +191,11 @@ impl Reader {
         }
         match found.tag {
             Place::Text | Place::SystemText | Place::Role | Place::Media => self.content(found),
-            Place::Message => self.peek.texts.end_of_message(false),
-            Place::AltMessage => self.peek.texts.end_of_message(true),
+            Place::Message | Place::AltMessage => {
+                self.peek.texts.end_of_message(found.tag == Place::AltMessage);
+                self.peek.pieces.block_ends(found.span.end);
+            }
+            Place::Block => self.peek.pieces.block_ends(found.span.end),
             _ => self.member(found),
         }
     }
@@ -328,6 +334,7 @@ impl Reader {
 
     fn finish(mut self, chunks: &[Bytes]) -> Result<Peek, BadRequest> {
         self.peek.body_len = chunks.iter().map(Bytes::len).sum();
+        self.peek.pieces.body_ends(self.peek.body_len);
         self.bad.map_or(Ok(self.peek), Err)
     }
 }

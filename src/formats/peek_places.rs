@@ -39,6 +39,8 @@ pub(super) enum Place {
     Text,
     SystemText,
     Media,
+    /// A block, an item or a tool as a whole.
+    Block,
 }
 
 impl Place {
@@ -74,7 +76,8 @@ impl Place {
             | Self::Role
             | Self::Text
             | Self::SystemText
-            | Self::Media => {
+            | Self::Media
+            | Self::Block => {
                 return None;
             }
         })
@@ -99,7 +102,9 @@ static INNER_BLOCK: Node<Place> = Node::object(&[
 ]);
 
 /// A content block or part, of any format.
-static BLOCK: Node<Place> = Node::object(&[
+static BLOCK: Node<Place> = Node::object(&BLOCK_KEYS).tagged(Place::Block);
+
+static BLOCK_KEYS: [Key<Place>; 10] = [
     key("text", Node::value(Place::Text, 0)),
     key("source", Node::object(&[key("data", Node::value(Place::Media, 0))])),
     key("image_url", Node::object(&[key("url", Node::value(Place::Media, 0))]).tagged(Place::Media)),
@@ -110,7 +115,7 @@ static BLOCK: Node<Place> = Node::object(&[
     key("file", Node::object(&[key("file_data", Node::value(Place::Media, 0))])),
     key("content", Node::array(&INNER_BLOCK)),
     key("output", Node::array(&INNER_BLOCK)),
-]);
+];
 
 /// A message, or an item of a responses input.
 static MESSAGE: Node<Place> = Node::object(&[
@@ -124,7 +129,16 @@ static ALT_MESSAGE: Node<Place> =
     Node::object(&[key("role", Node::value(Place::Role, 16)), key("parts", Node::array(&BLOCK))])
         .tagged(Place::AltMessage);
 
-static SYSTEM_BLOCK: Node<Place> = Node::object(&[key("text", Node::value(Place::SystemText, 0))]);
+static SYSTEM_BLOCK: Node<Place> = Node::object(&[key("text", Node::value(Place::SystemText, 0))]).tagged(Place::Block);
+
+/// A tool, or a list of some.
+static TOOL: Node<Place> = Node::object(&TOOL_KEYS).tagged(Place::Block);
+
+static TOOL_KEYS: [Key<Place>; 3] = [
+    key("tools", Node::array(&TOOL)),
+    key("functionDeclarations", Node::array(&TOOL)),
+    key("function_declarations", Node::array(&TOOL)),
+];
 
 static SYSTEM_KEYS: [Key<Place>; 1] = [key("parts", Node::array(&SYSTEM_BLOCK))];
 const SYSTEM_INSTRUCTION: Node<Place> = Node::object(&SYSTEM_KEYS).tagged(Place::SystemInstruction);
@@ -136,13 +150,14 @@ const GENERATION_CONFIG: Node<Place> = Node::object(&[
 .tagged(Place::GenerationConfig);
 
 /// The inside of a wrapped alt-cli body.
-static REQUEST_KEYS: [Key<Place>; 6] = [
+static REQUEST_KEYS: [Key<Place>; 7] = [
     strict("contents", Node::array(&ALT_MESSAGE).tagged(Place::Contents)),
     key("systemInstruction", SYSTEM_INSTRUCTION),
     key("system_instruction", SYSTEM_INSTRUCTION),
     key("generationConfig", GENERATION_CONFIG),
     key("generation_config", GENERATION_CONFIG),
     key("session_id", Node::value(Place::SessionId, MAX_NAME)),
+    key("tools", Node::array(&TOOL)),
 ];
 const REQUEST: Node<Place> = Node::object(&REQUEST_KEYS).tagged(Place::Request);
 
@@ -178,5 +193,6 @@ pub(super) static BODY: Node<Place> = Node::object(&[
     key("prompt_cache_key", Node::value(Place::PromptCacheKey, MAX_NAME)),
     key("previous_response_id", Node::value(Place::PreviousResponseId, MAX_NAME)),
     key("prompt", Node::value(Place::Prompt, 0)),
+    key("tools", Node::array(&TOOL)),
 ])
 .tagged(Place::Body);

@@ -202,3 +202,34 @@ proptest! {
         assert_eq!(a.first_messages_hash(&whole), b.first_messages_hash(&parts));
     }
 }
+
+#[test]
+fn large_blocks_of_every_format_are_pieces_and_what_stands_around_them_changes_none() {
+    let large = "x".repeat(1500);
+    let block = format!(r#"{{"type":"text","text":"{large}"}}"#);
+    for (shape, count) in [
+        (
+            r#"{"model":"m","system":[B,B],"messages":[{"role":"user","content":[B,S,B]},{"role":"user","content":S}],"tools":[B]}"#,
+            5,
+        ),
+        (r#"{"messages":[{"role":"user","content":[B]}],"tools":[B,B],"model":"m"}"#, 3),
+        (r#"{"model":"m","input":[{"role":"user","content":[B]},B],"tools":[B]}"#, 3),
+        (r#"{"request":{"contents":[{"parts":[B,S]},{"parts":[B]}],"tools":[{"functionDeclarations":[B,B]}]}}"#, 4),
+    ] {
+        let with = |small: &str| shape.replace('S', &format!("\"{small}\"")).replace('B', &block);
+        let texts = [with("s"), with(&"s".repeat(300))].map(|text| {
+            let chunks = cut(&text, 700);
+            let pieces = peek(&chunks, PeekLimits { max_depth: 16 }).unwrap().pieces;
+            let mut end = 0;
+            let mut whole = Vec::new();
+            for span in pieces.spans() {
+                assert_eq!(span.start, end, "{shape}");
+                end = span.end;
+                whole.extend(text[span].contains(&large).then_some(()));
+            }
+            assert_eq!(end, text.len(), "{shape}");
+            whole.len()
+        });
+        assert_eq!(texts, [count, count], "{shape}");
+    }
+}

@@ -3,6 +3,8 @@
 //! Texts are handed over as they are meant: escapes resolved, so `caf\u00e9` is "café". What counts as one is in
 //! `texts_places`. Each string is a text of its own: a word that is spread over two blocks is in neither. Not looked into: base64
 //! data (but a document given as plain text is), addresses, ids, names, and the model's own encrypted notes.
+//!
+//! [`every_string`] does without the knowledge of what is a text: what none of a piece's strings hold, none of its texts does.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -28,11 +30,33 @@ pub fn each(
         [one] => Cow::Borrowed(one.as_ref()),
         several => Cow::Owned(several.concat()),
     };
-    let mut reader = Reader { body: &body, ranges, each, plain: Vec::new(), inner: Vec::new(), sources: Vec::new() };
+    let mut reader =
+        Reader { body: &body, from: 0, ranges, each, plain: Vec::new(), inner: Vec::new(), sources: Vec::new() };
     let mut scanner = Scanner::new(&BODY, max_depth);
     let mut sink = |found: Found<'_, Place>| reader.found(&found);
     scanner.feed(&body, &mut sink)?;
     scanner.finish(&mut sink)
+}
+
+/// Calls `each` with every string that touches one of `ranges`, names of members too, as it would be called with it if it were a text. `piece`
+/// is a part of a body of valid JSON that begins at `from` and cuts no string; ranges and places count from the body's start.
+pub fn every_string(piece: &[u8], from: usize, ranges: &[Range<usize>], each: impl FnMut(&Range<usize>, &str)) {
+    let mut reader =
+        Reader { body: piece, from, ranges, each, plain: Vec::new(), inner: Vec::new(), sources: Vec::new() };
+    let mut at = 0;
+    while let Some(open) = memchr::memchr(b'"', &piece[at..]).map(|skipped| at + skipped) {
+        let mut escaped = false;
+        at = open + 1;
+        while let Some(special) = memchr::memchr2(b'"', b'\\', &piece[at..]).map(|skipped| at + skipped) {
+            at = special + 1;
+            if piece[special] == b'"' {
+                reader.text(from + open..from + at, escaped, true);
+                break;
+            }
+            escaped = true;
+            at = (at + 1).min(piece.len());
+        }
+    }
 }
 
 /// Part of a source whose end has not come yet.
@@ -46,7 +70,9 @@ enum SourcePart {
 }
 
 struct Reader<'b, F> {
+    /// All of it, or a piece that begins at `from`.
     body: &'b [u8],
+    from: usize,
     ranges: &'b [Range<usize>],
     each: F,
     /// The text in hand without its escapes, and the same once more for JSON within it.
@@ -92,7 +118,7 @@ impl<F: FnMut(&Range<usize>, &str)> Reader<'_, F> {
         if self.ranges.get(first).is_none_or(|range| range.start >= span.end) {
             return;
         }
-        let raw = self.body.get(span.start + 1..span.end - 1).unwrap_or_default();
+        let raw = self.body.get(span.start + 1 - self.from..span.end - 1 - self.from).unwrap_or_default();
         if !escaped {
             if let Ok(text) = std::str::from_utf8(raw) {
                 (self.each)(&span, text);

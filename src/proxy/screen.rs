@@ -3,18 +3,21 @@
 //!
 //! It comes before admission, so that a refused request counts towards nothing.
 
+use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::exchange::{Caller, Exchange, Inbound};
+use super::exchange::{Caller, Exchange};
 use super::refusal::Refusal;
 use crate::config::Live;
 use crate::domain::ids::WordId;
 use crate::domain::provider::model_matches;
-use crate::formats::texts;
+use crate::formats::pieces::Pieces;
+use crate::formats::{edit, texts};
 use crate::policy::client_version;
-use crate::policy::words::Words;
+use crate::policy::words::{Fingerprint, Words};
 
 /// Larger bodies are looked through beside the connections, not between them.
 const INLINE_MAX: usize = 512 * 1024;
@@ -32,9 +35,9 @@ pub async fn screen(x: &Exchange, live: &Live) -> Result<(), Refusal> {
     }
     let (words, inbound, depth) = (Arc::clone(&snapshot.words), Arc::clone(inbound), live.max_json_depth);
     let found = if inbound.body_len <= INLINE_MAX {
-        find(&words, &inbound, depth)?
+        find(&words, &inbound.body, &inbound.peek.pieces, depth)?
     } else {
-        let looking = tokio::task::spawn_blocking(move || find(&words, &inbound, depth));
+        let looking = tokio::task::spawn_blocking(move || find(&words, &inbound.body, &inbound.peek.pieces, depth));
         looking.await.map_err(|_| Refusal::Internal)??
     };
     found.map_or(Ok(()), |id| Err(Refusal::SensitiveWord { id }))
@@ -71,15 +74,43 @@ fn recent(x: &Exchange) -> Result<(), Refusal> {
     }
 }
 
-/// A word that one of the body's texts holds. Most bodies hold none, and are not taken apart to know it.
-fn find(words: &Words, inbound: &Inbound, max_depth: usize) -> Result<Option<WordId>, Refusal> {
+/// A word that one of the body's texts holds. Most bodies hold none, most of each was looked through the last time that it
+/// was sent, and what was not is not taken apart to know it.
+fn find(words: &Words, body: &[Bytes], pieces: &Pieces, max_depth: usize) -> Result<Option<WordId>, Refusal> {
+    let mut walk = edit::Walk::new(body);
+    let named = pieces.spans().map(|span| (span.clone(), words.fingerprint(walk.slices(span))));
+    let unseen: Vec<(Range<usize>, Fingerprint)> = named.filter(|(_, name)| !words.has_cleared(*name)).collect();
+    if unseen.is_empty() {
+        return Ok(None);
+    }
     let mut search = words.search();
-    let suspects = search.suspects(inbound.body.iter().map(Bytes::as_ref));
-    if suspects.is_empty() {
+    let neighbours = unseen.chunk_by(|(one, _), (next, _)| one.end == next.start);
+    let stretches = neighbours.filter_map(|pieces| Some(pieces.first()?.0.start..pieces.last()?.0.end));
+    let mut walk = edit::Walk::new(body);
+    let suspects = search.suspects(stretches.map(|span| (span.start, walk.slices(span))));
+    let ranges = suspects.ranges(unseen.last().map_or(0, |(span, _)| span.end));
+    let mut walk = edit::Walk::new(body);
+    let mut has_word = |span: &Range<usize>| {
+        let mut holds = false;
+        texts::every_string(&joined(walk.slices(span.clone())), span.start, &ranges, |at, text| {
+            holds = holds || search.find_suspected(text, at, &suspects).is_some();
+        });
+        holds
+    };
+    // Where a string holds a word it is to be seen whether that is a text.
+    let mut doubtful = Vec::new();
+    for (span, name) in unseen {
+        if suspects.touch(&span) && has_word(&span) {
+            doubtful.push(span);
+        } else {
+            words.clear(name);
+        }
+    }
+    if doubtful.is_empty() {
         return Ok(None);
     }
     let mut found = None;
-    let looked = texts::each(&inbound.body, max_depth, &suspects.ranges(inbound.body_len), |span, text| {
+    let looked = texts::each(body, max_depth, &doubtful, |span, text| {
         if found.is_none() {
             found = search.find_suspected(text, span, &suspects);
         }
@@ -88,3 +119,15 @@ fn find(words: &Words, inbound: &Inbound, max_depth: usize) -> Result<Option<Wor
     looked.map_err(|_| Refusal::Internal)?;
     Ok(found)
 }
+
+/// A piece in one.
+fn joined<'b>(mut parts: impl Iterator<Item = &'b [u8]>) -> Cow<'b, [u8]> {
+    let first = parts.next().unwrap_or_default();
+    match parts.next() {
+        None => Cow::Borrowed(first),
+        Some(second) => Cow::Owned([first, second].into_iter().chain(parts).flatten().copied().collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

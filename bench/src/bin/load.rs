@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use clap::Parser;
 use tollgate_bench::load::{self, Load};
-use tollgate_bench::payload;
+use tollgate_bench::payload::{self, New};
 
 #[derive(Parser)]
 #[command(about = "Sends native messages requests over kept connections and says how it went")]
@@ -29,15 +29,20 @@ struct Args {
     key: String,
     #[arg(long)]
     stream: bool,
+    /// What no request before it held.
+    #[arg(long, value_enum, default_value = "last")]
+    new: New,
 }
 
 fn main() -> Result<()> {
     let args = Args::parse();
     ensure!(args.addr.ip().is_loopback(), "only loopback: this is no tool for other people's servers");
     let body = payload::body(&args.model, args.bytes, args.stream);
+    let request = payload::request(&args.path, &args.key, "", &body);
     let seen = load::run(&Load {
         addr: args.addr,
-        request: payload::request(&args.path, &args.key, "", &body),
+        numbers: args.new.places(&request),
+        request,
         connections: args.connections,
         time: Duration::from_secs(args.seconds),
         most: u64::MAX,

@@ -5,8 +5,12 @@
 //! once, `exact` ones by a table of whole texts, regular expressions each by itself, or as one set when the sieve cannot tell
 //! anything of them. Letter case is ignored by the rule of [`super::fold`] (by the engine's own rule for regular
 //! expressions). What is found is a word's id: neither the word nor the text goes on from here.
+//!
+//! Most of what a client sends it has sent before, and what was [`cleared`] is not searched again.
 
+mod cleared;
 mod expression;
+mod fingerprint;
 mod many;
 mod needle;
 mod run;
@@ -19,6 +23,7 @@ use std::collections::HashMap;
 
 use regex::{Regex, RegexSet};
 
+use self::cleared::Cleared;
 use self::many::Group;
 use self::sieve::{Mesh, Sieve};
 use super::fold::fold;
@@ -27,6 +32,7 @@ use crate::domain::ids::WordId;
 use crate::domain::matching::MatchType;
 use crate::domain::word::SensitiveWord;
 
+pub use self::cleared::Fingerprint;
 pub use self::search::Search;
 pub use self::sieve::Suspects;
 
@@ -52,6 +58,7 @@ pub struct Words {
     rest: Option<RegexSet>,
     rest_ids: Vec<WordId>,
     sieve: Sieve,
+    cleared: Cleared,
     faults: Vec<String>,
 }
 
@@ -144,6 +151,24 @@ impl Words {
     #[must_use]
     pub fn faults(&self) -> &[String] {
         &self.faults
+    }
+
+    /// What a piece of a body is known by, which is given in any parts.
+    #[must_use]
+    pub fn fingerprint<'b>(&self, parts: impl Iterator<Item = &'b [u8]>) -> Fingerprint {
+        self.cleared.fingerprint(parts)
+    }
+
+    /// The same piece was searched before, and none of its strings held a word.
+    #[must_use]
+    pub fn has_cleared(&self, piece: Fingerprint) -> bool {
+        self.cleared.holds(piece)
+    }
+
+    /// None of the strings of this piece holds a word, whatever they are there. Never to be said of a piece of which a string was not
+    /// looked at because it was no text: it may be one elsewhere.
+    pub fn clear(&self, piece: Fingerprint) {
+        self.cleared.note(piece);
     }
 
     /// A look for the words through any number of texts.

@@ -14,9 +14,18 @@ pub struct Search<'w> {
 }
 
 impl Search<'_> {
-    /// Where in a body of valid JSON, given as its chunks, a word can be.
-    pub fn suspects<'b>(&mut self, body: impl Iterator<Item = &'b [u8]>) -> Suspects {
-        self.words.sieve.sift(body, &mut self.folded, BLOCK)
+    /// Where a word can be in a body of valid JSON, of which stretches are given: where each begins, and its parts. They are in order
+    /// and cut no string.
+    pub fn suspects<'b, P>(&mut self, stretches: impl IntoIterator<Item = (usize, P)>) -> Suspects
+    where
+        P: Iterator<Item = &'b [u8]>,
+    {
+        let sieve = &self.words.sieve;
+        let mut suspects = sieve.suspects();
+        for stretch in stretches {
+            sieve.sift(stretch, &mut suspects, &mut self.folded, BLOCK);
+        }
+        suspects
     }
 
     /// A word that `text` holds, if it holds one.

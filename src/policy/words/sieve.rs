@@ -50,6 +50,12 @@ impl Suspects {
         self.places.iter().map(|(range, _)| range.clone()).collect()
     }
 
+    /// A word can be in what lies at `span`.
+    #[must_use]
+    pub fn touch(&self, span: &Range<usize>) -> bool {
+        self.of(span) != 0
+    }
+
     pub(super) fn of(&self, span: &Range<usize>) -> Kinds {
         let first = self.places.partition_point(|(range, _)| range.end <= span.start);
         let here = self.places.iter().skip(first).take_while(|(range, _)| range.start < span.end);
@@ -141,20 +147,25 @@ impl Sieve {
         Self { groups, kinds, runs, others, other_leads, unicode_escape, holds, beyond_ascii, all, always }
     }
 
-    /// Goes through a body; `block` is [`BLOCK`] but in tests.
+    /// What is suspected of a body of which nothing has been looked at.
+    pub(super) const fn suspects(&self) -> Suspects {
+        Suspects { places: Vec::new(), always: self.always }
+    }
+
+    /// Goes through a stretch of a body, which begins at `from` and cuts no string; `block` is [`BLOCK`] but in tests.
     pub(super) fn sift<'b>(
         &self,
-        body: impl Iterator<Item = &'b [u8]>,
+        (from, parts): (usize, impl Iterator<Item = &'b [u8]>),
+        suspects: &mut Suspects,
         folded: &mut Vec<u8>,
         block: usize,
-    ) -> Suspects {
-        let mut suspects = Suspects { places: Vec::new(), always: self.always };
+    ) {
         if self.all & !self.always == 0 {
-            return suspects;
+            return;
         }
         folded.clear();
-        let (mut whole, mut at) = (0, 0);
-        for part in body.flat_map(|chunk| chunk.chunks(block)) {
+        let (mut whole, mut at) = (0, from);
+        for part in parts.flat_map(|chunk| chunk.chunks(block)) {
             let fresh = whole;
             folded.extend_from_slice(part);
             whole = fold_tail(folded, fresh);
@@ -163,14 +174,13 @@ impl Sieve {
             let end = at + part.len();
             if kinds != 0 {
                 // A character's folded form is no shorter than a third of it, and one may have waited for its rest.
-                suspects.places.push((at.saturating_sub(3 * KEPT + 4)..end, kinds));
+                suspects.places.push((at.saturating_sub(3 * KEPT + 4).max(from)..end, kinds));
             }
             at = end;
             let passed = whole.saturating_sub(KEPT);
             folded.drain(..passed);
             whole -= passed;
         }
-        suspects
     }
 
     /// What can be in a stretch of folded bytes, of which those from `fresh` on are new.
