@@ -3,8 +3,12 @@
 //! Pingora resets every connection that waits for a request as soon as a stop is asked for: those that were idle, and those
 //! whose request is on its way or not read yet. At a hand-over that fails requests which the next process would have
 //! answered. So its proxy is wrapped: when a stop begins, waiting connections are listened to for a while longer. A request
-//! that comes on one of them is answered, with `connection: close` (HTTP/2: GOAWAY), and only then the connection ends.
+//! that comes on one of them is answered, with `connection: close`, and only then the connection ends.
+//!
+//! HTTP/2 connections are told to go (GOAWAY) at the end of that while: a client that has just connected and is told so before its
+//! first request gives that one up, where it would send any other again. How they end is `farewell`'s.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +21,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::farewell::Farewell;
 use super::signals::Phase;
 use crate::proxy::service::Service;
 use crate::telemetry::IntGauge;
@@ -31,6 +36,8 @@ const LINGER_HANDED_OVER: Duration = Duration::from_secs(2);
 const KEEPALIVE_S: u64 = 60;
 /// How often connections are counted meanwhile.
 const LOOK: Duration = Duration::from_millis(10);
+/// What an HTTP/2 client sends first.
+const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The proxy as Pingora's listeners see it.
 pub struct Connections {
@@ -39,6 +46,8 @@ pub struct Connections {
     pub phase: watch::Receiver<Phase>,
     /// Told when no connection is listened to any more.
     pub closed: watch::Sender<bool>,
+    /// Hears that. Never looked at here: each connection has to find it changed.
+    pub goodbye: ShutdownWatch,
 }
 
 impl Connections {
@@ -55,17 +64,27 @@ impl Connections {
 }
 
 impl Connections {
-    /// Whether a connection can be nothing but HTTP/1.
-    fn is_http1(&self, connection: &Stream) -> bool {
+    /// Whether a connection's client speaks HTTP/2. Without TLS, where that is accepted, its first bytes tell.
+    async fn is_http2(&self, connection: &mut Stream) -> io::Result<bool> {
         let may_be_h2c = self.proxy.server_options().is_some_and(|options| options.h2c);
-        !may_be_h2c && connection.selected_alpn_proto().is_none_or(|chosen| chosen == ALPN::H1)
+        if !may_be_h2c || connection.get_ssl_digest().is_some() {
+            return Ok(connection.selected_alpn_proto() == Some(ALPN::H2));
+        }
+        let mut first = [0; PREFACE.len()];
+        connection.try_peek(&mut first).await?;
+        Ok(first == *PREFACE)
     }
 
     /// Serves a connection to its end.
-    async fn hold(self: Arc<Self>, connection: Stream, shutdown: ShutdownWatch, _open: Open) {
-        if !self.is_http1(&connection) {
-            self.proxy.process_new(connection, &shutdown).await;
-            return;
+    async fn hold(self: Arc<Self>, mut connection: Stream, shutdown: ShutdownWatch, _open: Open) {
+        match self.is_http2(&mut connection).await {
+            Ok(false) => {}
+            Ok(true) => {
+                self.proxy.process_new(Box::new(Farewell::new(connection)), &self.goodbye).await;
+                return;
+            }
+            // It has gone.
+            Err(_) => return,
         }
         // As Pingora does it, but without the 4 KB for each connection that its future has for HTTP/2.
         let mut reused = self.proxy.serve(first(connection, &shutdown), &shutdown).await;

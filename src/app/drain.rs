@@ -13,12 +13,15 @@ use pingora::services::background::BackgroundService;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::signals::Phase;
 use crate::telemetry::IntGauge;
 
 /// How often connections and requests are counted while draining.
 const LOOK: Duration = Duration::from_millis(10);
 /// Connections are not waited for when nothing has run on any for so long: an HTTP/2 client may not answer.
 const SILENT: Duration = Duration::from_secs(1);
+/// And when another process has taken over: nobody waits for this one to end.
+const SILENT_HANDED_OVER: Duration = Duration::from_secs(10);
 
 /// How the serving ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +38,7 @@ pub enum Ended {
 pub struct Drain {
     pub running: IntGauge,
     pub open: IntGauge,
+    pub phase: watch::Receiver<Phase>,
     /// Whether connections without a request have been closed.
     pub closed: watch::Receiver<bool>,
     pub stop: watch::Sender<bool>,
@@ -48,8 +52,10 @@ impl BackgroundService for Drain {
         let (running, open) = (self.running.get(), self.open.get());
         tracing::info!(running, open, "stopping: no new connections, running requests go on");
         stopped(self.closed.clone()).await;
+        let handed_over = *self.phase.borrow() == Phase::HandingOver;
+        let silent = if handed_over { SILENT_HANDED_OVER } else { SILENT };
         let mut busy_at = Instant::now();
-        while self.open.get() > 0 && busy_at.elapsed() < SILENT {
+        while self.open.get() > 0 && busy_at.elapsed() < silent {
             tokio::time::sleep(LOOK).await;
             if self.running.get() > 0 {
                 busy_at = Instant::now();

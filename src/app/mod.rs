@@ -7,6 +7,7 @@ mod counting;
 mod door;
 mod drain;
 mod entrance;
+mod farewell;
 mod listen;
 mod marker;
 mod messages;

@@ -72,6 +72,7 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     let drain = Drain {
         running: parts.metrics.requests_live.clone(),
         open: parts.metrics.connections.clone(),
+        phase: phase.clone(),
         closed,
         stop: stop_sender,
         ended: Mutex::new(Some(ended_sender.clone())),
@@ -80,6 +81,7 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
         proxy: Arc::new(proxy),
         open: parts.metrics.connections.clone(),
         phase: phase.clone(),
+        goodbye: closed_sender.subscribe(),
         closed: closed_sender,
     };
     let watched = Watched { open, banner: Banner::of(&parts), phase: phase.clone(), ended: ended_sender.clone() };

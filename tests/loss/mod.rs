@@ -9,6 +9,8 @@ mod clients;
 mod database;
 mod disk;
 mod floods;
+mod frames;
+mod goodbye;
 mod load;
 mod raw;
 mod restart;

@@ -5,16 +5,17 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use serde_json::json;
 
-use crate::proxy::stage::Stage;
+use crate::proxy::stage::{Stage, request};
 
 /// Streams at once.
 const STREAMS: usize = 20;
 
 /// Streams that have begun, each read to its end by a task that gives its text.
-async fn streams(stage: &Stage) -> Vec<tokio::task::JoinHandle<Result<String, reqwest::Error>>> {
+async fn streams(ask: reqwest::RequestBuilder) -> Vec<tokio::task::JoinHandle<Result<String, reqwest::Error>>> {
     let mut reading = Vec::new();
     for n in 0..STREAMS {
-        let answer = stage.ask_stream().header("x-session-id", format!("s{n}")).send().await.unwrap();
+        let ask = ask.try_clone().unwrap().header("x-session-id", format!("s{n}"));
+        let answer = ask.send().await.unwrap();
         let mut body = answer.bytes_stream();
         let first = body.next().await.unwrap().unwrap();
         reading.push(tokio::spawn(async move {
@@ -30,10 +31,19 @@ async fn streams(stage: &Stage) -> Vec<tokio::task::JoinHandle<Result<String, re
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sigterm_and_ctrl_c_let_live_streams_end_and_then_do_not_wait() {
-    for signal in ["TERM", "INT"] {
-        let mut stage = Stage::native().await;
+    for (signal, http2) in [("TERM", false), ("INT", false), ("TERM", true)] {
+        let mut stage = Stage::bare(if http2 { &[("TOLLGATE_PROXY_H2C", "true")] } else { &[] }).await;
+        stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
+        let ask = if http2 {
+            // All streams on one connection.
+            let client = reqwest::Client::builder().no_proxy().http2_prior_knowledge().build().unwrap();
+            let post = client.post(format!("{}/v1/messages", stage.gateway.proxy));
+            post.header("x-api-key", &stage.key).json(&request("native", true))
+        } else {
+            stage.ask_stream()
+        };
         stage.upstream.default(json!({"events": 6, "between_events_ms": 250})).await;
-        let reading = streams(&stage).await;
+        let reading = streams(ask).await;
         stage.gateway.signal(signal);
         // No longer ready, while it still answers what it has begun.
         stage.gateway.readiness_shows(|ready, parts| !ready && parts["process"] == "is stopping").await;
@@ -44,7 +54,11 @@ async fn sigterm_and_ctrl_c_let_live_streams_end_and_then_do_not_wait() {
             last = Instant::now();
         }
         stage.gateway.ended().await;
-        assert!(last.elapsed() < Duration::from_secs(5), "{signal}: it took {:?} to leave", last.elapsed());
+        assert!(
+            last.elapsed() < Duration::from_secs(5),
+            "{signal}, HTTP/2 {http2}: it took {:?} to leave",
+            last.elapsed()
+        );
         stage.gateway.spawn();
         stage.gateway.ready().await;
         let rows = stage.gateway.logs(STREAMS).await;
@@ -57,7 +71,7 @@ async fn a_second_ctrl_c_ends_it_at_once_and_what_was_recorded_stays() {
     let mut stage = Stage::native().await;
     assert_eq!(stage.ask().send().await.unwrap().status(), 200);
     stage.upstream.default(json!({"events": 6, "stall_after": 3})).await;
-    let reading = streams(&stage).await;
+    let reading = streams(stage.ask_stream()).await;
     stage.gateway.signal("INT");
     stage.gateway.readiness_shows(|ready, parts| !ready && parts["process"] == "is stopping").await;
     stage.gateway.signal("INT");
@@ -78,7 +92,7 @@ async fn a_stop_that_takes_too_long_cuts_what_still_runs_and_records_it() {
     let mut stage = Stage::bare(&[("TOLLGATE_SHUTDOWN_GRACE", "1s")]).await;
     stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
     stage.upstream.default(json!({"events": 6, "stall_after": 3, "usage": {"input": 1000, "output": 5}})).await;
-    let reading = streams(&stage).await;
+    let reading = streams(stage.ask_stream()).await;
     stage.gateway.signal("TERM");
     for stream in reading {
         assert!(stream.await.unwrap().is_err(), "cut at the end of the grace");

@@ -1,5 +1,5 @@
 //! `serve --upgrade` under load: not one request fails, on new connections, on kept ones, on silent ones, and on those of
-//! HTTP/2 with many requests at once.
+//! HTTP/2 with many requests at once, with TLS and without.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -87,26 +87,16 @@ async fn hand_over(stage: &mut Stage, shared: &Shared, clients: &[JoinHandle<()>
 }
 
 /// As [`client`], over one connection of HTTP/2 on which several ask at once. The library asks again by itself what the gateway says
-/// that it has not looked at (GOAWAY), as every client of HTTP/2 does. What a client sends after it acknowledged the GOAWAY can meet a
-/// closed connection instead: each task may ask again once for that. What had been looked at all the same would have a row too many.
-async fn multiplexing_client(shared: Arc<Shared>, key: String) {
-    let client = reqwest::Client::builder().no_proxy().http2_prior_knowledge().build().unwrap();
+/// that it has not looked at (GOAWAY), as every client of HTTP/2 does; nothing else is repeated. What had been looked at all the
+/// same would have a row too many.
+async fn multiplexing_client(shared: Arc<Shared>, client: reqwest::RequestBuilder) {
     let asking: Vec<_> = (0..4)
         .map(|n| {
-            let (client, shared, key) = (client.clone(), Arc::clone(&shared), key.clone());
+            let streamed = n % 2 == 0;
+            let (ask, shared) = (client.try_clone().unwrap().json(&request("native", streamed)), Arc::clone(&shared));
             tokio::spawn(async move {
-                let mut met_a_closed_connection = false;
                 while !shared.stop.load(Ordering::SeqCst) {
-                    let streamed = n % 2 == 0;
-                    let post = client.post(format!("http://{}/v1/messages", shared.addr)).header("x-api-key", &key);
-                    let post = post.json(&request("native", streamed));
-                    let answer = match post.try_clone().unwrap().send().await {
-                        Err(e) if e.is_request() && !std::mem::replace(&mut met_a_closed_connection, true) => {
-                            post.send().await
-                        }
-                        answer => answer,
-                    };
-                    let answer = answer.unwrap_or_else(|e| panic!("{e:?}"));
+                    let answer = ask.try_clone().unwrap().send().await.unwrap_or_else(|e| panic!("{e:?}"));
                     assert_eq!((answer.status().as_u16(), answer.version()), (200, reqwest::Version::HTTP_2));
                     let text = answer.text().await.unwrap_or_else(|e| panic!("{e:?}"));
                     assert!(!streamed || text.contains("message_stop"), "{text}");
@@ -121,22 +111,38 @@ async fn multiplexing_client(shared: Arc<Shared>, key: String) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_upgrade_under_load_fails_no_request_over_http2() {
-    let mut stage = Stage::bare(&[("TOLLGATE_PROXY_H2C", "true")]).await;
+/// An upgrade under four such clients, and two that ask each time on a new connection.
+async fn upgrade_over_http2(env: &[(&str, &str)], scheme: &str, client: impl Fn() -> reqwest::ClientBuilder) {
+    let mut stage = Stage::bare(env).await;
     stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
     stage.upstream.default(json!({"events": 3, "between_events_ms": 10})).await;
-    let shared = Arc::new(Shared {
-        addr: stage.gateway.proxy_addr().to_owned(),
-        request: Vec::new(),
-        stop: AtomicBool::new(false),
-        done: AtomicU64::new(0),
-    });
-    let clients: Vec<_> =
-        (0..4).map(|_| tokio::spawn(multiplexing_client(Arc::clone(&shared), stage.key.clone()))).collect();
+    let addr = stage.gateway.proxy_addr().to_owned();
+    let url = format!("{scheme}://{addr}/v1/messages");
+    let shared = Arc::new(Shared { addr, request: Vec::new(), stop: AtomicBool::new(false), done: AtomicU64::new(0) });
+    let clients: Vec<_> = (0..6)
+        .map(|n| {
+            let client = if n < 4 { client() } else { client().pool_max_idle_per_host(0) };
+            let ask = client.no_proxy().build().unwrap().post(&url).header("x-api-key", &stage.key);
+            tokio::spawn(multiplexing_client(Arc::clone(&shared), ask))
+        })
+        .collect();
     hand_over(&mut stage, &shared, &clients).await;
     for client in clients {
         client.await.unwrap();
     }
     nothing_lost(&stage, shared.done.load(Ordering::SeqCst)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upgrade_under_load_fails_no_request_over_http2() {
+    let env = [("TOLLGATE_PROXY_H2C", "true")];
+    upgrade_over_http2(&env, "http", || reqwest::Client::builder().http2_prior_knowledge()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upgrade_under_load_fails_no_request_over_http2_with_tls() {
+    let file = |name: &str| format!("{}/tests/admin/tls/{name}", env!("CARGO_MANIFEST_DIR"));
+    let (cert, key) = (file("cert.pem"), file("key.pem"));
+    let env = [("TOLLGATE_PROXY_TLS_CERT", cert.as_str()), ("TOLLGATE_PROXY_TLS_KEY", key.as_str())];
+    upgrade_over_http2(&env, "https", || reqwest::Client::builder().danger_accept_invalid_certs(true)).await;
 }

@@ -1,0 +1,209 @@
+//! The end of an HTTP/2 connection: what was said last must be read.
+//!
+//! A socket that is closed while something of the peer's lies unread in it, or is still on its way, is reset by the kernel. The peer's next
+//! write fails then, and it gives up the connection without having read the end of a reply, or the GOAWAY that says which requests
+//! it may repeat. HTTP/2 peers always have something on its way (windows, answers to pings, new requests), so Pingora's loop, which closes at once,
+//! loses now and then what it said. Here the writing side is closed first, and what comes is thrown away until the peer closes too.
+//!
+//! It does not decide when a connection ends: that is `connections`'s.
+
+use std::fmt;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use pingora::protocols::raw_connect::ProxyDigest;
+use pingora::protocols::tls::SslDigest;
+use pingora::protocols::{
+    ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl, Stream, TimingDigest,
+    UniqueID, UniqueIDType,
+};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
+
+/// How long the peer has to close its side.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// What is thrown away at a time.
+const PIECE: usize = 2 << 10;
+
+/// A connection whose shutdown waits until the peer has read what it was told, or had time to. All else goes through.
+pub struct Farewell {
+    connection: Stream,
+    /// Set once the writing side is closed.
+    late: Option<Pin<Box<Sleep>>>,
+}
+
+impl Farewell {
+    pub fn new(connection: Stream) -> Self {
+        Self { connection, late: None }
+    }
+
+    /// Throws away what comes, until the peer's end or a failure: both end the connection.
+    fn poll_drained(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut piece = [0; PIECE];
+        loop {
+            let mut read = ReadBuf::new(&mut piece);
+            let came = ready!(Pin::new(&mut self.connection).poll_read(cx, &mut read));
+            if came.is_err() || read.filled().is_empty() {
+                return Poll::Ready(());
+            }
+        }
+    }
+}
+
+impl AsyncWrite for Farewell {
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        if this.late.is_none() {
+            ready!(Pin::new(&mut this.connection).poll_shutdown(cx))?;
+        }
+        let late = this.late.get_or_insert_with(|| Box::pin(sleep(PATIENCE)));
+        if late.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Ok(()));
+        }
+        this.poll_drained(cx).map(Ok)
+    }
+
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.connection).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.connection).poll_write_vectored(cx, pieces)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.connection.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.connection).poll_flush(cx)
+    }
+}
+
+impl AsyncRead for Farewell {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.connection).poll_read(cx, into)
+    }
+}
+
+impl fmt::Debug for Farewell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.connection.fmt(f)
+    }
+}
+
+#[async_trait]
+impl Shutdown for Farewell {
+    async fn shutdown(&mut self) {
+        self.connection.shutdown().await;
+    }
+}
+
+#[async_trait]
+impl Peek for Farewell {
+    async fn try_peek(&mut self, into: &mut [u8]) -> io::Result<bool> {
+        self.connection.try_peek(into).await
+    }
+}
+
+impl UniqueID for Farewell {
+    fn id(&self) -> UniqueIDType {
+        self.connection.id()
+    }
+}
+
+impl Ssl for Farewell {
+    fn get_ssl_digest(&self) -> Option<Arc<SslDigest>> {
+        self.connection.get_ssl_digest()
+    }
+
+    fn selected_alpn_proto(&self) -> Option<ALPN> {
+        self.connection.selected_alpn_proto()
+    }
+}
+
+impl GetTimingDigest for Farewell {
+    fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
+        self.connection.get_timing_digest()
+    }
+}
+
+impl GetProxyDigest for Farewell {
+    fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
+        self.connection.get_proxy_digest()
+    }
+}
+
+impl GetSocketDigest for Farewell {
+    fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
+        self.connection.get_socket_digest()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pingora::protocols::l4::stream::Stream as Tcp;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    /// A connection of ours and its peer.
+    async fn pair() -> (Farewell, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let connecting = TcpStream::connect(listener.local_addr().unwrap());
+        let (accepted, peer) = tokio::join!(listener.accept(), connecting);
+        (Farewell::new(Box::new(Tcp::from(accepted.unwrap().0))), peer.unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_goes_on_sending_reads_what_was_said_last() {
+        let (mut ours, mut peer) = pair().await;
+        peer.write_all(b"never read").await.unwrap();
+        ours.write_all(b"goodbye").await.unwrap();
+        let leaving = async move {
+            AsyncWriteExt::shutdown(&mut ours).await.unwrap();
+            drop(ours);
+        };
+        let listening = async move {
+            // More than both kernels hold: sent whole only if somebody takes it.
+            peer.write_all(&vec![7; 16 << 20]).await.unwrap();
+            let mut heard = String::new();
+            peer.read_to_string(&mut heard).await.unwrap();
+            heard
+        };
+        let began = tokio::time::Instant::now();
+        let ((), heard) = tokio::join!(leaving, listening);
+        assert_eq!(heard, "goodbye");
+        assert!(began.elapsed() < PATIENCE, "it did not see that the peer had left");
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_does_not_leave_is_left() {
+        let (mut ours, mut peer) = pair().await;
+        ours.write_all(b"goodbye").await.unwrap();
+        ours.late = Some(Box::pin(sleep(Duration::from_millis(20))));
+        AsyncWriteExt::shutdown(&mut ours).await.unwrap();
+        drop(ours);
+        let mut heard = String::new();
+        peer.read_to_string(&mut heard).await.unwrap();
+        assert_eq!(heard, "goodbye");
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_has_left_is_not_waited_for() {
+        let (mut ours, peer) = pair().await;
+        drop(peer);
+        let began = tokio::time::Instant::now();
+        let _ = AsyncWriteExt::shutdown(&mut ours).await;
+        assert!(began.elapsed() < PATIENCE);
+    }
+}
