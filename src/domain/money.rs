@@ -15,6 +15,7 @@ pub struct NanoUsd(pub i64);
 
 /// Decimal places of a [`NanoUsd`].
 const PLACES: u32 = 9;
+const PER_USD: u64 = 10_u64.pow(PLACES);
 
 impl NanoUsd {
     pub const ZERO: Self = Self(0);
@@ -53,7 +54,16 @@ impl NanoUsd {
 /// Exact USD without trailing zeros: `0.00123`.
 impl fmt::Display for NanoUsd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.to_decimal().normalize().fmt(f)
+        let (whole, mut parts) = (self.0.unsigned_abs() / PER_USD, self.0.unsigned_abs() % PER_USD);
+        let sign = if self.0 < 0 { "-" } else { "" };
+        if parts == 0 {
+            return write!(f, "{sign}{whole}");
+        }
+        let mut places = PLACES as usize;
+        while parts.is_multiple_of(10) {
+            (parts, places) = (parts / 10, places - 1);
+        }
+        write!(f, "{sign}{whole}.{parts:0places$}")
     }
 }
 
@@ -114,5 +124,11 @@ mod tests {
     fn display_is_exact_and_short() {
         assert_eq!(NanoUsd(1_230_000).to_string(), "0.00123");
         assert_eq!(NanoUsd::usd(5).to_string(), "5");
+        // As a decimal writes it, whatever the amount.
+        let ends = [i64::MIN, i64::MAX, 0, 1, -1, 10, 100_000_000, -1_000_000_001, 999_999_999, -10_500_000_000];
+        for nanos in ends.into_iter().chain((0..64).map(|shift| 0x5555_5555_5555_5555 >> shift)) {
+            let amount = NanoUsd(nanos);
+            assert_eq!(amount.to_string(), amount.to_decimal().normalize().to_string(), "{nanos}");
+        }
     }
 }

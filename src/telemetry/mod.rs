@@ -8,6 +8,7 @@
 mod access;
 mod bodies;
 mod journal;
+mod json_line;
 mod labels;
 mod levels;
 mod line_buffer;
