@@ -64,6 +64,7 @@ async fn malformed_heads() {
             &[400],
         ),
         ("space before colon", head(&stage, &format!("content-length : {length}\r\n\r\n{good}")), &[400]),
+        ("a tunnel", "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n".to_owned(), &[405]),
         ("not http", "hello there\r\n\r\n".to_owned(), &[0, 400]),
         ("nothing but line ends", "\r\n\r\n\r\n".to_owned(), &[0, 400]),
         ("old version", format!("POST /v1/messages HTTP/0.9\r\nx-api-key: {}\r\n\r\n", stage.key), &[0, 400, 505]),
