@@ -253,9 +253,12 @@ async fn a_leaving_peer_is_noticed_and_remembered() {
     let first = stalled.chunk().await.unwrap().unwrap();
     assert!(first.starts_with(b"event: message_start"));
     drop(stalled);
-    let waiting = mock.client.post(format!("http://{}/v1/messages", mock.addr)).timeout(Duration::from_millis(50));
+    let waiting = mock.client.post(format!("http://{}/v1/messages", mock.addr));
     let (_, body) = request("native", "late", false);
-    assert!(waiting.json(&body).header("x-mock", "{\"delay_ms\": 60000, \"strict\": false}").send().await.is_err());
+    let waiting = waiting.json(&body).header("x-mock", "{\"delay_ms\": 600000, \"strict\": false}");
+    let asking = tokio::task::JoinSet::from_iter([waiting.send()]);
+    mock.see("/mock/stats?started=2&timeout_ms=20000").await;
+    drop(asking);
     let stats = mock.see("/mock/stats?dropped=2&timeout_ms=20000").await;
     assert_eq!((&stats["started"], &stats["dropped"]), (&json!(2), &json!(2)));
     let seen = mock.see("/mock/requests?last=1").await;

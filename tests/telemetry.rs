@@ -16,6 +16,8 @@ use tollgate::domain::record::{Record, RequestOutcome};
 use tollgate::domain::usage::Usage;
 use tollgate::telemetry::{Metrics, Readiness, serve};
 
+use crate::support::ports::free_port;
+
 fn record() -> Record {
     Record {
         request_id: RequestId::new(),
@@ -192,7 +194,8 @@ async fn get(addr: SocketAddr, path: &str) -> (u16, String) {
 
 #[tokio::test]
 async fn the_health_listener_answers_and_stops() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    // A port that nobody else is given once this listener is closed.
+    let listener = TcpListener::bind(("127.0.0.1", free_port())).await.unwrap();
     let addr = listener.local_addr().unwrap();
     let store_there = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&store_there);

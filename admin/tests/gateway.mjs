@@ -10,14 +10,17 @@ export const TOKEN = "the-administrators-token";
 const program = process.env.TOLLGATE_BIN ?? new URL("../../target/debug/tollgate", import.meta.url).pathname;
 const browserPath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
-/** Ports that are free now, each another one: all are held until the last is found. */
+/** Ports that are free now, each another one, and below those that outgoing connections are given: all are held until the last is found. */
 async function freePorts(many) {
-  const held = await Promise.all(
-    Array.from({ length: many }, () => {
-      const server = createServer();
-      return new Promise((done) => server.listen(0, "127.0.0.1", () => done(server)));
-    }),
-  );
+  const held = [];
+  while (held.length < many) {
+    const server = createServer();
+    const found = await new Promise((done) => {
+      server.once("error", () => done(false));
+      server.listen(12_000 + Math.floor(Math.random() * 20_000), "127.0.0.1", () => done(true));
+    });
+    if (found) held.push(server);
+  }
   const ports = held.map((server) => server.address().port);
   await Promise.all(held.map((server) => new Promise((done) => server.close(done))));
   return ports;
@@ -34,7 +37,7 @@ async function start(args, env, url) {
   process.once("exit", () => child.kill("SIGKILL"));
   let ended = false;
   child.on("exit", () => (ended = true));
-  for (let tries = 0; tries < 300; tries++) {
+  for (let tries = 0; tries < 600; tries++) {
     if (ended) throw new Error(`${args[0]} ended:\n${said}`);
     const up = await fetch(url)
       .then((answer) => answer.ok)
@@ -46,9 +49,9 @@ async function start(args, env, url) {
   throw new Error(`${args[0]} does not answer at ${url}:\n${said}`);
 }
 
-/** The gateway says that it is ready before its proxy listens; and whoever else has that port must not answer in its place. */
+/** The proxy answers, and it is the proxy: whoever else has that port must not answer in its place. */
 async function listening(proxy, said) {
-  for (let tries = 0; tries < 100; tries++) {
+  for (let tries = 0; tries < 600; tries++) {
     const status = await fetch(`${proxy}/mock/stats`).then(
       (answer) => answer.status,
       () => undefined,
@@ -177,7 +180,7 @@ export async function openPage(browser, gateway, options = {}) {
       faults.push(`request to elsewhere: ${request.url()}`);
     }
   });
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(60_000);
   return { context, page, faults };
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::serve::Source;
 use crate::config::{self, Config, Live};
@@ -16,16 +16,16 @@ pub struct Reloaded {
     pub metrics: Arc<Metrics>,
 }
 
+/// Hang-ups from now on: one that nobody listens to ends the process. Call it within a runtime.
+pub fn hangups() -> Option<Signal> {
+    let failed = "SIGHUP cannot be heard: the configuration can only be changed by a restart";
+    signal(SignalKind::hangup()).inspect_err(|e| tracing::error!(error = %e, "{failed}")).ok()
+}
+
 /// Waits for hang-ups for as long as the process runs.
-pub async fn on_hangup(mut current: Config, source: Source, parts: Reloaded) {
+pub async fn on_hangup(hangups: Option<Signal>, mut current: Config, source: Source, parts: Reloaded) {
     let Reloaded { live, log, metrics } = parts;
-    let mut hangups = match signal(SignalKind::hangup()) {
-        Ok(hangups) => hangups,
-        Err(e) => {
-            tracing::error!(error = %e, "SIGHUP cannot be heard: the configuration can only be changed by a restart");
-            return;
-        }
-    };
+    let Some(mut hangups) = hangups else { return };
     while hangups.recv().await.is_some() {
         match config::load(source.file.as_deref(), &config::process_env) {
             Err(problems) => {

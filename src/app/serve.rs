@@ -22,7 +22,7 @@ use super::door::AdminDoor;
 use super::drain::{Drain, Ended, stopped};
 use super::entrance::{Entrance, Proxy, Watched};
 use super::parts::{self, Parts};
-use super::signals::{self, Phase, Signals};
+use super::signals::{Impatience, Phase, Signals};
 use super::tasks::{self, Tasks};
 use super::{banner::Banner, counting, listen, reload};
 use crate::config::Config;
@@ -66,7 +66,9 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     io.block_on(counting::wait(&parts.counters));
     let reloaded =
         reload::Reloaded { live: Arc::clone(&parts.live), log: log.clone(), metrics: Arc::clone(&parts.metrics) };
-    io.spawn(reload::on_hangup(parts.config.clone(), source, reloaded));
+    // From here on; the proxy opens later, and nobody is told before that the process is ready.
+    let (hangups, (signals, impatience)) = listen_to_signals(&io, phase_sender);
+    io.spawn(reload::on_hangup(hangups, parts.config.clone(), source, reloaded));
     let (ended_sender, ended) = sync_channel(3);
     let (closed_sender, closed) = watch::channel(false);
     let drain = Drain {
@@ -86,14 +88,13 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     };
     let watched = Watched { open, banner: Banner::of(&parts), phase: phase.clone(), ended: ended_sender.clone() };
     let server = server(&parts, connections, drain, upgrade, |listening| Proxy { entrance, listening, watched })?;
-    let impatience = signals::impatience(phase.clone());
     io.spawn(async move {
-        impatience.await;
+        impatience.comes().await;
         let _ = ended_sender.try_send(Ended::AtOnce);
     });
     let (returned_sender, returned) = sync_channel(1);
     std::thread::Builder::new().name("pingora".to_owned()).spawn(move || {
-        server.run(RunArgs { shutdown_signal: Box::new(Signals(phase_sender)) });
+        server.run(RunArgs { shutdown_signal: Box::new(signals) });
         let _ = returned_sender.send(());
     })?;
     match wait(&ended, &returned) {
@@ -107,6 +108,15 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     }
     log.flush();
     Ok(())
+}
+
+/// Within the runtime, which hears them.
+fn listen_to_signals(
+    io: &Runtime,
+    phase: watch::Sender<Phase>,
+) -> (Option<tokio::signal::unix::Signal>, (Signals, Impatience)) {
+    let _within = io.enter();
+    (reload::hangups(), Signals::new(phase))
 }
 
 /// Waits until all has ended, somebody does not want to wait, or the grace is over.

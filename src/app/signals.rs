@@ -10,9 +10,10 @@
 //! what runs. SIGHUP is `reload`'s.
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use pingora::server::{ShutdownSignal, ShutdownSignalWatch};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 /// How far the process is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,30 +25,60 @@ pub enum Phase {
     HandingOver,
 }
 
-/// Waits for the signal that ends the serving, and tells the phase to those who watch it.
-pub struct Signals(pub watch::Sender<Phase>);
+/// Listens from the moment it is made, which must be before anybody is told that the process is ready: a signal that nobody
+/// listens to ends the process on the spot.
+pub struct Signals {
+    phase: watch::Sender<Phase>,
+    heard: Mutex<Option<Heard>>,
+}
+
+/// What is listened to until a stop is asked for.
+struct Heard {
+    quit: Option<Signal>,
+    terminate: Option<Signal>,
+    interrupt: Option<Signal>,
+    /// Takes over the listening to SIGINT then, so that none is missed between the first and the second.
+    impatience: oneshot::Sender<Option<Signal>>,
+}
+
+/// Resolves at a SIGINT that comes while the process is stopping already.
+pub struct Impatience(oneshot::Receiver<Option<Signal>>);
+
+impl Signals {
+    /// Tells the phase to those who watch it. Call it within a runtime.
+    pub fn new(phase: watch::Sender<Phase>) -> (Self, Impatience) {
+        let (impatience, impatient) = oneshot::channel();
+        let [quit, terminate, interrupt] =
+            [SignalKind::quit(), SignalKind::terminate(), SignalKind::interrupt()].map(listen);
+        let heard = Mutex::new(Some(Heard { quit, terminate, interrupt, impatience }));
+        (Self { phase, heard }, Impatience(impatient))
+    }
+}
 
 #[async_trait]
 impl ShutdownSignalWatch for Signals {
     async fn recv(&self) -> ShutdownSignal {
-        let (mut quit, mut terminate, mut interrupt) =
-            (listen(SignalKind::quit()), listen(SignalKind::terminate()), listen(SignalKind::interrupt()));
+        let heard = self.heard.lock().take();
+        let Some(Heard { mut quit, mut terminate, mut interrupt, impatience }) = heard else {
+            return std::future::pending().await;
+        };
         let (phase, asked) = tokio::select! {
             () = next(&mut quit) => (Phase::HandingOver, ShutdownSignal::GracefulUpgrade),
             () = next(&mut terminate) => (Phase::Stopping, ShutdownSignal::GracefulTerminate),
             () = next(&mut interrupt) => (Phase::Stopping, ShutdownSignal::GracefulTerminate),
         };
-        self.0.send_replace(phase);
+        // An error means that nobody wants to know.
+        let _ = impatience.send(interrupt);
+        self.phase.send_replace(phase);
         asked
     }
 }
 
-/// Resolves at a SIGINT that comes while the process is stopping already.
-pub async fn impatience(mut phase: watch::Receiver<Phase>) {
-    if phase.wait_for(|phase| *phase != Phase::Serving).await.is_err() {
-        return std::future::pending().await;
+impl Impatience {
+    pub async fn comes(self) {
+        let Ok(mut interrupt) = self.0.await else { return std::future::pending().await };
+        next(&mut interrupt).await;
     }
-    next(&mut listen(SignalKind::interrupt())).await;
 }
 
 /// A signal that cannot be listened to is as one that never comes.

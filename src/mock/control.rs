@@ -55,6 +55,7 @@ pub fn routes(mock: Arc<Mock>) -> Router {
         .route("/mock/script", post(append_script).delete(forget_scripts))
         .route("/mock/requests", get(requests).delete(forget_requests))
         .route("/mock/stats", get(stats))
+        .route("/mock/go", post(go_on))
         .fallback(exchange::handle)
         .with_state(mock)
 }
@@ -126,6 +127,13 @@ async fn requests(State(mock): State<Arc<Mock>>, query: Asked) -> Json<Value> {
 
 async fn forget_requests(State(mock): State<Arc<Mock>>) -> StatusCode {
     mock.records.clear();
+    StatusCode::NO_CONTENT
+}
+
+/// Lets one stream that holds go on, or as many as `streams` says.
+async fn go_on(State(mock): State<Arc<Mock>>, query: Asked) -> StatusCode {
+    let streams = number(&query, "streams").and_then(|streams| usize::try_from(streams).ok()).unwrap_or(1);
+    mock.records.go_on(streams);
     StatusCode::NO_CONTENT
 }
 

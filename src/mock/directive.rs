@@ -59,6 +59,8 @@ pub struct Directive {
     pub cut_after: Option<usize>,
     /// Say nothing more after so many stream events, until the peer leaves.
     pub stall_after: Option<usize>,
+    /// Say nothing after so many stream events until the operator says so (`POST /mock/go`), then go on.
+    pub hold_after: Option<usize>,
     /// The format's error event after so many stream events.
     pub error_after: Option<usize>,
     /// Break the connection without a response.

@@ -11,6 +11,7 @@
 //! | `GET /mock/requests[?last=n]` | what was received, oldest first |
 //! | `DELETE /mock/requests` | forgets it |
 //! | `GET /mock/stats[?started=n&finished=n&dropped=n&connections=n&timeout_ms=t]` | counts; waits until they are reached |
+//! | `POST /mock/go[?streams=n]` | lets one stream that holds (`hold_after`) go on, or so many |
 //!
 //! What a reply can be told is in [`directive`]; what it does untold in [`answer`]. Strictness, on unless `strict` is
 //! false, refuses in the real services' words what they would refuse: see [`strict`].

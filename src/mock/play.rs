@@ -12,7 +12,6 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http_body::{Body, Frame, SizeHint};
-use tokio::time::Sleep;
 
 use super::directive::Chunking;
 use super::records::Exchange;
@@ -22,6 +21,8 @@ use super::records::Exchange;
 pub enum Step {
     Write(Bytes),
     Pause(Duration),
+    /// Wait for the operator's word.
+    Hold,
     /// Let what was written go out before the next write.
     Flush,
     /// Break the connection.
@@ -35,7 +36,8 @@ pub struct Playback {
     steps: VecDeque<Step>,
     /// Bytes still to come, when the length is declared.
     left: Option<u64>,
-    sleep: Option<Pin<Box<Sleep>>>,
+    /// What is waited for before the next step.
+    pause: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     stalled: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     exchange: Exchange,
 }
@@ -43,7 +45,7 @@ pub struct Playback {
 impl Playback {
     /// `length` is declared to the peer when given; it may be more than the steps write.
     pub fn new(steps: Vec<Step>, length: Option<u64>, exchange: Exchange) -> Self {
-        let mut playback = Self { steps: steps.into(), left: length, sleep: None, stalled: None, exchange };
+        let mut playback = Self { steps: steps.into(), left: length, pause: None, stalled: None, exchange };
         playback.note_end();
         playback
     }
@@ -61,11 +63,11 @@ impl Body for Playback {
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         loop {
-            if let Some(sleep) = self.sleep.as_mut() {
-                if sleep.as_mut().poll(cx).is_pending() {
+            if let Some(pause) = self.pause.as_mut() {
+                if pause.as_mut().poll(cx).is_pending() {
                     return Poll::Pending;
                 }
-                self.sleep = None;
+                self.pause = None;
             }
             if let Some(stalled) = self.stalled.as_mut() {
                 if stalled.as_mut().poll(cx).is_pending() {
@@ -80,7 +82,8 @@ impl Body for Playback {
                     self.note_end();
                     return Poll::Ready(Some(Ok(Frame::data(bytes))));
                 }
-                Some(Step::Pause(time)) => self.sleep = Some(Box::pin(tokio::time::sleep(time))),
+                Some(Step::Pause(time)) => self.pause = Some(Box::pin(tokio::time::sleep(time))),
+                Some(Step::Hold) => self.pause = Some(Box::pin(self.exchange.told_to_go_on())),
                 Some(Step::Flush) => {
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
@@ -95,7 +98,7 @@ impl Body for Playback {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.steps.is_empty() && self.sleep.is_none() && self.stalled.is_none()
+        self.steps.is_empty() && self.pause.is_none() && self.stalled.is_none()
     }
 
     fn size_hint(&self) -> SizeHint {

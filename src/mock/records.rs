@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 
 /// Most requests kept.
 const MAX_RECORDS: usize = 512;
@@ -51,12 +51,20 @@ pub struct Records {
     counts: Counts,
     changed: Notify,
     closing: watch::Sender<bool>,
+    /// How many streams that hold may go on.
+    words: Arc<Semaphore>,
 }
 
 impl Default for Records {
     fn default() -> Self {
         let (closing, _) = watch::channel(false);
-        Self { kept: Mutex::default(), counts: Counts::default(), changed: Notify::new(), closing }
+        Self {
+            kept: Mutex::default(),
+            counts: Counts::default(),
+            changed: Notify::new(),
+            closing,
+            words: Arc::new(Semaphore::new(0)),
+        }
     }
 }
 
@@ -76,6 +84,12 @@ impl Records {
     /// From now on every stall and every pause before a head ends.
     pub fn close(&self) {
         self.closing.send_replace(true);
+    }
+
+    /// So many streams may go on: those that hold, or the next ones to.
+    pub fn go_on(&self, streams: usize) {
+        let room = Semaphore::MAX_PERMITS - self.words.available_permits();
+        self.words.add_permits(streams.min(room));
     }
 
     fn keep(&self, record: Record) {
@@ -170,6 +184,22 @@ impl Exchange {
         self.records.update(self.serial, |record| record.state = state);
         count.fetch_add(1, Ordering::Relaxed);
         self.records.changed.notify_waiters();
+    }
+
+    /// Ends when the operator lets this stream go on, or the mock closes.
+    pub fn told_to_go_on(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (words, closing) = (Arc::clone(&self.records.words), self.closing());
+        async move {
+            tokio::select! {
+                word = words.acquire() => {
+                    // Never closed: a word is always given, and serves once.
+                    if let Ok(word) = word {
+                        word.forget();
+                    }
+                }
+                () = closing => {}
+            }
+        }
     }
 
     /// Ends when the mock closes.

@@ -176,7 +176,8 @@ impl Answer {
         }
         let (kept, end) = self.broken_off(directive, pieces.len());
         pieces.truncate(kept);
-        play_pieces(pieces, directive, &mut steps);
+        let held = directive.hold_after.filter(|_| self.streaming).map(|after| after.min(pieces.len()));
+        play_pieces(pieces, directive, held, &mut steps);
         if let Some(end) = end {
             steps.extend([Step::Flush, end]);
         }
@@ -195,9 +196,10 @@ impl Answer {
     }
 }
 
-fn play_pieces(pieces: Vec<Bytes>, directive: &Directive, steps: &mut Vec<Step>) {
+/// `held`: before which piece the operator's word is waited for; the number of pieces for behind the last.
+fn play_pieces(pieces: Vec<Bytes>, directive: &Directive, held: Option<usize>, steps: &mut Vec<Step>) {
     let pause = (directive.between_events_ms > 0).then(|| Duration::from_millis(directive.between_events_ms));
-    let pieces = if directive.chunking == Chunking::Whole && pause.is_none() {
+    let pieces = if directive.chunking == Chunking::Whole && pause.is_none() && held.is_none() {
         let mut all = BytesMut::new();
         pieces.iter().for_each(|piece| all.extend_from_slice(piece));
         vec![all.freeze()]
@@ -208,6 +210,9 @@ fn play_pieces(pieces: Vec<Bytes>, directive: &Directive, steps: &mut Vec<Step>)
         if index > 0 {
             steps.push(pause.map_or(Step::Flush, Step::Pause));
         }
+        if held == Some(index) {
+            steps.push(Step::Hold);
+        }
         for (part, write) in writes(piece, directive.chunking).into_iter().enumerate() {
             if part > 0 {
                 steps.push(Step::Flush);
@@ -216,5 +221,8 @@ fn play_pieces(pieces: Vec<Bytes>, directive: &Directive, steps: &mut Vec<Step>)
                 steps.push(Step::Write(write));
             }
         }
+    }
+    if held == Some(pieces.len()) {
+        steps.extend([Step::Flush, Step::Hold]);
     }
 }

@@ -23,7 +23,7 @@ use tollgate::domain::record::Record;
 use tollgate::ledger::{JournalStats, Ledger, LedgerSettings, Sink, SinkError};
 
 /// Longer than anything here takes; only a failing test waits for it.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A plausible record, the same for the same number.
 pub fn sample(number: u64) -> Record {

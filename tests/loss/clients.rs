@@ -13,6 +13,9 @@ use super::load::Load;
 use super::raw::{self, Provider, STREAM_HEAD, beginning, chunk, text};
 use crate::proxy::stage::{Stage, request};
 
+/// How long a test waits for something to be seen.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// A provider of streams without end, and how many bytes it could send, and how often it was left.
 async fn endless() -> (Provider, Arc<AtomicU64>, Arc<AtomicU64>) {
     let (sent, left) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
@@ -55,7 +58,7 @@ async fn held_up(sent: &AtomicU64) -> u64 {
         } else if now > 0 && since.elapsed() > Duration::from_millis(500) {
             return now;
         }
-        assert!(began.elapsed() < Duration::from_secs(30), "the provider is never held up: {now} bytes");
+        assert!(began.elapsed() < PATIENCE, "the provider is never held up: {now} bytes");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
@@ -63,7 +66,7 @@ async fn held_up(sent: &AtomicU64) -> u64 {
 async fn until_left(left: &AtomicU64, times: u64) {
     let began = Instant::now();
     while left.load(Ordering::SeqCst) < times {
-        assert!(began.elapsed() < Duration::from_secs(30), "the provider was not left");
+        assert!(began.elapsed() < PATIENCE, "the provider was not left");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
@@ -90,7 +93,8 @@ async fn a_client_that_reads_a_byte_now_and_then_holds_up_its_provider_and_nobod
     }
     let outcome = load.end().await;
     assert_eq!(outcome.failures, Vec::<String>::new());
-    assert!(outcome.slowest < Duration::from_secs(3), "{:?}", outcome.slowest);
+    // Whoever waited for one of the slow would wait as long as all of them are read.
+    assert!(outcome.slowest < Duration::from_secs(15), "{:?}", outcome.slowest);
     let after = stage.gateway.memory_mib("VmHWM");
     assert!(after < before + 64, "the gateway grew from {before} to {after} MiB");
     drop(slow);
@@ -128,9 +132,9 @@ async fn clients_that_leave_by_the_hundred_give_everything_back_and_are_billed_f
     }
     let one_more = || stage.ask().header("x-session-id", "one more").send();
     assert_eq!(one_more().await.unwrap().status(), 429, "all places are taken");
-    assert_eq!(stage.gateway.metric("tollgate_streams_in_flight").await, LEAVING as f64);
+    stage.gateway.metric_shows("tollgate_streams_in_flight", |streams| streams == LEAVING as f64).await;
     drop(bodies);
-    let stats = stage.upstream.stats(&format!("dropped={LEAVING}&timeout_ms=20000")).await;
+    let stats = stage.upstream.stats(&format!("dropped={LEAVING}")).await;
     assert_eq!(stats["dropped"], LEAVING, "{stats}");
     stage.gateway.metric_shows("tollgate_requests_in_flight", |running| running == 0.0).await;
     stage.gateway.metric_shows("tollgate_sessions_live", |live| live == 0.0).await;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::json;
@@ -16,26 +16,19 @@ struct Load {
     stop: Arc<AtomicBool>,
     whole: Arc<AtomicUsize>,
     odd: Arc<Mutex<Vec<String>>>,
-    slowest_ms: Arc<AtomicUsize>,
     clients: JoinSet<()>,
 }
 
 impl Load {
     fn start(pair: &Pair, who: &Person, clients: usize) -> Self {
-        let mut load = Self {
-            stop: Arc::default(),
-            whole: Arc::default(),
-            odd: Arc::default(),
-            slowest_ms: Arc::default(),
-            clients: JoinSet::new(),
-        };
+        let mut load =
+            Self { stop: Arc::default(), whole: Arc::default(), odd: Arc::default(), clients: JoinSet::new() };
         for n in 0..clients {
             let ask = pair.ask(n % 2, who, &format!("load-{n}"));
             let (stop, whole) = (Arc::clone(&load.stop), Arc::clone(&load.whole));
-            let (odd, slowest) = (Arc::clone(&load.odd), Arc::clone(&load.slowest_ms));
+            let odd = Arc::clone(&load.odd);
             load.clients.spawn(async move {
                 while !stop.load(Ordering::SeqCst) {
-                    let began = Instant::now();
                     let answer = ask.try_clone().unwrap().send().await.unwrap();
                     if answer.status() == 200 {
                         whole.fetch_add(1, Ordering::SeqCst);
@@ -43,7 +36,6 @@ impl Load {
                         let text = answer.text().await.unwrap();
                         odd.lock().push(text);
                     }
-                    slowest.fetch_max(began.elapsed().as_millis() as usize, Ordering::SeqCst);
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
             });
@@ -56,14 +48,13 @@ impl Load {
         pair.until(async || self.whole.load(Ordering::SeqCst) >= goal).await;
     }
 
-    /// The number of whole replies, all that was not one, and the longest that a reply took.
-    async fn end(mut self) -> (usize, Vec<String>, Duration) {
+    /// The number of whole replies, and all that was not one.
+    async fn end(mut self) -> (usize, Vec<String>) {
         self.stop.store(true, Ordering::SeqCst);
         while let Some(ended) = self.clients.join_next().await {
             ended.unwrap();
         }
-        let slowest = Duration::from_millis(self.slowest_ms.load(Ordering::SeqCst) as u64);
-        (self.whole.load(Ordering::SeqCst), self.odd.lock().clone(), slowest)
+        (self.whole.load(Ordering::SeqCst), self.odd.lock().clone())
     }
 }
 
@@ -91,12 +82,13 @@ async fn no_request_fails(mut pair: Pair, lose: impl Fn(&mut Pair), bring_back: 
     bring_back(&mut pair);
     back(&pair).await;
     load.more(&pair, 100).await;
-    let (whole, odd, slowest) = load.end().await;
+    let (whole, odd) = load.end().await;
     assert_eq!(odd, Vec::<String>::new());
-    assert!(slowest < Duration::from_secs(10), "{slowest:?}");
     pair.settled(&who, whole).await;
     for node in &pair.nodes {
         assert_eq!(node.metric("tollgate_redis_up").await, 1.0);
+        let waited = node.longest_overhead();
+        assert!(waited < Duration::from_secs(8), "two seconds, on a busy machine: {waited:?}");
         let log = node.log_shows("Redis is lost").await;
         assert_eq!(log.matches("Redis is lost").count(), 1, "said once:\n{log}");
     }

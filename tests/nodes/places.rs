@@ -1,5 +1,7 @@
 //! Places of a node that dies, and what it had counted.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::pair::{Pair, cost};
@@ -8,7 +10,7 @@ use crate::support::redis::Redis;
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_node_gives_its_places_back_after_the_lease() {
     let mut pair =
-        Pair::with(Redis::start(), &[("TOLLGATE_REDIS_TIMEOUT", "10s"), ("TOLLGATE_REDIS_LEASE", "2s")]).await;
+        Pair::with(Redis::start(), &[("TOLLGATE_REDIS_TIMEOUT", "10s"), ("TOLLGATE_REDIS_LEASE", "5s")]).await;
     pair.upstream.default(json!({"usage": {"output": 100}, "delay_ms": 120_000})).await;
     let limits = json!({"limitConcurrentSessions": 2, "limitTotalUsd": 0.02});
     let who = pair.person(json!({}), limits).await;
@@ -61,7 +63,7 @@ async fn a_node_that_stops_in_good_order_leaves_nothing_behind() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_that_ends_while_redis_hangs_takes_no_place_from_a_request_that_runs() {
-    let env = [("TOLLGATE_REDIS_TIMEOUT", "1s"), ("TOLLGATE_REDIS_LEASE", "1s")];
+    let env = [("TOLLGATE_REDIS_TIMEOUT", "1s"), ("TOLLGATE_REDIS_LEASE", "3s")];
     let pair = Pair::with(Redis::start(), &env).await;
     pair.upstream.default(json!({"usage": {"output": 100}, "delay_ms": 20_000})).await;
     let who = pair.person(json!({"rpm": 1000}), json!({"limitConcurrentSessions": 1})).await;
@@ -71,6 +73,8 @@ async fn a_lease_that_ends_while_redis_hangs_takes_no_place_from_a_request_that_
     for node in &pair.nodes {
         node.readiness_shows(|_, parts| parts["redis"] == "is lost: this node counts for itself").await;
     }
+    // The lease must end by the clock of Redis.
+    tokio::time::sleep(Duration::from_secs(3)).await;
     pair.redis.go_on();
     for node in &pair.nodes {
         node.readiness_shows(|_, parts| parts["redis"] == "ok").await;

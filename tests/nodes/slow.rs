@@ -108,7 +108,7 @@ async fn counted(pair: &Pair, who: &super::pair::Person, requests: usize, sessio
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_late_answer_costs_one_wait_and_neither_the_connection_nor_a_count() {
-    let (pair, delay) = pair("2s", &[]).await;
+    let (pair, delay) = pair("5s", &[]).await;
     let who = pair.person(json!({"rpm": 1000}), json!({})).await;
     assert_eq!(pair.ask(0, &who, "before").send().await.unwrap().status(), 200);
     pair.settled(&who, 1).await;
@@ -119,7 +119,7 @@ async fn one_late_answer_costs_one_wait_and_neither_the_connection_nor_a_count()
     assert_eq!(pair.ask(0, &who, "after").send().await.unwrap().status(), 200);
     let waited = began.elapsed();
     delay.release();
-    assert!(waited < Duration::from_secs(2), "nobody waits after the first who did: {waited:?}");
+    assert!(waited < Duration::from_secs(5), "nobody waits after the first who did: {waited:?}");
     pair.nodes[0].readiness_shows(|ready, parts| ready && parts["redis"] == "ok").await;
     assert_eq!(pair.ask(0, &who, "in time").send().await.unwrap().status(), 200);
     counted(&pair, &who, 4, 4).await;
@@ -147,9 +147,12 @@ async fn what_was_refused_for_a_late_answer_holds_no_place() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn redis_that_is_always_late_is_no_storm_of_losses_and_counts_everything_once() {
-    let (pair, delay) = pair("250ms", &[]).await;
+    let (pair, delay) = pair("200ms", &[]).await;
     let who = pair.person(json!({"rpm": 100_000}), json!({})).await;
-    delay.by(500);
+    // On a busy machine an answer may have been late before.
+    let before = pair.metric("tollgate_redis_slow_total").await;
+    // Three of them, as a script needs that Redis does not know yet, must come within the two seconds of a loss.
+    delay.by(400);
     let until = Instant::now() + Duration::from_secs(6);
     let mut asked = 0;
     while Instant::now() < until {
@@ -162,7 +165,8 @@ async fn redis_that_is_always_late_is_no_storm_of_losses_and_counts_everything_o
         assert_eq!(node.metric("tollgate_redis_up").await, 0.0);
     }
     // Each answer that is waited for in vain begins a spell, and a spell ends by an answer in time alone.
-    assert_eq!(pair.metric("tollgate_redis_slow_total").await, 2.0);
+    let spells = pair.metric("tollgate_redis_slow_total").await;
+    assert!(spells >= 2.0 && spells - before <= 2.0, "one on each node: {spells}, {before} of them before");
     assert_eq!(pair.metric("tollgate_redis_losses_total").await, 0.0);
     delay.by(0);
     for node in &pair.nodes {

@@ -64,14 +64,16 @@ async fn a_cut_or_failed_stream_never_ends_as_if_it_were_whole() {
     for provider in FORMATS {
         let stage = pair(provider).await;
         for fault in [
-            json!({"events": 8, "cut_after": 5, "between_events_ms": 10}),
-            json!({"events": 8, "error_after": 5, "between_events_ms": 10}),
+            json!({"events": 8, "cut_after": 5, "hold_after": 5}),
+            json!({"events": 8, "error_after": 5, "hold_after": 5}),
         ] {
             stage.upstream.default(fault.clone()).await;
             for client in FORMATS {
                 let answer = stage.post(path(client, true), &request(client, true)).send().await.unwrap();
                 let what = format!("{client} from {provider} {fault}");
                 assert_eq!(answer.status(), 200, "{what}");
+                // The beginning is with the client.
+                stage.upstream.go_on(1).await;
                 let body = answer.text().await.unwrap_or_else(|e| panic!("{what}: {e}"));
                 assert!(body.contains("error"), "{what}: {body}");
                 assert!(!body.contains(terminator(client)), "{what}: {body}");

@@ -14,7 +14,7 @@ async fn until(response: &mut reqwest::Response, text: &mut String, name: &str) 
         if let Some((data, _)) = text.split_once(&mark).and_then(|(_, rest)| rest.split_once("\n\n")) {
             return serde_json::from_str(data).unwrap();
         }
-        let chunk = tokio::time::timeout(Duration::from_secs(20), response.chunk()).await;
+        let chunk = tokio::time::timeout(Duration::from_secs(60), response.chunk()).await;
         let chunk = chunk.expect("nothing came").unwrap().expect("the stream ended");
         text.push_str(std::str::from_utf8(&chunk).unwrap());
     }

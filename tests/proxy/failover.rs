@@ -1,7 +1,5 @@
 //! From one provider to the next: what switches, what does not, and what is told in the end.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
 use super::stage::{FORMATS, Stage, path, request};
@@ -35,15 +33,14 @@ async fn a_failing_provider_is_left_for_the_next_one() {
         json!({"empty": true}),
         json!({"html": true}),
         json!({"error_in_200": true}),
-        json!({"delay_ms": 3_000}),
-        json!({"first_byte_ms": 3_000}),
+        json!({"delay_ms": 600_000}),
+        json!({"first_byte_ms": 600_000}),
     ];
     let mut asked = 0;
     for fault in &faults {
         bad.default(fault.clone()).await;
         for format in FORMATS {
             for stream in [false, true] {
-                let began = Instant::now();
                 // A conversation of its own: stickiness must not hide the first provider.
                 let answer = stage
                     .post(path(format, stream), &request(format, stream))
@@ -51,7 +48,6 @@ async fn a_failing_provider_is_left_for_the_next_one() {
                 let answer = answer.send().await.unwrap();
                 let (status, text) = (answer.status(), answer.text().await.unwrap());
                 assert_eq!(status, 200, "{fault} {format} {stream}: {text}");
-                assert!(began.elapsed() < Duration::from_millis(2_500), "{fault} {format} {stream}");
                 asked += 1;
             }
         }
@@ -120,7 +116,11 @@ async fn a_session_stays_with_its_provider() {
         stage.gateway.provider("native", url, json!({})).await;
     }
     let mut used = std::collections::HashSet::new();
-    for session in 0..12 {
+    // By weight alone a dozen may all go to one, once in two thousand times.
+    for session in 0..60 {
+        if session >= 12 && used.len() == 2 {
+            break;
+        }
         let id = format!("conversation-{session}");
         for _ in 0..3 {
             assert_eq!(stage.ask().header("x-session-id", &id).send().await.unwrap().status(), 200);

@@ -25,7 +25,7 @@ async fn raw(stage: &Stage, bytes: &[u8]) -> (u16, String) {
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), reading).await.expect("an answer, or the end of the connection");
+    tokio::time::timeout(Duration::from_secs(60), reading).await.expect("an answer, or the end of the connection");
     let text = String::from_utf8_lossy(&got).into_owned();
     let status = text.split(' ').nth(1).and_then(|s| s.parse().ok()).unwrap_or(0);
     (status, text.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
@@ -76,7 +76,7 @@ async fn malformed_heads() {
             tcp.write_all(bytes.as_bytes()).await.unwrap();
             tcp.shutdown().await.unwrap();
             let mut rest = Vec::new();
-            tokio::time::timeout(Duration::from_secs(20), tcp.read_to_end(&mut rest)).await.unwrap().unwrap();
+            tokio::time::timeout(Duration::from_secs(60), tcp.read_to_end(&mut rest)).await.unwrap().unwrap();
             continue;
         }
         let (status, body) = raw(&stage, bytes.as_bytes()).await;
@@ -100,7 +100,7 @@ async fn http_1_0_and_pipelined_requests_are_served() {
     let mut tcp = TcpStream::connect(stage.gateway.proxy_addr()).await.unwrap();
     tcp.write_all(old.as_bytes()).await.unwrap();
     let mut got = String::new();
-    tokio::time::timeout(Duration::from_secs(20), tcp.read_to_string(&mut got)).await.unwrap().unwrap();
+    tokio::time::timeout(Duration::from_secs(60), tcp.read_to_string(&mut got)).await.unwrap().unwrap();
     assert!(got.contains(" 200 ") && got.contains("message_stop") && !got.contains("chunked"), "{got}");
 
     let mut tcp = TcpStream::connect(stage.gateway.proxy_addr()).await.unwrap();
@@ -114,7 +114,7 @@ async fn http_1_0_and_pipelined_requests_are_served() {
             got.extend_from_slice(&piece[..n]);
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), both).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(60), both).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,7 +6,7 @@ Without a gateway, or without its administration, the key is the stage's and the
 import time
 from decimal import Decimal
 
-LOG_SECONDS = 10
+LOG_SECONDS = 60
 # How the paths end at which clients ask for a count of tokens: at no cost, and at a session of its own.
 COUNTING = (":countTokens", "/count_tokens")
 

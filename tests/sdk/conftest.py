@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 import pathlib
+import random
 import socket
 import subprocess
 import time
@@ -29,7 +30,7 @@ from received import images
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TYPES = ("native", "responses", "chat-compatible", "alt-cli")
 ADMIN_TOKEN = "sdk-tests-admin-token"
-START_SECONDS = 30
+START_SECONDS = 60
 # Dollars per token, in the public list's words.
 PRICE = {"mode": "chat", "input_cost_per_token": 0.000003, "output_cost_per_token": 0.000015,
          "cache_read_input_token_cost": 0.0000003}
@@ -72,7 +73,7 @@ def call(url, body=None, headers=None, method=None):
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"content-type": "application/json"} | (headers or {}), method=method)
     try:
-        with urllib.request.urlopen(request, timeout=20) as reply:
+        with urllib.request.urlopen(request, timeout=60) as reply:
             text = reply.read()
             return reply.status, json.loads(text) if text else None
     except urllib.error.HTTPError as error:
@@ -81,12 +82,17 @@ def call(url, body=None, headers=None, method=None):
 
 
 def free_ports(count):
-    """Ports that were free a moment ago, all different."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
+    """Ports that were free a moment ago, all different, and below those that outgoing connections are given."""
+    held = {}
+    while len(held) < count:
+        port = random.randrange(12_000, 32_000)
+        try:
+            held[port] = held.get(port) or socket.create_server(("127.0.0.1", port))
+        except OSError:
+            continue
+    for one in held.values():
         one.close()
-    return ports
+    return list(held)
 
 
 def start(arguments, environment, log, ready):

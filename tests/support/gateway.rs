@@ -1,13 +1,13 @@
 //! The gateway as its users run it: the built binary, on loopback ports of its own, in a directory of its own.
 
 use std::collections::BTreeMap;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+
+pub use super::ports::free_port;
 
 pub const ADMIN_TOKEN: &str = "test-admin-token-0123456789";
 /// How long a gateway may take to start or to stop.
@@ -33,23 +33,6 @@ pub fn client() -> reqwest::Client {
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
     reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().unwrap()
-}
-
-/// A port that nobody listens on now, and that no test was given before. It lies below those that the system hands out for
-/// outgoing connections, so that none of them can take it before it is used.
-pub fn free_port() -> u16 {
-    const FIRST: u32 = 12_000;
-    const MANY: u32 = 20_000;
-    static GIVEN: AtomicU32 = AtomicU32::new(0);
-    // Another run of the tests at the same time begins elsewhere.
-    let begin = std::process::id().wrapping_mul(257) % MANY;
-    loop {
-        let offset = (begin + GIVEN.fetch_add(1, Ordering::Relaxed)) % MANY;
-        let port = u16::try_from(FIRST + offset).unwrap();
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
 }
 
 impl Gateway {
@@ -227,6 +210,15 @@ impl Gateway {
         }
     }
 
+    /// The most that a request has cost in the gateway itself, by the access lines that are in the log by now: all its time
+    /// but what its provider took.
+    pub fn longest_overhead(&self) -> Duration {
+        let log = self.log();
+        let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let longest = lines.filter_map(|line| line["overhead_us"].as_u64()).max();
+        Duration::from_micros(longest.expect("access lines"))
+    }
+
     pub fn pid(&self) -> u32 {
         self.child.as_ref().unwrap().id()
     }
@@ -250,9 +242,15 @@ impl Gateway {
         let mut old = self.child.take().unwrap();
         self.spawn_with(&["serve", "--upgrade"]);
         // The new process waits at the socket; the old one hands its listeners over when told so.
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        let (began, socket) = (Instant::now(), self.dir.path().join("data/upgrade.sock"));
+        while !socket.exists() {
+            let ended = self.child.as_mut().unwrap().try_wait().unwrap();
+            assert!(ended.is_none() && began.elapsed() < PATIENCE, "it does not wait at the socket:\n{}", self.log());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert!(old.try_wait().unwrap().is_none());
         let sent = Command::new("kill").args(["-QUIT", &old.id().to_string()]).status().unwrap();
-        assert!(sent.success() && old.try_wait().unwrap().is_none());
+        assert!(sent.success());
         old
     }
 

@@ -1,6 +1,7 @@
 //! What several rooms' tests share.
 
 pub mod gateway;
+pub mod ports;
 pub mod postgres;
 pub mod redis;
 pub mod upstream;

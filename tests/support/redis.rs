@@ -4,9 +4,11 @@
 //! the folder. Only what this file started is ever ended.
 
 use std::io::{BufRead, BufReader};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use super::ports::free_port;
 
 /// `$1` the folder, the rest the server's arguments. Interrupts are for the tests.
 const GUARD: &str = r#"
@@ -41,9 +43,9 @@ impl Redis {
         Self::with(&["--save", "", "--appendonly", "no"])
     }
 
-    /// A server that keeps what it was told.
+    /// A server that keeps what it was told when it is killed: it has written it, and does not wait for the disk.
     pub fn durable() -> Self {
-        Self::with(&["--save", "", "--appendonly", "yes", "--appendfsync", "always"])
+        Self::with(&["--save", "", "--appendonly", "yes", "--appendfsync", "no"])
     }
 
     /// A server that speaks TLS alone, asks for a certificate, and knows the user of [`Self::SECURE_USER`] alone, who may touch
@@ -76,7 +78,7 @@ impl Redis {
 
     /// Everything but the process. `arguments` are told the port.
     fn prepare(arguments: impl Fn(&str) -> Vec<String>) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let own = ["--bind", "127.0.0.1", "--loglevel", "warning"].map(str::to_owned);
         let arguments = arguments(&port.to_string()).into_iter().chain(own).collect();
         let dir = tempfile::Builder::new().prefix("tollgate-redis-").tempdir().unwrap();

@@ -39,9 +39,17 @@ impl Upstream {
         got["requests"].as_array().or(got.as_array()).unwrap().clone()
     }
 
-    /// Counts of requests; waits until `query` holds (`dropped=1`, say).
+    /// Counts of requests, once `query` holds (`dropped=1`, say).
     pub async fn stats(&self, query: &str) -> Value {
-        self.get(&format!("/mock/stats?{query}")).await
+        let answer = self.client.get(format!("{}/mock/stats?timeout_ms=50000&{query}", self.url)).send().await.unwrap();
+        let (status, counts) = (answer.status(), answer.json().await.unwrap());
+        assert!(status.is_success(), "{query} does not come: {counts}");
+        counts
+    }
+
+    /// Lets so many streams that hold (`hold_after`) go on.
+    pub async fn go_on(&self, streams: usize) {
+        self.post(&format!("/mock/go?streams={streams}"), Value::Null).await;
     }
 
     async fn post(&self, path: &str, body: Value) {

@@ -24,6 +24,8 @@ mod behaviour;
 mod model;
 mod order;
 mod overflow;
+#[path = "../../../tests/support/ports.rs"]
+mod ports;
 mod races;
 #[path = "../../../tests/support/redis.rs"]
 #[expect(dead_code, reason = "shared with the integration tests, which use all of it")]
