@@ -1,9 +1,9 @@
 //! The clients' connections: how many there are, and how they end at a stop.
 //!
-//! Pingora resets every connection that waits for a request as soon as a stop is asked for: those that were idle, and those
-//! whose request is on its way or not read yet. At a hand-over that fails requests which the next process would have
-//! answered. So its proxy is wrapped: when a stop begins, waiting connections are listened to for a while longer. A request
-//! that comes on one of them is answered, with `connection: close`, and only then the connection ends.
+//! As soon as a stop is asked for Pingora closes its listeners and says so. To let go of the waiting connections then would reset
+//! those that were idle, and those whose request is on its way or not read yet: at a hand-over that fails requests which the
+//! next process would have answered. So waiting connections are listened to for a while longer. A request that comes on
+//! one of them is answered, with `connection: close`, and only then the connection ends.
 //!
 //! HTTP/2 connections are told to go (GOAWAY) at the end of that while: a client that has just connected and is told so before its
 //! first request gives that one up, where it would send any other again. How they end is `farewell`'s.
