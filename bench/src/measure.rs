@@ -72,7 +72,7 @@ impl Scenario {
     #[must_use]
     pub fn at<'t>(&self, target: &'t Target) -> Aim<'t> {
         let body = payload::body(self.model, self.bytes, self.stream);
-        let request = payload::request(self.path, &target.key, "", &body);
+        let request = payload::request(self.path, &target.key, payload::ONE_SESSION, &body);
         let numbers = self.new.places(&request);
         Aim { target, request, numbers, connections: self.connections, parts: self.parts }
     }

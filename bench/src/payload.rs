@@ -86,6 +86,9 @@ pub fn path_of(format: WireFormat, model: &str, stream: bool) -> String {
     }
 }
 
+/// A head that makes all requests one conversation, however they begin: each of its own would be a session of its own.
+pub const ONE_SESSION: &str = "x-session-id: bench\r\n";
+
 /// A whole HTTP/1.1 request.
 #[must_use]
 pub fn request(path: &str, key: &str, extra: &str, body: &[u8]) -> Vec<u8> {

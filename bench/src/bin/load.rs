@@ -38,7 +38,7 @@ fn main() -> Result<()> {
     let args = Args::parse();
     ensure!(args.addr.ip().is_loopback(), "only loopback: this is no tool for other people's servers");
     let body = payload::body(&args.model, args.bytes, args.stream);
-    let request = payload::request(&args.path, &args.key, "", &body);
+    let request = payload::request(&args.path, &args.key, payload::ONE_SESSION, &body);
     let seen = load::run(&Load {
         addr: args.addr,
         numbers: args.new.places(&request),
