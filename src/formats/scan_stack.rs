@@ -163,11 +163,12 @@ impl<T: Copy> Stack<T> {
 fn matched<T>(key: &'static Key<T>, name: &[u8]) -> Option<Place<T>> {
     let wanted = key.name.as_bytes();
     // Most keys differ in length or in their last letter already.
-    let may_match = match (wanted.last(), name.last()) {
-        (Some(a), Some(b)) => wanted.len() == name.len() && (a ^ b) & !0x20 == 0,
-        _ => wanted.len() == name.len(),
-    };
-    if !may_match {
+    if wanted.len() != name.len() {
+        return None;
+    }
+    if let (Some(a), Some(b)) = (wanted.last(), name.last())
+        && (a ^ b) & !0x20 != 0
+    {
         return None;
     }
     let exact = wanted == name;

@@ -24,6 +24,8 @@ pub(super) const BLOCK: usize = 8 * 1024;
 const KEPT: usize = LONGEST;
 /// After so many findings in one block it is suspected of everything.
 const MANY: usize = 32;
+/// Bytes that are looked through together for rare characters.
+const OTHERS_BLOCK: usize = 128;
 
 /// Where in a body what kinds of words can be.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -73,6 +75,8 @@ pub(super) struct Sieve {
     others: Vec<char>,
     /// The bytes with which these begin.
     other_leads: Set,
+    /// The lowest of them.
+    first_other: u8,
     unicode_escape: Option<Finder<'static>>,
     /// Bytes that needles and runs hold.
     holds: Set,
@@ -141,10 +145,11 @@ impl Sieve {
         runs.iter().flat_map(|(run, _)| run.bytes()).for_each(|byte| holds.add(byte));
         let mut other_leads = Set::default();
         others.iter().for_each(|c| other_leads.add(c.encode_utf8(&mut [0; 4]).as_bytes()[0]));
+        let first_other = other_leads.bytes().next().unwrap_or(u8::MAX);
         let beyond_ascii = !others.is_empty() || holds.bytes().any(|byte| !byte.is_ascii());
         let all = kinds.iter().chain(runs.iter().map(|(_, kind)| kind)).fold(0, |all, kind| all | kind);
         let unicode_escape = (all != 0).then(|| Finder::new(b"\\u").into_owned());
-        Self { groups, kinds, runs, others, other_leads, unicode_escape, holds, beyond_ascii, all, always }
+        Self { groups, kinds, runs, others, other_leads, first_other, unicode_escape, holds, beyond_ascii, all, always }
     }
 
     /// What is suspected of a body of which nothing has been looked at.
@@ -229,16 +234,28 @@ impl Sieve {
     }
 
     fn has_others(&self, text: &[u8]) -> bool {
-        let is_other = |c: char| self.others.binary_search(&c).is_ok();
+        let is_other = |letter: &[u8]| {
+            let letter = std::str::from_utf8(letter).unwrap_or_default();
+            letter.chars().any(|c| self.others.binary_search(&c).is_ok())
+        };
         let mut at = 0;
         while at < text.len() {
-            at += ascii_length(&text[at..]);
-            loop {
+            let end = text.len().min(at + OTHERS_BLOCK);
+            // Most letters of most scripts come before them.
+            if text[at..end].iter().fold(0, |highest, byte| highest.max(*byte)) < self.first_other {
+                at = end;
+            }
+            while at < end {
+                at += ascii_length(&text[at..]);
                 at += ideographs(text, at);
-                let Some(&lead) = text.get(at).filter(|byte| !byte.is_ascii()) else { break };
-                let len = if lead < 0xe0 { 2 } else { 3 + usize::from(lead >= 0xf0) };
-                let letter = || text.get(at..at + len).and_then(|letter| std::str::from_utf8(letter).ok());
-                if self.other_leads.has(lead) && letter().is_some_and(|letter| letter.chars().any(is_other)) {
+                let Some(&lead) = text.get(at).filter(|byte| !byte.is_ascii()) else { continue };
+                let len = match lead {
+                    0xf0.. => 4,
+                    0xe0..0xf0 => 3,
+                    0xc0..0xe0 => 2,
+                    _ => 1,
+                };
+                if self.other_leads.has(lead) && text.get(at..at + len).is_some_and(is_other) {
                     return true;
                 }
                 at += len;
