@@ -24,6 +24,10 @@ use crate::domain::record::RequestOutcome;
 /// How long the unread rest of a refused body is read for, so that the client sees the answer.
 const DRAIN: Duration = Duration::from_secs(5);
 
+/// How long an HTTP/2 connection is kept on which nothing is asked. Pingora ends it without a word then, and a request that is on its
+/// way is lost: so this is longer than clients keep one themselves.
+const HTTP2_KEPT: Duration = Duration::from_secs(600);
+
 /// The proxy service.
 pub struct Service {
     gateway: Arc<Gateway>,
@@ -38,6 +42,7 @@ impl Service {
     pub fn new(gateway: Arc<Gateway>, h2c: bool) -> Self {
         let mut options = HttpServerOptions::default();
         options.h2c = h2c;
+        options.h2_idle_timeout = Some(HTTP2_KEPT);
         Self { gateway, options, closing: watch::Sender::new(false) }
     }
 
