@@ -40,7 +40,8 @@ pub fn body(model: &str, size: usize, stream: bool) -> Vec<u8> {
     let mut left = size.saturating_sub(200);
     loop {
         let take = left.min(MESSAGE);
-        let text: String = "#00000000 ".chars().chain(PROSE.chars().cycle()).take(take * 10 / 12).collect();
+        let text: String =
+            "#00000000 ".chars().chain(PROSE.chars().cycle()).take(MARK.len().max(take * 10 / 12)).collect();
         let role = if messages.len() % 2 == 0 { "user" } else { "assistant" };
         messages.push(json!({"role": role, "content": [{"type": "text", "text": text}]}));
         left -= take;
