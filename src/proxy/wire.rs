@@ -147,6 +147,10 @@ impl Wire {
         loop {
             let up = &mut self.up;
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            // Time does not run out by itself where the next head is always there already.
+            if left == Some(Duration::ZERO) {
+                return Err(Failure::timed_out(timeout, bound.unwrap_or_default()).into());
+            }
             match unless_gone(session, within(left, up.read_response_header())).await? {
                 Err(_) => return Err(Failure::timed_out(timeout, bound.unwrap_or_default()).into()),
                 Ok(Err(e)) => {

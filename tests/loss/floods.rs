@@ -149,7 +149,8 @@ async fn a_giant_reply_in_one_piece_passes_through_and_is_not_converted() {
 async fn endless_and_giant_heads_are_given_up() {
     let long = format!("HTTP/1.1 200 OK\r\nx-long: {}\r\n\r\n", "x".repeat(8 * MIB));
     let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "x-many: y\r\n".repeat(10_000));
-    let early = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n".repeat(100);
+    // So much at a time that the next one is always there before the last is read.
+    let early = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n".repeat(20_000);
     let error = format!("HTTP/1.1 500 Oh\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{}\r\n", MIB, "x".repeat(MIB));
     for (name, once, again) in [
         ("one long header", long.clone(), String::new()),
@@ -179,8 +180,7 @@ async fn endless_and_giant_heads_are_given_up() {
             let (status, _, text) = read(&stage, "native", stream, usize::MAX).await;
             assert!(status == 502 && text.contains("\"type\":\"error\""), "{name}: {status} {text}");
         }
-        // What has no bound would go on until the client leaves.
-        assert!(began.elapsed() < A_FLOOD, "{name}: {:?}", began.elapsed());
+        assert!(began.elapsed() < Duration::from_secs(40), "{name}: {:?}", began.elapsed());
         grown(&stage, before);
         for row in stage.gateway.logs(2).await {
             assert_eq!(row["outcome"], "upstream_failed", "{name}: {row}");
