@@ -61,9 +61,7 @@ impl Connections {
             tokio::time::sleep(LOOK).await;
         }
     }
-}
 
-impl Connections {
     /// Whether a connection's client speaks HTTP/2. Without TLS, where that is accepted, its first bytes tell.
     async fn is_http2(&self, connection: &mut Stream) -> io::Result<bool> {
         let may_be_h2c = self.proxy.server_options().is_some_and(|options| options.h2c);

@@ -16,3 +16,17 @@ pub struct SensitiveWord {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
+
+/// A word that is in force, for unit tests.
+#[cfg(test)]
+pub fn word(id: i64, match_type: MatchType, word: &str) -> SensitiveWord {
+    SensitiveWord {
+        id: WordId(id),
+        word: word.to_owned(),
+        match_type,
+        description: String::new(),
+        is_enabled: true,
+        created_at: Timestamp(0),
+        updated_at: Timestamp(0),
+    }
+}

@@ -3,19 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::clock::Timestamp;
-
-fn word(id: i64, match_type: MatchType, word: &str) -> SensitiveWord {
-    SensitiveWord {
-        id: WordId(id),
-        word: word.to_owned(),
-        match_type,
-        description: String::new(),
-        is_enabled: true,
-        created_at: Timestamp(0),
-        updated_at: Timestamp(0),
-    }
-}
+use crate::domain::word::word;
 
 fn words() -> Words {
     let mut off = word(9, MatchType::Contains, "switched off");
