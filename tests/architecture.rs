@@ -35,6 +35,28 @@ const CRATES: [(&str, &[&str], &str); 4] = [
 /// Where a rule's own subject lives: the path under `src/`, and what is named there.
 const HOMES: [(&str, &str); 1] = [("domain/clock.rs", "SystemTime::now")];
 
+/// Where `ProxyHttp` is implemented, and the hooks that must be there.
+const SERVICE: &str = "proxy/service.rs";
+const HOOKS: [&str; 17] = [
+    "early_request_filter",
+    "request_filter",
+    "proxy_upstream_filter",
+    "upstream_peer",
+    "fail_to_connect",
+    "connected_to_upstream",
+    "upstream_request_filter",
+    "request_body_filter",
+    "upstream_response_filter",
+    "upstream_response_body_filter",
+    "response_filter",
+    "response_body_filter",
+    "error_while_proxy",
+    "fail_to_proxy",
+    "logging",
+    "suppress_error_log",
+    "request_summary",
+];
+
 const MAX_LINES: usize = 500;
 
 struct Checked<'a> {
@@ -65,9 +87,8 @@ fn check(path: &str, text: &str) -> Vec<String> {
         check_purity(&mut checked, &named);
     }
     for (number, line) in (1..).zip(shipped.lines()) {
-        if words(line).any(|word| word == "ProxyHttp") {
-            checked
-                .breach(number, "ProxyHttp: the engine's own way to an upstream is not taken (src/proxy/service.rs)");
+        if checked.path != SERVICE && line.contains("ProxyHttp for") {
+            checked.breach(number, "a second ProxyHttp: the proxy's hooks are in src/proxy/service.rs");
         }
     }
     checked.breaches
@@ -202,6 +223,17 @@ fn the_house_stands_as_designed() {
     assert!(breaches.is_empty(), "{} breaches of the house rules:\n{}", breaches.len(), breaches.join("\n"));
 }
 
+#[test]
+fn the_proxy_is_a_proxyhttp_with_every_hook() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(SERVICE);
+    let code = without_tests(&blank(&fs::read_to_string(path).unwrap()));
+    let (_, service) = code.split_once("impl ProxyHttp for Service {").expect("the service implements ProxyHttp");
+    let (hooks, _) = service.split_once("\n}\n").unwrap();
+    for hook in HOOKS {
+        assert!(hooks.contains(&format!("fn {hook}(")), "{hook} is not implemented");
+    }
+}
+
 /// Every rule, with a text that breaks it: (file, code after the header, what the report must say; empty = clean).
 const PLANTED: &[(&str, &str, &str)] = &[
     ("domain/key.rs", "use crate::store::Store;", "src/domain/key.rs:2: domain reaches up to store"),
@@ -232,7 +264,10 @@ const PLANTED: &[(&str, &str, &str)] = &[
     ("app/a.rs", "use std::{env, fs};", "std::env outside of config"),
     ("app/a.rs", "fn f() { std::env::var(\"X\"); }", "std::env outside of config"),
     ("config/a.rs", "use std::env;", ""),
-    ("proxy/attempt.rs", "use pingora::proxy::ProxyHttp;", "ProxyHttp: the engine's own way"),
+    ("proxy/attempt.rs", "impl ProxyHttp for Other {}", "a second ProxyHttp"),
+    ("app/a.rs", "impl pingora::proxy::ProxyHttp for Other {}", "a second ProxyHttp"),
+    ("proxy/service.rs", "impl ProxyHttp for Service {}", ""),
+    ("proxy/driver.rs", "use pingora::proxy::ProxyHttp as _;", ""),
     ("formats/a.rs", "use std::fs;", "I/O in a pure room"),
     (
         "formats/a.rs",

@@ -1,12 +1,12 @@
-//! The clients' connections: how many there are, and how they end at a stop.
+//! The clients' connections: how many there may be, and how they end at a stop.
 //!
-//! As soon as a stop is asked for Pingora closes its listeners and says so. To let go of the waiting connections then would reset
-//! those that were idle, and those whose request is on its way or not read yet: at a hand-over that fails requests which the
-//! next process would have answered. So waiting connections are listened to for a while longer. A request that comes on
-//! one of them is answered, with `connection: close`, and only then the connection ends.
+//! When a stop begins, Pingora closes its listeners. Closing the idle connections at the same moment would
+//! reset those whose next request is on its way, and in a hand-over fail requests that the next process
+//! would have answered. So idle connections stay open a little longer. A request that comes on one is
+//! answered with `connection: close`.
 //!
-//! HTTP/2 connections are told to go (GOAWAY) at the end of that while: a client that has just connected and is told so before its
-//! first request gives that one up, where it would send any other again. How they end is `farewell`'s.
+//! HTTP/2 connections get their GOAWAY at the end of that time: a client that is told before its first
+//! request gives that request up, where it would repeat any other. `lingering_close` ends them.
 
 use std::io;
 use std::sync::Arc;
@@ -16,38 +16,49 @@ use async_trait::async_trait;
 use pingora::apps::{HttpServerApp, ReusedHttpStream, ServerApp};
 use pingora::protocols::http::ServerSession;
 use pingora::protocols::{ALPN, Stream};
+use pingora::proxy::HttpProxy;
 use pingora::server::ShutdownWatch;
+use tokio::io::AsyncWriteExt;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
-use super::farewell::Farewell;
+use super::lingering_close::LingeringClose;
 use super::signals::Phase;
+use crate::proxy::client_stream::{ClientStream, HeadBounds};
+use crate::proxy::gateway::Gateway;
 use crate::proxy::service::Service;
 use crate::telemetry::IntGauge;
 
-/// What was accepted last gets this long to be seen.
+/// A connection that was accepted last is counted within this time.
 const SETTLE: Duration = Duration::from_millis(100);
-/// How long waiting connections are listened to after the listeners have closed, at a stop.
+/// How long idle connections stay open after the listeners have closed, at a stop.
 const LINGER: Duration = Duration::from_millis(300);
-/// And when another process has taken over: nobody waits for this one to end.
+/// The same after a hand-over, when nothing waits for this process to end.
 const LINGER_HANDED_OVER: Duration = Duration::from_secs(2);
-/// How long a client's connection is kept without a request, seconds.
-const KEEPALIVE_S: u64 = 60;
 /// How often connections are counted meanwhile.
 const LOOK: Duration = Duration::from_millis(10);
+/// How long the answer to a connection above the limit may take to be written.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
+/// How often refused connections are logged.
+const REFUSAL_LOG: Duration = Duration::from_secs(60);
 /// What an HTTP/2 client sends first.
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// The answer to a connection above the limit.
+const TOO_MANY: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 /// The proxy as Pingora's listeners see it.
 pub struct Connections {
-    pub proxy: Arc<Service>,
-    pub open: IntGauge,
+    pub proxy: Arc<HttpProxy<Service>>,
+    pub gateway: Arc<Gateway>,
     pub phase: watch::Receiver<Phase>,
-    /// Told when no connection is listened to any more.
+    /// Set when idle connections have been closed.
     pub closed: watch::Sender<bool>,
-    /// Hears that. Never looked at here: each connection has to find it changed.
-    pub goodbye: ShutdownWatch,
+    /// Receives that. Never read here: each connection has to find it changed.
+    pub goaway: ShutdownWatch,
+    /// When refused connections were logged last.
+    pub refusal_logged: parking_lot::Mutex<Option<Instant>>,
 }
 
 impl Connections {
@@ -57,20 +68,25 @@ impl Connections {
         }
         let until = Instant::now() + LINGER;
         tokio::time::sleep(SETTLE).await;
-        while self.open.get() > 0 && Instant::now() < until {
+        while self.gateway.metrics.connections.open.get() > 0 && Instant::now() < until {
             tokio::time::sleep(LOOK).await;
         }
     }
 
-    /// Whether a connection's client speaks HTTP/2. Without TLS, where that is accepted, its first bytes tell.
+    /// Whether a connection's client speaks HTTP/2. Without TLS, where that is accepted, its first bytes
+    /// tell; they have to come within the time that a connection may be idle.
     async fn is_http2(&self, connection: &mut Stream) -> io::Result<bool> {
         let may_be_h2c = self.proxy.server_options().is_some_and(|options| options.h2c);
         if !may_be_h2c || connection.get_ssl_digest().is_some() {
             return Ok(connection.selected_alpn_proto() == Some(ALPN::H2));
         }
         let mut first = [0; PREFACE.len()];
-        connection.try_peek(&mut first).await?;
+        timeout(self.idle_timeout(), connection.try_peek(&mut first)).await??;
         Ok(first == *PREFACE)
+    }
+
+    fn idle_timeout(&self) -> Duration {
+        Duration::from_millis(self.gateway.live.load().keepalive_timeout_ms)
     }
 
     /// Serves a connection to its end.
@@ -78,31 +94,65 @@ impl Connections {
         match self.is_http2(&mut connection).await {
             Ok(false) => {}
             Ok(true) => {
-                self.proxy.process_new(Box::new(Farewell::new(connection)), &self.goodbye).await;
+                self.proxy.process_new(Box::new(LingeringClose::new(connection)), &self.goaway).await;
                 return;
             }
-            // It has gone.
+            // It has gone, or sent nothing.
             Err(_) => return,
         }
         // As Pingora does it, but without the 4 KB for each connection that its future has for HTTP/2.
-        let mut reused = self.proxy.serve(first(connection, &shutdown), &shutdown).await;
+        let mut reused = self.proxy.process_new_http(self.first(connection, &shutdown), &shutdown).await;
         while let Some(connection) = reused {
-            reused = self.proxy.serve(next(connection), &shutdown).await;
+            reused = self.proxy.process_new_http(next(connection), &shutdown).await;
         }
+    }
+
+    /// Begins with a connection: its first request.
+    fn first(&self, connection: Stream, shutdown: &ShutdownWatch) -> ServerSession {
+        let live = self.gateway.live.load();
+        let bounds = HeadBounds { bytes: live.max_head_bytes, time: Duration::from_millis(live.head_timeout_ms) };
+        let mut session = ServerSession::new_http1(Box::new(ClientStream::new(connection, bounds)));
+        let idle_s = live.keepalive_timeout_ms.div_ceil(1000);
+        session.set_keepalive((!*shutdown.borrow()).then_some(idle_s));
+        // Pingora counts the reuses that are left after this request.
+        session.set_keepalive_reuses_remaining(live.keepalive_requests.checked_sub(1));
+        session
+    }
+
+    /// Whether one more connection is too many.
+    fn is_full(&self) -> bool {
+        let most = self.gateway.live.load().max_connections;
+        let open = self.gateway.metrics.connections.open.get();
+        most > 0 && usize::try_from(open).is_ok_and(|open| open > most)
+    }
+
+    /// Answers and closes a connection above the limit.
+    async fn refuse(&self, mut connection: Stream) {
+        self.gateway.metrics.connections.refused.inc();
+        let due = {
+            let mut logged = self.refusal_logged.lock();
+            let due = logged.is_none_or(|at| at.elapsed() >= REFUSAL_LOG);
+            if due {
+                *logged = Some(Instant::now());
+            }
+            due
+        };
+        if due {
+            let most = self.gateway.live.load().max_connections;
+            tracing::warn!(most, "clients' connections are refused: proxy.max_connections are open");
+        }
+        if connection.selected_alpn_proto() != Some(ALPN::H2) {
+            let _ = timeout(REFUSAL_TIMEOUT, connection.write_all(TOO_MANY)).await;
+        }
+        let _ = timeout(REFUSAL_TIMEOUT, AsyncWriteExt::shutdown(&mut connection)).await;
     }
 }
 
-/// Begins with a connection: its first request.
-fn first(connection: Stream, shutdown: &ShutdownWatch) -> Box<ServerSession> {
-    let mut session = Box::new(ServerSession::new_http1(connection));
-    session.set_keepalive((!*shutdown.borrow()).then_some(KEEPALIVE_S));
-    session
-}
-
 /// Goes on with a connection: its next request.
-fn next(reused: ReusedHttpStream) -> Box<ServerSession> {
+fn next(reused: ReusedHttpStream) -> ServerSession {
     let (connection, settings) = reused.consume();
-    let mut session = Box::new(ServerSession::new_http1(connection));
+    ClientStream::await_head(&connection);
+    let mut session = ServerSession::new_http1(connection);
     if let Some(settings) = settings {
         settings.apply_to_session(&mut session);
     }
@@ -111,9 +161,14 @@ fn next(reused: ReusedHttpStream) -> Box<ServerSession> {
 
 #[async_trait]
 impl ServerApp for Connections {
-    /// Gives the connection to a task of its own: Pingora's has 9 KB of room for the TLS handshake, which is over.
+    /// Gives the connection a task of its own: Pingora's keeps 9 KB for the TLS handshake, which is over.
     async fn process_new(self: &Arc<Self>, connection: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
-        let open = Open::enter(&self.open);
+        let open = Open::enter(&self.gateway.metrics.connections.open);
+        if self.is_full() {
+            drop(open);
+            self.refuse(connection).await;
+            return None;
+        }
         Handle::current().spawn(Arc::clone(self).hold(connection, shutdown.clone(), open));
         None
     }
@@ -126,7 +181,7 @@ impl ServerApp for Connections {
     }
 }
 
-/// A connection in the gauge; leaves it when dropped.
+/// A connection counted in the gauge until it is dropped.
 struct Open(IntGauge);
 
 impl Open {

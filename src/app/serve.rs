@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use pingora::listeners::ListenerConfig;
 use pingora::listeners::tls::TlsSettings;
 use pingora::protocols::l4::stream::L4BufferSettings;
+use pingora::proxy::HttpProxy;
 use pingora::server::configuration::{Opt, ServerConf};
 use pingora::server::{RunArgs, Server};
 use pingora::services::background::background_service;
@@ -18,15 +19,15 @@ use tokio::runtime::{Handle, Runtime};
 use tokio::sync::watch;
 
 use super::connections::Connections;
-use super::door::AdminDoor;
 use super::drain::{Drain, Ended, stopped};
-use super::entrance::{Entrance, Proxy, Watched};
+use super::embedded_admin::AdminRouter;
+use super::listen_socket::{ListenSocket, Proxy, Watched};
 use super::parts::{self, Parts};
 use super::signals::{Impatience, Phase, Signals};
 use super::tasks::{self, Tasks};
 use super::{banner::Banner, counting, listen, reload};
 use crate::config::Config;
-use crate::proxy::service::Service;
+use crate::proxy::service::{self, Service};
 use crate::telemetry::{self, LogHandle};
 
 /// Threads of the runtime for everything that is not a proxied request.
@@ -54,7 +55,7 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
         .enable_all()
         .build()
         .context("starting the runtime")?;
-    let entrance = Entrance::claim(config.proxy.addr, upgrade)?;
+    let socket = ListenSocket::claim(config.proxy.addr, upgrade)?;
     let parts = io.block_on(parts::build(config))?;
     let (stop_sender, stop) = watch::channel(false);
     let (phase_sender, phase) = watch::channel(Phase::Serving);
@@ -73,7 +74,7 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     let (closed_sender, closed) = watch::channel(false);
     let drain = Drain {
         running: parts.metrics.requests_live.clone(),
-        open: parts.metrics.connections.clone(),
+        open: parts.metrics.connections.open.clone(),
         phase: phase.clone(),
         closed,
         stop: stop_sender,
@@ -81,13 +82,14 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     };
     let connections = |proxy| Connections {
         proxy: Arc::new(proxy),
-        open: parts.metrics.connections.clone(),
+        gateway: Arc::clone(&parts.gateway),
         phase: phase.clone(),
-        goodbye: closed_sender.subscribe(),
+        goaway: closed_sender.subscribe(),
         closed: closed_sender,
+        refusal_logged: parking_lot::Mutex::default(),
     };
     let watched = Watched { open, banner: Banner::of(&parts), phase: phase.clone(), ended: ended_sender.clone() };
-    let server = server(&parts, connections, drain, upgrade, |listening| Proxy { entrance, listening, watched })?;
+    let server = server(&parts, connections, drain, upgrade, |listening| Proxy { socket, listening, watched })?;
     io.spawn(async move {
         impatience.comes().await;
         let _ = ended_sender.try_send(Ended::AtOnce);
@@ -159,7 +161,7 @@ async fn open_doors(
     let tls = parts.config.admin.tls.clone().map(|t| (t.cert, t.key));
     let router = crate::admin::router(parts.admin_context(stop.clone()));
     if parts.config.proxy.expose_admin {
-        let _ = parts.gateway.admin.set(Box::new(AdminDoor(router.clone())));
+        let _ = parts.gateway.admin.set(Box::new(AdminRouter(router.clone())));
     }
     let serving = crate::admin::serve(admin_listener, tls, router, stopped(stop.clone()));
     let admin = io.spawn(async move {
@@ -172,7 +174,7 @@ async fn open_doors(
 
 fn server(
     parts: &Parts,
-    connections: impl FnOnce(Service) -> Connections,
+    connections: impl FnOnce(HttpProxy<Service>) -> Connections,
     drain: Drain,
     upgrade: bool,
     around: impl FnOnce(Listening<Connections>) -> Proxy,
@@ -187,8 +189,8 @@ fn server(
     };
     let mut server = Server::new_with_opt_and_conf(Opt { upgrade, ..Opt::default() }, conf);
     server.bootstrap();
-    let service = Service::new(Arc::clone(&parts.gateway), config.proxy.h2c);
-    let mut proxy = Listening::new("proxy".to_owned(), connections(service));
+    let http_proxy = service::http_proxy(Arc::clone(&parts.gateway), &server.configuration, config.proxy.h2c);
+    let mut proxy = Listening::new("proxy".to_owned(), connections(http_proxy));
     listen_on(&mut proxy, config)?;
     server.add_service(background_service("drain", drain));
     server.add_service(around(proxy));

@@ -140,6 +140,11 @@ fn live(take: &mut Take) -> Live {
         max_json_depth: take.size("proxy.max_json_depth"),
         request_read_timeout_ms: take.millis("proxy.request_read_timeout"),
         reply_write_timeout_ms: take.millis("proxy.reply_write_timeout"),
+        keepalive_timeout_ms: take.millis("proxy.keepalive_timeout"),
+        head_timeout_ms: take.millis("proxy.head_timeout"),
+        max_head_bytes: take.size("proxy.max_head_bytes"),
+        max_connections: take.size("proxy.max_connections"),
+        keepalive_requests: u32::try_from(take.number("proxy.keepalive_requests")).unwrap_or(u32::MAX),
         timeouts: Timeouts {
             connect_ms: take.millis("timeouts.connect"),
             tls_ms: take.millis("timeouts.tls"),

@@ -121,6 +121,41 @@ pub const SETTINGS: &[Setting] = &[
         "Time a client has to take each part of its reply (64 KiB at most) before it counts as gone.",
     )
     .live(),
+    setting(
+        "proxy.keepalive_timeout",
+        Duration { min: S, max: HOUR, zero: Refused },
+        "60s",
+        "Time that a client's HTTP/1 connection is kept without a request.",
+    )
+    .live(),
+    setting(
+        "proxy.head_timeout",
+        Duration { min: S, max: HOUR, zero: MeansNone },
+        "30s",
+        "Time from the first to the last byte of a request's head; beyond it clients get 408.",
+    )
+    .live(),
+    setting(
+        "proxy.max_head_bytes",
+        Size { min: 4 * KIB, max: MIB },
+        "64KiB",
+        "Largest head of an HTTP/1 request; beyond it clients get 431.",
+    )
+    .live(),
+    setting(
+        "proxy.max_connections",
+        Count { min: 0, max: 1_000_000 },
+        "10000",
+        "Connections of clients at once; beyond it new ones get 503 and are closed. 0 = no limit.",
+    )
+    .live(),
+    setting(
+        "proxy.keepalive_requests",
+        Count { min: 0, max: 1_000_000_000 },
+        "10000",
+        "Requests on one HTTP/1 connection before it is closed, with notice. 0 = no limit.",
+    )
+    .live(),
     setting("proxy.overhead_header", Flag, "false", "Tell clients in `server-timing` how long the gateway took.")
         .live(),
     // Administration.

@@ -242,6 +242,15 @@ pub struct Live {
     pub request_read_timeout_ms: u64,
     /// For each part of a reply that a client takes; 0 = none.
     pub reply_write_timeout_ms: u64,
+    /// Of a client's HTTP/1 connection without a request.
+    pub keepalive_timeout_ms: u64,
+    /// For the head of a request; 0 = none.
+    pub head_timeout_ms: u64,
+    pub max_head_bytes: usize,
+    /// 0 = no limit.
+    pub max_connections: usize,
+    /// Requests on one HTTP/1 connection; 0 = no limit.
+    pub keepalive_requests: u32,
     pub timeouts: Timeouts,
     pub retry: Retry,
     pub breaker: Breaker,

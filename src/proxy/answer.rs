@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use pingora::http::ResponseHeader;
-use pingora::protocols::http::ServerSession as Session;
 
-use super::exchange::Exchange;
-use super::keep;
+use super::context::RequestContext;
+use super::record::Ending;
 use super::refusal::Meaning;
+use crate::domain::record::RequestOutcome;
 use crate::formats::error;
 
 /// Carries the request's id, on every answer.
@@ -15,55 +15,59 @@ pub const REQUEST_ID: &str = "x-tollgate-request-id";
 /// Carries the session id, where one is known.
 pub const SESSION_ID: &str = "x-tollgate-session-id";
 
-/// Writes an error of the gateway's own, whole.
-///
-/// # Errors
-/// Pingora's, when the client cannot be written to.
-pub async fn refuse(session: &mut Session, x: &Exchange, meaning: &Meaning) -> pingora::Result<()> {
-    let body = error::body(x.format, &meaning.reply());
-    let headers = meaning.headers.iter().map(|(name, value)| (*name, value.as_str()));
-    whole(session, x, meaning.status, headers, body.into()).await
+/// A whole answer, and how it ends the request.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub ending: Ending,
+    pub headers: Vec<(&'static str, String)>,
+    pub body: Bytes,
 }
 
-/// Writes a JSON answer, whole.
-///
-/// # Errors
-/// Pingora's, when the client cannot be written to.
-pub async fn whole<'a>(
-    session: &mut Session,
-    x: &Exchange,
-    status: u16,
-    headers: impl Iterator<Item = (&'static str, &'a str)>,
-    body: Bytes,
-) -> pingora::Result<()> {
-    let mut head = ResponseHeader::build_no_case(status, Some(8))?;
-    head.insert_header(CONTENT_TYPE, "application/json")?;
-    head.insert_header(CONTENT_LENGTH, body.len())?;
-    for (name, value) in headers {
-        head.insert_header(name, value)?;
+impl Answer {
+    /// What the client asked for, as JSON.
+    #[must_use]
+    pub fn ok(body: impl Into<Bytes>) -> Self {
+        let ending = Ending { outcome: RequestOutcome::Completed, status: 200, error: None };
+        Self { ending, headers: Vec::new(), body: body.into() }
     }
-    own_headers(&mut head, x)?;
-    keep::note(x, &body);
-    session.write_response_header(Box::new(head)).await?;
-    session.write_response_body(body, true).await
+
+    /// An error of the gateway's own, in the client's format.
+    #[must_use]
+    pub fn refusal(ctx: &RequestContext, meaning: Meaning, outcome: RequestOutcome) -> Self {
+        let body = error::body(ctx.format, &meaning.reply()).into();
+        let ending = Ending { outcome, status: meaning.status, error: Some(meaning.message) };
+        Self { ending, headers: meaning.headers, body }
+    }
+
+    /// Its head, less the headers that every reply carries.
+    ///
+    /// # Errors
+    /// Pingora's, when a value cannot stand in a head.
+    pub fn head(&self) -> pingora::Result<ResponseHeader> {
+        let mut head = ResponseHeader::build_no_case(self.ending.status, Some(8))?;
+        head.insert_header(CONTENT_TYPE, "application/json")?;
+        head.insert_header(CONTENT_LENGTH, self.body.len())?;
+        for (name, value) in &self.headers {
+            head.insert_header(*name, value)?;
+        }
+        Ok(head)
+    }
 }
 
-/// Adds the gateway's own headers to a head.
+/// Adds the headers that every reply carries.
 ///
 /// # Errors
 /// Pingora's, when a value cannot stand in a head.
-pub fn own_headers(head: &mut ResponseHeader, x: &Exchange) -> pingora::Result<()> {
-    head.insert_header(REQUEST_ID, x.request_id.to_string())?;
-    if let Some(inbound) = &x.inbound {
+pub fn own_headers(head: &mut ResponseHeader, ctx: &RequestContext) -> pingora::Result<()> {
+    head.insert_header(REQUEST_ID, ctx.id.to_string())?;
+    if let Some(body) = ctx.record.as_ref().and_then(|record| record.body.as_ref()) {
         // A session id is the client's own text: one that cannot stand in a head is left out.
-        let _ = head.insert_header(SESSION_ID, inbound.session.as_str());
+        let _ = head.insert_header(SESSION_ID, body.session.as_str());
     }
-    if x.gateway.live.load().overhead_header {
-        let own = x.started.elapsed().saturating_sub(x.waited);
-        head.insert_header(
-            "server-timing",
-            format!("gateway;dur={}.{:03}", own.as_millis(), own.subsec_micros() % 1000),
-        )?;
+    if ctx.live.overhead_header {
+        let own = ctx.overhead();
+        let value = format!("gateway;dur={}.{:03}", own.as_millis(), own.subsec_micros() % 1000);
+        head.insert_header("server-timing", value)?;
     }
     Ok(())
 }

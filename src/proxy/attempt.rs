@@ -1,245 +1,224 @@
-//! One attempt at one provider: connect, send, read the head, judge it; then the relay takes over.
+//! One attempt at one provider, from the choice of the provider to the end of its reply.
+//!
+//! The hooks of `service.rs` work on it; `driver.rs` runs them in order. A repeated attempt at the same
+//! provider keeps its breaker ticket and its place in the provider's limits.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
-use pingora::http::ResponseHeader;
-use pingora::protocols::http::ServerSession as Session;
+use bytes::Bytes;
+use pingora::http::RequestHeader;
+use pingora::proxy::Session;
+use pingora::upstreams::peer::HttpPeer;
 
-use super::coding::{Coding, StreamDecoder};
-use super::exchange::{End, Exchange, Inbound};
-use super::failure::{ErrorStatus, Failure};
-use super::refusal::Refusal;
-use super::relay;
-use super::render::{self, Rendered, ReplyForm};
-use super::reply::{Reply, Shape, Whole};
+use super::context::RequestContext;
+use super::failure::{Failure, GiveUp};
+use super::incoming::Incoming;
+use super::record::Asked;
+use super::render::{self, ReplyForm};
 use super::timing::{self, Timing};
-use super::wire::{Stop, Wire};
-use crate::config::Live;
-use crate::domain::format::WireFormat;
+use super::verdict;
+use super::wire::Bound;
+use super::{forwarding, health_ticket::HealthTicket};
 use crate::domain::provider::Provider;
-use crate::formats::convert::StreamConverter;
-use crate::formats::error;
-use crate::formats::route::Operation;
-use crate::formats::usage::UsageReader;
-use crate::policy::classify::{NetworkFailure, UnusableReply};
+use crate::domain::record::DecisionStep;
+use crate::policy::classify::NetworkFailure;
 use crate::upstream::headers::{self, HeadParts};
 use crate::upstream::{Link, LinkError};
 
-/// How much of an error body is read, and for how long.
-const ERROR_BODY_MAX: usize = 64 * 1024;
-const ERROR_BODY_TIME: Duration = Duration::from_secs(5);
-
-/// What an attempt came to.
-pub enum Step {
-    /// The client has its reply, whole or broken off: nothing more can be tried.
-    Answered {
-        end: End,
-        provider_ok: bool,
-    },
-    /// Nothing has gone to the client.
-    Failed(Box<Failure>),
-    /// The provider's format cannot express the request: the next one may.
-    Unfit(Refusal),
-    ClientGone,
+/// An attempt at a provider.
+pub struct Attempt {
+    pub provider: Arc<Provider>,
+    pub model: Arc<str>,
+    pub ticket: HealthTicket,
+    /// Attempts at this provider that its retry limit counts.
+    pub tries: u32,
+    /// The next connection must not come from the pool.
+    pub fresh: bool,
+    pub began: Instant,
+    link: Option<Arc<Link>>,
+    timing: Timing,
+    /// The whole request was sent: the provider may work on it, and bill for it.
+    pub sent: bool,
+    /// What is still to be sent of the rendered body.
+    pieces: std::vec::IntoIter<Bytes>,
+    pub form: ReplyForm,
+    pub incoming: Incoming,
 }
 
-impl From<Failure> for Step {
-    fn from(failure: Failure) -> Self {
-        Self::Failed(Box::new(failure))
+impl Attempt {
+    fn new(provider: Arc<Provider>, requested: &Arc<str>, ticket: HealthTicket) -> Self {
+        let model = match provider.upstream_model(requested) {
+            same if same == &**requested => Arc::clone(requested),
+            other => Arc::from(other),
+        };
+        Self {
+            provider,
+            model,
+            ticket,
+            tries: 0,
+            fresh: false,
+            began: Instant::now(),
+            link: None,
+            timing: Timing::default(),
+            sent: false,
+            pieces: Vec::new().into_iter(),
+            form: ReplyForm::AsIs,
+            incoming: Incoming::Awaited,
+        }
+    }
+
+    /// The link that `upstream_peer` chose.
+    ///
+    /// # Errors
+    /// When no peer was chosen yet.
+    pub fn link(&self) -> pingora::Result<Arc<Link>> {
+        self.link.clone().ok_or_else(|| Failure::network(NetworkFailure::Connect, "no peer was chosen").into())
+    }
+
+    /// How long to wait for what comes next.
+    #[must_use]
+    pub fn bound(&self) -> Bound {
+        match &self.incoming {
+            Incoming::Awaited => self.timing.until_content(),
+            Incoming::Error(error) => error.bound(),
+            Incoming::Reply(relay) if relay.is_released() => self.timing.until_next(relay.last_progress()),
+            Incoming::Reply(_) => self.timing.until_content(),
+        }
+    }
+
+    /// The next piece of the rendered body.
+    pub fn next_piece(&mut self) -> Option<Bytes> {
+        self.pieces.next()
     }
 }
 
-impl From<Stop> for Step {
-    fn from(stop: Stop) -> Self {
-        match stop {
-            Stop::ClientGone => Self::ClientGone,
-            Stop::Failed(failure) => Self::Failed(failure),
+/// The peer of the next attempt: the same provider's again where it may be asked once more, else that of
+/// the next provider that lets the request in.
+///
+/// # Errors
+/// With a [`GiveUp`] as its cause when no provider is left.
+pub async fn next_peer(ctx: &mut RequestContext) -> pingora::Result<Box<HttpPeer>> {
+    loop {
+        if ctx.forwarding()?.attempt.is_none() {
+            let attempt = next_provider(ctx).await?;
+            ctx.forwarding()?.attempt = Some(attempt);
+        }
+        begin(ctx)?;
+        let (gateway, times) = (Arc::clone(&ctx.gateway), timing::link_times(&ctx.live));
+        let attempt = ctx.attempt()?;
+        let failure = match gateway.upstreams.link(&attempt.provider, times).await {
+            Ok(link) => {
+                let peer = gateway.upstreams.peer(&link, attempt.fresh);
+                attempt.link = Some(link);
+                return Ok(Box::new(peer));
+            }
+            Err(LinkError::Resolve(e)) => Failure::network(NetworkFailure::Resolve, e.to_string()),
+            Err(e) => Failure::network(NetworkFailure::Connect, e.to_string()),
+        };
+        let error = verdict::failed(ctx, failure.into());
+        if !error.retry() {
+            return Err(error);
         }
     }
 }
 
-/// The provider of an attempt, and what it is asked for.
-pub struct Target {
-    pub provider: Arc<Provider>,
-    pub model: Arc<str>,
-    pub deadline: Option<Instant>,
-    /// Not over a connection from the pool.
-    pub fresh: bool,
+/// The next provider whose circuit and limits let the request in.
+async fn next_provider(ctx: &mut RequestContext) -> pingora::Result<Box<Attempt>> {
+    loop {
+        let attempts = ctx.record.as_ref().map_or(0, |record| record.attempts);
+        let forwarding = ctx.forwarding()?;
+        if attempts > 0 && !forwarding.has_time() {
+            forwarding.tally.left_out = forwarding.remaining();
+            return Err(no_provider_left(ctx));
+        }
+        let requested = Arc::clone(&forwarding.inbound.model);
+        let Some(provider) = forwarding.next_provider() else { return Err(no_provider_left(ctx)) };
+        let now = ctx.now();
+        let Some(ticket) = HealthTicket::enter(&ctx.gateway.health, &provider, now) else {
+            skip(ctx, &provider, DecisionStep::CircuitOpen, "its circuit lets nobody through now")?;
+            continue;
+        };
+        let entered = match ctx.record.as_mut().and_then(|record| record.permit.as_mut()) {
+            Some(permit) => permit.enter(&provider, now).await,
+            None => true,
+        };
+        if entered {
+            return Ok(Box::new(Attempt::new(provider, &requested, ticket)));
+        }
+        drop(ticket);
+        skip(ctx, &provider, DecisionStep::LimitReached, "what runs there already reaches one of its limits")?;
+    }
 }
 
-/// Asks one provider once.
-pub async fn attempt(session: &mut Session, x: &mut Exchange, target: &Target, live: &Live) -> Step {
-    let Some(inbound) = x.inbound.clone() else { return Step::Unfit(Refusal::Internal) };
-    let rendered = match render::render(x, &inbound, &target.provider, &target.model) {
-        Ok(rendered) => rendered,
-        Err(refusal) => return Step::Unfit(refusal),
-    };
-    let timing = Timing::start(&target.provider, live, inbound.stream, target.deadline);
-    let gateway = Arc::clone(&x.gateway);
-    let link = match gateway.upstreams.link(&target.provider, timing::link_times(live)).await {
-        Ok(link) => link,
-        Err(LinkError::Resolve(e)) => return Step::from(Failure::network(NetworkFailure::Resolve, e.to_string())),
-        Err(e) => return Step::from(Failure::network(NetworkFailure::Connect, e.to_string())),
-    };
-    let waiting = Instant::now();
-    let opened = open(session, x, &inbound, &Call { target, rendered: &rendered, link: &link, live }, &timing).await;
-    x.waited += waiting.elapsed();
-    let (wire, head) = match opened {
-        Ok(opened) => opened,
-        Err(step) => return step,
-    };
-    let by = Judged { target, link: &link, converted: rendered.is_converted(), timing };
-    // Sent is sent: a further attempt renders anew, from what the exchange keeps until nothing can be tried again.
-    let Rendered { body, reply, .. } = rendered;
-    drop((inbound, body));
-    judge(session, x, wire, head, (by, reply)).await
+fn skip(ctx: &mut RequestContext, provider: &Provider, step: DecisionStep, why: &str) -> pingora::Result<()> {
+    ctx.decide(provider, step, why);
+    ctx.forwarding()?.tally.skipped += 1;
+    Ok(())
 }
 
-/// What one call is made from.
-struct Call<'a> {
-    target: &'a Target,
-    rendered: &'a Rendered,
-    link: &'a Link,
-    live: &'a Live,
+fn no_provider_left(ctx: &mut RequestContext) -> Box<pingora::Error> {
+    let (refusal, outcome) = forwarding::exhausted(ctx);
+    GiveUp::Refused { refusal, outcome }.into()
 }
 
-/// Sends the request and waits for the head of the answer.
-async fn open(
-    session: &mut Session,
-    x: &Exchange,
-    inbound: &Inbound,
-    call: &Call<'_>,
-    timing: &Timing,
-) -> Result<(Wire, Box<ResponseHeader>), Step> {
-    let mut wire = Wire::open(session, &x.gateway.upstreams, call.link, call.target.fresh).await?;
-    let endpoint = call.link.endpoint();
-    let mut path = endpoint.path(call.target.provider.kind.format(), render::call(x, inbound, &call.target.model));
-    if let Some(query) = &call.rendered.query {
+/// Begins an attempt, the first or a repeated one.
+fn begin(ctx: &mut RequestContext) -> pingora::Result<()> {
+    let live = Arc::clone(&ctx.live);
+    let forwarding = ctx.forwarding()?;
+    let (stream, deadline) = (forwarding.inbound.stream, forwarding.deadline);
+    let attempt = ctx.attempt()?;
+    attempt.began = Instant::now();
+    attempt.timing = Timing::start(&attempt.provider, &live, stream, deadline);
+    attempt.sent = false;
+    attempt.incoming = Incoming::Awaited;
+    let asked =
+        Asked { provider: Arc::clone(&attempt.provider), model: Arc::clone(&attempt.model), began: attempt.began };
+    if let Some(record) = &mut ctx.record {
+        record.attempts += 1;
+        record.note_usage(None, false);
+        record.asked = Some(asked);
+    }
+    Ok(())
+}
+
+/// Renders the request for this provider and builds its head. `head` names the protocol version of the
+/// connection; everything else of it is replaced.
+///
+/// # Errors
+/// With [`Failure::Unfit`] as its cause when the provider's format cannot express the request.
+pub fn render_request(session: &Session, head: &mut RequestHeader, ctx: &mut RequestContext) -> pingora::Result<()> {
+    let rendered = render::render(ctx)?;
+    let attempt = ctx.attempt()?;
+    let (link, provider, model) = (attempt.link()?, Arc::clone(&attempt.provider), Arc::clone(&attempt.model));
+    let endpoint = link.endpoint();
+    let mut path = endpoint.path(provider.kind.format(), render::call(ctx.forwarding()?, &model));
+    if let Some(query) = &rendered.query {
         path.push('?');
         path.push_str(query);
     }
-    let head = headers::build(
-        http::Method::POST,
-        &HeadParts {
-            client: &session.req_header().headers,
-            provider: &call.target.provider,
-            endpoint,
-            target: &path,
-            body_len: Some(call.rendered.len()),
-            converted: call.rendered.is_converted(),
-            http2: wire.is_http2(),
-            client_ip: x.client_ip,
-            credentials: &x.gateway.fixed.alt_key_headers,
-            drop: &call.live.forward_headers.drop_request,
-        },
-    )
-    .map_err(|e| Step::from(Failure::network(NetworkFailure::Connect, e.to_string())))?;
-    wire.send(session, head, &call.rendered.body).await.map_err(|_| Step::ClientGone)?;
-    match wire.head(session, timing.until_content()).await {
-        Ok(head) => Ok((wire, head)),
-        Err(stop) => {
-            wire.close(&x.gateway.upstreams, call.link).await;
-            Err(stop.into())
-        }
-    }
-}
-
-/// What the reply is judged and relayed with.
-pub struct Judged<'a> {
-    pub target: &'a Target,
-    pub link: &'a Link,
-    /// The provider's format is not the client's.
-    pub converted: bool,
-    pub timing: Timing,
-}
-
-async fn judge(
-    session: &mut Session,
-    x: &mut Exchange,
-    mut wire: Wire,
-    head: Box<ResponseHeader>,
-    reply: (Judged<'_>, ReplyForm),
-) -> Step {
-    let (by, form) = reply;
-    let gateway = Arc::clone(&x.gateway);
-    if !head.status.is_success() {
-        let step = match status_failure(session, &mut wire, &head, &by).await {
-            Ok(failure) => failure.into(),
-            Err(step) => step,
-        };
-        wire.close(&gateway.upstreams, by.link).await;
-        return step;
-    }
-    let content_type = text(&head, &CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
-    if content_type.starts_with("text/html") {
-        wire.close(&gateway.upstreams, by.link).await;
-        return Failure::Unusable { what: UnusableReply::Html, usage: None }.into();
-    }
-    let coding = Coding::of(head.headers.get(CONTENT_ENCODING))
-        .and_then(StreamDecoder::new)
-        .map(|decoder| decoder.map(Box::new));
-    let Ok(decoder) = coding else {
-        wire.close(&gateway.upstreams, by.link).await;
-        return Failure::Unusable { what: UnusableReply::WrongFormat, usage: None }.into();
+    let parts = HeadParts {
+        client: &session.req_header().headers,
+        provider: &provider,
+        endpoint,
+        target: &path,
+        body_len: Some(rendered.len()),
+        converted: rendered.is_converted(),
+        http2: head.version == http::Version::HTTP_2,
+        client_ip: ctx.head.client_ip,
+        credentials: &ctx.gateway.fixed.alt_key_headers,
+        drop: &ctx.live.forward_headers.drop_request,
     };
-    let streamed = content_type.starts_with("text/event-stream");
-    let Some(shape) = shape(x, by.target.provider.kind.format(), form, streamed) else {
-        wire.close(&gateway.upstreams, by.link).await;
-        return Failure::Unusable { what: UnusableReply::WrongFormat, usage: None }.into();
-    };
-    let reader = match (x.operation(), &shape) {
-        // A converter reads the whole stream, and with it what a reader would.
-        (_, Shape::Events(_)) => None,
-        (Some(Operation::Generate), _) => Some(UsageReader::new(by.target.provider.kind.format(), streamed)),
-        _ => None,
-    };
-    let (status, reply) = (head.status.as_u16(), Reply::new(decoder, reader, shape));
-    let incoming = Box::new(relay::Incoming { status, head: Some(head), reply, streamed, by });
-    relay::relay(session, x, wire, incoming).await
+    *head = headers::build(http::Method::POST, &parts)
+        .map_err(|e| Failure::network(NetworkFailure::Connect, e.to_string()))?;
+    let attempt = ctx.attempt()?;
+    attempt.pieces = rendered.body.into_iter();
+    attempt.form = rendered.reply;
+    Ok(())
 }
 
-/// What is made of the reply's pieces; `None` when a stream came where none was asked for, or none where one was, and the
-/// reply had to be converted: nothing that the client could use.
-fn shape(x: &Exchange, from: WireFormat, form: ReplyForm, streamed: bool) -> Option<Shape> {
-    let stream_asked = x.inbound.as_ref().is_some_and(|i| i.stream);
-    Some(match form {
-        ReplyForm::HideUsage if streamed => Shape::HideUsage(Box::default()),
-        ReplyForm::AsIs | ReplyForm::HideUsage => Shape::AsIs,
-        ReplyForm::Convert(_) if streamed != stream_asked => return None,
-        ReplyForm::Convert(context) if streamed => {
-            Shape::Events(Box::new(StreamConverter::new(from, x.format, *context)))
-        }
-        ReplyForm::Convert(context) => {
-            Shape::Whole(Box::new(Whole { from, to: x.format, context: *context, collected: Vec::new() }))
-        }
-    })
-}
-
-async fn status_failure(
-    session: &mut Session,
-    wire: &mut Wire,
-    head: &ResponseHeader,
-    by: &Judged<'_>,
-) -> Result<Failure, Step> {
-    let status = head.status.as_u16();
-    let raw = wire.error_body(session, ERROR_BODY_MAX, ERROR_BODY_TIME).await.map_err(|_| Step::ClientGone)?;
-    let coding = Coding::of(head.headers.get(CONTENT_ENCODING)).unwrap_or(Coding::Identity);
-    let body = super::coding::decode_whole(coding, vec![raw.clone()], ERROR_BODY_MAX)
-        .ok()
-        .and_then(|mut chunks| chunks.pop())
-        .unwrap_or(raw);
-    Ok(Failure::ErrorReply(ErrorStatus {
-        status,
-        retry_after: text(head, &RETRY_AFTER),
-        content_type: text(head, &CONTENT_TYPE),
-        error: error::read(by.target.provider.kind.format(), status, &body),
-        body,
-        usage: None,
-    }))
-}
-
-fn text(head: &ResponseHeader, name: &http::HeaderName) -> Option<String> {
-    Some(String::from_utf8_lossy(head.headers.get(name)?.as_bytes()).into_owned())
+/// Milliseconds of a duration, for decisions.
+#[must_use]
+pub fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

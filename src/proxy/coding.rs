@@ -26,7 +26,7 @@ pub enum CodingError {
     #[error("the decompressed body is too large")]
     TooLarge,
     #[error("there is no room for the decompressed body now")]
-    NoRoom,
+    BudgetExceeded,
 }
 
 impl Coding {
@@ -83,7 +83,7 @@ pub fn decode_within(
             return Err(CodingError::TooLarge);
         }
         if !room(decoded.len()) {
-            return Err(CodingError::NoRoom);
+            return Err(CodingError::BudgetExceeded);
         }
         if (read as u64) < DECODE_STEP {
             // What it grew by and did not need is not kept for as long as the body.

@@ -1,12 +1,52 @@
-//! How one attempt at a provider can fail, as it was seen on the wire.
+//! How one attempt at a provider can fail, as it was seen on the wire, and why the gateway gives up on a
+//! request. Both travel as causes of Pingora's errors.
 
 use bytes::Bytes;
+use pingora::{Error, ErrorType};
 
+use super::answer::Answer;
+use super::refusal::Refusal;
+use crate::domain::record::RequestOutcome;
 use crate::domain::usage::Usage;
 use crate::formats::error::UpstreamError;
 use crate::policy::classify::{NetworkFailure, UnusableReply};
 
-/// What an attempt came to.
+/// Why the client gets no reply from a provider: what `fail_to_proxy` answers with.
+#[derive(Debug)]
+pub enum GiveUp {
+    /// The gateway answers in a provider's place.
+    Refused { refusal: Refusal, outcome: RequestOutcome },
+    /// The request itself is at fault, as a provider said: its words, or an error rule's.
+    ClientError(Answer),
+    /// The reply had begun and cannot go on.
+    BrokenOff { why: String },
+}
+
+impl std::fmt::Display for GiveUp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Refused { refusal, .. } => write!(f, "refused: {}", refusal.reason()),
+            Self::ClientError(answer) => write!(f, "client error {}", answer.ending.status),
+            Self::BrokenOff { why } => write!(f, "the reply broke off: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for GiveUp {}
+
+impl From<GiveUp> for Box<Error> {
+    fn from(give_up: GiveUp) -> Self {
+        Error::because(ErrorType::InternalError, "", give_up).into_in()
+    }
+}
+
+impl From<Refusal> for Box<Error> {
+    fn from(refusal: Refusal) -> Self {
+        GiveUp::Refused { refusal, outcome: RequestOutcome::Refused }.into()
+    }
+}
+
+/// How an attempt failed.
 #[derive(Debug)]
 pub enum Failure {
     /// No answer, or none in time.
@@ -15,14 +55,38 @@ pub enum Failure {
     ErrorReply(ErrorStatus),
     /// A success status with no reply behind it.
     Unusable { what: UnusableReply, usage: Option<Usage> },
+    /// The provider's format cannot express the request; the next one's may.
+    Unfit(Refusal),
 }
 
 #[derive(Debug)]
 pub struct NetworkTrouble {
     pub what: NetworkFailure,
     pub detail: String,
-    /// A pooled connection that the provider had already closed: nothing was asked yet.
-    pub stale_connection: bool,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.describe())
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<Failure> for Box<Error> {
+    fn from(failure: Failure) -> Self {
+        let kind = failure.status().map_or(ErrorType::ConnectError, ErrorType::HTTPStatus);
+        Error::because(kind, "", failure).into_up()
+    }
+}
+
+/// Takes the failure out of an error; for an error without one, its kind stands for it.
+#[must_use]
+pub fn take(error: &mut Error) -> Failure {
+    match error.cause.take().map(|cause| cause.downcast::<Failure>()) {
+        Some(Ok(failure)) => *failure,
+        _ => Failure::network(NetworkFailure::Broken, error.etype().as_str()),
+    }
 }
 
 #[derive(Debug)]
@@ -39,7 +103,7 @@ pub struct ErrorStatus {
 impl Failure {
     #[must_use]
     pub fn network(what: NetworkFailure, detail: impl Into<String>) -> Self {
-        Self::Network(NetworkTrouble { what, detail: detail.into(), stale_connection: false })
+        Self::Network(NetworkTrouble { what, detail: detail.into() })
     }
 
     #[must_use]
@@ -51,23 +115,17 @@ impl Failure {
     #[must_use]
     pub const fn status(&self) -> Option<u16> {
         match self {
-            Self::Network(_) => None,
+            Self::Network(_) | Self::Unfit(_) => None,
             Self::ErrorReply(e) => Some(e.status),
             Self::Unusable { .. } => Some(200),
         }
     }
 
-    /// A pooled connection that the provider had closed: nothing was asked.
-    #[must_use]
-    pub const fn is_stale_connection(&self) -> bool {
-        matches!(self, Self::Network(NetworkTrouble { stale_connection: true, .. }))
-    }
-
-    /// Use that the failed attempt reported.
+    /// Usage that the failed attempt reported.
     #[must_use]
     pub const fn usage(&self) -> Option<Usage> {
         match self {
-            Self::Network(_) => None,
+            Self::Network(_) | Self::Unfit(_) => None,
             Self::ErrorReply(e) => e.usage,
             Self::Unusable { usage, .. } => *usage,
         }
@@ -80,6 +138,7 @@ impl Failure {
             Self::Network(f) => format!("{}: {}", network_words(f.what), f.detail),
             Self::ErrorReply(e) => format!("{} {}", e.status, e.error.message),
             Self::Unusable { what, .. } => unusable_words(*what).to_owned(),
+            Self::Unfit(refusal) => format!("its format cannot express the request: {}", refusal.reason()),
         }
     }
 
@@ -90,6 +149,7 @@ impl Failure {
             Self::Network(f) => format!("the provider could not be asked: {}", network_words(f.what)),
             Self::ErrorReply(e) => format!("the provider answered {}: {}", e.status, e.error.message),
             Self::Unusable { what, .. } => format!("the provider sent {}", unusable_words(*what)),
+            Self::Unfit(_) => "the provider's format cannot express the request".to_owned(),
         }
     }
 

@@ -4,9 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 
-use super::front::Door;
+use super::body_budget::BodyBudget;
+use super::embedded_admin::EmbeddedAdmin;
 use super::instructions::Instructions;
-use super::room::Bodies;
 use crate::config::Live;
 use crate::counters::Counters;
 use crate::domain::clock::Clock;
@@ -25,9 +25,9 @@ pub struct Gateway {
     pub ledger: Arc<Ledger>,
     pub metrics: Arc<Metrics>,
     pub upstreams: Upstreams,
-    /// Bodies of requests under way.
-    pub bodies: Arc<Bodies>,
-    /// Breakers and rests.
+    /// Bounds the bodies of requests in flight.
+    pub bodies: Arc<BodyBudget>,
+    /// Breakers and cooldowns.
     pub health: Arc<Health>,
     /// Told of every request that ended.
     pub events: Events,
@@ -40,7 +40,7 @@ pub struct Gateway {
     /// Where what was said is kept; `None` = it is not.
     pub messages: Option<Messages>,
     /// The administration, where it is served on this listener too.
-    pub admin: OnceLock<Box<dyn Door>>,
+    pub admin: OnceLock<Box<dyn EmbeddedAdmin>>,
     pub fixed: Fixed,
 }
 

@@ -1,25 +1,33 @@
-//! Who asks: from the credential to the key and its owner, in the specification's order of validation.
+//! The caller: from the credential to the key and its owner, in the specification's order of checks.
 //!
 //! The snapshot answers; an unknown key costs a hash and a look-up, and no SQL.
 
 use std::sync::Arc;
 
-use pingora::protocols::http::ServerSession as Session;
+use pingora::proxy::Session;
 
+use super::context::{Caller, RequestContext};
 use super::credentials::{self, Presented};
-use super::exchange::{Caller, Exchange};
 use super::gateway::Fixed;
+use super::record::OpenRecord;
 use super::refusal::Refusal;
 use crate::domain::key::KeyHash;
-use crate::state::key_text;
+use crate::formats::route::Route;
+use crate::state::{Snapshot, key_text};
 
-/// Finds the caller and takes the snapshot that the whole request will work on.
+/// A known caller, and the snapshot that the whole request works on.
+pub struct Identified {
+    pub caller: Caller,
+    pub snapshot: Arc<Snapshot>,
+}
+
+/// Finds the caller and opens the request's record.
 ///
 /// # Errors
 /// The step that failed.
-pub fn identify(session: &Session, x: &mut Exchange) -> Result<(), Refusal> {
+pub fn identify(session: &Session, ctx: &mut RequestContext, route: &Route) -> Result<Identified, Refusal> {
     let head = session.req_header();
-    let fixed = &x.gateway.fixed;
+    let fixed = &ctx.gateway.fixed;
     let is_admin = |text: &str| is_admin_token(fixed, &key_text::hash(text));
     let text = match credentials::presented(&head.headers, head.uri.query(), &fixed.alt_key_headers, is_admin) {
         Presented::None => return Err(Refusal::MissingCredential),
@@ -27,7 +35,7 @@ pub fn identify(session: &Session, x: &mut Exchange) -> Result<(), Refusal> {
         Presented::One(text) => text,
     };
     let hash = key_text::hash(&text);
-    let snapshot = x.gateway.state.snapshot();
+    let snapshot = ctx.gateway.state.snapshot();
     let caller = if is_admin_token(fixed, &hash) {
         Caller::Admin
     } else {
@@ -38,16 +46,16 @@ pub fn identify(session: &Session, x: &mut Exchange) -> Result<(), Refusal> {
         if !key.is_enabled {
             return Err(Refusal::KeyDisabled);
         }
-        if key.is_expired(x.started_at) {
+        if key.is_expired(ctx.started_at) {
             return Err(Refusal::KeyExpired);
         }
-        if !user.is_active(x.started_at) {
+        if !user.is_active(ctx.started_at) {
             return Err(Refusal::UserDisabled);
         }
     }
-    x.caller = Some(caller);
-    x.snapshot = Some(snapshot);
-    Ok(())
+    let record = OpenRecord::new(caller.clone(), Arc::clone(&snapshot), route.operation.clone());
+    ctx.record = Some(Box::new(record));
+    Ok(Identified { caller, snapshot })
 }
 
 fn is_admin_token(fixed: &Fixed, hash: &KeyHash) -> bool {

@@ -1,40 +1,44 @@
-//! Asks a provider what it serves: its own model listing, when it is needed and not known (`state::reach` keeps it).
+//! Asks a provider what it serves: its own model listing, when it is needed and not known
+//! (`state::reach` keeps it).
 //!
-//! Only the model listing asks for it, never a request for a reply. A provider that does not answer in time is left out,
-//! and asked again after a moment.
+//! Only the model listing asks for it, never a request for a reply. A provider that does not answer in
+//! time is left out, and asked again after a moment.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::HeaderMap;
-use pingora::protocols::http::ServerSession as Session;
+use pingora::proxy::Session;
+use pingora::{ErrorSource, Result};
 use serde::Deserialize;
 
-use super::exchange::Exchange;
+use super::context::RequestContext;
+use super::failure::{self, Failure};
 use super::timing;
-use super::wire::{Bound, Stop, Wire};
-use crate::config::Live;
+use super::wire::{Bound, Wire};
 use crate::domain::provider::Provider;
 use crate::policy::classify::NetworkFailure;
 use crate::upstream::Call;
 use crate::upstream::headers::{self, HeadParts};
 
 /// How long a provider may take, and how much it may send.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 const MAX_BYTES: usize = 2 * 1024 * 1024;
 
 /// The models that a provider lists; `None` when it does not say.
-pub async fn of(session: &mut Session, x: &Exchange, provider: &Provider, live: &Live) -> Option<Arc<[String]>> {
-    let listings = &x.gateway.listings;
+pub async fn of(session: &mut Session, ctx: &RequestContext, provider: &Provider) -> Option<Arc<[String]>> {
+    let listings = &ctx.gateway.listings;
     if let Some(known) = listings.fresh(provider) {
         return known;
     }
-    let models = match ask(session, x, provider, live).await {
+    let models = match ask(session, ctx, provider).await {
         Ok(body) => read(&body).map(Arc::from),
         // Says nothing about the provider.
-        Err(Stop::ClientGone) => return None,
-        Err(Stop::Failed(failure)) => {
-            tracing::debug!(provider = provider.name, why = failure.describe(), "a provider lists no models");
+        Err(e) if *e.esource() == ErrorSource::Downstream => return None,
+        Err(mut e) => {
+            let why = failure::take(&mut e).describe();
+            tracing::debug!(provider = provider.name, why, "a provider lists no models");
             None
         }
     };
@@ -42,12 +46,11 @@ pub async fn of(session: &mut Session, x: &Exchange, provider: &Provider, live: 
     models
 }
 
-async fn ask(session: &mut Session, x: &Exchange, provider: &Provider, live: &Live) -> Result<Vec<u8>, Stop> {
-    use super::failure::Failure;
+async fn ask(session: &mut Session, ctx: &RequestContext, provider: &Provider) -> Result<Bytes> {
     let broken = |e: String| Failure::network(NetworkFailure::Connect, e);
-    let upstreams = &x.gateway.upstreams;
-    let link = upstreams.link(provider, timing::link_times(live)).await.map_err(|e| broken(e.to_string()))?;
-    let mut wire = Wire::open(session, upstreams, &link, false).await?;
+    let upstreams = &ctx.gateway.upstreams;
+    let link = upstreams.link(provider, timing::link_times(&ctx.live)).await.map_err(|e| broken(e.to_string()))?;
+    let mut wire = Wire::open(session, upstreams, &upstreams.peer(&link, false)).await?;
     let path = link.endpoint().path(provider.kind.format(), Call::ListModels);
     let parts = HeadParts {
         client: &HeaderMap::new(),
@@ -63,11 +66,11 @@ async fn ask(session: &mut Session, x: &Exchange, provider: &Provider, live: &Li
     };
     let head = headers::build(http::Method::GET, &parts).map_err(|e| broken(e.to_string()))?;
     wire.send(session, head, &[]).await?;
-    let bound = Bound { time: Some(PATIENCE), timeout: NetworkFailure::FirstByteTimeout };
+    let bound = Bound { time: Some(TIMEOUT), timeout: NetworkFailure::FirstByteTimeout };
     let answered = wire.head(session, bound).await;
     let body = match &answered {
-        Ok(head) if head.status.is_success() => wire.error_body(session, MAX_BYTES, PATIENCE).await?.to_vec(),
-        _ => Vec::new(),
+        Ok(head) if head.status.is_success() => wire.read_up_to(session, MAX_BYTES, TIMEOUT).await?,
+        _ => Bytes::new(),
     };
     wire.close(upstreams, &link).await;
     answered.map(|_| body)

@@ -1,41 +1,40 @@
 //! The data plane: one request's way from the client's bytes to its ledger record.
 //!
-//! ```text
-//! intake::head → identify → intake::body → screen → admit → plan   (stages)
-//!   → [ attempt → relay ]*                                         (failover)
-//!   → settle
-//! ```
-//!
-//! Each stage is a file; [`exchange::Exchange`] is what they hand on. [`service`] is where Pingora hands requests over.
+//! [`service`] is the `ProxyHttp` service: its hooks, in Pingora's order. [`pipeline`] lists the stages of
+//! `request_filter`; [`driver`] runs the attempts. ARCHITECTURE.md maps each hook to its stage and file.
 
 mod admit;
 mod answer;
 mod attempt;
+pub mod body_budget;
+mod client_head;
+pub mod client_stream;
 mod coding;
+mod context;
 mod count;
 mod credentials;
-mod exchange;
-mod failover;
+mod driver;
+pub mod embedded_admin;
 mod failure;
-pub mod front;
+mod forwarding;
 pub mod gateway;
+mod health_ticket;
 mod identify;
+mod incoming;
 pub mod instructions;
 mod intake;
-mod keep;
 pub mod listing;
 mod models;
+mod pipeline;
 mod plan;
 mod query;
+mod record;
 mod refusal;
-mod relay;
 mod render;
 mod reply;
-pub mod room;
 mod screen;
 pub mod service;
-mod settle;
-mod stages;
 mod timing;
+mod transcript;
 mod verdict;
 mod wire;

@@ -2,57 +2,48 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use pingora::protocols::http::ServerSession as Session;
+use pingora::proxy::Session;
 
-use super::answer;
-use super::exchange::{Caller, End, Exchange};
+use super::answer::Answer;
+use super::context::{Caller, RequestContext};
+use super::identify::Identified;
 use super::listing;
 use super::refusal::Refusal;
-use super::settle;
-use super::stages::Done;
-use crate::config::Live;
-use crate::domain::record::RequestOutcome;
 use crate::formats::models;
 use crate::state::Reach;
 use crate::state::reach::is_listing_needed;
 
-/// Answers with every model within reach, sorted, without duplicates.
-///
-/// # Errors
-/// When the client cannot be written to.
-pub async fn list(session: &mut Session, x: &mut Exchange, live: &Live) -> Result<Done, Refusal> {
-    let names = reachable(session, x, live).await;
-    let body = models::list(x.format, names.iter().map(String::as_str));
-    write(session, x, body).await
+/// Every model in reach, sorted, without duplicates.
+pub async fn list(session: &mut Session, ctx: &RequestContext, identified: &Identified) -> Answer {
+    let names = reachable(session, ctx, identified).await;
+    Answer::ok(models::list(ctx.format, names.iter().map(String::as_str)))
 }
 
-/// Answers with one model.
+/// One model.
 ///
 /// # Errors
-/// 404 when it is not within reach.
-pub async fn get(session: &mut Session, x: &mut Exchange, id: &str, live: &Live) -> Result<Done, Refusal> {
-    if !reachable(session, x, live).await.contains(id) {
+/// 404 when it is not in reach.
+pub async fn get(
+    session: &mut Session,
+    ctx: &RequestContext,
+    identified: &Identified,
+    id: &str,
+) -> Result<Answer, Refusal> {
+    if !reachable(session, ctx, identified).await.contains(id) {
         return Err(Refusal::UnknownModel { model: id.to_owned() });
     }
-    let body = models::one(x.format, id);
-    write(session, x, body).await
+    Ok(Answer::ok(models::one(ctx.format, id)))
 }
 
-async fn write(session: &mut Session, x: &mut Exchange, body: Vec<u8>) -> Result<Done, Refusal> {
-    settle::settle(x, &End { outcome: RequestOutcome::Completed, status: 200, error: None });
-    let written = answer::whole(session, x, 200, std::iter::empty(), body.into()).await;
-    written.map(|()| Done::Answered).map_err(|_| Refusal::Internal)
-}
-
-async fn reachable(session: &mut Session, x: &Exchange, live: &Live) -> BTreeSet<String> {
-    let (Some(snapshot), Some(caller)) = (x.snapshot.clone(), x.caller.clone()) else { return BTreeSet::new() };
-    let reach = match &caller {
+async fn reachable(session: &mut Session, ctx: &RequestContext, identified: &Identified) -> BTreeSet<String> {
+    let Identified { caller, snapshot } = identified;
+    let reach = match caller {
         Caller::Key { key, user } => Reach { groups: Some(&key.provider_group), allowed_models: &user.allowed_models },
         Caller::Admin => Reach { groups: None, allowed_models: &[] },
     };
     let mut listed = HashMap::new();
-    for provider in reach.providers(&snapshot).filter(|p| is_listing_needed(p)) {
-        listed.insert(provider.id, listing::of(session, x, provider, live).await);
+    for provider in reach.providers(snapshot).filter(|p| is_listing_needed(p)) {
+        listed.insert(provider.id, listing::of(session, ctx, provider).await);
     }
-    reach.models(&snapshot, |provider| listed.get(&provider.id).cloned().flatten())
+    reach.models(snapshot, |provider| listed.get(&provider.id).cloned().flatten())
 }

@@ -9,8 +9,9 @@ use crate::domain::ids::WordId;
 use crate::formats::error::ErrorReply;
 use crate::policy::client_version::{Client, Version};
 
-/// Seconds after which a client may ask again whose body there was no room for: bodies go as soon as providers answer.
-const ROOM_AFTER_S: u32 = 2;
+/// Seconds after which a client may repeat a request whose body did not fit the budget: bodies are dropped
+/// as soon as providers answer.
+const BUDGET_RETRY_S: u32 = 2;
 
 /// Why the gateway answers in place of a provider.
 #[derive(Debug)]
@@ -32,8 +33,8 @@ pub enum Refusal {
         limit: usize,
     },
     BodyTimedOut,
-    /// The bodies of requests under way take all the room that they may.
-    NoRoom,
+    /// The bodies of requests in flight use up the body budget.
+    BodyBudgetExceeded,
     UnknownEncoding,
     DamagedEncoding,
     BadRequest(String),
@@ -143,9 +144,9 @@ impl Refusal {
             Self::BodyTooLarge { limit } => {
                 Meaning::new(413, "request_too_large", format!("the body is larger than {limit} bytes"))
             }
-            Self::NoRoom => busy(
+            Self::BodyBudgetExceeded => busy(
                 "the gateway holds as many request bodies as it may now, of all clients or of this user",
-                ROOM_AFTER_S,
+                BUDGET_RETRY_S,
             ),
             Self::BodyTimedOut => Meaning::new(408, INVALID, "the body did not arrive in time"),
             Self::UnknownEncoding => {
@@ -209,7 +210,7 @@ impl Refusal {
             Self::UserDisabled => "user_disabled",
             Self::BodyTooLarge { .. } => "body_too_large",
             Self::BodyTimedOut => "body_timed_out",
-            Self::NoRoom => "no_room",
+            Self::BodyBudgetExceeded => "body_budget_exceeded",
             Self::UnknownEncoding | Self::DamagedEncoding => "encoding",
             Self::BadRequest(_) => "bad_request",
             Self::ModelNotAllowed { .. } => "model_not_allowed",

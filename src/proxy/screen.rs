@@ -1,7 +1,7 @@
-//! What this caller may ask for, and with what: the user's lists of models and of clients, the client's version; and what
-//! nobody may send: sensitive words.
+//! What this caller may ask for, and with what: the user's lists of models and of clients, the client's
+//! version, and sensitive words.
 //!
-//! It comes before admission, so that a refused request counts towards nothing.
+//! It runs before admission, so that a refused request counts towards nothing.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::exchange::{Caller, Exchange};
+use super::context::{Caller, RequestContext};
+use super::identify::Identified;
+use super::intake::Inbound;
 use super::refusal::Refusal;
-use crate::config::Live;
 use crate::domain::ids::WordId;
 use crate::domain::provider::model_matches;
 use crate::formats::pieces::Pieces;
@@ -19,37 +20,43 @@ use crate::formats::{edit, texts};
 use crate::policy::client_version;
 use crate::policy::words::{Fingerprint, Words};
 
-/// Larger bodies are looked through beside the connections, not between them.
+/// Larger bodies are searched on a blocking thread, not on a connection's.
 const INLINE_MAX: usize = 512 * 1024;
+
+/// A request that its caller may make, with nothing in it that nobody may send.
+pub struct Screened(pub Arc<Inbound>);
 
 /// Checks the allow-lists of the key's owner, the client's version, then the texts of the body.
 ///
 /// # Errors
-/// When the model or the client is not in a list that is not empty, when the client is too old, or when a text holds a sensitive word.
-pub async fn screen(x: &Exchange, live: &Live) -> Result<(), Refusal> {
-    allowed(x)?;
-    recent(x)?;
-    let (Some(snapshot), Some(inbound)) = (&x.snapshot, &x.inbound) else { return Ok(()) };
+/// When the model or the client is not on a list that is not empty, when the client is too old, or when
+/// a text holds a sensitive word.
+pub async fn screen(ctx: &RequestContext, identified: &Identified, inbound: Inbound) -> Result<Screened, Refusal> {
+    let inbound = Arc::new(inbound);
+    allowed(ctx, identified, &inbound)?;
+    recent(ctx, identified)?;
+    let snapshot = &identified.snapshot;
     if snapshot.words.is_empty() {
-        return Ok(());
+        return Ok(Screened(inbound));
     }
-    let (words, inbound, depth) = (Arc::clone(&snapshot.words), Arc::clone(inbound), live.max_json_depth);
-    let found = if inbound.body_len <= INLINE_MAX {
+    let (words, depth) = (Arc::clone(&snapshot.words), ctx.live.max_json_depth);
+    let found = if inbound.body_len() <= INLINE_MAX {
         find(&words, &inbound.body, &inbound.peek.pieces, depth)?
     } else {
+        let inbound = Arc::clone(&inbound);
         let looking = tokio::task::spawn_blocking(move || find(&words, &inbound.body, &inbound.peek.pieces, depth));
         looking.await.map_err(|_| Refusal::Internal)??
     };
-    found.map_or(Ok(()), |id| Err(Refusal::SensitiveWord { id }))
+    found.map_or(Ok(Screened(inbound)), |id| Err(Refusal::SensitiveWord { id }))
 }
 
-fn allowed(x: &Exchange) -> Result<(), Refusal> {
-    let (Some(Caller::Key { user, .. }), Some(inbound)) = (&x.caller, &x.inbound) else { return Ok(()) };
+fn allowed(ctx: &RequestContext, identified: &Identified, inbound: &Inbound) -> Result<(), Refusal> {
+    let Caller::Key { user, .. } = &identified.caller else { return Ok(()) };
     if !user.allowed_models.is_empty() && !model_matches(&user.allowed_models, &inbound.model) {
         return Err(Refusal::ModelNotAllowed { model: inbound.model.to_string() });
     }
     if !user.allowed_clients.is_empty() {
-        let agent = x.user_agent.as_deref().unwrap_or_default().to_ascii_lowercase();
+        let agent = ctx.head.user_agent.as_deref().unwrap_or_default().to_ascii_lowercase();
         if !user.allowed_clients.iter().any(|name| agent.contains(&name.to_ascii_lowercase())) {
             return Err(Refusal::ClientNotAllowed);
         }
@@ -57,15 +64,13 @@ fn allowed(x: &Exchange) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Notes the version of a client that is known; with the setting on, one older than what others run is refused.
-fn recent(x: &Exchange) -> Result<(), Refusal> {
-    let (Some(Caller::Key { user, .. }), Some(agent), Some(snapshot)) = (&x.caller, &x.user_agent, &x.snapshot) else {
-        return Ok(());
-    };
+/// Notes the version of a known client; with the setting on, one older than what others run is refused.
+fn recent(ctx: &RequestContext, identified: &Identified) -> Result<(), Refusal> {
+    let (Caller::Key { user, .. }, Some(agent)) = (&identified.caller, &ctx.head.user_agent) else { return Ok(()) };
     let Some((client, current)) = client_version::read(agent) else { return Ok(()) };
-    let versions = &x.gateway.client_versions;
-    versions.note(user.id, (client, current), x.started_at);
-    if !snapshot.settings.enable_client_version_check {
+    let versions = &ctx.gateway.client_versions;
+    versions.note(user.id, (client, current), ctx.started_at);
+    if !identified.snapshot.settings.enable_client_version_check {
         return Ok(());
     }
     match versions.newest(client) {

@@ -1,181 +1,356 @@
-//! Where the gateway meets Pingora's HTTP server: a request comes, is answered, and gives its connection back.
+//! The proxy as Pingora's `ProxyHttp`: every hook, in the order in which a request meets them.
 //!
-//! This is Pingora's `HttpServerApp`, one level below its `ProxyHttp`. The gateway asks providers in a loop of its own
-//! (`failover.rs`), and of that trait's path used only how a request begins and ends; but the future of each request had
-//! room for the whole of it, 13 KB as long as a stream lived. Nothing here knows how connections are accepted or closed.
+//! A hook says what happens and leaves how to its stage; ARCHITECTURE.md has the table. The attempts are
+//! driven from `proxy_upstream_filter` (`driver.rs`), which calls the upstream hooks as Pingora's own
+//! driver would. With the log level `trace` each hook writes a line (target `tollgate::hook`).
 
+use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use http::Method;
-use pingora::apps::{HttpPersistentSettings, HttpServerApp, HttpServerOptions, ReusedHttpStream};
-use pingora::protocols::http::ServerSession as Session;
-use pingora::server::ShutdownWatch;
-use pingora::{Error, ErrorSource, ErrorType};
-use tokio::sync::watch;
+use bytes::Bytes;
+use http::Version;
+use pingora::apps::HttpServerOptions;
+use pingora::http::{RequestHeader, ResponseHeader};
+use pingora::modules::http::HttpModules;
+use pingora::protocols::Digest;
+use pingora::proxy::{FailToProxy, HttpProxy, ProxyHttp, Session};
+use pingora::server::configuration::ServerConf;
+use pingora::upstreams::peer::HttpPeer;
+use pingora::{Error, ErrorSource, Result};
 
-use super::exchange::{End, Exchange};
+use super::answer::{self, Answer};
+use super::client_stream::ClientStream;
+use super::context::RequestContext;
+use super::failure::GiveUp;
 use super::gateway::Gateway;
+use super::incoming::{self, Incoming};
+use super::pipeline::{self, Prepared};
+use super::record::Ending;
 use super::refusal::Refusal;
-use super::{failover, settle, stages};
-use crate::domain::record::RequestOutcome;
+use super::{attempt, client_head, verdict};
+use crate::domain::record::{DecisionStep, RequestOutcome};
 
-/// How long the unread rest of a refused body is read for, so that the client sees the answer.
+/// How long the unread rest of a refused body is read, so that a client that is still sending sees the
+/// answer.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// How long an HTTP/2 connection is kept on which nothing is asked. Pingora ends it without a word then, and a request that is on its
-/// way is lost: so this is longer than clients keep one themselves.
-const HTTP2_KEPT: Duration = Duration::from_secs(600);
+/// How long an HTTP/2 connection without a request is kept. Pingora closes it without a GOAWAY then, so
+/// this is longer than clients keep one themselves.
+const HTTP2_IDLE: Duration = Duration::from_secs(600);
 
 /// The proxy service.
 pub struct Service {
-    gateway: Arc<Gateway>,
-    options: HttpServerOptions,
-    /// Set once nobody is listened to any more.
-    closing: watch::Sender<bool>,
+    pub(super) gateway: Arc<Gateway>,
 }
 
-impl Service {
-    /// `h2c`: HTTP/2 without TLS is spoken too.
-    #[must_use]
-    pub fn new(gateway: Arc<Gateway>, h2c: bool) -> Self {
-        let mut options = HttpServerOptions::default();
-        options.h2c = h2c;
-        options.h2_idle_timeout = Some(HTTP2_KEPT);
-        Self { gateway, options, closing: watch::Sender::new(false) }
-    }
-
-    /// Waits for a connection's next request and answers it. Gives the connection back if it can take another.
-    pub async fn serve(&self, mut session: Box<Session>, shutdown: &ShutdownWatch) -> Option<ReusedHttpStream> {
-        if !self.listen(&mut session).await {
-            return None;
-        }
-        if *shutdown.borrow() {
-            session.set_keepalive(None);
-        }
-        // Boxed: a connection that only waits does not keep the room that a request needs.
-        Box::pin(self.answer(session)).await
-    }
-
-    /// Reads a request's head; `false` when none came that could be answered.
-    async fn listen(&self, session: &mut Session) -> bool {
-        let mut closing = self.closing.subscribe();
-        let read = tokio::select! {
-            biased;
-            read = session.read_request() => read,
-            _ = closing.wait_for(|closing| *closing) => return false,
-        };
-        let status = match read {
-            Ok(true) if session.req_header().method == Method::CONNECT => 405,
-            Ok(came) => return came,
-            Err(e) if matches!(e.etype(), ErrorType::InvalidHTTPHeader) => 400,
-            // The connection is broken: nobody would read an answer.
-            Err(_) => 0,
-        };
-        // Boxed: a KB that each connection would keep for what seldom happens.
-        Box::pin(turn_away(session, status)).await;
-        false
-    }
-
-    async fn answer(&self, mut session: Box<Session>) -> Option<ReusedHttpStream> {
-        session.set_pipelining_enabled(true);
-        session.set_total_drain_timeout(Some(DRAIN));
-        // Of each write: a client that takes nothing must not hold a provider's connection for ever.
-        let patience = self.gateway.live.load().reply_write_timeout_ms;
-        session.set_write_timeout((patience > 0).then(|| Duration::from_millis(patience)));
-        let mut x = Box::new(Exchange::new(Arc::clone(&self.gateway)));
-        if let Err(e) = self.walk(&mut session, &mut x).await {
-            failed(&mut session, &mut x, &e).await;
-            return None;
-        }
-        if !x.settled {
-            settle::settle(&mut x, &unanswered("no answer was made"));
-        }
-        // Only a client that left has nothing written to it.
-        session.response_written()?;
-        let settings = HttpPersistentSettings::for_session(&session);
-        let reusable = session.finish().await.ok().flatten()?;
-        Some(ReusedHttpStream::from_reusable_stream(reusable, settings))
-    }
-
-    /// From the head to the reply's last byte.
-    async fn walk(&self, session: &mut Session, x: &mut Exchange) -> pingora::Result<()> {
-        match stages::run(session, x).await {
-            Ok(stages::Done::Answered) => Ok(()),
-            Ok(stages::Done::Planned) => failover::run(session, x).await,
-            Err(refusal) => {
-                if x.caller.is_none() {
-                    self.gateway.metrics.unauthenticated(refusal.reason());
-                }
-                failover::refuse(session, x, &refusal, RequestOutcome::Refused).await
-            }
-        }
-    }
-}
-
-/// Ends a connection, with an answer if `status` is one.
-async fn turn_away(session: &mut Session, status: u16) {
-    if status > 0 {
-        let _ = session.respond_error(status).await;
-    }
-    session.shutdown().await;
-}
-
-/// A request that ended with an error of Pingora's: the client has left, or could not be written to.
-async fn failed(session: &mut Session, x: &mut Exchange, error: &Error) {
-    let gone = matches!(error.esource(), ErrorSource::Downstream);
-    if !gone && session.response_written().is_none() {
-        let _ = failover::refuse(session, x, &Refusal::Internal, RequestOutcome::Internal).await;
-    }
-    let why = error.etype().as_str();
-    let end = if gone {
-        End { outcome: RequestOutcome::ClientAborted, status: 499, error: Some(why.to_owned()) }
-    } else {
-        unanswered(why)
-    };
-    settle::settle(x, &end);
-}
-
-fn unanswered(why: &str) -> End {
-    End { outcome: RequestOutcome::Internal, status: 500, error: Some(why.to_owned()) }
+/// The service under Pingora's `HttpProxy`. `h2c`: HTTP/2 without TLS is spoken too.
+#[must_use]
+pub fn http_proxy(gateway: Arc<Gateway>, conf: &Arc<ServerConf>, h2c: bool) -> HttpProxy<Service> {
+    let mut options = HttpServerOptions::default();
+    options.h2c = h2c;
+    options.h2_idle_timeout = Some(HTTP2_IDLE);
+    let mut proxy = pingora::proxy::http_proxy(conf, Service { gateway });
+    proxy.server_options = Some(options);
+    proxy
 }
 
 #[async_trait]
-impl HttpServerApp for Service {
-    async fn process_new_http(
-        self: &Arc<Self>,
-        session: Session,
-        shutdown: &ShutdownWatch,
-    ) -> Option<ReusedHttpStream> {
-        self.serve(Box::new(session), shutdown).await
+impl ProxyHttp for Service {
+    type CTX = Box<RequestContext>;
+
+    fn new_ctx(&self) -> Self::CTX {
+        Box::new(RequestContext::new(Arc::clone(&self.gateway)))
     }
 
-    fn server_options(&self) -> Option<&HttpServerOptions> {
-        Some(&self.options)
+    /// None: replies are neither compressed nor otherwise changed by Pingora's modules.
+    fn init_downstream_modules(&self, _: &mut HttpModules) {}
+
+    /// Settings of the client's connection.
+    async fn early_request_filter(&self, session: &mut Session, ctx: &mut Self::CTX) -> Result<()> {
+        trace(ctx, "early_request_filter");
+        if let Some(client) = ClientStream::of(session) {
+            client.head_is_read();
+        }
+        let live = &ctx.live;
+        // Pingora keeps a connection that may be reused without limit (0); where it may not be, this must
+        // not allow it again.
+        if session.get_keepalive() == Some(0) {
+            session.set_keepalive(Some(live.keepalive_timeout_ms.div_ceil(1000)));
+        }
+        session.set_pipelining_enabled(true);
+        session.set_total_drain_timeout(Some(DRAIN));
+        // A reply before the end of the request's body does not cost the connection: the rest is drained.
+        session.set_close_on_response_before_downstream_finish(false);
+        // Of each write: a client that takes nothing must not hold a provider's connection.
+        let timeout = live.reply_write_timeout_ms;
+        session.set_write_timeout((timeout > 0).then(|| Duration::from_millis(timeout)));
+        Ok(())
     }
 
-    async fn http_cleanup(&self) {
-        self.closing.send_replace(true);
+    /// The stages up to the plan: who asks, for what, whether they may, and which providers could answer.
+    async fn request_filter(&self, session: &mut Session, ctx: &mut Self::CTX) -> Result<bool> {
+        trace(ctx, "request_filter");
+        match pipeline::prepare(session, ctx).await? {
+            Prepared::Answered => Ok(true),
+            Prepared::Answer(answer) => self.respond(session, ctx, answer).await.map(|()| true),
+            Prepared::Forward(forwarding) => {
+                ctx.forward(forwarding);
+                Ok(false)
+            }
+        }
+    }
+
+    /// The attempts, in the shape of Pingora's own retry loop (pingora-proxy 0.9.1, lib.rs:1148).
+    async fn proxy_upstream_filter(&self, session: &mut Session, ctx: &mut Self::CTX) -> Result<bool> {
+        trace(ctx, "proxy_upstream_filter");
+        while let Err(e) = self.proxy_to_upstream(session, ctx).await {
+            if !e.retry() {
+                return Err(e);
+            }
+        }
+        // The client has its reply: Pingora need not ask a provider itself.
+        Ok(false)
+    }
+
+    /// The provider of the next attempt.
+    async fn upstream_peer(&self, _: &mut Session, ctx: &mut Self::CTX) -> Result<Box<HttpPeer>> {
+        trace(ctx, "upstream_peer");
+        attempt::next_peer(ctx).await
+    }
+
+    fn fail_to_connect(&self, _: &mut Session, _: &HttpPeer, ctx: &mut Self::CTX, e: Box<Error>) -> Box<Error> {
+        trace(ctx, "fail_to_connect");
+        verdict::failed(ctx, e)
+    }
+
+    async fn connected_to_upstream(
+        &self,
+        _: &mut Session,
+        reused: bool,
+        peer: &HttpPeer,
+        _: RawFd,
+        _: Option<&Digest>,
+        ctx: &mut Self::CTX,
+    ) -> Result<()> {
+        trace(ctx, "connected_to_upstream");
+        self.gateway.metrics.connections.upstream(reused);
+        tracing::trace!(request_id = %ctx.id, %peer, reused, "connected to a provider");
+        Ok(())
+    }
+
+    /// The request in this provider's format, with its credential.
+    async fn upstream_request_filter(
+        &self,
+        session: &mut Session,
+        upstream_request: &mut RequestHeader,
+        ctx: &mut Self::CTX,
+    ) -> Result<()> {
+        trace(ctx, "upstream_request_filter");
+        attempt::render_request(session, upstream_request, ctx)
+    }
+
+    /// Hands out the rendered body piece by piece. The client's own body has been read whole before.
+    async fn request_body_filter(
+        &self,
+        _: &mut Session,
+        body: &mut Option<Bytes>,
+        _: bool,
+        ctx: &mut Self::CTX,
+    ) -> Result<()> {
+        trace(ctx, "request_body_filter");
+        *body = ctx.attempt()?.next_piece();
+        Ok(())
+    }
+
+    /// Judges the head of a provider's reply.
+    async fn upstream_response_filter(
+        &self,
+        _: &mut Session,
+        upstream_response: &mut ResponseHeader,
+        ctx: &mut Self::CTX,
+    ) -> Result<()> {
+        trace(ctx, "upstream_response_filter");
+        incoming::begin(ctx, upstream_response)
+    }
+
+    /// Decodes, reads the usage and converts. Collects the body of an error reply, and judges it when it
+    /// is whole.
+    fn upstream_response_body_filter(
+        &self,
+        _: &mut Session,
+        body: &mut Option<Bytes>,
+        end_of_stream: bool,
+        ctx: &mut Self::CTX,
+    ) -> Result<Option<Duration>> {
+        trace(ctx, "upstream_response_body_filter");
+        incoming::take(ctx, body, end_of_stream)?;
+        Ok(None)
+    }
+
+    /// The client's head: the gateway's own headers, and for a relayed reply what goes on of the
+    /// provider's.
+    async fn response_filter(
+        &self,
+        session: &mut Session,
+        upstream_response: &mut ResponseHeader,
+        ctx: &mut Self::CTX,
+    ) -> Result<()> {
+        trace(ctx, "response_filter");
+        if let Some(relay) = ctx.released_relay() {
+            *upstream_response = client_head::build(session, ctx, relay, upstream_response)?;
+        }
+        answer::own_headers(upstream_response, ctx)
+    }
+
+    /// The one place where a request with a complete reply is over: its record is in the journal before
+    /// the bytes that complete the reply are sent.
+    fn response_body_filter(
+        &self,
+        _: &mut Session,
+        body: &mut Option<Bytes>,
+        end_of_stream: bool,
+        ctx: &mut Self::CTX,
+    ) -> Result<Option<Duration>> {
+        trace(ctx, "response_body_filter");
+        if let (Some(transcript), Some(piece)) = (&mut ctx.transcript, &body) {
+            transcript.reply(piece);
+        }
+        if end_of_stream || ctx.released_relay().is_some_and(|relay| relay.is_complete(false)) {
+            ctx.complete();
+        }
+        Ok(None)
+    }
+
+    /// Judges a failed exchange: repeat it, ask the next provider, or give up.
+    fn error_while_proxy(
+        &self,
+        _: &HttpPeer,
+        _: &mut Session,
+        mut e: Box<Error>,
+        ctx: &mut Self::CTX,
+        client_reused: bool,
+    ) -> Box<Error> {
+        trace(ctx, "error_while_proxy");
+        e.retry.decide_reuse(client_reused);
+        verdict::failed(ctx, e)
+    }
+
+    /// Writes what the client gets in place of a reply: a refusal, a provider's client error, the error
+    /// event of a stream that had begun. Nothing is written to a client that has left.
+    async fn fail_to_proxy(&self, session: &mut Session, e: &Error, ctx: &mut Self::CTX) -> FailToProxy {
+        trace(ctx, "fail_to_proxy");
+        let gone = FailToProxy { error_code: 0, can_reuse_downstream: false };
+        if *e.esource() == ErrorSource::Downstream {
+            session.as_downstream_mut().shutdown().await;
+            return gone;
+        }
+        let answer = match e.cause.as_deref().and_then(|cause| cause.downcast_ref::<GiveUp>()) {
+            Some(GiveUp::BrokenOff { why }) => return self.break_off(session, ctx, why).await,
+            Some(GiveUp::Refused { refusal, outcome }) => self.refusal(ctx, refusal, *outcome),
+            Some(GiveUp::ClientError(answer)) => answer.clone(),
+            None if session.response_written().is_some() => {
+                session.as_downstream_mut().shutdown().await;
+                return gone;
+            }
+            None => self.refusal(ctx, &Refusal::Internal, RequestOutcome::Internal),
+        };
+        let status = answer.ending.status;
+        if self.respond(session, ctx, answer).await.is_err() {
+            return gone;
+        }
+        FailToProxy { error_code: status, can_reuse_downstream: drained(session).await }
+    }
+
+    /// Ends a request whose reply was never complete.
+    async fn logging(&self, _: &mut Session, e: Option<&Error>, ctx: &mut Self::CTX) {
+        trace(ctx, "logging");
+        let left = e.is_some_and(|e| *e.esource() == ErrorSource::Downstream);
+        ctx.abandon(left);
+    }
+
+    /// The record and the access line say it better.
+    fn suppress_error_log(&self, _: &Session, _: &Self::CTX, _: &Error) -> bool {
+        true
+    }
+
+    /// Without the query, which may hold a key.
+    fn request_summary(&self, session: &Session, ctx: &Self::CTX) -> String {
+        format!("{} {}, request {}", session.req_header().method, session.req_header().uri.path(), ctx.id)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn waiting<'a, F>(_: impl FnOnce(&'a Service, Box<Session>, &'a ShutdownWatch) -> F) -> usize {
-        size_of::<F>()
+impl Service {
+    /// Writes a whole answer of the gateway's own, through the hooks that every reply passes.
+    async fn respond(&self, session: &mut Session, ctx: &mut Box<RequestContext>, answer: Answer) -> Result<()> {
+        let mut head = answer.head()?;
+        ctx.ending = answer.ending;
+        let mut body = Some(answer.body);
+        self.response_filter(session, &mut head, ctx).await?;
+        self.response_body_filter(session, &mut body, true, ctx)?;
+        session.write_response_header(Box::new(head), false).await.map_err(|e| e.into_down())?;
+        session.write_response_body(body, true).await.map_err(|e| e.into_down())
     }
 
-    fn answering<'a, F>(_: impl FnOnce(&'a Service, Box<Session>) -> F) -> usize {
-        size_of::<F>()
+    /// A refusal, counted and noted in the decision chain.
+    fn refusal(&self, ctx: &mut RequestContext, refusal: &Refusal, outcome: RequestOutcome) -> Answer {
+        let metrics = &self.gateway.metrics;
+        match refusal {
+            Refusal::Limit(denied) => metrics.refused(denied.limit_type.as_str()),
+            Refusal::BodyBudgetExceeded => metrics.bodies.refused.inc(),
+            Refusal::ModelNotAllowed { .. }
+            | Refusal::ClientNotAllowed
+            | Refusal::ClientOutdated { .. }
+            | Refusal::SensitiveWord { .. } => metrics.screened(refusal.reason()),
+            _ if ctx.is_open() => {}
+            // No caller is known.
+            _ => metrics.unauthenticated(refusal.reason()),
+        }
+        let meaning = refusal.meaning(ctx.now());
+        let step = match outcome {
+            RequestOutcome::Refused => Some(DecisionStep::Refused),
+            RequestOutcome::UpstreamFailed => Some(DecisionStep::Exhausted),
+            _ => None,
+        };
+        if let Some(step) = step {
+            let detail = refusal.detail().unwrap_or_else(|| meaning.message.clone());
+            ctx.decide_itself(step, detail, Some(meaning.status));
+        }
+        Answer::refusal(ctx, meaning, outcome)
     }
 
-    #[test]
-    fn what_lives_as_long_as_a_connection_or_a_stream_is_small() {
-        let (waiting, answering) = (waiting(Service::serve), answering(Service::answer));
-        assert!(waiting <= 1024, "each connection takes {waiting} bytes");
-        assert!(answering <= 4608, "each request takes {answering} bytes");
+    /// Ends a reply that had begun: a stream gets its format's error event and a proper end of the body; a
+    /// reply in one piece is cut, so that no client takes it for whole.
+    async fn break_off(&self, session: &mut Session, ctx: &mut Box<RequestContext>, why: &str) -> FailToProxy {
+        let format = ctx.format;
+        let Ok(Incoming::Reply(relay)) = ctx.attempt().map(|attempt| &mut attempt.incoming) else {
+            return FailToProxy { error_code: 500, can_reuse_downstream: false };
+        };
+        let (status, streamed) = (relay.status, relay.streamed);
+        let event = if streamed { relay.error_event(format, why) } else { Bytes::new() };
+        ctx.ending = Ending { outcome: RequestOutcome::BrokenOff, status, error: Some(why.to_owned()) };
+        let mut body = Some(event);
+        let filtered = self.response_body_filter(session, &mut body, true, ctx);
+        // The client may have left too: the record is made, so nothing depends on this write.
+        let can_reuse_downstream =
+            streamed && filtered.is_ok() && session.write_response_body(body, true).await.is_ok();
+        if !can_reuse_downstream {
+            session.as_downstream_mut().shutdown().await;
+        }
+        FailToProxy { error_code: 502, can_reuse_downstream }
     }
+}
+
+/// Reads what the client is still sending of a refused body. Whether the connection can take another
+/// request.
+async fn drained(session: &mut Session) -> bool {
+    if session.req_header().version == Version::HTTP_2 {
+        return true;
+    }
+    session.as_downstream_mut().drain_request_body().await.is_ok()
+}
+
+fn trace(ctx: &RequestContext, hook: &str) {
+    tracing::trace!(target: "tollgate::hook", request_id = %ctx.id, hook);
 }

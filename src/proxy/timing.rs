@@ -9,7 +9,7 @@ use crate::policy::classify::NetworkFailure;
 use crate::upstream::pool::LinkTimes;
 
 /// The bounds of one attempt.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Timing {
     /// Until the first meaningful part of the reply. Streams only.
     first_content: Option<Instant>,

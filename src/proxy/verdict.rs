@@ -1,47 +1,188 @@
-//! What a failed attempt means: the inputs of the classification, the answer when it was the client's own error, and the
-//! answer when every provider failed.
+//! What a failed attempt means: repeat it, ask the next provider, or give up, and with which answer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
-use pingora::protocols::http::ServerSession as Session;
+use pingora::{Error, ErrorSource};
 
-use super::answer;
-use super::exchange::{End, Exchange};
-use super::failure::Failure;
+use super::answer::Answer;
+use super::attempt::millis;
+use super::context::RequestContext;
+use super::failure::{self, Failure, GiveUp};
+use super::incoming::Incoming;
+use super::record::Ending;
 use super::refusal::Refusal;
-use super::settle;
-use crate::config::Live;
 use crate::domain::clock::Timestamp;
 use crate::domain::error_rule::OverrideResponse;
 use crate::domain::provider::Provider;
-use crate::domain::record::RequestOutcome;
+use crate::domain::record::{Decision, DecisionStep, RequestOutcome};
 use crate::formats::error::{self, ErrorReply};
 use crate::policy::classify::{self, AttemptFailure, Situation, Verdict};
 use crate::policy::error_rules::ReadyRule;
 use crate::policy::retry_after;
+use crate::state::health::Setback;
 
-/// What a failed attempt means, and the error rule that said so, if one did.
-pub struct Judgement {
-    pub verdict: Verdict,
-    pub rule: Option<Arc<ReadyRule>>,
+/// Judges a failed attempt. The error that is returned says whether to try again (`retry`); the context
+/// keeps the attempt where the same provider is to be asked, and drops it otherwise.
+///
+/// `error.retry` must be decided. It is set on arrival only where the request never reached the provider.
+#[must_use]
+pub fn failed(ctx: &mut RequestContext, mut error: Box<Error>) -> Box<Error> {
+    let unprocessed = error.retry();
+    error.set_retry(false);
+    if *error.esource() == ErrorSource::Downstream {
+        client_left(ctx);
+        return error;
+    }
+    let Ok(attempt) = ctx.attempt() else { return error };
+    if matches!(&attempt.incoming, Incoming::Reply(relay) if relay.is_released()) {
+        let why = attempt.incoming.problem().unwrap_or_else(|| failure::take(&mut error).describe());
+        return broken_off(ctx, why);
+    }
+    match failure::take(&mut error) {
+        Failure::Unfit(refusal) => unfit(ctx, refusal, &mut error),
+        failure if unprocessed => stale_connection(ctx, &failure, &mut error),
+        failure => return classified(ctx, failure, error),
+    }
+    error
 }
 
-/// Classifies what was seen on the wire: the error rules first, then the gateway's own knowledge. `attempts_here` counts
-/// the attempts at this provider, this one included.
-#[must_use]
-pub fn classify(x: &Exchange, failure: &Failure, live: &Live, provider: &Provider, attempts_here: u32) -> Judgement {
+/// The client left. What it has received is billed; so is the input of a request that the provider had
+/// whole.
+fn client_left(ctx: &mut RequestContext) {
+    note_partial_usage(ctx);
+    if let Ok(forwarding) = ctx.forwarding() {
+        forwarding.attempt = None;
+    }
+}
+
+/// Notes the usage of a reply that did not come to its end.
+fn note_partial_usage(ctx: &mut RequestContext) {
+    let estimated_input = ctx.record.as_ref().map_or(0, |record| record.estimated_input());
+    let Ok(attempt) = ctx.attempt() else { return };
+    let (usage, estimated) = attempt.incoming.partial_usage(estimated_input, attempt.sent);
+    if let Some(record) = &mut ctx.record {
+        record.note_usage(usage, estimated);
+    }
+}
+
+/// The reply had begun: nothing can be tried again.
+fn broken_off(ctx: &mut RequestContext, why: String) -> Box<Error> {
+    note_partial_usage(ctx);
+    let now = ctx.now();
+    if let Ok(attempt) = ctx.attempt() {
+        let setback = Setback { counts: true, rest_until: None, error: Some("the reply broke off") };
+        attempt.ticket.failed(now, setback);
+        let provider = Arc::clone(&attempt.provider);
+        ctx.gateway.metrics.attempt(&provider.name, "broken_off");
+    }
+    GiveUp::BrokenOff { why }.into()
+}
+
+/// This provider's format cannot express the request.
+fn unfit(ctx: &mut RequestContext, refusal: Refusal, error: &mut Error) {
+    let message = refusal.meaning(ctx.now()).message;
+    let Ok(forwarding) = ctx.forwarding() else { return };
+    forwarding.tally.unfit = Some(refusal);
+    let Some(attempt) = forwarding.attempt.take() else { return };
+    ctx.decide(&attempt.provider, DecisionStep::FormatNotConvertible, &message);
+    error.set_retry(true);
+}
+
+/// A pooled connection that the provider had closed, or an HTTP/2 stream that it did not begin. The
+/// provider has done nothing for the request, so this costs it no attempt; it is recorded all the same.
+/// The other pooled connections may be dead too, so the next one is new.
+fn stale_connection(ctx: &mut RequestContext, failure: &Failure, error: &mut Error) {
+    let Ok(attempt) = ctx.attempt() else { return };
+    attempt.fresh = true;
+    let (provider, took) = (Arc::clone(&attempt.provider), attempt.began.elapsed());
+    ctx.gateway.metrics.attempt(&provider.name, "stale_connection");
+    let why = "a pooled connection that the provider had closed: sent again on a new one";
+    decide_failure(ctx, &provider, failure, Judged { step: DecisionStep::Retried, why, took });
+    error.set_retry(true);
+}
+
+/// A failure to be classified: by the error rules first, then by the gateway's own knowledge.
+fn classified(ctx: &mut RequestContext, failure: Failure, mut error: Box<Error>) -> Box<Error> {
+    let Ok(attempt) = ctx.attempt() else { return error };
+    attempt.tries += 1;
+    let (provider, tries, took) = (Arc::clone(&attempt.provider), attempt.tries, attempt.began.elapsed());
+    let Judgement { verdict, rule } = classify(ctx, &failure, &provider, tries);
+    ctx.gateway.metrics.attempt(&provider.name, verdict.class.as_str());
+    let rest_until = match verdict.next {
+        classify::Next::NextProvider { rest_until } => rest_until,
+        _ => None,
+    };
+    let has_time = ctx.forwarding().is_ok_and(|forwarding| forwarding.has_time());
+    let again = verdict.next == classify::Next::SameProviderAgain && has_time;
+    let now = ctx.now();
+    if let (false, Ok(attempt)) = (again, ctx.attempt()) {
+        let described = failure.describe();
+        attempt.ticket.failed(now, Setback { counts: verdict.counts, rest_until, error: Some(&described) });
+    }
+    let step = match verdict.next {
+        classify::Next::ClientError { .. } => DecisionStep::ClientError,
+        _ if again => DecisionStep::Retried,
+        _ => DecisionStep::AttemptFailed,
+    };
+    let why = rule.as_ref().map_or_else(|| verdict.reason.to_owned(), |rule| rule.label());
+    decide_failure(ctx, &provider, &failure, Judged { step, why: &why, took });
+    if let classify::Next::ClientError { status } = verdict.next {
+        return GiveUp::ClientError(client_error(ctx, &failure, status, rule.as_deref())).into();
+    }
+    if let (false, Ok(forwarding)) = (again, ctx.forwarding()) {
+        forwarding.attempt = None;
+        forwarding.tally.add(failure, now);
+    }
+    error.set_retry(true);
+    error
+}
+
+struct Judged<'a> {
+    step: DecisionStep,
+    /// The reason that the classification names, or the error rule that decided.
+    why: &'a str,
+    took: Duration,
+}
+
+fn decide_failure(ctx: &mut RequestContext, provider: &Provider, failure: &Failure, judged: Judged<'_>) {
+    let at_ms = ctx.elapsed_ms();
+    let Some(record) = &mut ctx.record else { return };
+    // Usage that a failed attempt reported is billed to no one: it stays visible in the chain alone.
+    record.note_usage(None, false);
+    record.decisions.push(Decision {
+        provider_id: Some(provider.id),
+        provider_name: provider.name.as_str().into(),
+        step: judged.step,
+        detail: Some(format!("{} ({})", failure.describe(), judged.why).into()),
+        status: failure.status(),
+        at_ms,
+        took_ms: Some(millis(judged.took)),
+        usage: failure.usage(),
+    });
+}
+
+/// What a failed attempt means, and the error rule that said so, if one did.
+struct Judgement {
+    verdict: Verdict,
+    rule: Option<Arc<ReadyRule>>,
+}
+
+/// `tries` counts the attempts at this provider, this one included.
+fn classify(ctx: &mut RequestContext, failure: &Failure, provider: &Provider, tries: u32) -> Judgement {
     let situation = Situation {
-        now: x.now(),
-        attempts_here,
+        now: ctx.now(),
+        attempts_here: tries,
         max_attempts_here: provider.max_retry_attempts,
-        switch_on_upstream_auth: live.retry.switch_on_upstream_auth,
-        max_rest_ms: live.retry.max_rest_ms,
-        count_network_errors: live.breaker.count_network_errors,
+        switch_on_upstream_auth: ctx.live.retry.switch_on_upstream_auth,
+        max_rest_ms: ctx.live.retry.max_rest_ms,
+        count_network_errors: ctx.live.breaker.count_network_errors,
     };
     let seen = match failure {
         Failure::Network(f) => AttemptFailure::Network(f.what),
         Failure::Unusable { what, .. } => AttemptFailure::Unusable(*what),
+        Failure::Unfit(_) => AttemptFailure::Unusable(classify::UnusableReply::WrongFormat),
         Failure::ErrorReply(e) => {
             let reply = classify::ErrorReply {
                 status: e.status,
@@ -50,8 +191,9 @@ pub fn classify(x: &Exchange, failure: &Failure, live: &Live, provider: &Provide
                 code: e.error.code.as_deref(),
                 message: Some(&e.error.message),
             };
-            if let Some(rule) = x.snapshot.as_ref().and_then(|s| s.error_rules.decide(&reply)) {
-                x.gateway.metrics.error_rule(rule.rule.category.as_str());
+            let decided = ctx.forwarding().ok().and_then(|f| f.identified.snapshot.error_rules.decide(&reply));
+            if let Some(rule) = decided {
+                ctx.gateway.metrics.error_rule(rule.rule.category.as_str());
                 return Judgement { verdict: classify::by_rule(&rule, e.status), rule: Some(rule) };
             }
             AttemptFailure::Reply(reply)
@@ -60,36 +202,28 @@ pub fn classify(x: &Exchange, failure: &Failure, live: &Live, provider: &Provide
     Judgement { verdict: classify::classify(&seen, &situation), rule: None }
 }
 
-/// Answers with what is to be said about the client's error: the rule's words where it has any, else the provider's, as they
-/// came where the formats agree.
-///
-/// # Errors
-/// Pingora's, when the client cannot be written to.
-pub async fn pass_on(
-    session: &mut Session,
-    x: &mut Exchange,
-    failure: &Failure,
-    (status, rule): (u16, Option<&ReadyRule>),
-) -> pingora::Result<()> {
+/// What the client is told about its own error: an error rule's words where it has any, else the
+/// provider's, as they came where the formats agree.
+fn client_error(ctx: &RequestContext, failure: &Failure, status: u16, rule: Option<&ReadyRule>) -> Answer {
     let (body, content_type) = match rule.and_then(|rule| rule.response.as_ref()) {
-        Some(response) => (overridden(x, response, status), None),
-        None => client_error(x, failure, status),
+        Some(response) => (overridden(ctx, response, status), None),
+        None => providers_words(ctx, failure, status),
     };
-    let end = End { outcome: RequestOutcome::ClientError, status, error: Some(failure.describe()) };
-    settle::settle(x, &end);
-    let headers = content_type.iter().map(|value| ("content-type", value.as_str()));
-    answer::whole(session, x, status, headers, body).await
+    let headers = content_type.map(|value| ("content-type", value)).into_iter().collect();
+    let ending = Ending { outcome: RequestOutcome::ClientError, status, error: Some(failure.describe()) };
+    Answer { ending, headers, body }
 }
 
 /// An error rule's own words.
-fn overridden(x: &Exchange, response: &OverrideResponse, status: u16) -> Bytes {
+fn overridden(ctx: &RequestContext, response: &OverrideResponse, status: u16) -> Bytes {
     let kind = response.kind.as_deref().unwrap_or_else(|| error::kind_of_status(status));
     let (message, code) = (response.message.as_str(), response.code.as_deref());
-    error::body(x.format, &ErrorReply { status, kind, message, code, extra: &[] }).into()
+    error::body(ctx.format, &ErrorReply { status, kind, message, code, extra: &[] }).into()
 }
 
-fn client_error(x: &Exchange, failure: &Failure, status: u16) -> (Bytes, Option<String>) {
-    let same_format = x.asked.as_ref().is_some_and(|a| a.provider.kind.format() == x.format);
+fn providers_words(ctx: &RequestContext, failure: &Failure, status: u16) -> (Bytes, Option<String>) {
+    let asked = ctx.record.as_ref().and_then(|record| record.asked.as_ref());
+    let same_format = asked.is_some_and(|asked| asked.provider.kind.format() == ctx.format);
     let fallback = failure.public();
     let (kind, code, message) = match failure {
         Failure::ErrorReply(e) if same_format && e.status == status && !e.body.is_empty() => {
@@ -99,7 +233,7 @@ fn client_error(x: &Exchange, failure: &Failure, status: u16) -> (Bytes, Option<
         _ => (None, None, fallback.as_str()),
     };
     let kind = kind.unwrap_or_else(|| error::kind_of_status(status));
-    (error::body(x.format, &ErrorReply { status, kind, message, code, extra: &[] }).into(), None)
+    (error::body(ctx.format, &ErrorReply { status, kind, message, code, extra: &[] }).into(), None)
 }
 
 /// What all attempts together came to.
@@ -110,9 +244,9 @@ pub struct Tally {
     failed: u32,
     /// When the first of those that are rate limited can be asked again.
     soonest: Option<Timestamp>,
-    /// Providers that a circuit or a limit let nobody through to.
+    /// Providers whose circuit or limits did not let the request in.
     pub skipped: u32,
-    /// Providers that nobody asked, because the time for attempts was over.
+    /// Providers that were not asked because the time for attempts was over.
     pub left_out: usize,
     /// The last provider's format could not express the request.
     pub unfit: Option<Refusal>,

@@ -1,5 +1,8 @@
-//! One connection to a provider: sending the request, reading head and body, each bounded in time, and each given up at
-//! once when the client leaves.
+//! One connection to a provider: the request is sent, and head and body are read, each within a bound of
+//! time, and each abandoned at once when the client leaves.
+//!
+//! Errors are Pingora's: from downstream when the client has left, else from upstream with a [`Failure`] as
+//! their cause.
 
 use std::future::Future;
 use std::pin::pin;
@@ -8,40 +11,27 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use pingora::http::{RequestHeader, ResponseHeader};
-use pingora::protocols::http::ServerSession as Session;
+use pingora::protocols::Digest;
+use pingora::protocols::UniqueID as _;
 use pingora::protocols::http::client::HttpSession;
+use pingora::proxy::Session;
+use pingora::upstreams::peer::HttpPeer;
+use pingora::{Error, ErrorSource, ErrorType, Result};
 
-use super::failure::{Failure, NetworkTrouble};
+use super::client_stream::ClientStream;
+use super::failure::Failure;
 use crate::policy::classify::NetworkFailure;
 use crate::upstream::{Link, Upstreams};
 
 /// After a failed send an early answer (a 413, say) may still be there: how long it is waited for.
 const EARLY_ANSWER: Duration = Duration::from_millis(200);
+/// A reused connection that breaks within this time of sending, before any byte of an answer, was closed
+/// by the provider before the request reached it. Later, the provider may have worked on the request.
+const STALE_WITHIN: Duration = Duration::from_secs(1);
+/// How long sending may stand still.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes joined into one write at most.
 const JOIN_MAX: usize = 64 * 1024;
-
-/// The client closed its connection.
-#[derive(Debug)]
-pub struct ClientGone;
-
-/// Why waiting ended without a result.
-#[derive(Debug)]
-pub enum Stop {
-    ClientGone,
-    Failed(Box<Failure>),
-}
-
-impl From<Failure> for Stop {
-    fn from(failure: Failure) -> Self {
-        Self::Failed(Box::new(failure))
-    }
-}
-
-impl From<ClientGone> for Stop {
-    fn from(_: ClientGone) -> Self {
-        Self::ClientGone
-    }
-}
 
 /// How long to wait, and what it is called when it was too long.
 #[derive(Debug, Clone, Copy)]
@@ -51,65 +41,103 @@ pub struct Bound {
     pub timeout: NetworkFailure,
 }
 
-/// An open exchange with a provider. Small, because it is handed on from future to future, and each of them keeps a place
-/// for it as long as a stream lives.
+/// An open exchange with a provider.
 pub struct Wire {
+    // Boxed: each future that holds a `Wire` keeps a place for it as long as a stream lives.
     up: Box<HttpSession>,
     reused: bool,
     sent_whole: bool,
     /// The head of the answer itself is there, not only a 1xx.
     has_head: bool,
     /// A break that was noticed while joining: reported once what came before it is delivered.
-    broken: Option<Box<Failure>>,
+    broken: Option<Box<Error>>,
 }
 
 /// Runs `work` until it ends, or the client leaves.
-async fn unless_gone<T>(session: &mut Session, work: impl Future<Output = T>) -> Result<T, ClientGone> {
+async fn unless_gone<T>(session: &mut Session, work: impl Future<Output = T>) -> Result<T> {
     let mut work = pin!(work);
+    if let Some(client) = ClientStream::of(session) {
+        return tokio::select! {
+            biased;
+            done = &mut work => Ok(done),
+            () = client.closed() => Err(client_gone()),
+        };
+    }
     tokio::select! {
         biased;
         done = &mut work => Ok(done),
-        _ = session.read_body_or_idle(true) => Err(ClientGone),
+        _ = session.as_downstream_mut().read_body_or_idle(true) => Err(client_gone()),
     }
 }
 
+fn client_gone() -> Box<Error> {
+    Error::explain(ErrorType::ConnectionClosed, "the client left").into_down()
+}
+
 /// `None` for the bound = no bound.
-async fn within<T>(bound: Option<Duration>, work: impl Future<Output = T>) -> Result<T, Duration> {
+async fn within<T>(bound: Option<Duration>, work: impl Future<Output = T>) -> std::result::Result<T, Duration> {
     match bound {
         Some(bound) => pingora::time::timeout(bound, work).await.map_err(|_| bound),
         None => Ok(work.await),
     }
 }
 
-fn broken(error: &pingora::Error) -> Failure {
-    Failure::network(NetworkFailure::Broken, error.etype().as_str())
+fn broken(mut error: Box<Error>) -> Box<Error> {
+    error.set_retry(false);
+    caused(error, NetworkFailure::Broken)
+}
+
+/// Names what an error of the connection means.
+fn caused(mut error: Box<Error>, what: NetworkFailure) -> Box<Error> {
+    let detail = error.etype().as_str();
+    error.set_cause(Failure::network(what, detail));
+    error.into_up()
 }
 
 /// Why no connection was made.
-fn connect_failure(error: &pingora::Error) -> Failure {
-    use pingora::ErrorType::{
-        ConnectTimedout, InvalidCert, TLSHandshakeFailure, TLSHandshakeTimedout, TLSWantX509Lookup,
-    };
+fn connect_failure(error: Box<Error>) -> Box<Error> {
+    use ErrorType::{ConnectTimedout, InvalidCert, TLSHandshakeFailure, TLSHandshakeTimedout, TLSWantX509Lookup};
     let what = match error.etype() {
         ConnectTimedout | TLSHandshakeTimedout => NetworkFailure::ConnectTimeout,
         TLSHandshakeFailure | InvalidCert | TLSWantX509Lookup => NetworkFailure::Tls,
         _ => NetworkFailure::Connect,
     };
-    Failure::network(what, error.etype().as_str())
+    let mut error = caused(error, what);
+    error.set_retry(false);
+    error
 }
 
 impl Wire {
-    /// Takes a connection from the pool or makes one; with `fresh` it makes one.
+    /// Takes a connection from the pool or makes one.
     ///
     /// # Errors
     /// When none can be made in time, or the client leaves.
-    pub async fn open(session: &mut Session, upstreams: &Upstreams, link: &Link, fresh: bool) -> Result<Self, Stop> {
-        let connecting = async {
-            if fresh { Ok((upstreams.connect_anew(link).await?, false)) } else { upstreams.connect(link).await }
-        };
-        let connected = unless_gone(session, connecting).await?;
-        let (up, reused) = connected.map_err(|e| connect_failure(&e))?;
+    pub async fn open(session: &mut Session, upstreams: &Upstreams, peer: &HttpPeer) -> Result<Self> {
+        let (up, reused) = unless_gone(session, upstreams.connect(peer)).await?.map_err(connect_failure)?;
         Ok(Self { up: Box::new(up), reused, sent_whole: false, has_head: false, broken: None })
+    }
+
+    /// Whether the connection had been used before.
+    #[must_use]
+    pub const fn is_reused(&self) -> bool {
+        self.reused
+    }
+
+    /// The connection's socket, and what Pingora knows of it.
+    #[must_use]
+    pub fn identity(&self) -> (i32, Option<&Digest>) {
+        let socket = match &*self.up {
+            HttpSession::H1(h1) => h1.id(),
+            HttpSession::H2(h2) => h2.fd(),
+            HttpSession::Custom(_) => -1,
+        };
+        (socket, self.up.digest())
+    }
+
+    /// Whether the whole request was sent.
+    #[must_use]
+    pub const fn is_sent(&self) -> bool {
+        self.sent_whole
     }
 
     #[must_use]
@@ -121,8 +149,8 @@ impl Wire {
     ///
     /// # Errors
     /// When the client leaves.
-    pub async fn send(&mut self, session: &mut Session, head: RequestHeader, body: &[Bytes]) -> Result<(), ClientGone> {
-        self.up.set_write_timeout(Some(Duration::from_secs(30)));
+    pub async fn send(&mut self, session: &mut Session, head: RequestHeader, body: &[Bytes]) -> Result<()> {
+        self.up.set_write_timeout(Some(WRITE_TIMEOUT));
         let up = &mut self.up;
         let sending = async move {
             up.write_request_header(Box::new(head)).await?;
@@ -139,11 +167,12 @@ impl Wire {
     ///
     /// # Errors
     /// When none comes in time, the connection breaks, or the client leaves.
-    pub async fn head(&mut self, session: &mut Session, bound: Bound) -> Result<Box<ResponseHeader>, Stop> {
+    pub async fn head(&mut self, session: &mut Session, bound: Bound) -> Result<Box<ResponseHeader>> {
         let Bound { time, timeout } = bound;
+        let sent = Instant::now();
         let bound = if self.sent_whole { time } else { Some(EARLY_ANSWER) };
         // For all heads together: a provider may send 1xx without end.
-        let until = bound.map(|bound| Instant::now() + bound);
+        let until = bound.map(|bound| sent + bound);
         loop {
             let up = &mut self.up;
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
@@ -153,10 +182,7 @@ impl Wire {
             }
             match unless_gone(session, within(left, up.read_response_header())).await? {
                 Err(_) => return Err(Failure::timed_out(timeout, bound.unwrap_or_default()).into()),
-                Ok(Err(e)) => {
-                    let (what, detail) = (NetworkFailure::Broken, e.etype().as_str().to_owned());
-                    return Err(Failure::Network(NetworkTrouble { what, detail, stale_connection: self.reused }).into());
-                }
+                Ok(Err(e)) => return Err(self.unanswered(e, sent)),
                 Ok(Ok(())) => {}
             }
             match self.up.response_header() {
@@ -170,14 +196,26 @@ impl Wire {
         }
     }
 
+    /// A connection that broke before the head of the answer. Pingora marks errors that a connection from
+    /// the pool may cause; over HTTP/1 the mark is kept only while the request cannot have been worked on.
+    fn unanswered(&self, mut error: Box<Error>, sent: Instant) -> Box<Error> {
+        // The count of bytes is in Pingora's message alone (v1/client.rs, `read_response`).
+        let silent = error.context.as_ref().is_some_and(|context| context.as_str().ends_with("already read: 0"));
+        let unprocessed = self.is_http2() || (silent && sent.elapsed() < STALE_WITHIN);
+        if !unprocessed {
+            error.set_retry(false);
+        }
+        caused(error, NetworkFailure::Broken)
+    }
+
     /// Reads the next piece of the body, joined with whatever else is ready; `None` at the end.
     ///
     /// # Errors
     /// When none comes in time, the connection breaks, or the client leaves.
-    pub async fn piece(&mut self, session: &mut Session, bound: Bound) -> Result<Option<Bytes>, Stop> {
+    pub async fn piece(&mut self, session: &mut Session, bound: Bound) -> Result<Option<Bytes>> {
         let Bound { time, timeout } = bound;
-        if let Some(failure) = self.broken.take() {
-            return Err(Stop::Failed(failure));
+        if let Some(error) = self.broken.take() {
+            return Err(error);
         }
         if self.is_done() {
             return Ok(None);
@@ -185,7 +223,7 @@ impl Wire {
         let read = unless_gone(session, within(time, self.up.read_response_body())).await?;
         let first = match read {
             Err(after) => return Err(Failure::timed_out(timeout, after).into()),
-            Ok(Err(e)) => return Err(broken(&e).into()),
+            Ok(Err(e)) => return Err(broken(e)),
             Ok(Ok(None)) => return Ok(None),
             Ok(Ok(Some(first))) => first,
         };
@@ -203,7 +241,7 @@ impl Wire {
                     joined.get_or_insert_with(|| BytesMut::from(&first[..])).extend_from_slice(&next);
                 }
                 Some(Err(e)) => {
-                    self.broken = Some(Box::new(broken(&e)));
+                    self.broken = Some(broken(e));
                     break;
                 }
                 Some(Ok(None)) | None => break,
@@ -218,21 +256,19 @@ impl Wire {
         self.broken.is_none() && self.has_head && self.up.response_done()
     }
 
-    /// Reads an error body: up to `max` bytes, for at most `bound`. What breaks off is what there is.
-    pub async fn error_body(
-        &mut self,
-        session: &mut Session,
-        max: usize,
-        bound: Duration,
-    ) -> Result<Bytes, ClientGone> {
-        let until = Instant::now() + bound;
+    /// Reads a small body: up to `max` bytes, for at most `time`. What breaks off is what there is.
+    ///
+    /// # Errors
+    /// When the client leaves.
+    pub async fn read_up_to(&mut self, session: &mut Session, max: usize, time: Duration) -> Result<Bytes> {
+        let until = Instant::now() + time;
         let mut body = BytesMut::new();
         while body.len() < max {
             let left = until.saturating_duration_since(Instant::now());
             match self.piece(session, Bound { time: Some(left), timeout: NetworkFailure::TotalTimeout }).await {
                 Ok(Some(piece)) => body.extend_from_slice(&piece[..piece.len().min(max - body.len())]),
-                Ok(None) | Err(Stop::Failed(_)) => break,
-                Err(Stop::ClientGone) => return Err(ClientGone),
+                Err(e) if *e.esource() == ErrorSource::Downstream => return Err(e),
+                Ok(None) | Err(_) => break,
             }
         }
         Ok(body.freeze())

@@ -21,6 +21,7 @@ const BATCH: usize = 32;
 const DRAIN: Duration = Duration::from_secs(5);
 
 /// The end of the queue that requests see.
+#[derive(Clone)]
 pub struct Messages {
     sender: mpsc::Sender<StoredMessage>,
     waiting: Arc<AtomicUsize>,

@@ -16,6 +16,7 @@ use prometheus::{
 use rust_decimal::prelude::ToPrimitive as _;
 
 use super::bodies::BodyMetrics;
+use super::connections::ConnectionMetrics;
 use super::journal::JournalMetrics;
 use super::labels::{ReplyTimes, RequestCounts};
 use super::process::ProcessMetrics;
@@ -79,8 +80,7 @@ pub struct Metrics {
     log_dropped: IntCounter,
     process: ProcessMetrics,
     hooks: Mutex<Vec<ScrapeHook>>,
-    /// Clients' connections to the proxy that are open, idle ones included.
-    pub connections: IntGauge,
+    pub connections: ConnectionMetrics,
     /// Requests being handled now.
     pub requests_live: IntGauge,
     /// Streamed replies being relayed now.
@@ -147,8 +147,7 @@ impl Metrics {
             log_dropped: on.counter("tollgate_log_lines_dropped_total", "Log lines lost to a slow reader.")?,
             process: ProcessMetrics::register(&registry)?,
             hooks: Mutex::default(),
-            connections: on
-                .gauge("tollgate_connections", "Connections of clients to the proxy, idle ones included.")?,
+            connections: ConnectionMetrics::register(&on)?,
             requests_live: on.gauge("tollgate_requests_in_flight", "Requests being handled now.")?,
             streams_live: on.gauge("tollgate_streams_in_flight", "Streamed replies being relayed now.")?,
             sessions_live: on.gauge("tollgate_sessions_live", "Sessions seen within their lifetime.")?,

@@ -7,6 +7,7 @@
 
 mod access;
 mod bodies;
+mod connections;
 mod journal;
 mod json_line;
 mod labels;

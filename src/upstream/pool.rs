@@ -124,28 +124,29 @@ impl Upstreams {
         Link { endpoint: Arc::clone(&target.endpoint), address, times, peer }
     }
 
+    /// The peer to connect to. `fresh`: its connection must be one that nothing has used before, whatever
+    /// lies in the pool.
+    #[must_use]
+    pub fn peer(&self, link: &Link, fresh: bool) -> HttpPeer {
+        let mut peer = link.peer.clone();
+        if fresh {
+            // Pingora has no call for this: a place in the pool that nothing can lie in is as good. With one
+            // stream at most, Pingora keeps no HTTP/2 connection under that place while it is in use.
+            let mut hasher = DefaultHasher::new();
+            (peer.group_key, self.fresh.fetch_add(1, Ordering::Relaxed)).hash(&mut hasher);
+            peer.group_key = hasher.finish();
+            peer.options.max_h2_streams = 1;
+        }
+        peer
+    }
+
     /// A connection from the pool, or a new one. The flag says whether it was used before.
     ///
     /// # Errors
     /// Pingora's, when no connection can be made.
-    pub async fn connect(&self, link: &Link) -> pingora::Result<(HttpSession, bool)> {
+    pub async fn connect(&self, peer: &HttpPeer) -> pingora::Result<(HttpSession, bool)> {
         // Boxed: connecting and its handshake need some 18 KB, which a stream must not hold for its whole life.
-        Box::pin(self.connector.get_http_session(&link.peer)).await
-    }
-
-    /// A connection that nobody has used before, whatever lies in the pool. It may be released like any other.
-    ///
-    /// # Errors
-    /// Pingora's, when no connection can be made.
-    pub async fn connect_anew(&self, link: &Link) -> pingora::Result<HttpSession> {
-        // Pingora has no call for this: a place in the pool that nothing can lie in is as good. With one stream at most,
-        // Pingora keeps no HTTP/2 connection under that place while it is in use.
-        let mut peer = link.peer.clone();
-        let mut hasher = DefaultHasher::new();
-        (peer.group_key, self.fresh.fetch_add(1, Ordering::Relaxed)).hash(&mut hasher);
-        peer.group_key = hasher.finish();
-        peer.options.max_h2_streams = 1;
-        Box::pin(self.connector.get_http_session(&peer)).await.map(|(session, _)| session)
+        Box::pin(self.connector.get_http_session(peer)).await
     }
 
     /// Gives a connection whose exchange came to its proper end back to the pool.

@@ -12,7 +12,7 @@ mod floods;
 mod frames;
 mod goodbye;
 mod load;
-mod raw;
+pub mod raw;
 mod restart;
 mod start;
 mod stop;

@@ -20,21 +20,15 @@ async fn a_key_disabled_on_one_node_is_refused_on_the_other_within_a_second() {
     assert!(user > 0 && who.key > 0);
     let second = Person { user, key: second, text };
     pair.until(async || pair.ask(1, &second, "s").send().await.unwrap().status() == 200).await;
-    // On a busy machine a request alone can take a second: the best of some rounds counts.
-    let mut best = Duration::MAX;
-    for _ in 0..20 {
+    for round in 0..3 {
         pair.nodes[0].admin("keys/toggleKeyEnabled", json!({"keyId": second.key, "enabled": false})).await;
-        assert_eq!(pair.ask(0, &second, "s").send().await.unwrap().status(), 401, "at once where it was said");
         let began = Instant::now();
+        assert_eq!(pair.ask(0, &second, "s").send().await.unwrap().status(), 401, "at once where it was said");
         pair.until(async || pair.ask(1, &second, "s").send().await.unwrap().status() == 401).await;
-        best = best.min(began.elapsed());
-        if best < Duration::from_secs(1) {
-            return;
-        }
+        assert!(began.elapsed() < Duration::from_secs(1), "round {round}: {:?}", began.elapsed());
         pair.nodes[0].admin("keys/toggleKeyEnabled", json!({"keyId": second.key, "enabled": true})).await;
         pair.until(async || pair.ask(1, &second, "s").send().await.unwrap().status() == 200).await;
     }
-    panic!("never within a second: {best:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

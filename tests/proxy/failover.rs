@@ -142,4 +142,10 @@ async fn a_dead_pooled_connection_is_no_failure() {
         stage.upstream.script(json!([{"hang_up": true}])).await;
         assert_eq!(stage.ask().send().await.unwrap().status(), 200, "round {round}: the break is passed over");
     }
+    let rows = stage.gateway.logs(10).await;
+    let attempts: Vec<u64> = rows.iter().rev().map(|row| row["attempts"].as_u64().unwrap()).collect();
+    assert_eq!(attempts, [1, 2, 1, 2, 1, 2, 1, 2, 1, 2], "the request that is sent again is recorded");
+    assert_eq!(stage.upstream.requests().await.len(), 15, "and nothing else is sent");
+    let health = stage.gateway.admin("providers/getProvidersHealthStatus", json!({})).await;
+    assert!(health.to_string().contains("\"failureCount\":0"), "no failure of the provider: {health}");
 }

@@ -27,7 +27,12 @@ impl Stage {
 
     /// With one native provider.
     pub async fn native() -> Self {
-        let stage = Self::bare(&[]).await;
+        Self::native_with(&[]).await
+    }
+
+    /// With one native provider and further settings.
+    pub async fn native_with(env: &[(&str, &str)]) -> Self {
+        let stage = Self::bare(env).await;
         stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
         stage
     }

@@ -1,11 +1,12 @@
-//! The proxy's address: taken before anything else is begun, listened on when everything else is there.
+//! The proxy's listen socket: bound before anything else is started, listened on when everything else is
+//! ready.
 //!
-//! Pingora by itself would try an address that another program has for half a minute, in the background, and then go on
-//! without. Here a start fails at once and has changed nothing. At an upgrade the process before this one hands its socket over,
-//! and what was taken here is the way out where the address is a new one.
+//! Pingora by itself would retry an address that another program holds for half a minute, in the
+//! background, and then go on without it. Here a start fails at once and has changed nothing. In an upgrade
+//! the previous process hands its socket over; the socket bound here is the fallback for a changed address.
 //!
-//! [`Proxy`] goes around Pingora's service: it gives it the socket, says when there is somebody to ask, and does not let the
-//! process live on when that has ended by itself.
+//! [`Proxy`] wraps Pingora's service: it hands it the socket, reports when connections are accepted, and
+//! ends the process if the service ends by itself.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -31,15 +32,15 @@ use super::signals::Phase;
 /// Connections that may wait to be accepted; the system has a bound of its own.
 const BACKLOG: u32 = 65_535;
 
-/// The proxy's address, bound and not listened on yet.
-pub struct Entrance {
+/// The proxy's address, bound but not listened on yet.
+pub struct ListenSocket {
     addr: SocketAddr,
-    /// Nothing where the process before this one has it.
+    /// `None` if the previous process still holds the listener.
     socket: Option<TcpSocket>,
 }
 
-impl Entrance {
-    /// Takes the address. `upgrade`: another process may have it, which hands it over.
+impl ListenSocket {
+    /// Binds the address. `upgrade`: another process may hold it, and hands it over.
     ///
     /// # Errors
     /// When the address cannot be bound.
@@ -54,10 +55,10 @@ impl Entrance {
         Ok(Self { addr, socket })
     }
 
-    /// Listens, unless the process before this one has handed over `inherited` that does.
+    /// Listens, unless the previous process has handed over a socket that does (`inherited`).
     ///
     /// # Errors
-    /// When the address is another's by now.
+    /// When another program holds the address by now.
     fn open(&mut self, inherited: &ListenFds) -> anyhow::Result<()> {
         let name = self.addr.to_string();
         let socket = self.socket.take();
@@ -71,7 +72,7 @@ impl Entrance {
     }
 }
 
-/// What the rest of the process wants to know of the proxy.
+/// What the rest of the process is told of the proxy.
 pub struct Watched {
     /// Set once connections are taken.
     pub open: Arc<AtomicBool>,
@@ -84,7 +85,7 @@ pub struct Watched {
 
 /// Pingora's service of the proxy, with its socket.
 pub struct Proxy {
-    pub entrance: Entrance,
+    pub socket: ListenSocket,
     pub listening: Listening<Connections>,
     pub watched: Watched,
 }
@@ -95,7 +96,7 @@ impl Service for Proxy {
         // Also when what follows panics.
         let _end = End { phase: self.watched.phase.clone(), ended: self.watched.ended.clone() };
         let fds = fds.unwrap_or_else(|| Arc::new(Mutex::new(Fds::new())));
-        if let Err(e) = self.entrance.open(&fds) {
+        if let Err(e) = self.socket.open(&fds) {
             tracing::error!(error = format!("{e:#}"), "the proxy address (proxy.addr) cannot be listened on");
             return;
         }

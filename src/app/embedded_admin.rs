@@ -1,4 +1,4 @@
-//! The way from the proxy's listener to the administration, when it is served there too.
+//! The administration as the proxy embeds it, when it is served on the proxy's listener too.
 
 use std::net::SocketAddr;
 
@@ -10,21 +10,21 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use tower::ServiceExt;
 
-use crate::proxy::front::{Answer, Door, Pieces};
+use crate::proxy::embedded_admin::{AdminReply, EmbeddedAdmin, Pieces};
 
 /// The administration's router, called in process.
-pub struct AdminDoor(pub Router);
+pub struct AdminRouter(pub Router);
 
 #[async_trait]
-impl Door for AdminDoor {
-    async fn call(&self, request: http::Request<Bytes>, client: Option<SocketAddr>) -> Answer {
+impl EmbeddedAdmin for AdminRouter {
+    async fn call(&self, request: http::Request<Bytes>, client: Option<SocketAddr>) -> AdminReply {
         let mut request = request.map(Body::from);
         if let Some(client) = client {
             request.extensions_mut().insert(ConnectInfo(client));
         }
         let Ok(answer) = self.0.clone().oneshot(request).await;
         let (head, body) = answer.into_parts();
-        Answer { head, body: Box::new(Frames(body)) }
+        AdminReply { head, body: Box::new(Frames(body)) }
     }
 }
 

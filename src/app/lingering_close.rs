@@ -1,11 +1,12 @@
-//! The end of an HTTP/2 connection: what was said last must be read.
+//! The end of an HTTP/2 connection: a lingering close, so that the client reads what was sent last.
 //!
-//! A socket that is closed while something of the peer's lies unread in it, or is still on its way, is reset by the kernel. The peer's next
-//! write fails then, and it gives up the connection without having read the end of a reply, or the GOAWAY that says which requests
-//! it may repeat. HTTP/2 peers always have something on its way (windows, answers to pings, new requests), so Pingora's loop, which closes at once,
-//! loses now and then what it said. Here the writing side is closed first, and what comes is thrown away until the peer closes too.
+//! The kernel resets a socket that is closed while bytes of the peer lie unread in it or are still on
+//! their way. The peer's next write fails then, and it gives up the connection without having read the end
+//! of a reply, or the GOAWAY that says which requests it may repeat. HTTP/2 peers always have something on
+//! its way (windows, answers to pings, new requests). So the writing side is closed first, and what comes
+//! is thrown away until the peer closes too.
 //!
-//! It does not decide when a connection ends: that is `connections`'s.
+//! `connections` decides when a connection ends.
 
 use std::fmt;
 use std::io;
@@ -25,18 +26,18 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 /// How long the peer has to close its side.
-const PATIENCE: Duration = Duration::from_secs(5);
+const LINGER_MAX: Duration = Duration::from_secs(5);
 /// What is thrown away at a time.
 const PIECE: usize = 2 << 10;
 
-/// A connection whose shutdown waits until the peer has read what it was told, or had time to. All else goes through.
-pub struct Farewell {
+/// A connection whose shutdown waits until the peer has closed its side, or had the time to.
+pub struct LingeringClose {
     connection: Stream,
     /// Set once the writing side is closed.
     late: Option<Pin<Box<Sleep>>>,
 }
 
-impl Farewell {
+impl LingeringClose {
     pub fn new(connection: Stream) -> Self {
         Self { connection, late: None }
     }
@@ -54,13 +55,13 @@ impl Farewell {
     }
 }
 
-impl AsyncWrite for Farewell {
+impl AsyncWrite for LingeringClose {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
         if this.late.is_none() {
             ready!(Pin::new(&mut this.connection).poll_shutdown(cx))?;
         }
-        let late = this.late.get_or_insert_with(|| Box::pin(sleep(PATIENCE)));
+        let late = this.late.get_or_insert_with(|| Box::pin(sleep(LINGER_MAX)));
         if late.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Ok(()));
         }
@@ -88,39 +89,39 @@ impl AsyncWrite for Farewell {
     }
 }
 
-impl AsyncRead for Farewell {
+impl AsyncRead for LingeringClose {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.connection).poll_read(cx, into)
     }
 }
 
-impl fmt::Debug for Farewell {
+impl fmt::Debug for LingeringClose {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.connection.fmt(f)
     }
 }
 
 #[async_trait]
-impl Shutdown for Farewell {
+impl Shutdown for LingeringClose {
     async fn shutdown(&mut self) {
         self.connection.shutdown().await;
     }
 }
 
 #[async_trait]
-impl Peek for Farewell {
+impl Peek for LingeringClose {
     async fn try_peek(&mut self, into: &mut [u8]) -> io::Result<bool> {
         self.connection.try_peek(into).await
     }
 }
 
-impl UniqueID for Farewell {
+impl UniqueID for LingeringClose {
     fn id(&self) -> UniqueIDType {
         self.connection.id()
     }
 }
 
-impl Ssl for Farewell {
+impl Ssl for LingeringClose {
     fn get_ssl_digest(&self) -> Option<Arc<SslDigest>> {
         self.connection.get_ssl_digest()
     }
@@ -130,19 +131,19 @@ impl Ssl for Farewell {
     }
 }
 
-impl GetTimingDigest for Farewell {
+impl GetTimingDigest for LingeringClose {
     fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
         self.connection.get_timing_digest()
     }
 }
 
-impl GetProxyDigest for Farewell {
+impl GetProxyDigest for LingeringClose {
     fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
         self.connection.get_proxy_digest()
     }
 }
 
-impl GetSocketDigest for Farewell {
+impl GetSocketDigest for LingeringClose {
     fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
         self.connection.get_socket_digest()
     }
@@ -157,11 +158,11 @@ mod tests {
     use super::*;
 
     /// A connection of ours and its peer.
-    async fn pair() -> (Farewell, TcpStream) {
+    async fn pair() -> (LingeringClose, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let connecting = TcpStream::connect(listener.local_addr().unwrap());
         let (accepted, peer) = tokio::join!(listener.accept(), connecting);
-        (Farewell::new(Box::new(Tcp::from(accepted.unwrap().0))), peer.unwrap())
+        (LingeringClose::new(Box::new(Tcp::from(accepted.unwrap().0))), peer.unwrap())
     }
 
     #[tokio::test]
@@ -183,7 +184,7 @@ mod tests {
         let began = tokio::time::Instant::now();
         let ((), heard) = tokio::join!(leaving, listening);
         assert_eq!(heard, "goodbye");
-        assert!(began.elapsed() < PATIENCE, "it did not see that the peer had left");
+        assert!(began.elapsed() < LINGER_MAX, "it did not see that the peer had left");
     }
 
     #[tokio::test]
@@ -204,6 +205,6 @@ mod tests {
         drop(peer);
         let began = tokio::time::Instant::now();
         let _ = AsyncWriteExt::shutdown(&mut ours).await;
-        assert!(began.elapsed() < PATIENCE);
+        assert!(began.elapsed() < LINGER_MAX);
     }
 }

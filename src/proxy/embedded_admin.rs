@@ -1,32 +1,30 @@
 //! The administration on the proxy's own listener, for deployments with a single origin.
 //!
-//! The proxy does not know the administration: `app` hands it a [`Door`]. Requests at `/api/` and for
-//! the web UI go through it as they came, and leave no ledger record; the administration checks its own credentials.
+//! The proxy does not know the administration: `app` hands it an [`EmbeddedAdmin`]. Requests at `/api/` and
+//! for the web UI go to it as they came, and leave no ledger record; it checks its own credentials.
 
 use std::net::SocketAddr;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
+use pingora::Result;
 use pingora::http::{Method, RequestHeader, ResponseHeader};
-use pingora::protocols::http::ServerSession as Session;
+use pingora::proxy::Session;
 
-use super::exchange::Exchange;
+use super::body_budget::BodyReservation;
+use super::context::RequestContext;
 use super::intake::{self, Received};
-use super::refusal::Refusal;
-use super::room::Room;
-use super::stages::Done;
-use crate::config::Live;
 
-/// Another service in this process.
+/// The administration's service in this process.
 #[async_trait]
-pub trait Door: Send + Sync {
+pub trait EmbeddedAdmin: Send + Sync {
     /// Answers a request whose body is whole.
-    async fn call(&self, request: http::Request<Bytes>, client: Option<SocketAddr>) -> Answer;
+    async fn call(&self, request: http::Request<Bytes>, client: Option<SocketAddr>) -> AdminReply;
 }
 
-/// An answer, its body piece by piece.
-pub struct Answer {
+/// A reply, its body piece by piece.
+pub struct AdminReply {
     pub head: http::response::Parts,
     pub body: Box<dyn Pieces>,
 }
@@ -45,12 +43,13 @@ pub fn is_admin(head: &RequestHeader) -> bool {
     path.starts_with("/api/") || (!path.starts_with("/v1") && matches!(head.method, Method::GET | Method::HEAD))
 }
 
-/// Passes a request through the door.
+/// Passes a request to the administration and its reply to the client.
 ///
 /// # Errors
 /// When its body is too large or broken, or the client cannot be written to.
-pub async fn serve(session: &mut Session, x: &mut Exchange, door: &dyn Door, live: &Live) -> Result<Done, Refusal> {
-    let Received { pieces, room } = intake::read(session, Room::new(&x.gateway.bodies, None), live).await?;
+pub async fn serve(session: &mut Session, ctx: &mut RequestContext, admin: &dyn EmbeddedAdmin) -> Result<()> {
+    let reservation = BodyReservation::new(&ctx.gateway.bodies, None);
+    let Received { pieces, reservation } = intake::read(session, reservation, &ctx.live).await?;
     let head = session.req_header();
     let mut request = http::Request::new(Bytes::from(pieces.concat()));
     drop(pieces);
@@ -58,24 +57,22 @@ pub async fn serve(session: &mut Session, x: &mut Exchange, door: &dyn Door, liv
     *request.uri_mut() = head.uri.clone();
     *request.headers_mut() = head.headers.clone();
     let client = session.client_addr().and_then(|a| a.as_inet()).copied();
-    x.settled = true;
-    let answer = door.call(request, client).await;
-    drop(room);
-    if is_live(&answer.head) {
+    let reply = admin.call(request, client).await;
+    drop(reservation);
+    if is_live(&reply.head) {
         // It ends with the process, which must not wait for it.
-        x.running = None;
+        ctx.in_flight = None;
     }
-    write(session, answer).await.map_err(|_| Refusal::Internal)?;
-    Ok(Done::Answered)
+    write(session, reply).await
 }
 
-/// An answer without an end: somebody watches.
+/// A reply without an end: a live view.
 fn is_live(head: &http::response::Parts) -> bool {
     head.headers.get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream")
 }
 
-async fn write(session: &mut Session, answer: Answer) -> pingora::Result<()> {
-    let Answer { head: from, mut body } = answer;
+async fn write(session: &mut Session, reply: AdminReply) -> Result<()> {
+    let AdminReply { head: from, mut body } = reply;
     let mut head = ResponseHeader::build_no_case(from.status, Some(from.headers.len() + 1))?;
     for (name, value) in &from.headers {
         if name != CONNECTION && name != TRANSFER_ENCODING {
@@ -85,9 +82,9 @@ async fn write(session: &mut Session, answer: Answer) -> pingora::Result<()> {
     if !from.headers.contains_key(CONTENT_LENGTH) && session.req_header().version == http::Version::HTTP_11 {
         head.insert_header(TRANSFER_ENCODING, "chunked")?;
     }
-    session.write_response_header(Box::new(head)).await?;
+    session.write_response_header(Box::new(head), false).await.map_err(|e| e.into_down())?;
     while let Some(piece) = body.next().await {
-        session.write_response_body(piece, false).await?;
+        session.write_response_body(Some(piece), false).await.map_err(|e| e.into_down())?;
     }
-    session.write_response_body(Bytes::new(), true).await
+    session.write_response_body(Some(Bytes::new()), true).await.map_err(|e| e.into_down())
 }

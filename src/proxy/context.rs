@@ -1,0 +1,327 @@
+//! One request's context (`CTX` in Pingora's terms), from its head to its ledger record.
+//!
+//! The record is opened once the caller is known and closed exactly once, by [`RequestContext::close`].
+//! A context that is dropped with an open record closes it: a panic in a filter, or a task that the
+//! runtime cuts at shutdown, loses neither the record nor the concurrency that the request held.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pingora::{Error, ErrorType};
+
+use super::attempt::Attempt;
+use super::forwarding::Forwarding;
+use super::gateway::Gateway;
+use super::incoming::{Incoming, Relay};
+use super::record::{Ending, OpenRecord};
+use super::transcript::Transcript;
+use crate::config::Live;
+use crate::domain::clock::Timestamp;
+use crate::domain::format::WireFormat;
+use crate::domain::ids::{KeyId, RequestId, UserId};
+use crate::domain::key::Key;
+use crate::domain::provider::Provider;
+use crate::domain::record::{Decision, DecisionStep, RequestOutcome};
+use crate::domain::user::User;
+use crate::telemetry::IntGauge;
+
+/// The caller of a request.
+#[derive(Debug, Clone)]
+pub enum Caller {
+    Key {
+        key: Arc<Key>,
+        user: Arc<User>,
+    },
+    /// The admin token: every group, no limits.
+    Admin,
+}
+
+impl Caller {
+    #[must_use]
+    pub fn key_id(&self) -> Option<KeyId> {
+        match self {
+            Self::Key { key, .. } => Some(key.id),
+            Self::Admin => None,
+        }
+    }
+
+    #[must_use]
+    pub fn user_id(&self) -> Option<UserId> {
+        match self {
+            Self::Key { user, .. } => Some(user.id),
+            Self::Admin => None,
+        }
+    }
+}
+
+/// A request (or stream) counted in a gauge until it is dropped.
+pub struct InFlight(IntGauge);
+
+impl InFlight {
+    #[must_use]
+    pub fn enter(gauge: &IntGauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+/// What the head says of a request besides its route; all of it is recorded but the query.
+#[derive(Default)]
+pub struct HeadFacts {
+    pub endpoint: Arc<str>,
+    /// Without the credential.
+    pub query: Option<String>,
+    pub user_agent: Option<Arc<str>>,
+    pub client_ip: Option<IpAddr>,
+}
+
+/// The context of one request.
+pub struct RequestContext {
+    pub gateway: Arc<Gateway>,
+    /// The reloadable settings, as they were when the request began.
+    pub live: Arc<Live>,
+    pub id: RequestId,
+    pub started: Instant,
+    pub started_at: Timestamp,
+    /// Time spent waiting for the client or a provider: not the gateway's own.
+    pub waited: Duration,
+    /// The client's format; chat-compatible until the head has been read.
+    pub format: WireFormat,
+    pub head: HeadFacts,
+    /// How the request ends once the reply that is being written is complete.
+    pub ending: Ending,
+    /// `None` before the caller is known, and once the request is over.
+    pub record: Option<Box<OpenRecord>>,
+    /// Set by `request_filter` when providers have to be asked.
+    forwarding: Option<Box<Forwarding>>,
+    /// Request and reply, where they are stored.
+    pub transcript: Option<Box<Transcript>>,
+    /// `None` for a live view of the administration, which a stop does not wait for.
+    pub in_flight: Option<InFlight>,
+}
+
+impl RequestContext {
+    #[must_use]
+    pub fn new(gateway: Arc<Gateway>) -> Self {
+        let started_at = gateway.clock.now();
+        let in_flight = Some(InFlight::enter(&gateway.metrics.requests_live));
+        let live = gateway.live.load_full();
+        Self {
+            gateway,
+            live,
+            id: RequestId::new(),
+            started: Instant::now(),
+            started_at,
+            waited: Duration::ZERO,
+            format: WireFormat::Chat,
+            head: HeadFacts::default(),
+            ending: Ending::internal("the request was cut off inside the gateway"),
+            record: None,
+            forwarding: None,
+            transcript: None,
+            in_flight,
+        }
+    }
+
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.gateway.clock.now()
+    }
+
+    #[must_use]
+    pub fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Time that the gateway itself has spent on the request.
+    #[must_use]
+    pub fn overhead(&self) -> Duration {
+        self.started.elapsed().saturating_sub(self.waited)
+    }
+
+    /// alt-cli: a stream is server-sent events when asked for so, else one JSON array.
+    #[must_use]
+    pub fn asked_for_events(&self) -> bool {
+        self.head.query.as_deref().is_some_and(|q| q.split('&').any(|pair| pair == "alt=sse"))
+    }
+
+    /// Providers are to be asked.
+    pub fn forward(&mut self, forwarding: Box<Forwarding>) {
+        self.forwarding = Some(forwarding);
+    }
+
+    /// The forwarding that `request_filter` prepared.
+    ///
+    /// # Errors
+    /// When a hook of a later phase runs for a request that no earlier phase prepared.
+    pub fn forwarding(&mut self) -> pingora::Result<&mut Forwarding> {
+        self.forwarding.as_deref_mut().ok_or_else(out_of_order)
+    }
+
+    /// As [`RequestContext::forwarding`], to read.
+    ///
+    /// # Errors
+    /// As [`RequestContext::forwarding`].
+    pub fn forwarding_ref(&self) -> pingora::Result<&Forwarding> {
+        self.forwarding.as_deref().ok_or_else(out_of_order)
+    }
+
+    /// The attempt that `upstream_peer` began.
+    ///
+    /// # Errors
+    /// As [`RequestContext::forwarding`].
+    pub fn attempt(&mut self) -> pingora::Result<&mut Attempt> {
+        self.forwarding()?.attempt.as_deref_mut().ok_or_else(out_of_order)
+    }
+
+    /// Adds to the decision chain what was decided about a provider.
+    pub fn decide(&mut self, provider: &Provider, step: DecisionStep, why: &str) {
+        self.push_decision(Decision {
+            provider_id: Some(provider.id),
+            provider_name: provider.name.as_str().into(),
+            step,
+            detail: Some(why.into()),
+            status: None,
+            at_ms: self.elapsed_ms(),
+            took_ms: None,
+            usage: None,
+        });
+    }
+
+    /// Adds a decision of the gateway itself, about no provider.
+    pub fn decide_itself(&mut self, step: DecisionStep, detail: String, status: Option<u16>) {
+        self.push_decision(Decision {
+            provider_id: None,
+            provider_name: "".into(),
+            step,
+            detail: Some(detail.into()),
+            status,
+            at_ms: self.elapsed_ms(),
+            took_ms: None,
+            usage: None,
+        });
+    }
+
+    fn push_decision(&mut self, decision: Decision) {
+        if let Some(record) = &mut self.record {
+            record.decisions.push(decision);
+        }
+    }
+
+    /// The reply is to be relayed: nothing can be tried again. `whole`: the length of the body, where all
+    /// of it is at hand.
+    pub fn release(&mut self, whole: Option<usize>) {
+        let (first_byte, gateway) = (self.started.elapsed(), Arc::clone(&self.gateway));
+        if let Some(record) = &mut self.record {
+            record.first_byte = Some(first_byte);
+        }
+        let Some(forwarding) = &mut self.forwarding else { return };
+        forwarding.release_body();
+        if let Some(Incoming::Reply(relay)) = forwarding.attempt.as_mut().map(|attempt| &mut attempt.incoming) {
+            relay.release(&gateway.metrics.streams_live, whole);
+            self.ending = Ending { outcome: RequestOutcome::Completed, status: relay.status, error: None };
+        }
+    }
+
+    /// The reply that is being relayed, once its head is about to go out.
+    #[must_use]
+    pub fn released_relay(&self) -> Option<&Relay> {
+        match &self.forwarding.as_ref()?.attempt.as_ref()?.incoming {
+            Incoming::Reply(relay) if relay.is_released() => Some(relay),
+            _ => None,
+        }
+    }
+
+    /// The reply that is being written is complete with what follows.
+    pub fn complete(&mut self) {
+        if self.record.is_none() {
+            return;
+        }
+        let relayed = self.released_relay().filter(|_| self.ending.outcome == RequestOutcome::Completed);
+        if let Some(relay) = relayed {
+            let estimated_input = self.record.as_ref().map_or(0, |record| record.estimated_input());
+            let (usage, estimated) = relay.usage(false, estimated_input);
+            if let Some(record) = &mut self.record {
+                record.note_usage(usage, estimated);
+            }
+            self.provider_succeeded();
+        }
+        let ending = self.ending.clone();
+        self.close(&ending);
+    }
+
+    fn provider_succeeded(&mut self) {
+        let now = self.now();
+        if let Ok(attempt) = self.attempt() {
+            attempt.ticket.succeeded(now);
+            let provider = Arc::clone(&attempt.provider);
+            self.gateway.metrics.attempt(&provider.name, "ok");
+        }
+    }
+
+    /// The request is over and its reply was never complete: because the client `left`, or for the reason
+    /// that [`RequestContext::ending`] gives.
+    pub fn abandon(&mut self, left: bool) {
+        if self.is_open() {
+            let ending = if left { Ending::client_aborted() } else { self.unanswered() };
+            self.close(&ending);
+        }
+    }
+
+    fn unanswered(&self) -> Ending {
+        match self.ending.outcome {
+            // It was to be completed, and was not.
+            RequestOutcome::Completed => Ending::internal("no answer was made"),
+            _ => self.ending.clone(),
+        }
+    }
+
+    /// Ends the request: prices and journals its record and gives its permit back. Only the first call
+    /// counts, and only for a request whose caller is known.
+    ///
+    /// Call it before the bytes that complete the reply are sent.
+    fn close(&mut self, ending: &Ending) {
+        if let Some(record) = self.record.take() {
+            record.settle(self, ending);
+        }
+    }
+
+    /// Whether an authenticated request is still without its record.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.record.is_some()
+    }
+}
+
+impl Drop for RequestContext {
+    fn drop(&mut self) {
+        let ending = Ending::internal("the request was cut off inside the gateway");
+        self.close(&ending);
+    }
+}
+
+/// A hook ran for a request that no earlier phase prepared.
+pub fn out_of_order() -> Box<Error> {
+    Error::explain(ErrorType::InternalError, "a hook ran before the phase that it needs").into_in()
+}
+
+impl Ending {
+    /// The gateway itself failed.
+    #[must_use]
+    pub fn internal(why: &str) -> Self {
+        Self { outcome: RequestOutcome::Internal, status: 500, error: Some(why.to_owned()) }
+    }
+
+    /// The client left before its reply was complete.
+    #[must_use]
+    pub fn client_aborted() -> Self {
+        Self { outcome: RequestOutcome::ClientAborted, status: 499, error: Some("the client left".to_owned()) }
+    }
+}

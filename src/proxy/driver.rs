@@ -1,0 +1,157 @@
+//! One exchange with one provider, through the service's own hooks: the counterpart of Pingora's
+//! `HttpProxy::proxy_to_upstream` (pingora-proxy 0.9.1, lib.rs:401) over Pingora's own connector and pool.
+//!
+//! Pingora's own driver cannot hold a reply back, resend a body of unknown length above 64 KB, read an
+//! error body before deciding, bound first byte, idle time and total time apart, or reuse a connection
+//! after a failover. ARCHITECTURE.md has the details.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::Version;
+use pingora::http::{Method, RequestHeader, ResponseHeader};
+use pingora::proxy::{ProxyHttp as _, Session};
+use pingora::upstreams::peer::HttpPeer;
+use pingora::{ErrorSource, Result};
+
+use super::context::RequestContext;
+use super::failure::Failure;
+use super::incoming::{Hold, Incoming};
+use super::service::Service;
+use super::wire::Wire;
+use crate::policy::classify::NetworkFailure;
+
+type Ctx = Box<RequestContext>;
+
+impl Service {
+    /// Picks a peer and exchanges the request for a reply that is complete at the client.
+    ///
+    /// # Errors
+    /// What ended the exchange; `retry` says whether another one is to follow.
+    pub(super) async fn proxy_to_upstream(&self, session: &mut Session, ctx: &mut Ctx) -> Result<()> {
+        let peer = self.upstream_peer(session, ctx).await?;
+        let waiting = Instant::now();
+        let opened = Wire::open(session, &self.gateway.upstreams, &peer).await;
+        ctx.waited += waiting.elapsed();
+        let mut wire = match opened {
+            Ok(wire) => wire,
+            Err(e) => return Err(self.fail_to_connect(session, &peer, ctx, e)),
+        };
+        let reused = wire.is_reused();
+        let done = self.exchange(session, &mut wire, &peer, ctx).await;
+        let link = ctx.attempt().and_then(|attempt| attempt.link());
+        if let Ok(link) = link {
+            wire.close(&self.gateway.upstreams, &link).await;
+        }
+        done.map_err(|e| self.error_while_proxy(&peer, session, e, ctx, reused))
+    }
+
+    async fn exchange(&self, session: &mut Session, wire: &mut Wire, peer: &HttpPeer, ctx: &mut Ctx) -> Result<()> {
+        let (socket, digest) = wire.identity();
+        self.connected_to_upstream(session, wire.is_reused(), peer, socket, digest, ctx).await?;
+        self.send(session, wire, ctx).await?;
+        let bound = ctx.attempt()?.bound();
+        let waiting = Instant::now();
+        let head = wire.head(session, bound).await;
+        ctx.waited += waiting.elapsed();
+        let mut head = head?;
+        self.upstream_response_filter(session, &mut head, ctx).await?;
+        self.relay(session, wire, head, ctx).await
+    }
+
+    async fn send(&self, session: &mut Session, wire: &mut Wire, ctx: &mut Ctx) -> Result<()> {
+        let mut head = RequestHeader::build_no_case(Method::POST, b"/", None)?;
+        head.set_version(if wire.is_http2() { Version::HTTP_2 } else { Version::HTTP_11 });
+        self.upstream_request_filter(session, &mut head, ctx).await?;
+        let mut body = Vec::new();
+        loop {
+            let mut piece = None;
+            self.request_body_filter(session, &mut piece, true, ctx).await?;
+            let Some(piece) = piece else { break };
+            body.push(piece);
+        }
+        let waiting = Instant::now();
+        let sent = wire.send(session, head, &body).await;
+        ctx.waited += waiting.elapsed();
+        ctx.attempt()?.sent = wire.is_sent();
+        sent
+    }
+
+    /// Passes the reply on piece by piece, once there is something to show.
+    async fn relay(
+        &self,
+        session: &mut Session,
+        wire: &mut Wire,
+        head: Box<ResponseHeader>,
+        ctx: &mut Ctx,
+    ) -> Result<()> {
+        // Until the client's head has been written.
+        let mut held_head = Some(head);
+        loop {
+            let (mut body, end) = self.receive(session, wire, ctx).await?;
+            self.upstream_response_body_filter(session, &mut body, end, ctx)?;
+            if let Some(head) = held_head.as_mut() {
+                let Some(released) = hold(ctx, body, end)? else { continue };
+                body = Some(released);
+                let whole = body.as_ref().filter(|_| end).map(Bytes::len);
+                ctx.release(whole);
+                self.response_filter(session, head, ctx).await?;
+                if let Some(head) = held_head.take() {
+                    session.write_response_header(head, false).await.map_err(|e| e.into_down())?;
+                }
+            }
+            let last = end && is_complete(ctx, end);
+            self.response_body_filter(session, &mut body, last, ctx)?;
+            if last || body.as_ref().is_some_and(|bytes| !bytes.is_empty()) {
+                let writing = Instant::now();
+                let written = session.write_response_body(body, last).await;
+                ctx.waited += writing.elapsed();
+                written.map_err(|e| e.into_down())?;
+            }
+            if last {
+                return Ok(());
+            }
+            if end {
+                return Err(Failure::network(NetworkFailure::Broken, "the provider ended the stream early").into());
+            }
+        }
+    }
+
+    /// The next piece from the provider, and whether its body is over with it.
+    async fn receive(&self, session: &mut Session, wire: &mut Wire, ctx: &mut Ctx) -> Result<(Option<Bytes>, bool)> {
+        let bound = ctx.attempt()?.bound();
+        let waiting = Instant::now();
+        let piece = wire.piece(session, bound).await;
+        ctx.waited += waiting.elapsed();
+        match piece {
+            Ok(piece) => {
+                let end = piece.is_none() || wire.is_done();
+                Ok((piece, end))
+            }
+            // How the provider ends the connection behind a complete reply, or within an error body, is of
+            // no matter.
+            Err(e) if *e.esource() != ErrorSource::Downstream && is_enough(ctx) => Ok((None, true)),
+            Err(e) => Err(e),
+        }
+    }
+}
+
+fn is_enough(ctx: &mut Ctx) -> bool {
+    !ctx.is_open() || ctx.attempt().is_ok_and(|attempt| matches!(attempt.incoming, Incoming::Error(_)))
+}
+
+fn is_complete(ctx: &mut Ctx, end: bool) -> bool {
+    match ctx.attempt().map(|attempt| &attempt.incoming) {
+        Ok(Incoming::Reply(relay)) => relay.is_complete(end),
+        _ => end,
+    }
+}
+
+/// Holds a piece back, or releases what was held with it.
+fn hold(ctx: &mut Ctx, body: Option<Bytes>, end: bool) -> Result<Option<Bytes>> {
+    let Incoming::Reply(relay) = &mut ctx.attempt()?.incoming else { return Ok(None) };
+    match relay.hold(body.unwrap_or_default(), end)? {
+        Hold::Wait => Ok(None),
+        Hold::Release(bytes) => Ok(Some(bytes)),
+    }
+}

@@ -1,0 +1,47 @@
+//! A provider's leave to be asked, as its circuit gave it. A ticket that is dropped unused is given back.
+
+use std::sync::Arc;
+
+use crate::domain::clock::Timestamp;
+use crate::domain::provider::Provider;
+use crate::policy::breaker::Ticket;
+use crate::state::health::{Health, Setback};
+
+/// A breaker ticket that reports how the attempt ended, once.
+pub struct HealthTicket {
+    health: Arc<Health>,
+    provider: Arc<Provider>,
+    /// `None` once reported.
+    ticket: Option<Ticket>,
+}
+
+impl HealthTicket {
+    /// `None` when the circuit lets no request through now.
+    #[must_use]
+    pub fn enter(health: &Arc<Health>, provider: &Arc<Provider>, now: Timestamp) -> Option<Self> {
+        let ticket = health.enter(provider, now)?;
+        Some(Self { health: Arc::clone(health), provider: Arc::clone(provider), ticket: Some(ticket) })
+    }
+
+    /// The reply reached its proper end.
+    pub fn succeeded(&mut self, now: Timestamp) {
+        if let Some(ticket) = self.ticket.take() {
+            self.health.succeeded(&self.provider, ticket, now);
+        }
+    }
+
+    /// The attempt failed.
+    pub fn failed(&mut self, now: Timestamp, setback: Setback<'_>) {
+        if let Some(ticket) = self.ticket.take() {
+            self.health.failed(&self.provider, ticket, now, setback);
+        }
+    }
+}
+
+impl Drop for HealthTicket {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.health.gave_up(&self.provider, ticket);
+        }
+    }
+}

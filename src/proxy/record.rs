@@ -1,0 +1,222 @@
+//! The ledger record of one request: collected while the request runs, settled once at its end.
+//!
+//! To settle is to price the usage, to settle the permit, to append the record to the journal and to
+//! count and log it. It is never refused. `context.rs` decides when.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::context::{Caller, RequestContext};
+use crate::counters::Permit;
+use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
+use crate::domain::money::NanoUsd;
+use crate::domain::provider::Provider;
+use crate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
+use crate::domain::usage::Usage;
+use crate::formats::route::Operation;
+use crate::policy::cost;
+use crate::state::{Event, Snapshot};
+use crate::telemetry;
+
+/// How a request ended, as far as its reply goes.
+#[derive(Debug, Clone)]
+pub struct Ending {
+    pub outcome: RequestOutcome,
+    pub status: u16,
+    pub error: Option<String>,
+}
+
+/// What the record needs of an understood body, which may itself be gone by then.
+pub struct BodyFacts {
+    pub model: Arc<str>,
+    pub session: SessionId,
+    pub stream: bool,
+    /// Tokens, estimated from the body's size.
+    pub estimated_input: u64,
+}
+
+/// The provider that answered, or the last one that was asked.
+pub struct Asked {
+    pub provider: Arc<Provider>,
+    pub model: Arc<str>,
+    /// Start of the last attempt at it.
+    pub began: Instant,
+}
+
+/// The record of a request that is not over.
+pub struct OpenRecord {
+    caller: Caller,
+    snapshot: Arc<Snapshot>,
+    operation: Operation,
+    pub body: Option<BodyFacts>,
+    pub permit: Option<Permit>,
+    pub decisions: Vec<Decision>,
+    pub attempts: u32,
+    pub asked: Option<Asked>,
+    pub usage: Option<Usage>,
+    pub usage_estimated: bool,
+    pub first_byte: Option<Duration>,
+}
+
+impl OpenRecord {
+    #[must_use]
+    pub fn new(caller: Caller, snapshot: Arc<Snapshot>, operation: Operation) -> Self {
+        Self {
+            caller,
+            snapshot,
+            operation,
+            body: None,
+            permit: None,
+            decisions: Vec::new(),
+            attempts: 0,
+            asked: None,
+            usage: None,
+            usage_estimated: false,
+            first_byte: None,
+        }
+    }
+
+    /// Notes the usage of a reply.
+    pub fn note_usage(&mut self, usage: Option<Usage>, estimated: bool) {
+        (self.usage, self.usage_estimated) = (usage, estimated);
+    }
+
+    /// Tokens of input when no provider has reported them: estimated from the request's size.
+    #[must_use]
+    pub fn estimated_input(&self) -> u64 {
+        self.body.as_ref().map_or(0, |body| body.estimated_input)
+    }
+
+    /// Settles the request. A full journal is reported loudly; new requests are refused until it has
+    /// room (`admit`).
+    pub(super) fn settle(mut self, ctx: &RequestContext, ending: &Ending) {
+        let gateway = &ctx.gateway;
+        self.last_decision(ctx, ending);
+        let permit = self.permit.take();
+        let record = self.finish(ctx, ending);
+        if let Some(permit) = permit {
+            // A refused request counts towards nothing: dropping its permit gives everything back.
+            match record.outcome {
+                RequestOutcome::Refused => drop(permit),
+                _ => permit.settle(ctx.now(), record.cost.unwrap_or_default(), record.provider_id),
+            }
+        }
+        // What is left of a full journal belongs to requests in flight, not to refusals.
+        let refused = record.outcome == RequestOutcome::Refused;
+        if refused && !gateway.ledger.has_room() {
+            tracing::debug!(request_id = %record.request_id, "a refusal is not recorded: the journal is full");
+        } else if let Err(e) = gateway.ledger.append(&record) {
+            tracing::error!(request_id = %record.request_id, error = %e, "the journal did not take a record");
+        }
+        if let (RequestOutcome::Completed, Some(key), 1..) = (record.outcome, record.key_id, record.usage.output) {
+            gateway.counters.learn_output(key, &record.model, record.usage.output);
+        }
+        gateway.metrics.request_done(&record);
+        if gateway.fixed.access_log {
+            telemetry::access_log(&record);
+        }
+        gateway.events.tell(|| Event::Request(Arc::new(record)));
+    }
+
+    /// The end of the decision chain: the provider that answered, how, and how long that took.
+    fn last_decision(&mut self, ctx: &RequestContext, ending: &Ending) {
+        let step = match ending.outcome {
+            RequestOutcome::Completed => DecisionStep::Succeeded,
+            RequestOutcome::BrokenOff | RequestOutcome::ClientAborted => DecisionStep::AttemptFailed,
+            _ => return,
+        };
+        let Some(asked) = &self.asked else { return };
+        self.decisions.push(Decision {
+            provider_id: Some(asked.provider.id),
+            provider_name: asked.provider.name.as_str().into(),
+            step,
+            detail: ending.error.as_deref().map(Arc::from),
+            status: Some(ending.status),
+            at_ms: ctx.elapsed_ms(),
+            took_ms: Some(millis(asked.began.elapsed())),
+            usage: None,
+        });
+    }
+
+    fn finish(self, ctx: &RequestContext, ending: &Ending) -> Record {
+        let (cost, cost_multiplier) = self.price();
+        let names = names(&self.caller);
+        let provider: Option<(ProviderId, Arc<str>)> =
+            self.asked.as_ref().map(|a| (a.provider.id, a.provider.name.as_str().into()));
+        let provider_format = self.asked.as_ref().map(|a| a.provider.kind.format());
+        let (model, session_id, streamed) = match self.body {
+            Some(body) => (body.model, Some(body.session), body.stream),
+            None => (Arc::from(""), None, false),
+        };
+        Record {
+            request_id: ctx.id,
+            started_at: ctx.started_at,
+            key_id: names.key_id,
+            key_name: names.key_name,
+            user_id: names.user_id,
+            user_name: names.user_name,
+            session_id,
+            provider_id: provider.as_ref().map(|(id, _)| *id),
+            provider_name: provider.map(|(_, name)| name),
+            client_format: ctx.format,
+            provider_format,
+            endpoint: Arc::clone(&ctx.head.endpoint),
+            upstream_model: self.asked.filter(|a| a.model != model).map(|a| a.model),
+            model,
+            streamed,
+            status_code: ending.status,
+            outcome: ending.outcome,
+            error_message: ending.error.clone(),
+            usage: self.usage.unwrap_or_default(),
+            cost,
+            cost_multiplier,
+            estimated: self.usage_estimated,
+            duration_ms: ctx.elapsed_ms(),
+            first_byte_ms: self.first_byte.map(millis),
+            overhead_us: u64::try_from(ctx.overhead().as_micros()).unwrap_or(u64::MAX),
+            attempts: self.attempts,
+            decisions: self.decisions,
+            user_agent: ctx.head.user_agent.clone(),
+            client_addr: ctx.head.client_ip.map(|ip| ip.to_string().into()),
+        }
+    }
+
+    /// The cost and its multiplier. Without usage it is zero; with usage of a model that has no price
+    /// it is `None`, which the record shows as unpriced.
+    fn price(&self) -> (Option<NanoUsd>, rust_decimal::Decimal) {
+        let (Some(asked), Some(body), Some(usage)) = (&self.asked, &self.body, &self.usage) else {
+            return (Some(NanoUsd::ZERO), rust_decimal::Decimal::ONE);
+        };
+        let multiplier = asked.provider.cost_multiplier;
+        if self.operation != Operation::Generate {
+            return (Some(NanoUsd::ZERO), multiplier);
+        }
+        let price = self.snapshot.price_for(&body.model, &asked.model);
+        (price.map(|p| cost::total(&p.rates, usage, multiplier)), multiplier)
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Key and user, as the record names them.
+#[derive(Default)]
+struct Names {
+    key_id: Option<KeyId>,
+    key_name: Option<Arc<str>>,
+    user_id: Option<UserId>,
+    user_name: Option<Arc<str>>,
+}
+
+fn names(caller: &Caller) -> Names {
+    match caller {
+        Caller::Admin => Names::default(),
+        Caller::Key { key, user } => Names {
+            key_id: Some(key.id),
+            key_name: Some(key.name.as_str().into()),
+            user_id: Some(user.id),
+            user_name: Some(user.name.as_str().into()),
+        },
+    }
+}

@@ -1,0 +1,326 @@
+//! The edge of a client's connection: heads, idle time, pipelining, refused bodies.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::stage::{Stage, request};
+use crate::loss::raw::{self, Provider};
+
+/// How long any single step may take.
+const LONG: Duration = Duration::from_secs(60);
+/// Connections are closed long before this, and were kept for ever.
+const SOON: Duration = Duration::from_secs(30);
+
+async fn connect(stage: &Stage) -> TcpStream {
+    TcpStream::connect(stage.gateway.proxy_addr()).await.unwrap()
+}
+
+fn ask(stage: &Stage) -> Vec<u8> {
+    raw::request(&stage.key, &request("native", false))
+}
+
+/// One answer: its head in lower case, and its body.
+async fn answer(tcp: &mut TcpStream) -> (String, String) {
+    let (head, body) = raw::read_message(tcp).await.expect("an answer");
+    (head, String::from_utf8_lossy(&body).into_owned())
+}
+
+/// Asks on a connection and reads the answer's head; it must be a 200.
+async fn answered(stage: &Stage, tcp: &mut TcpStream) -> String {
+    tcp.write_all(&ask(stage)).await.unwrap();
+    let (head, body) = answer(tcp).await;
+    assert!(head.starts_with("http/1.1 200"), "{head}{body}");
+    head
+}
+
+/// Reads to the end of the connection, which must come soon; what came before it.
+async fn closed(tcp: &mut TcpStream) -> String {
+    let mut rest = Vec::new();
+    let ended = tokio::time::timeout(SOON, tcp.read_to_end(&mut rest)).await.expect("the connection is still open");
+    // A reset ends it as well.
+    let _ = ended;
+    String::from_utf8_lossy(&rest).into_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_connection_is_closed_after_its_first_request_too() {
+    let stage = Stage::native_with(&[("TOLLGATE_PROXY_KEEPALIVE_TIMEOUT", "1s")]).await;
+    let mut tcp = connect(&stage).await;
+    answered(&stage, &mut tcp).await;
+    assert_eq!(closed(&mut tcp).await, "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn half_of_a_second_head_does_not_hold_its_connection() {
+    let stage = Stage::native_with(&[("TOLLGATE_PROXY_KEEPALIVE_TIMEOUT", "1s")]).await;
+    let mut tcp = connect(&stage).await;
+    answered(&stage, &mut tcp).await;
+    tcp.write_all(b"POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-half").await.unwrap();
+    closed(&mut tcp).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_that_drips_is_refused_whichever_request_it_is() {
+    let stage = Stage::native_with(&[("TOLLGATE_PROXY_HEAD_TIMEOUT", "1s")]).await;
+    for second in [false, true] {
+        let mut tcp = connect(&stage).await;
+        if second {
+            answered(&stage, &mut tcp).await;
+        }
+        let (mut reading, mut writing) = tcp.into_split();
+        let dripping = tokio::spawn(async move {
+            let _ = writing.write_all(b"POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-drip: ").await;
+            while writing.write_all(b"a").await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        });
+        let mut got = Vec::new();
+        let reading = reading.read_to_end(&mut got);
+        let _ = tokio::time::timeout(SOON, reading).await.expect("the connection is still open");
+        assert!(got.starts_with(b"HTTP/1.1 408 "), "second {second}: {}", got.escape_ascii());
+        dripping.await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_above_its_bound_is_refused() {
+    let stage = Stage::native().await;
+    let body = request("native", false).to_string();
+    for (padding, status) in [(50_000, "HTTP/1.1 200"), (140_000, "HTTP/1.1 431")] {
+        let mut tcp = connect(&stage).await;
+        let head = format!(
+            "POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\nx-padding: {}\r\nconnection: close\r\n\
+             content-length: {}\r\n\r\n{body}",
+            stage.key,
+            "p".repeat(padding),
+            body.len()
+        );
+        let _ = tcp.write_all(head.as_bytes()).await;
+        let got = closed(&mut tcp).await;
+        assert!(got.starts_with(status), "{padding}: {got}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_above_the_limit_are_refused_and_the_others_go_on() {
+    let stage = Stage::native_with(&[("TOLLGATE_PROXY_MAX_CONNECTIONS", "3")]).await;
+    // The start was seen by a connection of its own.
+    stage.gateway.metric_shows("tollgate_connections", |open| open == 0.0).await;
+    let mut held = Vec::new();
+    for _ in 0..3 {
+        held.push(connect(&stage).await);
+    }
+    stage.gateway.metric_shows("tollgate_connections", |open| open == 3.0).await;
+    let mut fourth = connect(&stage).await;
+    let got = closed(&mut fourth).await;
+    assert!(got.starts_with("HTTP/1.1 503 ") && got.contains("retry-after: 5\r\n"), "{got}");
+    assert_eq!(stage.gateway.metric("tollgate_connections_refused_total").await, 1.0);
+    stage.gateway.log_shows("proxy.max_connections are open").await;
+    answered(&stage, &mut held[0]).await;
+    held.pop();
+    stage.gateway.metric_shows("tollgate_connections", |open| open == 2.0).await;
+    answered(&stage, &mut connect(&stage).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_ends_with_notice_after_its_last_request() {
+    let stage = Stage::native_with(&[("TOLLGATE_PROXY_KEEPALIVE_REQUESTS", "3")]).await;
+    let mut tcp = connect(&stage).await;
+    for last in [false, false, true] {
+        let head = answered(&stage, &mut tcp).await;
+        assert_eq!(head.contains("connection: close"), last, "{head}");
+    }
+    assert_eq!(closed(&mut tcp).await, "");
+}
+
+/// It had read the request and worked on it: whoever sends it again pays twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_hangs_up_after_working_is_not_asked_again_silently() {
+    let asked = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&asked);
+    let provider = Provider::start(move |mut tcp: TcpStream, number| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        async move {
+            if number > 0 {
+                tokio::time::sleep(Duration::from_millis(1_500)).await;
+                return None;
+            }
+            raw::write(&mut tcp, raw::reply().as_bytes()).await.then_some(tcp)
+        }
+    })
+    .await;
+    let stage = Stage::bare(&[]).await;
+    let fields = json!({"max_retry_attempts": 2, "circuit_breaker_failure_threshold": 0});
+    stage.gateway.provider("native", &provider.url, fields).await;
+    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+    // On the connection that the first one left in the pool.
+    let status = stage.ask().send().await.unwrap().status();
+    assert_eq!(status, 200, "the second attempt has a connection of its own");
+    let rows = stage.gateway.logs(2).await;
+    let attempts: u64 = rows.iter().map(|row| row["attempts"].as_u64().unwrap()).sum();
+    assert_eq!(asked.load(Ordering::SeqCst), attempts, "{rows:?}");
+    let chain = rows[0]["decisionChain"].to_string();
+    assert!(chain.contains("retried") && !chain.contains("pooled"), "{chain}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_with_a_length_and_chunks_is_refused_and_its_connection_closed() {
+    let stage = Stage::native().await;
+    let body = request("native", false).to_string();
+    let head = format!("POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\n", stage.key);
+    let chunked = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    for framing in [
+        format!("content-length: {}\r\ntransfer-encoding: chunked\r\n", chunked.len()),
+        format!("Transfer-Encoding: chunked\r\nContent-Length: {}\r\n", body.len()),
+    ] {
+        let mut tcp = connect(&stage).await;
+        tcp.write_all(format!("{head}{framing}\r\n{chunked}").as_bytes()).await.unwrap();
+        let got = closed(&mut tcp).await;
+        assert!(got.starts_with("HTTP/1.1 400 ") && got.contains("not both"), "{got}");
+        assert_eq!(got.matches("HTTP/1.1").count(), 1, "{got}");
+    }
+    assert!(stage.upstream.requests().await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_leaves_behind_a_pipelined_byte_stops_the_provider() {
+    let stage = Stage::native().await;
+    stage.upstream.default(json!({"delay_ms": 600_000})).await;
+    let mut tcp = connect(&stage).await;
+    tcp.write_all(&ask(&stage)).await.unwrap();
+    stage.upstream.stats("started=1").await;
+    tcp.write_all(b"P").await.unwrap();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    drop(tcp);
+    stage.upstream.stats("dropped=1").await;
+    assert_eq!(stage.gateway.logs(1).await[0]["outcome"], "client_aborted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_that_come_before_the_reply_to_the_first_are_answered_in_order() {
+    let stage = Stage::native().await;
+    stage.upstream.script(json!([{"delay_ms": 300}])).await;
+    let mut tcp = connect(&stage).await;
+    tcp.write_all(&ask(&stage)).await.unwrap();
+    stage.upstream.stats("started=1").await;
+    // While the first is answered; the second one's last byte comes later still.
+    let (two, mut last) = (ask(&stage), ask(&stage));
+    let end = last.split_off(last.len() - 1);
+    tcp.write_all(&[two, last].concat()).await.unwrap();
+    let (head, _) = one(&mut tcp).await;
+    assert!(head.starts_with("http/1.1 200"), "{head}");
+    tcp.write_all(&end).await.unwrap();
+    for _ in 0..2 {
+        let (head, _) = one(&mut tcp).await;
+        assert!(head.starts_with("http/1.1 200"), "{head}");
+    }
+    stage.gateway.logs(3).await;
+}
+
+/// Reads one answer byte by byte, and nothing behind it.
+async fn one(tcp: &mut TcpStream) -> (String, Vec<u8>) {
+    let mut got = Vec::new();
+    while !got.ends_with(b"\r\n\r\n") {
+        got.push(tokio::time::timeout(LONG, tcp.read_u8()).await.unwrap().unwrap());
+    }
+    let head = String::from_utf8_lossy(&got).to_ascii_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok()).expect("a length");
+    let mut body = vec![0; length];
+    tokio::time::timeout(LONG, tcp.read_exact(&mut body)).await.unwrap().unwrap();
+    (head, body)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_is_still_sending_reads_its_refusal_and_goes_on() {
+    let stage = Stage::native().await;
+    let mut tcp = connect(&stage).await;
+    let large = vec![b' '; 6 << 20];
+    let head = |more: &str| {
+        format!(
+            "POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: sk-unknown\r\n{more}content-length: {}\r\n\r\n",
+            large.len()
+        )
+    };
+    tcp.write_all(head("").as_bytes()).await.unwrap();
+    tcp.write_all(&large).await.expect("the rest of the body is taken");
+    let (refused, _) = answer(&mut tcp).await;
+    assert!(refused.starts_with("http/1.1 401") && refused.contains("connection: keep-alive"), "{refused}");
+    answered(&stage, &mut tcp).await;
+    // A connection that is to end is drained as well.
+    tcp.write_all(head("connection: close\r\n").as_bytes()).await.unwrap();
+    tcp.write_all(&large).await.expect("the rest of the body is taken");
+    let (refused, _) = answer(&mut tcp).await;
+    assert!(refused.starts_with("http/1.1 401") && refused.contains("connection: close"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_waits_for_100_continue_keeps_its_connection() {
+    let stage = Stage::native().await;
+    let mut tcp = connect(&stage).await;
+    let body = request("native", false).to_string();
+    for _ in 0..2 {
+        let head = format!(
+            "POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\nexpect: 100-continue\r\n\
+             content-length: {}\r\n\r\n",
+            stage.key,
+            body.len()
+        );
+        tcp.write_all(head.as_bytes()).await.unwrap();
+        let mut got = Vec::new();
+        while !got.ends_with(b"\r\n\r\n") {
+            got.push(tokio::time::timeout(LONG, tcp.read_u8()).await.unwrap().unwrap());
+        }
+        assert!(got.starts_with(b"HTTP/1.1 100 "), "{}", got.escape_ascii());
+        tcp.write_all(body.as_bytes()).await.unwrap();
+        let (head, _) = answer(&mut tcp).await;
+        assert!(head.starts_with("http/1.1 200") && head.contains("connection: keep-alive"), "{head}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_h2c_a_client_that_says_nothing_or_little_is_closed() {
+    let env = [("TOLLGATE_PROXY_H2C", "true"), ("TOLLGATE_PROXY_KEEPALIVE_TIMEOUT", "1s")];
+    let stage = Stage::native_with(&env).await;
+    for said in ["", "PRI * HTTP/2"] {
+        let mut tcp = connect(&stage).await;
+        tcp.write_all(said.as_bytes()).await.unwrap();
+        assert_eq!(closed(&mut tcp).await, "", "{said:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_leaves_during_its_upload_is_recorded_as_gone() {
+    let stage = Stage::native().await;
+    let whole = ask(&stage);
+    let mut tcp = connect(&stage).await;
+    tcp.write_all(&whole[..whole.len() - 10]).await.unwrap();
+    drop(tcp);
+    let row = &stage.gateway.logs(1).await[0];
+    let seen: [&Value; 3] = [&row["outcome"], &row["statusCode"], &row["costUsd"]];
+    assert_eq!(seen, [&json!("client_aborted"), &json!(499), &json!(0)], "{row}");
+    assert!(stage.upstream.requests().await.is_empty());
+}
+
+/// The write fails, which says nothing of the provider: no error of the gateway's own is recorded or written.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reply_that_cannot_be_written_is_the_clients_leaving() {
+    let stage = Stage::native().await;
+    stage.upstream.default(json!({"events": 400, "between_events_ms": 2})).await;
+    let began = Instant::now();
+    let body = request("native", true);
+    let mut tcp = connect(&stage).await;
+    tcp.write_all(&raw::request(&stage.key, &body)).await.unwrap();
+    let mut first = [0; 1];
+    tcp.read_exact(&mut first).await.unwrap();
+    // Reset at once: what the gateway writes next fails.
+    tcp.set_zero_linger().unwrap();
+    drop(tcp);
+    let row = &stage.gateway.logs(1).await[0];
+    assert_eq!((&row["outcome"], &row["statusCode"]), (&json!("client_aborted"), &json!(499)), "{row}");
+    assert!(began.elapsed() < LONG);
+}
