@@ -155,3 +155,19 @@ fn hold(ctx: &mut Ctx, body: Option<Bytes>, end: bool) -> Result<Option<Bytes>> 
         Hold::Release(bytes) => Ok(Some(bytes)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size<'a, F>(_: impl FnOnce(&'a Service, &'a mut Session, &'a mut Ctx) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn what_lives_as_long_as_a_stream_is_small() {
+        let exchange = size(Service::proxy_to_upstream);
+        assert!(exchange <= 3328, "each stream takes {exchange} bytes");
+        assert!(size_of::<RequestContext>() <= 512, "each request takes {} bytes", size_of::<RequestContext>());
+    }
+}
