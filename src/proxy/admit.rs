@@ -68,8 +68,8 @@ pub async fn admit(
     Ok(Admitted { inbound, preferred })
 }
 
-/// Price × (the body's estimated input, this key's usual output for the model). Zero when unpriced or
-/// switched off.
+/// Price × (the body's estimated input, this key's usual output for the model). Zero when unpriced
+/// or switched off.
 fn expected_cost(ctx: &RequestContext, identified: &Identified, inbound: &Inbound) -> NanoUsd {
     let price = identified.snapshot.price_for(&inbound.model, &inbound.model);
     let (Some(price), true) = (price, ctx.gateway.fixed.reserve) else { return NanoUsd::ZERO };

@@ -15,7 +15,7 @@ pub const REQUEST_ID: &str = "x-tollgate-request-id";
 /// Carries the session id, where one is known.
 pub const SESSION_ID: &str = "x-tollgate-session-id";
 
-/// A whole answer, and how it ends the request.
+/// A complete answer, and how it ends the request.
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub ending: Ending,

@@ -1,7 +1,7 @@
 //! One attempt at one provider, from the choice of the provider to the end of its reply.
 //!
-//! The hooks of `service.rs` work on it; `driver.rs` runs them in order. A repeated attempt at the same
-//! provider keeps its breaker ticket and its place in the provider's limits.
+//! The hooks of `service.rs` work on it; `driver.rs` runs them in order. A repeated attempt at the
+//! same provider keeps its breaker ticket and its place in the provider's limits.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -93,8 +93,8 @@ impl Attempt {
     }
 }
 
-/// The peer of the next attempt: the same provider's again where it may be asked once more, else that of
-/// the next provider that lets the request in.
+/// The peer of the next attempt: the same provider's again where it may be asked once more, else
+/// that of the next provider that lets the request in.
 ///
 /// # Errors
 /// With a [`GiveUp`] as its cause when no provider is left.
@@ -182,8 +182,8 @@ fn begin(ctx: &mut RequestContext) -> pingora::Result<()> {
     Ok(())
 }
 
-/// Renders the request for this provider and builds its head. `head` names the protocol version of the
-/// connection; everything else of it is replaced.
+/// Renders the request for this provider and builds its head. `head` names the protocol version of
+/// the connection; everything else of it is replaced.
 ///
 /// # Errors
 /// With [`Failure::Unfit`] as its cause when the provider's format cannot express the request.

@@ -1,8 +1,8 @@
 //! The body budget: a bound on the bytes of request bodies that the process holds at once.
 //!
-//! A body reserves its declared length before it is read, or grows its reservation as it is read, and
-//! gives it back when it is dropped. Nothing waits: a body that does not fit is refused with 503, so
-//! memory stays bounded whatever clients send. Only body bytes count.
+//! A body reserves its declared length before it is read, or grows its reservation as it is read,
+//! and gives it back when it is dropped. Nothing waits: a body that does not fit is refused with
+//! 503, so memory stays bounded whatever clients send. Only body bytes count.
 //!
 //! No user can take the whole budget: a user that holds part of it gets more only while at least as
 //! much stays free. One user alone gets half, two users a third each.
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!((budget.held(), shares(&budget)), (0, 0));
     }
 
-    /// How many budget of ten bytes somebody gets into a room of a thousand.
+    /// The ten-byte bodies that one user can place in a budget of a thousand bytes.
     fn fill(budget: &Arc<BodyBudget>, user: Option<UserId>) -> Vec<BodyReservation> {
         std::iter::repeat_with(|| BodyReservation::new(budget, user))
             .map_while(|mut body| body.hold(10, 1_000).is_ok().then_some(body))

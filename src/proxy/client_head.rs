@@ -8,8 +8,8 @@ use super::context::RequestContext;
 use super::incoming::Relay;
 use crate::domain::format::WireFormat;
 
-/// Names of a reply's head that do not go on: they belong to one connection, or to the provider's own
-/// account.
+/// Names of a reply's head that do not go on: they belong to one connection, or to the provider's
+/// own account.
 const NEVER: [&str; 12] = [
     "connection",
     "keep-alive",
@@ -35,7 +35,8 @@ pub fn build(
     relay: &Relay,
     from: &ResponseHeader,
 ) -> pingora::Result<ResponseHeader> {
-    // As many places as a usual head takes: Pingora keeps it for the whole stream. It grows where that is too few.
+    // As many places as a usual head takes: Pingora keeps it as long as the stream. It grows on
+    // demand.
     let places = if relay.converted { 5 } else { from.headers.len() + 2 };
     let mut head = ResponseHeader::build_no_case(from.status, Some(places))?;
     let dropped =

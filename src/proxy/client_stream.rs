@@ -1,9 +1,9 @@
-//! A client's HTTP/1 connection below Pingora's session: bounds on the head of each request, and a look at
-//! whether the client has left while its request is being answered.
+//! A client's HTTP/1 connection below Pingora's session: bounds on the head of each request, and a
+//! look at whether the client has left while its request is being answered.
 //!
-//! Pingora bounds each read of a head, but not the whole head, and accepts heads of up to 1 MiB. It waits
-//! for a client's leaving by reading one byte, and stops looking once that byte came. HTTP/2 has all of
-//! this in its own framing (`app/lingering_close.rs` wraps those connections).
+//! Pingora bounds each read of a head, but not the whole head, and accepts heads of up to 1 MiB. It
+//! waits for a client's leaving by reading one byte, and stops looking once that byte came. HTTP/2
+//! has all of this in its own framing (`app/lingering_close.rs` wraps those connections).
 
 use std::fmt;
 use std::io;
@@ -26,8 +26,8 @@ use pingora::proxy::Session;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// Bytes of pipelined requests that are read ahead while a request is answered. A client that sends more
-/// and leaves is noticed when its reply cannot be written.
+/// Bytes of pipelined requests that are read ahead while a request is answered. A client that sends
+/// more and leaves is noticed when its reply cannot be written.
 const AHEAD_MAX: usize = 64 * 1024;
 /// What is read ahead at a time.
 const PIECE: usize = 1024;

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 
 use bytes::{Buf, Bytes};
 
-/// A body grows by so many bytes before it is asked whether there is room for more.
+/// A body grows by this many bytes between two checks of the budget.
 const DECODE_STEP: u64 = 256 * 1024;
 
 /// The codings that are understood.
@@ -25,12 +25,13 @@ pub enum CodingError {
     Damaged,
     #[error("the decompressed body is too large")]
     TooLarge,
-    #[error("there is no room for the decompressed body now")]
+    #[error("the decompressed body exceeds the body budget now")]
     BudgetExceeded,
 }
 
 impl Coding {
-    /// Reads a `Content-Encoding`; absent or `identity` is none. Several codings at once are not understood.
+    /// Reads a `Content-Encoding`; absent or `identity` is none. Several codings at once are not
+    /// understood.
     ///
     /// # Errors
     /// [`CodingError::Unknown`].
@@ -47,7 +48,8 @@ impl Coding {
     }
 }
 
-/// Decodes a whole body, up to `max` bytes. It may take milliseconds: call it off the proxy's threads.
+/// Decodes a complete body, up to `max` bytes. It may take milliseconds: call it off the proxy's
+/// threads.
 ///
 /// # Errors
 /// When the body is damaged, or larger than `max` once decoded.
@@ -55,16 +57,16 @@ pub fn decode_whole(coding: Coding, chunks: Vec<Bytes>, max: usize) -> Result<Ve
     decode_within(coding, chunks, max, |_| true)
 }
 
-/// Decodes a whole body, up to `max` bytes, and as long as `room` says of each size that it grows to that there is room.
-/// It may take milliseconds: call it off the proxy's threads.
+/// Decodes a complete body, up to `max` bytes, as long as `fits` accepts each size that it grows
+/// to. It may take milliseconds: call it off the proxy's threads.
 ///
 /// # Errors
-/// When the body is damaged, larger than `max` once decoded, or there is no room for it.
+/// When the body is damaged, larger than `max` once decoded, or above the body budget.
 pub fn decode_within(
     coding: Coding,
     chunks: Vec<Bytes>,
     max: usize,
-    mut room: impl FnMut(usize) -> bool,
+    mut fits: impl FnMut(usize) -> bool,
 ) -> Result<Vec<Bytes>, CodingError> {
     let source = Chunks(chunks.into_iter().collect());
     let reader: Box<dyn Read> = match coding {
@@ -82,7 +84,7 @@ pub fn decode_within(
         if decoded.len() > max {
             return Err(CodingError::TooLarge);
         }
-        if !room(decoded.len()) {
+        if !fits(decoded.len()) {
             return Err(CodingError::BudgetExceeded);
         }
         if (read as u64) < DECODE_STEP {

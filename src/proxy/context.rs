@@ -1,8 +1,9 @@
 //! One request's context (`CTX` in Pingora's terms), from its head to its ledger record.
 //!
-//! The record is opened once the caller is known and closed exactly once, by [`RequestContext::close`].
-//! A context that is dropped with an open record closes it: a panic in a filter, or a task that the
-//! runtime cuts at shutdown, loses neither the record nor the concurrency that the request held.
+//! The record is opened once the caller is known and closed exactly once, by
+//! [`RequestContext::close`]. A context that is dropped with an open record closes it: a panic in a
+//! filter, or a task that the runtime cuts at shutdown, loses neither the record nor the
+//! concurrency that the request held.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -215,8 +216,8 @@ impl RequestContext {
         }
     }
 
-    /// The reply is to be relayed: nothing can be tried again. `whole`: the length of the body, where all
-    /// of it is at hand.
+    /// The reply is to be relayed: nothing can be tried again. `whole`: the length of the body,
+    /// where all of it is at hand.
     pub fn release(&mut self, whole: Option<usize>) {
         let (first_byte, gateway) = (self.started.elapsed(), Arc::clone(&self.gateway));
         if let Some(record) = &mut self.record {
@@ -266,8 +267,8 @@ impl RequestContext {
         }
     }
 
-    /// The request is over and its reply was never complete: because the client `left`, or for the reason
-    /// that [`RequestContext::ending`] gives.
+    /// The request is over and its reply was never complete: because the client `left`, or for the
+    /// reason that [`RequestContext::ending`] gives.
     pub fn abandon(&mut self, left: bool) {
         if self.is_open() {
             let ending = if left { Ending::client_aborted() } else { self.unanswered() };
@@ -283,8 +284,8 @@ impl RequestContext {
         }
     }
 
-    /// Ends the request: prices and journals its record and gives its permit back. Only the first call
-    /// counts, and only for a request whose caller is known.
+    /// Ends the request: prices and journals its record and gives its permit back. Only the first
+    /// call counts, and only for a request whose caller is known.
     ///
     /// Call it before the bytes that complete the reply are sent.
     fn close(&mut self, ending: &Ending) {

@@ -1,5 +1,5 @@
-//! Counting tokens where no provider of the client's own format can be asked: a local estimate, marked as
-//! one.
+//! Counting tokens where no provider of the client's own format can be asked: a local estimate,
+//! marked as one.
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
-//! Where a proxied request carries its key: the four sources of the specification, and the alias headers.
+//! Where a proxied request carries its key: the four sources of the specification, and the alias
+//! headers.
 
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, COOKIE};
@@ -18,10 +19,12 @@ pub enum Presented {
     Conflicting,
 }
 
-/// Reads all sources: `Authorization: Bearer`, `x-api-key`, the alias headers or the query parameter `key`, the cookie.
+/// Reads all sources: `Authorization: Bearer`, `x-api-key`, the alias headers or the query
+/// parameter `key`, the cookie.
 ///
-/// Empty values are no credential. The cookie counts only if it holds a key (`sk-…`) or `is_admin_token` says so: the
-/// web UI's opaque session tokens are no proxy credentials, and must not conflict with one.
+/// Empty values are no credential. The cookie counts only if it holds a key (`sk-…`) or
+/// `is_admin_token` says so: the web UI's opaque session tokens are no proxy credentials, and must
+/// not conflict with one.
 pub fn presented(
     headers: &HeaderMap,
     query: Option<&str>,

@@ -1,9 +1,10 @@
 //! One exchange with one provider, through the service's own hooks: the counterpart of Pingora's
-//! `HttpProxy::proxy_to_upstream` (pingora-proxy 0.9.1, lib.rs:401) over Pingora's own connector and pool.
+//! `HttpProxy::proxy_to_upstream` (pingora-proxy 0.9.1, lib.rs:401) over Pingora's own connector
+//! and pool.
 //!
-//! Pingora's own driver cannot hold a reply back, resend a body of unknown length above 64 KB, read an
-//! error body before deciding, bound first byte, idle time and total time apart, or reuse a connection
-//! after a failover. ARCHITECTURE.md has the details.
+//! Pingora's own driver cannot hold a reply back, resend a body of unknown length above 64 KB, read
+//! an error body before deciding, bound first byte, idle time and total time apart, or reuse a
+//! connection after a failover. ARCHITECTURE.md has the details.
 
 use std::time::Instant;
 
@@ -128,8 +129,8 @@ impl Service {
                 let end = piece.is_none() || wire.is_done();
                 Ok((piece, end))
             }
-            // How the provider ends the connection behind a complete reply, or within an error body, is of
-            // no matter.
+            // How the provider ends the connection behind a complete reply, or within an error
+            // body, is of no matter.
             Err(e) if *e.esource() != ErrorSource::Downstream && is_enough(ctx) => Ok((None, true)),
             Err(e) => Err(e),
         }

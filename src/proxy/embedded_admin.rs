@@ -1,7 +1,8 @@
 //! The administration on the proxy's own listener, for deployments with a single origin.
 //!
-//! The proxy does not know the administration: `app` hands it an [`EmbeddedAdmin`]. Requests at `/api/` and
-//! for the web UI go to it as they came, and leave no ledger record; it checks its own credentials.
+//! The proxy does not know the administration: `app` hands it an [`EmbeddedAdmin`]. Requests at
+//! `/api/` and for the web UI go to it as they came, and leave no ledger record; it checks its own
+//! credentials.
 
 use std::net::SocketAddr;
 
@@ -35,8 +36,9 @@ pub trait Pieces: Send {
     async fn next(&mut self) -> Option<Bytes>;
 }
 
-/// Whether a request belongs to the administration: its API, or what a browser asks for to show the web UI. The clients' own
-/// paths all begin with `/v1`; whatever else they send that is no GET gets the proxy's answer.
+/// Whether a request belongs to the administration: its API, or what a browser asks for to show the
+/// web UI. The clients' own paths all begin with `/v1`; whatever else they send that is no GET gets
+/// the proxy's answer.
 #[must_use]
 pub fn is_admin(head: &RequestHeader) -> bool {
     let path = head.uri.path();

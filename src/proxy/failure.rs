@@ -1,5 +1,5 @@
-//! How one attempt at a provider can fail, as it was seen on the wire, and why the gateway gives up on a
-//! request. Both travel as causes of Pingora's errors.
+//! How one attempt at a provider can fail, as it was seen on the wire, and why the gateway gives up
+//! on a request. Both travel as causes of Pingora's errors.
 
 use bytes::Bytes;
 use pingora::{Error, ErrorType};

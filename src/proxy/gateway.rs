@@ -29,7 +29,7 @@ pub struct Gateway {
     pub bodies: Arc<BodyBudget>,
     /// Breakers and cooldowns.
     pub health: Arc<Health>,
-    /// Told of every request that ended.
+    /// Receives every request that ended.
     pub events: Events,
     /// Which versions of known clients are in use.
     pub client_versions: ClientVersions,
@@ -37,7 +37,7 @@ pub struct Gateway {
     pub live: Arc<ArcSwap<Live>>,
     /// What providers say that they serve.
     pub listings: Arc<Listings>,
-    /// Where what was said is kept; `None` = it is not.
+    /// Stores transcripts; `None` = they are not stored.
     pub messages: Option<Messages>,
     /// The administration, where it is served on this listener too.
     pub admin: OnceLock<Box<dyn EmbeddedAdmin>>,

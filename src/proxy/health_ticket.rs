@@ -1,4 +1,5 @@
-//! A provider's leave to be asked, as its circuit gave it. A ticket that is dropped unused is given back.
+//! A provider's leave to be asked, as its circuit gave it. A ticket that is dropped unused is given
+//! back.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
-//! What has come from a provider in one attempt: nothing yet, an error reply, or a reply to be relayed.
+//! What has come from a provider in one attempt: nothing yet, an error reply, or a reply to be
+//! relayed.
 //!
-//! A reply is held back until its first meaningful part. Until then an error as first event, an empty
-//! reply or a stream that dies at once can still be tried elsewhere.
+//! A reply is held back until its first meaningful part. Until then an error as first event, an
+//! empty reply or a stream that dies at once can still be tried elsewhere.
 
 use std::time::{Duration, Instant};
 
@@ -41,8 +42,8 @@ pub enum Incoming {
 }
 
 impl Incoming {
-    /// Why a reply cannot go on: the error that the provider reported within it, else what is wrong with
-    /// its bytes.
+    /// Why a reply cannot go on: the error that the provider reported within it, else what is wrong
+    /// with its bytes.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         let Self::Reply(relay) = self else { return None };
@@ -50,8 +51,8 @@ impl Incoming {
         reported.or_else(|| relay.reply.problem().map(str::to_owned))
     }
 
-    /// The usage of a reply that did not come to its end, and whether it is estimated. A request that
-    /// was sent whole costs its input at least, unless the provider answered it with an error.
+    /// The usage of a reply that did not come to its end, and whether it is estimated. A request
+    /// that was sent whole costs its input at least, unless the provider answered it with an error.
     #[must_use]
     pub fn partial_usage(&self, estimated_input: u64, sent: bool) -> (Option<Usage>, bool) {
         match self {
@@ -175,15 +176,15 @@ impl Relay {
         self.in_flight = self.streamed.then(|| InFlight::enter(streams));
     }
 
-    /// Whether the reply is complete, given whether the provider's body is over. A stream says so itself,
-    /// and may do so before its body ends.
+    /// Whether the reply is complete, given whether the provider's body is over. A stream says so
+    /// itself, and may do so before its body ends.
     #[must_use]
     pub fn is_complete(&self, end: bool) -> bool {
         if self.streamed { self.reply.has_end() } else { end }
     }
 
-    /// The reply's usage, and whether it is estimated. Where the provider's final figures are missing (it
-    /// was cut short, or never reports any) the output is estimated from what came.
+    /// The reply's usage, and whether it is estimated. Where the provider's final figures are
+    /// missing (it was cut short, or never reports any) the output is estimated from what came.
     #[must_use]
     pub fn usage(&self, cut_short: bool, estimated_input: u64) -> (Option<Usage>, bool) {
         let reply = &self.reply;
@@ -231,7 +232,7 @@ pub fn begin(ctx: &mut RequestContext, head: &ResponseHeader) -> pingora::Result
     let streamed = content_type.starts_with("text/event-stream");
     let form = std::mem::replace(&mut attempt.form, ReplyForm::AsIs);
     let converted = matches!(form, ReplyForm::Convert(_));
-    // A stream that was not asked for, or a whole reply where one was: nothing that could be converted.
+    // A stream that was not requested, or a single reply where a stream was, cannot be converted.
     if converted && streamed != stream_asked {
         return Err(unusable(UnusableReply::WrongFormat).into());
     }
@@ -246,7 +247,7 @@ pub fn begin(ctx: &mut RequestContext, head: &ResponseHeader) -> pingora::Result
         }
     };
     let reader = match &shape {
-        // A converter reads the whole stream, and with it what a reader would.
+        // A converter reads the stream itself, usage included.
         Shape::Events(_) => None,
         _ => generates.then(|| UsageReader::new(format, streamed)),
     };
@@ -257,8 +258,8 @@ pub fn begin(ctx: &mut RequestContext, head: &ResponseHeader) -> pingora::Result
     Ok(())
 }
 
-/// Takes a piece of a provider's reply (`upstream_response_body_filter`) and puts what goes to the client
-/// in its place.
+/// Takes a piece of a provider's reply (`upstream_response_body_filter`) and puts what goes to the
+/// client in its place.
 ///
 /// # Errors
 /// When an error reply is whole, or a reply cannot go on.

@@ -1,7 +1,7 @@
 //! The first stages: the head (route, addresses) and, once the caller is known, the body.
 //!
-//! The body is read whole, bounded in size and time, whatever its framing, because a provider may have
-//! to be sent it twice. It is not parsed: `formats::peek` finds the few members that decide.
+//! The body is read whole, bounded in size and time, whatever its framing, because a provider may
+//! have to be sent it twice. It is not parsed: `formats::peek` finds the few members that decide.
 
 use std::time::{Duration, Instant};
 
@@ -114,8 +114,8 @@ fn has_field(raw: &[u8], name: &str) -> bool {
 /// Reads and peeks at the body.
 ///
 /// # Errors
-/// When it is too large, too slow, damaged, no JSON object, or lacks what its format demands; when the
-/// client leaves before it is whole.
+/// When it is too large, too slow, damaged, no JSON object, or lacks what its format demands; when
+/// the client leaves before it is whole.
 pub async fn body(
     session: &mut Session,
     ctx: &mut RequestContext,
@@ -143,7 +143,7 @@ pub async fn body(
     Ok(inbound)
 }
 
-/// A whole body, in the pieces it arrived in, and the budget that it holds.
+/// A complete body, in the pieces it arrived in, and the budget that it holds.
 pub struct Received {
     pub pieces: Vec<Bytes>,
     pub reservation: BodyReservation,
@@ -155,7 +155,7 @@ impl From<BudgetExceeded> for Refusal {
     }
 }
 
-/// Reads the whole body, bounded in size and time, and within the budget of all bodies.
+/// Reads the complete body, bounded in size and time, and within the budget of all bodies.
 ///
 /// # Errors
 /// When it is too large, too slow or badly framed, when the budget is used up, or when the client
@@ -167,12 +167,14 @@ pub async fn read(session: &mut Session, mut reservation: BodyReservation, live:
     if declared.is_some_and(|n| n > limit) {
         return Err(Refusal::BodyTooLarge { limit }.into());
     }
-    // Before a byte is read: an accepted body is not refused half-way, and a refused one costs nothing.
+    // Before a byte is read: an accepted body is not refused half-way, and a refused one costs
+    // nothing.
     reservation.hold(declared.unwrap_or(0), live.max_inflight_body_bytes).map_err(Refusal::from)?;
     if headers.contains_key(EXPECT) {
         session.write_continue_response().await.map_err(|e| e.into_down())?;
     }
-    // One bound for the whole body: a client that sends a byte now and then must not hold a connection.
+    // One bound for the complete body: a client that sends a byte now and then must not hold a
+    // connection.
     let reading = pieces(session, reservation, live);
     match live.request_read_timeout_ms {
         0 => reading.await,

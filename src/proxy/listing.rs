@@ -1,8 +1,8 @@
 //! Asks a provider what it serves: its own model listing, when it is needed and not known
 //! (`state::reach` keeps it).
 //!
-//! Only the model listing asks for it, never a request for a reply. A provider that does not answer in
-//! time is left out, and asked again after a moment.
+//! Only the model listing asks for it, never a request for a reply. A provider that does not answer
+//! in time is left out, and retried later.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! A request's path to its provider, from top to bottom.
 //!
-//! Each stage takes the value of the stage before it and returns its own, so no stage can run before
-//! the one that it depends on. The context carries what every stage may need; what only some have is
-//! in these values.
+//! Each stage takes the value of the stage before it and returns its own, so no stage can run
+//! before the one that it depends on. The context carries what every stage may need; what only some
+//! have is in these values.
 //!
 //! ```text
 //! intake::head → Route → identify → Identified → intake::body → Inbound → screen → Screened

@@ -5,7 +5,8 @@ pub fn values<'a>(query: &'a str, name: &'a str) -> impl Iterator<Item = String>
     pairs(query).filter(move |(n, _)| decode(n) == name).map(|(_, value)| decode(value))
 }
 
-/// The query less every parameter `name`; `None` when nothing is left. What stays, stays as it was written.
+/// The query less every parameter `name`; `None` when nothing is left. What stays, stays as it was
+/// written.
 #[must_use]
 pub fn without(query: Option<&str>, name: &str) -> Option<String> {
     let kept: Vec<&str> = query?

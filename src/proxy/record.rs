@@ -1,7 +1,7 @@
 //! The ledger record of one request: collected while the request runs, settled once at its end.
 //!
-//! To settle is to price the usage, to settle the permit, to append the record to the journal and to
-//! count and log it. It is never refused. `context.rs` decides when.
+//! To settle is to price the usage, to settle the permit, to append the record to the journal and
+//! to count and log it. It is never refused. `context.rs` decides when.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -87,8 +87,8 @@ impl OpenRecord {
         self.body.as_ref().map_or(0, |body| body.estimated_input)
     }
 
-    /// Settles the request. A full journal is reported loudly; new requests are refused until it has
-    /// room (`admit`).
+    /// Settles the request. A full journal is reported loudly; new requests are refused until it
+    /// has room (`admit`).
     pub(super) fn settle(mut self, ctx: &RequestContext, ending: &Ending) {
         let gateway = &ctx.gateway;
         self.last_decision(ctx, ending);
@@ -101,7 +101,7 @@ impl OpenRecord {
                 _ => permit.settle(ctx.now(), record.cost.unwrap_or_default(), record.provider_id),
             }
         }
-        // What is left of a full journal belongs to requests in flight, not to refusals.
+        // The reserve of a full journal belongs to requests in flight, not to refusals.
         let refused = record.outcome == RequestOutcome::Refused;
         if refused && !gateway.ledger.has_room() {
             tracing::debug!(request_id = %record.request_id, "a refusal is not recorded: the journal is full");
@@ -181,8 +181,8 @@ impl OpenRecord {
         }
     }
 
-    /// The cost and its multiplier. Without usage it is zero; with usage of a model that has no price
-    /// it is `None`, which the record shows as unpriced.
+    /// The cost and its multiplier. Without usage it is zero; with usage of a model that has no
+    /// price it is `None`, which the record shows as unpriced.
     fn price(&self) -> (Option<NanoUsd>, rust_decimal::Decimal) {
         let (Some(asked), Some(body), Some(usage)) = (&self.asked, &self.body, &self.usage) else {
             return (Some(NanoUsd::ZERO), rust_decimal::Decimal::ONE);

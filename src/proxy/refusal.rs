@@ -1,5 +1,5 @@
-//! Every reason for which the gateway itself answers a request, and what the client is told: many causes inside, few
-//! meanings at the edge. One exhaustive match; nothing here names a key, a sensitive word or an internal detail.
+//! Every reason for which the gateway itself answers a request, and its status, error type and
+//! message. One exhaustive match; no message names a key, a sensitive word or an internal detail.
 
 use serde_json::{Value, json};
 
@@ -9,8 +9,8 @@ use crate::domain::ids::WordId;
 use crate::formats::error::ErrorReply;
 use crate::policy::client_version::{Client, Version};
 
-/// Seconds after which a client may repeat a request whose body did not fit the budget: bodies are dropped
-/// as soon as providers answer.
+/// Seconds after which a client may repeat a request whose body did not fit the budget: bodies are
+/// dropped as soon as providers answer.
 const BUDGET_RETRY_S: u32 = 2;
 
 /// Why the gateway answers in place of a provider.
@@ -119,7 +119,8 @@ impl Meaning {
 }
 
 impl Refusal {
-    /// Status, error type, message and headers of the answer. `now` is what waiting times count from.
+    /// Status, error type, message and headers of the answer. `now` is what waiting times count
+    /// from.
     #[must_use]
     pub fn meaning(&self, now: Timestamp) -> Meaning {
         const INVALID: &str = "invalid_request_error";
@@ -185,7 +186,8 @@ impl Refusal {
         }
     }
 
-    /// What an administrator reads in the decision chain, where that is more than the client is told.
+    /// What an administrator reads in the decision chain, where that is more than the client
+    /// receives.
     #[must_use]
     pub fn detail(&self) -> Option<String> {
         match self {

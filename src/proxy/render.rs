@@ -1,6 +1,7 @@
 //! The request as one provider gets it: path, query and body in that provider's format.
 //!
-//! Same format: the client's own bytes, with surgical edits. Another format: converted through the hub.
+//! Same format: the client's own bytes, with surgical edits. Another format: converted through the
+//! hub.
 
 use bytes::Bytes;
 
@@ -49,7 +50,8 @@ impl Rendered {
     }
 }
 
-/// Which formats a provider may speak for a client of another one. Tokens are counted in the client's own only.
+/// Which formats a provider may speak for a client of another one. Tokens are counted in the
+/// client's own only.
 #[must_use]
 pub fn convertible(operation: &Operation) -> fn(WireFormat, WireFormat) -> bool {
     match operation {
@@ -90,7 +92,8 @@ pub fn render(ctx: &RequestContext) -> pingora::Result<Rendered> {
 impl Source<'_> {
     fn render(&self) -> Result<Rendered, Refusal> {
         let to = self.provider.kind.format();
-        // A wrapped alt-cli body goes to a provider unwrapped, and its reply back wrapped: that is a conversion too.
+        // A wrapped alt-cli body goes to a provider unwrapped, and its reply back wrapped: that is
+        // a conversion too.
         let mut rendered = if self.ctx.format == to && !self.forwarding.inbound.peek.wrapped {
             self.as_it_came()?
         } else {

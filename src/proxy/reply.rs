@@ -1,6 +1,7 @@
 //! The provider's reply on its way through: decoded, read for usage, reshaped for the client.
 //!
-//! One pass over each piece. Nothing grows with the reply, except where a whole reply has to be converted in one go.
+//! One pass over each piece. Nothing grows with the reply, except where a reply is converted in one
+//! piece.
 
 use std::time::Instant;
 
@@ -27,7 +28,7 @@ pub struct Reply {
     problem: Option<String>,
     /// The error that a converter met in the provider's stream.
     reported: Option<UpstreamError>,
-    /// When the last part arrived that was more than a sign of life.
+    /// When the last part arrived that was more than a heartbeat.
     pub last_progress: Instant,
     progress: u64,
 }
@@ -59,7 +60,8 @@ impl Reply {
         Self { decoder, reader, shape, received: 0, problem: None, reported: None, last_progress, progress: 0 }
     }
 
-    /// Takes a piece from the provider and gives what goes to the client. Ask [`Reply::problem`] afterwards.
+    /// Takes a piece from the provider and gives what goes to the client. Ask [`Reply::problem`]
+    /// afterwards.
     pub fn take(&mut self, piece: Bytes) -> Bytes {
         let plain = match &mut self.decoder {
             Some(decoder) => match decoder.push(&piece) {
@@ -128,7 +130,8 @@ impl Reply {
         }
     }
 
-    /// To be called once, after the last piece: gives what is left for the client. Ask [`Reply::problem`] afterwards.
+    /// To be called once, after the last piece: returns the rest for the client. Ask
+    /// [`Reply::problem`] afterwards.
     pub fn finish(&mut self) -> Bytes {
         if let Some(reader) = &mut self.reader {
             reader.finish();
@@ -212,7 +215,8 @@ impl Reply {
         }
     }
 
-    /// The client's error event, to end a stream that had begun. Empty where the provider's own has passed already.
+    /// The client's error event, to end a stream that had begun. Empty where the provider's own has
+    /// passed already.
     pub fn fail(&mut self, format: WireFormat, message: &str) -> Vec<u8> {
         let reply = ErrorReply { status: 502, kind: "api_error", message, code: None, extra: &[] };
         let told = self.error().is_some();

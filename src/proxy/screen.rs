@@ -1,5 +1,5 @@
-//! What this caller may ask for, and with what: the user's lists of models and of clients, the client's
-//! version, and sensitive words.
+//! What this caller may ask for, and with what: the user's lists of models and of clients, the
+//! client's version, and sensitive words.
 //!
 //! It runs before admission, so that a refused request counts towards nothing.
 
@@ -23,14 +23,14 @@ use crate::policy::words::{Fingerprint, Words};
 /// Larger bodies are searched on a blocking thread, not on a connection's.
 const INLINE_MAX: usize = 512 * 1024;
 
-/// A request that its caller may make, with nothing in it that nobody may send.
+/// A request that its caller may make and that holds no sensitive word.
 pub struct Screened(pub Arc<Inbound>);
 
 /// Checks the allow-lists of the key's owner, the client's version, then the texts of the body.
 ///
 /// # Errors
-/// When the model or the client is not on a list that is not empty, when the client is too old, or when
-/// a text holds a sensitive word.
+/// When the model or the client is not on a list that is not empty, when the client is too old, or
+/// when a text holds a sensitive word.
 pub async fn screen(ctx: &RequestContext, identified: &Identified, inbound: Inbound) -> Result<Screened, Refusal> {
     let inbound = Arc::new(inbound);
     allowed(ctx, identified, &inbound)?;
@@ -64,7 +64,8 @@ fn allowed(ctx: &RequestContext, identified: &Identified, inbound: &Inbound) -> 
     Ok(())
 }
 
-/// Notes the version of a known client; with the setting on, one older than what others run is refused.
+/// Notes the version of a known client; with the setting on, one older than what others run is
+/// refused.
 fn recent(ctx: &RequestContext, identified: &Identified) -> Result<(), Refusal> {
     let (Caller::Key { user, .. }, Some(agent)) = (&identified.caller, &ctx.head.user_agent) else { return Ok(()) };
     let Some((client, current)) = client_version::read(agent) else { return Ok(()) };
@@ -79,8 +80,8 @@ fn recent(ctx: &RequestContext, identified: &Identified) -> Result<(), Refusal> 
     }
 }
 
-/// A word that one of the body's texts holds. Most bodies hold none, most of each was looked through the last time that it
-/// was sent, and what was not is not taken apart to know it.
+/// A word that one of the body's texts holds. Most bodies hold none, most of each was looked
+/// through the last time that it was sent, and what was not is not taken apart to know it.
 fn find(words: &Words, body: &[Bytes], pieces: &Pieces, max_depth: usize) -> Result<Option<WordId>, Refusal> {
     let mut walk = edit::Walk::new(body);
     let named = pieces.spans().map(|span| (span.clone(), words.fingerprint(walk.slices(span))));

@@ -1,8 +1,9 @@
 //! The proxy as Pingora's `ProxyHttp`: every hook, in the order in which a request meets them.
 //!
-//! A hook says what happens and leaves how to its stage; ARCHITECTURE.md has the table. The attempts are
-//! driven from `proxy_upstream_filter` (`driver.rs`), which calls the upstream hooks as Pingora's own
-//! driver would. With the log level `trace` each hook writes a line (target `tollgate::hook`).
+//! A hook names the step and calls the stage that implements it; ARCHITECTURE.md has the table. The
+//! attempts are driven from `proxy_upstream_filter` (`driver.rs`), which calls the upstream hooks
+//! as Pingora's own driver would. With the log level `trace` each hook writes a line (target
+//! `tollgate::hook`).
 
 use std::os::fd::RawFd;
 use std::sync::Arc;
@@ -32,12 +33,12 @@ use super::refusal::Refusal;
 use super::{attempt, client_head, verdict};
 use crate::domain::record::{DecisionStep, RequestOutcome};
 
-/// How long the unread rest of a refused body is read, so that a client that is still sending sees the
-/// answer.
+/// How long the unread rest of a refused body is read, so that a client that is still sending sees
+/// the answer.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// How long an HTTP/2 connection without a request is kept. Pingora closes it without a GOAWAY then, so
-/// this is longer than clients keep one themselves.
+/// How long an HTTP/2 connection without a request is kept. Pingora closes it without a GOAWAY
+/// then, so this is longer than clients keep one themselves.
 const HTTP2_IDLE: Duration = Duration::from_secs(600);
 
 /// The proxy service.
@@ -74,14 +75,15 @@ impl ProxyHttp for Service {
             client.head_is_read();
         }
         let live = &ctx.live;
-        // Pingora keeps a connection that may be reused without limit (0); where it may not be, this must
-        // not allow it again.
+        // Pingora keeps a connection that may be reused without limit (0); where it may not be,
+        // this must not allow it again.
         if session.get_keepalive() == Some(0) {
             session.set_keepalive(Some(live.keepalive_timeout_ms.div_ceil(1000)));
         }
         session.set_pipelining_enabled(true);
         session.set_total_drain_timeout(Some(DRAIN));
-        // A reply before the end of the request's body does not cost the connection: the rest is drained.
+        // A reply before the end of the request's body does not cost the connection: the rest is
+        // drained.
         session.set_close_on_response_before_downstream_finish(false);
         // Of each write: a client that takes nothing must not hold a provider's connection.
         let timeout = live.reply_write_timeout_ms;
@@ -89,7 +91,8 @@ impl ProxyHttp for Service {
         Ok(())
     }
 
-    /// The stages up to the plan: who asks, for what, whether they may, and which providers could answer.
+    /// The stages up to the plan: who asks, for what, whether they may, and which providers could
+    /// answer.
     async fn request_filter(&self, session: &mut Session, ctx: &mut Self::CTX) -> Result<bool> {
         trace(ctx, "request_filter");
         match pipeline::prepare(session, ctx).await? {
@@ -151,7 +154,8 @@ impl ProxyHttp for Service {
         attempt::render_request(session, upstream_request, ctx)
     }
 
-    /// Hands out the rendered body piece by piece. The client's own body has been read whole before.
+    /// Hands out the rendered body piece by piece. The client's own body has been read whole
+    /// before.
     async fn request_body_filter(
         &self,
         _: &mut Session,
@@ -175,8 +179,8 @@ impl ProxyHttp for Service {
         incoming::begin(ctx, upstream_response)
     }
 
-    /// Decodes, reads the usage and converts. Collects the body of an error reply, and judges it when it
-    /// is whole.
+    /// Decodes, reads the usage and converts. Collects the body of an error reply, and judges it
+    /// when it is whole.
     fn upstream_response_body_filter(
         &self,
         _: &mut Session,
@@ -204,8 +208,8 @@ impl ProxyHttp for Service {
         answer::own_headers(upstream_response, ctx)
     }
 
-    /// The one place where a request with a complete reply is over: its record is in the journal before
-    /// the bytes that complete the reply are sent.
+    /// The one place where a request with a complete reply is over: its record is in the journal
+    /// before the bytes that complete the reply are sent.
     fn response_body_filter(
         &self,
         _: &mut Session,
@@ -223,7 +227,7 @@ impl ProxyHttp for Service {
         Ok(None)
     }
 
-    /// Judges a failed exchange: repeat it, ask the next provider, or give up.
+    /// Judges a failed exchange: retry it, fail over, or give up.
     fn error_while_proxy(
         &self,
         _: &HttpPeer,
@@ -237,8 +241,8 @@ impl ProxyHttp for Service {
         verdict::failed(ctx, e)
     }
 
-    /// Writes what the client gets in place of a reply: a refusal, a provider's client error, the error
-    /// event of a stream that had begun. Nothing is written to a client that has left.
+    /// Writes what the client gets in place of a reply: a refusal, a provider's client error, the
+    /// error event of a stream that had begun. Nothing is written to a client that has left.
     async fn fail_to_proxy(&self, session: &mut Session, e: &Error, ctx: &mut Self::CTX) -> FailToProxy {
         trace(ctx, "fail_to_proxy");
         let gone = FailToProxy { error_code: 0, can_reuse_downstream: false };
@@ -282,7 +286,7 @@ impl ProxyHttp for Service {
 }
 
 impl Service {
-    /// Writes a whole answer of the gateway's own, through the hooks that every reply passes.
+    /// Writes an answer of the gateway itself, through the hooks that every reply passes.
     async fn respond(&self, session: &mut Session, ctx: &mut Box<RequestContext>, answer: Answer) -> Result<()> {
         let mut head = answer.head()?;
         ctx.ending = answer.ending;
@@ -320,8 +324,8 @@ impl Service {
         Answer::refusal(ctx, meaning, outcome)
     }
 
-    /// Ends a reply that had begun: a stream gets its format's error event and a proper end of the body; a
-    /// reply in one piece is cut, so that no client takes it for whole.
+    /// Ends a reply that had begun: a stream gets its format's error event and a proper end of the
+    /// body; a reply in one piece is cut, so that no client takes it for whole.
     async fn break_off(&self, session: &mut Session, ctx: &mut Box<RequestContext>, why: &str) -> FailToProxy {
         let format = ctx.format;
         let Ok(Incoming::Reply(relay)) = ctx.attempt().map(|attempt| &mut attempt.incoming) else {
@@ -342,8 +346,8 @@ impl Service {
     }
 }
 
-/// Reads what the client is still sending of a refused body. Whether the connection can take another
-/// request.
+/// Reads what the client is still sending of a refused body. Whether the connection can take
+/// another request.
 async fn drained(session: &mut Session) -> bool {
     if session.req_header().version == Version::HTTP_2 {
         return true;

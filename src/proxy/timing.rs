@@ -20,8 +20,8 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// `deadline` bounds the first byte of a stream over all attempts; a reply in one piece may take its own time, and
-    /// the deadline then only forbids further attempts.
+    /// `deadline` bounds the first byte of a stream over all attempts; a reply in one piece may
+    /// take its own time, and the deadline then only forbids further attempts.
     #[must_use]
     pub fn start(provider: &Provider, live: &Live, stream: bool, deadline: Option<Instant>) -> Self {
         let now = Instant::now();

@@ -10,7 +10,7 @@ use super::intake::Inbound;
 use crate::state::Messages;
 use crate::store::{Clip, StoredMessage};
 
-/// What was said so far; stored on drop.
+/// Request and reply so far; stored on drop.
 pub struct Transcript {
     messages: Messages,
     message: Option<StoredMessage>,

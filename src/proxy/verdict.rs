@@ -1,4 +1,4 @@
-//! What a failed attempt means: repeat it, ask the next provider, or give up, and with which answer.
+//! What a failed attempt means: retry, failover, or the final answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,10 +23,11 @@ use crate::policy::error_rules::ReadyRule;
 use crate::policy::retry_after;
 use crate::state::health::Setback;
 
-/// Judges a failed attempt. The error that is returned says whether to try again (`retry`); the context
-/// keeps the attempt where the same provider is to be asked, and drops it otherwise.
+/// Judges a failed attempt. The error that is returned says whether to try again (`retry`); the
+/// context keeps the attempt where the same provider is to be asked, and drops it otherwise.
 ///
-/// `error.retry` must be decided. It is set on arrival only where the request never reached the provider.
+/// `error.retry` must be decided. It is set on arrival only where the request never reached the
+/// provider.
 #[must_use]
 pub fn failed(ctx: &mut RequestContext, mut error: Box<Error>) -> Box<Error> {
     let unprocessed = error.retry();
@@ -48,8 +49,8 @@ pub fn failed(ctx: &mut RequestContext, mut error: Box<Error>) -> Box<Error> {
     error
 }
 
-/// The client left. What it has received is billed; so is the input of a request that the provider had
-/// whole.
+/// The client left. What it has received is billed; so is the input of a request that the provider
+/// had whole.
 fn client_left(ctx: &mut RequestContext) {
     note_partial_usage(ctx);
     if let Ok(forwarding) = ctx.forwarding() {
@@ -91,8 +92,8 @@ fn unfit(ctx: &mut RequestContext, refusal: Refusal, error: &mut Error) {
 }
 
 /// A pooled connection that the provider had closed, or an HTTP/2 stream that it did not begin. The
-/// provider has done nothing for the request, so this costs it no attempt; it is recorded all the same.
-/// The other pooled connections may be dead too, so the next one is new.
+/// provider has done nothing for the request, so this costs it no attempt; it is recorded all the
+/// same. The other pooled connections may be dead too, so the next one is new.
 fn stale_connection(ctx: &mut RequestContext, failure: &Failure, error: &mut Error) {
     let Ok(attempt) = ctx.attempt() else { return };
     attempt.fresh = true;
@@ -149,7 +150,8 @@ struct Judged<'a> {
 fn decide_failure(ctx: &mut RequestContext, provider: &Provider, failure: &Failure, judged: Judged<'_>) {
     let at_ms = ctx.elapsed_ms();
     let Some(record) = &mut ctx.record else { return };
-    // Usage that a failed attempt reported is billed to no one: it stays visible in the chain alone.
+    // Usage that a failed attempt reported is billed to no one: it stays visible in the chain
+    // alone.
     record.note_usage(None, false);
     record.decisions.push(Decision {
         provider_id: Some(provider.id),
@@ -202,7 +204,7 @@ fn classify(ctx: &mut RequestContext, failure: &Failure, provider: &Provider, tr
     Judgement { verdict: classify::classify(&seen, &situation), rule: None }
 }
 
-/// What the client is told about its own error: an error rule's words where it has any, else the
+/// The answer to a client's own error: an error rule's words where it has any, else the
 /// provider's, as they came where the formats agree.
 fn client_error(ctx: &RequestContext, failure: &Failure, status: u16, rule: Option<&ReadyRule>) -> Answer {
     let (body, content_type) = match rule.and_then(|rule| rule.response.as_ref()) {
@@ -242,7 +244,7 @@ pub struct Tally {
     last: Option<Failure>,
     rate_limited: u32,
     failed: u32,
-    /// When the first of those that are rate limited can be asked again.
+    /// When the first of those that are rate limited is available again.
     soonest: Option<Timestamp>,
     /// Providers whose circuit or limits did not let the request in.
     pub skipped: u32,
@@ -263,8 +265,8 @@ impl Tally {
         self.last = Some(failure);
     }
 
-    /// The answer when no provider is left: 429 when all were rate limited, 503 when circuits or limits were in the way, else
-    /// 502 with what the last one said.
+    /// The answer when no provider is left: 429 when all were rate limited, 503 when circuits or
+    /// limits were in the way, else 502 with what the last one said.
     #[must_use]
     pub fn refusal(self, now: Timestamp) -> Refusal {
         let all_limited = self.failed > 0 && self.rate_limited == self.failed && self.left_out == 0;

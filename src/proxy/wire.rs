@@ -1,8 +1,8 @@
-//! One connection to a provider: the request is sent, and head and body are read, each within a bound of
-//! time, and each abandoned at once when the client leaves.
+//! One connection to a provider: the request is sent, and head and body are read, each within a
+//! bound of time, and each abandoned at once when the client leaves.
 //!
-//! Errors are Pingora's: from downstream when the client has left, else from upstream with a [`Failure`] as
-//! their cause.
+//! Errors are Pingora's: from downstream when the client has left, else from upstream with a
+//! [`Failure`] as their cause.
 
 use std::future::Future;
 use std::pin::pin;
@@ -25,8 +25,9 @@ use crate::upstream::{Link, Upstreams};
 
 /// After a failed send an early answer (a 413, say) may still be there: how long it is waited for.
 const EARLY_ANSWER: Duration = Duration::from_millis(200);
-/// A reused connection that breaks within this time of sending, before any byte of an answer, was closed
-/// by the provider before the request reached it. Later, the provider may have worked on the request.
+/// A reused connection that breaks within this time of sending, before any byte of an answer, was
+/// closed by the provider before the request reached it. Later, the provider may have worked on the
+/// request.
 const STALE_WITHIN: Duration = Duration::from_secs(1);
 /// How long sending may stand still.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -145,7 +146,8 @@ impl Wire {
         matches!(*self.up, HttpSession::H2(_))
     }
 
-    /// Sends head and body. A failure to send is no failure yet: the provider may have answered early.
+    /// Sends head and body. A failure to send is no failure yet: the provider may have answered
+    /// early.
     ///
     /// # Errors
     /// When the client leaves.
@@ -176,7 +178,7 @@ impl Wire {
         loop {
             let up = &mut self.up;
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            // Time does not run out by itself where the next head is always there already.
+            // The time-out cannot fire while the next head is always ready.
             if left == Some(Duration::ZERO) {
                 return Err(Failure::timed_out(timeout, bound.unwrap_or_default()).into());
             }
@@ -196,8 +198,9 @@ impl Wire {
         }
     }
 
-    /// A connection that broke before the head of the answer. Pingora marks errors that a connection from
-    /// the pool may cause; over HTTP/1 the mark is kept only while the request cannot have been worked on.
+    /// A connection that broke before the head of the answer. Pingora marks errors that a
+    /// connection from the pool may cause; over HTTP/1 the mark is kept only while the request
+    /// cannot have been worked on.
     fn unanswered(&self, mut error: Box<Error>, sent: Instant) -> Box<Error> {
         // The count of bytes is in Pingora's message alone (v1/client.rs, `read_response`).
         let silent = error.context.as_ref().is_some_and(|context| context.as_str().ends_with("already read: 0"));
@@ -284,8 +287,8 @@ impl Wire {
     }
 }
 
-/// The future's result if it has one now. A body read that is not ready is dropped, which loses nothing: it takes bytes
-/// from the connection only when it completes.
+/// The future's result if it has one now. A body read that is not ready is dropped, which loses
+/// nothing: it takes bytes from the connection only when it completes.
 async fn ready_now<T>(work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     std::future::poll_fn(|cx| match work.as_mut().poll(cx) {

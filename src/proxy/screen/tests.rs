@@ -1,4 +1,5 @@
-//! The look for sensitive words, turn by turn of a conversation that grows, against a look at every text of every turn.
+//! The look for sensitive words, turn by turn of a conversation that grows, against a look at every
+//! text of every turn.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -42,7 +43,8 @@ fn plainly(words: &Words, body: &[Bytes]) -> Vec<WordId> {
     found
 }
 
-/// One that is large and one that is small, with and without words, some where only names and data are.
+/// One that is large and one that is small, with and without words, some where only names and data
+/// are.
 fn text() -> impl Strategy<Value = String> {
     let part = prop::sample::select(
         &[
