@@ -11,7 +11,7 @@ use chrono_tz::Tz;
 use super::problem::Problems;
 use super::types::{
     Admin, Auth, Breaker, Config, Database, HeaderRules, Instructions, Ledger, Limits, Live, Log, LogFormat, Metrics,
-    OnRedisLoss, Prices, Proxy, Redis, Retry, Session, Shutdown, Target, Timeouts, TlsFiles, Webhooks,
+    OnAbort, OnRedisLoss, Prices, Proxy, Redis, Retry, Session, Shutdown, Target, Timeouts, TlsFiles, Webhooks,
 };
 use super::value::{Value, Values};
 use crate::domain::network::Network;
@@ -145,6 +145,9 @@ fn live(take: &mut Take) -> Live {
         max_head_bytes: take.size("proxy.max_head_bytes"),
         max_connections: take.size("proxy.max_connections"),
         keepalive_requests: u32::try_from(take.number("proxy.keepalive_requests")).unwrap_or(u32::MAX),
+        on_abort: OnAbort::parse(&take.text("proxy.abort")),
+        abort_drain_ms: take.millis("proxy.abort_drain"),
+        abort_drain_bytes: take.size("proxy.abort_drain_bytes"),
         timeouts: Timeouts {
             connect_ms: take.millis("timeouts.connect"),
             tls_ms: take.millis("timeouts.tls"),

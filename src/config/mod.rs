@@ -23,7 +23,7 @@ pub use show::{Change, Changes};
 pub use table::{SETTINGS, Setting};
 pub use types::{
     Admin, Auth, Breaker, Config, Database, HeaderRules, Instructions, Ledger, Limits, Live, Log, LogFormat, Metrics,
-    OnRedisLoss, Prices, Proxy, Redis, Retry, Session, Shutdown, Target, Timeouts, TlsFiles,
+    OnAbort, OnRedisLoss, Prices, Proxy, Redis, Retry, Session, Shutdown, Target, Timeouts, TlsFiles,
 };
 
 /// Read when no file is named; it may be missing.

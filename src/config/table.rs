@@ -10,7 +10,7 @@ use super::kind::Kind::{
     RedisUrl, Seconds, Secret, Size, Source, Zone,
 };
 use super::kind::Zero::{MeansNone, Refused};
-use super::types::{LogFormat, OnRedisLoss};
+use super::types::{LogFormat, OnAbort, OnRedisLoss};
 
 /// One row.
 #[derive(Debug, Clone, Copy)]
@@ -154,6 +154,27 @@ pub const SETTINGS: &[Setting] = &[
         Count { min: 0, max: 1_000_000_000 },
         "10000",
         "Requests on one HTTP/1 connection before it is closed, with notice. 0 = no limit.",
+    )
+    .live(),
+    setting(
+        "proxy.abort",
+        Choice(OnAbort::NAMES),
+        "cancel",
+        "When a client leaves: cancel = stop the provider and bill an estimate, drain = read its reply and bill that.",
+    )
+    .live(),
+    setting(
+        "proxy.abort_drain",
+        Duration { min: S, max: HOUR, zero: Refused },
+        "30s",
+        "With proxy.abort: drain, the time that the rest of a reply may take.",
+    )
+    .live(),
+    setting(
+        "proxy.abort_drain_bytes",
+        Size { min: KIB, max: GIB },
+        "16MiB",
+        "With proxy.abort: drain, the bytes that the rest of a reply may have.",
     )
     .live(),
     setting("proxy.overhead_header", Flag, "false", "Tell clients in `server-timing` how long the gateway took.")

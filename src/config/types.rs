@@ -162,6 +162,23 @@ impl OnRedisLoss {
     }
 }
 
+/// What becomes of a provider's reply when the client leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnAbort {
+    /// The provider is stopped, and the usage estimated.
+    Cancel,
+    /// The reply is read to its end and discarded, and its usage billed.
+    Drain,
+}
+
+impl OnAbort {
+    pub(super) const NAMES: &'static [&'static str] = &["cancel", "drain"];
+
+    pub(super) fn parse(text: &str) -> Self {
+        if text == "drain" { Self::Drain } else { Self::Cancel }
+    }
+}
+
 /// Where all nodes count together.
 #[derive(Debug, Clone)]
 pub struct Redis {
@@ -251,6 +268,10 @@ pub struct Live {
     pub max_connections: usize,
     /// Requests on one HTTP/1 connection; 0 = no limit.
     pub keepalive_requests: u32,
+    pub on_abort: OnAbort,
+    /// Bounds of a reply that is drained.
+    pub abort_drain_ms: u64,
+    pub abort_drain_bytes: usize,
     pub timeouts: Timeouts,
     pub retry: Retry,
     pub breaker: Breaker,

@@ -267,20 +267,29 @@ impl RequestContext {
         }
     }
 
+    /// The client left an exchange; `result` is what became of the provider's reply.
+    pub fn aborted(&mut self, result: &'static str) {
+        self.gateway.metrics.connections.aborted(result);
+        let what = match result {
+            "drained" => "the client left; the provider's reply was read to its end",
+            "incomplete" => "the client left; the provider's reply could not be read to its end",
+            _ => return,
+        };
+        self.ending = Ending { error: Some(what.to_owned()), ..Ending::client_aborted() };
+    }
+
     /// The request is over and its reply was never complete: because the client `left`, or for the
     /// reason that [`RequestContext::ending`] gives.
     pub fn abandon(&mut self, left: bool) {
         if self.is_open() {
-            let ending = if left { Ending::client_aborted() } else { self.unanswered() };
+            let ending = match self.ending.outcome {
+                RequestOutcome::ClientAborted => self.ending.clone(),
+                _ if left => Ending::client_aborted(),
+                // It was to be completed, and was not.
+                RequestOutcome::Completed => Ending::internal("no answer was made"),
+                _ => self.ending.clone(),
+            };
             self.close(&ending);
-        }
-    }
-
-    fn unanswered(&self) -> Ending {
-        match self.ending.outcome {
-            // It was to be completed, and was not.
-            RequestOutcome::Completed => Ending::internal("no answer was made"),
-            _ => self.ending.clone(),
         }
     }
 

@@ -6,12 +6,13 @@
 //! an error body before deciding, bound first byte, idle time and total time apart, or reuse a
 //! connection after a failover. ARCHITECTURE.md has the details.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::Version;
 use pingora::http::{Method, RequestHeader, ResponseHeader};
 use pingora::proxy::{ProxyHttp as _, Session};
+use pingora::time::timeout;
 use pingora::upstreams::peer::HttpPeer;
 use pingora::{ErrorSource, Result};
 
@@ -20,6 +21,7 @@ use super::failure::Failure;
 use super::incoming::{Hold, Incoming};
 use super::service::Service;
 use super::wire::Wire;
+use crate::config::OnAbort;
 use crate::policy::classify::NetworkFailure;
 
 type Ctx = Box<RequestContext>;
@@ -40,6 +42,11 @@ impl Service {
         };
         let reused = wire.is_reused();
         let done = self.exchange(session, &mut wire, &peer, ctx).await;
+        if let Err(e) = &done
+            && *e.esource() == ErrorSource::Downstream
+        {
+            self.abort(session, &mut wire, ctx).await;
+        }
         let link = ctx.attempt().and_then(|attempt| attempt.link());
         if let Ok(link) = link {
             wire.close(&self.gateway.upstreams, &link).await;
@@ -133,6 +140,48 @@ impl Service {
             // body, is of no matter.
             Err(e) if *e.esource() != ErrorSource::Downstream && is_enough(ctx) => Ok((None, true)),
             Err(e) => Err(e),
+        }
+    }
+}
+
+impl Service {
+    /// Stops the provider, or reads its reply to the end, as configured. What a provider has not received
+    /// completely is always stopped, and a reply whose usage is known needs nothing more.
+    async fn abort(&self, session: &mut Session, wire: &mut Wire, ctx: &mut Ctx) {
+        let drains = ctx.live.on_abort == OnAbort::Drain && wire.is_sent();
+        if !ctx.is_open() || ctx.attempt().is_ok_and(|attempt| matches!(attempt.incoming, Incoming::Error(_))) {
+            return;
+        }
+        let result = if drains {
+            wire.detach();
+            let time = Duration::from_millis(ctx.live.abort_drain_ms);
+            // Boxed: a stream does not keep the room for this.
+            let drained = Box::pin(timeout(time, self.drain(session, wire, ctx))).await;
+            if matches!(drained, Ok(Ok(()))) { "drained" } else { "incomplete" }
+        } else {
+            "cancelled"
+        };
+        ctx.aborted(result);
+    }
+
+    /// Reads the rest of a reply and discards it: only its usage is of interest.
+    async fn drain(&self, session: &mut Session, wire: &mut Wire, ctx: &mut Ctx) -> Result<()> {
+        if matches!(ctx.attempt()?.incoming, Incoming::Awaited) {
+            let bound = ctx.attempt()?.bound();
+            let mut head = wire.head(session, bound).await?;
+            self.upstream_response_filter(session, &mut head, ctx).await?;
+        }
+        let mut left = ctx.live.abort_drain_bytes;
+        loop {
+            let (mut body, end) = self.receive(session, wire, ctx).await?;
+            let length = body.as_ref().map_or(0, Bytes::len);
+            self.upstream_response_body_filter(session, &mut body, end, ctx)?;
+            if end || is_complete(ctx, false) {
+                return Ok(());
+            }
+            left = left.checked_sub(length).ok_or_else(|| {
+                Failure::network(NetworkFailure::TotalTimeout, "the reply is above proxy.abort_drain_bytes")
+            })?;
         }
     }
 }

@@ -50,12 +50,17 @@ pub struct Wire {
     sent_whole: bool,
     /// The head of the answer itself is there, not only a 1xx.
     has_head: bool,
+    /// The client has left, and the reply is read all the same.
+    detached: bool,
     /// A break that was noticed while joining: reported once what came before it is delivered.
     broken: Option<Box<Error>>,
 }
 
-/// Runs `work` until it ends, or the client leaves.
-async fn unless_gone<T>(session: &mut Session, work: impl Future<Output = T>) -> Result<T> {
+/// Runs `work` until it ends, or the client leaves. `detached`: it has left, and `work` goes on.
+async fn unless_gone<T>(session: &mut Session, detached: bool, work: impl Future<Output = T>) -> Result<T> {
+    if detached {
+        return Ok(work.await);
+    }
     let mut work = pin!(work);
     if let Some(client) = ClientStream::of(session) {
         return tokio::select! {
@@ -114,8 +119,8 @@ impl Wire {
     /// # Errors
     /// When none can be made in time, or the client leaves.
     pub async fn open(session: &mut Session, upstreams: &Upstreams, peer: &HttpPeer) -> Result<Self> {
-        let (up, reused) = unless_gone(session, upstreams.connect(peer)).await?.map_err(connect_failure)?;
-        Ok(Self { up: Box::new(up), reused, sent_whole: false, has_head: false, broken: None })
+        let (up, reused) = unless_gone(session, false, upstreams.connect(peer)).await?.map_err(connect_failure)?;
+        Ok(Self { up: Box::new(up), reused, sent_whole: false, has_head: false, detached: false, broken: None })
     }
 
     /// Whether the connection had been used before.
@@ -133,6 +138,11 @@ impl Wire {
             HttpSession::Custom(_) => -1,
         };
         (socket, self.up.digest())
+    }
+
+    /// From now on the client's leaving ends nothing.
+    pub const fn detach(&mut self) {
+        self.detached = true;
     }
 
     /// Whether the whole request was sent.
@@ -161,7 +171,7 @@ impl Wire {
             }
             up.finish_request_body().await
         };
-        self.sent_whole = unless_gone(session, sending).await?.is_ok();
+        self.sent_whole = unless_gone(session, false, sending).await?.is_ok();
         Ok(())
     }
 
@@ -182,7 +192,7 @@ impl Wire {
             if left == Some(Duration::ZERO) {
                 return Err(Failure::timed_out(timeout, bound.unwrap_or_default()).into());
             }
-            match unless_gone(session, within(left, up.read_response_header())).await? {
+            match unless_gone(session, self.detached, within(left, up.read_response_header())).await? {
                 Err(_) => return Err(Failure::timed_out(timeout, bound.unwrap_or_default()).into()),
                 Ok(Err(e)) => return Err(self.unanswered(e, sent)),
                 Ok(Ok(())) => {}
@@ -223,7 +233,7 @@ impl Wire {
         if self.is_done() {
             return Ok(None);
         }
-        let read = unless_gone(session, within(time, self.up.read_response_body())).await?;
+        let read = unless_gone(session, self.detached, within(time, self.up.read_response_body())).await?;
         let first = match read {
             Err(after) => return Err(Failure::timed_out(timeout, after).into()),
             Ok(Err(e)) => return Err(broken(e)),

@@ -1,6 +1,6 @@
 //! Metrics of connections: the clients' and those to providers.
 
-use prometheus::{Error, IntCounter, IntGauge};
+use prometheus::{Error, IntCounter, IntCounterVec, IntGauge};
 
 use super::registration::Registration;
 
@@ -12,6 +12,7 @@ pub struct ConnectionMetrics {
     pub refused: IntCounter,
     upstream_new: IntCounter,
     upstream_reused: IntCounter,
+    aborted: IntCounterVec,
 }
 
 impl ConnectionMetrics {
@@ -29,11 +30,21 @@ impl ConnectionMetrics {
             )?,
             upstream_new: upstream.with_label_values(&["new"]),
             upstream_reused: upstream.with_label_values(&["reused"]),
+            aborted: on.counters(
+                "tollgate_aborted_exchanges_total",
+                "Exchanges with providers whose client left: cancelled, drained, or drained in vain (incomplete).",
+                &["result"],
+            )?,
         })
     }
 
     /// An exchange with a provider begins on this kind of connection.
     pub fn upstream(&self, reused: bool) {
         if reused { self.upstream_reused.inc() } else { self.upstream_new.inc() }
+    }
+
+    /// The client of an exchange left; `result` is what became of the provider's reply.
+    pub fn aborted(&self, result: &'static str) {
+        self.aborted.with_label_values(&[result]).inc();
     }
 }

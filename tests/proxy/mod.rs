@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]
 
+mod aborts;
 mod accounting;
 mod bodies;
 mod client_versions;
