@@ -55,7 +55,8 @@ impl BackgroundService for Drain {
         let handed_over = *self.phase.borrow() == Phase::HandingOver;
         let silent = if handed_over { SILENT_HANDED_OVER } else { SILENT };
         let mut busy_at = Instant::now();
-        while self.open.get() > 0 && busy_at.elapsed() < silent {
+        // Requests outlive their connection while the reply of a client that left is drained.
+        while self.running.get() > 0 || (self.open.get() > 0 && busy_at.elapsed() < silent) {
             tokio::time::sleep(LOOK).await;
             if self.running.get() > 0 {
                 busy_at = Instant::now();

@@ -21,7 +21,7 @@ use crate::counters::Counters;
 use crate::domain::clock::Clock;
 use crate::domain::secret::Secret;
 use crate::fetch::Webhooks;
-use crate::state::{Event, Events, State};
+use crate::state::{Events, State};
 use crate::store::{Store, StoreError, StoredNotifications};
 use crate::telemetry::Metrics;
 use delivery::Outbox;
@@ -71,11 +71,10 @@ impl Bell {
     }
 
     async fn watch(&self, outbox: &Outbox) {
-        let mut events = self.events.watch();
+        let mut circuits = self.events.watch_circuits();
         loop {
-            match events.recv().await {
-                Ok(Event::Circuit(change)) => self.heed(circuit::opened(self, outbox, &change).await),
-                Ok(_) => {}
+            match circuits.recv().await {
+                Ok(change) => self.heed(circuit::opened(self, outbox, &change).await),
                 Err(RecvError::Lagged(missed)) => tracing::debug!(missed, "notifications missed events"),
                 Err(RecvError::Closed) => std::future::pending::<()>().await,
             }

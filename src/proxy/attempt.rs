@@ -38,8 +38,14 @@ pub struct Attempt {
     pub began: Instant,
     link: Option<Arc<Link>>,
     timing: Timing,
-    /// The whole request was sent: the provider may work on it, and bill for it.
-    pub sent: bool,
+    /// The whole request was sent and no error has come: the provider may work on it, and bill for it.
+    pub is_billable: bool,
+    /// The client has left, and the reply is read for its usage.
+    pub is_draining: bool,
+    /// Bytes of the rendered body.
+    length: usize,
+    /// The query of the call, without `?`.
+    query: Option<String>,
     /// What is still to be sent of the rendered body.
     pieces: std::vec::IntoIter<Bytes>,
     pub form: ReplyForm,
@@ -61,7 +67,10 @@ impl Attempt {
             began: Instant::now(),
             link: None,
             timing: Timing::default(),
-            sent: false,
+            is_billable: false,
+            is_draining: false,
+            length: 0,
+            query: None,
             pieces: Vec::new().into_iter(),
             form: ReplyForm::AsIs,
             incoming: Incoming::Awaited,
@@ -82,7 +91,9 @@ impl Attempt {
         match &self.incoming {
             Incoming::Awaited => self.timing.until_content(),
             Incoming::Error(error) => error.bound(),
-            Incoming::Reply(relay) if relay.is_released() => self.timing.until_next(relay.last_progress()),
+            Incoming::Reply(relay) if relay.is_released() || self.is_draining => {
+                self.timing.until_next(relay.last_progress())
+            }
             Incoming::Reply(_) => self.timing.until_content(),
         }
     }
@@ -105,6 +116,15 @@ pub async fn next_peer(ctx: &mut RequestContext) -> pingora::Result<Box<HttpPeer
             ctx.forwarding()?.attempt = Some(attempt);
         }
         begin(ctx)?;
+        // Before connecting: a request that this provider's format cannot express costs no connection, and
+        // is no failure of a provider that is down.
+        if let Err(unfit) = render_body(ctx) {
+            let error = verdict::failed(ctx, unfit);
+            if error.retry() {
+                continue;
+            }
+            return Err(error);
+        }
         let (gateway, times) = (Arc::clone(&ctx.gateway), timing::link_times(&ctx.live));
         let attempt = ctx.attempt()?;
         let failure = match gateway.upstreams.link(&attempt.provider, times).await {
@@ -170,7 +190,7 @@ fn begin(ctx: &mut RequestContext) -> pingora::Result<()> {
     let attempt = ctx.attempt()?;
     attempt.began = Instant::now();
     attempt.timing = Timing::start(&attempt.provider, &live, stream, deadline);
-    attempt.sent = false;
+    attempt.is_billable = false;
     attempt.incoming = Incoming::Awaited;
     let asked =
         Asked { provider: Arc::clone(&attempt.provider), model: Arc::clone(&attempt.model), began: attempt.began };
@@ -182,18 +202,30 @@ fn begin(ctx: &mut RequestContext) -> pingora::Result<()> {
     Ok(())
 }
 
-/// Renders the request for this provider and builds its head. `head` names the protocol version of
-/// the connection; everything else of it is replaced.
-///
-/// # Errors
-/// With [`Failure::Unfit`] as its cause when the provider's format cannot express the request.
-pub fn render_request(session: &Session, head: &mut RequestHeader, ctx: &mut RequestContext) -> pingora::Result<()> {
+/// Renders the request's body in the provider's format.
+fn render_body(ctx: &mut RequestContext) -> pingora::Result<()> {
     let rendered = render::render(ctx)?;
     let attempt = ctx.attempt()?;
+    attempt.length = rendered.len();
+    attempt.query = rendered.query;
+    attempt.pieces = rendered.body.into_iter();
+    attempt.form = rendered.reply;
+    Ok(())
+}
+
+/// Builds the head of the rendered request. `head` names the protocol version of the connection;
+/// everything else of it is replaced.
+///
+/// # Errors
+/// When the path or a credential cannot stand in a head.
+pub fn build_head(session: &Session, head: &mut RequestHeader, ctx: &mut RequestContext) -> pingora::Result<()> {
+    let attempt = ctx.attempt()?;
+    let (length, converted) = (attempt.length, matches!(attempt.form, ReplyForm::Convert(_)));
+    let query = attempt.query.take();
     let (link, provider, model) = (attempt.link()?, Arc::clone(&attempt.provider), Arc::clone(&attempt.model));
     let endpoint = link.endpoint();
     let mut path = endpoint.path(provider.kind.format(), render::call(ctx.forwarding()?, &model));
-    if let Some(query) = &rendered.query {
+    if let Some(query) = &query {
         path.push('?');
         path.push_str(query);
     }
@@ -202,8 +234,8 @@ pub fn render_request(session: &Session, head: &mut RequestHeader, ctx: &mut Req
         provider: &provider,
         endpoint,
         target: &path,
-        body_len: Some(rendered.len()),
-        converted: rendered.is_converted(),
+        body_len: Some(length),
+        converted,
         http2: head.version == http::Version::HTTP_2,
         client_ip: ctx.head.client_ip,
         credentials: &ctx.gateway.fixed.alt_key_headers,
@@ -211,9 +243,6 @@ pub fn render_request(session: &Session, head: &mut RequestHeader, ctx: &mut Req
     };
     *head = headers::build(http::Method::POST, &parts)
         .map_err(|e| Failure::network(NetworkFailure::Connect, e.to_string()))?;
-    let attempt = ctx.attempt()?;
-    attempt.pieces = rendered.body.into_iter();
-    attempt.form = rendered.reply;
     Ok(())
 }
 

@@ -267,6 +267,17 @@ impl RequestContext {
         }
     }
 
+    /// Notes the usage of an attempt that does not come to its end.
+    pub fn note_partial_usage(&mut self) {
+        let Some(record) = self.record.as_ref().filter(|record| record.is_metered()) else { return };
+        let estimated_input = record.estimated_input();
+        let Ok(attempt) = self.attempt() else { return };
+        let (usage, estimated) = attempt.incoming.partial_usage(estimated_input, attempt.is_billable);
+        if let Some(record) = &mut self.record {
+            record.note_usage(usage, estimated);
+        }
+    }
+
     /// The client left an exchange; `result` is what became of the provider's reply.
     pub fn aborted(&mut self, result: &'static str) {
         self.gateway.metrics.connections.aborted(result);
@@ -282,6 +293,7 @@ impl RequestContext {
     /// reason that [`RequestContext::ending`] gives.
     pub fn abandon(&mut self, left: bool) {
         if self.is_open() {
+            self.note_partial_usage();
             let ending = match self.ending.outcome {
                 RequestOutcome::ClientAborted => self.ending.clone(),
                 _ if left => Ending::client_aborted(),
@@ -312,8 +324,11 @@ impl RequestContext {
 
 impl Drop for RequestContext {
     fn drop(&mut self) {
-        let ending = Ending::internal("the request was cut off inside the gateway");
-        self.close(&ending);
+        if self.is_open() {
+            self.note_partial_usage();
+            let ending = Ending::internal("the request was cut off inside the gateway");
+            self.close(&ending);
+        }
     }
 }
 

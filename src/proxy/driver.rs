@@ -14,7 +14,7 @@ use pingora::http::{Method, RequestHeader, ResponseHeader};
 use pingora::proxy::{ProxyHttp as _, Session};
 use pingora::time::timeout;
 use pingora::upstreams::peer::HttpPeer;
-use pingora::{ErrorSource, Result};
+use pingora::{Error, ErrorSource, ErrorType, Result};
 
 use super::context::RequestContext;
 use super::failure::Failure;
@@ -81,7 +81,7 @@ impl Service {
         let waiting = Instant::now();
         let sent = wire.send(session, head, &body).await;
         ctx.waited += waiting.elapsed();
-        ctx.attempt()?.sent = wire.is_sent();
+        ctx.attempt()?.is_billable = wire.is_sent();
         sent
     }
 
@@ -105,16 +105,16 @@ impl Service {
                 ctx.release(whole);
                 self.response_filter(session, head, ctx).await?;
                 if let Some(head) = held_head.take() {
-                    session.write_response_header(head, false).await.map_err(|e| e.into_down())?;
+                    self.bounded(ctx, session.write_response_header(head, false)).await?;
                 }
             }
             let last = end && is_complete(ctx, end);
             self.response_body_filter(session, &mut body, last, ctx)?;
             if last || body.as_ref().is_some_and(|bytes| !bytes.is_empty()) {
                 let writing = Instant::now();
-                let written = session.write_response_body(body, last).await;
+                let written = self.bounded(ctx, session.write_response_body(body, last)).await;
                 ctx.waited += writing.elapsed();
-                written.map_err(|e| e.into_down())?;
+                written?;
             }
             if last {
                 return Ok(());
@@ -123,6 +123,18 @@ impl Service {
                 return Err(Failure::network(NetworkFailure::Broken, "the provider ended the stream early").into());
             }
         }
+    }
+
+    /// Bounds a write to the client: Pingora bounds the parts of a body, but neither the head nor the last
+    /// flush.
+    async fn bounded(&self, ctx: &RequestContext, write: impl Future<Output = Result<()>>) -> Result<()> {
+        let written = match ctx.live.reply_write_timeout_ms {
+            0 => write.await,
+            ms => timeout(Duration::from_millis(ms), write)
+                .await
+                .unwrap_or_else(|_| Error::e_explain(ErrorType::WriteTimedout, "writing to the client")),
+        };
+        written.map_err(|e| e.into_down())
     }
 
     /// The next piece from the provider, and whether its body is over with it.
@@ -166,6 +178,12 @@ impl Service {
 
     /// Reads the rest of a reply and discards it: only its usage is of interest.
     async fn drain(&self, session: &mut Session, wire: &mut Wire, ctx: &mut Ctx) -> Result<()> {
+        // No provider can be asked any more.
+        ctx.forwarding()?.release_body();
+        ctx.attempt()?.is_draining = true;
+        if matches!(&ctx.attempt()?.incoming, Incoming::Reply(relay) if relay.is_over) {
+            return Ok(());
+        }
         if matches!(ctx.attempt()?.incoming, Incoming::Awaited) {
             let bound = ctx.attempt()?.bound();
             let mut head = wire.head(session, bound).await?;

@@ -153,6 +153,12 @@ impl Failure {
         }
     }
 
+    /// A connection that was made and broke.
+    #[must_use]
+    pub const fn is_broken_connection(&self) -> bool {
+        matches!(self, Self::Network(NetworkTrouble { what: NetworkFailure::Broken, .. }))
+    }
+
     #[must_use]
     pub const fn is_timeout(&self) -> bool {
         use NetworkFailure::{ConnectTimeout, FirstByteTimeout, IdleTimeout, TotalTimeout};

@@ -54,10 +54,12 @@ impl Incoming {
     /// The usage of a reply that did not come to its end, and whether it is estimated. A request
     /// that was sent whole costs its input at least, unless the provider answered it with an error.
     #[must_use]
-    pub fn partial_usage(&self, estimated_input: u64, sent: bool) -> (Option<Usage>, bool) {
+    pub fn partial_usage(&self, estimated_input: u64, is_billable: bool) -> (Option<Usage>, bool) {
         match self {
+            // An error in place of a reply.
+            Self::Reply(relay) if !relay.released && relay.reply.error().is_some() => (None, false),
             Self::Reply(relay) => relay.usage(true, estimated_input),
-            Self::Awaited if sent => (Some(Usage { input: estimated_input, ..Usage::default() }), true),
+            Self::Awaited if is_billable => (Some(Usage { input: estimated_input, ..Usage::default() }), true),
             Self::Awaited | Self::Error(_) => (None, false),
         }
     }
@@ -113,6 +115,8 @@ pub struct Relay {
     pub converted: bool,
     reply: Reply,
     held: BytesMut,
+    /// The provider's body is over.
+    pub is_over: bool,
     released: bool,
     /// The length of the client's body, where all of it was at hand when its head was made.
     pub length: Option<usize>,
@@ -220,6 +224,7 @@ pub fn begin(ctx: &mut RequestContext, head: &ResponseHeader) -> pingora::Result
         attempt.incoming = Incoming::Error(Box::new(ErrorBody { head, format, collected, until }));
         return Ok(());
     }
+    attempt.is_billable = false;
     let unusable = |what| Failure::Unusable { what, usage: None };
     let content_type = text(head, &CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
     if content_type.starts_with("text/html") {
@@ -253,7 +258,17 @@ pub fn begin(ctx: &mut RequestContext, head: &ResponseHeader) -> pingora::Result
     };
     let reply = Reply::new(decoder, reader, shape);
     let (status, held) = (head.status.as_u16(), BytesMut::new());
-    let relay = Relay { status, streamed, converted, reply, held, released: false, length: None, in_flight: None };
+    let relay = Relay {
+        status,
+        streamed,
+        converted,
+        reply,
+        held,
+        is_over: false,
+        released: false,
+        length: None,
+        in_flight: None,
+    };
     attempt.incoming = Incoming::Reply(Box::new(relay));
     Ok(())
 }
@@ -274,7 +289,7 @@ pub fn take(ctx: &mut RequestContext, body: &mut Option<Bytes>, end: bool) -> pi
         }
         Incoming::Reply(relay) => {
             let mut bytes = body.take().map_or_else(Bytes::new, |piece| relay.reply.take(piece));
-            if end {
+            if end && !std::mem::replace(&mut relay.is_over, true) {
                 let rest = relay.reply.finish();
                 if !rest.is_empty() {
                     bytes = if bytes.is_empty() { rest } else { [bytes, rest].concat().into() };

@@ -83,12 +83,14 @@ pub fn head(session: &Session, ctx: &mut RequestContext) -> Result<Route, Refusa
     if lists && head.headers.contains_key("anthropic-version") {
         ctx.format = WireFormat::Native;
     }
-    framing(session)?;
     Ok(route)
 }
 
 /// Refuses heads that another server on the way could read differently.
-fn framing(session: &Session) -> Result<(), Refusal> {
+///
+/// # Errors
+/// When a head has a length and a transfer encoding, or no host.
+pub fn framing(session: &Session) -> Result<(), Refusal> {
     let head = session.req_header();
     if head.version > http::Version::HTTP_11 {
         return Ok(());
@@ -201,7 +203,11 @@ async fn pieces(session: &mut Session, mut reservation: BodyReservation, live: &
                 pieces.push(piece);
             }
             Ok(None) => return Ok(Received { pieces, reservation }),
-            Err(e) => return Err(unread(e)),
+            Err(e) => {
+                // Where a damaged body ends, and the next request begins, is not known.
+                session.set_keepalive(None);
+                return Err(unread(e));
+            }
         }
     }
 }

@@ -36,6 +36,7 @@ pub enum Prepared {
 /// # Errors
 /// The first stage's refusal, or that the client has left.
 pub async fn prepare(session: &mut Session, ctx: &mut RequestContext) -> Result<Prepared> {
+    intake::framing(session)?;
     let gateway = Arc::clone(&ctx.gateway);
     if let Some(admin) = gateway.admin.get().filter(|_| embedded_admin::is_admin(session.req_header())) {
         embedded_admin::serve(session, ctx, admin.as_ref()).await?;

@@ -76,6 +76,12 @@ impl OpenRecord {
         }
     }
 
+    /// Whether a reply to the request has usage that is billed.
+    #[must_use]
+    pub fn is_metered(&self) -> bool {
+        self.operation == Operation::Generate
+    }
+
     /// Notes the usage of a reply.
     pub fn note_usage(&mut self, usage: Option<Usage>, estimated: bool) {
         (self.usage, self.usage_estimated) = (usage, estimated);
@@ -188,7 +194,7 @@ impl OpenRecord {
             return (Some(NanoUsd::ZERO), rust_decimal::Decimal::ONE);
         };
         let multiplier = asked.provider.cost_multiplier;
-        if self.operation != Operation::Generate {
+        if !self.is_metered() {
             return (Some(NanoUsd::ZERO), multiplier);
         }
         let price = self.snapshot.price_for(&body.model, &asked.model);

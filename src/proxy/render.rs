@@ -43,11 +43,6 @@ impl Rendered {
     pub fn len(&self) -> usize {
         self.body.iter().map(Bytes::len).sum()
     }
-
-    #[must_use]
-    pub const fn is_converted(&self) -> bool {
-        matches!(self.reply, ReplyForm::Convert(_))
-    }
 }
 
 /// Which formats a provider may speak for a client of another one. Tokens are counted in the

@@ -143,7 +143,7 @@ impl ProxyHttp for Service {
         Ok(())
     }
 
-    /// The request in this provider's format, with its credential.
+    /// The head of the rendered request, with the provider's credential.
     async fn upstream_request_filter(
         &self,
         session: &mut Session,
@@ -151,7 +151,7 @@ impl ProxyHttp for Service {
         ctx: &mut Self::CTX,
     ) -> Result<()> {
         trace(ctx, "upstream_request_filter");
-        attempt::render_request(session, upstream_request, ctx)
+        attempt::build_head(session, upstream_request, ctx)
     }
 
     /// Hands out the rendered body piece by piece. The client's own body has been read whole
@@ -247,24 +247,32 @@ impl ProxyHttp for Service {
         trace(ctx, "fail_to_proxy");
         let gone = FailToProxy { error_code: 0, can_reuse_downstream: false };
         if *e.esource() == ErrorSource::Downstream {
-            session.as_downstream_mut().shutdown().await;
+            // First: closing can wait on a client that reads nothing.
+            ctx.abandon(true);
+            cut(session).await;
             return gone;
         }
         let answer = match e.cause.as_deref().and_then(|cause| cause.downcast_ref::<GiveUp>()) {
             Some(GiveUp::BrokenOff { why }) => return self.break_off(session, ctx, why).await,
             Some(GiveUp::Refused { refusal, outcome }) => self.refusal(ctx, refusal, *outcome),
             Some(GiveUp::ClientError(answer)) => answer.clone(),
-            None if session.response_written().is_some() => {
-                session.as_downstream_mut().shutdown().await;
+            None if has_answer(session) => {
+                ctx.abandon(false);
+                cut(session).await;
                 return gone;
             }
             None => self.refusal(ctx, &Refusal::Internal, RequestOutcome::Internal),
         };
         let status = answer.ending.status;
+        let unasked = awaits_continue(session);
+        if unasked {
+            // It will not send its body now, so the next bytes could not be told from it.
+            session.set_keepalive(None);
+        }
         if self.respond(session, ctx, answer).await.is_err() {
             return gone;
         }
-        FailToProxy { error_code: status, can_reuse_downstream: drained(session).await }
+        FailToProxy { error_code: status, can_reuse_downstream: !unasked && drained(session).await }
     }
 
     /// Ends a request whose reply was never complete.
@@ -340,10 +348,30 @@ impl Service {
         let can_reuse_downstream =
             streamed && filtered.is_ok() && session.write_response_body(body, true).await.is_ok();
         if !can_reuse_downstream {
-            session.as_downstream_mut().shutdown().await;
+            cut(session).await;
         }
         FailToProxy { error_code: 502, can_reuse_downstream }
     }
+}
+
+/// Ends a reply without its end. An HTTP/1 connection is closed when it is dropped, without waiting for
+/// bytes that the client does not take.
+async fn cut(session: &mut Session) {
+    if session.req_header().version == Version::HTTP_2 {
+        session.as_downstream_mut().shutdown().await;
+    }
+}
+
+/// Whether an answer other than a 1xx has been written.
+fn has_answer(session: &Session) -> bool {
+    session.response_written().is_some_and(|head| !head.status.is_informational())
+}
+
+/// Whether the client waits for a `100 Continue` that it has not got.
+fn awaits_continue(session: &mut Session) -> bool {
+    session.req_header().headers.contains_key(http::header::EXPECT)
+        && session.response_written().is_none()
+        && !session.as_downstream_mut().is_body_done()
 }
 
 /// Reads what the client is still sending of a refused body. Whether the connection can take

@@ -41,9 +41,11 @@ pub fn failed(ctx: &mut RequestContext, mut error: Box<Error>) -> Box<Error> {
         let why = attempt.incoming.problem().unwrap_or_else(|| failure::take(&mut error).describe());
         return broken_off(ctx, why);
     }
+    // Once only: on a connection of its own no request is stale.
+    let is_fresh = attempt.fresh;
     match failure::take(&mut error) {
         Failure::Unfit(refusal) => unfit(ctx, refusal, &mut error),
-        failure if unprocessed => stale_connection(ctx, &failure, &mut error),
+        failure if unprocessed && !is_fresh => stale_connection(ctx, &failure, &mut error),
         failure => return classified(ctx, failure, error),
     }
     error
@@ -52,25 +54,15 @@ pub fn failed(ctx: &mut RequestContext, mut error: Box<Error>) -> Box<Error> {
 /// The client left. What it has received is billed; so is the input of a request that the provider
 /// had whole.
 fn client_left(ctx: &mut RequestContext) {
-    note_partial_usage(ctx);
+    ctx.note_partial_usage();
     if let Ok(forwarding) = ctx.forwarding() {
         forwarding.attempt = None;
     }
 }
 
-/// Notes the usage of a reply that did not come to its end.
-fn note_partial_usage(ctx: &mut RequestContext) {
-    let estimated_input = ctx.record.as_ref().map_or(0, |record| record.estimated_input());
-    let Ok(attempt) = ctx.attempt() else { return };
-    let (usage, estimated) = attempt.incoming.partial_usage(estimated_input, attempt.sent);
-    if let Some(record) = &mut ctx.record {
-        record.note_usage(usage, estimated);
-    }
-}
-
 /// The reply had begun: nothing can be tried again.
 fn broken_off(ctx: &mut RequestContext, why: String) -> Box<Error> {
-    note_partial_usage(ctx);
+    ctx.note_partial_usage();
     let now = ctx.now();
     if let Ok(attempt) = ctx.attempt() {
         let setback = Setback { counts: true, rest_until: None, error: Some("the reply broke off") };
@@ -108,6 +100,8 @@ fn stale_connection(ctx: &mut RequestContext, failure: &Failure, error: &mut Err
 fn classified(ctx: &mut RequestContext, failure: Failure, mut error: Box<Error>) -> Box<Error> {
     let Ok(attempt) = ctx.attempt() else { return error };
     attempt.tries += 1;
+    // What else lies in the pool may be broken too.
+    attempt.fresh |= failure.is_broken_connection();
     let (provider, tries, took) = (Arc::clone(&attempt.provider), attempt.tries, attempt.began.elapsed());
     let Judgement { verdict, rule } = classify(ctx, &failure, &provider, tries);
     ctx.gateway.metrics.attempt(&provider.name, verdict.class.as_str());

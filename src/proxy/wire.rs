@@ -16,7 +16,7 @@ use pingora::protocols::UniqueID as _;
 use pingora::protocols::http::client::HttpSession;
 use pingora::proxy::Session;
 use pingora::upstreams::peer::HttpPeer;
-use pingora::{Error, ErrorSource, ErrorType, Result};
+use pingora::{Error, ErrorSource, ErrorType, Result, RetryType};
 
 use super::client_stream::ClientStream;
 use super::failure::Failure;
@@ -31,6 +31,8 @@ const EARLY_ANSWER: Duration = Duration::from_millis(200);
 const STALE_WITHIN: Duration = Duration::from_secs(1);
 /// How long sending may stand still.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long closing may take: a peer that reads nothing must not hold it up.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Bytes joined into one write at most.
 const JOIN_MAX: usize = 64 * 1024;
 
@@ -50,6 +52,8 @@ pub struct Wire {
     sent_whole: bool,
     /// The head of the answer itself is there, not only a 1xx.
     has_head: bool,
+    /// A 1xx has come: the provider has the request.
+    has_informational: bool,
     /// The client has left, and the reply is read all the same.
     detached: bool,
     /// A break that was noticed while joining: reported once what came before it is delivered.
@@ -120,7 +124,15 @@ impl Wire {
     /// When none can be made in time, or the client leaves.
     pub async fn open(session: &mut Session, upstreams: &Upstreams, peer: &HttpPeer) -> Result<Self> {
         let (up, reused) = unless_gone(session, false, upstreams.connect(peer)).await?.map_err(connect_failure)?;
-        Ok(Self { up: Box::new(up), reused, sent_whole: false, has_head: false, detached: false, broken: None })
+        Ok(Self {
+            up: Box::new(up),
+            reused,
+            sent_whole: false,
+            has_head: false,
+            has_informational: false,
+            detached: false,
+            broken: None,
+        })
     }
 
     /// Whether the connection had been used before.
@@ -163,16 +175,25 @@ impl Wire {
     /// When the client leaves.
     pub async fn send(&mut self, session: &mut Session, head: RequestHeader, body: &[Bytes]) -> Result<()> {
         self.up.set_write_timeout(Some(WRITE_TIMEOUT));
-        let up = &mut self.up;
-        let sending = async move {
+        let (up, mut begun) = (&mut self.up, false);
+        let sending = async {
             up.write_request_header(Box::new(head)).await?;
+            begun = true;
             for chunk in body {
                 up.write_request_body(chunk.clone(), false).await?;
             }
             up.finish_request_body().await
         };
-        self.sent_whole = unless_gone(session, false, sending).await?.is_ok();
-        Ok(())
+        let sent = unless_gone(session, false, sending).await?;
+        self.sent_whole = sent.is_ok();
+        match sent {
+            // The connection is being closed by the provider (GOAWAY): there is no stream to wait on.
+            Err(mut error) if !begun && self.is_http2() => {
+                error.set_retry(true);
+                Err(caused(error, NetworkFailure::Broken))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Reads the head of the answer, past any 1xx.
@@ -198,7 +219,7 @@ impl Wire {
                 Ok(Ok(())) => {}
             }
             match self.up.response_header() {
-                Some(head) if head.status.is_informational() => {}
+                Some(head) if head.status.is_informational() => self.has_informational = true,
                 Some(head) => {
                     self.has_head = true;
                     return Ok(Box::new(head.clone()));
@@ -208,16 +229,22 @@ impl Wire {
         }
     }
 
-    /// A connection that broke before the head of the answer. Pingora marks errors that a
-    /// connection from the pool may cause; over HTTP/1 the mark is kept only while the request
-    /// cannot have been worked on.
+    /// A connection that broke before the head of the answer. `retry` stays only where the provider cannot
+    /// have worked on the request: its HTTP/2 side says so, or a connection from the pool breaks at once.
     fn unanswered(&self, mut error: Box<Error>, sent: Instant) -> Box<Error> {
-        // The count of bytes is in Pingora's message alone (v1/client.rs, `read_response`).
-        let silent = error.context.as_ref().is_some_and(|context| context.as_str().ends_with("already read: 0"));
-        let unprocessed = self.is_http2() || (silent && sent.elapsed() < STALE_WITHIN);
-        if !unprocessed {
-            error.set_retry(false);
-        }
+        let at_once = self.reused && !self.has_informational && sent.elapsed() < STALE_WITHIN;
+        let unprocessed = if self.is_http2() {
+            match (&error.retry, error.etype()) {
+                // GOAWAY without an error, or REFUSED_STREAM: the provider did not begin.
+                (RetryType::Decided(true), ErrorType::H2Error) => true,
+                (RetryType::ReusedOnly, _) => at_once,
+                _ => false,
+            }
+        } else {
+            // The count of bytes is in Pingora's message alone (v1/client.rs, `read_response`).
+            at_once && error.context.as_ref().is_some_and(|context| context.as_str().ends_with("already read: 0"))
+        };
+        error.set_retry(unprocessed);
         caused(error, NetworkFailure::Broken)
     }
 
@@ -292,7 +319,7 @@ impl Wire {
         if self.sent_whole && self.is_done() {
             upstreams.release(self.up, link).await;
         } else {
-            self.up.shutdown().await;
+            let _ = pingora::time::timeout(CLOSE_TIMEOUT, self.up.shutdown()).await;
         }
     }
 }

@@ -1,7 +1,10 @@
-//! What happens in the gateway, as it happens: for those who watch (live views, notifications).
+//! What happens in the gateway, as it happens: for live views and notifications.
 //!
-//! A bounded broadcast: nobody who sends ever waits, and a watcher that is too slow loses the oldest events and is told how
-//! many ([`tokio::sync::broadcast`]). Nothing that must not be lost may depend on it: records go to the ledger.
+//! Two bounded broadcasts: all events, which are only made while a live view watches, and changes of
+//! circuits, which the notifier always watches. With one for both, every request woke the notifier's
+//! runtime: 60–72 µs of CPU per 2 KB request in place of 50–54 (measured by leaving the event out).
+//! A sender never waits; a slow watcher loses the oldest events and learns how many. Nothing that must not
+//! be lost may depend on it: records go to the ledger.
 
 use std::sync::Arc;
 
@@ -42,28 +45,42 @@ pub struct CircuitChange {
 /// The place where events are sent and watched. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Events {
-    sender: broadcast::Sender<Event>,
+    all: broadcast::Sender<Event>,
+    circuits: broadcast::Sender<CircuitChange>,
 }
 
 impl Default for Events {
     fn default() -> Self {
-        Self { sender: broadcast::Sender::new(CAPACITY) }
+        Self { all: broadcast::Sender::new(CAPACITY), circuits: broadcast::Sender::new(CAPACITY) }
     }
 }
 
 impl Events {
-    /// Tells whoever watches. The event is only made when somebody does.
+    /// Sends an event to its watchers. It is only made while there is one.
     pub fn tell(&self, event: impl FnOnce() -> Event) {
-        if self.sender.receiver_count() > 0 {
+        if self.all.receiver_count() > 0 {
             // Fails only when the last watcher left in between.
-            let _ = self.sender.send(event());
+            let _ = self.all.send(event());
         }
+    }
+
+    /// Sends a change of a circuit to the watchers of all events and of circuits; whether the latter have
+    /// one.
+    pub fn circuit(&self, change: CircuitChange) -> bool {
+        self.tell(|| Event::Circuit(change.clone()));
+        self.circuits.send(change).is_ok()
     }
 
     /// Everything that happens from now on.
     #[must_use]
     pub fn watch(&self) -> broadcast::Receiver<Event> {
-        self.sender.subscribe()
+        self.all.subscribe()
+    }
+
+    /// The changes of circuits from now on.
+    #[must_use]
+    pub fn watch_circuits(&self) -> broadcast::Receiver<CircuitChange> {
+        self.circuits.subscribe()
     }
 }
 
@@ -72,9 +89,10 @@ mod tests {
     use super::{Event, Events};
 
     #[test]
-    fn nothing_is_made_when_nobody_watches() {
+    fn nothing_is_made_for_the_notifier_alone() {
         let events = Events::default();
-        events.tell(|| unreachable!("nobody watches"));
+        let _circuits = events.watch_circuits();
+        events.tell(|| unreachable!("no one watches requests"));
         let mut watching = events.watch();
         events.tell(|| Event::Configuration { version: 7 });
         assert!(matches!(watching.try_recv(), Ok(Event::Configuration { version: 7 })));

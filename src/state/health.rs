@@ -10,7 +10,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
-use super::events::{CircuitChange, Event, Events};
+use super::events::{CircuitChange, Events};
 use super::told::Told;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
@@ -240,15 +240,13 @@ impl Health {
                 None
             }
         };
-        self.events.tell(|| {
-            Event::Circuit(CircuitChange {
-                provider_id: provider.id,
-                provider_name: provider.name.as_str().into(),
-                open_until,
-                failure_count: happened.failures,
-                last_error: happened.error.map(Arc::from),
-                at: happened.now,
-            })
+        self.events.circuit(CircuitChange {
+            provider_id: provider.id,
+            provider_name: provider.name.as_str().into(),
+            open_until,
+            failure_count: happened.failures,
+            last_error: happened.error.map(Arc::from),
+            at: happened.now,
         });
     }
 }

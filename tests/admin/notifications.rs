@@ -13,7 +13,7 @@ use tollgate::domain::money::NanoUsd;
 use tollgate::domain::secret::Secret;
 use tollgate::fetch::webhook::{SIGNATURE, sign};
 use tollgate::notify::Bell;
-use tollgate::state::{CircuitChange, Event, Events};
+use tollgate::state::{CircuitChange, Events};
 use tollgate::store::Backend;
 
 use super::gate::{Gate, NOON, webhooks};
@@ -56,12 +56,7 @@ fn opened(provider: i64, at: Timestamp) -> CircuitChange {
 
 /// Tells an event once somebody watches.
 async fn tell(events: &Events, change: CircuitChange) {
-    let told = std::cell::Cell::new(false);
-    while !told.get() {
-        events.tell(|| {
-            told.set(true);
-            Event::Circuit(change.clone())
-        });
+    while !events.circuit(change.clone()) {
         tokio::task::yield_now().await;
     }
 }

@@ -282,6 +282,50 @@ async fn a_client_that_waits_for_100_continue_keeps_its_connection() {
     }
 }
 
+/// Waiting for a body that will not come, it could not tell the next request from it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_waits_for_100_continue_and_is_refused_gets_a_closed_connection() {
+    let stage = Stage::native().await;
+    let mut tcp = connect(&stage).await;
+    let head = "POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: sk-unknown\r\nexpect: 100-continue\r\n\
+                content-length: 100\r\n\r\n";
+    tcp.write_all(head.as_bytes()).await.unwrap();
+    let began = std::time::Instant::now();
+    let got = closed(&mut tcp).await;
+    assert!(got.starts_with("HTTP/1.1 401 ") && got.to_ascii_lowercase().contains("connection: close"), "{got}");
+    assert!(began.elapsed() < Duration::from_secs(4), "it waited for the body: {:?}", began.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_follows_a_damaged_body_is_no_request() {
+    let stage = Stage::native().await;
+    let hidden = String::from_utf8(ask(&stage)).unwrap();
+    let head = format!("POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\n", stage.key);
+    let mut tcp = connect(&stage).await;
+    tcp.write_all(format!("{head}transfer-encoding: chunked\r\n\r\nzz\r\n").as_bytes()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let _ = tcp.write_all(hidden.as_bytes()).await;
+    let got = closed(&mut tcp).await;
+    assert!(got.starts_with("HTTP/1.1 400 "), "{got}");
+    assert_eq!(got.matches("HTTP/1.1").count(), 1, "{got}");
+    assert!(stage.upstream.requests().await.is_empty());
+}
+
+/// Its events are smaller than what the gateway's own buffer for writing holds.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_reads_nothing_of_many_small_events_is_given_up_and_billed() {
+    let stage = Stage::native_with(&[("TOLLGATE_PROXY_REPLY_WRITE_TIMEOUT", "1s")]).await;
+    stage.upstream.default(json!({"events": 200_000, "words": 200_000})).await;
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let mut tcp = socket.connect(stage.gateway.proxy_addr().parse().unwrap()).await.unwrap();
+    tcp.write_all(&raw::request(&stage.key, &request("native", true))).await.unwrap();
+    let row = &stage.gateway.logs(1).await[0];
+    assert_eq!((&row["outcome"], &row["estimated"]), (&json!("client_aborted"), &json!(true)), "{row}");
+    stage.gateway.metric_shows("tollgate_requests_in_flight", |running| running == 0.0).await;
+    drop(tcp);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn with_h2c_a_client_that_says_nothing_or_little_is_closed() {
     let env = [("TOLLGATE_PROXY_H2C", "true"), ("TOLLGATE_PROXY_KEEPALIVE_TIMEOUT", "1s")];
