@@ -1,7 +1,7 @@
 //! A record as bytes, densely: what a frame of the journal carries. Pure.
 //!
 //! ```text
-//! 01 │ the fields of a record, in the order of `write` below, without names
+//! 02 │ the fields of a record, in the order of `write` below, without names
 //! number: six bits in each byte but the last, lowest first, each with 80 added; seven bits in the last
 //! signed number: zigzag, then as a number          text: its length in bytes, then UTF-8
 //! what may be missing: 0, or 1 and then it                           flag: 0 or 1
@@ -9,7 +9,8 @@
 //!
 //! No byte above BF comes from a number and none above F4 from a text, so nothing in a payload can look like the mark that a
 //! frame begins with, and after damage the next whole frame is found by it. The first byte tells this from the JSON
-//! that journals of version 1 carry, whose first byte is `{`: those are still read.
+//! that journals of version 1 carry, whose first byte is `{`: those are still read. So are payloads that begin with 01: they
+//! lack the audio tokens, web searches and service tier of usage.
 //!
 //! It does not guard against damage: the frame's checksum does. What is read is nevertheless bounded by the bytes there are.
 
@@ -23,10 +24,12 @@ use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::money::NanoUsd;
 use crate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
-use crate::domain::usage::Usage;
+use crate::domain::usage::{ServiceTier, Usage};
 
 /// First byte of a payload: the version of this encoding. A change of the fields below needs another.
-const DENSE: u8 = 1;
+const DENSE: u8 = 2;
+/// The version before: usage without audio tokens, web searches and service tier.
+const DENSE_1: u8 = 1;
 /// Bits of a number in every byte but its last, and what marks such a byte.
 const GROUP: u32 = 6;
 const MORE: u8 = 0x80;
@@ -94,6 +97,15 @@ const fn format_number(format: WireFormat) -> u64 {
         WireFormat::Responses => 1,
         WireFormat::Chat => 2,
         WireFormat::AltCli => 3,
+    }
+}
+
+const fn tier_number(tier: ServiceTier) -> u64 {
+    match tier {
+        ServiceTier::Standard => 0,
+        ServiceTier::Flex => 1,
+        ServiceTier::Priority => 2,
+        ServiceTier::Batch => 3,
     }
 }
 
@@ -180,7 +192,9 @@ impl Out<'_> {
 
     fn usage(&mut self, usage: &Usage) -> &mut Self {
         self.number(usage.input).number(usage.output).number(usage.cache_write_5m).number(usage.cache_write_1h);
-        self.number(usage.cache_read).number(usage.reasoning).number(usage.image_input).number(usage.image_output)
+        self.number(usage.cache_read).number(usage.reasoning).number(usage.image_input).number(usage.image_output);
+        self.number(usage.audio_input).number(usage.audio_output).number(usage.web_searches);
+        self.number(tier_number(usage.tier))
     }
 }
 
@@ -209,16 +223,17 @@ impl Decoder {
     /// The record of a payload, in this encoding or in the JSON of older journals; `None` when it is no record.
     pub(super) fn read(&mut self, payload: &[u8]) -> Option<Record> {
         let (first, rest) = payload.split_first()?;
-        if *first != DENSE {
+        if !matches!(*first, DENSE | DENSE_1) {
             return serde_json::from_slice(payload).ok();
         }
-        let mut input = In { rest, last: &mut self.last };
+        let mut input = In { version: *first, rest, last: &mut self.last };
         let record = input.record()?;
         input.rest.is_empty().then_some(record)
     }
 }
 
 struct In<'a> {
+    version: u8,
     rest: &'a [u8],
     last: &'a mut [Option<Arc<str>>; TEXTS],
 }
@@ -344,7 +359,7 @@ impl<'a> In<'a> {
     }
 
     fn usage(&mut self) -> Option<Usage> {
-        Some(Usage {
+        let mut usage = Usage {
             input: self.number()?,
             output: self.number()?,
             cache_write_5m: self.number()?,
@@ -353,7 +368,15 @@ impl<'a> In<'a> {
             reasoning: self.number()?,
             image_input: self.number()?,
             image_output: self.number()?,
-        })
+            ..Usage::default()
+        };
+        if self.version > DENSE_1 {
+            usage.audio_input = self.number()?;
+            usage.audio_output = self.number()?;
+            usage.web_searches = self.number()?;
+            usage.tier = self.one_of(&ServiceTier::ALL, tier_number)?;
+        }
+        Some(usage)
     }
 }
 

@@ -22,9 +22,13 @@ fn signed() -> BoxedStrategy<i64> {
 }
 
 prop_compose! {
-    fn usages()(n in proptest::array::uniform8(numbers())) -> Usage {
+    fn usages()(n in proptest::array::uniform8(numbers()), m in proptest::array::uniform3(numbers()), t in 0..4_usize) -> Usage {
         let [input, output, cache_write_5m, cache_write_1h, cache_read, reasoning, image_input, image_output] = n;
-        Usage { input, output, cache_write_5m, cache_write_1h, cache_read, reasoning, image_input, image_output }
+        let ([audio_input, audio_output, web_searches], tier) = (m, ServiceTier::ALL[t]);
+        Usage {
+            input, output, cache_write_5m, cache_write_1h, cache_read, reasoning, image_input, image_output, audio_input,
+            audio_output, web_searches, tier,
+        }
     }
 }
 
@@ -88,6 +92,8 @@ proptest! {
         let _ = Decoder::default().read(&bytes);
         bytes.insert(0, DENSE);
         let _ = Decoder::default().read(&bytes);
+        bytes[0] = DENSE_1;
+        let _ = Decoder::default().read(&bytes);
     }
 }
 
@@ -124,16 +130,20 @@ fn numbers_in_the_journal_never_change() {
     for (at, step) in STEPS.into_iter().enumerate() {
         assert_eq!(step_number(step), at as u64);
     }
-    // A record as this version writes it: journals with such bytes lie on disks.
-    let golden = include_bytes!("../../tests/ledger/dense.bin");
+    for (at, tier) in ServiceTier::ALL.into_iter().enumerate() {
+        assert_eq!(tier_number(tier), at as u64);
+    }
+    // Records as this version and the one before write them: journals with such bytes lie on disks.
+    let golden = include_bytes!("../../tests/ledger/dense2.bin");
     assert_eq!(Decoder::default().read(golden), Some(sample(7)));
     assert_eq!(written(&sample(7)), golden);
+    assert_eq!(Decoder::default().read(include_bytes!("../../tests/ledger/dense.bin")), Some(sample(7)));
 }
 
 #[test]
 fn a_number_that_is_too_large_is_no_number() {
     let mut last = Default::default();
-    let mut read = |bytes: &[u8]| In { rest: bytes, last: &mut last }.number();
+    let mut read = |bytes: &[u8]| In { version: DENSE, rest: bytes, last: &mut last }.number();
     assert_eq!(read(&[[0xBF; 10].as_slice(), &[0x0F]].concat()), Some(u64::MAX));
     assert_eq!(read(&[[0xBF; 10].as_slice(), &[0x1F]].concat()), None);
     assert_eq!(read(&[[0x80; 11].as_slice(), &[0x01]].concat()), None);

@@ -113,7 +113,7 @@ async fn unpriced(
 ) -> Result<Vec<Unpriced>, StoreError> {
     const COLUMNS: &str = "SELECT request_id, started_at, key_id, user_id, provider_id, endpoint, status_code, \
          cost_multiplier, input_tokens, output_tokens, cache_write_5m_tokens, cache_write_1h_tokens, \
-         cache_read_tokens, reasoning_tokens, image_input_tokens, image_output_tokens \
+         cache_read_tokens, reasoning_tokens, image_input_tokens, image_output_tokens, usage_extra \
          FROM ledger WHERE cost IS NULL AND model = $1";
     let mut values = Values::default();
     values.text(of.model).int(i64::from(max));

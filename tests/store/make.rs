@@ -13,7 +13,7 @@ use tollgate::domain::money::NanoUsd;
 use tollgate::domain::provider::{BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType};
 use tollgate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use tollgate::domain::secret::Secret;
-use tollgate::domain::usage::Usage;
+use tollgate::domain::usage::{ServiceTier, Usage};
 use tollgate::domain::user::{Role, User};
 
 /// Some day in 2026, at a full hour.
@@ -226,6 +226,10 @@ fn usage() -> Usage {
         reasoning: 6,
         image_input: 7,
         image_output: 8,
+        audio_input: 9,
+        audio_output: 10,
+        web_searches: 11,
+        tier: ServiceTier::Flex,
     }
 }
 
