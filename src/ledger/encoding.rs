@@ -10,7 +10,7 @@
 //! No byte above BF comes from a number and none above F4 from a text, so nothing in a payload can look like the mark that a
 //! frame begins with, and after damage the next whole frame is found by it. The first byte tells this from the JSON
 //! that journals of version 1 carry, whose first byte is `{`: those are still read. So are payloads that begin with 01: they
-//! lack the audio tokens, web searches and service tier of usage.
+//! lack the audio tokens, web searches and service tier of usage, and the name of the price entry.
 //!
 //! It does not guard against damage: the frame's checksum does. What is read is nevertheless bounded by the bytes there are.
 
@@ -28,7 +28,7 @@ use crate::domain::usage::{ServiceTier, Usage};
 
 /// First byte of a payload: the version of this encoding. A change of the fields below needs another.
 const DENSE: u8 = 2;
-/// The version before: usage without audio tokens, web searches and service tier.
+/// The version before: usage without audio tokens, web searches and service tier; no name of the price entry.
 const DENSE_1: u8 = 1;
 /// Bits of a number in every byte but its last, and what marks such a byte.
 const GROUP: u32 = 6;
@@ -135,6 +135,7 @@ pub(super) fn write(record: &Record, out: &mut Vec<u8>) {
         });
     }
     out.text_or_none(record.user_agent.as_deref()).text_or_none(record.client_addr.as_deref());
+    out.text_or_none(record.price_model.as_deref());
 }
 
 struct Out<'a>(&'a mut Vec<u8>);
@@ -205,7 +206,7 @@ pub(super) struct Decoder {
 }
 
 /// Fields whose text often repeats: their places in [`Decoder`].
-const TEXTS: usize = 12;
+const TEXTS: usize = 13;
 const KEY: usize = 0;
 const USER: usize = 1;
 const SESSION: usize = 2;
@@ -218,6 +219,7 @@ const ADDRESS: usize = 8;
 const DECIDED: usize = 9;
 const DETAIL: usize = 10;
 const SUCCEEDED: usize = 11;
+const PRICE: usize = 12;
 
 impl Decoder {
     /// The record of a payload, in this encoding or in the JSON of older journals; `None` when it is no record.
@@ -270,6 +272,8 @@ impl<'a> In<'a> {
             decisions: self.decisions()?,
             user_agent: self.maybe(|input| input.shared(AGENT))?,
             client_addr: self.maybe(|input| input.shared(ADDRESS))?,
+            // Fields are read in the order of this expression: this one is the last.
+            price_model: if self.version > DENSE_1 { self.maybe(|input| input.shared(PRICE))? } else { None },
         })
     }
 

@@ -46,14 +46,14 @@ prop_compose! {
 prop_compose! {
     fn records()(
         ids in (any::<u128>(), proptest::array::uniform3(proptest::option::of(signed()))),
-        names in proptest::array::uniform7(shared()), (endpoint, model, error) in (texts(), texts(), shared()),
+        names in proptest::array::uniform8(shared()), (endpoint, model, error) in (texts(), texts(), shared()),
         formats in (0..4_usize, proptest::option::of(0..4_usize)), flags in any::<[bool; 2]>(),
         (status_code, outcome, attempts) in (any::<u16>(), 0..7_usize, any::<u32>()),
         usage in usages().boxed(), cost in proptest::option::of(signed()), multiplier in (any::<i128>(), 0..=28_u32),
         times in (signed(), numbers(), proptest::option::of(numbers()), numbers()),
         decisions in proptest::collection::vec(decisions().boxed(), 0..4).boxed()
     ) -> Record {
-        let [key_name, user_name, session, provider_name, upstream_model, user_agent, client_addr] = names;
+        let [key_name, user_name, session, provider_name, upstream_model, user_agent, client_addr, price_model] = names;
         let [key_id, user_id, provider_id] = ids.1;
         Record {
             request_id: RequestId(Uuid::from_u128(ids.0)), started_at: Timestamp(times.0),
@@ -64,7 +64,7 @@ prop_compose! {
             outcome: RequestOutcome::ALL[outcome], error_message: error.map(|text| text.as_ref().to_owned()), usage,
             cost: cost.map(NanoUsd), cost_multiplier: Decimal::from_i128_with_scale(multiplier.0 >> 33, multiplier.1),
             estimated: flags[1], duration_ms: times.1, first_byte_ms: times.2, overhead_us: times.3, attempts,
-            decisions, user_agent, client_addr,
+            decisions, user_agent, client_addr, price_model,
         }
     }
 }

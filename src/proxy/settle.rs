@@ -70,7 +70,7 @@ fn last_decision(x: &mut Exchange, end: &End) {
 
 fn record(x: &mut Exchange, caller: &Caller, end: &End) -> Record {
     let usage = x.usage.unwrap_or_default();
-    let (cost, cost_multiplier) = price(x);
+    let (cost, price_model, cost_multiplier) = price(x);
     let (key_id, key_name, user_id, user_name) = names(caller);
     let inbound = x.inbound.as_ref();
     let asked = x.asked.as_ref();
@@ -96,6 +96,7 @@ fn record(x: &mut Exchange, caller: &Caller, end: &End) -> Record {
         error_message: end.error.clone(),
         usage,
         cost,
+        price_model,
         cost_multiplier,
         estimated: x.usage_estimated,
         duration_ms: x.elapsed_ms(),
@@ -108,19 +109,20 @@ fn record(x: &mut Exchange, caller: &Caller, end: &End) -> Record {
     }
 }
 
-/// The cost and the multiplier it was made with. Nothing was used: it costs nothing. Something was used and the model has
+/// The cost, the price entry where it is not the model's own, and the multiplier it was made with. Nothing was used: it costs nothing. Something was used and the model has
 /// no price: `None`, which the record shows as unpriced.
-fn price(x: &Exchange) -> (Option<NanoUsd>, rust_decimal::Decimal) {
+fn price(x: &Exchange) -> (Option<NanoUsd>, Option<Arc<str>>, rust_decimal::Decimal) {
     let one = rust_decimal::Decimal::ONE;
     let (Some(asked), Some(inbound), Some(usage)) = (&x.asked, &x.inbound, &x.usage) else {
-        return (Some(NanoUsd::ZERO), one);
+        return (Some(NanoUsd::ZERO), None, one);
     };
     let multiplier = asked.provider.cost_multiplier;
     if x.operation() != Some(&Operation::Generate) {
-        return (Some(NanoUsd::ZERO), multiplier);
+        return (Some(NanoUsd::ZERO), None, multiplier);
     }
     let price = x.snapshot.as_ref().and_then(|s| s.price_for(&inbound.model, &asked.model));
-    (price.map(|p| cost::total(&p.rates, usage, multiplier)), multiplier)
+    let entry = price.filter(|p| *p.model != *inbound.model).map(|p| p.model.as_str().into());
+    (price.map(|p| cost::total(&p.rates, usage, multiplier)), entry, multiplier)
 }
 
 type Names = (Option<KeyId>, Option<Arc<str>>, Option<crate::domain::ids::UserId>, Option<Arc<str>>);

@@ -65,6 +65,7 @@ pub(super) const LOG_COLUMNS: &[&str] = &[
     "image_input_tokens",
     "image_output_tokens",
     "usage_extra",
+    "price_model",
     "cost",
     "cost_multiplier",
     "estimated",
@@ -98,6 +99,7 @@ pub(super) const LEDGER_COLUMNS: &[&str] = &[
     "image_input_tokens",
     "image_output_tokens",
     "usage_extra",
+    "price_model",
     "cost",
     "cost_multiplier",
     "estimated",
@@ -176,6 +178,7 @@ fn bind_usage_and_cost<A: Collect>(values: &mut Values<A>, record: &Record) {
         values.int(count);
     }
     values.opt_text(Extra::of(&record.usage).as_deref());
+    values.opt_shared(record.price_model.as_ref(), INDEXED_TEXT);
     values.opt_int(cost(record)).opt_shared(Some(&multiplier(record.cost_multiplier)), PLAIN_TEXT);
     values.flag(record.estimated).int(duration(record));
 }
@@ -242,6 +245,7 @@ pub(super) fn read(row: &AnyRow) -> Result<LogRow, StoreError> {
         error_message: fields.opt_text("error_message")?,
         usage: read_usage(fields)?,
         cost: fields.opt_money("cost")?,
+        price_model: shared("price_model")?,
         cost_multiplier: fields.parsed("cost_multiplier")?,
         estimated: fields.flag("estimated")?,
         duration_ms: fields.number("duration_ms")?,

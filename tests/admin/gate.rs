@@ -174,6 +174,7 @@ impl Gate {
             upkeep: upkeep.clone(),
             webhooks: webhooks(),
             price_list: price_list(dir.path()),
+            unpriced: Arc::new(tollgate::policy::unpriced::Unpriced::default),
             admin_token: Secret::new(TOKEN),
             time_zone,
             app_url: app_url.map(str::to_owned),
