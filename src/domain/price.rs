@@ -107,7 +107,6 @@ impl Rates {
         Self(rates.into())
     }
 
-    #[must_use]
     pub fn iter(&self) -> std::slice::Iter<'_, Rate> {
         self.0.iter()
     }

@@ -64,7 +64,8 @@ impl Record {
     /// The price entry that the cost was made with; `None` where nothing was charged.
     #[must_use]
     pub fn priced_by(&self) -> Option<&str> {
-        self.cost.filter(|cost| *cost != NanoUsd::ZERO || self.price_model.is_some())?;
+        // A price may be 0; where nothing was used, none was looked for.
+        self.cost.filter(|cost| *cost != NanoUsd::ZERO || self.usage != Usage::default())?;
         Some(self.price_model.as_deref().unwrap_or(&self.model))
     }
 }

@@ -85,10 +85,11 @@ fn charged_at(rates: &Rates, tier: ServiceTier, input: u64) -> Vec<(&'static str
     lines.iter().map(|line| (line.kind.as_str(), (line.rate.usd * million).normalize().to_string())).collect()
 }
 
-#[test]
-fn every_rate_falls_back_as_the_table_says() {
-    use ServiceTier::{Batch, Flex, Priority, Standard};
-    let entry = rates(json!({
+type Expected = &'static [(&'static str, &'static str)];
+
+/// An entry that leaves out something of each kind.
+fn sparse() -> Rates {
+    rates(json!({
         "input_cost_per_token": 4e-6, "input_cost_per_token_above_128k_tokens": 6e-6,
         "input_cost_per_token_above_272k_tokens": 8e-6,
         "input_cost_per_token_flex": 2e-6, "input_cost_per_token_above_272k_tokens_flex": 4e-6,
@@ -101,87 +102,104 @@ fn every_rate_falls_back_as_the_table_says() {
         "input_cost_per_audio_token": 5e-6, "input_cost_per_audio_token_flex": 3e-6,
         "output_cost_per_audio_token": 50e-6, "input_cost_per_image_token": 1e-6,
         "search_context_cost_per_query": {"search_context_size_medium": 0.01},
-    }));
-    let plain: &[(&str, &str)] = &[
-        ("input", "4"),
-        ("image_input", "1"),
-        ("audio_input", "5"),
-        ("cache_write_5m", "5"),
-        ("cache_write_1h", "5"),
-        ("cache_read", "0.4"),
-        ("output", "20"),
-        ("image_output", "20"),
-        ("audio_output", "50"),
-        ("reasoning", "25"),
-        ("web_search", "10000"),
-    ];
-    let with = |changes: &[(&'static str, &'static str)]| -> Vec<(&'static str, String)> {
-        let changed = |kind: &str| changes.iter().find(|(name, _)| *name == kind).map(|(_, rate)| *rate);
-        plain.iter().map(|(kind, rate)| (*kind, changed(kind).unwrap_or(rate).to_owned())).collect()
-    };
-    let long = &[("input", "6"), ("image_input", "6"), ("audio_input", "6"), ("output", "30"), ("reasoning", "30")];
-    let longer = &[("input", "8"), ("image_input", "8"), ("audio_input", "8"), ("output", "30"), ("reasoning", "30")];
-    // Its own rates; the hour's write by the five minutes'; reasoning as the tier's output; images by the dearer.
-    let flex = &[
-        ("input", "2"),
-        ("image_input", "2"),
-        ("audio_input", "3"),
-        ("cache_write_5m", "2.5"),
-        ("cache_write_1h", "2.5"),
-        ("cache_read", "0.2"),
-        ("output", "10"),
-        ("image_output", "10"),
-        ("reasoning", "10"),
-    ];
-    // The tier names no threshold of 128 000 tokens, so the standard tier's dearer rates hold.
-    let flex_long = &[
-        ("input", "6"),
-        ("image_input", "6"),
-        ("audio_input", "6"),
-        ("cache_write_5m", "2.5"),
-        ("cache_write_1h", "2.5"),
-        ("cache_read", "0.2"),
-        ("output", "30"),
-        ("image_output", "30"),
-        ("reasoning", "30"),
-    ];
-    let flex_longer = &[
-        ("input", "4"),
-        ("image_input", "4"),
-        ("audio_input", "4"),
-        ("cache_write_5m", "2.5"),
-        ("cache_write_1h", "2.5"),
-        ("cache_read", "0.2"),
-        ("output", "30"),
-        ("image_output", "30"),
-        ("reasoning", "30"),
-    ];
-    let priority = &[
-        ("input", "7"),
-        ("image_input", "7"),
-        ("audio_input", "7"),
-        ("output", "40"),
-        ("image_output", "40"),
-        ("reasoning", "40"),
-    ];
-    // Dearer than the standard tier above 128 000 tokens: kept.
-    let priority_long = priority;
-    let with_images = |changes: &[(&'static str, &'static str)]| {
-        let image = changes.iter().find(|(kind, _)| *kind == "output").map(|(_, rate)| ("image_output", *rate));
-        with(&changes.iter().copied().chain(image).collect::<Vec<_>>())
-    };
-    for (name, tier, input, expected) in [
-        ("base", Standard, 100, with(&[])),
-        ("long", Standard, 150_000, with_images(long)),
-        ("longer", Standard, 300_000, with_images(longer)),
-        ("flex", Flex, 100, with(flex)),
-        ("flex, long", Flex, 150_000, with(flex_long)),
-        ("flex, longer", Flex, 300_000, with(flex_longer)),
-        ("priority", Priority, 100, with(priority)),
-        ("priority, long", Priority, 150_000, with(priority_long)),
-        ("batch, which the entry does not know", Batch, 100, with(&[])),
+    }))
+}
+
+/// What [`sparse`] charges for a short request at the standard tier, in millionths.
+const PLAIN: Expected = &[
+    ("input", "4"),
+    ("image_input", "1"),
+    ("audio_input", "5"),
+    ("cache_write_5m", "5"),
+    ("cache_write_1h", "5"),
+    ("cache_read", "0.4"),
+    ("output", "20"),
+    ("image_output", "20"),
+    ("audio_output", "50"),
+    ("reasoning", "25"),
+    ("web_search", "10000"),
+];
+/// What differs from that. Images, audio and reasoning cost no less than plain tokens beyond a threshold.
+const LONG: Expected = &[
+    ("input", "6"),
+    ("image_input", "6"),
+    ("audio_input", "6"),
+    ("output", "30"),
+    ("image_output", "30"),
+    ("reasoning", "30"),
+];
+const LONGER: Expected = &[
+    ("input", "8"),
+    ("image_input", "8"),
+    ("audio_input", "8"),
+    ("output", "30"),
+    ("image_output", "30"),
+    ("reasoning", "30"),
+];
+/// The tier's own rates; the hour's write by the five minutes'; reasoning as the tier's output; images by the dearer.
+const FLEX: Expected = &[
+    ("input", "2"),
+    ("image_input", "2"),
+    ("audio_input", "3"),
+    ("cache_write_5m", "2.5"),
+    ("cache_write_1h", "2.5"),
+    ("cache_read", "0.2"),
+    ("output", "10"),
+    ("image_output", "10"),
+    ("reasoning", "10"),
+];
+/// The tier names no threshold of 128 000 tokens, so the standard tier's dearer rates hold.
+const FLEX_LONG: Expected = &[
+    ("input", "6"),
+    ("image_input", "6"),
+    ("audio_input", "6"),
+    ("cache_write_5m", "2.5"),
+    ("cache_write_1h", "2.5"),
+    ("cache_read", "0.2"),
+    ("output", "30"),
+    ("image_output", "30"),
+    ("reasoning", "30"),
+];
+/// It does name one of 272 000 tokens for input.
+const FLEX_LONGER: Expected = &[
+    ("input", "4"),
+    ("image_input", "4"),
+    ("audio_input", "4"),
+    ("cache_write_5m", "2.5"),
+    ("cache_write_1h", "2.5"),
+    ("cache_read", "0.2"),
+    ("output", "30"),
+    ("image_output", "30"),
+    ("reasoning", "30"),
+];
+/// Dearer than the standard tier above 128 000 tokens, so these hold there too.
+const PRIORITY: Expected = &[
+    ("input", "7"),
+    ("image_input", "7"),
+    ("audio_input", "7"),
+    ("output", "40"),
+    ("image_output", "40"),
+    ("reasoning", "40"),
+];
+
+#[test]
+fn every_rate_falls_back_as_the_table_says() {
+    use ServiceTier::{Batch, Flex, Priority, Standard};
+    for (name, tier, input, changes) in [
+        ("base", Standard, 100, [].as_slice()),
+        ("long", Standard, 150_000, LONG),
+        ("longer", Standard, 300_000, LONGER),
+        ("flex", Flex, 100, FLEX),
+        ("flex, long", Flex, 150_000, FLEX_LONG),
+        ("flex, longer", Flex, 300_000, FLEX_LONGER),
+        ("priority", Priority, 100, PRIORITY),
+        ("priority, long", Priority, 150_000, PRIORITY),
+        ("batch, which the entry does not know", Batch, 100, &[]),
     ] {
-        assert_eq!(charged_at(&entry, tier, input), expected, "{name}");
+        let changed = |kind: &str| changes.iter().find(|(name, _)| *name == kind).map(|(_, rate)| *rate);
+        let expected: Vec<_> =
+            PLAIN.iter().map(|(kind, rate)| (*kind, changed(kind).unwrap_or(rate).to_owned())).collect();
+        assert_eq!(charged_at(&sparse(), tier, input), expected, "{name}");
     }
     let nothing = rates(json!({"output_cost_per_token": 1e-6}));
     let kinds: Vec<_> = charged_at(&nothing, Standard, 100).into_iter().map(|(kind, _)| kind).collect();

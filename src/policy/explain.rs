@@ -24,14 +24,12 @@ pub fn explain(record: &Record, price: Option<&Price>, billable: bool) -> String
     if !billable {
         return "No charge: this operation is not billed.".to_owned();
     }
+    if record.usage == Usage::default() && charged == NanoUsd::ZERO {
+        return "No charge: no usage was reported or estimated for this request.".to_owned();
+    }
     let now = price.map(|price| cost::price(&price.rates, &record.usage, record.cost_multiplier));
     match (now, price) {
-        (Some(now), Some(price)) if now.total == charged && !now.lines.is_empty() => {
-            as_now(record, price, &now, charged)
-        }
-        _ if record.usage == Usage::default() && charged == NanoUsd::ZERO => {
-            "No charge: no usage was reported or estimated for this request.".to_owned()
-        }
+        (Some(now), Some(price)) if now.total == charged => as_now(record, price, &now, charged),
         (now, _) => as_it_was(record, now.as_ref(), charged),
     }
 }
@@ -52,6 +50,9 @@ fn as_now(record: &Record, price: &Price, now: &Cost, charged: NanoUsd) -> Strin
     let mut text = format!("Priced by the entry {}", price.model);
     if price.model != *record.model {
         let _ = write!(text, " (the request asked for {})", record.model);
+    }
+    if now.lines.is_empty() {
+        return text + ", which charges nothing for what was used" + basis(record);
     }
     let _ = write!(text, " at {}: {}", tier(record.usage.tier, &now.lines), lines(&now.lines));
     let sum = now.lines.iter().fold(Decimal::ZERO, |sum, line| sum.saturating_add(line.amount)).normalize();

@@ -66,6 +66,11 @@ fn the_sentence_names_entry_tier_tokens_multiplier_and_basis() {
         "{}",
         explain(&other, Some(&exact), true)
     );
+    let free = entry("large-1", json!({"input_cost_per_token": 0}));
+    assert_eq!(
+        explain(&record(json!({"input": 5}), Some(&free)), Some(&free), true),
+        "Priced by the entry large-1, which charges nothing for what was used; the usage is what the provider reported."
+    );
     let fee = entry("large-1", json!({"input_cost_per_request": 0.005}));
     assert_eq!(
         explain(&record(json!({"input": 5}), Some(&fee)), Some(&fee), true),

@@ -171,10 +171,7 @@ impl Refusal {
             Self::JournalFull => busy("the gateway cannot account for requests now", 5),
             Self::CountersUnreachable => busy("the gateway cannot count requests now", 5),
             Self::NoGroup => Meaning::new(403, FORBIDDEN, "no provider is within reach of this key's groups"),
-            Self::UnknownModel { model } => {
-                Meaning::new(404, "not_found_error", format!("no provider serves the model {model}"))
-                    .code("model_not_found")
-            }
+            Self::UnknownModel { model } => unknown_model(model),
             Self::ModelNotPriced { model } => Meaning::new(403, FORBIDDEN, not_priced(model)).code("model_not_priced"),
             Self::Unavailable { retry_after_ms } => {
                 Meaning::new(503, "overloaded_error", "no provider can take the request now")
@@ -234,6 +231,10 @@ impl Refusal {
             Self::Internal => "internal",
         }
     }
+}
+
+fn unknown_model(model: &str) -> Meaning {
+    Meaning::new(404, "not_found_error", format!("no provider serves the model {model}")).code("model_not_found")
 }
 
 /// 403 and not 400: the request is right, and would be served once an administrator acts.

@@ -183,8 +183,7 @@ impl Gate {
             stop: watching,
             proxy: ProxyPlace { port: 8080, tls: false },
         };
-        let (stop, stopped) = oneshot::channel::<()>();
-        let mut tasks = JoinSet::new();
+        let ((stop, stopped), mut tasks) = (oneshot::channel::<()>(), JoinSet::new());
         let url = open_door(context, stopped, &mut tasks);
         tasks.spawn(upkeep.clone().run(std::future::pending()));
         let receiver = Receiver::start(&mut tasks);

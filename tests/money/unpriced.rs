@@ -77,10 +77,18 @@ async fn a_provider_where_the_model_has_a_price_serves_it_and_no_other_stands_in
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_the_setting_they_are_served() {
+async fn without_the_setting_they_are_served_until_a_reload_sets_it() {
     let stage = staged(&[]).await;
     stage.gateway.admin("keys/editKey", json!({"keyId": stage.key_id, "limitTotalUsd": 5})).await;
+    let setting =
+        async || stage.gateway.admin("system-config/fetchSystemSettings", json!({})).await["unpricedModels"].clone();
     assert_eq!(ask(&stage, "native", "unheard-of").await.0, 200);
-    let settings = stage.gateway.admin("system-config/fetchSystemSettings", json!({})).await;
-    assert_eq!(settings["unpricedModels"], "serve");
+    assert_eq!(setting().await, "serve");
+    std::fs::create_dir(stage.gateway.dir.path().join("conf")).unwrap();
+    let file = stage.gateway.dir.path().join("conf/tollgate.yaml");
+    std::fs::write(&file, "prices: {unpriced: refuse_when_limited}\n").unwrap();
+    stage.gateway.signal("HUP");
+    stage.gateway.log_shows("prices.unpriced: serve -> refuse_when_limited").await;
+    assert_eq!(ask(&stage, "native", "unheard-of").await.0, 403);
+    assert_eq!(setting().await, "refuse_when_limited");
 }

@@ -91,7 +91,7 @@ export function UnappliedHint({ prices }: { prices: Price[] }) {
   const more = fields.length - SHOWN;
   return (
     <div className="mb-3">
-      <Notice tone="warn" title={t("prices.unapplied.title", { count: models })}>
+      <Notice tone="plain" title={t("prices.unapplied.title", { count: models })}>
         <p className="max-sm:hidden">{t("prices.unapplied.help")}</p>
         <ul className="mt-2 flex flex-wrap gap-x-3 gap-y-1 text-xs">
           {fields.slice(0, SHOWN).map(({ field, models }) => (
