@@ -17,6 +17,8 @@ mod loss;
 #[cfg(test)]
 mod mock;
 #[cfg(test)]
+mod money;
+#[cfg(test)]
 mod nodes;
 #[cfg(test)]
 mod proxy;

@@ -40,6 +40,7 @@ fn record() -> Record {
         error_message: None,
         usage: Usage { input: 100, output: 20, cache_read: 5, ..Usage::default() },
         cost: Some(NanoUsd(1_500_000)),
+        price_model: None,
         cost_multiplier: Decimal::ONE,
         estimated: false,
         duration_ms: 1200,

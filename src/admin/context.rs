@@ -13,6 +13,7 @@ use crate::domain::clock::Clock;
 use crate::domain::secret::Secret;
 use crate::fetch::Webhooks;
 use crate::ledger::JournalStats;
+use crate::policy::unpriced::Unpriced;
 use crate::state::{Events, Health, Listings, State};
 use crate::store::Store;
 use crate::telemetry::Metrics;
@@ -40,6 +41,8 @@ pub struct Context {
     pub webhooks: Webhooks,
     /// Where a sync fetches prices.
     pub price_list: String,
+    /// Reads what becomes of requests for models without a price; it changes with a reload.
+    pub unpriced: Arc<dyn Fn() -> Unpriced + Send + Sync>,
     pub admin_token: Secret,
     pub time_zone: Tz,
     /// Where clients reach this surface; names the server in the OpenAPI document and is an allowed origin.

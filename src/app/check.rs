@@ -1,31 +1,76 @@
 //! `tollgate check` and `tollgate migrate`: the parts that can fail at a start, tried without serving.
 
+use std::collections::BTreeMap;
+
 use anyhow::Context;
 
 use super::{counting, parts, secrets};
 use crate::config::Config;
 use crate::counters;
+use crate::policy::price;
 use crate::state::{Events, State};
 
-/// Tries Redis, the data directory, the database with its schema, and the upstream credentials. Changes nothing.
+/// Bounds of what is said of prices that are not applied: the public list has thousands of entries.
+const GROUPS_SHOWN: usize = 20;
+const FIELDS_SHOWN: usize = 4;
+const MODELS_SHOWN: usize = 5;
+
+/// Tries Redis, the data directory, the database with its schema, and the upstream credentials. Changes nothing. Gives
+/// warnings: what is no fault and ought to be known.
 ///
 /// # Errors
 /// The first fault.
-pub fn check(config: &Config) -> anyhow::Result<()> {
+pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
     runtime()?.block_on(async {
         if let Some(redis) = &config.redis {
             counters::probe(&counting::server(redis)?).await.map_err(|e| anyhow::anyhow!("Redis (redis.url): {e}"))?;
         }
         if !config.data_dir.exists() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let store = parts::store(config).await?;
         store.check_schema().await.context("the database (tollgate migrate brings it up to date)")?;
         let state = State::open(store, secrets::vault(config)?, Events::default()).await?;
         let faults = state.snapshot().faults.join("; ");
         anyhow::ensure!(faults.is_empty(), faults);
-        Ok(())
+        let snapshot = state.snapshot();
+        let prices: BTreeMap<_, _> = snapshot.prices.iter().collect();
+        Ok(unapplied_prices(prices.into_values().map(|price| (price.model.as_str(), price::unapplied(&price.data)))))
     })
+}
+
+/// The first names of a list, and how many more there are.
+fn first(names: &[&str], shown: usize) -> String {
+    let text = names.iter().take(shown).copied().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(shown) {
+        0 => text,
+        more => format!("{text} and {more} more"),
+    }
+}
+
+/// A warning for each set of fields that price entries have and no request is charged by, with the models that have it.
+fn unapplied_prices<'a>(entries: impl Iterator<Item = (&'a str, Vec<String>)>) -> Vec<String> {
+    let mut models_of: BTreeMap<Vec<String>, Vec<&str>> = BTreeMap::new();
+    for (model, fields) in entries.filter(|(_, fields)| !fields.is_empty()) {
+        models_of.entry(fields).or_default().push(model);
+    }
+    let mut groups: Vec<_> = models_of.into_iter().collect();
+    groups.sort_by_key(|(_, models)| std::cmp::Reverse(models.len()));
+    let left_out = groups.len().saturating_sub(GROUPS_SHOWN);
+    let mut warnings: Vec<String> = groups
+        .iter()
+        .take(GROUPS_SHOWN)
+        .map(|(fields, models)| {
+            let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
+            format!("prices that are not applied: {} of {}", first(&fields, FIELDS_SHOWN), first(models, MODELS_SHOWN))
+        })
+        .collect();
+    if left_out > 0 {
+        warnings.push(format!(
+            "prices that are not applied: {left_out} more groups of fields; the web UI shows them at each model"
+        ));
+    }
+    warnings
 }
 
 /// Brings the database's schema up to date; gives the names of the migrations that were applied.
@@ -42,4 +87,28 @@ pub fn migrate(config: &Config) -> anyhow::Result<Vec<String>> {
 
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().context("starting the runtime")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_that_are_not_applied_are_told_in_groups() {
+        let fields = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let names: Vec<String> = (0..7).map(|n| format!("m{n}")).collect();
+        let same = names.iter().map(|name| (name.as_str(), fields(&["a_cost", "b_cost"])));
+        let other = [("x", fields(&["c_cost"])), ("fine", Vec::new())];
+        assert_eq!(
+            unapplied_prices(other.into_iter().chain(same)),
+            [
+                "prices that are not applied: a_cost, b_cost of m0, m1, m2, m3, m4 and 2 more",
+                "prices that are not applied: c_cost of x",
+            ]
+        );
+        let many: Vec<(String, String)> = (0..23).map(|n| (format!("m{n}"), format!("cost_{n:02}"))).collect();
+        let warnings = unapplied_prices(many.iter().map(|(model, field)| (model.as_str(), fields(&[field]))));
+        assert_eq!(warnings.len(), GROUPS_SHOWN + 1);
+        assert!(warnings.last().unwrap().contains("3 more groups"), "{warnings:?}");
+    }
 }

@@ -216,6 +216,7 @@ impl Parts {
     #[must_use]
     pub fn admin_context(&self, stop: watch::Receiver<bool>) -> Arc<crate::admin::Context> {
         let ledger = Arc::clone(&self.ledger);
+        let live = Arc::clone(&self.gateway.live);
         Arc::new(crate::admin::Context {
             state: Arc::clone(&self.state),
             store: self.store.clone(),
@@ -233,6 +234,7 @@ impl Parts {
             upkeep: self.upkeep.clone(),
             webhooks: Webhooks::new(self.config.webhooks.allow_private.clone()),
             price_list: self.config.prices.sync_url.clone(),
+            unpriced: Arc::new(move || live.load().unpriced),
             counters: Arc::new(self.counters.clone()),
             health: Arc::clone(&self.health),
             events: self.events.clone(),

@@ -105,7 +105,10 @@ fn serve(config: Config, file: Option<PathBuf>, upgrade: bool) -> anyhow::Result
 
 fn check(config: &Config) -> anyhow::Result<()> {
     print!("{}", config.describe());
-    app::check(config)?;
+    let warnings = app::check(config)?;
+    for warning in &warnings {
+        eprintln!("tollgate: warning: {warning}");
+    }
     println!("\nall good");
     Ok(())
 }

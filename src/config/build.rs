@@ -16,6 +16,7 @@ use super::types::{
 use super::value::{Value, Values};
 use crate::domain::network::Network;
 use crate::domain::secret::Secret;
+use crate::policy::unpriced::Unpriced;
 
 /// Puts the values in their places.
 pub fn build(values: Values, problems: &mut Problems) -> Config {
@@ -167,6 +168,7 @@ fn live(take: &mut Take) -> Live {
             drop_response: take.list("headers.drop_response"),
         },
         overhead_header: take.flag("proxy.overhead_header"),
+        unpriced: Unpriced::parse(&take.text("prices.unpriced")),
         log_level: take.text("log.level"),
     }
 }

@@ -11,6 +11,7 @@ use super::kind::Kind::{
 };
 use super::kind::Zero::{MeansNone, Refused};
 use super::types::{LogFormat, OnAbort, OnRedisLoss};
+use crate::policy::unpriced::Unpriced;
 
 /// One row.
 #[derive(Debug, Clone, Copy)]
@@ -313,6 +314,13 @@ pub const SETTINGS: &[Setting] = &[
         "https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json",
         "The price list that a sync fetches, in the public list's form.",
     ),
+    setting(
+        "prices.unpriced",
+        Choice(Unpriced::NAMES),
+        "serve",
+        "Requests for models without a price: serve them for nothing, refuse them to keys with a money limit, or refuse them.",
+    )
+    .live(),
     setting(
         "webhooks.allow_private",
         Networks,

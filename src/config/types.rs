@@ -11,6 +11,7 @@ use chrono_tz::Tz;
 use super::value::Values;
 use crate::domain::network::Network;
 use crate::domain::secret::Secret;
+use crate::policy::unpriced::Unpriced;
 
 /// Every setting of one process.
 #[derive(Debug, Clone)]
@@ -278,6 +279,8 @@ pub struct Live {
     pub forward_headers: HeaderRules,
     /// Tell clients in a reply header how long the gateway itself took.
     pub overhead_header: bool,
+    /// What becomes of requests for models without a price.
+    pub unpriced: Unpriced,
     pub log_level: String,
 }
 

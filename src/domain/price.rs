@@ -4,6 +4,7 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
 use super::clock::Timestamp;
+use super::usage::ServiceTier;
 
 /// Where a price entry came from. Manual entries survive a sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,28 +45,90 @@ pub struct Price {
     pub updated_at: Timestamp,
 }
 
-/// USD per token (or per request or image), read from a price entry. `None` = not named by the entry;
-/// what is charged then is decided in `policy::cost`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Rates {
-    pub input: Option<Decimal>,
-    pub output: Option<Decimal>,
-    pub cache_write_5m: Option<Decimal>,
-    pub cache_write_1h: Option<Decimal>,
-    pub cache_read: Option<Decimal>,
-    pub per_request: Option<Decimal>,
-    pub image_input: Option<Decimal>,
-    pub image_output: Option<Decimal>,
-    /// Rates that hold for the whole request once its input passes 200 000 tokens.
-    pub above_200k: Tier,
+/// What a price entry can name a rate for, and what a cost consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CostKind {
+    Input,
+    ImageInput,
+    AudioInput,
+    CacheWrite5m,
+    CacheWrite1h,
+    CacheRead,
+    Output,
+    ImageOutput,
+    AudioOutput,
+    Reasoning,
+    WebSearch,
+    Request,
 }
 
-/// The rates that a long-context tier replaces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tier {
-    pub input: Option<Decimal>,
-    pub output: Option<Decimal>,
-    pub cache_write_5m: Option<Decimal>,
-    pub cache_write_1h: Option<Decimal>,
-    pub cache_read: Option<Decimal>,
+impl CostKind {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Input => "input",
+            Self::ImageInput => "image_input",
+            Self::AudioInput => "audio_input",
+            Self::CacheWrite5m => "cache_write_5m",
+            Self::CacheWrite1h => "cache_write_1h",
+            Self::CacheRead => "cache_read",
+            Self::Output => "output",
+            Self::ImageOutput => "image_output",
+            Self::AudioOutput => "audio_output",
+            Self::Reasoning => "reasoning",
+            Self::WebSearch => "web_search",
+            Self::Request => "request",
+        }
+    }
+}
+
+/// One rate of a price entry: USD per token, per web search or per request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    pub kind: CostKind,
+    /// The service tier that it holds for.
+    pub tier: ServiceTier,
+    /// It holds for requests whose whole input is above so many tokens; 0 = for every request.
+    pub above: u64,
+    pub usd: Decimal,
+}
+
+/// The rates that a price entry names. What is charged for a kind that it does not name is decided in `policy::cost`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rates(Box<[Rate]>);
+
+impl Rates {
+    /// Of two rates for the same kind, tier and threshold the first counts.
+    #[must_use]
+    pub fn new(mut rates: Vec<Rate>) -> Self {
+        let key = |rate: &Rate| (rate.kind, rate.tier.as_str(), rate.above);
+        rates.sort_by_key(key);
+        rates.dedup_by_key(|rate| key(rate));
+        Self(rates.into())
+    }
+
+    pub fn iter(&self) -> std::slice::Iter<'_, Rate> {
+        self.0.iter()
+    }
+
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The rate that holds for every request of the standard tier, where one is named.
+    #[must_use]
+    pub fn base(&self, kind: CostKind) -> Option<Decimal> {
+        let is_base = |r: &&Rate| r.kind == kind && r.tier == ServiceTier::Standard && r.above == 0;
+        self.iter().find(is_base).map(|rate| rate.usd)
+    }
+}
+
+impl<'a> IntoIterator for &'a Rates {
+    type Item = &'a Rate;
+    type IntoIter = std::slice::Iter<'a, Rate>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
 }

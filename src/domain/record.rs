@@ -43,6 +43,9 @@ pub struct Record {
     pub usage: Usage,
     /// `None` = unpriced (no price entry for the model).
     pub cost: Option<NanoUsd>,
+    /// The price entry that the cost was made with, when it is not that of `model`.
+    #[serde(default)]
+    pub price_model: Option<Arc<str>>,
     pub cost_multiplier: Decimal,
     /// Usage (and so cost) was estimated, because the upstream sent no final figures.
     pub estimated: bool,
@@ -55,6 +58,16 @@ pub struct Record {
     pub decisions: Vec<Decision>,
     pub user_agent: Option<Arc<str>>,
     pub client_addr: Option<Arc<str>>,
+}
+
+impl Record {
+    /// The price entry that the cost was made with; `None` where nothing was charged.
+    #[must_use]
+    pub fn priced_by(&self) -> Option<&str> {
+        // A price may be 0; where nothing was used, none was looked for.
+        self.cost.filter(|cost| *cost != NanoUsd::ZERO || self.usage != Usage::default())?;
+        Some(self.price_model.as_deref().unwrap_or(&self.model))
+    }
 }
 
 /// How a request ended.

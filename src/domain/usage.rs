@@ -22,6 +22,39 @@ pub struct Usage {
     pub image_input: u64,
     /// The part of `output` that was image tokens, where the provider says so.
     pub image_output: u64,
+    /// The part of `input` that was audio tokens, where the provider says so.
+    pub audio_input: u64,
+    /// The part of `output` that was audio tokens, where the provider says so.
+    pub audio_output: u64,
+    /// Billable web searches that the provider ran for this reply.
+    pub web_searches: u64,
+    /// The service tier that the provider says it served the request at.
+    pub tier: ServiceTier,
+}
+
+/// The provider's service tier; each may have rates of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ServiceTier {
+    #[default]
+    Standard,
+    Flex,
+    Priority,
+    Batch,
+}
+
+impl ServiceTier {
+    pub const ALL: [Self; 4] = [Self::Standard, Self::Flex, Self::Priority, Self::Batch];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Standard => "standard",
+            Self::Flex => "flex",
+            Self::Priority => "priority",
+            Self::Batch => "batch",
+        }
+    }
 }
 
 impl Usage {

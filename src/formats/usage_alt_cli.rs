@@ -95,5 +95,6 @@ pub(super) fn usage(tally: &Tally) -> Usage {
         reasoning: thoughts,
         image_input: images.min(input),
         image_output: tally.figure(Figure::ImageOutput).min(candidates),
+        ..Usage::default()
     }
 }

@@ -95,5 +95,6 @@ pub(super) fn usage(tally: &Tally) -> Usage {
         reasoning,
         image_input: tally.figure(Figure::ImageInput).min(input),
         image_output: tally.figure(Figure::ImageOutput).min(output),
+        ..Usage::default()
     }
 }

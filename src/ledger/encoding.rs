@@ -1,7 +1,7 @@
 //! A record as bytes, densely: what a frame of the journal carries. Pure.
 //!
 //! ```text
-//! 01 │ the fields of a record, in the order of `write` below, without names
+//! 02 │ the fields of a record, in the order of `write` below, without names
 //! number: six bits in each byte but the last, lowest first, each with 80 added; seven bits in the last
 //! signed number: zigzag, then as a number          text: its length in bytes, then UTF-8
 //! what may be missing: 0, or 1 and then it                           flag: 0 or 1
@@ -9,7 +9,8 @@
 //!
 //! No byte above BF comes from a number and none above F4 from a text, so nothing in a payload can look like the mark that a
 //! frame begins with, and after damage the next whole frame is found by it. The first byte tells this from the JSON
-//! that journals of version 1 carry, whose first byte is `{`: those are still read.
+//! that journals of version 1 carry, whose first byte is `{`: those are still read. So are payloads that begin with 01: they
+//! lack the audio tokens, web searches and service tier of usage, and the name of the price entry.
 //!
 //! It does not guard against damage: the frame's checksum does. What is read is nevertheless bounded by the bytes there are.
 
@@ -23,10 +24,12 @@ use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::money::NanoUsd;
 use crate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
-use crate::domain::usage::Usage;
+use crate::domain::usage::{ServiceTier, Usage};
 
 /// First byte of a payload: the version of this encoding. A change of the fields below needs another.
-const DENSE: u8 = 1;
+const DENSE: u8 = 2;
+/// The version before: usage without audio tokens, web searches and service tier; no name of the price entry.
+const DENSE_1: u8 = 1;
 /// Bits of a number in every byte but its last, and what marks such a byte.
 const GROUP: u32 = 6;
 const MORE: u8 = 0x80;
@@ -97,6 +100,15 @@ const fn format_number(format: WireFormat) -> u64 {
     }
 }
 
+const fn tier_number(tier: ServiceTier) -> u64 {
+    match tier {
+        ServiceTier::Standard => 0,
+        ServiceTier::Flex => 1,
+        ServiceTier::Priority => 2,
+        ServiceTier::Batch => 3,
+    }
+}
+
 /// Appends a record.
 pub(super) fn write(record: &Record, out: &mut Vec<u8>) {
     out.push(DENSE);
@@ -123,6 +135,7 @@ pub(super) fn write(record: &Record, out: &mut Vec<u8>) {
         });
     }
     out.text_or_none(record.user_agent.as_deref()).text_or_none(record.client_addr.as_deref());
+    out.text_or_none(record.price_model.as_deref());
 }
 
 struct Out<'a>(&'a mut Vec<u8>);
@@ -180,7 +193,9 @@ impl Out<'_> {
 
     fn usage(&mut self, usage: &Usage) -> &mut Self {
         self.number(usage.input).number(usage.output).number(usage.cache_write_5m).number(usage.cache_write_1h);
-        self.number(usage.cache_read).number(usage.reasoning).number(usage.image_input).number(usage.image_output)
+        self.number(usage.cache_read).number(usage.reasoning).number(usage.image_input).number(usage.image_output);
+        self.number(usage.audio_input).number(usage.audio_output).number(usage.web_searches);
+        self.number(tier_number(usage.tier))
     }
 }
 
@@ -191,7 +206,7 @@ pub(super) struct Decoder {
 }
 
 /// Fields whose text often repeats: their places in [`Decoder`].
-const TEXTS: usize = 12;
+const TEXTS: usize = 13;
 const KEY: usize = 0;
 const USER: usize = 1;
 const SESSION: usize = 2;
@@ -204,21 +219,23 @@ const ADDRESS: usize = 8;
 const DECIDED: usize = 9;
 const DETAIL: usize = 10;
 const SUCCEEDED: usize = 11;
+const PRICE: usize = 12;
 
 impl Decoder {
     /// The record of a payload, in this encoding or in the JSON of older journals; `None` when it is no record.
     pub(super) fn read(&mut self, payload: &[u8]) -> Option<Record> {
         let (first, rest) = payload.split_first()?;
-        if *first != DENSE {
+        if !matches!(*first, DENSE | DENSE_1) {
             return serde_json::from_slice(payload).ok();
         }
-        let mut input = In { rest, last: &mut self.last };
+        let mut input = In { version: *first, rest, last: &mut self.last };
         let record = input.record()?;
         input.rest.is_empty().then_some(record)
     }
 }
 
 struct In<'a> {
+    version: u8,
     rest: &'a [u8],
     last: &'a mut [Option<Arc<str>>; TEXTS],
 }
@@ -255,6 +272,8 @@ impl<'a> In<'a> {
             decisions: self.decisions()?,
             user_agent: self.maybe(|input| input.shared(AGENT))?,
             client_addr: self.maybe(|input| input.shared(ADDRESS))?,
+            // Fields are read in the order of this expression: this one is the last.
+            price_model: if self.version > DENSE_1 { self.maybe(|input| input.shared(PRICE))? } else { None },
         })
     }
 
@@ -344,7 +363,7 @@ impl<'a> In<'a> {
     }
 
     fn usage(&mut self) -> Option<Usage> {
-        Some(Usage {
+        let mut usage = Usage {
             input: self.number()?,
             output: self.number()?,
             cache_write_5m: self.number()?,
@@ -353,7 +372,15 @@ impl<'a> In<'a> {
             reasoning: self.number()?,
             image_input: self.number()?,
             image_output: self.number()?,
-        })
+            ..Usage::default()
+        };
+        if self.version > DENSE_1 {
+            usage.audio_input = self.number()?;
+            usage.audio_output = self.number()?;
+            usage.web_searches = self.number()?;
+            usage.tier = self.one_of(&ServiceTier::ALL, tier_number)?;
+        }
+        Some(usage)
     }
 }
 

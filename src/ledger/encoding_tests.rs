@@ -22,9 +22,13 @@ fn signed() -> BoxedStrategy<i64> {
 }
 
 prop_compose! {
-    fn usages()(n in proptest::array::uniform8(numbers())) -> Usage {
+    fn usages()(n in proptest::array::uniform8(numbers()), m in proptest::array::uniform3(numbers()), t in 0..4_usize) -> Usage {
         let [input, output, cache_write_5m, cache_write_1h, cache_read, reasoning, image_input, image_output] = n;
-        Usage { input, output, cache_write_5m, cache_write_1h, cache_read, reasoning, image_input, image_output }
+        let ([audio_input, audio_output, web_searches], tier) = (m, ServiceTier::ALL[t]);
+        Usage {
+            input, output, cache_write_5m, cache_write_1h, cache_read, reasoning, image_input, image_output, audio_input,
+            audio_output, web_searches, tier,
+        }
     }
 }
 
@@ -42,14 +46,14 @@ prop_compose! {
 prop_compose! {
     fn records()(
         ids in (any::<u128>(), proptest::array::uniform3(proptest::option::of(signed()))),
-        names in proptest::array::uniform7(shared()), (endpoint, model, error) in (texts(), texts(), shared()),
+        names in proptest::array::uniform8(shared()), (endpoint, model, error) in (texts(), texts(), shared()),
         formats in (0..4_usize, proptest::option::of(0..4_usize)), flags in any::<[bool; 2]>(),
         (status_code, outcome, attempts) in (any::<u16>(), 0..7_usize, any::<u32>()),
         usage in usages().boxed(), cost in proptest::option::of(signed()), multiplier in (any::<i128>(), 0..=28_u32),
         times in (signed(), numbers(), proptest::option::of(numbers()), numbers()),
         decisions in proptest::collection::vec(decisions().boxed(), 0..4).boxed()
     ) -> Record {
-        let [key_name, user_name, session, provider_name, upstream_model, user_agent, client_addr] = names;
+        let [key_name, user_name, session, provider_name, upstream_model, user_agent, client_addr, price_model] = names;
         let [key_id, user_id, provider_id] = ids.1;
         Record {
             request_id: RequestId(Uuid::from_u128(ids.0)), started_at: Timestamp(times.0),
@@ -60,7 +64,7 @@ prop_compose! {
             outcome: RequestOutcome::ALL[outcome], error_message: error.map(|text| text.as_ref().to_owned()), usage,
             cost: cost.map(NanoUsd), cost_multiplier: Decimal::from_i128_with_scale(multiplier.0 >> 33, multiplier.1),
             estimated: flags[1], duration_ms: times.1, first_byte_ms: times.2, overhead_us: times.3, attempts,
-            decisions, user_agent, client_addr,
+            decisions, user_agent, client_addr, price_model,
         }
     }
 }
@@ -87,6 +91,8 @@ proptest! {
     fn any_bytes_are_read_without_a_panic(mut bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let _ = Decoder::default().read(&bytes);
         bytes.insert(0, DENSE);
+        let _ = Decoder::default().read(&bytes);
+        bytes[0] = DENSE_1;
         let _ = Decoder::default().read(&bytes);
     }
 }
@@ -124,16 +130,20 @@ fn numbers_in_the_journal_never_change() {
     for (at, step) in STEPS.into_iter().enumerate() {
         assert_eq!(step_number(step), at as u64);
     }
-    // A record as this version writes it: journals with such bytes lie on disks.
-    let golden = include_bytes!("../../tests/ledger/dense.bin");
+    for (at, tier) in ServiceTier::ALL.into_iter().enumerate() {
+        assert_eq!(tier_number(tier), at as u64);
+    }
+    // Records as this version and the one before write them: journals with such bytes lie on disks.
+    let golden = include_bytes!("../../tests/ledger/dense2.bin");
     assert_eq!(Decoder::default().read(golden), Some(sample(7)));
     assert_eq!(written(&sample(7)), golden);
+    assert_eq!(Decoder::default().read(include_bytes!("../../tests/ledger/dense.bin")), Some(sample(7)));
 }
 
 #[test]
 fn a_number_that_is_too_large_is_no_number() {
     let mut last = Default::default();
-    let mut read = |bytes: &[u8]| In { rest: bytes, last: &mut last }.number();
+    let mut read = |bytes: &[u8]| In { version: DENSE, rest: bytes, last: &mut last }.number();
     assert_eq!(read(&[[0xBF; 10].as_slice(), &[0x0F]].concat()), Some(u64::MAX));
     assert_eq!(read(&[[0xBF; 10].as_slice(), &[0x1F]].concat()), None);
     assert_eq!(read(&[[0x80; 11].as_slice(), &[0x01]].concat()), None);

@@ -8,8 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 const MAGIC: [u8; 8] = *b"tg-jrnl\n";
-/// 1: records as JSON. 2: records as `encoding` says; both are read.
-const VERSION: u32 = 2;
+/// 1: records as JSON. 2 and 3: records as `encoding` says, its first version and its second. All are read.
+const VERSION: u32 = 3;
 /// Bytes of the header: magic, version, checksum of both.
 pub(super) const HEADER: usize = 16;
 const SUFFIX: &str = ".seg";
@@ -114,8 +114,10 @@ mod tests {
     #[test]
     fn headers_are_told_apart() {
         assert_eq!(read_header(header()), Header::Good);
-        assert_eq!(read_header(with_version(1)), Header::Good);
-        for foreign in [0, 3] {
+        for older in [1, 2] {
+            assert_eq!(read_header(with_version(older)), Header::Good);
+        }
+        for foreign in [0, 4] {
             assert_eq!(read_header(with_version(foreign)), Header::Foreign(foreign));
         }
         for byte in 0..HEADER {

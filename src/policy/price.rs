@@ -1,20 +1,46 @@
 //! Reads the rates of a price-table entry, exactly.
 //!
-//! Field names are those of the public model price list. JSON numbers are taken by their text, so no binary fraction ever
-//! enters the arithmetic; `3e-6` and `"0.000003"` are the same rate. Unknown fields are no concern of this file: the entry
-//! itself is stored whole.
+//! Field names are those of the public model price list. They are read by their parts: a name from [`BASES`], then in any
+//! order a threshold (`_above_200k_tokens`, of any number) and a service tier (`_priority`, `_flex`, `_batches`). JSON numbers
+//! are taken by their text, so no binary fraction ever enters the arithmetic; `3e-6` and `"0.000003"` are the same rate.
+//! Other fields are no concern of this file: the entry itself is stored whole. [`unapplied`] names those of them that
+//! look like prices.
 
 use rust_decimal::Decimal;
 use serde_json::{Map, Value};
 
-use crate::domain::price::{Rates, Tier};
+use crate::domain::price::{CostKind, Rate, Rates};
+use crate::domain::usage::ServiceTier;
 
 /// Highest rate that is believed, USD per token. (The dearest model known asks for less than a thousandth of it.)
 pub const MAX_PER_TOKEN: Decimal = Decimal::ONE;
-/// Highest fee that is believed, USD per request.
+/// Highest fee that is believed, USD per request or web search.
 pub const MAX_PER_REQUEST: Decimal = Decimal::ONE_THOUSAND;
 /// What may be insisted on.
 const FORCED: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
+
+/// Names without threshold and tier, and what each is the rate of. Of two for one kind the first counts.
+const BASES: [(&str, CostKind); 12] = [
+    ("input_cost_per_token", CostKind::Input),
+    ("output_cost_per_token", CostKind::Output),
+    ("cache_creation_input_token_cost", CostKind::CacheWrite5m),
+    ("cache_creation_input_token_cost_above_1hr", CostKind::CacheWrite1h),
+    ("cache_read_input_token_cost", CostKind::CacheRead),
+    ("input_cost_per_token_cache_hit", CostKind::CacheRead),
+    ("output_cost_per_reasoning_token", CostKind::Reasoning),
+    ("input_cost_per_audio_token", CostKind::AudioInput),
+    ("output_cost_per_audio_token", CostKind::AudioOutput),
+    ("input_cost_per_image_token", CostKind::ImageInput),
+    ("output_cost_per_image_token", CostKind::ImageOutput),
+    ("input_cost_per_request", CostKind::Request),
+];
+const TIERS: [(&str, ServiceTier); 3] =
+    [("_priority", ServiceTier::Priority), ("_flex", ServiceTier::Flex), ("_batches", ServiceTier::Batch)];
+
+/// A fee per web search: a number, or one for each size of context.
+const SEARCH: &str = "search_context_cost_per_query";
+/// Requests do not say which size a search had, so the medium one counts; without it the dearest that is named.
+const MEDIUM: &str = "search_context_size_medium";
 
 /// How far a price may be from every known one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,11 +57,11 @@ pub enum PriceProblem {
     #[error("a price entry must be a JSON object")]
     NotAnObject,
     #[error("{field} must be a decimal number")]
-    NotANumber { field: &'static str },
+    NotANumber { field: String },
     #[error("{field} must not be negative")]
-    Negative { field: &'static str },
+    Negative { field: String },
     #[error("{field} must not be above {max} USD")]
-    TooLarge { field: &'static str, max: Decimal },
+    TooLarge { field: String, max: Decimal },
     #[error("a price entry must name at least one rate, such as input_cost_per_token")]
     NoRates,
 }
@@ -43,7 +69,7 @@ pub enum PriceProblem {
 impl PriceProblem {
     /// The field at fault, where it is one.
     #[must_use]
-    pub const fn field(&self) -> Option<&'static str> {
+    pub fn field(&self) -> Option<&str> {
         match self {
             Self::NotAnObject | Self::NoRates => None,
             Self::NotANumber { field } | Self::Negative { field } | Self::TooLarge { field, .. } => Some(field),
@@ -51,50 +77,137 @@ impl PriceProblem {
     }
 }
 
-/// The rates of one entry. Absent and `null` fields are `None`.
+/// The rates of one entry. `null` fields count as absent.
 ///
 /// # Errors
-/// A field that is no finite decimal number, is negative or is above [`MAX_PER_TOKEN`] (for the fee
+/// A rate that is no finite decimal number, is negative or is above [`MAX_PER_TOKEN`] (for fees
 /// [`MAX_PER_REQUEST`]), or an entry without a single rate: such a model is better unpriced, and flagged so, than free.
 pub fn rates_from_json(entry: &Value, belief: Belief) -> Result<Rates, PriceProblem> {
     let entry = entry.as_object().ok_or(PriceProblem::NotAnObject)?;
+    let found = rates(entry, belief).collect::<Result<Vec<_>, _>>()?;
+    let rates = ordered(found);
+    if rates.is_empty() { Err(PriceProblem::NoRates) } else { Ok(rates) }
+}
+
+/// The rates of an entry that was taken before, perhaps by an older version that read fewer fields: what is no rate now
+/// is passed over, so that no stored entry is lost.
+#[must_use]
+pub fn stored_rates(entry: &Value) -> Rates {
+    entry.as_object().map(|entry| ordered(rates(entry, Belief::Forced).flatten().collect())).unwrap_or_default()
+}
+
+/// Fields of the entry that look like a price and that no request is charged by: `output_cost_per_second` and the like.
+/// Those that are `null`, zero or empty charge nothing and are left out.
+#[must_use]
+pub fn unapplied(entry: &Value) -> Vec<String> {
+    let Some(entry) = entry.as_object() else { return Vec::new() };
+    let looks_like_one = |name: &str| ["cost", "price", "pricing"].iter().any(|word| name.contains(word));
+    let mut names = Vec::new();
+    for (name, value) in entry.iter().filter(|(name, value)| looks_like_one(name) && charges(value)) {
+        if name == SEARCH {
+            let applied = search_fee(value).map(|(size, _)| size);
+            let sizes = value.as_object().into_iter().flatten();
+            let other = sizes.filter(|(_, fee)| applied.and_then(|size| value.get(size)) != Some(fee));
+            names.extend(other.map(|(size, _)| format!("{name}.{size}")));
+        } else if parse_name(name).is_none() {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+/// Whether a field asks for money, or for something that is not plain.
+fn charges(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) => false,
+        Value::Number(number) => decimal(&number.to_string()).is_none_or(|rate| !rate.is_zero()),
+        Value::String(text) => decimal(text.trim()).is_some_and(|rate| !rate.is_zero()),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => fields.values().any(charges),
+    }
+}
+
+/// The names of [`BASES`] come before their aliases, whatever the entry's own order.
+fn ordered(mut found: Vec<(usize, Rate)>) -> Rates {
+    found.sort_by_key(|(place, _)| *place);
+    Rates::new(found.into_iter().map(|(_, rate)| rate).collect())
+}
+
+/// Each rate that the entry names, with its name's place in [`BASES`].
+fn rates(entry: &Map<String, Value>, belief: Belief) -> impl Iterator<Item = Result<(usize, Rate), PriceProblem>> {
     let (per_token, per_request) = match belief {
         Belief::Usual => (MAX_PER_TOKEN, MAX_PER_REQUEST),
         Belief::Forced => (FORCED, FORCED),
     };
-    let token = |field| rate(entry, field, per_token);
-    let rates = Rates {
-        input: token("input_cost_per_token")?,
-        output: token("output_cost_per_token")?,
-        cache_write_5m: token("cache_creation_input_token_cost")?,
-        cache_write_1h: token("cache_creation_input_token_cost_above_1hr")?,
-        cache_read: token("cache_read_input_token_cost")?,
-        per_request: rate(entry, "input_cost_per_request", per_request)?,
-        image_input: token("input_cost_per_image_token")?,
-        image_output: token("output_cost_per_image_token")?,
-        above_200k: Tier {
-            input: token("input_cost_per_token_above_200k_tokens")?,
-            output: token("output_cost_per_token_above_200k_tokens")?,
-            cache_write_5m: token("cache_creation_input_token_cost_above_200k_tokens")?,
-            cache_write_1h: token("cache_creation_input_token_cost_above_1hr_above_200k_tokens")?,
-            cache_read: token("cache_read_input_token_cost_above_200k_tokens")?,
-        },
-    };
-    if rates == Rates::default() { Err(PriceProblem::NoRates) } else { Ok(rates) }
+    entry.iter().filter(|(_, value)| !value.is_null()).filter_map(move |(field, value)| {
+        if field == SEARCH {
+            let (size, fee) = search_fee(value)?;
+            let usd = amount(fee, &format!("{SEARCH}.{size}"), per_request);
+            let tier = ServiceTier::Standard;
+            return Some(usd.map(|usd| (0, Rate { kind: CostKind::WebSearch, tier, above: 0, usd })));
+        }
+        let Name { place, kind, tier, above } = parse_name(field)?;
+        let max = if kind == CostKind::Request { per_request } else { per_token };
+        Some(amount(value, field, max).map(|usd| (place, Rate { kind, tier, above, usd })))
+    })
 }
 
-fn rate(entry: &Map<String, Value>, field: &'static str, max: Decimal) -> Result<Option<Decimal>, PriceProblem> {
-    let rate = match entry.get(field) {
-        None | Some(Value::Null) => return Ok(None),
-        Some(Value::Number(number)) => decimal(&number.to_string()),
-        Some(Value::String(text)) => decimal(text.trim()),
-        Some(_) => None,
+/// What a search costs, and the name of that size; `None` where the entry names no fee.
+fn search_fee(value: &Value) -> Option<(&str, &Value)> {
+    let Value::Object(sizes) = value else { return (!value.is_null()).then_some(("", value)) };
+    let named = sizes.iter().filter(|(_, fee)| !fee.is_null());
+    let key = |(size, fee): &(&String, &Value)| (*size == MEDIUM, amount(fee, size, FORCED).ok());
+    named.max_by_key(key).map(|(size, fee)| (size.as_str(), fee))
+}
+
+/// A field's name, taken apart.
+#[derive(Debug, PartialEq, Eq)]
+struct Name {
+    place: usize,
+    kind: CostKind,
+    tier: ServiceTier,
+    above: u64,
+}
+
+fn parse_name(field: &str) -> Option<Name> {
+    let (mut rest, mut tier, mut above) = (field, ServiceTier::Standard, 0);
+    loop {
+        if let Some(place) = BASES.iter().position(|(name, _)| *name == rest) {
+            let (_, kind) = BASES.get(place)?;
+            return Some(Name { place, kind: *kind, tier, above });
+        }
+        let shorter = TIERS.iter().find_map(|(suffix, tier)| Some((rest.strip_suffix(suffix)?, *tier)));
+        match shorter {
+            Some((shorter, found)) if tier == ServiceTier::Standard => (rest, tier) = (shorter, found),
+            _ if above == 0 => (rest, above) = threshold(rest)?,
+            _ => return None,
+        }
+    }
+}
+
+/// What stands before `_above_<n>k_tokens`, and the number of tokens.
+fn threshold(field: &str) -> Option<(&str, u64)> {
+    let (rest, number) = field.strip_suffix("_tokens")?.rsplit_once("_above_")?;
+    let (digits, unit) = match number.strip_suffix(['k', 'K']) {
+        Some(digits) => (digits, 1_000),
+        None => (number.strip_suffix(['m', 'M'])?, 1_000_000),
     };
+    let tokens = digits.parse::<u64>().ok()?.checked_mul(unit)?;
+    (tokens > 0).then_some((rest, tokens))
+}
+
+fn amount(value: &Value, field: &str, max: Decimal) -> Result<Decimal, PriceProblem> {
+    let rate = match value {
+        Value::Number(number) => decimal(&number.to_string()),
+        Value::String(text) => decimal(text.trim()),
+        _ => None,
+    };
+    let field = || field.trim_end_matches('.').to_owned();
     match rate {
-        None => Err(PriceProblem::NotANumber { field }),
-        Some(rate) if rate.is_sign_negative() && !rate.is_zero() => Err(PriceProblem::Negative { field }),
-        Some(rate) if rate > max => Err(PriceProblem::TooLarge { field, max }),
-        Some(rate) => Ok(Some(rate.normalize())),
+        None => Err(PriceProblem::NotANumber { field: field() }),
+        Some(rate) if rate.is_sign_negative() && !rate.is_zero() => Err(PriceProblem::Negative { field: field() }),
+        Some(rate) if rate > max => Err(PriceProblem::TooLarge { field: field(), max }),
+        Some(rate) => Ok(rate.normalize()),
     }
 }
 
@@ -107,113 +220,5 @@ fn decimal(text: &str) -> Option<Decimal> {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn input(text: &str) -> Result<Option<Decimal>, PriceProblem> {
-        let entry: Value = serde_json::from_str(&format!(r#"{{"input_cost_per_token": {text}}}"#)).unwrap();
-        rates_from_json(&entry, Belief::Usual).map(|rates| rates.input)
-    }
-
-    #[test]
-    fn numbers_are_read_exactly_in_every_notation() {
-        let cases = [
-            ("3e-6", "0.000003"),
-            ("3E-06", "0.000003"),
-            ("0.000003", "0.000003"),
-            ("1.25e-05", "0.0000125"),
-            ("1.5000000000000002e-06", "0.0000015000000000000002"),
-            ("0.1", "0.1"),
-            ("0", "0"),
-            ("0.0", "0"),
-            ("1", "1"),
-            ("\"0.00000015\"", "0.00000015"),
-            ("\" 2e-7 \"", "0.0000002"),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(input(text), Ok(Some(expected.parse().unwrap())), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_no_price_is_refused_by_name() {
-        let field = "input_cost_per_token";
-        let not_a_number = || Err(PriceProblem::NotANumber { field });
-        for text in [
-            "\"NaN\"",
-            "\"Infinity\"",
-            "\"-inf\"",
-            "\"\"",
-            "\"1_000\"",
-            "\"1,5\"",
-            "true",
-            "[1]",
-            "{}",
-            "5e-324",
-            "1e300",
-        ] {
-            assert_eq!(input(text), not_a_number(), "{text}");
-        }
-        assert_eq!(input("-1e-6"), Err(PriceProblem::Negative { field }));
-        assert_eq!(input("1.0001"), Err(PriceProblem::TooLarge { field, max: Decimal::ONE }));
-        let fee = rates_from_json(&json!({"input_cost_per_request": 1_001}), Belief::Usual);
-        assert_eq!(fee.unwrap_err().field(), Some("input_cost_per_request"));
-    }
-
-    #[test]
-    fn an_entry_needs_a_rate() {
-        assert_eq!(rates_from_json(&json!(5), Belief::Usual), Err(PriceProblem::NotAnObject));
-        assert_eq!(
-            rates_from_json(&json!({"mode": "chat", "input_cost_per_token": null}), Belief::Usual),
-            Err(PriceProblem::NoRates)
-        );
-        assert!(
-            rates_from_json(&json!({"mode": "chat", "input_cost_per_token": 0}), Belief::Usual).is_ok(),
-            "free is a price"
-        );
-    }
-
-    #[test]
-    fn every_field_of_the_public_list_finds_its_rate() {
-        let fields = [
-            "input_cost_per_token",
-            "output_cost_per_token",
-            "cache_creation_input_token_cost",
-            "cache_creation_input_token_cost_above_1hr",
-            "cache_read_input_token_cost",
-            "input_cost_per_request",
-            "input_cost_per_image_token",
-            "output_cost_per_image_token",
-            "input_cost_per_token_above_200k_tokens",
-            "output_cost_per_token_above_200k_tokens",
-            "cache_creation_input_token_cost_above_200k_tokens",
-            "cache_creation_input_token_cost_above_1hr_above_200k_tokens",
-            "cache_read_input_token_cost_above_200k_tokens",
-        ];
-        let entry: Map<_, _> =
-            fields.iter().zip(1..).map(|(name, n)| ((*name).to_owned(), json!(f64::from(n) / 1e6))).collect();
-        let millionths = |n: i64| Some(Decimal::new(n, 6).normalize());
-        let read = rates_from_json(&Value::Object(entry), Belief::Usual).unwrap();
-        let tier = read.above_200k;
-        let found = [
-            read.input,
-            read.output,
-            read.cache_write_5m,
-            read.cache_write_1h,
-            read.cache_read,
-            read.per_request,
-            read.image_input,
-            read.image_output,
-            tier.input,
-            tier.output,
-            tier.cache_write_5m,
-            tier.cache_write_1h,
-            tier.cache_read,
-        ];
-        for (n, rate) in (1..).zip(found) {
-            assert_eq!(rate, millionths(n), "field {n}");
-        }
-    }
-}
+#[path = "price_tests.rs"]
+mod tests;

@@ -9,6 +9,7 @@ use crate::counters::Blocked;
 use crate::domain::clock::Timestamp;
 use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
+use crate::domain::provider::Provider;
 use crate::formats::route::Operation;
 use crate::policy::select::{self, Availability, NoProvider, ProviderView, SelectAsk};
 
@@ -18,6 +19,7 @@ pub struct Plan(pub Vec<usize>);
 /// Why there is no plan.
 pub enum Unplanned {
     NoGroup,
+    NotPriced,
     UnknownModel,
     Unavailable { retry_after_ms: Option<u64> },
 }
@@ -27,6 +29,7 @@ impl Unplanned {
     pub fn into_refusal(self, admitted: &Admitted) -> Refusal {
         match self {
             Self::NoGroup => Refusal::NoGroup,
+            Self::NotPriced => Refusal::ModelNotPriced { model: admitted.inbound.model.to_string() },
             Self::UnknownModel => Refusal::UnknownModel { model: admitted.inbound.model.to_string() },
             Self::Unavailable { retry_after_ms } => Refusal::Unavailable { retry_after_ms },
         }
@@ -36,7 +39,8 @@ impl Unplanned {
 /// Orders the providers for this request; the reasons become the head of its decision chain.
 ///
 /// # Errors
-/// When no provider is in reach, none serves the model, or none is available now.
+/// When no provider is in reach, none serves the model, none has a price that the request must have, or
+/// none is available now.
 pub async fn plan(
     ctx: &mut RequestContext,
     identified: &Identified,
@@ -61,12 +65,14 @@ pub async fn plan(
     };
     let (key, now) = (identified.caller.key_id(), ctx.started_at);
     let blocked = ctx.gateway.counters.blocked(&snapshot.providers, key, &inbound.session, now).await;
-    let view = View { ctx, blocked, now };
+    let needs_price = needs_price(ctx, identified, operation).then_some(&*inbound.model);
+    let view = View { ctx, identified, blocked, now, needs_price };
     let (planned, decisions) = match select::plan(&ask, &snapshot.providers, &view, &mut fastrand::Rng::new()) {
         Ok(selection) => (Ok(Plan(selection.ordered)), selection.decisions),
         Err(none) => {
             let unplanned = match &none {
                 NoProvider::NotInReach { .. } => Unplanned::NoGroup,
+                NoProvider::Unpriced { .. } => Unplanned::NotPriced,
                 NoProvider::ModelUnknown { .. } => Unplanned::UnknownModel,
                 NoProvider::Unavailable { retry_after_ms, .. } => {
                     Unplanned::Unavailable { retry_after_ms: *retry_after_ms }
@@ -81,15 +87,30 @@ pub async fn plan(
     planned
 }
 
+/// Whether this request is served only where its model has a price.
+fn needs_price(ctx: &RequestContext, identified: &Identified, operation: &Operation) -> bool {
+    let is_limited = matches!(&identified.caller, Caller::Key { key, user }
+        if key.limits.of_money() || user.limits.of_money());
+    *operation == Operation::Generate && !ctx.live.unpriced.serves(is_limited)
+}
+
 /// What selection needs to know of each provider's present state.
 struct View<'a> {
     ctx: &'a RequestContext,
+    identified: &'a Identified,
     /// Providers whose own limits leave no room.
     blocked: Vec<(ProviderId, Blocked)>,
     now: Timestamp,
+    /// The requested model, where it must have a price.
+    needs_price: Option<&'a str>,
 }
 
 impl ProviderView for View<'_> {
+    fn is_priced(&self, provider: &Provider) -> bool {
+        let Some(model) = self.needs_price else { return true };
+        self.identified.snapshot.price_for(model, provider.upstream_model(model)).is_some()
+    }
+
     fn availability(&self, id: ProviderId) -> Availability {
         match self.ctx.gateway.health.availability(id, self.now) {
             Availability::Ready => {}

@@ -6,6 +6,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rust_decimal::Decimal;
+
 use super::context::{Caller, RequestContext};
 use crate::counters::Permit;
 use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
@@ -145,7 +147,7 @@ impl OpenRecord {
     }
 
     fn finish(self, ctx: &RequestContext, ending: &Ending) -> Record {
-        let (cost, cost_multiplier) = self.price();
+        let Priced { cost, entry, multiplier } = self.price();
         let names = names(&self.caller);
         let provider: Option<(ProviderId, Arc<str>)> =
             self.asked.as_ref().map(|a| (a.provider.id, a.provider.name.as_str().into()));
@@ -175,7 +177,8 @@ impl OpenRecord {
             error_message: ending.error.clone(),
             usage: self.usage.unwrap_or_default(),
             cost,
-            cost_multiplier,
+            price_model: entry,
+            cost_multiplier: multiplier,
             estimated: self.usage_estimated,
             duration_ms: ctx.elapsed_ms(),
             first_byte_ms: self.first_byte.map(millis),
@@ -187,19 +190,29 @@ impl OpenRecord {
         }
     }
 
-    /// The cost and its multiplier. Without usage it is zero; with usage of a model that has no
-    /// price it is `None`, which the record shows as unpriced.
-    fn price(&self) -> (Option<NanoUsd>, rust_decimal::Decimal) {
+    /// Without usage the cost is zero; with usage of a model that has no price it is `None`, which the
+    /// record shows as unpriced.
+    fn price(&self) -> Priced {
+        let free = |multiplier| Priced { cost: Some(NanoUsd::ZERO), entry: None, multiplier };
         let (Some(asked), Some(body), Some(usage)) = (&self.asked, &self.body, &self.usage) else {
-            return (Some(NanoUsd::ZERO), rust_decimal::Decimal::ONE);
+            return free(Decimal::ONE);
         };
         let multiplier = asked.provider.cost_multiplier;
         if !self.is_metered() {
-            return (Some(NanoUsd::ZERO), multiplier);
+            return free(multiplier);
         }
         let price = self.snapshot.price_for(&body.model, &asked.model);
-        (price.map(|p| cost::total(&p.rates, usage, multiplier)), multiplier)
+        let entry = price.filter(|price| *price.model != *body.model).map(|price| price.model.as_str().into());
+        Priced { cost: price.map(|price| cost::total(&price.rates, usage, multiplier)), entry, multiplier }
     }
+}
+
+/// What a request costs.
+struct Priced {
+    cost: Option<NanoUsd>,
+    /// The price entry, where it is not the requested model's own.
+    entry: Option<Arc<str>>,
+    multiplier: Decimal,
 }
 
 fn millis(time: Duration) -> u64 {

@@ -61,6 +61,10 @@ pub enum Refusal {
     UnknownModel {
         model: String,
     },
+    /// Providers serve the model, and it has no price at any of them.
+    ModelNotPriced {
+        model: String,
+    },
     /// Providers exist, and none can be asked now.
     Unavailable {
         retry_after_ms: Option<u64>,
@@ -169,10 +173,8 @@ impl Refusal {
             Self::JournalFull => busy("the gateway cannot account for requests now", 5),
             Self::CountersUnreachable => busy("the gateway cannot count requests now", 5),
             Self::NoGroup => Meaning::new(403, FORBIDDEN, "no provider is within reach of this key's groups"),
-            Self::UnknownModel { model } => {
-                Meaning::new(404, "not_found_error", format!("no provider serves the model {model}"))
-                    .code("model_not_found")
-            }
+            Self::UnknownModel { model } => unknown_model(model),
+            Self::ModelNotPriced { model } => Meaning::new(403, FORBIDDEN, not_priced(model)).code("model_not_priced"),
             Self::Unavailable { retry_after_ms } => {
                 Meaning::new(503, "overloaded_error", "no provider can take the request now")
                     .retry_after(*retry_after_ms)
@@ -224,6 +226,7 @@ impl Refusal {
             Self::CountersUnreachable => "counters_unreachable",
             Self::NoGroup => "no_group",
             Self::UnknownModel { .. } => "unknown_model",
+            Self::ModelNotPriced { .. } => "model_not_priced",
             Self::Unavailable { .. } => "unavailable",
             Self::UpstreamFailed { .. } => "upstream_failed",
             Self::UpstreamRateLimited { .. } => "upstream_rate_limited",
@@ -231,6 +234,18 @@ impl Refusal {
             Self::Internal => "internal",
         }
     }
+}
+
+fn unknown_model(model: &str) -> Meaning {
+    Meaning::new(404, "not_found_error", format!("no provider serves the model {model}")).code("model_not_found")
+}
+
+/// 403 and not 400: the request is right, and would be served once an administrator acts.
+fn not_priced(model: &str) -> String {
+    format!(
+        "there is no price for the model {model}, and this gateway does not serve it to this key without one: \
+         ask an administrator to add a price for it, or use a model that has one"
+    )
 }
 
 /// The gateway itself cannot take a request now.

@@ -11,6 +11,7 @@ use crate::domain::provider::Provider;
 use crate::domain::settings::SystemSettings;
 use crate::domain::user::User;
 use crate::policy::error_rules::ErrorRules;
+use crate::policy::price_name;
 use crate::policy::words::Words;
 
 /// A key and its owner. A key whose owner is missing is not in the snapshot.
@@ -86,9 +87,10 @@ impl Snapshot {
         self.callers.values()
     }
 
-    /// The price of the model that was asked for, else of the one that the provider was asked for.
+    /// The price of the model that was asked for, else of the one that the provider was asked for; `policy::price_name`
+    /// says under which names they are looked for.
     #[must_use]
     pub fn price_for(&self, requested: &str, upstream: &str) -> Option<&Arc<Price>> {
-        self.prices.get(requested).or_else(|| self.prices.get(upstream))
+        price_name::find(requested, upstream, |name| self.prices.get(name))
     }
 }

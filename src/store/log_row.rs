@@ -6,6 +6,7 @@
 use std::sync::{Arc, LazyLock};
 
 use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
 use sqlx::any::AnyRow;
 
 use super::column::{Collect, Fields, Values, clipped};
@@ -14,7 +15,7 @@ use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::money::NanoUsd;
 use crate::domain::record::{Record, RequestOutcome};
-use crate::domain::usage::Usage;
+use crate::domain::usage::{ServiceTier, Usage};
 
 /// One line of the request log: every field of the record, as stored.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,6 +64,8 @@ pub(super) const LOG_COLUMNS: &[&str] = &[
     "reasoning_tokens",
     "image_input_tokens",
     "image_output_tokens",
+    "usage_extra",
+    "price_model",
     "cost",
     "cost_multiplier",
     "estimated",
@@ -95,6 +98,8 @@ pub(super) const LEDGER_COLUMNS: &[&str] = &[
     "reasoning_tokens",
     "image_input_tokens",
     "image_output_tokens",
+    "usage_extra",
+    "price_model",
     "cost",
     "cost_multiplier",
     "estimated",
@@ -136,6 +141,33 @@ pub(super) fn tokens(usage: &Usage) -> [i64; 8] {
     all.map(|count| i64::try_from(count.min(MAX_TOKENS)).unwrap_or(i64::MAX))
 }
 
+/// The parts of usage that few requests have, in one column, which is null for all others.
+#[derive(Serialize, Deserialize, Default, PartialEq)]
+#[serde(default, rename_all = "camelCase")]
+struct Extra {
+    #[serde(skip_serializing_if = "is_default")]
+    audio_input: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    audio_output: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    web_searches: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    tier: ServiceTier,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl Extra {
+    fn of(usage: &Usage) -> Option<String> {
+        let [audio_input, audio_output, web_searches] =
+            [usage.audio_input, usage.audio_output, usage.web_searches].map(|count| count.min(MAX_TOKENS));
+        let extra = Self { audio_input, audio_output, web_searches, tier: usage.tier };
+        if is_default(&extra) { None } else { serde_json::to_string(&extra).ok() }
+    }
+}
+
 /// The duration as stored.
 pub(super) fn duration(record: &Record) -> i64 {
     i64::try_from(record.duration_ms.min(MAX_MS)).unwrap_or(i64::MAX)
@@ -145,6 +177,8 @@ fn bind_usage_and_cost<A: Collect>(values: &mut Values<A>, record: &Record) {
     for count in tokens(&record.usage) {
         values.int(count);
     }
+    values.opt_text(Extra::of(&record.usage).as_deref());
+    values.opt_shared(record.price_model.as_ref(), INDEXED_TEXT);
     values.opt_int(cost(record)).opt_shared(Some(&multiplier(record.cost_multiplier)), PLAIN_TEXT);
     values.flag(record.estimated).int(duration(record));
 }
@@ -211,6 +245,7 @@ pub(super) fn read(row: &AnyRow) -> Result<LogRow, StoreError> {
         error_message: fields.opt_text("error_message")?,
         usage: read_usage(fields)?,
         cost: fields.opt_money("cost")?,
+        price_model: shared("price_model")?,
         cost_multiplier: fields.parsed("cost_multiplier")?,
         estimated: fields.flag("estimated")?,
         duration_ms: fields.number("duration_ms")?,
@@ -225,6 +260,10 @@ pub(super) fn read(row: &AnyRow) -> Result<LogRow, StoreError> {
 }
 
 pub(super) fn read_usage(fields: Fields<'_>) -> Result<Usage, StoreError> {
+    let Extra { audio_input, audio_output, web_searches, tier } = match fields.opt_text("usage_extra")? {
+        None => Extra::default(),
+        Some(_) => fields.json("usage_extra")?,
+    };
     Ok(Usage {
         input: fields.number("input_tokens")?,
         output: fields.number("output_tokens")?,
@@ -234,6 +273,10 @@ pub(super) fn read_usage(fields: Fields<'_>) -> Result<Usage, StoreError> {
         reasoning: fields.number("reasoning_tokens")?,
         image_input: fields.number("image_input_tokens")?,
         image_output: fields.number("image_output_tokens")?,
+        audio_input,
+        audio_output,
+        web_searches,
+        tier,
     })
 }
 

@@ -1,7 +1,5 @@
-//! Price table rows: the uploaded entry as it came, and the rates that were read from it, as exact decimals.
+//! Price table rows: the uploaded entry as it came. Its rates are read from it, exactly, when the row is.
 
-use rust_decimal::Decimal;
-use serde::{Deserialize, Serialize};
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
@@ -10,92 +8,35 @@ use super::column::{Fields, Values};
 use super::error::StoreError;
 use super::sql;
 use super::tx::Tx;
-use crate::domain::price::{Price, PriceSource, Rates, Tier};
+use crate::domain::price::{Price, PriceSource};
+use crate::policy::price::stored_rates;
 
-const COLUMNS: &[&str] = &["model", "source", "data", "rates", "updated_at"];
+const COLUMNS: &[&str] = &["model", "source", "data", "updated_at"];
 const REPLACE: &str = "ON CONFLICT (model) DO UPDATE SET source = excluded.source, data = excluded.data, \
-                       rates = excluded.rates, updated_at = excluded.updated_at";
+                       updated_at = excluded.updated_at";
 /// Rows per statement: the public list has some thousands.
 const CHUNK: usize = 100;
 
-/// The stored form of [`Rates`]; absent = not named by the entry. Decimals are JSON strings.
-#[derive(Serialize, Deserialize, Default)]
-#[serde(default)]
-struct StoredRates {
-    input: Option<Decimal>,
-    output: Option<Decimal>,
-    cache_write_5m: Option<Decimal>,
-    cache_write_1h: Option<Decimal>,
-    cache_read: Option<Decimal>,
-    per_request: Option<Decimal>,
-    image_input: Option<Decimal>,
-    image_output: Option<Decimal>,
-    above_200k: StoredTier,
-}
-
-#[derive(Serialize, Deserialize, Default)]
-#[serde(default)]
-struct StoredTier {
-    input: Option<Decimal>,
-    output: Option<Decimal>,
-    cache_write_5m: Option<Decimal>,
-    cache_write_1h: Option<Decimal>,
-    cache_read: Option<Decimal>,
-}
-
-impl From<&Rates> for StoredRates {
-    fn from(rates: &Rates) -> Self {
-        let Tier { input, output, cache_write_5m, cache_write_1h, cache_read } = rates.above_200k;
-        Self {
-            input: rates.input,
-            output: rates.output,
-            cache_write_5m: rates.cache_write_5m,
-            cache_write_1h: rates.cache_write_1h,
-            cache_read: rates.cache_read,
-            per_request: rates.per_request,
-            image_input: rates.image_input,
-            image_output: rates.image_output,
-            above_200k: StoredTier { input, output, cache_write_5m, cache_write_1h, cache_read },
-        }
-    }
-}
-
-impl From<StoredRates> for Rates {
-    fn from(stored: StoredRates) -> Self {
-        let StoredTier { input, output, cache_write_5m, cache_write_1h, cache_read } = stored.above_200k;
-        Self {
-            input: stored.input,
-            output: stored.output,
-            cache_write_5m: stored.cache_write_5m,
-            cache_write_1h: stored.cache_write_1h,
-            cache_read: stored.cache_read,
-            per_request: stored.per_request,
-            image_input: stored.image_input,
-            image_output: stored.image_output,
-            above_200k: Tier { input, output, cache_write_5m, cache_write_1h, cache_read },
-        }
-    }
-}
-
 fn bind(values: &mut Values, price: &Price) {
     values.text(&price.model).text(price.source.as_str()).json(&price.data);
-    values.json(&StoredRates::from(&price.rates)).time(price.updated_at);
+    values.time(price.updated_at);
 }
 
 fn read(row: &AnyRow) -> Result<Price, StoreError> {
     let fields = Fields { row, table: "model_prices" };
+    let data = fields.json("data")?;
     Ok(Price {
         model: fields.text("model")?,
         source: fields.named("source", PriceSource::parse)?,
-        data: fields.json("data")?,
-        rates: fields.json::<StoredRates>("rates")?.into(),
+        rates: stored_rates(&data),
+        data,
         updated_at: fields.time("updated_at")?,
     })
 }
 
 /// The whole price table, by model name.
 pub(super) async fn all(connection: &mut AnyConnection) -> Result<Vec<Price>, StoreError> {
-    let sql = "SELECT model, source, data, rates, updated_at FROM model_prices ORDER BY model";
+    let sql = "SELECT model, source, data, updated_at FROM model_prices ORDER BY model";
     sqlx::query(sql).fetch_all(connection).await?.iter().map(read).collect()
 }
 
@@ -150,7 +91,7 @@ impl Store {
     pub async fn price(&self, model: &str) -> Result<Option<Price>, StoreError> {
         let mut values = Values::default();
         values.text(model);
-        let sql = "SELECT model, source, data, rates, updated_at FROM model_prices WHERE model = $1";
+        let sql = "SELECT model, source, data, updated_at FROM model_prices WHERE model = $1";
         let row = sqlx::query_with(sql, values.into_arguments()).fetch_optional(&mut *self.reader().await?).await?;
         row.as_ref().map(read).transpose()
     }

@@ -25,6 +25,8 @@ pub struct UnpricedOf<'a> {
     pub model: &'a str,
     /// Those alone that the provider was asked for under this name.
     pub upstream_model: Option<&'a str>,
+    /// The entry that prices them.
+    pub price_model: &'a str,
 }
 
 struct Unpriced {
@@ -33,6 +35,9 @@ struct Unpriced {
     endpoint: String,
     status_code: i64,
 }
+
+const LEDGER: &str = "UPDATE ledger SET cost = $1, price_model = $2 WHERE request_id = $3 AND cost IS NULL";
+const LOG: &str = "UPDATE request_log SET cost = $1, price_model = $2 WHERE request_id = $3 AND cost IS NULL";
 
 /// What a sum of the requests belongs to: hour, key, user, provider, endpoint and status; ids of 0 mean none.
 type Group = (i64, i64, i64, i64, String, i64);
@@ -85,12 +90,10 @@ impl Store {
         let mut sums: BTreeMap<Group, Amount> = BTreeMap::new();
         for found in unpriced(&mut tx, of, max, price).await? {
             let cost = found.spend.cost.0;
-            if !put(&mut tx, "UPDATE ledger SET cost = $1 WHERE request_id = $2 AND cost IS NULL", cost, &found).await?
-            {
+            if !put(&mut tx, LEDGER, of, &found).await? {
                 continue;
             }
-            put(&mut tx, "UPDATE request_log SET cost = $1 WHERE request_id = $2 AND cost IS NULL", cost, &found)
-                .await?;
+            put(&mut tx, LOG, of, &found).await?;
             let spend = found.spend;
             let sum = sums.entry(group(&found)).or_default();
             *sum = (sum.0.saturating_add(cost), sum.1 + 1);
@@ -113,7 +116,7 @@ async fn unpriced(
 ) -> Result<Vec<Unpriced>, StoreError> {
     const COLUMNS: &str = "SELECT request_id, started_at, key_id, user_id, provider_id, endpoint, status_code, \
          cost_multiplier, input_tokens, output_tokens, cache_write_5m_tokens, cache_write_1h_tokens, \
-         cache_read_tokens, reasoning_tokens, image_input_tokens, image_output_tokens \
+         cache_read_tokens, reasoning_tokens, image_input_tokens, image_output_tokens, usage_extra \
          FROM ledger WHERE cost IS NULL AND model = $1";
     let mut values = Values::default();
     values.text(of.model).int(i64::from(max));
@@ -148,9 +151,16 @@ fn read(row: &AnyRow, price: &(dyn Fn(&Usage, Decimal) -> NanoUsd + Sync)) -> Re
     })
 }
 
-async fn put(connection: &mut AnyConnection, sql: &'static str, cost: i64, row: &Unpriced) -> Result<bool, StoreError> {
+/// A request's cost, and the entry that it was made with, where that is another than its model's.
+async fn put(
+    connection: &mut AnyConnection,
+    sql: &'static str,
+    of: UnpricedOf<'_>,
+    row: &Unpriced,
+) -> Result<bool, StoreError> {
     let mut values = Values::default();
-    values.int(cost).bytes(&row.request_id);
+    values.int(row.spend.cost.0).opt_text((of.price_model != of.model).then_some(of.price_model));
+    values.bytes(&row.request_id);
     let done = sqlx::query_with(sql, values.into_arguments()).execute(connection).await?;
     Ok(done.rows_affected() > 0)
 }

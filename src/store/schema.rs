@@ -42,6 +42,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(9, "0009_messages"),
     migration!(10, "0010_retried"),
     migration!(11, "0011_days"),
+    migration!(12, "0012_prices"),
 ];
 
 /// What `schema_history` says of one migration.

@@ -133,6 +133,7 @@ mod tests {
             error_message: Some("é".repeat(ERROR_CHARS + 50)),
             usage: Usage::default(),
             cost: Some(NanoUsd(1_230)),
+            price_model: None,
             cost_multiplier: Decimal::new(1500, 3),
             estimated: false,
             duration_ms: 7,

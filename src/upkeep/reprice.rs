@@ -7,8 +7,8 @@ use tokio::time::Instant;
 
 use super::{HOLD_MS, Upkeep};
 use crate::counters;
-use crate::domain::price::Rates;
-use crate::policy::cost;
+use crate::domain::price::Price;
+use crate::policy::{cost, price_name};
 use crate::store::{SpendRow, StoreError, UnpricedOf};
 
 pub(super) const JOB: &str = "reprice";
@@ -30,17 +30,19 @@ impl Upkeep {
         let (mut model, mut priced, mut at_work) = (String::new(), 0, false);
         while let Some(next) = store.unpriced_model_after(&model).await? {
             model = next;
-            // The model that was asked for decides; without a price of its own, the one that the provider was asked for.
-            if let Some(price) = store.price(&model).await? {
-                at_work = true;
-                priced += self.price_all(UnpricedOf { model: &model, upstream_model: None }, &price.rates).await?;
-                continue;
-            }
-            for upstream in store.unpriced_upstream_models(&model).await? {
-                if let Some(price) = store.price(&upstream).await? {
+            // As when a request is settled: each name is tried for all of them before the next one is.
+            let upstreams = store.unpriced_upstream_models(&model).await?;
+            for names in [price_name::exact, price_name::undated] {
+                if let Some(price) = self.first_price(names(&model)).await? {
                     at_work = true;
-                    let of = UnpricedOf { model: &model, upstream_model: Some(&upstream) };
-                    priced += self.price_all(of, &price.rates).await?;
+                    priced += self.price_all(&model, None, &price).await?;
+                    break;
+                }
+                for upstream in &upstreams {
+                    if let Some(price) = self.first_price(names(upstream)).await? {
+                        at_work = true;
+                        priced += self.price_all(&model, Some(upstream), &price).await?;
+                    }
                 }
             }
         }
@@ -53,7 +55,19 @@ impl Upkeep {
         Ok(priced)
     }
 
-    async fn price_all(&self, of: UnpricedOf<'_>, rates: &Rates) -> Result<u64, StoreError> {
+    /// The price of the first of the names that has one.
+    async fn first_price(&self, names: impl IntoIterator<Item = String>) -> Result<Option<Price>, StoreError> {
+        for name in names {
+            if let Some(price) = self.0.parts.store.price(&name).await? {
+                return Ok(Some(price));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn price_all(&self, model: &str, upstream: Option<&String>, price: &Price) -> Result<u64, StoreError> {
+        let upstream_model = upstream.map(String::as_str);
+        let (of, rates) = (UnpricedOf { model, upstream_model, price_model: &price.model }, &price.rates);
         let parts = &self.0.parts;
         let mut priced = 0;
         loop {

@@ -174,6 +174,7 @@ impl Gate {
             upkeep: upkeep.clone(),
             webhooks: webhooks(),
             price_list: price_list(dir.path()),
+            unpriced: Arc::new(tollgate::policy::unpriced::Unpriced::default),
             admin_token: Secret::new(TOKEN),
             time_zone,
             app_url: app_url.map(str::to_owned),
@@ -182,8 +183,7 @@ impl Gate {
             stop: watching,
             proxy: ProxyPlace { port: 8080, tls: false },
         };
-        let (stop, stopped) = oneshot::channel::<()>();
-        let mut tasks = JoinSet::new();
+        let ((stop, stopped), mut tasks) = (oneshot::channel::<()>(), JoinSet::new());
         let url = open_door(context, stopped, &mut tasks);
         tasks.spawn(upkeep.clone().run(std::future::pending()));
         let receiver = Receiver::start(&mut tasks);

@@ -33,6 +33,7 @@ pub fn record(who: &Person, n: i64) -> Record {
         error_message: None,
         usage: Usage { input: 10, output: 5, ..Usage::default() },
         cost: (n != 5).then_some(NanoUsd(1_230_001)),
+        price_model: None,
         cost_multiplier: "1.5".parse().unwrap(),
         estimated: false,
         duration_ms: 120,

@@ -1,6 +1,7 @@
 //! The price table: upload, look, and what is in force.
 
 use serde_json::json;
+use tollgate::domain::price::CostKind;
 
 use super::gate::Gate;
 
@@ -24,7 +25,7 @@ async fn an_uploaded_price_is_in_force_and_a_bad_entry_fails_alone() {
     );
     assert!(report["failures"][0]["reason"].as_str().unwrap().contains("input_cost_per_token"));
     let snapshot = gate.state.snapshot();
-    assert_eq!(snapshot.price_for("alpha", "").unwrap().rates.input.unwrap().to_string(), "0.000003");
+    assert_eq!(snapshot.price_for("alpha", "").unwrap().rates.base(CostKind::Input).unwrap().to_string(), "0.000003");
     assert!(snapshot.price_for("beta", "").is_none());
     assert_eq!(gate.admin("model-prices/hasPriceTable", json!({})).await.data(), json!(true));
     let shown = gate.admin("model-prices/getModelPrices", json!({})).await.data();
@@ -106,8 +107,8 @@ async fn a_sync_takes_the_public_list_and_leaves_what_was_entered_by_hand() {
         assert_eq!(report["failed"], json!(["by-the-picture", "a-slip"]));
         assert!(report["failures"][1]["reason"].as_str().unwrap().contains("input_cost_per_token"), "{report}");
         let snapshot = gate.state.snapshot();
-        assert_eq!(snapshot.prices["as-text"].rates.input.unwrap().to_string(), "0.0000005");
-        assert_eq!(snapshot.prices["native-large"].rates.input.unwrap().to_string(), "0.000009");
+        assert_eq!(snapshot.prices["as-text"].rates.base(CostKind::Input).unwrap().to_string(), "0.0000005");
+        assert_eq!(snapshot.prices["native-large"].rates.base(CostKind::Input).unwrap().to_string(), "0.000009");
         assert!(!snapshot.prices.contains_key("sample_spec"));
         let again = gate.admin("model-prices/syncLiteLLMPrices", json!({})).await.data();
         assert_eq!((again["added"].as_array().unwrap().len(), again["unchanged"].as_array().unwrap().len()), (0, 4));

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tollgate::domain::clock::Timestamp;
 use tollgate::domain::ids::{KeyId, RequestId};
 use tollgate::domain::record::Record;
-use tollgate::domain::usage::Usage;
+use tollgate::domain::usage::{ServiceTier, Usage};
 use tollgate::store::Backend;
 
 use super::gate::{Gate, NOON, Person};
@@ -100,5 +100,52 @@ async fn a_price_that_arrives_prices_what_ran_without_one_in_every_figure() {
         let entry = json!({ "modelName": "alias", "priceData": { "input_cost_per_token": 1e-6 } });
         gate.admin("model-prices/upsertModelPrice", entry).await.data();
         settles("the rest", async || summary(json!({})).await, json!([513, 2.262_000_539, 0])).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_late_price_costs_what_it_would_have_cost_in_time_tier_and_searches_and_all() {
+    for backend in [Backend::Sqlite, Backend::Postgres] {
+        let gate = Gate::start_on(backend).await;
+        let ann = gate.person("ann", json!({})).await;
+        let usage = Usage {
+            input: 300_000,
+            audio_input: 1_000,
+            output: 100,
+            audio_output: 10,
+            reasoning: 50,
+            web_searches: 2,
+            tier: ServiceTier::Flex,
+            ..Usage::default()
+        };
+        let late = |model: &str, upstream| Record { usage, ..unpriced(&ann, NOON, model, upstream) };
+        let records = [late("late-20250929", None), late("alias", Some("late-latest")), late("other", None)];
+        assert_eq!(gate.store.append_records(&records).await.unwrap(), 3);
+        gate.clock.set(NOON.plus_ms(1_000));
+        let table = json!({ "late": {
+            "input_cost_per_token": 4e-6, "input_cost_per_token_flex": 2e-6,
+            "input_cost_per_token_above_272k_tokens_flex": 3e-6, "input_cost_per_audio_token": 5e-6,
+            "output_cost_per_token": 20e-6, "output_cost_per_token_flex": 10e-6, "output_cost_per_audio_token_flex": 30e-6,
+            "search_context_cost_per_query": 0.01,
+        } });
+        gate.admin("model-prices/uploadPriceTable", json!({ "jsonContent": table.to_string() })).await.data();
+        gate.upkeep.reprice().await.unwrap();
+        // (299 000 × 3 + 1 000 × 5 + 90 × 10 + 10 × 30) millionths + 2 × 0.01, and × 1.5
+        let logs = async || {
+            let page = gate.admin("usage-logs/getUsageLogs", json!({})).await.data();
+            let of = |model: &str| {
+                let row = page["logs"].as_array().unwrap().iter().find(|row| row["model"] == model).unwrap();
+                json!([
+                    row["costUsd"],
+                    row["priceModel"],
+                    row["serviceTier"],
+                    row["webSearches"],
+                    row["audioInputTokens"]
+                ])
+            };
+            json!([of("late-20250929"), of("alias"), of("other")])
+        };
+        let priced = json!([1.3848, "late", "flex", 2, 1_000]);
+        settles("the log", logs, json!([priced, priced, [null, null, "flex", 2, 1_000]])).await;
     }
 }

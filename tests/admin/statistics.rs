@@ -43,6 +43,7 @@ pub fn record(who: &Person, started_at: Timestamp, model: &str, cost: Option<i64
             ..Usage::default()
         },
         cost: cost.map(NanoUsd),
+        price_model: None,
         cost_multiplier: "1".parse().unwrap(),
         estimated: false,
         duration_ms: 120,

@@ -89,7 +89,7 @@ async fn damage_in_the_middle_is_set_aside_and_the_rest_is_read() {
 async fn what_this_program_cannot_read_is_kept_whole() {
     let (bytes, starts) = journal();
     let mut newer = bytes.clone();
-    newer[8] = 3;
+    newer[8] = 4;
     let sum = crc32fast::hash(&newer[..12]).to_le_bytes();
     newer[12..HEADER].copy_from_slice(&sum);
     let payload = b"{\"request_id\":\"from another version\"}";

@@ -3,8 +3,9 @@
 use serde_json::json;
 use tollgate::domain::clock::Timestamp;
 use tollgate::domain::ids::{KeyId, ProviderId, UserId};
-use tollgate::domain::price::{Price, PriceSource, Rates, Tier};
+use tollgate::domain::price::{CostKind, Price, PriceSource, Rate, Rates};
 use tollgate::domain::settings::SystemSettings;
+use tollgate::domain::usage::ServiceTier;
 use tollgate::store::{AuditEntry, StoreError};
 
 use super::make::{NOON, key, plain_user, provider, user};
@@ -108,21 +109,20 @@ async fn providers_round_trip(place: Place) {
 }
 
 fn price(model: &str, source: PriceSource) -> Price {
-    let decimal = |text: &str| Some(text.parse().unwrap());
-    Price {
-        model: model.to_owned(),
-        source,
-        data: json!({"mode": "chat", "input_cost_per_token": 3e-6, "z": {"unknown": [1, null]}, "a": "first?"}),
-        rates: Rates {
-            input: decimal("0.000003"),
-            output: decimal("0.0000000000000000000000000001"),
-            image_output: decimal("79228162514264337593543950335"),
-            per_request: decimal("0"),
-            above_200k: Tier { cache_read: decimal("-0.5"), ..Tier::default() },
-            ..Rates::default()
-        },
-        updated_at: NOON,
-    }
+    let data = json!({
+        "mode": "chat", "input_cost_per_token": 3e-6, "output_cost_per_token": "0.0000000000000000000000000001",
+        "output_cost_per_image_token": 999_999.5, "input_cost_per_request": 0,
+        "cache_read_input_token_cost_above_200k_tokens_flex": 0.5, "z": {"unknown": [1, null]}, "a": "first?",
+    });
+    let rates = [
+        (CostKind::Input, ServiceTier::Standard, 0, "0.000003"),
+        (CostKind::Output, ServiceTier::Standard, 0, "0.0000000000000000000000000001"),
+        (CostKind::ImageOutput, ServiceTier::Standard, 0, "999999.5"),
+        (CostKind::Request, ServiceTier::Standard, 0, "0"),
+        (CostKind::CacheRead, ServiceTier::Flex, 200_000, "0.5"),
+    ];
+    let rates = rates.map(|(kind, tier, above, usd)| Rate { kind, tier, above, usd: usd.parse().unwrap() });
+    Price { model: model.to_owned(), source, data, rates: Rates::new(rates.to_vec()), updated_at: NOON }
 }
 
 async fn prices_round_trip_and_replace(place: Place) {

@@ -227,7 +227,7 @@ async fn what_comes_late_takes_its_day_out_until_it_is_summed_again(place: Place
     assert_eq!(there().await, days);
 
     let price = |_: &Usage, _: Decimal| NanoUsd(5);
-    let of = UnpricedOf { model: "model-1", upstream_model: None };
+    let of = UnpricedOf { model: "model-1", upstream_model: None, price_model: "model-1" };
     let priced = store.reprice(of, 10_000, &price).await.unwrap();
     let mut touched = 0;
     for record in all.iter_mut().filter(|record| record.cost.is_none() && &*record.model == "model-1") {

@@ -13,7 +13,7 @@ use tollgate::domain::money::NanoUsd;
 use tollgate::domain::provider::{BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType};
 use tollgate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use tollgate::domain::secret::Secret;
-use tollgate::domain::usage::Usage;
+use tollgate::domain::usage::{ServiceTier, Usage};
 use tollgate::domain::user::{Role, User};
 
 /// Some day in 2026, at a full hour.
@@ -158,6 +158,7 @@ pub fn bare_record() -> Record {
         error_message: None,
         usage: Usage::default(),
         cost: None,
+        price_model: None,
         cost_multiplier: Decimal::ONE,
         estimated: false,
         duration_ms: 0,
@@ -204,6 +205,7 @@ pub fn full_record() -> Record {
         error_message: Some("broke off: 'x' \\ \"y\"\n".to_owned()),
         usage: usage(),
         cost: Some(NanoUsd(1_234_567_891)),
+        price_model: text("model-priced"),
         cost_multiplier: "1.05".parse().unwrap(),
         estimated: true,
         duration_ms: 1_500,
@@ -226,6 +228,10 @@ fn usage() -> Usage {
         reasoning: 6,
         image_input: 7,
         image_output: 8,
+        audio_input: 9,
+        audio_output: 10,
+        web_searches: 11,
+        tier: ServiceTier::Flex,
     }
 }
 

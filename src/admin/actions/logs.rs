@@ -109,8 +109,9 @@ async fn get_usage_log_detail(call: Call) -> Result<LogDetail, Refusal> {
     }
     let snapshot = call.ctx.state.snapshot();
     let upstream = row.record.upstream_model.as_deref().unwrap_or(&row.record.model);
-    let price = snapshot.price_for(&row.record.model, upstream);
-    Ok(LogDetail::new(&row.record, price.map(|price| &price.rates)))
+    let priced_by = row.record.price_model.as_deref().and_then(|entry| snapshot.prices.get(entry));
+    let price = priced_by.or_else(|| snapshot.price_for(&row.record.model, upstream));
+    Ok(LogDetail::new(&row.record, price.map(AsRef::as_ref)))
 }
 
 fn filter(values: &Values) -> LogFilter {

@@ -56,7 +56,7 @@ pub fn operations() -> Vec<Operation> {
 }
 
 async fn fetch(call: Call) -> Result<SettingsRecord, Refusal> {
-    Ok(SettingsRecord::new(&call.ctx.state.snapshot().settings, call.ctx.time_zone))
+    Ok(SettingsRecord::new(&call.ctx.state.snapshot().settings, call.ctx.time_zone, (call.ctx.unpriced)()))
 }
 
 async fn save(call: Call) -> Result<SettingsRecord, Refusal> {
@@ -65,7 +65,7 @@ async fn save(call: Call) -> Result<SettingsRecord, Refusal> {
     let mut after = before.clone();
     apply(&call, &mut after);
     tx.save_settings(&after).await?;
-    let shown = |settings| SettingsRecord::new(settings, call.ctx.time_zone);
+    let shown = |settings| SettingsRecord::new(settings, call.ctx.time_zone, (call.ctx.unpriced)());
     let change = Change {
         action: "system-config.saveSystemSettings",
         target: "system settings".to_owned(),

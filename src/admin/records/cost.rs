@@ -5,9 +5,10 @@ use serde::Serialize;
 
 use super::Exact;
 use super::log::LogEntry;
-use crate::domain::price::Rates;
+use crate::domain::price::Price;
 use crate::domain::record::Record;
 use crate::policy::cost::{self, CostLine};
+use crate::policy::explain::explain;
 
 /// A request and how its cost comes about, at the prices in force now.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -19,24 +20,35 @@ pub struct LogDetail {
     /// What the lines come to with the multiplier, in USD; `null` where the model has no price now. It differs from the
     /// entry's `costUsd` when the price has changed since, or when nothing was charged (a refused request, a token count).
     pub cost_at_present_prices: Option<Exact>,
+    /// Long-context rates hold for input above so many tokens; `null` where none of the rates is one.
+    pub input_above: Option<u64>,
+    /// Why it cost this, in one sentence: price entry, tier, tokens, multiplier, and whether the usage is an estimate.
+    pub explanation: String,
 }
 
 /// `quantity` × `rateUsd` = `amountUsd`, before the multiplier.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CostLineRecord {
-    /// `input`, `image_input`, `cache_write_5m`, `cache_write_1h`, `cache_read`, `output`, `image_output` or `request`.
+    /// `input`, `image_input`, `audio_input`, `cache_write_5m`, `cache_write_1h`, `cache_read`, `output`, `image_output`,
+    /// `audio_output`, `reasoning`, `web_search` or `request`.
     pub kind: &'static str,
-    /// Tokens, or 1 for the fee per request.
+    /// Tokens, web searches, or 1 for the fee per request.
     pub quantity: u64,
     pub rate_usd: Exact,
     pub amount_usd: Exact,
 }
 
 impl LogDetail {
-    pub fn new(record: &Record, rates: Option<&Rates>) -> Self {
-        let priced = rates.map(|rates| cost::price(rates, &record.usage, record.cost_multiplier));
+    /// `price`: the entry that priced the request, or that would price it now.
+    pub fn new(record: &Record, price: Option<&Price>) -> Self {
+        let priced = price.map(|price| cost::price(&price.rates, &record.usage, record.cost_multiplier));
+        let lines = priced.iter().flat_map(|priced| &priced.lines);
+        // The endpoints of both formats that count tokens end so.
+        let is_billed = !["count_tokens", "countTokens"].iter().any(|end| record.endpoint.ends_with(end));
         Self {
+            input_above: lines.map(|line| line.rate.above).max().filter(|above| *above > 0),
+            explanation: explain(record, price, is_billed),
             entry: LogEntry::new(record),
             cost_at_present_prices: priced.as_ref().map(|priced| Exact::usd(priced.total)),
             cost_lines: priced.iter().flat_map(|priced| &priced.lines).map(CostLineRecord::from).collect(),
@@ -46,7 +58,7 @@ impl LogDetail {
 
 impl From<&CostLine> for CostLineRecord {
     fn from(line: &CostLine) -> Self {
-        let CostLine { kind, tokens, rate, amount } = *line;
-        Self { kind: kind.as_str(), quantity: tokens, rate_usd: Exact(rate), amount_usd: Exact(amount) }
+        let CostLine { kind, quantity, rate, amount } = *line;
+        Self { kind: kind.as_str(), quantity, rate_usd: Exact(rate.usd), amount_usd: Exact(amount) }
     }
 }

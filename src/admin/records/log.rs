@@ -39,8 +39,18 @@ pub struct LogEntry {
     pub cache_read_tokens: u64,
     /// The part of the output that was reasoning.
     pub reasoning_tokens: u64,
+    /// The part of the input that was audio.
+    pub audio_input_tokens: u64,
+    /// The part of the output that was audio.
+    pub audio_output_tokens: u64,
+    /// Web searches that the provider ran and charges for.
+    pub web_searches: u64,
+    /// The provider's service tier: `standard`, `flex`, `priority` or `batch`.
+    pub service_tier: &'static str,
     /// `null` = there was no price for the model.
     pub cost_usd: Option<Exact>,
+    /// The price entry that the cost was made with; `null` where nothing was charged.
+    pub price_model: Option<String>,
     pub cost_multiplier: Exact,
     /// The usage, and so the cost, was estimated.
     pub estimated: bool,
@@ -86,7 +96,12 @@ impl LogEntry {
             cache_creation_1h_tokens: usage.cache_write_1h,
             cache_read_tokens: usage.cache_read,
             reasoning_tokens: usage.reasoning,
+            audio_input_tokens: usage.audio_input,
+            audio_output_tokens: usage.audio_output,
+            web_searches: usage.web_searches,
+            service_tier: usage.tier.as_str(),
             cost_usd: record.cost.map(Exact::usd),
+            price_model: record.priced_by().map(str::to_owned),
             cost_multiplier: Exact(record.cost_multiplier),
             estimated: record.estimated,
             duration_ms: record.duration_ms,

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::Iso;
 use crate::domain::price::Price;
+use crate::policy::price::unapplied;
 
 /// One model's price.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -14,6 +15,8 @@ pub struct PriceRecord {
     pub model_name: String,
     /// The entry as it was uploaded, unknown fields and all.
     pub price_data: Value,
+    /// Fields of the entry that look like prices and that no request is charged by.
+    pub unapplied: Vec<String>,
     /// `manual`, `sync` or `seed`.
     pub source: &'static str,
     pub updated_at: Iso,
@@ -24,6 +27,7 @@ impl PriceRecord {
         Self {
             model_name: price.model.clone(),
             price_data: price.data.clone(),
+            unapplied: unapplied(&price.data),
             source: price.source.as_str(),
             updated_at: Iso(price.updated_at),
         }

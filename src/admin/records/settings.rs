@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::Iso;
 use crate::domain::settings::SystemSettings;
+use crate::policy::unpriced::Unpriced;
 use crate::upkeep::Cleanup;
 
 /// The system settings.
@@ -26,10 +27,13 @@ pub struct SettingsRecord {
     pub enable_client_version_check: bool,
     /// The gateway's time zone. It is configuration, and cannot be saved here.
     pub timezone: String,
+    /// What becomes of requests for models without a price: `serve`, `refuse_when_limited` or `refuse`. It is configuration
+    /// (`prices.unpriced`), and cannot be saved here.
+    pub unpriced_models: &'static str,
 }
 
 impl SettingsRecord {
-    pub fn new(settings: &SystemSettings, zone: Tz) -> Self {
+    pub fn new(settings: &SystemSettings, zone: Tz, unpriced: Unpriced) -> Self {
         Self {
             site_title: settings.site_title.clone(),
             allow_global_usage_view: settings.allow_global_usage_view,
@@ -39,6 +43,7 @@ impl SettingsRecord {
             cleanup_schedule: settings.cleanup_schedule.to_string(),
             enable_client_version_check: settings.enable_client_version_check,
             timezone: zone.to_string(),
+            unpriced_models: unpriced.as_str(),
         }
     }
 }

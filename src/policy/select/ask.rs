@@ -4,6 +4,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
 use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
+use crate::domain::provider::Provider;
 use crate::domain::record::Decision;
 
 use super::filters::Rank;
@@ -48,6 +49,11 @@ pub enum Availability {
 /// What is known about providers beyond their records.
 pub trait ProviderView {
     fn availability(&self, provider: ProviderId) -> Availability;
+
+    /// Whether the model has a price at this provider, or needs none for this request.
+    fn is_priced(&self, _provider: &Provider) -> bool {
+        true
+    }
 }
 
 /// The fail-over order.
@@ -65,6 +71,8 @@ pub enum NoProvider {
     NotInReach { decisions: Vec<Decision> },
     /// Nobody in reach offers the model.
     ModelUnknown { decisions: Vec<Decision> },
+    /// Some serve it, none of them with a price, and the request must have one.
+    Unpriced { decisions: Vec<Decision> },
     /// Some would, but not now. `retry_after_ms`: when the first comes back, where that is known.
     Unavailable { retry_after_ms: Option<u64>, decisions: Vec<Decision> },
 }
@@ -74,7 +82,7 @@ impl NoProvider {
     #[must_use]
     pub const fn status(&self) -> u16 {
         match self {
-            Self::NotInReach { .. } => 403,
+            Self::NotInReach { .. } | Self::Unpriced { .. } => 403,
             Self::ModelUnknown { .. } => 404,
             Self::Unavailable { .. } => 503,
         }
@@ -83,9 +91,10 @@ impl NoProvider {
     #[must_use]
     pub fn into_decisions(self) -> Vec<Decision> {
         match self {
-            Self::NotInReach { decisions } | Self::ModelUnknown { decisions } | Self::Unavailable { decisions, .. } => {
-                decisions
-            }
+            Self::NotInReach { decisions }
+            | Self::ModelUnknown { decisions }
+            | Self::Unpriced { decisions }
+            | Self::Unavailable { decisions, .. } => decisions,
         }
     }
 
@@ -94,6 +103,7 @@ impl NoProvider {
         match furthest {
             None | Some(Rank::OutOfReach) => Self::NotInReach { decisions },
             Some(Rank::WithoutModel) => Self::ModelUnknown { decisions },
+            Some(Rank::WithoutPrice) => Self::Unpriced { decisions },
             Some(Rank::Able) => Self::Unavailable { retry_after_ms, decisions },
         }
     }

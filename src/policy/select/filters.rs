@@ -10,9 +10,15 @@ pub(super) enum Stage {
     OtherGroup,
     Disabled,
     ModelNotSupported,
+    /// It serves the model, which has no price there, and the caller is served none without.
+    Unpriced,
     FormatNotConvertible,
-    CircuitOpen { until: Timestamp },
-    Resting { until: Timestamp },
+    CircuitOpen {
+        until: Timestamp,
+    },
+    Resting {
+        until: Timestamp,
+    },
     LimitReached,
     SessionCap,
     Ready,
@@ -23,6 +29,7 @@ pub(super) enum Stage {
 pub(super) enum Rank {
     OutOfReach,
     WithoutModel,
+    WithoutPrice,
     Able,
 }
 
@@ -31,6 +38,7 @@ impl Stage {
         match self {
             Self::OtherGroup => Rank::OutOfReach,
             Self::Disabled | Self::ModelNotSupported => Rank::WithoutModel,
+            Self::Unpriced => Rank::WithoutPrice,
             _ => Rank::Able,
         }
     }
@@ -53,6 +61,9 @@ pub(super) fn pass(ask: &SelectAsk<'_>, provider: &Provider, view: &dyn Provider
     }
     if !provider.supports_model(ask.model) {
         return Stage::ModelNotSupported;
+    }
+    if !view.is_priced(provider) {
+        return Stage::Unpriced;
     }
     let format = provider.kind.format();
     if format != ask.format && !(ask.convertible)(ask.format, format) {

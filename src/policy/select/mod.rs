@@ -1,7 +1,8 @@
 //! Which provider serves a request, who stands in for it, and why: the whole fail-over order at once.
 //!
 //! 1. groups: the provider must be in reach of the key (none: 403)
-//! 2. enabled, and the model supported (none: 404); its format the client's or convertible
+//! 2. enabled, and the model supported (none: 404), with a price where it must have one (none: 403); its format the
+//!    client's or convertible
 //! 3. circuit, rest, spending limits and session cap let it through (none: 503)
 //! 4. the session's own provider comes first; then the lowest priority number; then the client's own format; then a
 //!    weighted draw without replacement

@@ -47,12 +47,21 @@ fn provider(id: i64, change: impl FnOnce(&mut Provider)) -> Arc<Provider> {
     Arc::new(provider)
 }
 
+fn unpriced(id: i64) -> Arc<Provider> {
+    provider(id, |p| p.note = "no price".to_owned())
+}
+
 #[derive(Default)]
 struct View(HashMap<i64, Availability>);
 
 impl ProviderView for View {
     fn availability(&self, provider: ProviderId) -> Availability {
         self.0.get(&provider.0).copied().unwrap_or(Availability::Ready)
+    }
+
+    /// In these tests a note says that there is none.
+    fn is_priced(&self, provider: &Provider) -> bool {
+        provider.note != "no price"
     }
 }
 
@@ -83,6 +92,14 @@ fn what_stands_in_the_way_decides_the_status() {
         ("deleted", vec![provider(1, |p| p.deleted_at = Some(NOW))], vec![], 403, None),
         ("disabled", vec![provider(1, |p| p.is_enabled = false)], vec![], 404, None),
         ("another model", vec![provider(1, |p| p.allowed_models = vec!["small".to_owned()])], vec![], 404, None),
+        ("no price", vec![unpriced(1)], vec![], 403, None),
+        (
+            "one without a price, one away",
+            vec![unpriced(1), provider(2, |_| ())],
+            vec![(2, Availability::LimitReached)],
+            503,
+            None,
+        ),
         ("another format", vec![provider(1, |p| p.kind = ProviderType::AltCli)], vec![], 503, None),
         ("limits", vec![provider(1, |_| ())], vec![(1, Availability::LimitReached)], 503, None),
         ("sessions", vec![provider(1, |_| ())], vec![(1, Availability::SessionCap)], 503, None),
@@ -106,6 +123,17 @@ fn what_stands_in_the_way_decides_the_status() {
             assert_eq!(*retry_after_ms, retry, "{name}");
         }
     }
+}
+
+#[test]
+fn a_provider_without_a_price_for_the_model_does_not_stand_in() {
+    let providers = [unpriced(1), provider(2, |_| ()), unpriced(3)];
+    let groups = Groups::default();
+    let chosen = choose(&ask(&groups), &providers, &View::default()).unwrap();
+    assert_eq!(chosen.ordered, [1]);
+    assert!(chosen.decisions.iter().any(|d| d.detail.as_deref().is_some_and(|why| why.contains("no price"))));
+    let refused = choose(&ask(&groups), &providers[..1], &View::default()).unwrap_err();
+    assert!(matches!(refused, NoProvider::Unpriced { .. }), "{refused:?}");
 }
 
 #[test]

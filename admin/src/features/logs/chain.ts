@@ -72,6 +72,7 @@ const REASONS = {
   "none of its groups is among the key's": "otherGroup",
   "disabled by an administrator": "disabled",
   "the model is neither in its list nor redirected": "noModel",
+  "the model has no price at it, and unpriced models are refused": "noPrice",
   "requests of this format cannot be converted to its own": "noFormat",
   "one of its spending limits is reached": "limit",
   "it serves as many sessions as it may": "sessionCap",

@@ -6,6 +6,7 @@ import { cx } from "@/ui/cx";
 import { count, exactMoney, useFormat } from "@/ui/format";
 import { Notice } from "@/ui/status";
 import { type Entry, type Kind, kindOf } from "./values";
+import { Why } from "./why";
 
 type Detail = DataOf<"actions/usage-logs/getUsageLogDetail">;
 
@@ -18,6 +19,7 @@ export function Cost({ entry, detail }: { entry: Entry; detail: Detail | undefin
   const changed = now !== null && now !== undefined && entry.costUsd !== null && now !== entry.costUsd;
   return (
     <div className="space-y-3">
+      <Why entry={entry} detail={detail} />
       {lines.length > 0 && entry.costUsd !== 0 ? (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
         <section tabIndex={0} aria-label={t("logs.tokensAndCost")} className="overflow-x-auto">
@@ -36,7 +38,7 @@ export function Cost({ entry, detail }: { entry: Entry; detail: Detail | undefin
                   <Cell>{t(`logs.costs.kinds.${kindOf(line.kind)}`)}</Cell>
                   <Cell right>{count(line.quantity, format)}</Cell>
                   <Cell right>
-                    {line.kind === "request"
+                    {line.kind === "request" || line.kind === "web_search"
                       ? exactMoney(line.rateUsd, format)
                       : t("logs.costs.perMillion", { amount: exactMoney(round(line.rateUsd * 1e6), format) })}
                   </Cell>

@@ -53,16 +53,24 @@ export const outcomeOf = (entry: Entry) => OUTCOMES.find((one) => one === entry.
 export const KINDS = [
   "input",
   "image_input",
+  "audio_input",
   "cache_write_5m",
   "cache_write_1h",
   "cache_read",
   "output",
   "image_output",
+  "audio_output",
+  "reasoning",
+  "web_search",
   "request",
 ] as const;
 export type Kind = (typeof KINDS)[number];
 /** A kind of use by its name among the texts. */
 export const kindOf = (name: string): Kind => KINDS.find((one) => one === name) ?? "input";
+
+export const TIERS = ["standard", "flex", "priority", "batch"] as const;
+/** A service tier by its name among the texts. */
+export const tierOf = (name: string): (typeof TIERS)[number] => TIERS.find((one) => one === name) ?? "standard";
 
 type TokensIn = "inputTokens" | "cacheReadTokens" | "cacheCreation5mTokens" | "cacheCreation1hTokens";
 /** Of one request, or of the sum of many. */

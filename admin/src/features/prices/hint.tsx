@@ -1,4 +1,4 @@
-/** Models without a price, above the table: what was used or is offered, and the button that mends it. */
+/** Hints above the table: models without a price and the button that mends it, and prices that nothing is charged by. */
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
 import { useTranslation } from "react-i18next";
@@ -7,7 +7,8 @@ import * as queries from "@/api/queries";
 import { Button } from "@/ui/button";
 import { count, useFormat } from "@/ui/format";
 import { Notice } from "@/ui/status";
-import { offeredUnpriced, usedWithoutEntry } from "./unpriced";
+import type { Price } from "./api";
+import { hasMoneyLimit, modelsByField, offeredUnpriced, usedWithoutEntry } from "./unpriced";
 
 /** So many models are asked about, and so many are shown. */
 const ASKED = 20;
@@ -41,12 +42,20 @@ export function UnpricedHint({ priced, onAdd }: { priced: ReadonlySet<string>; o
   const { t } = useTranslation();
   const format = useFormat();
   const models = useUnpriced(priced);
+  const { data: users = [] } = useQuery(queries.users);
+  const { data: settings } = useQuery({
+    queryKey: ["settings", "system"],
+    queryFn: ({ signal }) => call("actions/system-config/fetchSystemSettings", {}, signal),
+  });
+  const used = models.some(({ requests }) => requests > 0);
+  const dodges = settings?.unpricedModels === "serve" && used && users.some(hasMoneyLimit);
   if (models.length === 0) return null;
   const more = models.length - SHOWN;
   return (
     <div className="mb-3">
       <Notice tone="warn" title={t("prices.unpriced.title", { count: models.length })}>
         <p className="max-sm:hidden">{t("prices.unpriced.help")}</p>
+        {dodges && <p className="mt-1">{t("prices.unpriced.refuse")}</p>}
         <ul className="mt-2 flex flex-wrap gap-1.5">
           {models.slice(0, SHOWN).map(({ model, requests }) => (
             <li key={model} className="max-w-full min-w-0">
@@ -67,6 +76,31 @@ export function UnpricedHint({ priced, onAdd }: { priced: ReadonlySet<string>; o
             </li>
           ))}
           {more > 0 && <li className="self-center text-xs">{t("prices.unpriced.more", { count: more })}</li>}
+        </ul>
+      </Notice>
+    </div>
+  );
+}
+
+/** Fields of entries that look like prices and that no request is charged by, with how many models have each. */
+export function UnappliedHint({ prices }: { prices: Price[] }) {
+  const { t } = useTranslation();
+  const fields = modelsByField(prices);
+  if (fields.length === 0) return null;
+  const models = prices.filter(({ unapplied }) => unapplied.length > 0).length;
+  const more = fields.length - SHOWN;
+  return (
+    <div className="mb-3">
+      <Notice tone="plain" title={t("prices.unapplied.title", { count: models })}>
+        <p className="max-sm:hidden">{t("prices.unapplied.help")}</p>
+        <ul className="mt-2 flex flex-wrap gap-x-3 gap-y-1 text-xs">
+          {fields.slice(0, SHOWN).map(({ field, models }) => (
+            <li key={field} className="max-w-full min-w-0 break-words">
+              <span className="font-mono">{field}</span>{" "}
+              <span className="text-faint">{t("prices.unapplied.models", { count: models })}</span>
+            </li>
+          ))}
+          {more > 0 && <li className="text-faint">{t("prices.unapplied.more", { count: more })}</li>}
         </ul>
       </Notice>
     </div>

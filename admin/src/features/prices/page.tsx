@@ -16,7 +16,7 @@ import { DataTable } from "@/ui/table";
 import type { Price } from "./api";
 import { useColumns } from "./columns";
 import { PriceEditor } from "./editor";
-import { UnpricedHint } from "./hint";
+import { UnappliedHint, UnpricedHint } from "./hint";
 import { PricePanel } from "./panel";
 import { SyncDialog } from "./sync";
 import { UploadDialog } from "./upload";
@@ -74,6 +74,7 @@ export function PricesPage() {
       ) : (
         <>
           {prices !== undefined && <UnpricedHint priced={priced} onAdd={(model) => set({ add: model })} />}
+          {prices !== undefined && <UnappliedHint prices={prices} />}
           <DataTable
             id="prices"
             label={t("nav.prices")}

@@ -6,11 +6,12 @@ import { Code, Id } from "@/ui/code";
 import { useConfirm } from "@/ui/confirm";
 import { Panel } from "@/ui/dialog";
 import { Facts } from "@/ui/page";
+import { Notice } from "@/ui/status";
 import { Time } from "@/ui/text";
 import { useToast } from "@/ui/toast";
 import { type Price, useDelete } from "./api";
 import { PerUnit, Source } from "./cells";
-import { RATES, rateOf } from "./rates";
+import { RATES, rateOf, tierRates } from "./rates";
 
 export function PricePanel({ price, onClose, onEdit }: { price: Price; onClose: () => void; onEdit: () => void }) {
   const { t } = useTranslation();
@@ -39,7 +40,8 @@ export function PricePanel({ price, onClose, onEdit }: { price: Price; onClose: 
     const value = rateOf(price.priceData, rate);
     return value === null ? [] : [{ rate, value }];
   });
-  const known = new Set<string>(RATES.map((rate) => rate.field));
+  const tiers = tierRates(price.priceData, price.unapplied);
+  const known = new Set<string>([...RATES.map((rate) => rate.field), ...tiers.map(({ field }) => field)]);
   const others = Object.fromEntries(Object.entries(price.priceData).filter(([field]) => !known.has(field)));
   return (
     <Panel
@@ -85,6 +87,31 @@ export function PricePanel({ price, onClose, onEdit }: { price: Price; onClose: 
           </dl>
           <p className="mt-1.5 text-xs text-faint">{t("prices.panel.fallback")}</p>
         </div>
+        {tiers.length > 0 && (
+          <div>
+            <h3 className="mb-2">{t("prices.panel.tiers")}</h3>
+            <dl className="divide-y divide-line rounded-lg border border-line text-xs">
+              {tiers.map(({ field, value }) => (
+                <div key={field} className="flex items-baseline justify-between gap-4 px-3 py-1.5">
+                  <dt className="min-w-0 font-mono break-words text-quiet">{field}</dt>
+                  <dd className="shrink-0 text-right">
+                    <PerUnit value={value} /> <span className="text-faint">{t("prices.each.million")}</span>
+                  </dd>
+                </div>
+              ))}
+            </dl>
+          </div>
+        )}
+        {price.unapplied.length > 0 && (
+          <Notice tone="warn" title={t("prices.unapplied.one")}>
+            <p>{t("prices.unapplied.oneHelp")}</p>
+            <ul className="mt-1 font-mono text-xs break-words">
+              {price.unapplied.map((field) => (
+                <li key={field}>{field}</li>
+              ))}
+            </ul>
+          </Notice>
+        )}
         {Object.keys(others).length > 0 && (
           <div>
             <h3 className="mb-2">{t("prices.panel.others")}</h3>

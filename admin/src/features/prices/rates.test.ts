@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { byName, numberOf, RATES, type RateName, rateOf, shift, withRates } from "./rates";
+import { byName, numberOf, RATES, type RateName, rateOf, shift, tierRates, withRates } from "./rates";
 
 test("the point moves without losing a digit", () => {
   const cases: [string, number, string | null][] = [
@@ -52,4 +52,19 @@ test("an edit changes its rates, takes out what was emptied and keeps every othe
     input_cost_per_token: 0.0000045,
     extra: { deep: [1] },
   });
+});
+
+test("rates of tiers and thresholds are shown per million, those that are not applied are not", () => {
+  const entry = {
+    mode: "chat",
+    input_cost_per_token: 1e-6,
+    input_cost_per_token_flex: 5e-7,
+    input_cost_per_token_above_272k_tokens: "0.000002",
+    output_cost_per_second: 0.1,
+    search_context_cost_per_query: { search_context_size_medium: 0.01 },
+  };
+  expect(tierRates(entry, ["output_cost_per_second"])).toEqual([
+    { field: "input_cost_per_token_flex", value: "0.5" },
+    { field: "input_cost_per_token_above_272k_tokens", value: "2" },
+  ]);
 });

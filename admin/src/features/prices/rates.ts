@@ -3,7 +3,7 @@
  * shown and what is saved is exactly what the entry says.
  */
 
-/** Every rate that the gateway charges by. `per` is what one unit of it is. */
+/** The rates that are edited one by one. The gateway also charges by those of service tiers and of other thresholds. */
 export const RATES = [
   { name: "input", field: "input_cost_per_token", per: "million" },
   { name: "output", field: "output_cost_per_token", per: "million" },
@@ -13,6 +13,9 @@ export const RATES = [
   { name: "request", field: "input_cost_per_request", per: "request" },
   { name: "imageInput", field: "input_cost_per_image_token", per: "million" },
   { name: "imageOutput", field: "output_cost_per_image_token", per: "million" },
+  { name: "audioInput", field: "input_cost_per_audio_token", per: "million" },
+  { name: "audioOutput", field: "output_cost_per_audio_token", per: "million" },
+  { name: "reasoning", field: "output_cost_per_reasoning_token", per: "million" },
   { name: "longInput", field: "input_cost_per_token_above_200k_tokens", per: "million" },
   { name: "longOutput", field: "output_cost_per_token_above_200k_tokens", per: "million" },
   { name: "longCacheRead", field: "cache_read_input_token_cost_above_200k_tokens", per: "million" },
@@ -72,3 +75,15 @@ export function withRates(entry: Entry, typed: Record<RateName, string>): Entry 
 }
 
 export const byName = (name: RateName): Rate => RATES.find((rate) => rate.name === name) as Rate;
+
+/** Rates of the entry that have no field of their own here: of service tiers and other thresholds, per million tokens. */
+export function tierRates(entry: Entry, unapplied: readonly string[]): { field: string; value: string }[] {
+  const known = new Set<string>([...RATES.map((rate) => rate.field), ...unapplied]);
+  return Object.keys(entry).flatMap((field) => {
+    const value = entry[field];
+    if (known.has(field) || !field.includes("cost") || (typeof value !== "number" && typeof value !== "string"))
+      return [];
+    const rate = shift(String(value), MILLION);
+    return rate === null ? [] : [{ field, value: rate }];
+  });
+}

@@ -6,6 +6,16 @@ interface Provider {
   modelRedirects: Record<string, string>;
 }
 
+/** `-latest`, `-2025-09-29`, `-20250929` and `@20250929` at a name's end. */
+const DATED =
+  /(?:-latest|-20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])|[-@]20\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))$/;
+
+/** Whether requests for a model find a price: under its name, the public list's name for it, or either without a date. */
+export function isPriced(priced: ReadonlySet<string>, model: string): boolean {
+  const names = [model, model.replace(DATED, "")].filter((name) => name !== "");
+  return names.some((name) => priced.has(name) || priced.has(`gemini/${name}`));
+}
+
 /**
  * Models that enabled providers offer by name and that have no price, neither under the name that is asked for nor under the
  * one that the provider is asked for. Patterns (`claude-*`) name no model.
@@ -16,7 +26,7 @@ export function offeredUnpriced(priced: ReadonlySet<string>, providers: Provider
     if (!provider.isEnabled) continue;
     for (const model of [...provider.allowedModels, ...Object.keys(provider.modelRedirects)]) {
       const sent = provider.modelRedirects[model] ?? model;
-      if (!model.endsWith("*") && !priced.has(model) && !priced.has(sent)) missing.add(model);
+      if (!model.endsWith("*") && !isPriced(priced, model) && !isPriced(priced, sent)) missing.add(model);
     }
   }
   return [...missing].sort();
@@ -24,5 +34,32 @@ export function offeredUnpriced(priced: ReadonlySet<string>, providers: Provider
 
 /** Models of the usage log that have no price under their own name: those whose requests may be without a cost. */
 export function usedWithoutEntry(priced: ReadonlySet<string>, used: string[]): string[] {
-  return used.filter((model) => !priced.has(model)).sort();
+  return used.filter((model) => !isPriced(priced, model)).sort();
+}
+
+type MoneyLimits = Record<
+  "limit5hUsd" | "dailyQuota" | "limitDailyUsd" | "limitWeeklyUsd" | "limitMonthlyUsd" | "limitTotalUsd",
+  number | null
+>;
+const MONEY = [
+  "limit5hUsd",
+  "dailyQuota",
+  "limitDailyUsd",
+  "limitWeeklyUsd",
+  "limitMonthlyUsd",
+  "limitTotalUsd",
+] as const;
+
+/** Whether a user or one of their keys has a limit of money, which models without a price pass. */
+export function hasMoneyLimit(user: Partial<MoneyLimits> & { keys: Partial<MoneyLimits>[] }): boolean {
+  return [user, ...user.keys].some((holder) => MONEY.some((name) => typeof holder[name] === "number"));
+}
+
+/** Fields that no request is charged by, those of most models first. */
+export function modelsByField(prices: { unapplied: string[] }[]): { field: string; models: number }[] {
+  const counts = new Map<string, number>();
+  for (const { unapplied } of prices) for (const field of unapplied) counts.set(field, (counts.get(field) ?? 0) + 1);
+  return [...counts]
+    .map(([field, models]) => ({ field, models }))
+    .sort((a, b) => b.models - a.models || a.field.localeCompare(b.field));
 }

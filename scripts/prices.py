@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Makes conf/prices.json from a downloaded copy of the public model price list.
+
+    pip download --no-deps litellm            # or another copy of the list
+    unzip -p litellm-*.whl litellm/model_prices_and_context_window_backup.json > list.json
+    scripts/prices.py list.json --source "litellm 1.109.1" --date 2026-11-22
+
+Taken are the chat, responses and embedding models of the vendors in FAMILIES, with their prices, limits and mode and
+nothing else. Names are those that the vendors' own interfaces take: the list's prefix (`gemini/`) is left out. One
+model per line, sorted, so that a new list makes a small difference. The output names its source in the field
+`source` of each entry.
+"""
+
+import argparse
+import json
+import re
+import sys
+from decimal import Decimal
+
+# `litellm_provider` of the list → what is left out at the start of a name, and whether the name must begin so or else.
+# Of two entries for one name the family that stands first counts: Gemini's own interface before Vertex AI.
+FAMILIES = {
+    "anthropic": ("", r"claude-"),
+    "openai": ("", r"(ft:)?(gpt-|chatgpt-|chat-|codex-|computer-use-|daybreak-|o\d|text-embedding-)"),
+    "gemini": ("gemini/", r"[a-z]"),
+    "vertex_ai-language-models": ("", r"gemini-|deep-research-"),
+    "deepseek": ("deepseek/", r"[a-z]"),
+    "mistral": ("mistral/", r"[a-z]"),
+    "moonshot": ("moonshot/", r"[a-z]"),
+    "xai": ("xai/", r"[a-z]"),
+    "zai": ("zai/", r"[a-z]"),
+}
+MODES = ("chat", "responses", "embedding")
+LIMITS = ("max_input_tokens", "max_output_tokens")
+# Fields that are priced: the rates, their tiers and thresholds, and fees. A name that looks so and that the gateway does not apply
+# stays in, so that `tollgate check` can say so.
+PRICED = re.compile(r"cost|price|pricing")
+
+
+def is_free(value):
+    if isinstance(value, dict):
+        return all(is_free(part) for part in value.values())
+    return value is None or isinstance(value, bool) or value == 0 or value == []
+
+
+def entry(model, source):
+    """The facts of one model, or None where it has no price per token."""
+    kept = {"litellm_provider": model["litellm_provider"], "mode": model["mode"]}
+    kept.update((name, model[name]) for name in LIMITS if isinstance(model.get(name), int))
+    plain = ("input_cost_per_token", "output_cost_per_token")
+    if all(is_free(model.get(name)) for name in plain):
+        return None
+    for name in sorted(model):
+        # A rate of 0 is a price too where the model has another: embeddings have no output.
+        if PRICED.search(name) and (name in plain or not is_free(model[name])):
+            kept[name] = model[name]
+    kept["source"] = source
+    return kept
+
+
+def table(listed, source):
+    prices, rank = {}, {}
+    order = list(FAMILIES)
+    for name, model in listed.items():
+        provider = model.get("litellm_provider")
+        if provider not in FAMILIES or model.get("mode") not in MODES:
+            continue
+        prefix, pattern = FAMILIES[provider]
+        short = name.removeprefix(prefix)
+        facts = entry(model, source)
+        if "/" in short or not re.match(pattern, short) or facts is None:
+            continue
+        # A name with its prefix is the vendor's own interface: it comes before one without.
+        key = (order.index(provider), not (prefix and name.startswith(prefix)))
+        if short not in rank or key < rank[short]:
+            prices[short], rank[short] = facts, key
+    return prices
+
+
+def number(value):
+    if isinstance(value, Decimal):
+        text = f"{value.normalize():f}" if value else "0"
+        return text if len(text) <= 12 else str(value.normalize()).replace("E", "e")
+    return json.dumps(value, ensure_ascii=False)
+
+
+def text(value):
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(name)}:{text(part)}" for name, part in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(text, value)) + "]"
+    return number(value)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("list", help="a copy of the public list")
+    parser.add_argument("--source", required=True, help="where it is from, with its version")
+    parser.add_argument("--date", required=True, help="its date, YYYY-MM-DD")
+    parser.add_argument("--output", default="conf/prices.json")
+    asked = parser.parse_args()
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", asked.date):
+        parser.error("--date: YYYY-MM-DD")
+    with open(asked.list, encoding="utf-8") as file:
+        # Decimals, so that no figure is rounded on its way.
+        listed = json.load(file, parse_float=Decimal)
+    prices = table(listed, f"{asked.source}, {asked.date}")
+    if not prices:
+        sys.exit(f"{asked.list}: no model of {', '.join(FAMILIES)}")
+    lines = (f"{json.dumps(name, ensure_ascii=False)}:{text(prices[name])}" for name in sorted(prices))
+    with open(asked.output, "w", encoding="utf-8") as file:
+        file.write("{\n" + ",\n".join(lines) + "\n}\n")
+    print(f"{asked.output}: {len(prices)} models")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+//! Whether a request is served whose model has no price, and so passes every limit of money.
+
+/// What becomes of such requests: the setting `prices.unpriced`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unpriced {
+    /// They are served, cost nothing, and are priced when a price arrives.
+    #[default]
+    Serve,
+    /// They are refused where the key or its user has a limit of money.
+    RefuseWhenLimited,
+    /// They are refused.
+    Refuse,
+}
+
+impl Unpriced {
+    pub const NAMES: &'static [&'static str] = &["serve", "refuse_when_limited", "refuse"];
+
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        match text {
+            "refuse" => Self::Refuse,
+            "refuse_when_limited" => Self::RefuseWhenLimited,
+            _ => Self::Serve,
+        }
+    }
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Serve => "serve",
+            Self::RefuseWhenLimited => "refuse_when_limited",
+            Self::Refuse => "refuse",
+        }
+    }
+
+    /// Whether a caller may be served without a price. `is_limited`: the key or its user has a limit of money, whatever
+    /// its period.
+    #[must_use]
+    pub const fn serves(self, is_limited: bool) -> bool {
+        match self {
+            Self::Serve => true,
+            Self::RefuseWhenLimited => !is_limited,
+            Self::Refuse => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_setting_and_the_limits_decide() {
+        for (setting, limited, served) in [
+            ("serve", false, true),
+            ("serve", true, true),
+            ("refuse_when_limited", false, true),
+            ("refuse_when_limited", true, false),
+            ("refuse", false, false),
+            ("refuse", true, false),
+        ] {
+            assert_eq!(Unpriced::parse(setting).serves(limited), served, "{setting} {limited}");
+        }
+        for name in Unpriced::NAMES {
+            assert_eq!(Unpriced::parse(name).as_str(), *name);
+        }
+        assert_eq!(Unpriced::default(), Unpriced::Serve);
+    }
+}
