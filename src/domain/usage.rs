@@ -22,6 +22,25 @@ pub struct Usage {
     pub image_input: u64,
     /// The part of `output` that was image tokens, where the provider says so.
     pub image_output: u64,
+    /// The part of `input` that was audio tokens, where the provider says so.
+    pub audio_input: u64,
+    /// The part of `output` that was audio tokens, where the provider says so.
+    pub audio_output: u64,
+    /// Billable web-search calls that the provider ran.
+    pub web_searches: u64,
+    /// The tier that the provider reports.
+    pub tier: ServiceTier,
+}
+
+/// The service tier that a request was served in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ServiceTier {
+    #[default]
+    Standard,
+    Flex,
+    Priority,
+    Batch,
 }
 
 impl Usage {

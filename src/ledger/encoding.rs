@@ -353,6 +353,7 @@ impl<'a> In<'a> {
             reasoning: self.number()?,
             image_input: self.number()?,
             image_output: self.number()?,
+            ..Usage::default()
         })
     }
 }

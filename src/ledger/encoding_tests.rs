@@ -24,7 +24,7 @@ fn signed() -> BoxedStrategy<i64> {
 prop_compose! {
     fn usages()(n in proptest::array::uniform8(numbers())) -> Usage {
         let [input, output, cache_write_5m, cache_write_1h, cache_read, reasoning, image_input, image_output] = n;
-        Usage { input, output, cache_write_5m, cache_write_1h, cache_read, reasoning, image_input, image_output }
+        Usage { input, output, cache_write_5m, cache_write_1h, cache_read, reasoning, image_input, image_output, ..Usage::default() }
     }
 }
 

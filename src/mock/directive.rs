@@ -128,6 +128,7 @@ impl From<UsageSpec> for Usage {
             reasoning: spec.reasoning,
             image_input: spec.image_input,
             image_output: spec.image_output,
+            ..Self::default()
         }
     }
 }

@@ -234,6 +234,7 @@ pub(super) fn read_usage(fields: Fields<'_>) -> Result<Usage, StoreError> {
         reasoning: fields.number("reasoning_tokens")?,
         image_input: fields.number("image_input_tokens")?,
         image_output: fields.number("image_output_tokens")?,
+        ..Usage::default()
     })
 }
 

@@ -226,6 +226,7 @@ fn usage() -> Usage {
         reasoning: 6,
         image_input: 7,
         image_output: 8,
+        ..Usage::default()
     }
 }
 
