@@ -20,15 +20,12 @@ use super::wire::{Stop, Wire};
 use super::{answer, keep, settle};
 use crate::domain::format::WireFormat;
 use crate::domain::record::RequestOutcome;
-use crate::domain::usage::Usage;
 use crate::formats::count;
 use crate::formats::error::UpstreamError;
 use crate::policy::classify::{NetworkFailure, UnusableReply};
 
 /// Bytes held back at most while no meaningful part has come.
 const HOLD_MAX: usize = 256 * 1024;
-/// Characters per token: what output is estimated by when the provider's own figure did not come.
-const CHARS_PER_TOKEN: u64 = 4;
 
 /// Names of a reply's head that do not go on: they belong to one connection, or to the provider's own account.
 const NEVER: [&str; 12] = [
@@ -168,7 +165,7 @@ async fn pass_on(
     loop {
         let whole = incoming.is_whole() && (part.over || incoming.streamed);
         if whole {
-            note_usage(x, &incoming.reply, false);
+            note_usage(x, &incoming.reply);
             settle::settle(x, &incoming.completed());
         }
         let last = part.over && whole;
@@ -187,7 +184,9 @@ async fn pass_on(
             Ok(part) => part,
             Err(Stop::ClientGone) => return gone(x, &incoming.reply),
             // The reply was whole: how the provider ends the connection behind it is of no matter.
-            Err(Stop::Failed(_)) if x.settled => Part { bytes: incoming.reply.finish(), over: true },
+            Err(Stop::Failed(_)) if x.settled || incoming.reply.lacks_only_the_end() => {
+                Part { bytes: incoming.reply.finish(), over: true }
+            }
             Err(Stop::Failed(failure)) => return break_off(session, x, incoming, failure.describe()).await,
         };
         if let Some(problem) = incoming.reply.problem().filter(|_| !x.settled) {
@@ -280,7 +279,7 @@ fn unknown_length(session: &Session, head: &mut ResponseHeader) -> pingora::Resu
 /// Ends a reply that had begun: a stream gets its format's error event and a proper end of the body; a reply in one piece
 /// is cut, so that no client takes it for whole.
 async fn break_off(session: &mut Session, x: &mut Exchange, incoming: &mut Incoming<'_>, why: String) -> Step {
-    note_usage(x, &incoming.reply, true);
+    note_usage(x, &incoming.reply);
     let end = End { outcome: RequestOutcome::BrokenOff, status: incoming.status, error: Some(why) };
     settle::settle(x, &end);
     if incoming.streamed {
@@ -300,23 +299,15 @@ fn gone(x: &mut Exchange, reply: &Reply) -> Step {
         let end = End { outcome: RequestOutcome::Completed, status: 200, error: None };
         return Step::Answered { end, provider_ok: true };
     }
-    note_usage(x, reply, true);
+    note_usage(x, reply);
     Step::ClientGone
 }
 
-/// Keeps the reply's usage. Where the provider's final figures are missing (it was cut short, or never tells any) the
-/// output is estimated from what came.
-fn note_usage(x: &mut Exchange, reply: &Reply, cut_short: bool) {
-    let reported = reply.usage();
-    let final_figures = reported.is_some() && (!cut_short || reply.has_end());
-    if final_figures || !reply.is_metered() {
-        x.usage = reported;
-        return;
-    }
-    let mut usage = reported.unwrap_or_else(|| Usage { input: estimated_input(x), ..Usage::default() });
-    usage.output = usage.output.max(reply.output_chars().div_ceil(CHARS_PER_TOKEN));
+/// Keeps what the reply is billed by: the provider's final figures, or else an estimate from what came.
+fn note_usage(x: &mut Exchange, reply: &Reply) {
+    let Some((usage, estimated)) = reply.bill(estimated_input(x)) else { return };
     x.usage = Some(usage);
-    x.usage_estimated = true;
+    x.usage_estimated = estimated;
 }
 
 /// Where not even the input was reported: what the request's own size says.
