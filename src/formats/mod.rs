@@ -18,6 +18,7 @@ mod peek_places;
 mod peek_tests;
 mod peek_text;
 pub mod pieces;
+pub mod query;
 pub mod responses;
 pub mod route;
 pub mod scan;

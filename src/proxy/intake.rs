@@ -12,12 +12,12 @@ use pingora::protocols::http::ServerSession as Session;
 
 use super::coding::{self, Coding, CodingError};
 use super::exchange::{Caller, Exchange, Inbound};
-use super::query;
 use super::refusal::Refusal;
 use super::room::{NoRoom, Room};
 use crate::config::Live;
 use crate::domain::format::WireFormat;
 use crate::formats::peek::{self, BadRequest, PeekLimits};
+use crate::formats::query;
 use crate::formats::route::{self, Operation};
 use crate::policy::session::{self, SessionHints};
 
@@ -32,13 +32,16 @@ pub fn head(session: &Session, x: &mut Exchange) -> Result<(), Refusal> {
     let head = session.req_header();
     let path = head.uri.path();
     x.endpoint = Arc::from(path);
-    x.query = query::without(head.uri.query(), "key");
     x.client_ip = session.client_addr().and_then(|a| a.as_inet()).map(std::net::SocketAddr::ip);
     x.user_agent = head.headers.get(USER_AGENT).map(|v| {
         let text = String::from_utf8_lossy(v.as_bytes());
         text.chars().take(MAX_USER_AGENT).collect::<String>().into()
     });
     let upgrade = head.headers.contains_key(UPGRADE);
+    if let Err(bad) = route::check_path(&head.method, path) {
+        x.format = WireFormat::AltCli;
+        return Err(bad_request(bad));
+    }
     let Some(route) = route::match_path(&head.method, path) else {
         let allow = route::methods(path).ok_or(Refusal::UnknownRoute)?;
         let would_be = allow.parse().ok().and_then(|method| route::match_path(&method, path));
@@ -46,6 +49,7 @@ pub fn head(session: &Session, x: &mut Exchange) -> Result<(), Refusal> {
         return Err(if upgrade { Refusal::UpgradeUnsupported } else { Refusal::WrongMethod { allow } });
     };
     x.format = route.format;
+    x.query = query::upstream(route.format, head.uri.query()).map_err(bad_request)?;
     let lists = matches!(route.operation, Operation::ListModels | Operation::GetModel(_));
     if lists && head.headers.contains_key("anthropic-version") {
         x.format = WireFormat::Native;

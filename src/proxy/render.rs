@@ -11,7 +11,7 @@ use crate::domain::key::CacheTtl;
 use crate::domain::provider::Provider;
 use crate::formats::convert::{self, ReplyContext, RequestOptions, foreign};
 use crate::formats::peek::{self, Peek, PeekLimits};
-use crate::formats::route::Operation;
+use crate::formats::route::{self, Operation};
 use crate::formats::{edit, responses::instructions};
 use crate::upstream::Call;
 
@@ -71,6 +71,10 @@ pub fn call<'a>(x: &Exchange, inbound: &Inbound, model: &'a str) -> Call<'a> {
 /// When the provider's format cannot express the request.
 pub fn render(x: &Exchange, inbound: &Inbound, provider: &Provider, model: &str) -> Result<Rendered, Refusal> {
     let to = provider.kind.format();
+    if to == WireFormat::AltCli {
+        // There the name goes into the path.
+        route::check_model(model).map_err(|bad| Refusal::BadRequest(bad.message))?;
+    }
     // A wrapped alt-cli body goes to a provider unwrapped, and its reply back wrapped: that is a conversion too.
     let mut rendered = if x.format == to && !inbound.peek.wrapped {
         as_it_came(x, inbound, provider, model)?
