@@ -1,8 +1,8 @@
 //! Usage of responses replies: in the last event's `response`, however large that is, or in the body.
 //!
 //! `input_tokens` includes what was read from and written to caches: it is split here. Writes that live for half a day
-//! count as the long kind, all others as the short one. Web searches are the output items of that kind whose action is
-//! a search: opening a page and looking into it are not charged.
+//! count as the long kind, all others as the short one. Web searches are what `tool_usage` says; without it they are the
+//! output items of that kind whose action is a search: opening a page and looking into it are not charged.
 
 use super::scan::{Key, Node, key};
 use super::usage_tally::{ERROR, Figure, TIER, Tag, Tally, count};
@@ -50,9 +50,14 @@ static ITEM_KEYS: [Key<Tag>; 9] = [
 ];
 static ITEM: Node<Tag> = Node::object(&ITEM_KEYS).tagged(Tag::Item);
 
-static RESPONSE_KEYS: [Key<Tag>; 5] = [
+static SEARCH_KEYS: [Key<Tag>; 1] = [key("num_requests", count(Figure::Searches))];
+static TOOL_KEYS: [Key<Tag>; 1] = [key("web_search", Node::object(&SEARCH_KEYS))];
+const TOOL_USAGE: Node<Tag> = Node::object(&TOOL_KEYS).tagged(Tag::ToolUsage);
+
+static RESPONSE_KEYS: [Key<Tag>; 6] = [
     key("status", Node::value(Tag::Status, 64)),
     key("usage", USAGE),
+    key("tool_usage", TOOL_USAGE),
     key("service_tier", TIER),
     key("output", Node::array(&ITEM)),
     key("error", ERROR),
@@ -75,6 +80,7 @@ pub(super) static BODY: Node<Tag> = Node::object(&[
     key("status", Node::value(Tag::Status, 64)),
     key("output", Node::array(&ITEM).tagged(Tag::Shape)),
     key("usage", USAGE),
+    key("tool_usage", TOOL_USAGE),
     key("service_tier", TIER),
     key("error", ERROR),
 ])
@@ -168,7 +174,7 @@ pub(super) fn usage(tally: &Tally) -> Usage {
         image_output,
         audio_input: figure(Figure::AudioInput).min(input - image_input),
         audio_output: figure(Figure::AudioOutput).min(output - reasoning - image_output),
-        web_searches: tally.searches,
+        web_searches: tally.figures.get(Figure::Searches).unwrap_or(tally.searches),
         tier: tally.tier,
     }
 }

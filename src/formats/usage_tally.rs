@@ -58,6 +58,8 @@ pub(super) enum Tag {
     /// A figure, and the usage object that it stands in.
     Count(Figure),
     Usage,
+    /// Figures of the tools that the service ran: beside the usage, and no bill by themselves.
+    ToolUsage,
     Tier,
     /// Figures by kind of input or output: one item's kind, its count, the item, the list.
     Modality,
@@ -161,6 +163,9 @@ impl Tally {
         match found.tag {
             Tag::Count(figure) => self.figures.tell(figure, found.as_u64()),
             Tag::Usage => self.event.figures |= found.kind == Kind::Object && self.figures.take_over(),
+            Tag::ToolUsage => {
+                self.figures.take_over();
+            }
             Tag::Tier => self.tier = tier(found).unwrap_or(self.tier),
             Tag::Modality => self.figures.modality(found.text),
             Tag::ModalityCount => self.figures.modality_count(found.as_u64()),
