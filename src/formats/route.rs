@@ -6,8 +6,8 @@
 //!
 //! A model's name that goes into a path must stay one segment of it, however often it is decoded on the way: what was
 //! allowed and priced must be what runs. So [`check_model`] refuses names with slashes, dot segments and escapes, in a
-//! client's path, in a body that is converted for an alt-cli provider, and in a provider's redirects. Elsewhere a name
-//! like `vendor/model` is as good as any.
+//! client's path and in a body that is converted for an alt-cli provider; of a provider's redirects [`check_redirect`]
+//! allows slashes, which are encoded. Elsewhere a name like `vendor/model` is as good as any.
 
 use http::Method;
 
@@ -128,6 +128,15 @@ pub fn check_model(model: &str) -> Result<(), BadRequest> {
     Ok(())
 }
 
+/// The same for the target of an operator's redirect. There slashes stand: the operator named the model, and its slashes
+/// are encoded on the way (`vendor%2Fmodel`), so that it stays one segment.
+///
+/// # Errors
+/// A part between slashes is empty, or would not stay one segment.
+pub fn check_redirect(model: &str) -> Result<(), BadRequest> {
+    model.split('/').try_for_each(check_model)
+}
+
 fn alt_cli(path: &str) -> Option<Route> {
     if let Some(action) = path.strip_prefix("/v1internal:") {
         let (operation, stream_in_path) = action_of(action)?;
@@ -184,7 +193,7 @@ fn decode_lossy(text: &str) -> String {
 mod tests {
     use http::Method;
 
-    use super::{Operation, Route, check_model, check_path, match_path, methods};
+    use super::{Operation, Route, check_model, check_path, check_redirect, match_path, methods};
     use crate::domain::format::WireFormat;
 
     #[test]
@@ -306,8 +315,16 @@ mod tests {
             assert_eq!(check_path(&Method::POST, path), Ok(()), "{path}");
         }
         assert_eq!(check_path(&Method::GET, "/v1/models/org%2Fg"), Ok(()), "no call is made of it");
-        for (model, good) in [("gemini-2.5-pro", true), ("a b", true), ("vendor/model", false), ("", false)] {
-            assert_eq!(check_model(model).is_ok(), good, "{model}");
+        for (model, named, redirected) in [
+            ("gemini-2.5-pro", true, true),
+            ("a b", true, true),
+            ("vendor/model", false, true),
+            ("a/../b", false, false),
+            ("a//b", false, false),
+            ("a%2Fb", false, false),
+            ("", false, false),
+        ] {
+            assert_eq!((check_model(model).is_ok(), check_redirect(model).is_ok()), (named, redirected), "{model}");
         }
     }
 }

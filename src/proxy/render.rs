@@ -73,7 +73,9 @@ pub fn render(x: &Exchange, inbound: &Inbound, provider: &Provider, model: &str)
     let to = provider.kind.format();
     if to == WireFormat::AltCli {
         // There the name goes into the path.
-        route::check_model(model).map_err(|bad| Refusal::BadRequest(bad.message))?;
+        let named_by_client = model == &*inbound.model;
+        let checked = if named_by_client { route::check_model(model) } else { route::check_redirect(model) };
+        checked.map_err(|bad| Refusal::BadRequest(bad.message))?;
     }
     // A wrapped alt-cli body goes to a provider unwrapped, and its reply back wrapped: that is a conversion too.
     let mut rendered = if x.format == to && !inbound.peek.wrapped {

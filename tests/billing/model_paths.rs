@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::with;
-use crate::proxy::stage::{FORMATS, path, request};
+use crate::proxy::stage::{FORMATS, Stage, path, request};
 
 const BAD: [&str; 14] = [
     "gemini-2.5-flash%2F..%2Fgemini-2.5-pro",
@@ -81,15 +81,27 @@ async fn a_redirect_into_another_segment_is_refused_when_it_is_configured() {
         json!({"name": format!("p-{}", fastrand::u32(..)), "url": stage.upstream.url,
         "key": "k", "provider_type": kind, "model_redirects": {"m": to}})
     };
-    for to in ["g/../other", "g%2Fother", "vendor/model"] {
+    for to in ["g/../other", "g%2Fother", "g\\other", "g//other", ".."] {
         let (status, answer) = stage.gateway.call("providers/addProvider", fields("alt-cli", to)).await;
         assert_eq!((status, &answer["errorCode"]), (400, &json!("INVALID_FORMAT")), "{to}: {answer}");
         assert_eq!(answer["errorParams"]["field"], "model_redirects", "{answer}");
     }
-    stage.gateway.admin("providers/addProvider", fields("chat-compatible", "vendor/model")).await;
+    stage.gateway.admin("providers/addProvider", fields("chat-compatible", "a/../b")).await;
     let id = stage.gateway.provider("alt-cli", &stage.upstream.url, json!({})).await;
-    let edit = json!({"providerId": id, "model_redirects": {"m": "a/b"}});
+    let edit = json!({"providerId": id, "model_redirects": {"m": "a/../b"}});
     assert_eq!(stage.gateway.call("providers/editProvider", edit).await.0, 400);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operators_slash_is_encoded_in_the_path() {
+    let stage = Stage::bare(&[]).await;
+    let redirect = json!({"model_redirects": {"m": "vendor/model"}, "circuit_breaker_failure_threshold": 0});
+    stage.gateway.provider("alt-cli", &stage.upstream.url, redirect).await;
+    for client in FORMATS {
+        stage.post(path(client, false), &request(client, false)).send().await.unwrap();
+        let seen = stage.upstream.requests().await.pop().unwrap();
+        assert_eq!(seen["path"], "/v1beta/models/vendor%2Fmodel:generateContent", "{client}");
+    }
 }
 
 /// A request whose path goes out as it is written: status and the whole answer.

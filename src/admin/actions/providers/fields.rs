@@ -124,10 +124,10 @@ pub fn check_redirects(provider: &Provider) -> Result<(), Refusal> {
         return Ok(());
     }
     for (from, to) in &provider.model_redirects {
-        if route::check_model(to).is_err() {
+        if route::check_redirect(to).is_err() {
             let message = format!(
                 "model_redirects: {from}: an alt-cli provider has the model in its path: the name must not hold \
-                 slashes, dot segments, `%`, `?`, `#` or `;`"
+                 dot segments, backslashes, `%`, `?`, `#` or `;`"
             );
             return Err(Refusal::field(Code::INVALID_FORMAT, "model_redirects", message));
         }
