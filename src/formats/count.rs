@@ -5,10 +5,12 @@
 //! - an ASCII byte is 1/3.6 token (English prose has about four bytes to a token, code and JSON about three),
 //! - a two-byte character half a token, a three-byte one (mostly CJK) one token, a four-byte one (emoji) two;
 //! - each message adds 4 tokens for its frame, and a list of tools 340 once, for the instructions that come with it;
-//! - an image is 1500 tokens whatever its size, inline or by address: a large tile, about what the services count at most;
+//! - an image is 1500 tokens whatever its size, inline or by address: a large tile, about what the
+//!   services count at most;
 //! - other inline media are one token per 50 bytes of Base64, but no fewer than an image;
-//! - a document, a video or sound by its address or id is 20 000 tokens: of a document about ten pages (the services count
-//!   1500 to 3000 tokens a page), of a video a bit more than a minute (some 300 a second), of sound ten minutes (32 a second).
+//! - a document, a video or sound by its address or id is 20 000 tokens: of a document about ten
+//!   pages (the services count 1500 to 3000 tokens a page), of a video a bit more than a minute
+//!   (some 300 a second), of sound ten minutes (32 a second).
 //!
 //! It is an approximation, and how far it is off depends on the text and on the model's vocabulary: the reply that carries it is
 //! marked by a response header, and no price is computed from it where a real figure exists.

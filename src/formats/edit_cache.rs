@@ -1,8 +1,9 @@
 //! Forcing a prompt-cache lifetime on a native request: every cache mark that the client set, and no other.
 //!
-//! A mark without a lifetime means five minutes, so that is left as it is when five minutes are wanted. Marks are looked for
-//! where the format allows them: on tools, system blocks, content blocks, blocks within tool results, and at the top;
-//! in any letter case and however often, as a service that reads names so would find them.
+//! A mark without a lifetime means five minutes, so that is left as it is when five minutes are
+//! wanted. Marks are looked for where the format allows them: on tools, system blocks, content
+//! blocks, blocks within tool results, and at the top; in any letter case and however often, as a
+//! service that reads names so would find them.
 
 use std::ops::Range;
 

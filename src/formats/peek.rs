@@ -89,7 +89,8 @@ pub struct Peek {
     pub object_empty: bool,
     /// Bytes of the whole body.
     pub body_len: usize,
-    /// Bytes of it that are inline images, audio or files, and how many of these there are; images by their address too.
+    /// Bytes of it that are inline images, audio or files, and how many of these there are; images
+    /// by their address too.
     pub media_len: usize,
     pub media_count: usize,
     /// Documents, sound and videos by their address or id.

@@ -51,7 +51,8 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// Whether the member stands among names that clients choose freely: there another spelling is no fault by itself.
+    /// Whether the member stands among names that clients choose freely: there another spelling is
+    /// no fault by itself.
     pub(super) const fn is_among_free_names(self) -> bool {
         matches!(self, Self::MetadataUserId | Self::MetadataSessionId)
     }
@@ -107,7 +108,8 @@ pub(super) const MAX_NAME: usize = 512;
 const MAX_USER_ID: usize = 2048;
 const NUMBER: usize = 32;
 
-/// A member that an upstream may also accept in other letter case, as some languages' JSON readers do.
+/// A member that an upstream may also accept in other letter case, as some languages' JSON readers
+/// do.
 const fn strict(name: &'static str, node: Node<Place>) -> Key<Place> {
     Key { name, node, any_case: true }
 }

@@ -1,15 +1,17 @@
 //! What of a client's query goes to a provider.
 //!
-//! What the gateway decides on must be what the provider reads, and no parameter may take the usage out of a reply.
-//! alt-cli services read system parameters from the query (`fields`, `$fields`, `prettyPrint`, `$alt`, `callback`, …),
-//! so for them it is an allow-list of one: `alt`, written anew from its decoded value. Other formats' queries go on as
-//! they were written (some services want an `api-version`), less those parameters, which such a provider may know too.
-//! The client's key never goes on.
+//! What the gateway decides on must be what the provider reads, and no parameter may take the usage
+//! out of a reply. alt-cli services read system parameters from the query (`fields`, `$fields`,
+//! `prettyPrint`, `$alt`, `callback`, …), so for them it is an allow-list of one: `alt`, written
+//! anew from its decoded value. Other formats' queries go on as they were written (some services
+//! want an `api-version`), less those parameters, which such a provider may know too. The client's
+//! key never goes on.
 
 use super::peek::BadRequest;
 use crate::domain::format::WireFormat;
 
-/// Parameters that hold a credential or change a reply's form, in lower case and without a leading `$`.
+/// Parameters that hold a credential or change a reply's form, in lower case and without a leading
+/// `$`.
 const DROPPED: [&str; 8] = ["key", "fields", "alt", "prettyprint", "pp", "callback", "uploadtype", "upload_protocol"];
 
 /// The query of the upstream call, without `?`; `None` when it is empty.

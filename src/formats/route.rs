@@ -4,10 +4,11 @@
 //! that a models call carries a native version header, is for the caller to see. alt-cli paths carry the model,
 //! percent-encoded or not; a name may hold colons, so the action is what follows the last one.
 //!
-//! A model's name that goes into a path must stay one segment of it, however often it is decoded on the way: what was
-//! allowed and priced must be what runs. So [`check_model`] refuses names with slashes, dot segments and escapes, in a
-//! client's path and in a body that is converted for an alt-cli provider; of a provider's redirects [`check_redirect`]
-//! allows slashes, which are encoded. Elsewhere a name like `vendor/model` is as good as any.
+//! A model's name that goes into a path must stay one segment of it, however often it is decoded on
+//! the way: what was allowed and priced must be what runs. So [`check_model`] refuses names with
+//! slashes, dot segments and escapes, in a client's path and in a body that is converted for an
+//! alt-cli provider; of a provider's redirects [`check_redirect`] allows slashes, which are
+//! encoded. Elsewhere a name like `vendor/model` is as good as any.
 
 use http::Method;
 
@@ -89,7 +90,8 @@ fn models(path: &str) -> Option<Route> {
     Some(Route::plain(format, Operation::GetModel(id)))
 }
 
-/// Checks the model in the path of an alt-cli call, before [`match_path`] is asked. Any other path is in order.
+/// Checks the model in the path of an alt-cli call, before [`match_path`] is asked. Any other path
+/// is in order.
 ///
 /// # Errors
 /// The name is malformed, or would not stay one segment.
@@ -128,8 +130,8 @@ pub fn check_model(model: &str) -> Result<(), BadRequest> {
     Ok(())
 }
 
-/// The same for the target of an operator's redirect. There slashes stand: the operator named the model, and its slashes
-/// are encoded on the way (`vendor%2Fmodel`), so that it stays one segment.
+/// The same for the target of an operator's redirect. There slashes stand: the operator named the
+/// model, and its slashes are encoded on the way (`vendor%2Fmodel`), so that it stays one segment.
 ///
 /// # Errors
 /// A part between slashes is empty, or would not stay one segment.

@@ -179,7 +179,8 @@ fn matched<T>(key: &'static Key<T>, name: &[u8]) -> Option<Place<T>> {
     matches.then_some(Place { node: &key.node, exact })
 }
 
-/// Other letters than those of ASCII may fold to the same name: the long s, the Kelvin sign, ligatures.
+/// Other letters than those of ASCII may fold to the same name: the long s, the Kelvin sign,
+/// ligatures.
 #[inline]
 fn matched_by_fold<T>(keys: &'static [Key<T>], name: &[u8]) -> Option<Place<T>> {
     if name.is_ascii() {
@@ -191,7 +192,8 @@ fn matched_by_fold<T>(keys: &'static [Key<T>], name: &[u8]) -> Option<Place<T>> 
         .map(|key| Place { node: &key.node, exact: false })
 }
 
-/// The name as the most lenient reader would take it. Upper case first: that is where the odd letters meet the usual ones.
+/// The name as the most lenient reader would take it. Upper case first: that is where the odd
+/// letters meet the usual ones.
 #[cold]
 fn folded(name: &str) -> String {
     let upper = name.chars().flat_map(char::to_uppercase);

@@ -1,7 +1,8 @@
 //! Reads the usage out of a reply while it passes by, in bounded memory: all four formats, streaming or not.
 //!
-//! It is the only reader of usage: what passes through is fed to it as bytes, a converted stream event by event, and
-//! what a client is told in a converted reply are its figures too. So a reply costs the same, whoever it is for.
+//! It is the only reader of usage: what passes through is fed to it as bytes, a converted stream
+//! event by event, and what a client is told in a converted reply are its figures too. So a reply
+//! costs the same, whoever it is for.
 //!
 //! The bytes may be cut anywhere. Each event's JSON is scanned as its pieces come and nothing of it is kept but figures and
 //! short words, so an event of many megabytes costs no more memory than a small one; and as figures are taken from their places
@@ -164,8 +165,9 @@ impl UsageReader {
         tally.figures.any() && tally.figures.tell_output() && (tally.settled || ended)
     }
 
-    /// What is to be billed: the final figures, or else an estimate that is never less than what was told so far.
-    /// `input` is the estimate of the request's input tokens, which counts where the upstream has told none.
+    /// What is to be billed: the final figures, or else an estimate that is never less than what
+    /// was told so far. `input` is the estimate of the request's input tokens, which counts where
+    /// the upstream has told none.
     ///
     /// Generated text and reasoning count as `usage_output` says.
     #[must_use]
@@ -195,17 +197,18 @@ impl UsageReader {
 
     /// The reply reached the end that its format has for success.
     ///
-    /// A chat-compatible stream that stops without its terminator, and any alt-cli stream, has ended well if all its
-    /// answers were given a finish reason: ask after [`UsageReader::finish`]. Until then more may come: another answer,
-    /// or the usage.
+    /// A chat-compatible stream that stops without its terminator, and any alt-cli stream, has
+    /// ended well if all its answers were given a finish reason: ask after [`UsageReader::finish`].
+    /// Until then more may come: another answer, or the usage.
     #[must_use]
     pub const fn seen_end(&self) -> bool {
         let by_reason = matches!(self.format, WireFormat::Chat | WireFormat::AltCli);
         self.tally.end || (by_reason && self.finished && self.tally.finish && self.tally.error.is_none())
     }
 
-    /// Nothing is missing of an alt-cli stream but the end of its body: all reasons and the final figures have come.
-    /// If the upstream breaks the connection now, or leaves it open, the reply is whole all the same.
+    /// Nothing is missing of an alt-cli stream but the end of its body: all reasons and the final
+    /// figures have come. If the upstream breaks the connection now, or leaves it open, the reply
+    /// is whole all the same.
     #[must_use]
     pub fn lacks_only_the_end(&self) -> bool {
         let alt = matches!(self.format, WireFormat::AltCli) && matches!(self.layout, Layout::Events);
@@ -224,7 +227,8 @@ impl UsageReader {
         self.tally.output.all
     }
 
-    /// How far the reply has come: grows with everything that is generated, also with what cannot be read.
+    /// How far the reply has come: grows with everything that is generated, also with what cannot
+    /// be read.
     #[must_use]
     pub fn progress(&self) -> u64 {
         let generated = self.tally.output.all.saturating_add(self.tally.output.sealed);

@@ -1,11 +1,12 @@
 //! Usage of alt-cli replies: `usageMetadata`, running totals in every event of a stream, perhaps wrapped in `response`.
 //!
-//! The prompt's count includes cached content and leaves out what tools brought back, which is added. Thoughts are
-//! output, but not among the candidates' tokens. Image and audio tokens are told by the details per modality. A reply
-//! that rests on web searches counts as one search, however many queries it names: the vendor charges per request.
+//! The prompt's count includes cached content and leaves out what tools brought back, which is
+//! added. Thoughts are output, but not among the candidates' tokens. Image and audio tokens are
+//! told by the details per modality. A reply that rests on web searches counts as one search,
+//! however many queries it names: the vendor charges per request.
 //!
-//! A stream has no terminator: it ends well where its body ends after every candidate was given its finish reason.
-//! Members come in either of two spellings, as protobuf's JSON has it.
+//! A stream has no terminator: it ends well where its body ends after every candidate was given its
+//! finish reason. Members come in either of two spellings, as protobuf's JSON has it.
 
 use super::scan::{Key, Node, key};
 use super::usage_tally::{ERROR, FINISH, Figure, Modality, TIER, Tag, Tally, count};

@@ -1,4 +1,5 @@
-//! What a reply is billed by: the final figures where they came, else an estimate from what was seen.
+//! What a reply is billed by: the final figures where they came, else an estimate from what was
+//! seen.
 
 use super::usage::UsageReader;
 use crate::domain::format::WireFormat::{self, AltCli, Chat, Native, Responses};
@@ -25,7 +26,8 @@ fn whole(format: WireFormat, body: &str) -> UsageReader {
     reader
 }
 
-/// What is billed with an input that is estimated at 77 tokens: input, output, reasoning, and whether it is final.
+/// What is billed with an input that is estimated at 77 tokens: input, output, reasoning, and
+/// whether it is final.
 fn bill(reader: &UsageReader) -> (u64, u64, u64, bool) {
     let usage = reader.estimate(77);
     (usage.input, usage.output, usage.reasoning, reader.final_figures())

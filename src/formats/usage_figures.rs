@@ -1,8 +1,9 @@
 //! The raw figures of a reply, and how a later usage object replaces an earlier one.
 //!
-//! The last figure wins, member by member: a stream's first usage object is a forecast, its last one the bill. One
-//! thing is no figure: zeros in a usage object that claims an empty prompt. Some services repeat the usage object with
-//! the members that they have forgotten set to zero; as no prompt is empty, those zeros say nothing.
+//! The last figure wins, member by member: a stream's first usage object is a forecast, its last
+//! one the bill. One thing is no figure: zeros in a usage object that claims an empty prompt. Some
+//! services repeat the usage object with the members that they have forgotten set to zero; as no
+//! prompt is empty, those zeros say nothing.
 
 /// Raw figures, by what they mean and not by what a format calls them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +46,8 @@ pub(super) struct Figures {
     kinds: Kinds,
 }
 
-/// Figures, some of which are there. A stream keeps two for as long as it lives: half the size of a list of options.
+/// Figures, some of which are there. A stream keeps two for as long as it lives: half the size of a
+/// list of options.
 #[derive(Debug, Default, Clone, Copy)]
 struct Set {
     values: [u64; FIGURES],
@@ -117,7 +119,8 @@ impl Figures {
         told.there != 0
     }
 
-    /// A sum of cache writes that comes without its split, and is less than the split that is known, replaces it.
+    /// A sum of cache writes that comes without its split, and is less than the split that is
+    /// known, replaces it.
     fn shrink_split(&mut self, told: &Set) {
         let [five, hour] = [Figure::CacheWrite5m, Figure::CacheWrite1h].map(|figure| figure as usize);
         let Some(sum) = told.get(Figure::CacheWrite as usize).filter(|sum| *sum > 0) else { return };

@@ -1,8 +1,9 @@
 //! Usage of native replies: `message_start` and `message_delta` in a stream, the `usage` member in a body.
 //!
-//! Input, cache writes and cache reads are disjoint on this wire already. Cache writes come as one sum and, from newer
-//! services, by lifetime: what the split does not explain counts as the five-minute kind. Web searches are counted by
-//! the service (`server_tool_use.web_search_requests`).
+//! Input, cache writes and cache reads are disjoint on this wire already. Cache writes come as one
+//! sum and, from newer services, by lifetime: what the split does not explain counts as the
+//! five-minute kind. Web searches are counted by the service
+//! (`server_tool_use.web_search_requests`).
 
 use super::scan::{Key, Node, key};
 use super::usage_tally::{ERROR, FINISH, Figure, TIER, Tag, Tally, count};

@@ -1,13 +1,15 @@
-//! How much a reply has generated so far, and what that is in tokens when the final figures never come.
+//! How much a reply has generated so far, and what that is in tokens when the final figures never
+//! come.
 //!
-//! The rule: visible text and arguments of calls count by their length ([`count::from_len`]). Reasoning counts by what
-//! was seen of it, whichever is the most:
+//! The rule: visible text and arguments of calls count by their length ([`count::from_len`]).
+//! Reasoning counts by what was seen of it, whichever is the most:
 //!
 //! - its words (thinking, reasoning text or summary), by their length;
-//! - its sealed form (encrypted reasoning, redacted thinking, signatures): 3 tokens for each 16 characters of Base64,
-//!   which are 12 bytes, at 4 bytes to a token;
-//! - where it was only announced, or only summarised, and nothing sealed came: 1024 tokens for each block, the least
-//!   effort of docs/conversion.md and the least budget that the native service takes.
+//! - its sealed form (encrypted reasoning, redacted thinking, signatures): 3 tokens for each 16
+//!   characters of Base64, which are 12 bytes, at 4 bytes to a token;
+//! - where it was only announced, or only summarised, and nothing sealed came: 1024 tokens for each
+//!   block, the least effort of docs/conversion.md and the least budget that the native service
+//!   takes.
 
 use super::count;
 use super::scan::{Found, Kind};
@@ -58,7 +60,8 @@ impl Output {
         (self.item_open, self.item_told) = (true, false);
     }
 
-    /// An item is complete: what no delta told of it is counted. Gives the bytes of its text and of its reasoning.
+    /// An item is complete: what no delta told of it is counted. Gives the bytes of its text and of
+    /// its reasoning.
     pub(super) const fn item_ends(&mut self, items: &Items) -> (usize, usize) {
         let (open, told) = (self.item_open, self.item_told);
         (self.item_open, self.item_told) = (false, false);

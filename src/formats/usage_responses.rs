@@ -1,8 +1,9 @@
 //! Usage of responses replies: in the last event's `response`, however large that is, or in the body.
 //!
-//! `input_tokens` includes what was read from and written to caches: it is split here. Writes that live for half a day
-//! count as the long kind, all others as the short one. Web searches are what `tool_usage` says; without it they are the
-//! output items of that kind whose action is a search: opening a page and looking into it are not charged.
+//! `input_tokens` includes what was read from and written to caches: it is split here. Writes that
+//! live for half a day count as the long kind, all others as the short one. Web searches are what
+//! `tool_usage` says; without it they are the output items of that kind whose action is a search:
+//! opening a page and looking into it are not charged.
 
 use super::scan::{Key, Node, key};
 use super::usage_tally::{ERROR, Figure, TIER, Tag, Tally, count};

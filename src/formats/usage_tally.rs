@@ -1,8 +1,9 @@
 //! What a reply has told so far: token figures, whether content, an end or an error was seen. Common to all formats.
 //!
-//! Each format's own file names the places in its replies by [`Tag`]s, says what an event means, and turns the raw
-//! figures into disjoint [`Usage`](crate::domain::usage::Usage). Figures are taken over when their usage object ends
-//! (`usage_figures`); generated output is measured for the case that the final figures never come (`usage_output`).
+//! Each format's own file names the places in its replies by [`Tag`]s, says what an event means,
+//! and turns the raw figures into disjoint [`Usage`](crate::domain::usage::Usage). Figures are
+//! taken over when their usage object ends (`usage_figures`); generated output is measured for the
+//! case that the final figures never come (`usage_output`).
 
 use super::error::UpstreamError;
 use super::scan::{Found, Kind, Node, key};
@@ -109,7 +110,8 @@ pub(super) struct Tally {
     pub(super) searches: u64,
     pub(super) content: bool,
     pub(super) end: bool,
-    /// Every answer that has begun was given the reason of its end; whether that is the end depends on the format.
+    /// Every answer that has begun was given the reason of its end; whether that is the end depends
+    /// on the format.
     pub(super) finish: bool,
     /// The prompt was refused.
     blocked: bool,
@@ -303,7 +305,8 @@ impl Tally {
     }
 }
 
-/// A reason that says something: services also send empty and unspecified ones while a reply goes on.
+/// A reason that says something: services also send empty and unspecified ones while a reply goes
+/// on.
 fn is_reason(found: &Found<'_, Tag>) -> bool {
     found.kind == Kind::String && names_an_end(&String::from_utf8_lossy(found.text))
 }

@@ -1,4 +1,5 @@
-//! Query strings: reading a parameter. What of a query goes to a provider is decided in `formats::query`.
+//! Query strings: reading a parameter. What of a query goes to a provider is decided in
+//! `formats::query`.
 
 /// The values of the parameter `name`, percent-decoded.
 pub fn values<'a>(query: &'a str, name: &'a str) -> impl Iterator<Item = String> + 'a {

@@ -303,7 +303,8 @@ fn gone(x: &mut Exchange, reply: &Reply) -> Step {
     Step::ClientGone
 }
 
-/// Keeps what the reply is billed by: the provider's final figures, or else an estimate from what came.
+/// Keeps what the reply is billed by: the provider's final figures, or else an estimate from what
+/// came.
 fn note_usage(x: &mut Exchange, reply: &Reply) {
     let Some((usage, estimated)) = reply.bill(estimated_input(x)) else { return };
     x.usage = Some(usage);

@@ -171,7 +171,8 @@ impl Reply {
         }
     }
 
-    /// Whether nothing is missing but the end of the body: how the provider ends it is then of no matter.
+    /// Whether nothing is missing but the end of the body: how the provider ends it is then of no
+    /// matter.
     #[must_use]
     pub fn lacks_only_the_end(&self) -> bool {
         self.meter().is_some_and(UsageReader::lacks_only_the_end)
@@ -188,8 +189,8 @@ impl Reply {
         self.meter()?.usage()
     }
 
-    /// What is to be billed, and whether it is an estimate: `input` tokens count where the provider told none. `None`
-    /// for replies that have no usage.
+    /// What is to be billed, and whether it is an estimate: `input` tokens count where the provider
+    /// told none. `None` for replies that have no usage.
     #[must_use]
     pub fn bill(&self, input: u64) -> Option<(Usage, bool)> {
         let meter = self.meter()?;

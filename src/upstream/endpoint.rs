@@ -119,8 +119,8 @@ fn is_version(segment: &str) -> bool {
     rest.starts_with(|c: char| c.is_ascii_digit()) && rest.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
-/// A model name as one path segment: what would end or split it is percent-encoded. Of clients' names those with slashes
-/// are refused before (`formats::route::check_model`).
+/// A model name as one path segment: what would end or split it is percent-encoded. Of clients'
+/// names those with slashes are refused before (`formats::route::check_model`).
 fn segment(model: &str) -> Cow<'_, str> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~' | b'@');
     if model.bytes().all(plain) {

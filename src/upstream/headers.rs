@@ -1,8 +1,9 @@
 //! The head of a request to a provider: which of the client's headers go on, and which credential is put in.
 //!
-//! A client's credentials never reach a provider, in whatever header, cookie or query parameter they came. Nor does a
-//! header that changes the form of the reply, or the meaning of the request, behind the gateway's back: a reply without
-//! its usage, or in a form in which that cannot be read, would cost nothing.
+//! A client's credentials never reach a provider, in whatever header, cookie or query parameter
+//! they came. Nor does a header that changes the form of the reply, or the meaning of the request,
+//! behind the gateway's back: a reply without its usage, or in a form in which that cannot be read,
+//! would cost nothing.
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use pingora::http::RequestHeader;
@@ -48,8 +49,8 @@ const NEVER: [&str; 30] = [
     "http2-settings",
 ];
 
-/// Headers that never go on because they change what is replied (a field mask, a part of it, another encoding, a receipt
-/// in place of the reply) or what is asked (another method or path).
+/// Headers that never go on because they change what is replied (a field mask, a part of it,
+/// another encoding, a receipt in place of the reply) or what is asked (another method or path).
 const RESHAPING: [&str; 16] = [
     "x-goog-fieldmask",
     "x-goog-encode-response-if-executable",

@@ -6,7 +6,8 @@ use serde_json::json;
 use super::{events, figures, with};
 use crate::proxy::stage::{FORMATS, path, request};
 
-/// What a provider streams before it falls silent, and the least output and reasoning that must be billed.
+/// What a provider streams before it falls silent, and the least output and reasoning that must be
+/// billed.
 fn cases() -> Vec<(&'static str, String, u64, u64)> {
     let sealed = "A".repeat(16_000);
     let arguments = "y".repeat(3_600);

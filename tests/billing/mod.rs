@@ -1,4 +1,5 @@
-//! No request is free: what is billed is what the provider did, however a clever client asks and whenever it leaves.
+//! No request is free: what is billed is what the provider did, however a clever client asks and
+//! whenever it leaves.
 
 #![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]
 

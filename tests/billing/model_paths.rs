@@ -1,4 +1,5 @@
-//! A model's name that goes into an upstream path stays one segment of it: what was allowed and priced is what runs.
+//! A model's name that goes into an upstream path stays one segment of it: what was allowed and
+//! priced is what runs.
 
 use serde_json::{Value, json};
 

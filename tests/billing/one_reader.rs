@@ -1,4 +1,5 @@
-//! The same bytes of a provider give the same bill for clients of all formats, streamed and whole, however they are cut.
+//! The same bytes of a provider give the same bill for clients of all formats, streamed and whole,
+//! however they are cut.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Requests that a provider would refuse for a habit of their format are put right by a written rule.
+//! Requests that a provider would refuse for a habit of their format are put right by a written
+//! rule.
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
-//! What would take the usage out of a reply never reaches a provider, and what cannot be billed is refused.
+//! What would take the usage out of a reply never reaches a provider, and what cannot be billed is
+//! refused.
 
 use serde_json::{Value, json};
 

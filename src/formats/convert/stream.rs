@@ -76,8 +76,8 @@ impl Writer {
     }
 }
 
-/// What happens to an event between reader and writer: names and ids restored, usage put in, hidden and empty blocks
-/// left out.
+/// What happens to an event between reader and writer: names and ids restored, usage put in, hidden
+/// and empty blocks left out.
 #[derive(Debug)]
 struct Gate {
     /// The open block is not shown.
@@ -187,7 +187,8 @@ impl StreamConverter {
     /// Usage is read to the stream's end, also when nothing more can be converted.
     ///
     /// # Errors
-    /// The stream cannot go on: tell the client with [`StreamConverter::fail`]. Later calls convert nothing.
+    /// The stream cannot go on: tell the client with [`StreamConverter::fail`]. Later calls convert
+    /// nothing.
     pub fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), StreamProblem> {
         let running = self.state == State::Running;
         let Self { assembler, reader, gate, writer, context, .. } = self;
