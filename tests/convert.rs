@@ -1,5 +1,6 @@
 //! Conversion between the wire formats: golden cases for every pair, rules of each wire, properties, the table of rules.
 
+mod bills;
 mod checks;
 mod checks_stream;
 mod golden;

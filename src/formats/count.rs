@@ -5,7 +5,12 @@
 //! - an ASCII byte is 1/3.6 token (English prose has about four bytes to a token, code and JSON about three),
 //! - a two-byte character half a token, a three-byte one (mostly CJK) one token, a four-byte one (emoji) two;
 //! - each message adds 4 tokens for its frame, and a list of tools 340 once, for the instructions that come with it;
-//! - an inline image is 1500 tokens whatever its size, other inline media one per 50 bytes of Base64 but no fewer than that.
+//! - an image is 1500 tokens whatever its size, inline or by address: a large tile, about what the
+//!   services count at most;
+//! - other inline media are one token per 50 bytes of Base64, but no fewer than an image;
+//! - a document, a video or sound by its address or id is 20 000 tokens: of a document about ten
+//!   pages (the services count 1500 to 3000 tokens a page), of a video a bit more than a minute
+//!   (some 300 a second), of sound ten minutes (32 a second).
 //!
 //! It is an approximation, and how far it is off depends on the text and on the model's vocabulary: the reply that carries it is
 //! marked by a response header, and no price is computed from it where a real figure exists.
@@ -24,6 +29,7 @@ const ASCII: u64 = 10;
 const PER_MESSAGE: u64 = 4;
 const FOR_TOOLS: u64 = 340;
 const PER_IMAGE: u64 = 1500;
+const PER_REMOTE: u64 = 20_000;
 const MEDIA_BYTES_PER_TOKEN: u64 = 50;
 
 #[derive(Debug, Clone, Copy)]
@@ -33,15 +39,33 @@ enum Tag {
     Message,
     Tools,
     Image,
-
     MediaType,
     Media,
+    /// A medium by its address or id, what tells its kind, and the block around it.
+    Remote,
+    Kind,
+    Block,
 }
 
 const TEXT: Node<Tag> = Node::value(Tag::Text, 0);
+const REMOTE: Node<Tag> = Node::value(Tag::Remote, 0);
+const KIND: Node<Tag> = Node::value(Tag::Kind, 16);
 
-static SOURCE_KEYS: [Key<Tag>; 2] =
-    [key("media_type", Node::value(Tag::MediaType, 64)), key("data", Node::value(Tag::Media, 0))];
+static SOURCE_KEYS: [Key<Tag>; 4] = [
+    key("media_type", Node::value(Tag::MediaType, 64)),
+    key("data", Node::value(Tag::Media, 0)),
+    key("url", REMOTE),
+    key("file_id", REMOTE),
+];
+static FILE_KEYS: [Key<Tag>; 4] = [
+    key("fileUri", REMOTE),
+    key("file_uri", REMOTE),
+    key("mimeType", Node::value(Tag::Kind, 16)),
+    key("mime_type", Node::value(Tag::Kind, 16)),
+];
+/// By address in alt-cli, inline as a text in responses.
+const FILE_DATA: Node<Tag> = Node::object(&FILE_KEYS).tagged(Tag::Media);
+static CHAT_FILE_KEYS: [Key<Tag>; 2] = [key("file_data", Node::value(Tag::Media, 0)), key("file_id", REMOTE)];
 static INLINE_KEYS: [Key<Tag>; 3] = [
     key("mimeType", Node::value(Tag::MediaType, 64)),
     key("mime_type", Node::value(Tag::MediaType, 64)),
@@ -52,10 +76,12 @@ static URL_KEYS: [Key<Tag>; 1] = [key("url", Node::value(Tag::Image, 0))];
 const SOURCE: Node<Tag> = Node::object(&SOURCE_KEYS);
 const INLINE: Node<Tag> = Node::object(&INLINE_KEYS);
 
-static INNER_BLOCK: Node<Tag> = Node::object(&[key("text", TEXT), key("source", SOURCE)]);
+static INNER_BLOCK: Node<Tag> =
+    Node::object(&[key("type", KIND), key("text", TEXT), key("source", SOURCE)]).tagged(Tag::Block);
 
 /// A content block or part of any format.
 static BLOCK: Node<Tag> = Node::object(&[
+    key("type", KIND),
     key("text", TEXT),
     key("thinking", TEXT),
     key("name", TEXT),
@@ -67,7 +93,13 @@ static BLOCK: Node<Tag> = Node::object(&[
     key("functionResponse", TEXT),
     key("inlineData", INLINE),
     key("inline_data", INLINE),
-]);
+    key("fileData", FILE_DATA),
+    key("file_data", FILE_DATA),
+    key("file", Node::object(&CHAT_FILE_KEYS)),
+    key("file_id", REMOTE),
+    key("file_url", REMOTE),
+])
+.tagged(Tag::Block);
 
 static MESSAGE: Node<Tag> = Node::object(&[
     key("content", TEXT.or_items(&BLOCK)),
@@ -119,7 +151,7 @@ pub fn estimate(chunks: &[Bytes], limits: PeekLimits) -> Result<u64, BadRequest>
 #[must_use]
 pub fn from_peek(peek: &Peek) -> u64 {
     let text = peek.body_len.saturating_sub(peek.media_len) as u64;
-    (text / 4 + peek.media_count as u64 * PER_IMAGE).max(1)
+    (text / 4 + peek.media_count as u64 * PER_IMAGE + peek.remote_count as u64 * PER_REMOTE).max(1)
 }
 
 /// The tokens of generated text of which only the length is known, in bytes of JSON; at least one when there is any.
@@ -133,6 +165,9 @@ struct Counter {
     texts: Vec<Range<usize>>,
     tokens: u64,
     is_image: bool,
+    /// Of the block in progress: media by address or id, and whether they are images.
+    remote: u64,
+    images: bool,
 }
 
 impl Counter {
@@ -148,7 +183,13 @@ impl Counter {
             }
             Tag::MediaType => self.is_image = found.text.starts_with(b"image/"),
             Tag::Image if found.kind == Kind::String => self.tokens += PER_IMAGE,
-            Tag::Media => {
+            Tag::Kind => self.images |= found.text.starts_with(b"image") || found.text.starts_with(b"input_image"),
+            Tag::Remote if found.kind == Kind::String && found.span.len() > 2 => self.remote += 1,
+            Tag::Block => {
+                let each = if std::mem::take(&mut self.images) { PER_IMAGE } else { PER_REMOTE };
+                self.tokens += std::mem::take(&mut self.remote) * each;
+            }
+            Tag::Media if found.kind == Kind::String => {
                 let image = std::mem::take(&mut self.is_image);
                 let by_size = found.span.len() as u64 / MEDIA_BYTES_PER_TOKEN;
                 self.tokens += if image { PER_IMAGE } else { by_size.max(PER_IMAGE) };
@@ -226,6 +267,40 @@ mod tests {
         }
         assert_eq!(media("image/png", 500_000), 1504);
         assert_eq!(media("application/pdf", 500_000), 10_004);
+    }
+
+    #[test]
+    fn media_by_address_or_id_are_estimated_too() {
+        for (block, expected) in [
+            (r#"{"type":"image","source":{"type":"url","url":"https://x/y.png"}}"#, 1500),
+            (r#"{"source":{"type":"file","file_id":"f"},"type":"image"}"#, 1500),
+            (r#"{"type":"document","source":{"type":"url","url":"https://x/y.pdf"}}"#, 20_000),
+            (r#"{"type":"document","source":{"type":"file","file_id":"f"}}"#, 20_000),
+            (r#"{"type":"image_url","image_url":{"url":"https://x/y.png"}}"#, 1500),
+            (r#"{"type":"file","file":{"file_id":"f"}}"#, 20_000),
+            (r#"{"type":"input_image","file_id":"f"}"#, 1500),
+            (r#"{"type":"input_image","image_url":"https://x/y.png"}"#, 1500),
+            (r#"{"type":"input_file","file_url":"https://x/y.pdf"}"#, 20_000),
+            (r#"{"type":"input_file","file_id":"f"}"#, 20_000),
+            (r#"{"fileData":{"mimeType":"video/mp4","fileUri":"https://x/y"}}"#, 20_000),
+            (r#"{"file_data":{"file_uri":"https://x/y","mime_type":"image/png"}}"#, 1500),
+            (
+                r#"{"type":"tool_result","content":[{"type":"document","source":{"type":"url","url":"https://x/y"}}]}"#,
+                20_000,
+            ),
+        ] {
+            for body in [
+                format!(r#"{{"messages":[{{"content":[{block}]}}]}}"#),
+                format!(r#"{{"contents":[{{"parts":[{block}]}}]}}"#),
+            ] {
+                if body.contains("parts") && !block.starts_with(r#"{"file"#) {
+                    continue;
+                }
+                assert_eq!(tokens(&body), expected + 4, "{body}");
+                let rough = from_peek(&peek(&[Bytes::from(body.clone())], LIMITS).unwrap());
+                assert!((expected..expected + 60).contains(&rough), "{rough} {body}");
+            }
+        }
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Forcing a prompt-cache lifetime on a native request: every cache mark that the client set, and no other.
 //!
-//! A mark without a lifetime means five minutes, so that is left as it is when five minutes are wanted. Marks are looked for
-//! where the format allows them: on tools, system blocks, content blocks, blocks within tool results, and at the top.
+//! A mark without a lifetime means five minutes, so that is left as it is when five minutes are
+//! wanted. Marks are looked for where the format allows them: on tools, system blocks, content
+//! blocks, blocks within tool results, and at the top; in any letter case and however often, as a
+//! service that reads names so would find them.
 
 use std::ops::Range;
 
@@ -18,14 +20,19 @@ enum Tag {
     Ttl,
 }
 
-static MARK_KEYS: [Key<Tag>; 1] = [key("ttl", Node::value(Tag::Ttl, 8))];
+/// A member whose name a service may read in any letter case.
+const fn loose(name: &'static str, node: Node<Tag>) -> Key<Tag> {
+    Key { name, node, any_case: true }
+}
+
+static MARK_KEYS: [Key<Tag>; 1] = [loose("ttl", Node::value(Tag::Ttl, 8))];
 const MARK: Node<Tag> = Node::object(&MARK_KEYS).tagged(Tag::Mark);
 
-static INNER_BLOCK: Node<Tag> = Node::object(&[key("cache_control", MARK)]);
-static BLOCK: Node<Tag> = Node::object(&[key("cache_control", MARK), key("content", Node::array(&INNER_BLOCK))]);
+static INNER_BLOCK: Node<Tag> = Node::object(&[loose("cache_control", MARK)]);
+static BLOCK: Node<Tag> = Node::object(&[loose("cache_control", MARK), key("content", Node::array(&INNER_BLOCK))]);
 static MESSAGE: Node<Tag> = Node::object(&[key("content", Node::array(&BLOCK))]);
 static BODY: Node<Tag> = Node::object(&[
-    key("cache_control", MARK),
+    loose("cache_control", MARK),
     key("tools", Node::array(&INNER_BLOCK)),
     key("system", Node::array(&INNER_BLOCK)),
     key("messages", Node::array(&MESSAGE)),
@@ -40,13 +47,13 @@ pub fn force_cache_ttl(chunks: &[Bytes], ttl: CacheTtl, limits: PeekLimits) -> R
         return Ok(None);
     }
     let mut edits: Vec<(Range<usize>, Bytes)> = Vec::new();
-    let mut ttl_span: Option<(Range<usize>, bool)> = None;
+    let mut lifetimes: Vec<(Range<usize>, bool)> = Vec::new();
     let mut sink = |found: Found<'_, Tag>| match found.tag {
-        Tag::Ttl => ttl_span = Some((found.span.clone(), found.text == ttl.as_str().as_bytes())),
+        Tag::Ttl => lifetimes.push((found.span.clone(), found.text == ttl.as_str().as_bytes())),
         Tag::Mark => {
-            let had = ttl_span.take();
+            let had = std::mem::take(&mut lifetimes);
             if found.kind == Kind::Object {
-                edits.extend(edit_of(&found.span, found.len == 0, had, ttl));
+                edits_of(&found.span, found.len == 0, had, ttl, &mut edits);
             }
         }
     };
@@ -58,21 +65,20 @@ pub fn force_cache_ttl(chunks: &[Bytes], ttl: CacheTtl, limits: PeekLimits) -> R
     Ok((!edits.is_empty()).then(|| edit::replace_all(chunks, &edits)))
 }
 
-fn edit_of(
+fn edits_of(
     mark: &Range<usize>,
     empty: bool,
-    had: Option<(Range<usize>, bool)>,
+    had: Vec<(Range<usize>, bool)>,
     ttl: CacheTtl,
-) -> Option<(Range<usize>, Bytes)> {
-    match had {
-        Some((_, true)) => None,
-        Some((span, false)) => Some((span, Bytes::from(format!("\"{}\"", ttl.as_str())))),
-        None if ttl == CacheTtl::FiveMinutes => None,
-        None => {
-            let comma = if empty { "" } else { "," };
-            let at = mark.start + 1;
-            Some((at..at, Bytes::from(format!("\"ttl\":\"{}\"{comma}", ttl.as_str()))))
-        }
+    edits: &mut Vec<(Range<usize>, Bytes)>,
+) {
+    if had.is_empty() && ttl != CacheTtl::FiveMinutes {
+        let comma = if empty { "" } else { "," };
+        let at = mark.start + 1;
+        edits.push((at..at, Bytes::from(format!("\"ttl\":\"{}\"{comma}", ttl.as_str()))));
+    }
+    for (span, _) in had.into_iter().filter(|(_, right)| !right) {
+        edits.push((span, Bytes::from(format!("\"{}\"", ttl.as_str()))));
     }
 }
 
@@ -106,6 +112,18 @@ mod tests {
             assert_eq!(forced(CacheTtl::FiveMinutes, size).as_deref(), Some(&five[..]));
             assert_eq!(forced(CacheTtl::Inherit, size), None);
         }
+    }
+
+    #[test]
+    fn marks_in_another_spelling_are_marks() {
+        let text = r#"{"tools":[{"Cache_Control":{"ttl":"1h","TTL":"1h"}}],"cache_controL":{"type":"e"}}"#;
+        let out = |ttl| {
+            let chunks = [Bytes::from_static(text.as_bytes())];
+            let out = force_cache_ttl(&chunks, ttl, PeekLimits { max_depth: 16 }).unwrap();
+            String::from_utf8(out.unwrap().concat()).unwrap()
+        };
+        assert_eq!(out(CacheTtl::FiveMinutes), text.replace("1h", "5m"));
+        assert!(out(CacheTtl::OneHour).contains(r#""cache_controL":{"ttl":"1h","type":"e"}"#));
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod peek_places;
 mod peek_tests;
 mod peek_text;
 pub mod pieces;
+pub mod query;
 pub mod responses;
 pub mod route;
 pub mod scan;
@@ -36,9 +37,13 @@ mod texts_places;
 mod texts_tests;
 pub mod usage;
 mod usage_alt_cli;
+#[cfg(test)]
+mod usage_bill_tests;
 mod usage_chat;
+mod usage_figures;
 mod usage_hide;
 mod usage_native;
+mod usage_output;
 mod usage_responses;
 mod usage_tally;
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub struct BadRequest {
 }
 
 impl BadRequest {
-    fn field(field: &str, message: &str) -> Self {
+    pub(super) fn field(field: &str, message: &str) -> Self {
         Self { field: Some(field.to_owned()), message: format!("{field}: {message}") }
     }
 }
@@ -89,9 +89,14 @@ pub struct Peek {
     pub object_empty: bool,
     /// Bytes of the whole body.
     pub body_len: usize,
-    /// Bytes of it that are inline images, audio or files, and how many of these there are.
+    /// Bytes of it that are inline images, audio or files, and how many of these there are; images
+    /// by their address too.
     pub media_len: usize,
     pub media_count: usize,
+    /// Documents, sound and videos by their address or id.
+    pub remote_count: usize,
+    /// responses: the reply is to be made in the background.
+    pub background: bool,
     /// What the body is made of.
     pub pieces: Pieces,
     has_prompt: bool,
@@ -103,7 +108,8 @@ pub struct Peek {
 /// # Errors
 /// The body is no JSON object, nests too deep, or one of the members of interest has the wrong type or occurs twice.
 pub fn peek(chunks: &[Bytes], limits: PeekLimits) -> Result<Peek, BadRequest> {
-    let mut reader = Reader { peek: Peek::default(), seen: 0, bad: None, include_usage: None };
+    let mut reader =
+        Reader { peek: Peek::default(), seen: 0, bad: None, include_usage: None, remote: 0, is_image: false };
     let mut scanner = Scanner::new(&BODY, limits.max_depth);
     let mut sink = |found: Found<'_, Place>| reader.found(&found);
     for chunk in chunks {
@@ -158,6 +164,10 @@ impl Peek {
             }
             WireFormat::Chat if !self.has_messages => missing("messages"),
             WireFormat::Responses if !self.has_input && !self.has_prompt => missing("input"),
+            WireFormat::Responses if self.background => Err(BadRequest::field(
+                "background",
+                "a response that is made in the background cannot be billed here, as its output is fetched elsewhere",
+            )),
             WireFormat::AltCli if !self.has_contents => missing("contents"),
             _ => Ok(()),
         }
@@ -176,13 +186,16 @@ struct Reader {
     seen: u64,
     bad: Option<BadRequest>,
     include_usage: Option<(bool, Range<usize>)>,
+    /// Of the block in progress: media by address or id, and whether they are images.
+    remote: usize,
+    is_image: bool,
 }
 
 impl Reader {
     fn found(&mut self, found: &Found<'_, Place>) {
         if let Some(name) = found.tag.unique() {
             let bit = 1 << found.tag as u64;
-            if !found.exact {
+            if !found.exact && !found.tag.is_among_free_names() {
                 self.refuse(name, "a member's name differs from this one in letter case only");
             } else if self.seen & bit != 0 {
                 self.refuse(name, "this member occurs more than once");
@@ -190,12 +203,18 @@ impl Reader {
             self.seen |= bit;
         }
         match found.tag {
-            Place::Text | Place::SystemText | Place::Role | Place::Media => self.content(found),
+            Place::Text | Place::SystemText | Place::Role => self.content(found),
+            Place::Media | Place::ImageUrl | Place::Remote | Place::Kind => self.medium(found),
+            Place::InnerBlock => self.block_ends(),
             Place::Message | Place::AltMessage => {
+                self.block_ends();
                 self.peek.texts.end_of_message(found.tag == Place::AltMessage);
                 self.peek.pieces.block_ends(found.span.end);
             }
-            Place::Block => self.peek.pieces.block_ends(found.span.end),
+            Place::Block => {
+                self.block_ends();
+                self.peek.pieces.block_ends(found.span.end);
+            }
             _ => self.member(found),
         }
     }
@@ -208,13 +227,33 @@ impl Reader {
             Place::Role => self.peek.texts.role(found.text),
             Place::SystemText => self.peek.texts.system(inside(found)),
             Place::Text => self.peek.texts.text(inside(found)),
-            // A link is no inline media; what is shorter than this can be nothing else.
-            _ if found.span.len() > 256 => {
+            _ => {}
+        }
+    }
+
+    fn medium(&mut self, found: &Found<'_, Place>) {
+        if found.kind != Kind::String || found.span.len() <= 2 {
+            return;
+        }
+        match found.tag {
+            Place::Kind => {
+                self.is_image |= found.text.starts_with(b"image") || found.text.starts_with(b"input_image");
+            }
+            Place::Remote => self.remote += 1,
+            // What is shorter than this holds no medium.
+            Place::Media if found.span.len() <= 256 => {}
+            _ => {
                 self.peek.media_len += found.span.len();
                 self.peek.media_count += 1;
             }
-            _ => {}
         }
+    }
+
+    /// Only now is it known what kind of medium was linked to.
+    fn block_ends(&mut self) {
+        let count = std::mem::take(&mut self.remote);
+        let images = std::mem::take(&mut self.is_image);
+        *(if images { &mut self.peek.media_count } else { &mut self.peek.remote_count }) += count;
     }
 
     fn member(&mut self, found: &Found<'_, Place>) {
@@ -246,6 +285,10 @@ impl Reader {
             }
             Place::StreamOptions | Place::IncludeUsage => self.stream_options(found),
             Place::Prompt => self.peek.has_prompt = found.kind == Kind::Object,
+            // Services also take other values for true.
+            Place::Background => {
+                self.peek.background = found.kind != Kind::Null && found.as_bool() != Some(false);
+            }
             _ => self.hint(found),
         }
     }

@@ -32,6 +32,7 @@ pub(super) enum Place {
     PreviousResponseId,
     SessionId,
     Prompt,
+    Background,
     // These may occur any number of times.
     Message,
     AltMessage,
@@ -39,11 +40,23 @@ pub(super) enum Place {
     Text,
     SystemText,
     Media,
+    /// An image, in the text itself or by its address.
+    ImageUrl,
+    /// A medium by its address or its id, and what tells which kind it is.
+    Remote,
+    Kind,
     /// A block, an item or a tool as a whole.
     Block,
+    InnerBlock,
 }
 
 impl Place {
+    /// Whether the member stands among names that clients choose freely: there another spelling is
+    /// no fault by itself.
+    pub(super) const fn is_among_free_names(self) -> bool {
+        matches!(self, Self::MetadataUserId | Self::MetadataSessionId)
+    }
+
     /// The member's name, for places that must be unique.
     pub(super) const fn unique(self) -> Option<&'static str> {
         Some(match self {
@@ -70,6 +83,7 @@ impl Place {
             Self::PreviousResponseId => "previous_response_id",
             Self::SessionId => "session_id",
             Self::Prompt => "prompt",
+            Self::Background => "background",
             Self::Body
             | Self::Message
             | Self::AltMessage
@@ -77,7 +91,11 @@ impl Place {
             | Self::Text
             | Self::SystemText
             | Self::Media
-            | Self::Block => {
+            | Self::ImageUrl
+            | Self::Remote
+            | Self::Kind
+            | Self::Block
+            | Self::InnerBlock => {
                 return None;
             }
         })
@@ -90,29 +108,61 @@ pub(super) const MAX_NAME: usize = 512;
 const MAX_USER_ID: usize = 2048;
 const NUMBER: usize = 32;
 
-/// A member that a careless upstream might also accept in other letter case.
+/// A member that an upstream may also accept in other letter case, as some languages' JSON readers
+/// do.
 const fn strict(name: &'static str, node: Node<Place>) -> Key<Place> {
     Key { name, node, any_case: true }
 }
 
+static URL_KEYS: [Key<Place>; 1] = [key("url", Node::value(Place::ImageUrl, 0))];
+/// A text, or an object that holds one.
+const IMAGE_URL: Node<Place> = Node::object(&URL_KEYS).tagged(Place::ImageUrl);
+
+static SOURCE_KEYS: [Key<Place>; 3] = [
+    key("data", Node::value(Place::Media, 0)),
+    key("url", Node::value(Place::Remote, 0)),
+    key("file_id", Node::value(Place::Remote, 0)),
+];
+const SOURCE: Node<Place> = Node::object(&SOURCE_KEYS);
+
 /// A block within a tool's result: only its media count.
 static INNER_BLOCK: Node<Place> = Node::object(&[
-    key("source", Node::object(&[key("data", Node::value(Place::Media, 0))])),
-    key("image_url", Node::value(Place::Media, 0)),
-]);
+    key("type", Node::value(Place::Kind, 16)),
+    key("source", SOURCE),
+    key("image_url", IMAGE_URL),
+    key("file_id", Node::value(Place::Remote, 0)),
+    key("file_url", Node::value(Place::Remote, 0)),
+])
+.tagged(Place::InnerBlock);
+
+static FILE_KEYS: [Key<Place>; 4] = [
+    key("fileUri", Node::value(Place::Remote, 0)),
+    key("file_uri", Node::value(Place::Remote, 0)),
+    key("mimeType", Node::value(Place::Kind, 16)),
+    key("mime_type", Node::value(Place::Kind, 16)),
+];
+/// By address in alt-cli, inline as a text in responses.
+const FILE_DATA: Node<Place> = Node::object(&FILE_KEYS).tagged(Place::Media);
 
 /// A content block or part, of any format.
 static BLOCK: Node<Place> = Node::object(&BLOCK_KEYS).tagged(Place::Block);
 
-static BLOCK_KEYS: [Key<Place>; 10] = [
+static BLOCK_KEYS: [Key<Place>; 14] = [
+    key("type", Node::value(Place::Kind, 16)),
     key("text", Node::value(Place::Text, 0)),
-    key("source", Node::object(&[key("data", Node::value(Place::Media, 0))])),
-    key("image_url", Node::object(&[key("url", Node::value(Place::Media, 0))]).tagged(Place::Media)),
+    key("source", SOURCE),
+    key("image_url", IMAGE_URL),
     key("inlineData", Node::object(&[key("data", Node::value(Place::Media, 0))])),
     key("inline_data", Node::object(&[key("data", Node::value(Place::Media, 0))])),
     key("input_audio", Node::object(&[key("data", Node::value(Place::Media, 0))])),
-    key("file_data", Node::value(Place::Media, 0)),
-    key("file", Node::object(&[key("file_data", Node::value(Place::Media, 0))])),
+    key("fileData", FILE_DATA),
+    key("file_data", FILE_DATA),
+    key(
+        "file",
+        Node::object(&[key("file_data", Node::value(Place::Media, 0)), key("file_id", Node::value(Place::Remote, 0))]),
+    ),
+    key("file_id", Node::value(Place::Remote, 0)),
+    key("file_url", Node::value(Place::Remote, 0)),
     key("content", Node::array(&INNER_BLOCK)),
     key("output", Node::array(&INNER_BLOCK)),
 ];
@@ -122,6 +172,9 @@ static MESSAGE: Node<Place> = Node::object(&[
     key("role", Node::value(Place::Role, 16)),
     key("content", Node::value(Place::Text, 0).or_items(&BLOCK)),
     key("output", Node::array(&INNER_BLOCK)),
+    key("image_url", IMAGE_URL),
+    key("file_id", Node::value(Place::Remote, 0)),
+    key("file_url", Node::value(Place::Remote, 0)),
 ])
 .tagged(Place::Message);
 
@@ -144,19 +197,19 @@ static SYSTEM_KEYS: [Key<Place>; 1] = [key("parts", Node::array(&SYSTEM_BLOCK))]
 const SYSTEM_INSTRUCTION: Node<Place> = Node::object(&SYSTEM_KEYS).tagged(Place::SystemInstruction);
 
 const GENERATION_CONFIG: Node<Place> = Node::object(&[
-    key("maxOutputTokens", Node::value(Place::AltMaxOutputTokens, NUMBER)),
-    key("max_output_tokens", Node::value(Place::AltMaxOutputTokens, NUMBER)),
+    strict("maxOutputTokens", Node::value(Place::AltMaxOutputTokens, NUMBER)),
+    strict("max_output_tokens", Node::value(Place::AltMaxOutputTokens, NUMBER)),
 ])
 .tagged(Place::GenerationConfig);
 
 /// The inside of a wrapped alt-cli body.
 static REQUEST_KEYS: [Key<Place>; 7] = [
     strict("contents", Node::array(&ALT_MESSAGE).tagged(Place::Contents)),
-    key("systemInstruction", SYSTEM_INSTRUCTION),
-    key("system_instruction", SYSTEM_INSTRUCTION),
-    key("generationConfig", GENERATION_CONFIG),
-    key("generation_config", GENERATION_CONFIG),
-    key("session_id", Node::value(Place::SessionId, MAX_NAME)),
+    strict("systemInstruction", SYSTEM_INSTRUCTION),
+    strict("system_instruction", SYSTEM_INSTRUCTION),
+    strict("generationConfig", GENERATION_CONFIG),
+    strict("generation_config", GENERATION_CONFIG),
+    strict("session_id", Node::value(Place::SessionId, MAX_NAME)),
     key("tools", Node::array(&TOOL)),
 ];
 const REQUEST: Node<Place> = Node::object(&REQUEST_KEYS).tagged(Place::Request);
@@ -167,32 +220,33 @@ pub(super) static BODY: Node<Place> = Node::object(&[
     strict("messages", Node::array(&MESSAGE).tagged(Place::Messages)),
     strict("input", Node::value(Place::Input, 0).or_items(&MESSAGE)),
     strict("contents", Node::array(&ALT_MESSAGE).tagged(Place::Contents)),
-    key("request", REQUEST),
-    key("generateContentRequest", REQUEST),
+    strict("request", REQUEST),
+    strict("generateContentRequest", REQUEST),
     strict("system", Node::value(Place::System, 0).or_items(&SYSTEM_BLOCK)),
     strict("instructions", Node::value(Place::Instructions, 0)),
-    key("systemInstruction", SYSTEM_INSTRUCTION),
-    key("system_instruction", SYSTEM_INSTRUCTION),
-    key("max_tokens", Node::value(Place::MaxTokens, NUMBER)),
-    key("max_output_tokens", Node::value(Place::MaxOutputTokens, NUMBER)),
-    key("max_completion_tokens", Node::value(Place::MaxCompletionTokens, NUMBER)),
-    key("generationConfig", GENERATION_CONFIG),
-    key("generation_config", GENERATION_CONFIG),
-    key(
+    strict("systemInstruction", SYSTEM_INSTRUCTION),
+    strict("system_instruction", SYSTEM_INSTRUCTION),
+    strict("max_tokens", Node::value(Place::MaxTokens, NUMBER)),
+    strict("max_output_tokens", Node::value(Place::MaxOutputTokens, NUMBER)),
+    strict("max_completion_tokens", Node::value(Place::MaxCompletionTokens, NUMBER)),
+    strict("generationConfig", GENERATION_CONFIG),
+    strict("generation_config", GENERATION_CONFIG),
+    strict(
         "stream_options",
-        Node::object(&[key("include_usage", Node::value(Place::IncludeUsage, 0))]).tagged(Place::StreamOptions),
+        Node::object(&[strict("include_usage", Node::value(Place::IncludeUsage, 0))]).tagged(Place::StreamOptions),
     ),
-    key(
+    strict(
         "metadata",
         Node::object(&[
-            key("user_id", Node::value(Place::MetadataUserId, MAX_USER_ID)),
-            key("session_id", Node::value(Place::MetadataSessionId, MAX_NAME)),
+            strict("user_id", Node::value(Place::MetadataUserId, MAX_USER_ID)),
+            strict("session_id", Node::value(Place::MetadataSessionId, MAX_NAME)),
         ])
         .tagged(Place::Metadata),
     ),
-    key("prompt_cache_key", Node::value(Place::PromptCacheKey, MAX_NAME)),
-    key("previous_response_id", Node::value(Place::PreviousResponseId, MAX_NAME)),
-    key("prompt", Node::value(Place::Prompt, 0)),
+    strict("prompt_cache_key", Node::value(Place::PromptCacheKey, MAX_NAME)),
+    strict("previous_response_id", Node::value(Place::PreviousResponseId, MAX_NAME)),
+    strict("background", Node::value(Place::Background, 0)),
+    strict("prompt", Node::value(Place::Prompt, 0)),
     key("tools", Node::array(&TOOL)),
 ])
 .tagged(Place::Body);

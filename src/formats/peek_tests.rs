@@ -88,6 +88,20 @@ fn wrong_types_name_the_field() {
         (r#"{"messages":[],"messages":[]}"#, "messages"),
         (r#"{"contents":[],"request":{"contents":[]}}"#, "contents"),
         (r#"{"max_tokens":1,"max_tokens":2}"#, "max_tokens"),
+        (r#"{"Stream":true}"#, "stream"),
+        (r#"{"\u017ftream":true}"#, "stream"),
+        ("{\"\u{17f}tream\":true}", "stream"),
+        ("{\"stream_options\":{},\"\u{17f}tream_optıonſ\":{}}", "stream_options"),
+        (r#"{"stream_options":{"include_usage":true,"INCLUDE_USAGE":false}}"#, "stream_options.include_usage"),
+        (r#"{"stream_options":{"Include_Usage":false}}"#, "stream_options.include_usage"),
+        ("{\"max_to\u{212a}ens\":5}", "max_tokens"),
+        (r#"{"Max_Completion_Tokens":5}"#, "max_completion_tokens"),
+        (r#"{"generationConfig":{},"GenerationConfig":{}}"#, "generationConfig"),
+        (r#"{"generationConfig":{"maxOutputTokens":1,"max_output_tokens":9}}"#, "generationConfig.maxOutputTokens"),
+        (r#"{"Request":{"contents":[]}}"#, "request"),
+        (r#"{"Metadata":{}}"#, "metadata"),
+        (r#"{"metadata":{"user_id":"a","User_ID":"b"}}"#, "metadata.user_id"),
+        (r#"{"background":false,"Background":true}"#, "background"),
     ] {
         let error = look(text).unwrap_err();
         assert_eq!(error.field.as_deref(), Some(field), "{text}");
@@ -119,6 +133,12 @@ fn unimportant_members_of_odd_types_pass() {
 }
 
 #[test]
+fn names_that_clients_choose_may_be_spelt_in_any_way() {
+    let peeked = look(r#"{"model":"m","metadata":{"User_ID":"u"}}"#).unwrap();
+    assert_eq!(peeked.metadata_user_id.as_deref(), Some("u"));
+}
+
+#[test]
 fn required_members_are_missed_by_name() {
     let check = |path: &str, text: &str| {
         let route = match_path(&Method::POST, path).unwrap();
@@ -135,6 +155,12 @@ fn required_members_are_missed_by_name() {
         ("/v1/chat/completions", r#"{"model":"m","input":[]}"#, None),
         ("/v1/responses", r#"{"model":"m"}"#, Some("input")),
         ("/v1/responses", r#"{"model":"m","prompt":{"id":"p"}}"#, None),
+        ("/v1/responses", r#"{"model":"m","input":"x","background":true}"#, Some("background")),
+        ("/v1/responses", r#"{"model":"m","input":"x","background":"true"}"#, Some("background")),
+        ("/v1/responses", r#"{"model":"m","input":"x","background":1}"#, Some("background")),
+        ("/v1/responses", r#"{"model":"m","input":"x","background":false}"#, None),
+        ("/v1/responses", r#"{"model":"m","input":"x","background":null}"#, None),
+        ("/v1/chat/completions", r#"{"model":"m","input":[],"background":true}"#, Some("background")),
         ("/v1beta/models/m:generateContent", "{}", Some("contents")),
         ("/v1beta/models/m:generateContent", r#"{"contents":[]}"#, None),
         ("/v1internal:generateContent", r#"{"request":{"contents":[]}}"#, Some("model")),

@@ -2,10 +2,17 @@
 //!
 //! Only the path and the method are looked at: that a body on the chat-compatible path is plainly a responses body, or
 //! that a models call carries a native version header, is for the caller to see. alt-cli paths carry the model,
-//! percent-encoded or not; a name may hold colons and slashes, so the action is what follows the last colon.
+//! percent-encoded or not; a name may hold colons, so the action is what follows the last one.
+//!
+//! A model's name that goes into a path must stay one segment of it, however often it is decoded on
+//! the way: what was allowed and priced must be what runs. So [`check_model`] refuses names with
+//! slashes, dot segments and escapes, in a client's path and in a body that is converted for an
+//! alt-cli provider; of a provider's redirects [`check_redirect`] allows slashes, which are
+//! encoded. Elsewhere a name like `vendor/model` is as good as any.
 
 use http::Method;
 
+use super::peek::BadRequest;
 use crate::domain::format::WireFormat;
 
 /// What is asked of the gateway.
@@ -83,6 +90,55 @@ fn models(path: &str) -> Option<Route> {
     Some(Route::plain(format, Operation::GetModel(id)))
 }
 
+/// Checks the model in the path of an alt-cli call, before [`match_path`] is asked. Any other path
+/// is in order.
+///
+/// # Errors
+/// The name is malformed, or would not stay one segment.
+pub fn check_path(method: &Method, path: &str) -> Result<(), BadRequest> {
+    let path = path.strip_suffix('/').unwrap_or(path);
+    let name = path.strip_prefix("/v1beta/models/").or_else(|| path.strip_prefix("/v1/models/"));
+    let (Some(name), true) = (name, *method == Method::POST) else { return Ok(()) };
+    let decoded = decode_lossy(name);
+    let Some((model, action)) = decoded.rsplit_once(':') else { return Ok(()) };
+    if action_of(action).is_none() || model.is_empty() {
+        return Ok(());
+    }
+    if decode(name).is_none() {
+        return Err(BadRequest::field("model", "the name in the path is malformed"));
+    }
+    check_model(model)
+}
+
+/// Checks that a model's name can stand in the path of an alt-cli call as one segment.
+///
+/// # Errors
+/// It holds what could end or split the segment once it is decoded, even twice.
+pub fn check_model(model: &str) -> Result<(), BadRequest> {
+    let splits = |c: char| {
+        matches!(c, '/' | '\\' | '%' | '?' | '#' | ';')
+            // What some servers take for a slash, a backslash or dots once they have normalised it.
+            || matches!(c, '\u{2044}' | '\u{2215}' | '\u{29F8}' | '\u{FF0F}' | '\u{FF3C}' | '\u{FE68}')
+            || matches!(c, '\u{2024}'..='\u{2026}' | '\u{FF0E}')
+            || c.is_control()
+    };
+    let dots = model.trim_matches('.').is_empty() || model.contains("..");
+    if dots || model.chars().any(splits) {
+        let message = "an alt-cli model's name must not hold slashes, dot segments, `%`, `?`, `#` or `;`";
+        return Err(BadRequest::field("model", message));
+    }
+    Ok(())
+}
+
+/// The same for the target of an operator's redirect. There slashes stand: the operator named the
+/// model, and its slashes are encoded on the way (`vendor%2Fmodel`), so that it stays one segment.
+///
+/// # Errors
+/// A part between slashes is empty, or would not stay one segment.
+pub fn check_redirect(model: &str) -> Result<(), BadRequest> {
+    model.split('/').try_for_each(check_model)
+}
+
 fn alt_cli(path: &str) -> Option<Route> {
     if let Some(action) = path.strip_prefix("/v1internal:") {
         let (operation, stream_in_path) = action_of(action)?;
@@ -92,9 +148,7 @@ fn alt_cli(path: &str) -> Option<Route> {
     let decoded = decode(rest)?;
     let (model, action) = decoded.rsplit_once(':')?;
     let (operation, stream_in_path) = action_of(action)?;
-    if model.is_empty() {
-        return None;
-    }
+    check_model(model).ok()?;
     Some(Route { model_in_path: Some(model.to_owned()), stream_in_path, ..Route::plain(WireFormat::AltCli, operation) })
 }
 
@@ -124,43 +178,24 @@ fn decode(text: &str) -> Option<String> {
     (!name.is_empty() && !name.chars().any(char::is_control)).then_some(name)
 }
 
-/// A query string without the `key` parameter, which is a credential; `None` when nothing is left.
-#[must_use]
-pub fn query_without_key(query: &str) -> Option<String> {
-    let is_key = |pair: &&str| decode(pair.split('=').next().unwrap_or_default()).is_some_and(|name| name == "key");
-    let kept: Vec<&str> = query.split('&').filter(|pair| !pair.is_empty() && !is_key(pair)).collect();
-    (!kept.is_empty()).then(|| kept.join("&"))
-}
-
-/// The alt-cli path of a model: `/v1beta/models/<model>:<action>`, the name encoded so that it stays one path segment.
-#[must_use]
-pub fn alt_cli_path(model: &str, action: &str) -> String {
-    let mut path = String::from("/v1beta/models/");
-    push_encoded(&mut path, model);
-    path.push(':');
-    path.push_str(action);
-    path
-}
-
-/// Appends `segment` with everything encoded that could end a path segment or mean something in a URL. Colons stay.
-pub fn push_encoded(path: &mut String, segment: &str) {
-    const HEX: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
-    for byte in segment.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b':' | b'@') {
-            path.push(char::from(byte));
-        } else {
-            path.push('%');
-            path.push(HEX[usize::from(byte >> 4)]);
-            path.push(HEX[usize::from(byte & 15)]);
-        }
+/// The same for a look at the action alone: what is malformed is replaced.
+fn decode_lossy(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, tail)) = rest.split_first() {
+        let hex = tail.get(..2).filter(|_| byte == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
+        let decoded = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        out.push(decoded.unwrap_or(byte));
+        rest = if decoded.is_some() { &tail[2..] } else { tail };
     }
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use http::Method;
 
-    use super::{Operation, Route, alt_cli_path, match_path, methods, query_without_key};
+    use super::{Operation, Route, check_model, check_path, check_redirect, match_path, methods};
     use crate::domain::format::WireFormat;
 
     #[test]
@@ -186,8 +221,7 @@ mod tests {
             ("/v1beta/models/g-2.5:countTokens", "g-2.5", Operation::CountTokens, None),
             ("/v1/models/g:generateContent", "g", Operation::Generate, Some(false)),
             ("/v1beta/models/ft:g:mine:generateContent", "ft:g:mine", Operation::Generate, Some(false)),
-            ("/v1beta/models/org%2Fg%3Alatest:generateContent", "org/g:latest", Operation::Generate, Some(false)),
-            ("/v1beta/models/org/g:generateContent", "org/g", Operation::Generate, Some(false)),
+            ("/v1beta/models/g%3Alatest:generateContent", "g:latest", Operation::Generate, Some(false)),
             ("/v1beta/models/g%3AgenerateContent", "g", Operation::Generate, Some(false)),
         ] {
             let route = match_path(&Method::POST, path).unwrap_or_else(|| panic!("{path}"));
@@ -241,26 +275,58 @@ mod tests {
     }
 
     #[test]
-    fn the_key_leaves_the_query() {
-        for (query, kept) in [
-            ("alt=sse", Some("alt=sse")),
-            ("key=sk-1", None),
-            ("key=sk-1&alt=sse&key=2", Some("alt=sse")),
-            ("alt=sse&k%65y=sk-1", Some("alt=sse")),
-            ("beta=true&keys=1&x=key", Some("beta=true&keys=1&x=key")),
-            ("key", None),
-            ("", None),
+    fn a_model_in_a_path_stays_one_segment() {
+        for model in [
+            "org/g",
+            "org%2Fg",
+            "g%2F..%2Fother",
+            "g/../other",
+            "g%5Cother",
+            "g%5c..%5cother",
+            "..",
+            ".",
+            "%2e%2e",
+            "g..pro",
+            "g%252Fother",
+            "g%25",
+            "g%3Fkey=1",
+            "g%23x",
+            "g%3bx=1",
+            "g%0a",
+            "g%00",
+            "g%ff",
+            "g%2",
+            "g%c0%af",
+            "g%EF%BC%8Fother",
         ] {
-            assert_eq!(query_without_key(query).as_deref(), kept, "{query}");
+            for path in [format!("/v1beta/models/{model}:generateContent"), format!("/v1/models/{model}:countTokens/")]
+            {
+                let refused = check_path(&Method::POST, &path).expect_err(&path);
+                assert_eq!(refused.field.as_deref(), Some("model"), "{path}");
+                assert_eq!(match_path(&Method::POST, &path), None, "{path}");
+            }
         }
-    }
-
-    #[test]
-    fn a_path_is_rebuilt_so_that_it_means_the_same_model() {
-        for model in ["g", "ft:g:x", "org/g", "../../x", "a b?c#d", "größe"] {
-            let path = alt_cli_path(model, "generateContent");
-            assert_eq!(path.matches('/').count(), 3, "{path}");
-            assert_eq!(match_path(&Method::POST, &path).unwrap().model_in_path.as_deref(), Some(model));
+        for path in [
+            "/v1beta/models/g-2.5:generateContent",
+            "/v1beta/models/gr%C3%B6%C3%9Fe%20x:streamGenerateContent",
+            "/v1beta/models/ft:g:mine:countTokens",
+            "/v1beta/models/a/b:embedContent",
+            "/v1internal:generateContent",
+            "/v1/messages",
+        ] {
+            assert_eq!(check_path(&Method::POST, path), Ok(()), "{path}");
+        }
+        assert_eq!(check_path(&Method::GET, "/v1/models/org%2Fg"), Ok(()), "no call is made of it");
+        for (model, named, redirected) in [
+            ("gemini-2.5-pro", true, true),
+            ("a b", true, true),
+            ("vendor/model", false, true),
+            ("a/../b", false, false),
+            ("a//b", false, false),
+            ("a%2Fb", false, false),
+            ("", false, false),
+        ] {
+            assert_eq!((check_model(model).is_ok(), check_redirect(model).is_ok()), (named, redirected), "{model}");
         }
     }
 }

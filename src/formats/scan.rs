@@ -37,7 +37,8 @@ pub struct Node<T: 'static> {
 pub struct Key<T: 'static> {
     pub name: &'static str,
     pub node: Node<T>,
-    /// Also report keys that differ in the case of ASCII letters only; [`Found::exact`] tells them apart.
+    /// Also report keys that differ in letter case only, by Unicode's folding; [`Found::exact`]
+    /// tells them apart.
     pub any_case: bool,
 }
 

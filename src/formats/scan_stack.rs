@@ -139,7 +139,10 @@ impl<T: Copy> Stack<T> {
     pub(super) fn member(&mut self, name: Option<&[u8]>) {
         if let Some(frame) = self.frames.last_mut() {
             frame.len += 1;
-            let named = name.and_then(|name| frame.node.keys.iter().find_map(|key| matched(key, name)));
+            let keys = frame.node.keys;
+            let named = name.and_then(|name| {
+                keys.iter().find_map(|key| matched(key, name)).or_else(|| matched_by_fold(keys, name))
+            });
             self.place = named.or_else(|| frame.node.rest.map(|node| Place { node, exact: true }));
         }
     }
@@ -174,4 +177,46 @@ fn matched<T>(key: &'static Key<T>, name: &[u8]) -> Option<Place<T>> {
     let exact = wanted == name;
     let matches = exact || (key.any_case && wanted.eq_ignore_ascii_case(name));
     matches.then_some(Place { node: &key.node, exact })
+}
+
+/// Other letters than those of ASCII may fold to the same name: the long s, the Kelvin sign,
+/// ligatures.
+#[inline]
+fn matched_by_fold<T>(keys: &'static [Key<T>], name: &[u8]) -> Option<Place<T>> {
+    if name.is_ascii() {
+        return None;
+    }
+    let name = folded(std::str::from_utf8(name).ok()?);
+    keys.iter()
+        .find(|key| key.any_case && key.name.eq_ignore_ascii_case(&name))
+        .map(|key| Place { node: &key.node, exact: false })
+}
+
+/// The name as the most lenient reader would take it. Upper case first: that is where the odd
+/// letters meet the usual ones.
+#[cold]
+fn folded(name: &str) -> String {
+    let upper = name.chars().flat_map(char::to_uppercase);
+    // A dotted capital I becomes an i and a dot above, which is left out.
+    upper.flat_map(char::to_lowercase).filter(|c| *c != '\u{307}').collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::folded;
+
+    #[test]
+    fn odd_letters_fold_to_usual_ones() {
+        for (odd, usual) in [
+            ("ſtream", "stream"),
+            ("ﬆream_options", "stream_options"),
+            ("max_toKens", "max_tokens"),
+            ("STREAM_OPTİONS", "stream_options"),
+            ("ınput", "input"),
+            ("meßages", "messages"),
+            ("ſtream_optıonſ", "stream_options"),
+        ] {
+            assert_eq!(folded(odd), usual);
+        }
+    }
 }

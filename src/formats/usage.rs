@@ -1,12 +1,18 @@
 //! Reads the usage out of a reply while it passes by, in bounded memory: all four formats, streaming or not.
 //!
+//! It is the only reader of usage: what passes through is fed to it as bytes, a converted stream
+//! event by event, and what a client is told in a converted reply are its figures too. So a reply
+//! costs the same, whoever it is for.
+//!
 //! The bytes may be cut anywhere. Each event's JSON is scanned as its pieces come and nothing of it is kept but figures and
 //! short words, so an event of many megabytes costs no more memory than a small one; and as figures are taken from their places
 //! alone, a reply that *talks* about usage fools nobody. The reader also tells what the relay must know: whether anything meaningful has come
 //! yet, whether the reply reached its proper end, and whether the upstream reported an error within it.
 
 pub use super::usage_hide::HideUsageChunk;
+pub use super::usage_tally::names_an_end;
 
+use super::count;
 use super::error::UpstreamError;
 use super::scan::{Found, Scanner};
 use super::sse::{Piece, Splitter};
@@ -74,6 +80,18 @@ impl UsageReader {
         }
     }
 
+    /// A reader for a stream that is given to it event by event.
+    #[must_use]
+    pub fn of_events(format: WireFormat) -> Self {
+        Self { layout: Layout::Events, ..Self::new(format, true) }
+    }
+
+    /// Takes the data of one whole event, of a stream that was taken apart already.
+    pub fn event(&mut self, data: &[u8]) {
+        self.data(data);
+        self.end_of_event();
+    }
+
     /// Takes the next bytes of the reply's (decoded) body.
     pub fn feed(&mut self, chunk: &[u8]) {
         if self.layout == Layout::Unknown {
@@ -126,12 +144,48 @@ impl UsageReader {
     /// The figures so far; `None` until the upstream has told any.
     #[must_use]
     pub fn usage(&self) -> Option<Usage> {
-        self.tally.has_figures().then(|| match self.format {
+        self.tally.figures.any().then(|| self.figures())
+    }
+
+    fn figures(&self) -> Usage {
+        match self.format {
             WireFormat::Native => usage_native::usage(&self.tally),
             WireFormat::Chat => usage_chat::usage(&self.tally),
             WireFormat::Responses => usage_responses::usage(&self.tally),
             WireFormat::AltCli => usage_alt_cli::usage(&self.tally),
-        })
+        }
+    }
+
+    /// Whether the figures are the reply's last ones, and not what was known when it was cut short.
+    #[must_use]
+    pub fn final_figures(&self) -> bool {
+        let tally = &self.tally;
+        let native = matches!(self.format, WireFormat::Native);
+        let ended = self.seen_end() && (!native || tally.later_figures);
+        tally.figures.any() && tally.figures.tell_output() && (tally.settled || ended)
+    }
+
+    /// What is to be billed: the final figures, or else an estimate that is never less than what
+    /// was told so far. `input` is the estimate of the request's input tokens, which counts where
+    /// the upstream has told none.
+    ///
+    /// Generated text and reasoning count as `usage_output` says.
+    #[must_use]
+    pub fn estimate(&self, input: u64) -> Usage {
+        let mut usage = self.figures();
+        if self.final_figures() {
+            return usage;
+        }
+        if [usage.input, usage.cache_read, usage.cache_write_5m, usage.cache_write_1h] == [0; 4] {
+            usage.input = input;
+        }
+        let output = &self.tally.output;
+        // Running totals tell the reasoning exactly; then only its words may be ahead of them.
+        let told = usage.reasoning > 0;
+        let reasoning = if told { count::from_len(output.thinking) } else { output.reasoning() };
+        usage.reasoning = usage.reasoning.max(reasoning);
+        usage.output = usage.output.max(output.visible().saturating_add(usage.reasoning));
+        usage
     }
 
     /// Something meaningful has come: content, or the reply's end. Pings, a message's mere start and errors are not.
@@ -143,12 +197,22 @@ impl UsageReader {
 
     /// The reply reached the end that its format has for success.
     ///
-    /// A chat-compatible stream that stops without its terminator has ended well if a finish reason came: ask after
-    /// [`UsageReader::finish`].
+    /// A chat-compatible stream that stops without its terminator, and any alt-cli stream, has
+    /// ended well if all its answers were given a finish reason: ask after [`UsageReader::finish`].
+    /// Until then more may come: another answer, or the usage.
     #[must_use]
     pub const fn seen_end(&self) -> bool {
-        let chat = matches!(self.format, WireFormat::Chat);
-        self.tally.end || (chat && self.finished && self.tally.finish && self.tally.error.is_none())
+        let by_reason = matches!(self.format, WireFormat::Chat | WireFormat::AltCli);
+        self.tally.end || (by_reason && self.finished && self.tally.finish && self.tally.error.is_none())
+    }
+
+    /// Nothing is missing of an alt-cli stream but the end of its body: all reasons and the final
+    /// figures have come. If the upstream breaks the connection now, or leaves it open, the reply
+    /// is whole all the same.
+    #[must_use]
+    pub fn lacks_only_the_end(&self) -> bool {
+        let alt = matches!(self.format, WireFormat::AltCli) && matches!(self.layout, Layout::Events);
+        alt && self.tally.finish && self.tally.error.is_none() && self.final_figures()
     }
 
     /// The error that the upstream reported within the reply.
@@ -157,10 +221,18 @@ impl UsageReader {
         self.tally.error.as_ref()
     }
 
-    /// Bytes of generated text and call arguments so far, as JSON has them: for an estimate when the figures never come.
+    /// Bytes of generated text, reasoning and call arguments so far, as JSON has them.
     #[must_use]
     pub const fn output_chars(&self) -> usize {
-        self.tally.output_len
+        self.tally.output.all
+    }
+
+    /// How far the reply has come: grows with everything that is generated, also with what cannot
+    /// be read.
+    #[must_use]
+    pub fn progress(&self) -> u64 {
+        let generated = self.tally.output.all.saturating_add(self.tally.output.sealed);
+        generated as u64 + u64::from(self.seen_content()) + u64::from(self.seen_end())
     }
 
     fn become_json(&mut self) {
@@ -215,5 +287,6 @@ fn take(format: WireFormat, tally: &mut Tally, found: &Found<'_, Tag>) {
         WireFormat::Responses => usage_responses::event_end(tally),
         WireFormat::AltCli => usage_alt_cli::event_end(tally),
     }
+    tally.settle();
     tally.next_event();
 }

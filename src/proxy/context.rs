@@ -248,7 +248,7 @@ impl RequestContext {
         let relayed = self.released_relay().filter(|_| self.ending.outcome == RequestOutcome::Completed);
         if let Some(relay) = relayed {
             let estimated_input = self.record.as_ref().map_or(0, |record| record.estimated_input());
-            let (usage, estimated) = relay.usage(false, estimated_input);
+            let (usage, estimated) = relay.bill(estimated_input);
             if let Some(record) = &mut self.record {
                 record.note_usage(usage, estimated);
             }

@@ -205,7 +205,12 @@ impl Service {
 }
 
 fn is_enough(ctx: &mut Ctx) -> bool {
-    !ctx.is_open() || ctx.attempt().is_ok_and(|attempt| matches!(attempt.incoming, Incoming::Error(_)))
+    let is_closed = !ctx.is_open();
+    match ctx.attempt().map(|attempt| &attempt.incoming) {
+        Ok(Incoming::Error(_)) => true,
+        Ok(Incoming::Reply(relay)) => is_closed || relay.lacks_only_the_end(),
+        _ => is_closed,
+    }
 }
 
 fn is_complete(ctx: &mut Ctx, end: bool) -> bool {

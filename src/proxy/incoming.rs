@@ -27,8 +27,6 @@ use crate::telemetry::IntGauge;
 
 /// Bytes held back at most while no meaningful part has come.
 const HOLD_MAX: usize = 256 * 1024;
-/// Characters per token: what output is estimated by when the provider's own figure did not come.
-const CHARS_PER_TOKEN: u64 = 4;
 /// How much of an error body is read, and for how long.
 const ERROR_BODY_MAX: usize = 64 * 1024;
 const ERROR_BODY_TIME: Duration = Duration::from_secs(5);
@@ -58,7 +56,7 @@ impl Incoming {
         match self {
             // An error in place of a reply.
             Self::Reply(relay) if !relay.released && relay.reply.error().is_some() => (None, false),
-            Self::Reply(relay) => relay.usage(true, estimated_input),
+            Self::Reply(relay) => relay.bill(estimated_input),
             Self::Awaited if is_billable => (Some(Usage { input: estimated_input, ..Usage::default() }), true),
             Self::Awaited | Self::Error(_) => (None, false),
         }
@@ -187,19 +185,17 @@ impl Relay {
         if self.streamed { self.reply.has_end() } else { end }
     }
 
-    /// The reply's usage, and whether it is estimated. Where the provider's final figures are
-    /// missing (it was cut short, or never reports any) the output is estimated from what came.
+    /// What the reply is billed by, and whether that is an estimate: the provider's final figures, else
+    /// an estimate from what came.
     #[must_use]
-    pub fn usage(&self, cut_short: bool, estimated_input: u64) -> (Option<Usage>, bool) {
-        let reply = &self.reply;
-        let reported = reply.usage();
-        let final_figures = reported.is_some() && (!cut_short || reply.has_end());
-        if final_figures || !reply.is_metered() {
-            return (reported, false);
-        }
-        let mut usage = reported.unwrap_or_else(|| Usage { input: estimated_input, ..Usage::default() });
-        usage.output = usage.output.max(reply.output_chars().div_ceil(CHARS_PER_TOKEN));
-        (Some(usage), true)
+    pub fn bill(&self, estimated_input: u64) -> (Option<Usage>, bool) {
+        self.reply.bill(estimated_input).map_or((None, false), |(usage, estimated)| (Some(usage), estimated))
+    }
+
+    /// Whether nothing is missing but the end of the provider's body.
+    #[must_use]
+    pub fn lacks_only_the_end(&self) -> bool {
+        self.reply.lacks_only_the_end()
     }
 
     /// The client's error event, to end a stream that had begun.

@@ -14,7 +14,6 @@ use super::body_budget::{BodyReservation, BudgetExceeded};
 use super::coding::{self, Coding, CodingError};
 use super::context::{HeadFacts, RequestContext};
 use super::identify::Identified;
-use super::query;
 use super::record::BodyFacts;
 use super::refusal::Refusal;
 use super::transcript::Transcript;
@@ -23,6 +22,7 @@ use crate::domain::format::WireFormat;
 use crate::domain::ids::SessionId;
 use crate::formats::count;
 use crate::formats::peek::{self, BadRequest, Peek, PeekLimits};
+use crate::formats::query;
 use crate::formats::route::{self, Operation, Route};
 use crate::policy::session::{self, SessionHints};
 
@@ -64,7 +64,7 @@ pub fn head(session: &Session, ctx: &mut RequestContext) -> Result<Route, Refusa
     let path = head.uri.path();
     ctx.head = HeadFacts {
         endpoint: path.into(),
-        query: query::without(head.uri.query(), "key"),
+        query: None,
         user_agent: head.headers.get(USER_AGENT).map(|v| {
             let text = String::from_utf8_lossy(v.as_bytes());
             text.chars().take(MAX_USER_AGENT).collect::<String>().into()
@@ -72,6 +72,10 @@ pub fn head(session: &Session, ctx: &mut RequestContext) -> Result<Route, Refusa
         client_ip: session.client_addr().and_then(|a| a.as_inet()).map(std::net::SocketAddr::ip),
     };
     let upgrade = head.headers.contains_key(UPGRADE);
+    if let Err(bad) = route::check_path(&head.method, path) {
+        ctx.format = WireFormat::AltCli;
+        return Err(bad_request(bad));
+    }
     let Some(route) = route::match_path(&head.method, path) else {
         let allow = route::methods(path).ok_or(Refusal::UnknownRoute)?;
         let would_be = allow.parse().ok().and_then(|method| route::match_path(&method, path));
@@ -79,6 +83,7 @@ pub fn head(session: &Session, ctx: &mut RequestContext) -> Result<Route, Refusa
         return Err(if upgrade { Refusal::UpgradeUnsupported } else { Refusal::WrongMethod { allow } });
     };
     ctx.format = route.format;
+    ctx.head.query = query::upstream(route.format, head.uri.query()).map_err(bad_request)?;
     let lists = matches!(route.operation, Operation::ListModels | Operation::GetModel(_));
     if lists && head.headers.contains_key("anthropic-version") {
         ctx.format = WireFormat::Native;

@@ -1,19 +1,9 @@
-//! Query strings: reading a parameter, and taking one out without touching the rest.
+//! Query strings: reading a parameter. What of a query goes to a provider is decided in
+//! `formats::query`.
 
 /// The values of the parameter `name`, percent-decoded.
 pub fn values<'a>(query: &'a str, name: &'a str) -> impl Iterator<Item = String> + 'a {
     pairs(query).filter(move |(n, _)| decode(n) == name).map(|(_, value)| decode(value))
-}
-
-/// The query less every parameter `name`; `None` when nothing is left. What stays, stays as it was
-/// written.
-#[must_use]
-pub fn without(query: Option<&str>, name: &str) -> Option<String> {
-    let kept: Vec<&str> = query?
-        .split('&')
-        .filter(|pair| !pair.is_empty() && decode(pair.split('=').next().unwrap_or_default()) != name)
-        .collect();
-    (!kept.is_empty()).then(|| kept.join("&"))
 }
 
 fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
@@ -38,22 +28,6 @@ pub fn decode(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn one_parameter_is_taken_out_and_the_rest_stays_as_written() {
-        let cases = [
-            (None, None),
-            (Some(""), None),
-            (Some("key=sk-1"), None),
-            (Some("k%65y=sk-1"), None),
-            (Some("beta=true"), Some("beta=true")),
-            (Some("alt=sse&key=sk-1&x=%31"), Some("alt=sse&x=%31")),
-            (Some("monkey=1&key"), Some("monkey=1")),
-        ];
-        for (query, kept) in cases {
-            assert_eq!(without(query, "key").as_deref(), kept, "{query:?}");
-        }
-    }
 
     #[test]
     fn values_are_decoded() {

@@ -14,7 +14,7 @@ use crate::domain::key::CacheTtl;
 use crate::domain::provider::{InstructionsStrategy, Provider};
 use crate::formats::convert::{self, ReplyContext, RequestOptions, foreign};
 use crate::formats::peek::{self, Peek, PeekLimits};
-use crate::formats::route::Operation;
+use crate::formats::route::{self, Operation};
 use crate::formats::{edit, responses::instructions};
 use crate::upstream::Call;
 
@@ -87,6 +87,12 @@ pub fn render(ctx: &RequestContext) -> pingora::Result<Rendered> {
 impl Source<'_> {
     fn render(&self) -> Result<Rendered, Refusal> {
         let to = self.provider.kind.format();
+        if to == WireFormat::AltCli {
+            // There the name goes into the path.
+            let named_by_client = self.model == &*self.forwarding.inbound.model;
+            let check = if named_by_client { route::check_model } else { route::check_redirect };
+            check(self.model).map_err(|bad| Refusal::BadRequest(bad.message))?;
+        }
         // A wrapped alt-cli body goes to a provider unwrapped, and its reply back wrapped: that is
         // a conversion too.
         let mut rendered = if self.ctx.format == to && !self.forwarding.inbound.peek.wrapped {

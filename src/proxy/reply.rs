@@ -78,15 +78,7 @@ impl Reply {
             reader.feed(&plain);
         }
         let shaped = self.reshape(plain);
-        let progress = match self.meter() {
-            Meter::Reader(reader) => {
-                reader.output_chars() as u64 + u64::from(reader.seen_content()) + u64::from(reader.seen_end())
-            }
-            Meter::Converter(converter) => {
-                converter.output_chars() as u64 + u64::from(converter.seen_content()) + u64::from(converter.seen_end())
-            }
-            Meter::None => self.received,
-        };
+        let progress = self.meter().map_or(self.received, UsageReader::progress);
         if progress > self.progress {
             self.progress = progress;
             self.last_progress = Instant::now();
@@ -94,12 +86,11 @@ impl Reply {
         shaped
     }
 
-    /// Who reads usage, content and end of this reply.
-    fn meter(&self) -> Meter<'_> {
-        match (&self.reader, &self.shape) {
-            (Some(reader), _) => Meter::Reader(reader),
-            (None, Shape::Events(converter)) => Meter::Converter(converter),
-            (None, _) => Meter::None,
+    /// What reads the usage of this reply, if it has any.
+    fn meter(&self) -> Option<&UsageReader> {
+        match &self.shape {
+            Shape::Events(converter) => Some(converter.usage()),
+            _ => self.reader.as_ref(),
         }
     }
 
@@ -166,23 +157,28 @@ impl Reply {
     /// Whether something came that is worth showing to the client.
     #[must_use]
     pub fn has_content(&self) -> bool {
-        match (&self.shape, self.meter()) {
+        match &self.shape {
             // Nothing of it can be shown before it is whole.
-            (Shape::Whole(_), _) => false,
-            (_, Meter::Reader(reader)) => reader.seen_content(),
-            (_, Meter::Converter(converter)) => converter.seen_content(),
-            (_, Meter::None) => self.received > 0,
+            Shape::Whole(_) => false,
+            Shape::Events(converter) => converter.seen_content(),
+            _ => self.reader.as_ref().map_or(self.received > 0, UsageReader::seen_content),
         }
     }
 
     /// Whether the format's own sign of a proper end has been seen.
     #[must_use]
     pub fn has_end(&self) -> bool {
-        match self.meter() {
-            Meter::Reader(reader) => reader.seen_end(),
-            Meter::Converter(converter) => converter.seen_end(),
-            Meter::None => true,
+        match &self.shape {
+            Shape::Events(converter) => converter.seen_end(),
+            _ => self.reader.as_ref().is_none_or(UsageReader::seen_end),
         }
+    }
+
+    /// Whether nothing is missing but the end of the body: how the provider ends it is then of no
+    /// matter.
+    #[must_use]
+    pub fn lacks_only_the_end(&self) -> bool {
+        self.meter().is_some_and(UsageReader::lacks_only_the_end)
     }
 
     #[must_use]
@@ -190,29 +186,18 @@ impl Reply {
         self.reported.clone().or_else(|| self.reader.as_ref()?.seen_error().cloned())
     }
 
-    /// Whether replies of this kind have usage at all.
-    #[must_use]
-    pub fn is_metered(&self) -> bool {
-        !matches!(self.meter(), Meter::None)
-    }
-
+    /// The provider's figures so far.
     #[must_use]
     pub fn usage(&self) -> Option<Usage> {
-        match self.meter() {
-            Meter::Reader(reader) => reader.usage(),
-            Meter::Converter(converter) => converter.usage(),
-            Meter::None => None,
-        }
+        self.meter()?.usage()
     }
 
-    /// Characters of output that were received: what an estimate is made from.
+    /// What is to be billed, and whether it is an estimate: `input` tokens count where the provider
+    /// told none. `None` for replies that have no usage.
     #[must_use]
-    pub fn output_chars(&self) -> u64 {
-        match self.meter() {
-            Meter::Reader(reader) => reader.output_chars() as u64,
-            Meter::Converter(converter) => converter.output_chars() as u64,
-            Meter::None => 0,
-        }
+    pub fn bill(&self, input: u64) -> Option<(Usage, bool)> {
+        let meter = self.meter()?;
+        Some((meter.estimate(input), !meter.final_figures()))
     }
 
     /// The client's error event, to end a stream that had begun. Empty where the provider's own has
@@ -230,13 +215,6 @@ impl Reply {
             _ => error::stream_event(format, &reply),
         }
     }
-}
-
-/// Who reads what a reply tells about itself.
-enum Meter<'r> {
-    Reader(&'r UsageReader),
-    Converter(&'r StreamConverter),
-    None,
 }
 
 /// The error that a provider reported within its stream, if that is what went wrong.

@@ -119,9 +119,10 @@ fn is_version(segment: &str) -> bool {
     rest.starts_with(|c: char| c.is_ascii_digit()) && rest.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
-/// A model name as one path segment: what would end or split it is percent-encoded.
+/// A model name as one path segment: what would end or split it is percent-encoded. Of clients'
+/// names those with slashes are refused before (`formats::route::check_model`).
 fn segment(model: &str) -> Cow<'_, str> {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~' | b'@' | b'/');
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~' | b'@');
     if model.bytes().all(plain) {
         return Cow::Borrowed(model);
     }
@@ -182,5 +183,7 @@ mod tests {
         let e = Endpoint::parse("https://x").unwrap();
         let path = e.path(WireFormat::AltCli, Call::Generate { model: "a b?c#d:e", stream: true });
         assert_eq!(path, "/v1beta/models/a%20b%3Fc%23d%3Ae:streamGenerateContent");
+        let path = e.path(WireFormat::AltCli, Call::Generate { model: "a/../b", stream: false });
+        assert_eq!(path, "/v1beta/models/a%2F..%2Fb:generateContent");
     }
 }

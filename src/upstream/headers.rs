@@ -1,6 +1,9 @@
 //! The head of a request to a provider: which of the client's headers go on, and which credential is put in.
 //!
-//! A client's credentials never reach a provider, in whatever header, cookie or query parameter they came.
+//! A client's credentials never reach a provider, in whatever header, cookie or query parameter
+//! they came. Nor does a header that changes the form of the reply, or the meaning of the request,
+//! behind the gateway's back: a reply without its usage, or in a form in which that cannot be read,
+//! would cost nothing.
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use pingora::http::RequestHeader;
@@ -46,6 +49,30 @@ const NEVER: [&str; 30] = [
     "http2-settings",
 ];
 
+/// Headers that never go on because they change what is replied (a field mask, a part of it,
+/// another encoding, a receipt in place of the reply) or what is asked (another method or path).
+const RESHAPING: [&str; 16] = [
+    "x-goog-fieldmask",
+    "x-goog-encode-response-if-executable",
+    "x-http-method",
+    "x-http-method-override",
+    "x-method-override",
+    "x-original-url",
+    "x-original-uri",
+    "x-rewrite-url",
+    "prefer",
+    "range",
+    "if-range",
+    "if-match",
+    "if-none-match",
+    "if-modified-since",
+    "if-unmodified-since",
+    "accept-charset",
+];
+
+/// The forms of a reply that usage can be read from, and what leaves the choice to the provider.
+const READABLE: [&str; 5] = ["application/json", "text/event-stream", "application/*", "text/*", "*/*"];
+
 /// Headers of a request in another format that still mean something to the provider.
 const CONVERTED: [&str; 2] = ["user-agent", "accept-language"];
 
@@ -77,7 +104,7 @@ pub fn build(method: http::Method, parts: &HeadParts<'_>) -> pingora::Result<Req
     let mut head = RequestHeader::build_no_case(method, parts.target.as_bytes(), Some(places))?;
     let listed = connection_listed(parts.client);
     for (name, value) in parts.client {
-        if goes_on(name.as_str(), parts, &listed) {
+        if goes_on(name.as_str(), parts, &listed) && (name != header::ACCEPT || is_readable(value)) {
             head.append_header(name.clone(), value.clone())?;
         }
     }
@@ -105,9 +132,22 @@ fn goes_on(name: &str, parts: &HeadParts<'_>, listed: &[String]) -> bool {
         return CONVERTED.contains(&name);
     }
     !NEVER.contains(&name)
+        && !reshapes(name)
         && !name.starts_with("x-tollgate-")
         && !listed.iter().any(|l| l == name)
         && !parts.credentials.iter().chain(parts.drop).any(|d| d == name)
+}
+
+/// Some servers take an underscore for a hyphen.
+fn reshapes(name: &str) -> bool {
+    let is_one = |name: &str| RESHAPING.contains(&name) || name.starts_with("x-goog-upload-");
+    if name.contains('_') { is_one(&name.replace('_', "-")) } else { is_one(name) }
+}
+
+/// Whether an `Accept` header asks for nothing but what can be read.
+fn is_readable(accept: &HeaderValue) -> bool {
+    let form = |range: &str| range.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    accept.to_str().is_ok_and(|list| list.split(',').all(|range| READABLE.contains(&form(range).as_str())))
 }
 
 /// Names that the client's `Connection` header declares to be for one hop only.
@@ -150,4 +190,35 @@ fn address(head: &mut RequestHeader, parts: &HeadParts<'_>) -> pingora::Result<(
     head.set_uri(uri);
     head.set_version(http::Version::HTTP_2);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HeaderValue, is_readable, reshapes};
+
+    #[test]
+    fn headers_that_reshape_a_reply_are_known_in_any_spelling() {
+        for name in
+            ["x-goog-fieldmask", "x_goog_fieldmask", "x-goog_fieldmask", "range", "prefer", "x-goog-upload-protocol"]
+        {
+            assert!(reshapes(name), "{name}");
+        }
+        for name in ["accept", "x-goog-api-client", "anthropic-beta", "user-agent", "x_app"] {
+            assert!(!reshapes(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn only_readable_forms_may_be_asked_for() {
+        for (accept, readable) in [
+            ("application/json", true),
+            ("text/event-stream", true),
+            ("application/json, text/event-stream;q=0.9, */*", true),
+            ("application/x-protobuf", false),
+            ("application/json, application/x-protobuf", false),
+            ("", false),
+        ] {
+            assert_eq!(is_readable(&HeaderValue::from_static(accept)), readable, "{accept}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::request_contents::WirePart;
-use super::usage::WireUsage;
+use crate::domain::usage::Usage;
 use crate::formats::conversation::{
     Finish, GENERATED, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Text, Thinking, ToolCall, ToolName, json,
 };
@@ -16,8 +16,6 @@ pub struct Body<'a> {
     response: Option<Box<Body<'a>>>,
     #[serde(borrow)]
     pub candidates: Option<Vec<Candidate<'a>>>,
-    #[serde(rename = "usageMetadata", alias = "usage_metadata")]
-    pub usage: Option<WireUsage>,
     #[serde(borrow, rename = "promptFeedback", alias = "prompt_feedback")]
     pub feedback: Option<Feedback<'a>>,
     #[serde(borrow)]
@@ -31,6 +29,7 @@ pub struct Candidate<'a> {
     pub content: Option<WireContent<'a>>,
     #[serde(borrow, rename = "finishReason", alias = "finish_reason")]
     pub reason: Option<Str<'a>>,
+    pub index: Option<u64>,
 }
 
 /// The answer's parts.
@@ -97,7 +96,7 @@ pub fn read(bytes: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
         return Err(ReplyProblem::Upstream { kind, message });
     }
     let blocked = body.is_blocked();
-    let usage = body.usage.unwrap_or_default().into();
+    let usage = Usage::default();
     let Some(candidate) = body.candidates.into_iter().flatten().next() else {
         if blocked {
             return Ok(Reply { parts: Vec::new(), finish: Finish::Refusal, usage });

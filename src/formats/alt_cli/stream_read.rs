@@ -4,6 +4,7 @@ use super::reply_read::{self, Body};
 use super::request_contents::{FunctionCall, WirePart};
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{Block, Event, Finish, Origin, Signature, Sink, Str, StreamProblem, Text, ToolName};
+use crate::formats::usage::names_an_end;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Open {
@@ -18,7 +19,6 @@ pub struct Reader {
     open: Option<Open>,
     calls: usize,
     finish: Option<Finish>,
-    usage: Usage,
     ended: bool,
 }
 
@@ -39,15 +39,13 @@ impl Reader {
         if body.is_blocked() {
             self.finish = Some(Finish::Refusal);
         }
-        if let Some(usage) = body.usage {
-            self.usage = usage.into();
-        }
         self.start(sink);
-        let Some(candidate) = body.candidates.into_iter().flatten().next() else { return Ok(()) };
+        let first = body.candidates.into_iter().flatten().find(|candidate| candidate.index.unwrap_or(0) == 0);
+        let Some(candidate) = first else { return Ok(()) };
         for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
             self.part(part, sink);
         }
-        if let Some(reason) = candidate.reason.as_deref().filter(|reason| *reason != "FINISH_REASON_UNSPECIFIED") {
+        if let Some(reason) = candidate.reason.as_deref().filter(|reason| names_an_end(reason)) {
             self.finish = Some(reply_read::finish(Some(reason)));
         }
         Ok(())
@@ -65,13 +63,13 @@ impl Reader {
         self.start(sink);
         self.close(sink);
         self.ended = true;
-        sink(Event::Finish { finish: finish.with_calls(self.calls > 0), usage: self.usage });
+        sink(Event::Finish { finish: finish.with_calls(self.calls > 0), usage: Usage::default() });
         Ok(())
     }
 
     fn start(&mut self, sink: &mut Sink<'_>) {
         if !std::mem::replace(&mut self.started, true) {
-            sink(Event::Start { usage: self.usage });
+            sink(Event::Start { usage: Usage::default() });
         }
     }
 

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::request_parts::WireCall;
-use super::usage::WireUsage;
+use crate::domain::usage::Usage;
 use crate::formats::conversation::{
     Content, Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Text, Thinking, json,
 };
@@ -13,7 +13,6 @@ use crate::formats::conversation::{
 struct Body<'a> {
     #[serde(borrow)]
     choices: Option<Vec<Choice<'a>>>,
-    usage: Option<WireUsage>,
     #[serde(borrow)]
     error: Option<Content<'a, WireError<'a>>>,
 }
@@ -135,7 +134,7 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     Ok(Reply {
         finish: if refused && finish == Finish::Stop { Finish::Refusal } else { finish },
         parts,
-        usage: body.usage.unwrap_or_default().into(),
+        usage: Usage::default(),
     })
 }
 

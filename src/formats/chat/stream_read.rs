@@ -4,17 +4,16 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::reply_read::{self, WireError, WirePart};
-use super::usage::WireUsage;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
     Block, Content, Event, Finish, Origin, ReplyPart, Signature, Sink, Str, StreamProblem, Text, ToolName, json,
 };
+use crate::formats::usage::names_an_end;
 
 #[derive(Deserialize)]
 struct Chunk<'a> {
     #[serde(borrow)]
     choices: Option<Vec<Choice<'a>>>,
-    usage: Option<WireUsage>,
     #[serde(borrow)]
     error: Option<Content<'a, WireError<'a>>>,
 }
@@ -77,7 +76,6 @@ pub struct Reader {
     /// Calls seen: the least index that is free, for services that give none.
     calls: u64,
     finish: Option<Finish>,
-    usage: Usage,
     ended: bool,
 }
 
@@ -102,18 +100,15 @@ impl Reader {
             let (kind, message) = reply_read::error(told);
             return Err(StreamProblem::Upstream { kind, message });
         }
-        if let Some(usage) = chunk.usage {
-            self.usage = usage.into();
-        }
         let first = chunk.choices.into_iter().flatten().find(|choice| choice.index.unwrap_or(0) == 0);
         let Some(choice) = first else { return Ok(()) };
         if !std::mem::replace(&mut self.started, true) {
-            sink(Event::Start { usage: self.usage });
+            sink(Event::Start { usage: Usage::default() });
         }
         if let Some(delta) = choice.delta {
             self.delta(delta, sink)?;
         }
-        if let Some(reason) = choice.finish_reason.as_deref() {
+        if let Some(reason) = choice.finish_reason.as_deref().filter(|reason| names_an_end(reason)) {
             self.finish = Some(reply_read::finish(Some(reason)));
         }
         Ok(())
@@ -210,6 +205,6 @@ impl Reader {
         self.ended = true;
         let finish = self.finish.take().unwrap_or_default().with_calls(self.calls > 0);
         let finish = if refused && finish == Finish::Stop { Finish::Refusal } else { finish };
-        sink(Event::Finish { finish, usage: self.usage });
+        sink(Event::Finish { finish, usage: Usage::default() });
     }
 }

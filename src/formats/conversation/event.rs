@@ -18,6 +18,7 @@ pub enum Block<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event<'a> {
     /// The reply begins. Usage as far as it is known (the native format tells its input first).
+    /// Readers leave it empty, here and at the end: the converter has it from the one usage reader.
     Start {
         usage: Usage,
     },

@@ -8,6 +8,8 @@ use crate::domain::usage::Usage;
 pub struct Reply<'a> {
     pub parts: Vec<ReplyPart<'a>>,
     pub finish: Finish,
+    /// A format's own reader leaves it empty; `convert::read_reply` has it from the one usage
+    /// reader.
     pub usage: Usage,
 }
 

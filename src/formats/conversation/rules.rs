@@ -62,6 +62,7 @@ rules! {
     ForeignReasoning "foreign_reasoning" LeftOut [Native Responses Chat AltCli] "reasoning in the history that another format's model gave, or whose proof is missing" "left out as a block; reasoning goes back to the format that it came from, with its proof";
     ThinkingOff "thinking_off" LeftOut [Native] "reasoning, where the service would refuse it: a tool must be called, `max_tokens` is 1024 or less, or the tool calls being answered carry no signed thinking" "thinking is not asked for in this request";
     ThinkingSampling "thinking_sampling" LeftOut [Native] "temperature other than 1, `top_k`, `top_p` below 0.95 together with thinking" "left out: the service refuses the pair";
+    HighTemperature "high_temperature" Changed [Native] "a temperature above 1, which the other formats allow up to 2" "1, the most that the service takes";
     TopPBesideTemperature "top_p_beside_temperature" LeftOut [Native] "`top_p` together with a temperature, from responses and alt-cli, whose clients send both as a habit" "left out: newer models of the service refuse the pair; from chat-compatible both are kept";
     ReasoningSampling "reasoning_sampling" LeftOut [Responses Chat] "temperature and `top_p` together with reasoning" "left out for responses, and for chat-compatible models named under `verbosity`: the service refuses the pair";
     MinOutput "min_output" Changed [Responses] "a limit of fewer than 16 tokens" "16, the least that the service takes";

@@ -13,6 +13,7 @@ use super::conversation::rules::{Rule, Rules};
 use super::conversation::{GENERATED, Part, Reply, ReplyPart, Request, Target, ToolChoice, Unsupported, turns};
 use super::names::{self, NameMap};
 use super::responses::instructions::{self, Official};
+use super::usage::UsageReader;
 use super::{alt_cli, chat, native, responses};
 use crate::domain::format::WireFormat;
 use crate::domain::key::CacheTtl;
@@ -222,12 +223,17 @@ pub fn reply(from: WireFormat, to: WireFormat, body: &[u8], context: &ReplyConte
 /// # Errors
 /// As [`reply`].
 pub fn read_reply(format: WireFormat, body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
-    match format {
+    let mut reply = match format {
         WireFormat::Native => native::reply_read::read(body),
         WireFormat::Responses => responses::reply_read::read(body),
         WireFormat::Chat => chat::reply_read::read(body),
         WireFormat::AltCli => alt_cli::reply_read::read(body),
-    }
+    }?;
+    let mut usage = UsageReader::new(format, false);
+    usage.feed(body);
+    usage.finish();
+    reply.usage = usage.usage().unwrap_or_default();
+    Ok(reply)
 }
 
 /// Gives calls the client's names and ids, and leaves out what the client shall not see.

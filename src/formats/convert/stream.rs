@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::{rewrap, seeded};
 use crate::domain::format::WireFormat;
-use crate::domain::usage::Usage;
 use crate::formats::conversation::{Block, Event, ReplyContext, Sink, StreamProblem};
 use crate::formats::error::{self, ErrorReply};
 use crate::formats::sse::Assembler;
+use crate::formats::usage::UsageReader;
 use crate::formats::{alt_cli, chat, native, responses};
 
 /// Bytes that one event of a provider may have; the last one of a responses stream repeats the whole reply.
@@ -76,47 +76,42 @@ impl Writer {
     }
 }
 
-/// What happens to an event between reader and writer: names and ids restored, hidden and empty blocks left out.
-#[derive(Debug, Default)]
+/// What happens to an event between reader and writer: names and ids restored, usage put in, hidden
+/// and empty blocks left out.
+#[derive(Debug)]
 struct Gate {
     /// The open block is not shown.
     hidden: bool,
     /// A text block that is opened when it has text.
     held: Option<Block<'static>>,
     content: bool,
-    meter: Meter,
-}
-
-/// What the provider's stream has told so far, before anything is hidden from the client.
-#[derive(Debug, Default)]
-struct Meter {
-    usage: Usage,
-    output_len: usize,
-    content: bool,
+    /// The provider has sent something of the reply, shown to the client or not.
+    seen: bool,
+    /// The provider's stream has reached its end.
     end: bool,
-}
-
-impl Meter {
-    fn read(&mut self, event: &Event<'_>) {
-        self.content |= event.is_content();
-        match event {
-            Event::Start { usage } => self.usage = *usage,
-            Event::Finish { usage, .. } => (self.usage, self.end) = (*usage, true),
-            Event::Delta(text) => self.output_len += text.len(),
-            Event::Open(_) | Event::Signature(_) | Event::Close => {}
-        }
-    }
+    /// What is billed, and told to the client.
+    usage: UsageReader,
 }
 
 impl Gate {
+    fn new(from: WireFormat) -> Self {
+        let usage = UsageReader::of_events(from);
+        Self { hidden: false, held: None, content: false, seen: false, end: false, usage }
+    }
+
     fn pass(
         &mut self,
         event: Event<'_>,
         context: &ReplyContext,
         write: &mut dyn FnMut(&Event<'_>) -> Result<(), StreamProblem>,
     ) -> Result<(), StreamProblem> {
-        self.meter.read(&event);
+        self.seen |= event.is_content();
         let event = match event {
+            Event::Start { .. } => Event::Start { usage: self.usage.usage().unwrap_or_default() },
+            Event::Finish { finish, .. } => {
+                self.end = true;
+                Event::Finish { finish, usage: self.usage.usage().unwrap_or_default() }
+            }
             Event::Open(Block::Thinking) if context.hide_thinking => {
                 self.hidden = true;
                 return Ok(());
@@ -185,24 +180,28 @@ impl StreamConverter {
             WireFormat::AltCli => Writer::AltCli(alt_cli::stream_write::Writer::default()),
         };
         let assembler = Assembler::new(MAX_EVENT);
-        Self { assembler, reader, gate: Gate::default(), writer, to, context, state: State::Running }
+        Self { assembler, reader, gate: Gate::new(from), writer, to, context, state: State::Running }
     }
 
     /// Takes a chunk of the provider's stream and appends what it gives the client to `out`, whole events only.
+    /// Usage is read to the stream's end, also when nothing more can be converted.
     ///
     /// # Errors
-    /// The stream cannot go on: tell the client with [`StreamConverter::fail`]. Later calls do nothing.
+    /// The stream cannot go on: tell the client with [`StreamConverter::fail`]. Later calls convert
+    /// nothing.
     pub fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), StreamProblem> {
-        if self.state != State::Running {
-            return Ok(());
-        }
+        let running = self.state == State::Running;
         let Self { assembler, reader, gate, writer, context, .. } = self;
         let mut problem = None;
         let fed = assembler.feed(chunk, |event| {
-            if problem.is_none() {
+            gate.usage.event(event.data);
+            if running && problem.is_none() {
                 problem = take(event.data, reader, gate, writer, (context, out)).err();
             }
         });
+        if !running {
+            return Ok(());
+        }
         let result = match problem {
             Some(problem) => Err(problem),
             None => fed.map_err(|_| StreamProblem::TooLarge { what: "one event" }),
@@ -218,14 +217,19 @@ impl StreamConverter {
     /// # Errors
     /// [`StreamProblem::Cut`]: tell the client with [`StreamConverter::fail`]. `Ok` if that was done before.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), StreamProblem> {
-        if self.state != State::Running {
-            return Ok(());
-        }
+        let running = self.state == State::Running;
         let Self { assembler, reader, gate, writer, context, .. } = self;
         let mut problem = None;
         assembler.finish(|event| {
-            problem = take(event.data, reader, gate, writer, (context, out)).err();
+            gate.usage.event(event.data);
+            if running {
+                problem = take(event.data, reader, gate, writer, (context, out)).err();
+            }
         });
+        gate.usage.finish();
+        if !running {
+            return Ok(());
+        }
         let result = match problem {
             Some(problem) => Err(problem),
             None => drive(reader, gate, writer, context, (out, &|reader, sink| reader.finish(sink))),
@@ -270,28 +274,22 @@ impl StreamConverter {
         self.gate.content
     }
 
-    /// The provider's figures so far; `None` while it has told none.
+    /// What the provider's stream has told of usage.
     #[must_use]
-    pub fn usage(&self) -> Option<Usage> {
-        Some(self.gate.meter.usage).filter(|usage| *usage != Usage::default())
+    pub const fn usage(&self) -> &UsageReader {
+        &self.gate.usage
     }
 
     /// Whether the provider has sent something of the reply itself, shown to the client or not.
     #[must_use]
     pub const fn seen_content(&self) -> bool {
-        self.gate.meter.content
+        self.gate.seen
     }
 
     /// Whether the provider's stream has reached its format's end.
     #[must_use]
     pub const fn seen_end(&self) -> bool {
-        self.gate.meter.end
-    }
-
-    /// Bytes of generated text and call arguments so far: for an estimate when the figures never come.
-    #[must_use]
-    pub const fn output_chars(&self) -> usize {
-        self.gate.meter.output_len
+        self.gate.end
     }
 
     /// Whether the reply reached its proper end.

@@ -3,7 +3,6 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::usage::WireUsage;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
     Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Thinking, ToolCall, ToolName, json,
@@ -19,7 +18,6 @@ struct Body<'a> {
     stop_reason: Option<Str<'a>>,
     #[serde(borrow)]
     stop_sequence: Option<Str<'a>>,
-    usage: Option<WireUsage>,
     #[serde(borrow)]
     error: Option<WireError<'a>>,
 }
@@ -68,14 +66,10 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
         });
     }
     let content = body.content.ok_or_else(|| problem("no `content`".to_owned()))?;
-    let mut usage = Usage::default();
-    if let Some(told) = &body.usage {
-        told.add_to(&mut usage);
-    }
     Ok(Reply {
         parts: content.into_iter().filter_map(read_block).collect(),
         finish: finish(body.stop_reason.as_deref(), body.stop_sequence.as_deref()),
-        usage,
+        usage: Usage::default(),
     })
 }
 

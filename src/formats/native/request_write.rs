@@ -208,7 +208,10 @@ fn write_sampling(o: &mut Object<'_>, request: &Request<'_>, (thinking, keep_top
         rules.note_if(lost || sampling.top_k.is_some() || (sampling.top_p.is_some() && !high), Rule::ThinkingSampling);
         o.number("top_p", sampling.top_p.as_ref().filter(|_| high));
     } else {
-        o.number("temperature", sampling.temperature.as_ref());
+        let one = serde_json::Number::from(1);
+        let high = sampling.temperature.as_ref().is_some_and(|t| t.as_f64().is_some_and(|t| t > 1.0));
+        rules.note_if(high, Rule::HighTemperature);
+        o.number("temperature", if high { Some(&one) } else { sampling.temperature.as_ref() });
         let both = sampling.temperature.is_some() && sampling.top_p.is_some() && !keep_top_p;
         rules.note_if(both, Rule::TopPBesideTemperature);
         o.number("top_p", sampling.top_p.as_ref().filter(|_| !both));

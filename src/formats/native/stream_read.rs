@@ -4,7 +4,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::reply_read::{self, WireError};
-use super::usage::WireUsage;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{Block, Event, Finish, Origin, Signature, Sink, Str, StreamProblem, ToolName, json};
 
@@ -12,19 +11,12 @@ use crate::formats::conversation::{Block, Event, Finish, Origin, Signature, Sink
 struct Data<'a> {
     #[serde(borrow, rename = "type")]
     kind: Str<'a>,
-    message: Option<Message>,
     #[serde(borrow)]
     content_block: Option<WireBlock<'a>>,
     #[serde(borrow)]
     delta: Option<Delta<'a>>,
-    usage: Option<WireUsage>,
     #[serde(borrow)]
     error: Option<WireError<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Message {
-    usage: Option<WireUsage>,
 }
 
 #[derive(Deserialize)]
@@ -68,7 +60,6 @@ pub struct Reader {
     /// A block is open that the neutral stream knows too.
     open: bool,
     finish: Finish,
-    usage: Usage,
     ended: bool,
 }
 
@@ -84,12 +75,7 @@ impl Reader {
         let data: Data<'_> =
             json::read(data).map_err(|error| StreamProblem::Malformed { message: error.to_string() })?;
         match &*data.kind {
-            "message_start" => {
-                if let Some(told) = data.message.and_then(|message| message.usage) {
-                    told.add_to(&mut self.usage);
-                }
-                self.start(sink);
-            }
+            "message_start" => self.start(sink),
             "content_block_start" => {
                 self.start(sink);
                 self.close(sink);
@@ -104,9 +90,6 @@ impl Reader {
             }
             "content_block_stop" => self.close(sink),
             "message_delta" => {
-                if let Some(told) = &data.usage {
-                    told.add_to(&mut self.usage);
-                }
                 if let Some(delta) = data.delta.filter(|delta| delta.stop_reason.is_some()) {
                     self.finish = reply_read::finish(delta.stop_reason.as_deref(), delta.stop_sequence.as_deref());
                 }
@@ -129,7 +112,7 @@ impl Reader {
 
     fn start(&mut self, sink: &mut Sink<'_>) {
         if !std::mem::replace(&mut self.started, true) {
-            sink(Event::Start { usage: self.usage });
+            sink(Event::Start { usage: Usage::default() });
         }
     }
 
@@ -187,7 +170,7 @@ impl Reader {
         self.start(sink);
         self.close(sink);
         self.ended = true;
-        sink(Event::Finish { finish: self.finish.clone(), usage: self.usage });
+        sink(Event::Finish { finish: self.finish.clone(), usage: Usage::default() });
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::usage::WireUsage;
+use crate::domain::usage::Usage;
 use crate::formats::conversation::{
     Content, Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Text, Thinking, ToolCall, ToolName, json,
 };
@@ -14,7 +14,6 @@ struct Body<'a> {
     output: Option<Vec<OutputItem<'a>>>,
     #[serde(borrow)]
     status: Option<Str<'a>>,
-    usage: Option<WireUsage>,
     #[serde(borrow)]
     error: Option<WireError<'a>>,
     #[serde(borrow)]
@@ -170,11 +169,7 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     let incomplete = body.status.as_deref() == Some("incomplete");
     let any_call = parts.iter().any(ReplyPart::is_tool_call);
     let refused = parts.iter().any(|part| matches!(part, ReplyPart::Refusal(_)));
-    Ok(Reply {
-        finish: finish(incomplete, reason, refused).with_calls(any_call),
-        parts,
-        usage: body.usage.unwrap_or_default().into(),
-    })
+    Ok(Reply { finish: finish(incomplete, reason, refused).with_calls(any_call), parts, usage: Usage::default() })
 }
 
 /// Why the response ended, in neutral words.

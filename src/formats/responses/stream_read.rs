@@ -4,7 +4,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::reply_read::{self, Incomplete, OutputItem, WireError};
-use super::usage::WireUsage;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
     Block, Event, ReplyPart, Sink, Str, StreamProblem, Text, Thinking, ToolCall, ToolName, json,
@@ -29,7 +28,6 @@ struct Data<'a> {
 
 #[derive(Deserialize)]
 struct Response<'a> {
-    usage: Option<WireUsage>,
     #[serde(borrow)]
     incomplete_details: Option<Incomplete<'a>>,
     #[serde(borrow)]
@@ -233,7 +231,7 @@ impl Reader {
         let reason = response.incomplete_details.as_ref().and_then(|details| details.reason.as_deref());
         let finish = reply_read::finish(incomplete, reason, self.refused).with_calls(self.calls);
         self.ended = true;
-        sink(Event::Finish { finish, usage: response.usage.unwrap_or_default().into() });
+        sink(Event::Finish { finish, usage: Usage::default() });
         Ok(())
     }
 }

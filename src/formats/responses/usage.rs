@@ -1,46 +1,8 @@
 //! Usage in the words of the responses format: cached tokens are part of `input_tokens`.
-
-use serde::Deserialize;
+//! Written only: what replies tell is read by `formats::usage`, for all of them.
 
 use crate::domain::usage::Usage;
 use crate::formats::conversation::json::Object;
-
-/// `usage` of a response.
-#[derive(Debug, Default, Deserialize)]
-pub struct WireUsage {
-    input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
-    input_tokens_details: Option<InputDetails>,
-    output_tokens_details: Option<OutputDetails>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct InputDetails {
-    cached_tokens: Option<u64>,
-    cache_write_tokens: Option<u64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct OutputDetails {
-    reasoning_tokens: Option<u64>,
-}
-
-impl From<WireUsage> for Usage {
-    fn from(wire: WireUsage) -> Self {
-        let all = wire.input_tokens.unwrap_or(0);
-        let details = wire.input_tokens_details.unwrap_or_default();
-        let cache_read = details.cached_tokens.unwrap_or(0).min(all);
-        let cache_write_5m = details.cache_write_tokens.unwrap_or(0).min(all - cache_read);
-        Self {
-            input: all - cache_read - cache_write_5m,
-            output: wire.output_tokens.unwrap_or(0),
-            cache_write_5m,
-            cache_read,
-            reasoning: wire.output_tokens_details.and_then(|details| details.reasoning_tokens).unwrap_or(0),
-            ..Self::default()
-        }
-    }
-}
 
 /// Writes `usage`.
 pub fn write(o: &mut Object<'_>, usage: &Usage) {

@@ -1,11 +1,13 @@
 //! The bodies of `providers/*`, and how they are put into a provider. The wire's names are snake_case here.
 
 use crate::admin::actions::keys::fields::{CACHE_TTL, GROUP, NAME, RESET_MODE, RESET_TIME};
+use crate::admin::envelope::{Code, Refusal};
 use crate::admin::fields::{Field, Form, Kind, Patch, Values};
 use crate::admin::limits;
 use crate::domain::group::Groups;
 use crate::domain::key::CacheTtl;
 use crate::domain::provider::{InstructionsStrategy, Provider, ProviderType};
+use crate::formats::route;
 
 pub const PROVIDER_ID: &[Field] = &[Field::new("providerId", Kind::ID, "The provider.").required()];
 
@@ -111,6 +113,26 @@ pub fn apply(values: &Values, provider: &mut Provider) {
     values.boolean("preserve_client_ip").apply_set(&mut provider.preserve_client_ip);
     values.text("proxy_url").apply_option(&mut provider.proxy_url);
     values.text("note").apply(&mut provider.note);
+}
+
+/// A redirect's target must be a name that can stand in an alt-cli provider's path.
+///
+/// # Errors
+/// One is not.
+pub fn check_redirects(provider: &Provider) -> Result<(), Refusal> {
+    if provider.kind != ProviderType::AltCli {
+        return Ok(());
+    }
+    for (from, to) in &provider.model_redirects {
+        if route::check_redirect(to).is_err() {
+            let message = format!(
+                "model_redirects: {from}: an alt-cli provider has the model in its path: the name must not hold \
+                 dot segments, backslashes, `%`, `?`, `#` or `;`"
+            );
+            return Err(Refusal::field(Code::INVALID_FORMAT, "model_redirects", message));
+        }
+    }
+    Ok(())
 }
 
 fn apply_identity(values: &Values, provider: &mut Provider) {

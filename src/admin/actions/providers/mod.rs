@@ -114,6 +114,7 @@ async fn get_providers(call: Call) -> Result<Vec<ProviderRecord>, Refusal> {
 async fn add_provider(call: Call) -> Result<Created, Refusal> {
     let mut provider = blank(call.now);
     fields::apply(&call.values, &mut provider);
+    fields::check_redirects(&provider)?;
     let key_cipher = sealed(&call)?.unwrap_or_default();
     let mut tx = call.ctx.store.begin().await?;
     provider.id = tx.insert_provider(&provider, &key_cipher).await?;
@@ -132,6 +133,7 @@ async fn edit_provider(call: Call) -> Result<(), Refusal> {
     let before = tx.provider(id).await?.ok_or_else(|| Refusal::missing("provider", id.0))?;
     let mut after = before.clone();
     fields::apply(&call.values, &mut after.provider);
+    fields::check_redirects(&after.provider)?;
     after.provider.updated_at = call.now;
     tx.update_provider(&after.provider, cipher.as_deref()).await?;
     after.key_cipher = cipher.unwrap_or(after.key_cipher);

@@ -1,0 +1,122 @@
+//! What of a client's query goes to a provider.
+//!
+//! What the gateway decides on must be what the provider reads, and no parameter may take the usage
+//! out of a reply. alt-cli services read system parameters from the query (`fields`, `$fields`,
+//! `prettyPrint`, `$alt`, `callback`, …), so for them it is an allow-list of one: `alt`, written
+//! anew from its decoded value. Other formats' queries go on as they were written (some services
+//! want an `api-version`), less those parameters, which such a provider may know too. The client's
+//! key never goes on.
+
+use super::peek::BadRequest;
+use crate::domain::format::WireFormat;
+
+/// Parameters that hold a credential or change a reply's form, in lower case and without a leading
+/// `$`.
+const DROPPED: [&str; 8] = ["key", "fields", "alt", "prettyprint", "pp", "callback", "uploadtype", "upload_protocol"];
+
+/// The query of the upstream call, without `?`; `None` when it is empty.
+///
+/// # Errors
+/// alt-cli: an `alt` that is neither `sse` nor `json`, or several that differ.
+pub fn upstream(format: WireFormat, query: Option<&str>) -> Result<Option<String>, BadRequest> {
+    let Some(query) = query else { return Ok(None) };
+    if format == WireFormat::AltCli {
+        return alt(query);
+    }
+    let kept: Vec<&str> = query.split('&').filter(|pair| !pair.is_empty() && !is_dropped(pair)).collect();
+    Ok((!kept.is_empty()).then(|| kept.join("&")))
+}
+
+fn alt(query: &str) -> Result<Option<String>, BadRequest> {
+    let mut known: Option<&str> = None;
+    for pair in query.split('&') {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        if decode(name) != "alt" {
+            continue;
+        }
+        let value = match decode(value).to_ascii_lowercase().as_str() {
+            "sse" => "sse",
+            "json" => "json",
+            _ => return Err(BadRequest::field("alt", "the query may ask for `sse` or `json`, and for nothing else")),
+        };
+        if known.is_some_and(|known| known != value) {
+            return Err(BadRequest::field("alt", "the query has this parameter twice, with two values"));
+        }
+        known = Some(value);
+    }
+    Ok(known.map(|value| format!("alt={value}")))
+}
+
+/// Some servers also split a query at semicolons.
+fn is_dropped(pair: &str) -> bool {
+    pair.split(';').any(|part| {
+        let name = decode(part.split('=').next().unwrap_or_default()).to_ascii_lowercase();
+        DROPPED.contains(&name.trim().trim_start_matches('$'))
+    })
+}
+
+/// Percent-decoding; what is no valid escape, or no UTF-8, stays or is replaced.
+fn decode(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let escape = (bytes[at] == b'%').then(|| bytes.get(at + 1..at + 3)).flatten();
+        let byte = escape.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
+        decoded.push(byte.unwrap_or(bytes[at]));
+        at += if byte.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::upstream;
+    use crate::domain::format::WireFormat::{self, AltCli, Chat, Native, Responses};
+
+    fn kept(format: WireFormat, query: &str) -> Option<String> {
+        upstream(format, Some(query)).unwrap()
+    }
+
+    #[test]
+    fn an_alt_cli_query_is_alt_alone() {
+        for (query, expected) in [
+            ("", None),
+            ("key=sk-1", None),
+            ("alt=sse", Some("alt=sse")),
+            ("%61lt=ss%65&key=sk-1", Some("alt=sse")),
+            ("alt=SSE", Some("alt=sse")),
+            ("alt=json&alt=json", Some("alt=json")),
+            ("fields=candidates", None),
+            ("alt=sse&fields=candidates", Some("alt=sse")),
+            ("$fields=candidates&alt=sse", Some("alt=sse")),
+            ("%66ields=x&%24fields=x&FIELDS=x", None),
+            ("prettyPrint=false&$alt=proto&callback=f&Alt=proto&quotaUser=1", None),
+        ] {
+            assert_eq!(kept(AltCli, query).as_deref(), expected, "{query}");
+        }
+        assert_eq!(upstream(AltCli, None), Ok(None));
+        for query in
+            ["alt=proto", "alt=media", "alt=", "alt", "alt=sse;fields=x", "alt=sse&alt=json", "alt=sse%26fields=x"]
+        {
+            assert_eq!(upstream(AltCli, Some(query)).unwrap_err().field.as_deref(), Some("alt"), "{query}");
+        }
+    }
+
+    #[test]
+    fn other_queries_stay_as_written_less_what_changes_a_reply() {
+        for (query, expected) in [
+            ("", None),
+            ("beta=true", Some("beta=true")),
+            ("api-version=2024-10-21&x=%31", Some("api-version=2024-10-21&x=%31")),
+            ("k%65y=sk-1", None),
+            ("beta=true&key=sk-1&keys=1", Some("beta=true&keys=1")),
+            ("fields=id&%24fields=id&alt=sse&beta=true", Some("beta=true")),
+            ("a=1;fields=id&b=2", Some("b=2")),
+        ] {
+            for format in [Native, Chat, Responses] {
+                assert_eq!(kept(format, query).as_deref(), expected, "{query}");
+            }
+        }
+    }
+}

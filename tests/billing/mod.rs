@@ -1,0 +1,40 @@
+//! No request is free: what is billed is what the provider did, however a clever client asks and
+//! whenever it leaves.
+
+#![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]
+
+mod cut_short;
+mod model_paths;
+mod one_reader;
+mod requests;
+mod suppressed;
+
+use serde_json::{Value, json};
+
+use crate::proxy::stage::Stage;
+
+/// A gateway with one provider, whose circuit never opens.
+async fn with(provider: &str) -> Stage {
+    let stage = Stage::bare(&[]).await;
+    let never_opens = json!({"circuit_breaker_failure_threshold": 0});
+    stage.gateway.provider(provider, &stage.upstream.url, never_opens).await;
+    stage
+}
+
+/// Server-sent events from lines of JSON; what is no JSON (`[DONE]`) is data all the same.
+fn events(lines: &[&str]) -> String {
+    lines.iter().map(|line| format!("data: {line}\n\n")).collect()
+}
+
+/// The figures of a record: input, output, reasoning, cache writes of both kinds, cache reads.
+fn figures(row: &Value) -> [u64; 6] {
+    [
+        "inputTokens",
+        "outputTokens",
+        "reasoningTokens",
+        "cacheCreation5mTokens",
+        "cacheCreation1hTokens",
+        "cacheReadTokens",
+    ]
+    .map(|name| row[name].as_u64().unwrap())
+}
