@@ -145,7 +145,7 @@ pub enum Refused {
 
 /// The limit that refused a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{} limit reached: {current} of {limit}", limit_type.as_str())]
+#[error("{}", self.message())]
 pub struct Denied {
     pub limit_type: LimitType,
     /// What was compared: spent and reserved by others.
@@ -153,4 +153,31 @@ pub struct Denied {
     pub limit: Amount,
     /// When a request may pass again; `None` where that cannot be known (or is never).
     pub reset_at: Option<Timestamp>,
+    /// Set if the limit is not reached, and the request could exceed it together with those that run.
+    pub exceeds: Option<Exceeds>,
+}
+
+/// Why a strict reservation refused a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exceeds {
+    /// What running requests have reserved in the limit's window.
+    pub reserved: NanoUsd,
+    /// What the refused request would have reserved.
+    pub own: NanoUsd,
+}
+
+impl Denied {
+    /// For the client.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let Self { limit_type, current, limit, .. } = self;
+        let name = limit_type.as_str();
+        match self.exceeds {
+            None => format!("the {name} limit of {limit} is reached ({current} used)"),
+            Some(Exceeds { reserved, own }) => format!(
+                "the {name} limit of {limit} could be exceeded: {current} is used ({reserved} of it reserved for \
+                 requests in flight), and this request reserves {own}"
+            ),
+        }
+    }
 }

@@ -16,6 +16,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
+use crate::policy::reservation::Reservation;
 
 /// Three maps; no code holds locks of two at once.
 pub(super) struct Memory {
@@ -37,7 +38,8 @@ impl Memory {
         estimate: NanoUsd,
         started: Timestamp,
     ) -> Charge {
-        let reserved = if self.settings.reservation { estimate.max(NanoUsd::ZERO) } else { NanoUsd::ZERO };
+        let off = self.settings.reservation == Reservation::Off;
+        let reserved = if off { NanoUsd::ZERO } else { estimate.max(NanoUsd::ZERO) };
         let slot = Slot { key: None, session: session.clone() };
         Charge { request, user: None, slot, reserved, started }
     }

@@ -41,7 +41,7 @@ use std::sync::Arc;
 
 use chrono_tz::Tz;
 
-pub use admission::{Admission, Amount, Denied, LimitType, Refused};
+pub use admission::{Admission, Amount, Denied, Exceeds, LimitType, Refused};
 pub use listing::LiveSession;
 pub use permit::{Charge, Permit, Settlement};
 pub use provider::Blocked;
@@ -59,6 +59,7 @@ use crate::domain::key::Key;
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
 use crate::domain::user::User;
+use crate::policy::reservation::Reservation;
 use memory::Memory;
 use redis::Shared;
 
@@ -67,8 +68,8 @@ use redis::Shared;
 pub struct CounterSettings {
     /// How long a session lives after its last request's end.
     pub session_ttl_ms: i64,
-    /// Whether running requests count with their estimates.
-    pub reservation: bool,
+    /// How running requests count for the checks of others.
+    pub reservation: Reservation,
     /// Of the calendar windows.
     pub time_zone: Tz,
 }
@@ -177,7 +178,8 @@ impl Counters {
         self.books.provider_usage(provider, now).await
     }
 
-    /// Output tokens that a key's next reply from a model may have, by its recent ones; `None` before the first.
+    /// Output tokens that a key's replies from a model usually have: the 90th percentile of the recent ones; `None` until
+    /// twenty are known.
     #[must_use]
     pub fn expected_output(&self, key: KeyId, model: &str) -> Option<u64> {
         self.memory().expectations.get(key, model)

@@ -122,6 +122,13 @@ pub fn from_peek(peek: &Peek) -> u64 {
     (text / 4 + peek.media_count as u64 * PER_IMAGE).max(1)
 }
 
+/// As [`from_peek`], an upper bound: no token is shorter than a byte. Of media it is the same estimate.
+#[must_use]
+pub fn bound_from_peek(peek: &Peek) -> u64 {
+    let text = peek.body_len.saturating_sub(peek.media_len) as u64;
+    (text + peek.media_count as u64 * PER_IMAGE).max(1)
+}
+
 /// The tokens of generated text of which only the length is known, in bytes of JSON; at least one when there is any.
 #[must_use]
 pub const fn from_len(bytes: usize) -> u64 {

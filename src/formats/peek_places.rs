@@ -23,6 +23,8 @@ pub(super) enum Place {
     MaxCompletionTokens,
     GenerationConfig,
     AltMaxOutputTokens,
+    Choices,
+    AltChoices,
     StreamOptions,
     IncludeUsage,
     Metadata,
@@ -61,6 +63,8 @@ impl Place {
             Self::MaxCompletionTokens => "max_completion_tokens",
             Self::GenerationConfig => "generationConfig",
             Self::AltMaxOutputTokens => "generationConfig.maxOutputTokens",
+            Self::Choices => "n",
+            Self::AltChoices => "generationConfig.candidateCount",
             Self::StreamOptions => "stream_options",
             Self::IncludeUsage => "stream_options.include_usage",
             Self::Metadata => "metadata",
@@ -146,6 +150,8 @@ const SYSTEM_INSTRUCTION: Node<Place> = Node::object(&SYSTEM_KEYS).tagged(Place:
 const GENERATION_CONFIG: Node<Place> = Node::object(&[
     key("maxOutputTokens", Node::value(Place::AltMaxOutputTokens, NUMBER)),
     key("max_output_tokens", Node::value(Place::AltMaxOutputTokens, NUMBER)),
+    key("candidateCount", Node::value(Place::AltChoices, NUMBER)),
+    key("candidate_count", Node::value(Place::AltChoices, NUMBER)),
 ])
 .tagged(Place::GenerationConfig);
 
@@ -176,6 +182,7 @@ pub(super) static BODY: Node<Place> = Node::object(&[
     key("max_tokens", Node::value(Place::MaxTokens, NUMBER)),
     key("max_output_tokens", Node::value(Place::MaxOutputTokens, NUMBER)),
     key("max_completion_tokens", Node::value(Place::MaxCompletionTokens, NUMBER)),
+    key("n", Node::value(Place::Choices, NUMBER)),
     key("generationConfig", GENERATION_CONFIG),
     key("generation_config", GENERATION_CONFIG),
     key(

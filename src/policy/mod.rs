@@ -15,6 +15,7 @@ pub mod fold;
 pub mod key_rules;
 pub mod pattern;
 pub mod price;
+pub mod reservation;
 pub mod retry_after;
 pub mod select;
 pub mod session;

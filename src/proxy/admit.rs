@@ -2,14 +2,13 @@
 
 use super::exchange::{Caller, Exchange, Inbound};
 use super::refusal::Refusal;
+use super::render;
 use crate::counters::{Admission, Refused};
+use crate::domain::group::Groups;
 use crate::domain::money::NanoUsd;
-use crate::domain::usage::Usage;
 use crate::formats::count;
-use crate::policy::cost;
-
-/// Output tokens that are expected before a key's first reply from a model is known.
-const FIRST_GUESS: u64 = 512;
+use crate::policy::reservation::{Forecast, Reservation};
+use crate::policy::select::SelectAsk;
 
 /// Takes the request's place among the limits. The admin token has none of its own; providers' limits see it all the same.
 ///
@@ -20,7 +19,7 @@ pub async fn admit(x: &mut Exchange) -> Result<(), Refusal> {
         return Err(Refusal::JournalFull);
     }
     let (Some(caller), Some(inbound)) = (&x.caller, &x.inbound) else { return Ok(()) };
-    let (session, estimate, now) = (&inbound.session, expected_cost(x, inbound), x.started_at);
+    let (session, estimate, now) = (&inbound.session, reservation(x, inbound), x.started_at);
     let permit = match caller {
         Caller::Admin => x.gateway.counters.bypass(x.request_id, session, estimate, now),
         Caller::Key { key, user } => {
@@ -35,16 +34,32 @@ pub async fn admit(x: &mut Exchange) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Price × (the body's estimated input, this key's usual output for the model). Nothing when unpriced or switched off.
-fn expected_cost(x: &Exchange, inbound: &Inbound) -> NanoUsd {
-    let price = x.snapshot.as_ref().and_then(|s| s.price_for(&inbound.model, &inbound.model));
-    let (Some(price), true) = (price, x.gateway.fixed.reserve) else { return NanoUsd::ZERO };
-    let key = x.caller.as_ref().and_then(Caller::key_id);
-    let usual = key.and_then(|key| x.gateway.counters.expected_output(key, &inbound.model)).unwrap_or(FIRST_GUESS);
-    let usage = Usage {
-        input: count::from_peek(&inbound.peek),
-        output: inbound.peek.max_tokens.map_or(usual, |max| usual.min(max)),
-        ..Usage::default()
+/// What the request reserves, by the dearest provider that it can reach (see `policy::reservation`).
+fn reservation(x: &Exchange, inbound: &Inbound) -> NanoUsd {
+    let mode = x.gateway.fixed.reservation;
+    let (Some(snapshot), true) = (&x.snapshot, mode != Reservation::Off) else { return NanoUsd::ZERO };
+    let no_groups = Groups::default();
+    let (groups, key) = match &x.caller {
+        Some(Caller::Key { key, .. }) => (&key.provider_group, Some(key.id)),
+        _ => (&no_groups, None),
     };
-    cost::total(&price.rates, &usage, rust_decimal::Decimal::ONE)
+    let ask = SelectAsk {
+        groups,
+        all_groups: matches!(x.caller, Some(Caller::Admin)),
+        model: &inbound.model,
+        format: x.format,
+        convertible: render::convertible(x.operation()),
+        preferred: None,
+        now: x.started_at,
+        at_ms: 0,
+    };
+    let (max_tokens, choices) = inbound.peek.output_bound(x.format);
+    let forecast = Forecast {
+        input: count::from_peek(&inbound.peek),
+        input_bound: count::bound_from_peek(&inbound.peek),
+        max_tokens,
+        choices,
+        usual_output: key.and_then(|key| x.gateway.counters.expected_output(key, &inbound.model)),
+    };
+    snapshot.reservation(mode, &ask, &forecast)
 }

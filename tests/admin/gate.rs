@@ -15,6 +15,7 @@ use tollgate::domain::network::Network;
 use tollgate::domain::secret::Secret;
 use tollgate::fetch::Webhooks;
 use tollgate::ledger::JournalStats;
+use tollgate::policy::reservation::Reservation;
 use tollgate::state::vault::Vault;
 use tollgate::state::{Events, Health, State};
 use tollgate::store::{Backend, Store};
@@ -101,7 +102,7 @@ fn vault() -> Vault {
 }
 
 fn counters(time_zone: chrono_tz::Tz) -> Counters {
-    Counters::new(CounterSettings { session_ttl_ms: 300_000, reservation: true, time_zone })
+    Counters::new(CounterSettings { session_ttl_ms: 300_000, reservation: Reservation::Expected, time_zone })
 }
 
 fn upkeep(

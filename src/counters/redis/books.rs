@@ -23,6 +23,7 @@ use crate::domain::ids::{ProviderId, RequestId, SessionId};
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
+use crate::policy::reservation::Reservation;
 
 /// Live sessions that are listed at most.
 const LISTED: i64 = 10_000;
@@ -80,7 +81,7 @@ impl Shared {
             let call = self.call(&ADMIT, up, ask.now).int(ask.user.id.0).int(ask.key.id.0).text(ask.session.as_str());
             let call = call.bytes(charge.request.0.as_bytes()).int(charge.reserved.0);
             let call = call.limits(&ask.key.limits, ask.now, settings).limits(&ask.user.limits, ask.now, settings);
-            call.int(i64::from(ask.user.rpm))
+            call.int(i64::from(ask.user.rpm)).int(i64::from(settings.reservation == Reservation::Strict))
         };
         let mut unanswered = Unanswered { shared: self, charge: Some(charge) };
         let answer = self.ask(question).await;

@@ -2,7 +2,7 @@
 
 use redis::Value;
 
-use super::super::admission::{Admission, Amount, Denied, LimitType};
+use super::super::admission::{Admission, Amount, Denied, Exceeds, LimitType};
 use super::super::listing::LiveSession;
 use super::super::spend::Period;
 use super::super::usage::{CountUsage, HolderUsage, MoneyUsage};
@@ -28,7 +28,7 @@ pub(super) fn int(value: Option<&Value>) -> Option<i64> {
     text(value).parse().ok()
 }
 
-/// `{'denied', check, current, reset}`
+/// `{'denied', check, current, reset, reserved}`; the last where strict reservation refused.
 pub(super) fn denied(
     answer: &[Value],
     ask: &Admission<'_>,
@@ -45,15 +45,18 @@ pub(super) fn denied(
     let Some(period) = limit_type.period() else {
         let limit = if limit_type == LimitType::UserRpm { ask.user.rpm } else { limits.concurrent_sessions };
         let (current, limit) = (Amount::Count(current.try_into().unwrap_or(0)), Amount::Count(u64::from(limit)));
-        return Some(Denied { limit_type, current, limit, reset_at: reset.map(Timestamp) });
+        return Some(Denied { limit_type, current, limit, reset_at: reset.map(Timestamp), exceeds: None });
     };
     let limit = period.limit_of(limits)?;
+    let own = ask.estimate.max(NanoUsd::ZERO);
+    let exceeds = int(answer.get(4)).map(|reserved| Exceeds { reserved: NanoUsd(reserved), own });
     let reset_at = match rolling_ms(period, limits) {
+        _ if exceeds.is_some() => None,
         Some(length) => reset.map(|minute| ages_out(minute, length)),
         None => ends(period, limits, ask.now, spans, settings).filter(|_| limit > NanoUsd::ZERO),
     };
     let (current, limit) = (Amount::Money(NanoUsd(current)), Amount::Money(limit));
-    Some(Denied { limit_type, current, limit, reset_at })
+    Some(Denied { limit_type, current, limit, reset_at, exceeds })
 }
 
 /// How far behind what is spent in a window the amount stands that is reserved in it.

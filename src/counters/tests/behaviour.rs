@@ -4,15 +4,17 @@ use chrono_tz::Tz;
 
 use super::{NOON, Place, TTL_MS, Tested, ask, counters, counters_with, key, provider, sessions, settings, user};
 use crate::counters::sessions::MAX_IDLE;
-use crate::counters::{Amount, Blocked, CounterSettings, Holder, LimitType, MoneyUsage};
+use crate::counters::{Amount, Blocked, CounterSettings, Denied, Exceeds, Holder, LimitType, MoneyUsage};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId};
 use crate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
 use crate::domain::money::NanoUsd;
+use crate::policy::reservation::Reservation;
 
 super::on_each_place! {
     one_client_alone_is_refused_when_what_it_spent_reaches_the_limit_and_not_before,
     what_others_reserve_counts_only_where_reservation_is_on,
+    strict_reservation_refuses_what_could_exceed_a_limit_unless_nothing_else_runs,
     a_rolling_window_tells_when_enough_will_have_aged_out,
     calendar_windows_sessions_and_rpm_tell_their_reset_and_a_limit_of_zero_has_none,
     a_cost_belongs_to_its_requests_start,
@@ -36,15 +38,56 @@ fn one_client_alone_is_refused_when_what_it_spent_reaches_the_limit_and_not_befo
     }
     let denied = ask(&counters, (&key, &user), "s", 0, NOON).err().unwrap();
     assert_eq!((denied.limit_type, denied.current), (LimitType::KeyFiveHours, Amount::Money(NanoUsd(100))));
-    assert_eq!(denied.to_string(), "key_5h limit reached: 0.0000001 of 0.0000001");
+    assert_eq!(denied.to_string(), "the key_5h limit of 0.0000001 is reached (0.0000001 used)");
+}
+
+fn strict_reservation_refuses_what_could_exceed_a_limit_unless_nothing_else_runs(place: Place) {
+    let strict = CounterSettings { reservation: Reservation::Strict, ..settings(Tz::UTC) };
+    let limit = Limits { weekly: Some(NanoUsd(100)), ..Limits::default() };
+    let holders = [
+        (key(1, limit), user(0, Limits::default()), LimitType::KeyWeekly),
+        (key(1, Limits::default()), user(0, limit), LimitType::UserWeekly),
+    ];
+    for (key, user, limit_type) in &holders {
+        let counters = counters_with(place, strict);
+        let ask = |estimate| ask(&counters, (key, user), "s", estimate, NOON);
+        // Alone it may reserve more than the limit: it is compared with what was spent only.
+        let alone = ask(500).unwrap();
+        assert!(ask(0).is_err(), "the limit is reserved");
+        alone.settle(NOON, NanoUsd(30), None);
+        let first = ask(40).unwrap();
+        let denied = ask(31).err().unwrap();
+        let exceeds = Some(Exceeds { reserved: NanoUsd(40), own: NanoUsd(31) });
+        let compared = (Amount::Money(NanoUsd(70)), Amount::Money(NanoUsd(100)));
+        assert_eq!((denied.limit_type, denied.current, denied.limit), (*limit_type, compared.0, compared.1));
+        assert_eq!((denied.exceeds, denied.reset_at), (exceeds, None));
+        let second = ask(30).unwrap();
+        assert_eq!(ask(0).err().unwrap().exceeds, None, "all of the limit is used or reserved");
+        first.settle(NOON, NanoUsd(69), None);
+        assert!(ask(1).is_err(), "99 spent, 30 reserved");
+        drop(second);
+        let last = ask(500).unwrap();
+        last.settle(NOON, NanoUsd(2), None);
+        assert_eq!(ask(0).err().unwrap().current, Amount::Money(NanoUsd(101)), "one alone may exceed it by itself");
+    }
+    let denied = Denied {
+        limit_type: LimitType::KeyTotal,
+        current: Amount::Money(NanoUsd::usd(4)),
+        limit: Amount::Money(NanoUsd::usd(5)),
+        reset_at: None,
+        exceeds: Some(Exceeds { reserved: NanoUsd::usd(3), own: NanoUsd::usd(2) }),
+    };
+    let message = "the key_total limit of 5 could be exceeded: 4 is used (3 of it reserved for requests in flight), \
+                   and this request reserves 2";
+    assert_eq!(denied.to_string(), message);
 }
 
 fn what_others_reserve_counts_only_where_reservation_is_on(place: Place) {
     let (key, user) = (key(1, five_hours(100)), user(0, Limits::default()));
-    for reservation in [true, false] {
+    for reservation in [Reservation::Expected, Reservation::Strict, Reservation::Off] {
         let counters = counters_with(place, CounterSettings { reservation, ..settings(Tz::UTC) });
         let running = ask(&counters, (&key, &user), "s", 100, NOON).unwrap();
-        assert_eq!(ask(&counters, (&key, &user), "s", 0, NOON).is_err(), reservation);
+        assert_eq!(ask(&counters, (&key, &user), "s", 0, NOON).is_err(), reservation != Reservation::Off);
         running.settle(NOON, NanoUsd(5), None);
         assert!(ask(&counters, (&key, &user), "s", 0, NOON).is_ok(), "the true cost took its place");
     }

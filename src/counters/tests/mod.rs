@@ -54,6 +54,7 @@ use crate::domain::money::NanoUsd;
 use crate::domain::provider::{BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType};
 use crate::domain::secret::Secret;
 use crate::domain::user::{Role, User};
+use crate::policy::reservation::Reservation;
 
 /// 2026-11-18T12:00:30Z, a Wednesday.
 const NOON: Timestamp = Timestamp(1_795_003_230_000);
@@ -62,7 +63,7 @@ const TTL_MS: i64 = 300_000;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn settings(tz: Tz) -> CounterSettings {
-    CounterSettings { session_ttl_ms: TTL_MS, reservation: true, time_zone: tz }
+    CounterSettings { session_ttl_ms: TTL_MS, reservation: Reservation::Expected, time_zone: tz }
 }
 
 /// Where the counters under test count.

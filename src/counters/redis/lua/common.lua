@@ -117,21 +117,24 @@ local function add(holder, started, spent, reserved)
   if kept then call('PEXPIRE', P .. 'b:' .. holder, BUCKETS_TTL) end
 end
 
--- The figures of a holder that limits are compared with, by the limit block that begins at ARGV[at]:
+-- The figures of a holder that limits are compared with, and what of each is reserved, by the limit block that begins at ARGV[at]:
 -- total, 5 h, daily, weekly, monthly, sessions, daily mode, the day's span. Nothing is read where there is no spending limit.
 local PERIODS = { 't', '5', 'd', 'w', 'm' }
 local function figures(holder, at)
   local limited = false
   for i = 0, 4 do limited = limited or ARGV[at + i] ~= '' end
-  if not limited then return {} end
+  if not limited then return {}, {} end
   local h = refresh(holder)
   local day = 'd'
   if ARGV[at + 6] == 'r' then day = '24'
   elseif ARGV[at + 2] ~= '' then begin_day(holder, h, ARGV[at + 7], ARGV[at + 8]) end
   local v = call('HMGET', h, 'st', 'rt', 's5', 'r5', 's' .. day, 'r' .. day, 'sw', 'rw', 'sm', 'rm')
-  local held = {}
-  for i = 1, 5 do held[i] = tonumber(v[2 * i - 1] or '0') + tonumber(v[2 * i] or '0') end
-  return held
+  local held, reserved = {}, {}
+  for i = 1, 5 do
+    reserved[i] = tonumber(v[2 * i] or '0')
+    held[i] = tonumber(v[2 * i - 1] or '0') + reserved[i]
+  end
+  return held, reserved
 end
 
 -- The minute with which a rolling sum falls below a limit; empty when it is none, or never.
