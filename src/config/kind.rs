@@ -148,17 +148,8 @@ impl Kind {
                 None => fault("is no size", self.shape()),
             },
             Self::Duration { .. } | Self::Seconds { .. } => self.read_time(text),
-            Self::Choice(names) => match names.iter().find(|name| name.eq_ignore_ascii_case(text)) {
-                Some(name) => Ok(Value::Text((*name).to_owned())),
-                None => fault("is not one of the choices", self.shape()),
-            },
-            Self::ChoiceOrFlag { names, yes, no } => {
-                Self::Choice(names).read_text(match text.to_ascii_lowercase().as_str() {
-                    "true" | "on" | "yes" | "1" => yes,
-                    "false" | "no" | "0" => no,
-                    _ => text,
-                })
-            }
+            Self::Choice(names) => self.read_choice(names, text),
+            Self::ChoiceOrFlag { names, yes, no } => self.read_choice(names, choice_or_flag(text, yes, no)),
             Self::Origin => self.read_origin(text),
             Self::Source => read_source(text),
             Self::Headers | Self::Networks => {
@@ -190,6 +181,13 @@ impl Kind {
                 Ok(zone) => Ok(Value::Zone(zone)),
                 Err(_) => fault("is no known time zone", self.shape()),
             },
+        }
+    }
+
+    fn read_choice(self, names: &[&str], text: &str) -> Result<Value, Fault> {
+        match names.iter().find(|name| name.eq_ignore_ascii_case(text)) {
+            Some(name) => Ok(Value::Text((*name).to_owned())),
+            None => fault("is not one of the choices", self.shape()),
         }
     }
 
@@ -268,6 +266,15 @@ impl Kind {
 }
 
 const HEADERS_REMEDY: &str = "write a list of header names, such as [x-session-id, session-id]";
+
+/// The name that an earlier version's flag stands for; any other text as it is.
+fn choice_or_flag<'a>(text: &'a str, yes: &'a str, no: &'a str) -> &'a str {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "on" | "yes" | "1" => yes,
+        "false" | "no" | "0" => no,
+        _ => text,
+    }
+}
 
 fn count_remedy(min: u64, max: u64) -> String {
     format!("write a whole number from {min} to {max}")

@@ -1,8 +1,11 @@
 //! What is asked before a request runs, and the refusal.
 
+use std::sync::Arc;
+
 use rust_decimal::Decimal;
 
 use crate::domain::clock::Timestamp;
+use crate::domain::format::WireFormat;
 use crate::domain::ids::{RequestId, SessionId};
 use crate::domain::key::Key;
 use crate::domain::money::NanoUsd;
@@ -15,13 +18,26 @@ use super::spend::Period;
 pub struct Admission<'a> {
     /// What the request is known by, here and in the ledger.
     pub request: RequestId,
-    /// The request's start: its cost will belong to it.
+    /// The limits are checked now, and the request counts towards its minute from now on.
     pub now: Timestamp,
+    /// The request's start: its cost will belong to it.
+    pub started: Timestamp,
     pub key: &'a Key,
     pub user: &'a User,
     pub session: &'a SessionId,
     /// What the request may cost; reserved while it runs.
     pub estimate: NanoUsd,
+    /// What it asks for; shown with its session.
+    pub asks: &'a Asks,
+}
+
+/// What a session's latest request asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asks {
+    /// As the client names it.
+    pub model: Arc<str>,
+    /// The client's.
+    pub format: WireFormat,
 }
 
 /// The thirteen limits, by their wire names.

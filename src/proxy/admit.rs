@@ -1,9 +1,11 @@
 //! The limits: one atomic step over the thirteen checks, with the request's expected cost reserved while it runs.
 
+use std::sync::Arc;
+
 use super::exchange::{Caller, Exchange, Inbound};
 use super::refusal::Refusal;
 use super::render;
-use crate::counters::{Admission, Refused};
+use crate::counters::{Admission, Asks, Refused};
 use crate::domain::group::Groups;
 use crate::domain::money::NanoUsd;
 use crate::formats::count;
@@ -19,11 +21,14 @@ pub async fn admit(x: &mut Exchange) -> Result<(), Refusal> {
         return Err(Refusal::JournalFull);
     }
     let (Some(caller), Some(inbound)) = (&x.caller, &x.inbound) else { return Ok(()) };
-    let (session, estimate, now) = (&inbound.session, reservation(x, inbound), x.started_at);
+    let (session, estimate, started) = (&inbound.session, reservation(x, inbound), x.started_at);
     let permit = match caller {
-        Caller::Admin => x.gateway.counters.bypass(x.request_id, session, estimate, now),
+        Caller::Admin => x.gateway.counters.bypass(x.request_id, session, estimate, started),
         Caller::Key { key, user } => {
-            let admission = Admission { request: x.request_id, now, key, user, session, estimate };
+            // The body may have taken long: the minute counts from now on, the cost belongs to the start.
+            let now = x.now();
+            let asks = &Asks { model: Arc::clone(&inbound.model), format: x.format };
+            let admission = Admission { request: x.request_id, now, started, key, user, session, estimate, asks };
             x.gateway.counters.admit(&admission).await.map_err(|refused| match refused {
                 Refused::Limit(denied) => Refusal::Limit(denied),
                 Refused::Unreachable => Refusal::CountersUnreachable,

@@ -15,6 +15,8 @@ use crate::policy::select::{self, Availability, NoProvider, ProviderView, Select
 /// 403 when no provider is in reach, 404 when none serves the model, 503 when none is available now.
 pub async fn plan(x: &mut Exchange) -> Result<(), Refusal> {
     let (Some(snapshot), Some(inbound)) = (&x.snapshot, &x.inbound) else { return Err(Refusal::Internal) };
+    // Reading the body may have taken long.
+    let now = x.now();
     let everything = Groups::parse(crate::domain::group::ALL);
     let groups = match &x.caller {
         Some(Caller::Key { key, .. }) => &key.provider_group,
@@ -27,12 +29,12 @@ pub async fn plan(x: &mut Exchange) -> Result<(), Refusal> {
         format: x.format,
         convertible: render::convertible(x.operation()),
         preferred: preferred(x, inbound),
-        now: x.started_at,
+        now,
         at_ms: x.elapsed_ms(),
     };
     let key = x.caller.as_ref().and_then(Caller::key_id);
-    let blocked = x.gateway.counters.blocked(&snapshot.providers, key, &inbound.session, x.started_at).await;
-    let view = View { x, blocked, now: x.started_at };
+    let blocked = x.gateway.counters.blocked(&snapshot.providers, key, &inbound.session, now).await;
+    let view = View { x, blocked, now };
     match select::plan(&ask, &snapshot.providers, &view, &mut fastrand::Rng::new()) {
         Ok(selection) => {
             x.order = selection.ordered;
@@ -59,7 +61,7 @@ fn preferred(x: &Exchange, inbound: &Inbound) -> Option<ProviderId> {
         return permit.session_provider();
     }
     let Some(Caller::Key { key, user }) = &x.caller else { return None };
-    x.gateway.counters.session_provider(user.id, key.id, &inbound.session, x.started_at)
+    x.gateway.counters.session_provider(user.id, key.id, &inbound.session, x.now())
 }
 
 /// What selection needs to know of each provider's present state.

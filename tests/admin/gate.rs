@@ -9,8 +9,9 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tollgate::admin::auth::whoami::ProxyPlace;
 use tollgate::admin::{Context, router, serve};
-use tollgate::counters::{CounterSettings, Counters};
+use tollgate::counters::{Asks, CounterSettings, Counters};
 use tollgate::domain::clock::{Clock, ManualClock, Timestamp};
+use tollgate::domain::format::WireFormat;
 use tollgate::domain::network::Network;
 use tollgate::domain::secret::Secret;
 use tollgate::fetch::Webhooks;
@@ -99,6 +100,11 @@ fn price_list(dir: &std::path::Path) -> String {
 
 fn vault() -> Vault {
     Vault::from_secret(&Secret::new("a secret for the tests"))
+}
+
+/// What requests that the tests count ask for.
+pub fn asks() -> Asks {
+    Asks { model: "latest".into(), format: WireFormat::Native }
 }
 
 fn counters(time_zone: chrono_tz::Tz) -> Counters {

@@ -2,13 +2,14 @@
 
 use redis::Value;
 
-use super::super::admission::{Admission, Amount, Denied, Exceeds, LimitType};
+use super::super::admission::{Admission, Amount, Asks, Denied, Exceeds, LimitType};
 use super::super::listing::LiveSession;
 use super::super::spend::Period;
 use super::super::usage::{CountUsage, HolderUsage, MoneyUsage};
 use super::super::{Blocked, CounterSettings};
 use super::scripts::Spans;
 use crate::domain::clock::Timestamp;
+use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
 use crate::domain::limits::{Limits, ResetMode};
 use crate::domain::money::NanoUsd;
@@ -112,7 +113,7 @@ pub(super) fn blocked(value: Option<&Value>) -> Option<Blocked> {
     }
 }
 
-/// `{member, run, start, end, requests, cost, provider, user}`
+/// `{member, run, start, end, requests, cost, provider, user, model, format}`
 pub(super) fn session(row: &Value) -> Option<LiveSession> {
     let Value::Array(row) = row else { return None };
     let (key, session) = text(row.first()).split_once(':')?;
@@ -121,6 +122,7 @@ pub(super) fn session(row: &Value) -> Option<LiveSession> {
         key: KeyId(key.parse().ok()?),
         session: SessionId::from(session),
         provider: int(row.get(6)).map(ProviderId),
+        asks: WireFormat::parse(text(row.get(9))).map(|format| Asks { model: text(row.get(8)).into(), format }),
         running: int(row.get(1)).and_then(|n| u32::try_from(n).ok()).unwrap_or(0),
         started_at: Timestamp(int(row.get(2))?),
         last_end: int(row.get(3)).map(Timestamp),

@@ -42,10 +42,11 @@ use parking_lot::Mutex;
 use tokio::runtime::Runtime;
 
 use super::{
-    Admission, Blocked, CounterSettings, Counters, Denied, HolderUsage, Ledger, LedgerSums, LiveSession, MOST_WAITING,
-    OnLoss, Permit, Refused, Server, SharedSettings,
+    Admission, Asks, Blocked, CounterSettings, Counters, Denied, HolderUsage, Ledger, LedgerSums, LiveSession,
+    MOST_WAITING, OnLoss, Permit, Refused, Server, SharedSettings, TimeSource,
 };
 use crate::domain::clock::{Clock as _, ManualClock, Timestamp};
+use crate::domain::format::WireFormat;
 use crate::domain::group::Groups;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::key::{CacheTtl, Key, KeyHash};
@@ -123,6 +124,7 @@ fn shared_from(settings: CounterSettings, ledger: LedgerSums, now: Timestamp) ->
         lease: PATIENCE,
         on_loss: OnLoss::Closed,
         most_waiting: MOST_WAITING,
+        time: TimeSource::Caller,
         unclean: false,
     };
     let counters = Counters::shared(settings, shared).unwrap();
@@ -256,6 +258,10 @@ fn provider(limits: Limits) -> Provider {
     }
 }
 
+fn asks(model: &str) -> Asks {
+    Asks { model: model.into(), format: WireFormat::Native }
+}
+
 /// Asks for one request of a session, with an estimate in nano-USD.
 fn ask(
     counters: &Tested,
@@ -266,7 +272,8 @@ fn ask(
 ) -> Result<Permit, Denied> {
     let session = SessionId::from(session);
     let request = RequestId::new();
-    let ask = Admission { request, now, key, user, session: &session, estimate: NanoUsd(estimate) };
+    let (started, asks, estimate) = (now, &asks("m"), NanoUsd(estimate));
+    let ask = Admission { request, now, started, key, user, session: &session, estimate, asks };
     counters.wait(now, counters.counters.admit(&ask)).map_err(|refused| match refused {
         Refused::Limit(denied) => denied,
         Refused::Unreachable => panic!("{refused}"),

@@ -1,11 +1,11 @@
 -- The thirteen checks, in order, and the request counted: all of it or none.
 -- ARGV: 10 user, 11 key, 12 session, 13 request, 14 reserved, 15-23 the key's limits, 24-32 the user's, 33 requests per minute,
--- 34 whether reservation is strict (1 or 0).
+-- 34 whether reservation is strict (1 or 0), 35 the request's start, 36 model, 37 format.
 -- Gives {'ok', provider of the live session}, {'denied', check, current, minute or time of reset, and what others reserve where
 -- strict reservation refuses} or {'gone'}.
 local KEY, USER = 15, 24
 if not in_force() then return { 'gone' } end
-local held = { uid = ARGV[10], kid = ARGV[11], sid = ARGV[12], started = NOW, reserved = ARGV[14], slot = '', at = '' }
+local held = { uid = ARGV[10], kid = ARGV[11], sid = ARGV[12], started = math.min(tonumber(ARGV[35]), NOW), reserved = ARGV[14], slot = '', at = '' }
 local member = member_of(held)
 local sets = user_sets(held.uid, held.kid)
 local STRICT, OWN = ARGV[34] == '1', tonumber(ARGV[14])
@@ -57,6 +57,7 @@ if denied then return denied end
 local provider = ''
 if call('ZSCORE', sets[1], member) then provider = call('HGET', detail_of(member), 'provider') or '' end
 take(held)
+asks(member, ARGV[36], ARGV[37])
 rpm(held.uid)
 held.slot = rpm_add(held.uid, NOW)
 note(NODE, ARGV[13], held)
