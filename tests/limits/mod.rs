@@ -6,3 +6,4 @@ mod clocks;
 mod last_dollar;
 mod sessions;
 mod slow_bodies;
+mod users;
