@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]
 
 mod clocks;
+mod events_document;
 mod last_dollar;
 mod sessions;
 mod slow_bodies;
