@@ -179,7 +179,7 @@ fn weight(text: &[u8]) -> u64 {
 mod tests {
     use bytes::Bytes;
 
-    use super::{estimate, from_len, from_peek};
+    use super::{bound_from_peek, estimate, from_len, from_peek};
     use crate::formats::peek::{PeekLimits, peek};
 
     const LIMITS: PeekLimits = PeekLimits { max_depth: 32 };
@@ -248,5 +248,9 @@ mod tests {
         let text = format!(r#"{{"messages":[{{"content":[{{"source":{{"data":"{data}"}}}}]}}]}}"#);
         let rough = from_peek(&peek(&[Bytes::from(text)], LIMITS).unwrap());
         assert!((1500..1600).contains(&rough), "{rough}");
+        // Text of which a byte is a token, as no vocabulary has it.
+        let text = r#"{"messages":[{"role":"user","content":"xqzj"}]}"#;
+        let chunks = [Bytes::from_static(text.as_bytes())];
+        assert_eq!(bound_from_peek(&peek(&chunks, LIMITS).unwrap()), text.len() as u64);
     }
 }

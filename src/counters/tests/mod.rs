@@ -106,10 +106,12 @@ fn counters_with(place: Place, settings: CounterSettings) -> Tested {
     }
 }
 
-fn counters_at(place: Place, now: Timestamp) -> Tested {
+fn counters_at(place: Place, now: Timestamp, strict: bool) -> Tested {
+    let reservation = if strict { Reservation::Strict } else { Reservation::Expected };
+    let settings = CounterSettings { reservation, ..settings(model::ZONE) };
     match place {
-        Place::Own => counters(place, model::ZONE),
-        Place::Redis => shared_from(settings(model::ZONE), LedgerSums::default(), now),
+        Place::Own => counters_with(place, settings),
+        Place::Redis => shared_from(settings, LedgerSums::default(), now),
     }
 }
 
