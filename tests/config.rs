@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_yaml_ng::Value as Yaml;
 use tollgate::config::{self, Config, Kind, Problems, SETTINGS, Setting, Target};
+use tollgate::policy::reservation::Reservation;
 
 const DOCUMENTED: &str = include_str!("../conf/tollgate.yaml");
 
@@ -67,7 +68,11 @@ fn defaults_are_those_of_the_documentation() {
     assert_eq!(config.auth.alt_key_headers, ["x-alt-api-key", "x-goog-api-key"]);
     assert!(matches!(&config.database.target, Target::Sqlite { dir } if dir == Path::new("data")));
     assert_eq!(config.proxy.upgrade_socket.as_deref(), Some(Path::new("data/upgrade.sock")));
-    assert!(config.auth.admin_token.is_none() && config.limits.reservation && !config.admin.secure_cookies);
+    assert!(
+        config.auth.admin_token.is_none()
+            && config.limits.reservation == Reservation::Expected
+            && !config.admin.secure_cookies
+    );
 }
 
 #[test]
@@ -125,7 +130,7 @@ fn sample(setting: &Setting, file: &str) -> String {
         Kind::Count { min, .. } => (min + 11).to_string(),
         Kind::Size { min, .. } => format!("{}B", min + 1),
         Kind::Duration { min, .. } | Kind::Seconds { min, .. } => format!("{}ms", min + 1000),
-        Kind::Choice(names) => (*names.last().unwrap()).to_owned(),
+        Kind::Choice(names) | Kind::ChoiceOrFlag { names, .. } => (*names.last().unwrap()).to_owned(),
         Kind::Origin => "https://gate.example".to_owned(),
         Kind::Headers => "x-one, x-two".to_owned(),
         Kind::Networks => "10.0.0.0/8, fd00::/8".to_owned(),
@@ -372,4 +377,21 @@ fn the_built_in_prices_can_be_read_exactly_and_hold_nothing_else() {
     for vendor in ["anthropic", "openai", "gemini"] {
         assert!(table.values().any(|entry| entry["litellm_provider"] == vendor), "{vendor}");
     }
+}
+
+#[test]
+fn reservation_is_still_read_where_it_was_a_flag() {
+    let mode = |yaml: &str, env: &[(&str, &str)]| load(yaml, env).map(|config| config.limits.reservation);
+    for (text, expected) in [
+        ("true", Reservation::Expected),
+        ("false", Reservation::Off),
+        ("expected", Reservation::Expected),
+        ("strict", Reservation::Strict),
+        ("off", Reservation::Off),
+    ] {
+        assert_eq!(mode(&format!("limits: {{ reservation: {text} }}"), &[]).unwrap(), expected, "{text}");
+        assert_eq!(mode("", &[("TOLLGATE_LIMITS_RESERVATION", text)]).unwrap(), expected, "{text} in the environment");
+    }
+    let problems = mode("limits: { reservation: some }", &[]).unwrap_err().to_string();
+    assert!(problems.contains("limits.reservation") && problems.contains("expected, strict, off"), "{problems}");
 }

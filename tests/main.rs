@@ -15,6 +15,8 @@ mod convert;
 #[cfg(test)]
 mod ledger;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod loss;
 #[cfg(test)]
 mod mock;

@@ -10,7 +10,10 @@ use super::marker::Marker;
 use super::parts::Parts;
 use super::rebuild::FromStore;
 use crate::config::{Config, OnRedisLoss, Redis};
-use crate::counters::{CounterSettings, Counters, Keeper, MOST_WAITING, OnLoss, Server, SharedSettings, SharedState};
+use crate::counters::{
+    CounterSettings, Counters, Keeper, MOST_WAITING, OnLoss, Server, SharedSettings, SharedState, TOLERATED_MS,
+    TimeSource,
+};
 use crate::domain::secret::Secret;
 use crate::state::{Kept, Peers};
 use crate::telemetry::{IntCounter, Metrics, PartState, Readiness};
@@ -41,6 +44,7 @@ pub fn build(config: &Config) -> anyhow::Result<(Counters, Option<Marker>)> {
             OnRedisLoss::Closed => OnLoss::Closed,
         },
         most_waiting: MOST_WAITING,
+        time: TimeSource::Redis,
         unclean,
     };
     let counters = Counters::shared(settings, shared).map_err(|e| anyhow::anyhow!("redis.url cannot be used: {e}"))?;
@@ -63,8 +67,8 @@ pub fn server(redis: &Redis) -> anyhow::Result<Server> {
 
 /// The task that keeps shared counters.
 pub fn keeper(parts: &Parts) -> Option<Keeper> {
-    let (counters, store, zone) = (parts.counters.clone(), parts.store.clone(), parts.config.time_zone);
-    parts.counters.keeper(Arc::new(FromStore { counters, store, zone }), Arc::clone(&parts.clock))
+    let (counters, store) = (parts.counters.clone(), parts.store.clone());
+    parts.counters.keeper(Arc::new(FromStore { counters, store }), Arc::clone(&parts.clock))
 }
 
 /// The task that shares providers' health. An address that cannot be read was refused with the counters.
@@ -98,7 +102,9 @@ pub fn end(parts: &Parts) {
 
 /// Shared counters in `/readyz`: missed where the node can go on without them.
 pub fn readiness(readiness: Readiness, counters: &Counters) -> Readiness {
-    let Some(SharedState { up, slow, on_loss, .. }) = counters.shared_state() else { return readiness };
+    let Some(SharedState { up, slow, on_loss, clock_off_ms, other_zone, .. }) = counters.shared_state() else {
+        return readiness;
+    };
     let (needed, what) = match on_loss {
         OnLoss::Local => (false, "this node counts for itself"),
         OnLoss::Open => (false, "limits are not held"),
@@ -107,12 +113,29 @@ pub fn readiness(readiness: Readiness, counters: &Counters) -> Readiness {
     let how = if slow { "answers too late" } else { "is lost" };
     let state: PartState = if up { Ok(()) } else { Err(format!("{how}: {what}")) };
     let ready = readiness.ready && (up || !needed);
-    Readiness { ready, ..readiness.with_optional("redis", state) }
+    // Neither keeps requests away: limits hold by the cluster's time and zone.
+    let readiness = readiness.with_optional("redis", state).with_optional("clock", clock(clock_off_ms));
+    Readiness { ready, ..readiness.with_optional("time_zone", time_zone(other_zone)) }
+}
+
+fn clock(off_ms: i64) -> PartState {
+    if off_ms.abs() <= TOLERATED_MS {
+        return Ok(());
+    }
+    let (seconds, way) = (off_ms.abs() / 1_000, if off_ms > 0 { "ahead of" } else { "behind" });
+    Err(format!("is {seconds} s {way} Redis': shared windows go by Redis'"))
+}
+
+fn time_zone(other: Option<chrono_tz::Tz>) -> PartState {
+    other.map_or(Ok(()), |zone| Err(format!("differs from the cluster's: shared windows are in {}", zone.name())))
 }
 
 /// For a scrape.
 pub fn measure(counters: &Counters, metrics: &Metrics) {
-    let Some(SharedState { up, errors, losses, spells, waiting, .. }) = counters.shared_state() else { return };
+    let Some(state) = counters.shared_state() else { return };
+    let SharedState { up, errors, losses, spells, waiting, clock_off_ms, other_zone, .. } = state;
+    metrics.redis.clock_off_seconds.set(clock_off_ms / 1_000);
+    metrics.redis.zone_differs.set(i64::from(other_zone.is_some()));
     let grow = |counter: &IntCounter, total: u64| counter.inc_by(total.saturating_sub(counter.get()));
     metrics.redis_up("counters", up);
     grow(&metrics.redis.errors, errors);

@@ -160,7 +160,7 @@ fn fixed(config: &Config, admin_token: &secrets::AdminToken) -> anyhow::Result<F
         admin_token: key_text::hash(admin_token.token.expose()),
         alt_key_headers: config.auth.alt_key_headers.clone(),
         session_headers: config.session.headers.clone(),
-        reserve: config.limits.reservation,
+        reservation: config.limits.reservation,
         instructions: instructions(config)?,
         access_log: config.log.access,
     })

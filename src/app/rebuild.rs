@@ -32,7 +32,6 @@ pub async fn counters(counters: &Counters, store: &Store, zone: Tz, now: Timesta
 pub struct FromStore {
     pub counters: Counters,
     pub store: Store,
-    pub zone: Tz,
 }
 
 impl Ledger for FromStore {
@@ -42,7 +41,7 @@ impl Ledger for FromStore {
         ended_since: Timestamp,
     ) -> Pin<Box<dyn Future<Output = Result<LedgerSums, String>> + Send + '_>> {
         Box::pin(async move {
-            let sums = read(&self.counters, &self.store, self.zone, (now, Some(ended_since))).await;
+            let sums = read(&self.counters, &self.store, self.counters.zone(), (now, Some(ended_since))).await;
             sums.map_err(|e| e.to_string())
         })
     }

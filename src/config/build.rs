@@ -16,6 +16,7 @@ use super::types::{
 use super::value::{Value, Values};
 use crate::domain::network::Network;
 use crate::domain::secret::Secret;
+use crate::policy::reservation::Reservation;
 use crate::policy::unpriced::Unpriced;
 
 /// Puts the values in their places.
@@ -35,7 +36,7 @@ pub fn build(values: Values, problems: &mut Problems) -> Config {
     let session = session(&mut take);
     let ledger = ledger(&mut take);
     let limits = Limits {
-        reservation: take.flag("limits.reservation"),
+        reservation: Reservation::parse(&take.text("limits.reservation")),
         on_redis_loss: OnRedisLoss::parse(&take.text("limits.on_redis_loss")),
     };
     let prices = Prices { seed_file: take.path("prices.seed_file"), sync_url: take.text("prices.sync_url") };

@@ -40,6 +40,12 @@ pub enum Kind {
         max: u64,
     },
     Choice(&'static [&'static str]),
+    /// A choice that was a flag in earlier versions: `true` and `false` still stand for two of the names.
+    ChoiceOrFlag {
+        names: &'static [&'static str],
+        yes: &'static str,
+        no: &'static str,
+    },
     /// `http://…` or `https://…`, no path.
     Origin,
     /// An address that something is fetched from: `http`, `https` or `file`.
@@ -93,6 +99,7 @@ impl Kind {
     pub fn read_yaml(self, yaml: &Yaml) -> Result<Value, Fault> {
         match (self, yaml) {
             (Self::Flag | Self::FlagOrAuto, Yaml::Bool(flag)) => Ok(Value::Flag(*flag)),
+            (Self::ChoiceOrFlag { yes, no, .. }, Yaml::Bool(flag)) => self.read_text(if *flag { yes } else { no }),
             (Self::Count { .. }, Yaml::Number(number)) => self.read_text(&number.to_string()),
             (Self::Count { min, max }, _) => fault("is no number", count_remedy(min, max)),
             (Self::Duration { .. } | Self::Seconds { .. } | Self::Size { .. }, Yaml::Number(number)) => {
@@ -141,10 +148,8 @@ impl Kind {
                 None => fault("is no size", self.shape()),
             },
             Self::Duration { .. } | Self::Seconds { .. } => self.read_time(text),
-            Self::Choice(names) => match names.iter().find(|name| name.eq_ignore_ascii_case(text)) {
-                Some(name) => Ok(Value::Text((*name).to_owned())),
-                None => fault("is not one of the choices", self.shape()),
-            },
+            Self::Choice(names) => self.read_choice(names, text),
+            Self::ChoiceOrFlag { names, yes, no } => self.read_choice(names, choice_or_flag(text, yes, no)),
             Self::Origin => self.read_origin(text),
             Self::Source => read_source(text),
             Self::Headers | Self::Networks => {
@@ -176,6 +181,13 @@ impl Kind {
                 Ok(zone) => Ok(Value::Zone(zone)),
                 Err(_) => fault("is no known time zone", self.shape()),
             },
+        }
+    }
+
+    fn read_choice(self, names: &[&str], text: &str) -> Result<Value, Fault> {
+        match names.iter().find(|name| name.eq_ignore_ascii_case(text)) {
+            Some(name) => Ok(Value::Text((*name).to_owned())),
+            None => fault("is not one of the choices", self.shape()),
         }
     }
 
@@ -237,7 +249,7 @@ impl Kind {
                 let (min, max) = (show_duration(min), show_duration(max));
                 format!("write {min} to {max}, with a unit (s, m, h, d) or as a number of seconds")
             }
-            Self::Choice(names) => format!("write one of {}", names.join(", ")),
+            Self::Choice(names) | Self::ChoiceOrFlag { names, .. } => format!("write one of {}", names.join(", ")),
             Self::Origin => "write http:// or https://, a host and maybe a port, without a path".to_owned(),
             Self::Source => "write an http, https or file address".to_owned(),
             Self::Headers => HEADERS_REMEDY.to_owned(),
@@ -254,6 +266,15 @@ impl Kind {
 }
 
 const HEADERS_REMEDY: &str = "write a list of header names, such as [x-session-id, session-id]";
+
+/// The name that an earlier version's flag stands for; any other text as it is.
+fn choice_or_flag<'a>(text: &'a str, yes: &'a str, no: &'a str) -> &'a str {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "on" | "yes" | "1" => yes,
+        "false" | "no" | "0" => no,
+        _ => text,
+    }
+}
 
 fn count_remedy(min: u64, max: u64) -> String {
     format!("write a whole number from {min} to {max}")

@@ -6,11 +6,12 @@
 use std::borrow::Cow;
 
 use super::kind::Kind::{
-    self, Address, Choice, Count, DatabaseUrl, Duration, File, Flag, FlagOrAuto, Headers, Name, Networks, Origin, Path,
-    RedisUrl, Seconds, Secret, Size, Source, Zone,
+    self, Address, Choice, ChoiceOrFlag, Count, DatabaseUrl, Duration, File, Flag, FlagOrAuto, Headers, Name, Networks,
+    Origin, Path, RedisUrl, Seconds, Secret, Size, Source, Zone,
 };
 use super::kind::Zero::{MeansNone, Refused};
 use super::types::{LogFormat, OnAbort, OnRedisLoss};
+use crate::policy::reservation::Reservation;
 use crate::policy::unpriced::Unpriced;
 
 /// One row.
@@ -297,9 +298,9 @@ pub const SETTINGS: &[Setting] = &[
     ),
     setting(
         "limits.reservation",
-        Flag,
-        "true",
-        "Count an estimate of running requests' cost, so that many at once cannot overrun a limit.",
+        ChoiceOrFlag { names: Reservation::NAMES, yes: "expected", no: "off" },
+        "expected",
+        "What running requests count against limits: expected = their usual cost, strict = the most they can cost, off = nothing.",
     ),
     setting(
         "limits.on_redis_loss",

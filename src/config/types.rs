@@ -11,6 +11,7 @@ use chrono_tz::Tz;
 use super::value::Values;
 use crate::domain::network::Network;
 use crate::domain::secret::Secret;
+use crate::policy::reservation::Reservation;
 use crate::policy::unpriced::Unpriced;
 
 /// Every setting of one process.
@@ -135,8 +136,8 @@ pub struct Ledger {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Count an estimate of running requests' cost against the limits.
-    pub reservation: bool,
+    /// How running requests count against the limits.
+    pub reservation: Reservation,
     pub on_redis_loss: OnRedisLoss,
 }
 

@@ -1,8 +1,11 @@
 //! What is asked before a request runs, and the refusal.
 
+use std::sync::Arc;
+
 use rust_decimal::Decimal;
 
 use crate::domain::clock::Timestamp;
+use crate::domain::format::WireFormat;
 use crate::domain::ids::{RequestId, SessionId};
 use crate::domain::key::Key;
 use crate::domain::money::NanoUsd;
@@ -15,13 +18,26 @@ use super::spend::Period;
 pub struct Admission<'a> {
     /// What the request is known by, here and in the ledger.
     pub request: RequestId,
-    /// The request's start: its cost will belong to it.
+    /// The limits are checked now, and the request counts towards its minute from now on.
     pub now: Timestamp,
+    /// The request's start: its cost will belong to it.
+    pub started: Timestamp,
     pub key: &'a Key,
     pub user: &'a User,
     pub session: &'a SessionId,
     /// What the request may cost; reserved while it runs.
     pub estimate: NanoUsd,
+    /// What it asks for; shown with its session.
+    pub asks: &'a Asks,
+}
+
+/// What a session's latest request asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asks {
+    /// As the client names it.
+    pub model: Arc<str>,
+    /// The client's.
+    pub format: WireFormat,
 }
 
 /// The thirteen limits, by their wire names.
@@ -145,7 +161,7 @@ pub enum Refused {
 
 /// The limit that refused a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{} limit reached: {current} of {limit}", limit_type.as_str())]
+#[error("{}", self.message())]
 pub struct Denied {
     pub limit_type: LimitType,
     /// What was compared: spent and reserved by others.
@@ -153,4 +169,31 @@ pub struct Denied {
     pub limit: Amount,
     /// When a request may pass again; `None` where that cannot be known (or is never).
     pub reset_at: Option<Timestamp>,
+    /// Set if the limit is not reached, and the request could exceed it together with those that run.
+    pub exceeds: Option<Exceeds>,
+}
+
+/// Why a strict reservation refused a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exceeds {
+    /// What running requests have reserved in the limit's window.
+    pub reserved: NanoUsd,
+    /// What the refused request would have reserved.
+    pub own: NanoUsd,
+}
+
+impl Denied {
+    /// For the client.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let Self { limit_type, current, limit, .. } = self;
+        let name = limit_type.as_str();
+        match self.exceeds {
+            None => format!("the {name} limit of {limit} is reached ({current} used)"),
+            Some(Exceeds { reserved, own }) => format!(
+                "the {name} limit of {limit} could be exceeded: {current} is used ({reserved} of it reserved for \
+                 requests in flight), and this request reserves {own}"
+            ),
+        }
+    }
 }

@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use chrono_tz::Tz;
+
 use super::admission::{Admission, Refused};
 use super::listing::LiveSession;
 use super::memory::Memory;
@@ -32,6 +34,22 @@ impl Books {
         match self {
             Self::Own(memory) => memory,
             Self::Shared(shared) => &shared.memory,
+        }
+    }
+
+    /// A time of this node as the counters have it.
+    pub(super) fn time(&self, own: Timestamp) -> Timestamp {
+        match self {
+            Self::Own(_) => own,
+            Self::Shared(shared) => shared.time(own),
+        }
+    }
+
+    /// Of the calendar windows.
+    pub(super) fn zone(&self) -> Tz {
+        match self {
+            Self::Own(memory) => memory.settings.time_zone,
+            Self::Shared(shared) => shared.zone(),
         }
     }
 

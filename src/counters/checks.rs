@@ -1,10 +1,13 @@
 //! The thirteen checks, in the specification's order; the first that is reached refuses.
 
 use super::CounterSettings;
-use super::admission::{Admission, Amount, Denied, LimitType};
+use super::admission::{Admission, Amount, Denied, Exceeds, LimitType};
+use super::held::Held;
 use super::holder::Pair;
 use super::sessions::Slot;
 use crate::domain::limits::Limits;
+use crate::domain::money::NanoUsd;
+use crate::policy::reservation::Reservation;
 
 /// Checks a request against its key's and its user's limits. The figures must be up to date.
 pub(super) fn all(
@@ -15,6 +18,14 @@ pub(super) fn all(
 ) -> Result<(), Denied> {
     let mut checks = Checks { pair, admission, slot, settings };
     LimitType::IN_ORDER.into_iter().try_for_each(|limit| checks.check(limit))
+}
+
+/// Under strict reservation: whether a request could exceed a limit together with those that run. One that
+/// runs alone could only exceed it by itself, and passes as the specification has it.
+pub(super) fn strict(held: Held, estimate: NanoUsd, limit: NanoUsd, mode: Reservation) -> Option<Exceeds> {
+    let (reserved, own) = (held.reserved, estimate.max(NanoUsd::ZERO));
+    let refused = mode == Reservation::Strict && reserved > NanoUsd::ZERO && held.both() + own > limit;
+    refused.then_some(Exceeds { reserved, own })
 }
 
 struct Checks<'a, 'b> {
@@ -29,7 +40,7 @@ impl Checks<'_, '_> {
         match limit_type {
             LimitType::KeyConcurrentSessions | LimitType::UserConcurrentSessions => self.sessions(limit_type),
             LimitType::UserRpm => self.rpm(),
-            spending => self.spending(spending),
+            spending => self.spending(spending).map_or(Ok(()), Err),
         }
     }
 
@@ -37,18 +48,22 @@ impl Checks<'_, '_> {
         if limit_type.is_keys() { &self.admission.key.limits } else { &self.admission.user.limits }
     }
 
-    fn spending(&mut self, limit_type: LimitType) -> Result<(), Denied> {
+    /// The refusal, if the limit is reached.
+    fn spending(&mut self, limit_type: LimitType) -> Option<Denied> {
         let limits = self.limits(limit_type);
-        let Some(period) = limit_type.period() else { return Ok(()) };
-        let Some(limit) = period.limit_of(limits) else { return Ok(()) };
+        let period = limit_type.period()?;
+        let limit = period.limit_of(limits)?;
         let reset = limits.daily_reset;
         let spend = if limit_type.is_keys() { &mut self.pair.key.spend } else { &mut *self.pair.spend };
-        let current = spend.held(period, reset, self.admission.now, self.settings.time_zone).both();
-        if current < limit {
-            return Ok(());
-        }
-        let reset_at = spend.below_at(period, reset, limit);
-        Err(Denied { limit_type, current: Amount::Money(current), limit: Amount::Money(limit), reset_at })
+        let held = spend.held(period, reset, self.admission.now, self.settings.time_zone);
+        let exceeds = match held.both() >= limit {
+            true => None,
+            false => Some(strict(held, self.admission.estimate, limit, self.settings.reservation)?),
+        };
+        // Room that a running request may leave has no known time.
+        let reset_at = if exceeds.is_none() { spend.below_at(period, reset, limit) } else { None };
+        let (current, limit) = (Amount::Money(held.both()), Amount::Money(limit));
+        Some(Denied { limit_type, current, limit, reset_at, exceeds })
     }
 
     fn sessions(&self, limit_type: LimitType) -> Result<(), Denied> {
@@ -65,7 +80,8 @@ impl Checks<'_, '_> {
         // Only when the limit is met exactly does the next end make room.
         let next_end = self.pair.sessions.next_end(of_key, self.settings.session_ttl_ms);
         let reset_at = next_end.filter(|_| current == limit);
-        Err(Denied { limit_type, current: Amount::Count(current), limit: Amount::Count(limit), reset_at })
+        let (current, limit) = (Amount::Count(current), Amount::Count(limit));
+        Err(Denied { limit_type, current, limit, reset_at, exceeds: None })
     }
 
     fn rpm(&self) -> Result<(), Denied> {
@@ -76,6 +92,6 @@ impl Checks<'_, '_> {
         }
         let reset_at = self.pair.rpm.below_at(limit);
         let (current, limit) = (Amount::Count(current), Amount::Count(limit));
-        Err(Denied { limit_type: LimitType::UserRpm, current, limit, reset_at })
+        Err(Denied { limit_type: LimitType::UserRpm, current, limit, reset_at, exceeds: None })
     }
 }

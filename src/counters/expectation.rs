@@ -1,12 +1,18 @@
-//! How many tokens a key's next reply from a model may have: what a reservation is estimated from.
+//! The output tokens that a key's replies from a model usually have: what a reservation is estimated from.
 //!
-//! A peak that decays: a longer reply raises the expectation to itself at once, shorter ones lower it by an eighth of the
-//! difference each. It errs on the long side, so that requests running together overshoot a limit seldom and little.
+//! The 90th percentile of the last [`RECENT`] replies, once [`ENOUGH`] are known. Before that there is no figure, and the
+//! reservation takes the most that a reply may have (`policy::reservation`).
+
+use std::collections::VecDeque;
 
 use crate::domain::ids::KeyId;
 
 use super::shards::Shards;
 
+/// Replies of a key and model before which nothing is expected of the next.
+const ENOUGH: usize = 20;
+/// Replies that are remembered.
+const RECENT: usize = 50;
 /// Models remembered for one key; the one longest unused makes room.
 const MODELS_PER_KEY: usize = 16;
 
@@ -14,7 +20,10 @@ pub(super) struct Expectations(Shards<KeyId, Vec<Expected>>);
 
 struct Expected {
     model: Box<str>,
-    tokens: u64,
+    /// The oldest first.
+    recent: VecDeque<u32>,
+    /// Of `recent`; `None` while there are too few.
+    ninetieth: Option<u32>,
 }
 
 impl Expectations {
@@ -24,22 +33,23 @@ impl Expectations {
 
     pub(super) fn get(&self, key: KeyId, model: &str) -> Option<u64> {
         let models = self.0.lock(key.0);
-        models.get(&key)?.iter().find(|expected| &*expected.model == model).map(|expected| expected.tokens)
+        models.get(&key)?.iter().find(|expected| &*expected.model == model)?.ninetieth.map(u64::from)
     }
 
     pub(super) fn learn(&self, key: KeyId, model: &str, output: u64) {
+        let output = u32::try_from(output).unwrap_or(u32::MAX);
         let mut keys = self.0.lock(key.0);
         let models = keys.entry(key).or_default();
         match models.iter().position(|expected| &*expected.model == model) {
             Some(place) => {
-                let expected = &mut models[place];
-                let fall = expected.tokens.saturating_sub(output).div_ceil(8);
-                expected.tokens = (expected.tokens - fall).max(output);
+                models[place].add(output);
                 models[..=place].rotate_right(1);
             }
             None => {
                 models.truncate(MODELS_PER_KEY - 1);
-                models.insert(0, Expected { model: model.into(), tokens: output });
+                let mut expected = Expected { model: model.into(), recent: VecDeque::new(), ninetieth: None };
+                expected.add(output);
+                models.insert(0, expected);
             }
         }
     }
@@ -49,23 +59,49 @@ impl Expectations {
     }
 }
 
+impl Expected {
+    fn add(&mut self, output: u32) {
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(output);
+        let count = self.recent.len();
+        if count < ENOUGH {
+            return;
+        }
+        let mut sorted = [0; RECENT];
+        for (place, output) in sorted.iter_mut().zip(&self.recent) {
+            *place = *output;
+        }
+        let place = (count * 9).div_ceil(10) - 1;
+        let (_, ninetieth, _) = sorted[..count].select_nth_unstable(place);
+        self.ninetieth = Some(*ninetieth);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const KEY: KeyId = KeyId(1);
 
+    fn learn(expectations: &Expectations, outputs: impl IntoIterator<Item = u64>) -> Option<u64> {
+        outputs.into_iter().for_each(|output| expectations.learn(KEY, "m", output));
+        expectations.get(KEY, "m")
+    }
+
     #[test]
-    fn a_long_reply_is_expected_at_once_and_forgotten_slowly() {
+    fn nothing_is_expected_before_twenty_replies_then_the_ninetieth_percentile_of_the_last_fifty() {
         let expectations = Expectations::new();
-        assert_eq!(expectations.get(KEY, "m"), None);
-        let learnt = [100, 900, 100, 100].map(|output| {
-            expectations.learn(KEY, "m", output);
-            expectations.get(KEY, "m")
-        });
-        assert_eq!(learnt, [Some(100), Some(900), Some(800), Some(712)]);
-        (0..200).for_each(|_| expectations.learn(KEY, "m", 100));
-        assert_eq!(expectations.get(KEY, "m"), Some(100), "all of it, in the end");
+        assert_eq!(learn(&expectations, []), None);
+        assert_eq!(learn(&expectations, 1..=19), None);
+        assert_eq!(learn(&expectations, [20]), Some(18), "two of twenty are longer");
+        assert_eq!(learn(&expectations, 21..=50), Some(45));
+        assert_eq!(learn(&expectations, 51..=150), Some(145), "of 101 to 150");
+        assert_eq!(learn(&expectations, [9_000; 5]), Some(150), "five of fifty are longer");
+        assert_eq!(learn(&expectations, [9_000]), Some(9_000));
+        assert_eq!(learn(&expectations, [7; 50]), Some(7), "all others are forgotten");
+        assert_eq!(learn(&expectations, [u64::MAX; 6]), Some(u64::from(u32::MAX)));
         assert_eq!(expectations.get(KEY, "other"), None);
         assert_eq!(expectations.get(KeyId(2), "m"), None);
     }
@@ -73,13 +109,14 @@ mod tests {
     #[test]
     fn a_key_that_asks_for_many_models_keeps_the_latest() {
         let expectations = Expectations::new();
-        expectations.learn(KEY, "often", 7);
+        let learn = |model: &str| (0..ENOUGH).for_each(|_| expectations.learn(KEY, model, 7));
+        learn("often");
         for n in 0..50 {
-            expectations.learn(KEY, &format!("m{n}"), 1);
+            learn(&format!("m{n}"));
             expectations.learn(KEY, "often", 7);
         }
         assert_eq!(expectations.get(KEY, "often"), Some(7));
-        assert_eq!((expectations.get(KEY, "m49"), expectations.get(KEY, "m30")), (Some(1), None));
+        assert_eq!((expectations.get(KEY, "m49"), expectations.get(KEY, "m30")), (Some(7), None));
         expectations.retain(|key| key != KEY);
         assert_eq!(expectations.get(KEY, "often"), None);
     }

@@ -76,9 +76,9 @@ impl UserState {
 
 impl Pair<'_> {
     /// Counts an admitted request.
-    pub(super) fn count(&mut self, charge: &Charge) {
-        let is_new = self.sessions.enter(&charge.slot, charge.started);
-        self.rpm.add(charge.started);
+    pub(super) fn count(&mut self, charge: &mut Charge) {
+        let is_new = self.sessions.enter(&charge.slot, charge.started, charge.asks.as_ref());
+        charge.minute = Some(self.rpm.add(charge.admitted));
         self.add(charge, Held::reserved(charge.reserved));
         self.key.running += 1;
         self.key.sessions += u64::from(is_new);
@@ -94,7 +94,9 @@ impl Pair<'_> {
     /// As if the request had never been admitted.
     pub(super) fn take_back(&mut self, charge: &Charge) {
         self.add(charge, Held::reserved(-charge.reserved));
-        self.rpm.take_back(charge.started);
+        if let Some(minute) = charge.minute {
+            self.rpm.take_back(minute);
+        }
         let gone = self.sessions.take_back(&charge.slot);
         self.key.sessions = self.key.sessions.saturating_sub(u64::from(gone));
         self.key.running = self.key.running.saturating_sub(1);

@@ -11,6 +11,7 @@ impl Counters {
     ///
     /// To be called once for each amount, on one node, after the ledger has it.
     pub fn spent_late(&self, rows: &[SpendRow], now: Timestamp) {
+        let now = self.books.time(now);
         match &self.books {
             Books::Own(memory) => memory.spent_late(rows, now),
             Books::Shared(shared) => shared.spent_late(rows, now),

@@ -1,5 +1,6 @@
 //! The live sessions, for the list of active ones.
 
+use super::admission::Asks;
 use super::memory::Memory;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
@@ -13,6 +14,8 @@ pub struct LiveSession {
     pub session: SessionId,
     /// The provider that serves it, once one was asked.
     pub provider: Option<ProviderId>,
+    /// Of the latest request, running or not; `None` where no node knows it any more.
+    pub asks: Option<Asks>,
     /// Requests running now.
     pub running: u32,
     /// Start of its first request.
@@ -47,6 +50,7 @@ impl Memory {
                         key: slot.key?,
                         session: slot.session.clone(),
                         provider: live.provider,
+                        asks: live.asks.clone(),
                         running: live.running,
                         started_at: live.started,
                         last_end: live.ended,

@@ -16,6 +16,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
+use crate::policy::reservation::Reservation;
 
 /// Three maps; no code holds locks of two at once.
 pub(super) struct Memory {
@@ -37,37 +38,38 @@ impl Memory {
         estimate: NanoUsd,
         started: Timestamp,
     ) -> Charge {
-        let reserved = if self.settings.reservation { estimate.max(NanoUsd::ZERO) } else { NanoUsd::ZERO };
+        let off = self.settings.reservation == Reservation::Off;
+        let reserved = if off { NanoUsd::ZERO } else { estimate.max(NanoUsd::ZERO) };
         let slot = Slot { key: None, session: session.clone() };
-        Charge { request, user: None, slot, reserved, started }
+        Charge { request, user: None, slot, reserved, started, admitted: started, minute: None, asks: None }
     }
 
     /// What an admission will count.
     pub(super) fn charge_of(&self, ask: &Admission<'_>) -> Charge {
-        let mut charge = self.charge(ask.request, ask.session, ask.estimate, ask.now);
+        let mut charge = self.charge(ask.request, ask.session, ask.estimate, ask.started);
         (charge.user, charge.slot.key) = (Some(ask.user.id), Some(ask.key.id));
-        charge
+        Charge { admitted: ask.now, asks: Some(ask.asks.clone()), ..charge }
     }
 
     /// Also gives the provider that served the session before, if it was live.
     pub(super) fn admit(&self, ask: &Admission<'_>) -> Result<(Charge, Option<ProviderId>), Denied> {
         let (user_id, key) = (ask.user.id, ask.key.id);
-        let charge = self.charge_of(ask);
+        let mut charge = self.charge_of(ask);
         let mut users = self.users.lock(user_id.0);
         let user = users.entry(user_id).or_default();
         let mut pair = user.with_key(key, ask.now, &self.settings);
         checks::all(&mut pair, ask, &charge.slot, &self.settings)?;
         let served_before = pair.sessions.get(&charge.slot).and_then(|live| live.provider);
-        pair.count(&charge);
+        pair.count(&mut charge);
         Ok((charge, served_before))
     }
 
     /// Counts a request without asking. Gives the provider that served the session before, if it was live.
-    pub(super) fn count(&self, charge: &Charge) -> Option<ProviderId> {
+    pub(super) fn count(&self, charge: &mut Charge) -> Option<ProviderId> {
         let (user, key) = charge.holder()?;
         let mut users = self.users.lock(user.0);
         let state = users.entry(user).or_default();
-        let mut pair = state.with_key(key, charge.started, &self.settings);
+        let mut pair = state.with_key(key, charge.admitted, &self.settings);
         let served_before = pair.sessions.get(&charge.slot).and_then(|live| live.provider);
         pair.count(charge);
         served_before

@@ -41,12 +41,16 @@ use std::sync::Arc;
 
 use chrono_tz::Tz;
 
-pub use admission::{Admission, Amount, Denied, LimitType, Refused};
+pub use admission::{Admission, Amount, Asks, Denied, Exceeds, LimitType, Refused};
 pub use listing::LiveSession;
 pub use permit::{Charge, Permit, Settlement};
 pub use provider::Blocked;
 pub use rebuild::{RecentRequest, SpendRow, SpendTotal};
-pub use redis::{Keeper, Ledger, LedgerSums, MOST_WAITING, OnLoss, Server, SharedSettings, SharedState, probe};
+pub use redis::{
+    Keeper, Ledger, LedgerSums, MOST_WAITING, OnLoss, Server, SharedSettings, SharedState, TOLERATED_MS, TimeSource,
+    probe,
+};
+pub use rpm::MinuteEntry;
 pub use sessions::Slot;
 pub use sweep::Holder;
 pub use usage::{CountUsage, HolderUsage, MoneyUsage};
@@ -59,6 +63,7 @@ use crate::domain::key::Key;
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
 use crate::domain::user::User;
+use crate::policy::reservation::Reservation;
 use memory::Memory;
 use redis::Shared;
 
@@ -67,8 +72,8 @@ use redis::Shared;
 pub struct CounterSettings {
     /// How long a session lives after its last request's end.
     pub session_ttl_ms: i64,
-    /// Whether running requests count with their estimates.
-    pub reservation: bool,
+    /// How running requests count for the checks of others.
+    pub reservation: Reservation,
     /// Of the calendar windows.
     pub time_zone: Tz,
 }
@@ -135,7 +140,8 @@ impl Counters {
 
     /// For traffic of the admin token: no key, no user, no limits. Provider limits see it all the same.
     pub fn bypass(&self, request: RequestId, session: &SessionId, estimate: NanoUsd, now: Timestamp) -> Permit {
-        Permit::new(self.books.clone(), self.memory().charge(request, session, estimate, now), None)
+        let started = self.books.time(now);
+        Permit::new(self.books.clone(), self.memory().charge(request, session, estimate, started), None)
     }
 
     /// Those of the providers that may not be given a request of this session now, and why. Changes nothing that counts.
@@ -147,7 +153,7 @@ impl Counters {
         now: Timestamp,
     ) -> Vec<(ProviderId, Blocked)> {
         let slot = Slot { key, session: session.clone() };
-        self.books.blocked(providers, &slot, now).await
+        self.books.blocked(providers, &slot, self.books.time(now)).await
     }
 
     /// The provider that a live session was last served by, as far as this node knows (see [`Permit::session_provider`]).
@@ -159,25 +165,26 @@ impl Counters {
         session: &SessionId,
         now: Timestamp,
     ) -> Option<ProviderId> {
-        self.memory().session_provider(user, key, session, now)
+        self.memory().session_provider(user, key, session, self.books.time(now))
     }
 
     /// What a key has used of its limits. Reservations are not in it.
     pub async fn key_usage(&self, key: &Key, now: Timestamp) -> HolderUsage {
-        self.books.key_usage(key, now).await
+        self.books.key_usage(key, self.books.time(now)).await
     }
 
     /// What a user has used of their limits. Reservations are not in it.
     pub async fn user_usage(&self, user: &User, now: Timestamp) -> HolderUsage {
-        self.books.user_usage(user, now).await
+        self.books.user_usage(user, self.books.time(now)).await
     }
 
     /// What a provider has used of its limits. Reservations are not in it.
     pub async fn provider_usage(&self, provider: &Provider, now: Timestamp) -> HolderUsage {
-        self.books.provider_usage(provider, now).await
+        self.books.provider_usage(provider, self.books.time(now)).await
     }
 
-    /// Output tokens that a key's next reply from a model may have, by its recent ones; `None` before the first.
+    /// Output tokens that a key's replies from a model usually have: the 90th percentile of the recent ones; `None` until
+    /// twenty are known.
     #[must_use]
     pub fn expected_output(&self, key: KeyId, model: &str) -> Option<u64> {
         self.memory().expectations.get(key, model)
@@ -190,13 +197,13 @@ impl Counters {
 
     /// Every live session, in no particular order; of all nodes, where counters are shared.
     pub async fn live_sessions(&self, now: Timestamp) -> Vec<LiveSession> {
-        self.books.live_sessions(now).await
+        self.books.live_sessions(self.books.time(now)).await
     }
 
     /// How many live sessions this node knows of.
     #[must_use]
     pub fn sessions_here(&self, now: Timestamp) -> usize {
-        self.memory().sessions_here(now)
+        self.memory().sessions_here(self.books.time(now))
     }
 
     /// Takes over what the ledger knows, in place of everything counted so far: for the start, before requests come.
@@ -208,7 +215,7 @@ impl Counters {
         totals: impl IntoIterator<Item = SpendTotal>,
         now: Timestamp,
     ) {
-        self.memory().rebuild(rows, totals, now);
+        self.memory().rebuild(rows, totals, self.books.time(now));
     }
 
     /// Takes over the requests of the last minutes, after [`Self::rebuild`]: live sessions and requests per minute. They must
@@ -228,13 +235,19 @@ impl Counters {
     /// From when on [`Self::rebuild`] needs rows.
     #[must_use]
     pub fn rebuild_from(&self, now: Timestamp) -> Timestamp {
-        self.memory().rebuild_from(now)
+        Memory::rebuild_from(now, self.zone())
     }
 
     /// Frees what is idle: aged buckets, ended sessions, holders without any figures, and holders that `keep` no longer
     /// knows (deleted ones). To be called every minute or so.
     pub fn sweep(&self, now: Timestamp, keep: &dyn Fn(Holder) -> bool) {
-        self.memory().sweep(now, keep);
+        self.memory().sweep(self.books.time(now), keep);
+    }
+
+    /// Of the calendar windows: this node's, or the cluster's where that is another.
+    #[must_use]
+    pub fn zone(&self) -> Tz {
+        self.books.zone()
     }
 
     fn memory(&self) -> &Memory {

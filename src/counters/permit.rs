@@ -1,6 +1,8 @@
 //! The leave to run one request, which counts until it is settled or dropped.
 
+use super::admission::Asks;
 use super::books::Books;
+use super::rpm::MinuteEntry;
 use super::sessions::Slot;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
@@ -18,6 +20,12 @@ pub struct Charge {
     /// The estimate, or zero where reservation is off.
     pub reserved: NanoUsd,
     pub started: Timestamp,
+    /// When it was admitted: the minute counts from then on.
+    pub admitted: Timestamp,
+    /// Where it is counted among the requests of the minute, on this node.
+    pub minute: Option<MinuteEntry>,
+    /// `None` for the admin token.
+    pub asks: Option<Asks>,
 }
 
 impl Charge {
@@ -69,6 +77,7 @@ impl Permit {
     #[must_use = "the provider may not be asked when this is false"]
     pub async fn enter(&mut self, provider: &Provider, now: Timestamp) -> bool {
         let Some(charge) = &self.charge else { return false };
+        let now = self.books.time(now);
         if self.at == Some(provider.id) {
             return true;
         }
@@ -85,6 +94,7 @@ impl Permit {
     pub fn settle(mut self, now: Timestamp, cost: NanoUsd, provider: Option<ProviderId>) {
         if let Some(charge) = self.charge.take() {
             let cost = cost.max(NanoUsd::ZERO);
+            let now = self.books.time(now);
             self.books.settle(&charge, &Settlement { now, cost, at: self.at, served: provider });
         }
     }

@@ -54,7 +54,7 @@ impl ProviderState {
     }
 
     pub(super) fn enter(&mut self, charge: &Charge, now: Timestamp) {
-        self.sessions.enter(&charge.slot, now);
+        self.sessions.enter(&charge.slot, now, None);
         self.spend.add(charge.started, Held::reserved(charge.reserved));
     }
 

@@ -1,5 +1,7 @@
 //! Taking over the ledger's sums at start, and of the last minutes its requests: live sessions, requests per minute.
 
+use chrono_tz::Tz;
+
 use super::held::Held;
 use super::memory::Memory;
 use super::rpm;
@@ -55,7 +57,7 @@ impl Memory {
                 let mut users = self.users.lock(request.user.0);
                 let state = users.entry(request.user).or_default();
                 let pair = state.pair(request.key);
-                pair.key.sessions += u64::from(pair.sessions.enter(&slot, request.started));
+                pair.key.sessions += u64::from(pair.sessions.enter(&slot, request.started, None));
                 pair.sessions.leave(&slot, ended, request.cost);
                 if now.since(request.started) < rpm::WINDOW_MS {
                     pair.rpm.add(request.started.min(now));
@@ -67,7 +69,7 @@ impl Memory {
             if let Some(provider) = request.provider {
                 let mut providers = self.providers.lock(provider.0);
                 let sessions = &mut providers.entry(provider).or_default().sessions;
-                sessions.enter(&slot, request.started);
+                sessions.enter(&slot, request.started, None);
                 sessions.leave(&slot, ended, request.cost);
             }
         }
@@ -91,8 +93,7 @@ impl Memory {
         }
     }
 
-    pub(super) fn rebuild_from(&self, now: Timestamp) -> Timestamp {
-        let tz = self.settings.time_zone;
+    pub(super) fn rebuild_from(now: Timestamp, tz: Tz) -> Timestamp {
         let calendar = Window::Monthly.start(now, tz).min(Window::Weekly.start(now, tz));
         calendar.min(now.plus_ms(-KEEP_MINUTES * 60_000))
     }

@@ -1,7 +1,11 @@
 //! Requests of the past 60 seconds, as a sliding window.
 //!
-//! A request at time t counts until t + 60 s, to the millisecond. Beyond a thousand entries, requests of the same tenth of a
-//! second share one, at the time of the last of them: it may count a tenth of a second too long, and memory stays bounded.
+//! A request counts for 60 s from its admission, to the millisecond. Beyond a thousand entries, requests of the same tenth
+//! of a second share one, at the end of that tenth: each may count a tenth of a second too long, and memory stays bounded.
+//!
+//! Entries are kept by a time of their own, which is the clock's and never steps back: if the clock does, by more than
+//! [`JITTER_MS`], the difference is added to all that it says from then on. So no entry is forgotten early, and none counts
+//! for longer than its minute.
 
 use std::collections::VecDeque;
 
@@ -10,54 +14,65 @@ use crate::domain::clock::Timestamp;
 pub(super) const WINDOW_MS: i64 = 60_000;
 const EXACT_ENTRIES: usize = 1_024;
 const COARSE_MS: i64 = 100;
+/// Threads that read the clock one after the other may come in the other order.
+const JITTER_MS: i64 = 1_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Rpm {
-    /// Ascending in time.
+    /// Ascending in time, one for each.
     entries: VecDeque<Entry>,
     total: u64,
+    /// The latest time seen, and what is added to the clock's.
+    latest: i64,
+    added_ms: i64,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    /// Of its first request; of its last one, by which it ages.
-    from: Timestamp,
-    at: Timestamp,
+    at: i64,
     count: u64,
 }
+
+/// The entry that a request is counted in: to take it back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MinuteEntry(i64);
 
 impl Rpm {
     /// Forgets what is over.
     pub(super) fn refresh(&mut self, now: Timestamp) {
+        let now = self.time(now);
         while let Some(first) = self.entries.front()
-            && now.since(first.at) >= WINDOW_MS
+            && now - first.at >= WINDOW_MS
         {
             self.total -= first.count;
             self.entries.pop_front();
         }
     }
 
-    pub(super) fn add(&mut self, now: Timestamp) {
-        self.total += 1;
+    /// Counts a request that is admitted now.
+    pub(super) fn add(&mut self, now: Timestamp) -> MinuteEntry {
+        let now = self.time(now);
         let coarse = self.entries.len() >= EXACT_ENTRIES;
-        if let Some(last) = self.entries.back_mut() {
-            let same = if coarse { last.at.0 / COARSE_MS >= now.0 / COARSE_MS } else { last.at >= now };
-            if same {
-                last.at = last.at.max(now);
+        let at = if coarse { now.div_euclid(COARSE_MS) * COARSE_MS + COARSE_MS - 1 } else { now };
+        self.total += 1;
+        match self.entries.back_mut() {
+            Some(last) if last.at >= at => {
                 last.count += 1;
-                return;
+                MinuteEntry(last.at)
+            }
+            _ => {
+                self.entries.push_back(Entry { at, count: 1 });
+                MinuteEntry(at)
             }
         }
-        self.entries.push_back(Entry { from: now, at: now, count: 1 });
     }
 
-    /// Takes back a request that was added at `at`, unless it counts no more.
-    pub(super) fn take_back(&mut self, at: Timestamp) {
-        let place = self.entries.partition_point(|entry| entry.at < at);
-        if let Some(entry) = self.entries.get_mut(place).filter(|entry| entry.from <= at) {
+    /// Takes back a request, unless it counts no more.
+    pub(super) fn take_back(&mut self, entry: MinuteEntry) {
+        if let Ok(place) = self.entries.binary_search_by_key(&entry.0, |entry| entry.at) {
             self.total -= 1;
-            entry.count -= 1;
-            if entry.count == 0 {
+            self.entries[place].count -= 1;
+            if self.entries[place].count == 0 {
                 self.entries.remove(place);
             }
         }
@@ -72,7 +87,7 @@ impl Rpm {
         let mut left = self.total;
         self.entries.iter().find_map(|entry| {
             left -= entry.count;
-            (left < limit).then(|| entry.at.plus_ms(WINDOW_MS))
+            (left < limit).then(|| Timestamp(entry.at - self.added_ms).plus_ms(WINDOW_MS))
         })
     }
 
@@ -80,6 +95,17 @@ impl Rpm {
         if self.entries.capacity() > 2 * self.entries.len() + 8 {
             self.entries.shrink_to_fit();
         }
+    }
+
+    /// The entries' own time.
+    fn time(&mut self, now: Timestamp) -> i64 {
+        let time = now.0.saturating_add(self.added_ms);
+        if time >= self.latest - JITTER_MS {
+            self.latest = self.latest.max(time);
+            return time;
+        }
+        self.added_ms += self.latest - time;
+        self.latest
     }
 }
 
@@ -108,17 +134,41 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_back_does_not_count() {
+    fn what_is_taken_back_does_not_count_and_takes_nothing_else_with_it() {
         let mut rpm = Rpm::default();
-        for ms in [0, 10, 10, 20] {
-            rpm.add(at(ms));
-        }
-        rpm.take_back(at(10));
-        rpm.take_back(at(0));
+        let added = [0, 10, 10, 20].map(|ms| rpm.add(at(ms)));
+        rpm.take_back(added[1]);
+        rpm.take_back(added[0]);
         assert_eq!((rpm.count(), rpm.below_at(1)), (2, Some(at(60_020))));
         rpm.refresh(at(60_015));
-        rpm.take_back(at(10));
+        rpm.take_back(added[2]);
         assert_eq!(rpm.count(), 1, "over already, and the next one is another");
+        // Two that read the clock in the other order than they came: each is one.
+        let mut rpm = Rpm::default();
+        let (later, earlier) = (rpm.add(at(11)), rpm.add(at(10)));
+        rpm.take_back(later);
+        assert_eq!(rpm.count(), 1);
+        rpm.take_back(earlier);
+        assert_eq!((rpm.count(), rpm.below_at(1)), (0, None));
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_makes_no_request_count_shorter_or_longer() {
+        let mut rpm = Rpm::default();
+        let hour = 3_600_000;
+        rpm.add(at(hour));
+        rpm.add(at(hour + 1_000));
+        // Half an hour back, and on from there.
+        let back = hour / 2;
+        rpm.refresh(at(back));
+        let third = rpm.add(at(back));
+        assert_eq!((rpm.count(), rpm.below_at(3)), (3, Some(at(back + 59_000))));
+        for (now, count) in [(back + 58_999, 3), (back + 59_000, 2), (back + 59_999, 2), (back + 60_000, 0)] {
+            rpm.refresh(at(now));
+            assert_eq!(rpm.count(), count, "at {now}");
+        }
+        rpm.take_back(third);
+        assert_eq!(rpm.count(), 0);
     }
 
     #[test]

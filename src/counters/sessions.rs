@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use super::admission::Asks;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, SessionId};
 use crate::domain::money::NanoUsd;
@@ -17,7 +18,7 @@ pub struct Slot {
     pub session: SessionId,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Live {
     pub(super) running: u32,
     pub(super) started: Timestamp,
@@ -26,6 +27,8 @@ pub(super) struct Live {
     pub(super) requests: u64,
     pub(super) cost: NanoUsd,
     pub(super) provider: Option<ProviderId>,
+    /// Of the latest request; `None` where that is not known.
+    pub(super) asks: Option<Asks>,
     /// The time under which it stands among the idle ones; kept so that it never stands there twice.
     queued: Option<Timestamp>,
 }
@@ -83,15 +86,17 @@ impl Sessions {
     }
 
     /// A request of the session begins. Whether the session is new.
-    pub(super) fn enter(&mut self, slot: &Slot, now: Timestamp) -> bool {
+    pub(super) fn enter(&mut self, slot: &Slot, now: Timestamp, asks: Option<&Asks>) -> bool {
         if let Some(live) = self.live.get_mut(slot) {
             self.idle_count -= usize::from(live.running == 0);
             live.running += 1;
             live.requests += 1;
+            live.asks = asks.cloned();
             return false;
         }
-        let (ended, cost, provider, queued) = (None, NanoUsd::ZERO, None, None);
-        self.live.insert(slot.clone(), Live { running: 1, started: now, ended, requests: 1, cost, provider, queued });
+        let (ended, cost, provider, asks, queued) = (None, NanoUsd::ZERO, None, asks.cloned(), None);
+        let live = Live { running: 1, started: now, ended, requests: 1, cost, provider, asks, queued };
+        self.live.insert(slot.clone(), live);
         true
     }
 

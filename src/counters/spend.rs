@@ -3,6 +3,10 @@
 //! Buckets of one minute, by the minute of the request's start, feed the rolling windows and the daily calendar window; week,
 //! month and lifetime are sums. All windows are brought up to date at most once a minute: their bounds lie on minutes.
 //! Late amounts (a long request ends) go to the windows that hold the request's start, or to none.
+//!
+//! A clock that steps back erases nothing: the windows become those of the earlier time, with all that was counted in them
+//! before and since. What was counted ahead of the clock counts as present. For the rolling windows and the day that holds for
+//! steps of up to a day ([`SPARE_MINUTES`]).
 
 use std::collections::VecDeque;
 
@@ -17,6 +21,11 @@ use crate::policy::window::{DAY_MS, FIVE_HOURS_MS, Span, Window};
 const MINUTE_MS: i64 = 60_000;
 /// Buckets are kept for longer than the longest day has (25 hours, when clocks go back).
 pub(super) const KEEP_MINUTES: i64 = 26 * 60;
+
+/// For so much longer, in case the clock was ahead and steps back.
+const SPARE_MINUTES: i64 = 24 * 60;
+/// A time that is less than this behind is a thread's that came late, and no step of the clock.
+const LATE_MINUTES: i64 = 2;
 
 /// The windows of spending limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,8 +60,8 @@ pub(super) struct Spend {
     /// The daily calendar window, and the reset time that it was made for.
     daily: Calendar,
     daily_time: TimeOfDay,
-    weekly: Calendar,
-    monthly: Calendar,
+    weekly: Calendars,
+    monthly: Calendars,
     total: Held,
 }
 
@@ -85,6 +94,13 @@ struct Calendar {
     sum: Held,
 }
 
+/// The week (month) that holds the present, and the one that held it before: a clock that steps back may return to it.
+#[derive(Debug, Clone, Copy)]
+struct Calendars {
+    current: Calendar,
+    other: Calendar,
+}
+
 impl Default for Spend {
     fn default() -> Self {
         let never = Calendar { span: Span { start: Timestamp(0), end: Timestamp(0) }, sum: Held::NONE };
@@ -96,8 +112,8 @@ impl Default for Spend {
             day: rolling(DAY_MS),
             daily: never,
             daily_time: TimeOfDay::default(),
-            weekly: never,
-            monthly: never,
+            weekly: Calendars { current: never, other: never },
+            monthly: Calendars { current: never, other: never },
             total: Held::NONE,
         }
     }
@@ -107,20 +123,23 @@ impl Spend {
     /// Brings every window up to date but the daily calendar one, whose reset time only a reader knows.
     pub(super) fn refresh(&mut self, now: Timestamp, tz: Tz) {
         let minute = minute_of(now);
-        if minute <= self.minute {
+        if minute <= self.minute && minute > self.minute.saturating_sub(LATE_MINUTES) {
             return;
         }
+        if minute < self.minute {
+            self.five_hours.retreat(&self.buckets, minute);
+            self.day.retreat(&self.buckets, minute);
+        } else {
+            self.five_hours.advance(&self.buckets, minute);
+            self.day.advance(&self.buckets, minute);
+        }
         self.minute = minute;
-        self.five_hours.advance(&self.buckets, minute);
-        self.day.advance(&self.buckets, minute);
-        while self.buckets.front().is_some_and(|bucket| bucket.minute < minute - KEEP_MINUTES) {
+        let keep = minute - KEEP_MINUTES - SPARE_MINUTES;
+        while self.buckets.front().is_some_and(|bucket| bucket.minute < keep) {
             self.buckets.pop_front();
         }
-        for (calendar, window) in [(&mut self.weekly, Window::Weekly), (&mut self.monthly, Window::Monthly)] {
-            if now >= calendar.span.end {
-                *calendar = Calendar { span: window.calendar(now, tz), sum: Held::NONE };
-            }
-        }
+        self.weekly.refresh(Window::Weekly, now, tz);
+        self.monthly.refresh(Window::Monthly, now, tz);
     }
 
     /// Adds to (or, negative, takes from) the windows that hold `started`. Call [`Self::refresh`] first.
@@ -136,10 +155,16 @@ impl Spend {
     pub(super) fn add_to_windows(&mut self, started: Timestamp, held: Held) {
         let minute = minute_of(started);
         let at = Timestamp(minute * MINUTE_MS);
-        for calendar in [&mut self.daily, &mut self.weekly, &mut self.monthly] {
+        let (weekly, monthly) = (&mut self.weekly, &mut self.monthly);
+        let weeks_and_months = [&mut weekly.current, &mut weekly.other, &mut monthly.current, &mut monthly.other];
+        for calendar in weeks_and_months {
             if calendar.span.contains(at) {
                 calendar.sum += held;
             }
+        }
+        // What is ahead of the clock counts as present, as in the rolling windows.
+        if at >= self.daily.span.start {
+            self.daily.sum += held;
         }
         if minute < self.minute.saturating_sub(KEEP_MINUTES) {
             return;
@@ -162,8 +187,8 @@ impl Spend {
             Period::FiveHours => self.five_hours.sum,
             Period::Daily if reset.mode == ResetMode::Rolling => self.day.sum,
             Period::Daily => self.daily(reset, now, tz).sum,
-            Period::Weekly => self.weekly.sum,
-            Period::Monthly => self.monthly.sum,
+            Period::Weekly => self.weekly.held(),
+            Period::Monthly => self.monthly.held(),
             Period::Total => self.total,
         }
     }
@@ -206,8 +231,9 @@ impl Spend {
 
     /// What was spent, in figures that another place can begin with.
     pub(super) fn sums(&self) -> Sums {
-        let minutes = self.buckets.iter().map(|bucket| (bucket.minute, bucket.held.spent)).collect();
-        let (weekly, monthly) = (self.weekly.sum.spent, self.monthly.sum.spent);
+        let kept = self.buckets.iter().filter(|bucket| bucket.minute >= self.minute.saturating_sub(KEEP_MINUTES));
+        let minutes = kept.map(|bucket| (bucket.minute, bucket.held.spent)).collect();
+        let (weekly, monthly) = (self.weekly.held().spent, self.monthly.held().spent);
         Sums { total: self.total.spent, weekly, monthly, minutes }
     }
 
@@ -234,16 +260,17 @@ impl Spend {
     fn ends_at(&self, period: Period) -> Option<Timestamp> {
         match period {
             Period::Daily => Some(self.daily.span.end),
-            Period::Weekly => Some(self.weekly.span.end),
-            Period::Monthly => Some(self.monthly.span.end),
+            Period::Weekly => Some(self.weekly.current.span.end),
+            Period::Monthly => Some(self.monthly.current.span.end),
             Period::FiveHours | Period::Total => None,
         }
     }
 
     /// The daily calendar window, summed anew when a day begins or the reset time was changed.
     fn daily(&mut self, reset: DailyReset, now: Timestamp, tz: Tz) -> &Calendar {
-        if now >= self.daily.span.end || reset.time != self.daily_time {
-            let span = Window::Daily(reset).calendar(now, tz);
+        let at = Timestamp(self.minute * MINUTE_MS).max(now);
+        if !self.daily.span.contains(at) || reset.time != self.daily_time {
+            let span = Window::Daily(reset).calendar(at, tz);
             let inside = self.buckets.iter().rev().take_while(|b| Timestamp(b.minute * MINUTE_MS) >= span.start);
             let sum = inside.fold(Held::NONE, |sum, bucket| sum + bucket.held);
             self.daily = Calendar { span, sum };
@@ -265,7 +292,32 @@ impl Spend {
     }
 }
 
+impl Calendars {
+    fn refresh(&mut self, window: Window, now: Timestamp, tz: Tz) {
+        if self.current.span.contains(now) {
+            return;
+        }
+        std::mem::swap(&mut self.current, &mut self.other);
+        if !self.current.span.contains(now) {
+            self.current = Calendar { span: window.calendar(now, tz), sum: Held::NONE };
+        }
+    }
+
+    /// Of the present window, and of one ahead of the clock.
+    fn held(&self) -> Held {
+        let ahead = self.other.span.start >= self.current.span.end;
+        if ahead { self.current.sum + self.other.sum } else { self.current.sum }
+    }
+}
+
 impl Rolling {
+    /// The clock stepped back: the window begins earlier.
+    fn retreat(&mut self, buckets: &VecDeque<Bucket>, minute: i64) {
+        self.from = minute - self.length;
+        let inside = buckets.iter().rev().take_while(|bucket| bucket.minute >= self.from);
+        self.sum = inside.fold(Held::NONE, |sum, bucket| sum + bucket.held);
+    }
+
     fn advance(&mut self, buckets: &VecDeque<Bucket>, minute: i64) {
         let from = minute - self.length;
         if from <= self.from {

@@ -154,6 +154,13 @@ pub fn from_peek(peek: &Peek) -> u64 {
     (text / 4 + peek.media_count as u64 * PER_IMAGE + peek.remote_count as u64 * PER_REMOTE).max(1)
 }
 
+/// As [`from_peek`], an upper bound: no token is shorter than a byte. Of media it is the same estimate.
+#[must_use]
+pub fn bound_from_peek(peek: &Peek) -> u64 {
+    let text = peek.body_len.saturating_sub(peek.media_len) as u64;
+    (text + peek.media_count as u64 * PER_IMAGE + peek.remote_count as u64 * PER_REMOTE).max(1)
+}
+
 /// The tokens of generated text of which only the length is known, in bytes of JSON; at least one when there is any.
 #[must_use]
 pub const fn from_len(bytes: usize) -> u64 {
@@ -213,7 +220,7 @@ fn weight(text: &[u8]) -> u64 {
 mod tests {
     use bytes::Bytes;
 
-    use super::{estimate, from_len, from_peek};
+    use super::{bound_from_peek, estimate, from_len, from_peek};
     use crate::formats::peek::{PeekLimits, peek};
 
     const LIMITS: PeekLimits = PeekLimits { max_depth: 32 };
@@ -316,5 +323,9 @@ mod tests {
         let text = format!(r#"{{"messages":[{{"content":[{{"source":{{"data":"{data}"}}}}]}}]}}"#);
         let rough = from_peek(&peek(&[Bytes::from(text)], LIMITS).unwrap());
         assert!((1500..1600).contains(&rough), "{rough}");
+        // Text of which a byte is a token, as no vocabulary has it.
+        let text = r#"{"messages":[{"role":"user","content":"xqzj"}]}"#;
+        let chunks = [Bytes::from_static(text.as_bytes())];
+        assert_eq!(bound_from_peek(&peek(&chunks, LIMITS).unwrap()), text.len() as u64);
     }
 }

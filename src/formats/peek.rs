@@ -59,6 +59,20 @@ pub struct StreamOptions {
     pub include_usage_span: Option<Range<usize>>,
 }
 
+/// The members that bound the length of a reply, and those that multiply it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bounds {
+    pub max_tokens: Option<u64>,
+    pub max_output_tokens: Option<u64>,
+    pub max_completion_tokens: Option<u64>,
+    /// `generationConfig.maxOutputTokens`.
+    pub alt_max_tokens: Option<u64>,
+    /// `n`.
+    pub choices: Option<u64>,
+    /// `generationConfig.candidateCount`.
+    pub alt_choices: Option<u64>,
+}
+
 /// What a body says. Spans count from its first byte.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Peek {
@@ -78,6 +92,8 @@ pub struct Peek {
     pub wrapped: bool,
     /// The bound on the reply's tokens, by whatever name the format has for it.
     pub max_tokens: Option<u64>,
+    /// As each name has it: see [`Peek::output_bound`].
+    pub bounds: Bounds,
     pub stream_options: Option<StreamOptions>,
     pub metadata_user_id: Option<String>,
     /// `metadata.session_id`, or the `session_id` of a wrapped body.
@@ -145,6 +161,20 @@ impl Peek {
         match routed {
             WireFormat::Chat if self.has_input && !self.input_is_text && !self.has_messages => WireFormat::Responses,
             other => other,
+        }
+    }
+
+    /// The most output tokens of one choice, if the body says, and the number of choices. Members that `format`
+    /// does not have are ignored, as a provider may ignore them.
+    #[must_use]
+    pub fn output_bound(&self, format: WireFormat) -> (Option<u64>, u64) {
+        let Bounds { max_tokens, max_output_tokens, max_completion_tokens, alt_max_tokens, choices, alt_choices } =
+            self.bounds;
+        match format {
+            WireFormat::Native => (max_tokens, 1),
+            WireFormat::Responses => (max_output_tokens, 1),
+            WireFormat::Chat => (max_tokens.max(max_completion_tokens), choices.unwrap_or(1)),
+            WireFormat::AltCli => (alt_max_tokens, alt_choices.unwrap_or(1)),
         }
     }
 
@@ -283,6 +313,9 @@ impl Reader {
             Place::MaxTokens | Place::MaxOutputTokens | Place::MaxCompletionTokens | Place::AltMaxOutputTokens => {
                 self.max_tokens(found);
             }
+            Place::Choices | Place::AltChoices => {
+                self.bound(found);
+            }
             Place::StreamOptions | Place::IncludeUsage => self.stream_options(found),
             Place::Prompt => self.peek.has_prompt = found.kind == Kind::Object,
             // Services also take other values for true.
@@ -318,14 +351,30 @@ impl Reader {
     }
 
     fn max_tokens(&mut self, found: &Found<'_, Place>) {
+        // The old and the new name may both be there: the higher one is what can be spent.
+        self.peek.max_tokens = self.peek.max_tokens.max(self.bound(found));
+    }
+
+    /// Notes a bound on the reply; its value, unless it is `null`.
+    fn bound(&mut self, found: &Found<'_, Place>) -> Option<u64> {
         if found.kind == Kind::Null {
-            return;
+            return None;
         }
-        match found.as_u64() {
-            // The old and the new name may both be there: the higher one is what can be spent.
-            Some(n) => self.peek.max_tokens = Some(self.peek.max_tokens.map_or(n, |had| had.max(n))),
-            None => self.refuse(found.tag.unique().unwrap_or_default(), "a whole number is expected"),
-        }
+        let Some(bound) = found.as_u64() else {
+            self.refuse(found.tag.unique().unwrap_or_default(), "a whole number is expected");
+            return None;
+        };
+        let bounds = &mut self.peek.bounds;
+        let place = match found.tag {
+            Place::MaxOutputTokens => &mut bounds.max_output_tokens,
+            Place::MaxCompletionTokens => &mut bounds.max_completion_tokens,
+            Place::AltMaxOutputTokens => &mut bounds.alt_max_tokens,
+            Place::Choices => &mut bounds.choices,
+            Place::AltChoices => &mut bounds.alt_choices,
+            _ => &mut bounds.max_tokens,
+        };
+        *place = Some(bound);
+        Some(bound)
     }
 
     fn stream_options(&mut self, found: &Found<'_, Place>) {

@@ -23,6 +23,8 @@ pub(super) enum Place {
     MaxCompletionTokens,
     GenerationConfig,
     AltMaxOutputTokens,
+    Choices,
+    AltChoices,
     StreamOptions,
     IncludeUsage,
     Metadata,
@@ -74,6 +76,8 @@ impl Place {
             Self::MaxCompletionTokens => "max_completion_tokens",
             Self::GenerationConfig => "generationConfig",
             Self::AltMaxOutputTokens => "generationConfig.maxOutputTokens",
+            Self::Choices => "n",
+            Self::AltChoices => "generationConfig.candidateCount",
             Self::StreamOptions => "stream_options",
             Self::IncludeUsage => "stream_options.include_usage",
             Self::Metadata => "metadata",
@@ -199,6 +203,8 @@ const SYSTEM_INSTRUCTION: Node<Place> = Node::object(&SYSTEM_KEYS).tagged(Place:
 const GENERATION_CONFIG: Node<Place> = Node::object(&[
     strict("maxOutputTokens", Node::value(Place::AltMaxOutputTokens, NUMBER)),
     strict("max_output_tokens", Node::value(Place::AltMaxOutputTokens, NUMBER)),
+    strict("candidateCount", Node::value(Place::AltChoices, NUMBER)),
+    strict("candidate_count", Node::value(Place::AltChoices, NUMBER)),
 ])
 .tagged(Place::GenerationConfig);
 
@@ -229,6 +235,7 @@ pub(super) static BODY: Node<Place> = Node::object(&[
     strict("max_tokens", Node::value(Place::MaxTokens, NUMBER)),
     strict("max_output_tokens", Node::value(Place::MaxOutputTokens, NUMBER)),
     strict("max_completion_tokens", Node::value(Place::MaxCompletionTokens, NUMBER)),
+    strict("n", Node::value(Place::Choices, NUMBER)),
     strict("generationConfig", GENERATION_CONFIG),
     strict("generation_config", GENERATION_CONFIG),
     strict(

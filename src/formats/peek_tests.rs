@@ -32,6 +32,22 @@ const ALT: &str = r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"syst
  "generationConfig":{"maxOutputTokens":11}}"#;
 
 #[test]
+fn a_reply_is_bounded_by_the_members_that_its_format_has() {
+    let all = look(
+        r#"{"model":"m","messages":[],"max_tokens":5,"max_completion_tokens":7,"max_output_tokens":9,"n":3,
+            "generationConfig":{"maxOutputTokens":11,"candidateCount":2}}"#,
+    )
+    .unwrap();
+    let formats = [WireFormat::Native, WireFormat::Responses, WireFormat::Chat, WireFormat::AltCli];
+    assert_eq!(formats.map(|f| all.output_bound(f)), [(Some(5), 1), (Some(9), 1), (Some(7), 3), (Some(11), 2)]);
+    let none = look(r#"{"model":"m","messages":[],"n":null,"max_tokens":null}"#).unwrap();
+    assert_eq!(formats.map(|f| none.output_bound(f)), [(None, 1); 4]);
+    let wrong = look(r#"{"model":"m","messages":[],"n":"8"}"#).unwrap_err();
+    assert_eq!(wrong.field.as_deref(), Some("n"));
+    assert!(look(r#"{"model":"m","messages":[],"n":1,"n":8}"#).is_err(), "the provider could take the other one");
+}
+
+#[test]
 fn each_formats_body_says_what_it_is() {
     let native = look(NATIVE).unwrap();
     assert_eq!((native.model.as_deref(), native.stream, native.max_tokens), (Some("m-1"), Some(true), Some(64)));

@@ -7,17 +7,16 @@ use super::context::{Caller, RequestContext};
 use super::identify::Identified;
 use super::intake::Inbound;
 use super::refusal::Refusal;
+use super::render;
 use super::screen::Screened;
-use crate::counters::{Admission, Refused};
+use crate::counters::{Admission, Asks, Refused};
+use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
 use crate::domain::money::NanoUsd;
-use crate::domain::usage::Usage;
 use crate::formats::count;
 use crate::formats::route::Operation;
-use crate::policy::cost;
-
-/// Output tokens that are expected before a key's first reply from a model is known.
-const FIRST_GUESS: u64 = 512;
+use crate::policy::reservation::{Forecast, Reservation};
+use crate::policy::select::SelectAsk;
 
 /// A request that may run.
 pub struct Admitted {
@@ -39,7 +38,8 @@ pub async fn admit(
 ) -> Result<Admitted, Refusal> {
     let Screened(inbound) = screened;
     let gateway = &ctx.gateway;
-    let (session, now) = (&inbound.session, ctx.started_at);
+    // Reading the body may have taken long: limits count from now, and a cost from the start.
+    let (session, now, started) = (&inbound.session, ctx.now(), ctx.started_at);
     if *operation != Operation::Generate {
         let preferred = match &identified.caller {
             Caller::Key { key, user } => gateway.counters.session_provider(user.id, key.id, session, now),
@@ -50,11 +50,12 @@ pub async fn admit(
     if !gateway.ledger.has_room() {
         return Err(Refusal::JournalFull);
     }
-    let estimate = expected_cost(ctx, identified, &inbound);
+    let estimate = reservation(ctx, identified, &inbound, operation);
     let permit = match &identified.caller {
-        Caller::Admin => gateway.counters.bypass(ctx.id, session, estimate, now),
+        Caller::Admin => gateway.counters.bypass(ctx.id, session, estimate, started),
         Caller::Key { key, user } => {
-            let admission = Admission { request: ctx.id, now, key, user, session, estimate };
+            let asks = &Asks { model: Arc::clone(&inbound.model), format: ctx.format };
+            let admission = Admission { request: ctx.id, now, started, key, user, session, estimate, asks };
             gateway.counters.admit(&admission).await.map_err(|refused| match refused {
                 Refused::Limit(denied) => Refusal::Limit(denied),
                 Refused::Unreachable => Refusal::CountersUnreachable,
@@ -68,17 +69,34 @@ pub async fn admit(
     Ok(Admitted { inbound, preferred })
 }
 
-/// Price × (the body's estimated input, this key's usual output for the model). Zero when unpriced
-/// or switched off.
-fn expected_cost(ctx: &RequestContext, identified: &Identified, inbound: &Inbound) -> NanoUsd {
-    let price = identified.snapshot.price_for(&inbound.model, &inbound.model);
-    let (Some(price), true) = (price, ctx.gateway.fixed.reserve) else { return NanoUsd::ZERO };
-    let key = identified.caller.key_id();
-    let usual = key.and_then(|key| ctx.gateway.counters.expected_output(key, &inbound.model)).unwrap_or(FIRST_GUESS);
-    let usage = Usage {
-        input: count::from_peek(&inbound.peek),
-        output: inbound.peek.max_tokens.map_or(usual, |max| usual.min(max)),
-        ..Usage::default()
+/// What the request reserves, by the dearest provider that it can reach (see `policy::reservation`).
+fn reservation(ctx: &RequestContext, identified: &Identified, inbound: &Inbound, operation: &Operation) -> NanoUsd {
+    let mode = ctx.gateway.fixed.reservation;
+    if mode == Reservation::Off {
+        return NanoUsd::ZERO;
+    }
+    let no_groups = Groups::default();
+    let (groups, key) = match &identified.caller {
+        Caller::Key { key, .. } => (&key.provider_group, Some(key.id)),
+        Caller::Admin => (&no_groups, None),
     };
-    cost::total(&price.rates, &usage, rust_decimal::Decimal::ONE)
+    let ask = SelectAsk {
+        groups,
+        all_groups: matches!(identified.caller, Caller::Admin),
+        model: &inbound.model,
+        format: ctx.format,
+        convertible: render::convertible(operation),
+        preferred: None,
+        now: ctx.started_at,
+        at_ms: 0,
+    };
+    let (max_tokens, choices) = inbound.peek.output_bound(ctx.format);
+    let forecast = Forecast {
+        input: count::from_peek(&inbound.peek),
+        input_bound: count::bound_from_peek(&inbound.peek),
+        max_tokens,
+        choices,
+        usual_output: key.and_then(|key| ctx.gateway.counters.expected_output(key, &inbound.model)),
+    };
+    identified.snapshot.reservation(mode, &ask, &forecast)
 }

@@ -12,6 +12,7 @@ use crate::counters::Counters;
 use crate::domain::clock::Clock;
 use crate::domain::key::KeyHash;
 use crate::ledger::Ledger;
+use crate::policy::reservation::Reservation;
 use crate::state::health::Health;
 use crate::state::{ClientVersions, Events, Listings, Messages, State};
 use crate::telemetry::Metrics;
@@ -52,8 +53,8 @@ pub struct Fixed {
     pub alt_key_headers: Vec<String>,
     /// Headers that may carry a session id, lower case, in order.
     pub session_headers: Vec<String>,
-    /// Whether a request's expected cost is reserved while it runs.
-    pub reserve: bool,
+    /// What a request reserves while it runs.
+    pub reservation: Reservation,
     /// The operator's official instruction texts.
     pub instructions: Instructions,
     /// One log line per request.

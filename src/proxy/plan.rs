@@ -48,6 +48,8 @@ pub async fn plan(
     operation: &Operation,
 ) -> Result<Plan, Unplanned> {
     let (snapshot, inbound) = (&identified.snapshot, &admitted.inbound);
+    // Reading the body may have taken long.
+    let now = ctx.now();
     let everything = Groups::parse(crate::domain::group::ALL);
     let groups = match &identified.caller {
         Caller::Key { key, .. } => &key.provider_group,
@@ -60,10 +62,10 @@ pub async fn plan(
         format: ctx.format,
         convertible: render::convertible(operation),
         preferred: admitted.preferred,
-        now: ctx.started_at,
+        now,
         at_ms: ctx.elapsed_ms(),
     };
-    let (key, now) = (identified.caller.key_id(), ctx.started_at);
+    let key = identified.caller.key_id();
     let blocked = ctx.gateway.counters.blocked(&snapshot.providers, key, &inbound.session, now).await;
     let needs_price = needs_price(ctx, identified, operation).then_some(&*inbound.model);
     let view = View { ctx, identified, blocked, now, needs_price };

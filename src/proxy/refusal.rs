@@ -269,7 +269,7 @@ fn outdated(client: Client, current: Version, required: Version) -> Meaning {
 fn limit(denied: &Denied, now: Timestamp) -> Meaning {
     let (kind, current, limit) = (denied.limit_type.as_str(), denied.current, denied.limit);
     let reset = denied.reset_at.map(Timestamp::to_iso);
-    let message = format!("the {kind} limit of {limit} is reached ({current} used)");
+    let message = denied.message();
     let remaining = (limit.to_decimal() - current.to_decimal()).max(rust_decimal::Decimal::ZERO);
     let mut meaning = Meaning::new(429, "rate_limit_error", message).code("rate_limit_exceeded");
     meaning.extra = vec![

@@ -16,6 +16,7 @@ pub mod peers;
 pub mod publish;
 pub mod reach;
 pub mod refresh;
+mod reserve;
 pub mod snapshot;
 pub mod told;
 pub mod vault;

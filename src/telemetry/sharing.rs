@@ -15,6 +15,10 @@ pub struct RedisMetrics {
     pub spells: IntCounter,
     /// What was counted here and not yet told to Redis.
     pub waiting: IntGauge,
+    /// This node's clock less Redis', whole seconds.
+    pub clock_off_seconds: IntGauge,
+    /// 1 = `TZ` is not the cluster's.
+    pub zone_differs: IntGauge,
 }
 
 impl RedisMetrics {
@@ -28,6 +32,14 @@ impl RedisMetrics {
                 "Times that Redis answered too late, and this node counted for itself until it was quick again.",
             )?,
             waiting: on.gauge("tollgate_redis_waiting", "Operations counted here and not yet told to Redis.")?,
+            clock_off_seconds: on.gauge(
+                "tollgate_redis_clock_off_seconds",
+                "This node's clock less Redis', in whole seconds; shared windows go by Redis'.",
+            )?,
+            zone_differs: on.gauge(
+                "tollgate_redis_time_zone_differs",
+                "1 if TZ is not the cluster's time zone, in which shared windows are.",
+            )?,
         })
     }
 

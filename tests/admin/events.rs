@@ -142,10 +142,12 @@ async fn a_read_only_key_is_told_of_its_own_requests_and_sessions_and_of_nothing
         let admission = Admission {
             request: RequestId::new(),
             now: NOON,
+            started: NOON,
             key: &caller.key,
             user: &caller.user,
             session: &session,
             estimate: NanoUsd::ZERO,
+            asks: &super::gate::asks(),
         };
         permits.push(gate.counters.admit(&admission).await.unwrap());
     }

@@ -9,12 +9,14 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tollgate::admin::auth::whoami::ProxyPlace;
 use tollgate::admin::{Context, router, serve};
-use tollgate::counters::{CounterSettings, Counters};
+use tollgate::counters::{Asks, CounterSettings, Counters};
 use tollgate::domain::clock::{Clock, ManualClock, Timestamp};
+use tollgate::domain::format::WireFormat;
 use tollgate::domain::network::Network;
 use tollgate::domain::secret::Secret;
 use tollgate::fetch::Webhooks;
 use tollgate::ledger::JournalStats;
+use tollgate::policy::reservation::Reservation;
 use tollgate::state::vault::Vault;
 use tollgate::state::{Events, Health, State};
 use tollgate::store::{Backend, Store};
@@ -100,8 +102,13 @@ fn vault() -> Vault {
     Vault::from_secret(&Secret::new("a secret for the tests"))
 }
 
+/// What requests that the tests count ask for.
+pub fn asks() -> Asks {
+    Asks { model: "latest".into(), format: WireFormat::Native }
+}
+
 fn counters(time_zone: chrono_tz::Tz) -> Counters {
-    Counters::new(CounterSettings { session_ttl_ms: 300_000, reservation: true, time_zone })
+    Counters::new(CounterSettings { session_ttl_ms: 300_000, reservation: Reservation::Expected, time_zone })
 }
 
 fn upkeep(

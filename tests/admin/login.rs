@@ -17,7 +17,9 @@ fn token(reply: &Reply) -> String {
 
 /// Asks something as the browser that holds this cookie.
 async fn with_cookie(gate: &Gate, cookie: &str) -> u16 {
-    let request = gate.post("actions/users/getUsers").header("cookie", format!("theme=dark; auth-token={cookie}; x=1"));
+    let request = gate
+        .post("actions/active-sessions/getActiveSessions")
+        .header("cookie", format!("theme=dark; auth-token={cookie}; x=1"));
     Reply::of(request).await.status.as_u16()
 }
 
@@ -60,17 +62,17 @@ async fn raw_credentials_are_taken_in_header_and_cookie_and_bearer_wins() {
     let user = gate.person("ann", json!({})).await;
     for credential in [TOKEN, &user.key] {
         assert_eq!(with_cookie(&gate, credential).await, 200);
-        assert_eq!(gate.call("users/getUsers", credential, json!({})).await.status, 200);
+        assert_eq!(gate.call("active-sessions/getActiveSessions", credential, json!({})).await.status, 200);
     }
     let request = |bearer: &str, cookie: &str| {
-        gate.post("actions/users/getUsers")
+        gate.post("actions/active-sessions/getActiveSessions")
             .header("authorization", format!("bearer  {bearer} "))
             .header("cookie", format!("auth-token={cookie}"))
     };
     assert_eq!(Reply::of(request("wrong", TOKEN)).await.failure(), (401, "UNAUTHORIZED"));
     assert_eq!(Reply::of(request(TOKEN, "wrong")).await.status, 200);
     let session = token(&login(&gate, TOKEN).await);
-    let bearer = gate.call("users/getUsers", &session, json!({})).await;
+    let bearer = gate.call("active-sessions/getActiveSessions", &session, json!({})).await;
     assert_eq!(bearer.failure(), (401, "UNAUTHORIZED"), "a session belongs into its cookie");
     for empty in ["", " ", "\"\""] {
         assert_eq!(with_cookie(&gate, empty).await, 401);
@@ -145,7 +147,7 @@ async fn ten_failed_logins_close_the_door_for_fifteen_minutes() {
         assert_eq!(reply.headers["retry-after"], "900");
     }
     // Credentials of scripts are not logins.
-    assert_eq!(gate.admin("users/getUsers", json!({})).await.status, 200);
+    assert_eq!(gate.admin("active-sessions/getActiveSessions", json!({})).await.status, 200);
     gate.clock.advance_ms(15 * 60_000 - 1);
     assert_eq!(login(&gate, TOKEN).await.headers["retry-after"], "1");
     gate.clock.advance_ms(1);

@@ -22,7 +22,7 @@ mod receiver;
 mod repricing;
 mod routes;
 mod rules;
-mod schema;
+pub mod schema;
 mod sensitive_words;
 mod series;
 mod sessions;

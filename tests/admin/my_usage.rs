@@ -92,10 +92,12 @@ async fn quotas_are_those_that_requests_are_held_by() {
     let admission = Admission {
         request: RequestId::new(),
         now: NOON,
+        started: NOON,
         key: &caller.key,
         user: &caller.user,
         session: &SessionId::from("s"),
         estimate: NanoUsd::ZERO,
+        asks: &super::gate::asks(),
     };
     gate.counters.admit(&admission).await.unwrap().settle(NOON, NanoUsd(1_500_000_000), None);
     let next = Admission { request: RequestId::new(), estimate: NanoUsd(250_000_000), ..admission };

@@ -97,10 +97,12 @@ async fn spend(gate: &Gate, person: &Person, provider: i64, dollars: i64) {
     let admission = Admission {
         request: RequestId::new(),
         now: NOON,
+        started: NOON,
         key: &caller.key,
         user: &caller.user,
         session: &session,
         estimate: NanoUsd::ZERO,
+        asks: &super::gate::asks(),
     };
     let mut permit = gate.counters.admit(&admission).await.unwrap();
     assert!(permit.enter(snapshot.provider(ProviderId(provider)).unwrap(), NOON).await);

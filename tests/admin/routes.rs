@@ -289,15 +289,17 @@ async fn an_administrators_read_only_key_is_no_administrator() {
 }
 
 #[tokio::test]
-async fn users_see_themselves_only() {
+async fn users_see_themselves_only_and_the_list_is_for_administrators() {
     let gate = Gate::start().await;
     let people = people(&gate).await;
-    let seen = gate.call("users/getUsers", &people.user.key, json!({})).await.data();
-    assert_eq!(seen.as_array().unwrap().len(), 1);
-    assert_eq!((&seen[0]["id"], seen[0]["keys"].as_array().unwrap().len()), (&json!(people.user.id), 2));
+    let refused = gate.call("users/getUsers", &people.user.key, json!({})).await;
+    assert_eq!(refused.failure(), (403, "PERMISSION_DENIED"));
+    let who = Reply::of(gate.post("auth/whoami").bearer_auth(&people.user.key).json(&json!({}))).await.data();
+    let seen = &who["user"];
+    assert_eq!((&seen["id"], seen["keys"].as_array().unwrap().len()), (&json!(people.user.id), 2));
     let whole = gate.call("users/getUsers", &people.admin.key, json!({})).await.data();
     assert_eq!(whole.as_array().unwrap().len(), 3);
-    let text = whole.to_string();
+    let text = format!("{whole}{who}");
     for secret in [&people.user.key, &people.other.key, &people.read_only] {
         assert!(!text.contains(secret.as_str()), "a key is shown in full");
     }

@@ -17,6 +17,9 @@ const KNOWN: &[&str] = &[
     "additionalProperties",
     "items",
     "anyOf",
+    "oneOf",
+    "contentMediaType",
+    "contentSchema",
     "const",
     "enum",
     "minimum",
@@ -55,6 +58,7 @@ fn check(document: &Value, schema: &Value, value: &Value, at: &str, faults: &mut
             faults.push(format!("{at}: fits none of {any:?}"));
         }
     }
+    one_of_and_content(document, rules, value, at, faults);
     if !has_type(&rules.get("type").cloned().unwrap_or_default(), value) {
         return faults.push(format!("{at}: {value} is no {}", rules["type"]));
     }
@@ -84,6 +88,30 @@ fn check(document: &Value, schema: &Value, value: &Value, at: &str, faults: &mut
         faults.push(format!("{at}: {text:?} does not look like {pattern}"));
     }
     children(document, rules, value, at, faults);
+}
+
+fn one_of_and_content(
+    document: &Value,
+    rules: &serde_json::Map<String, Value>,
+    value: &Value,
+    at: &str,
+    faults: &mut Vec<String>,
+) {
+    if let Some(one) = rules.get("oneOf").and_then(Value::as_array) {
+        let fitting = one.iter().filter(|schema| self::faults(document, schema, value).is_empty()).count();
+        if fitting != 1 {
+            faults.push(format!("{at}: fits {fitting} of {one:?}"));
+        }
+    }
+    if let Some(text) = value.as_str()
+        && rules.get("contentMediaType").is_some_and(|kind| kind == "application/json")
+    {
+        match (serde_json::from_str(text), rules.get("contentSchema")) {
+            (Ok(content), Some(schema)) => check(document, schema, &content, &format!("{at}.content"), faults),
+            (Ok(_), None) => {}
+            (Err(e), _) => faults.push(format!("{at}: holds no JSON: {e}")),
+        }
+    }
 }
 
 fn children(
@@ -146,4 +174,15 @@ fn the_checker_sees_faults() {
     assert_eq!(count(serde_json::json!({ "n": 4, "s": "abc", "x": 1 })), 3);
     assert_eq!(count(serde_json::json!({})), 1);
     assert_eq!(count(serde_json::json!([])), 1);
+    let text = serde_json::json!({
+        "oneOf": [
+            { "type": "string", "contentMediaType": "application/json", "contentSchema": { "type": "integer" } },
+            { "type": "boolean" },
+        ],
+    });
+    let fits = |value| faults(&text, &text, &value).is_empty();
+    assert!(fits(serde_json::json!("7")) && fits(serde_json::json!(true)));
+    for wrong in [serde_json::json!(7), serde_json::json!("true"), serde_json::json!("no JSON")] {
+        assert!(!fits(wrong.clone()), "{wrong}");
+    }
 }

@@ -44,10 +44,9 @@ async fn live_sessions_are_listed_with_what_they_used() {
             let caller = snapshot.key(KeyId(person.key_id)).unwrap();
             let session = SessionId::from(session);
             let (key, user, estimate, now) = (&caller.key, &caller.user, NanoUsd::ZERO, NOON.plus_ms(ms));
-            gate.counters
-                .admit(&Admission { request: RequestId::new(), key, user, session: &session, estimate, now })
-                .await
-                .unwrap()
+            let (request, session, asks) = (RequestId::new(), &session, &super::gate::asks());
+            let admission = Admission { request, key, user, session, estimate, now, started: now, asks };
+            gate.counters.admit(&admission).await.unwrap()
         };
         let first = begin(&ada, "s", 0).await;
         first.settle(NOON, NanoUsd(1), None);
@@ -63,12 +62,12 @@ async fn live_sessions_are_listed_with_what_they_used() {
         assert_eq!(names, ["t", "s"], "newest first");
         let expected = json!({
             "sessionId": "s", "userId": ada.id, "userName": "ada", "keyId": ada.key_id, "keyName": "default",
-            "providerId": null, "providerName": null, "model": "m0", "apiType": "chat-compatible", "status": "active",
+            "providerId": null, "providerName": null, "model": "latest", "apiType": "native", "status": "active",
             "concurrentCount": 1, "startTime": NOON.0, "requestCount": 2, "inputTokens": 10, "outputTokens": 20,
             "cacheCreationTokens": 3, "cacheReadTokens": 4, "totalTokens": 37, "costUsd": 1.5, "durationMs": 70,
         });
         assert_eq!(all[1], expected);
-        assert_eq!((&all[0]["status"], &all[0]["model"]), (&json!("idle"), &Value::Null));
+        assert_eq!((&all[0]["status"], &all[0]["model"]), (&json!("idle"), &json!("latest")));
         let own = sessions(&gate, &bob.key).await;
         assert_eq!((own.len(), &own[0]["sessionId"]), (1, &json!("t")));
     }

@@ -68,18 +68,23 @@ async fn anyone_logged_in_learns_who_they_are() {
     let whoami = async |credential: &str| Reply::of(gate.post("auth/whoami").bearer_auth(credential)).await;
     let gateway = json!({ "timeZone": "Asia/Shanghai", "now": NOON.to_iso(), "version": "1.2.3", "proxyPort": 8080, "proxyTls": false,
         "siteTitle": "Our <gate>", "currencyDisplay": "€" });
+    let record = gate.user_record(user.id).await;
+    assert_eq!(record["keys"].as_array().unwrap().len(), 2);
     let cases = [
         (
             TOKEN,
-            json!({ "role": "admin", "userId": null, "userName": "admin", "keyId": null, "keyName": null, "readOnly": false }),
+            json!({ "role": "admin", "userId": null, "userName": "admin", "keyId": null, "keyName": null, "readOnly": false,
+                "user": null }),
         ),
         (
             &user.key,
-            json!({ "role": "user", "userId": user.id, "userName": "ann", "keyId": user.key_id, "keyName": "default", "readOnly": false }),
+            json!({ "role": "user", "userId": user.id, "userName": "ann", "keyId": user.key_id, "keyName": "default",
+                "readOnly": false, "user": record }),
         ),
         (
             &read_only,
-            json!({ "role": "user", "userId": user.id, "userName": "ann", "keyId": key_id, "keyName": "cli", "readOnly": true }),
+            json!({ "role": "user", "userId": user.id, "userName": "ann", "keyId": key_id, "keyName": "cli", "readOnly": true,
+                "user": null }),
         ),
     ];
     for (credential, mut expected) in cases {

@@ -22,10 +22,12 @@ async fn usage_shows_what_was_counted_against_which_limit_and_until_when() {
     let admission = Admission {
         request: RequestId::new(),
         now: NOON,
+        started: NOON,
         key: &caller.key,
         user: &caller.user,
         session: &session,
         estimate: NanoUsd::ZERO,
+        asks: &super::gate::asks(),
     };
     let mut permit = gate.counters.admit(&admission).await.unwrap();
     assert!(permit.enter(provider, NOON).await);

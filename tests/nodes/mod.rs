@@ -7,7 +7,7 @@ mod begin;
 mod limits;
 mod loss;
 mod news;
-mod pair;
+pub mod pair;
 mod places;
 mod secure;
 mod slow;

@@ -39,9 +39,19 @@ export const site = queryOptions({
   staleTime: 60_000,
 });
 
+/** All users with their keys, for administrators. Pages that users see too take `useUsers`. */
 export const users = queryOptions({
   queryKey: keys.users,
   queryFn: ({ signal }) => call("actions/users/getUsers", {}, signal),
+});
+
+/** The caller as the only user, in the same place: the list is for administrators. */
+export const self = queryOptions({
+  queryKey: keys.users,
+  queryFn: async ({ signal }) => {
+    const { user } = await call("auth/whoami", {}, signal);
+    return user ? [user] : [];
+  },
 });
 
 export const keyStatistics = (userId: number) =>

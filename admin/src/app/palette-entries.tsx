@@ -6,7 +6,7 @@ import { type ReactNode, useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import * as queries from "@/api/queries";
 import { pagesFor } from "./nav";
-import { useIsAdmin, useSession } from "./session";
+import { useIsAdmin, useSession, useUsers } from "./session";
 
 export interface Entry {
   id: string;
@@ -63,7 +63,7 @@ export function useEntries(typed: string): Entry[] {
   const navigate = useNavigate();
   const manages = !session.readOnly;
   const long = typed.trim().length >= ENOUGH;
-  const { data: users } = useQuery({ ...queries.users, enabled: manages });
+  const { data: users } = useUsers(manages);
   const { data: providers } = useQuery({ ...queries.providers, enabled: admin });
   const { data: sessions } = useQuery({ ...queries.sessions, enabled: manages });
   const { data: models } = useQuery({ ...queries.models, enabled: manages && long });

@@ -23,6 +23,12 @@ export const useIsAdmin = () => {
   return session.role === "admin" && !session.readOnly;
 };
 
+/** The users that the caller may see, with their keys: all, or themselves. */
+export function useUsers(enabled = true) {
+  const admin = useIsAdmin();
+  return useQuery({ ...(admin ? queries.users : queries.self), enabled });
+}
+
 export function SessionProvider({ children }: { children: ReactNode }) {
   const { data } = useQuery(queries.whoami);
   const router = useRouter();

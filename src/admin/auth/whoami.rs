@@ -7,6 +7,7 @@ use super::Actor;
 use crate::admin::call::Call;
 use crate::admin::envelope::Refusal;
 use crate::admin::records::Iso;
+use crate::admin::records::user::UserRecord;
 use crate::domain::user::Role;
 
 /// Where clients reach the proxy, as far as the gateway itself can know.
@@ -27,6 +28,8 @@ pub struct WhoAmI {
     user_name: String,
     key_id: Option<i64>,
     key_name: Option<String>,
+    /// The user with their keys; `null` for the administrator token, and for a read-only key.
+    user: Option<UserRecord>,
     /// The key may read its own usage and nothing else.
     read_only: bool,
     /// The gateway's time zone: limits reset and days begin by it.
@@ -69,13 +72,19 @@ pub async fn whoami(call: Call) -> Result<WhoAmI, Refusal> {
         Actor::Token => (None, "admin".to_owned(), None, None),
         Actor::Key { key, user } => (Some(user.id.0), user.name.clone(), Some(key.id.0), Some(key.name.clone())),
     };
-    let settings = &call.ctx.state.peek().settings;
+    let snapshot = call.ctx.state.peek();
+    let settings = &snapshot.settings;
+    let user = match &who.actor {
+        Actor::Key { user, .. } if !who.is_read_only() => Some(UserRecord::of(user, &snapshot, call.now)),
+        _ => None,
+    };
     Ok(WhoAmI {
         role: if who.role() == Role::Admin { "admin" } else { "user" },
         user_id,
         user_name,
         key_id,
         key_name,
+        user,
         read_only: who.is_read_only(),
         time_zone: call.ctx.time_zone.to_string(),
         now: Iso(call.now),

@@ -1,7 +1,8 @@
 //! What the stream of events carries: each event's name and data. The document's schema of the stream is made from it.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::Iso;
 use super::health::ProviderHealth;
@@ -9,10 +10,11 @@ use super::log::LogEntry;
 use super::overview::OverviewRecord;
 use super::session::ActiveSession;
 
-/// One event: its name stands in the line `event:`, its data, as JSON, in the line `data:`. Comment lines keep the
+/// One server-sent event, by its fields: `event` is the name, `data` a text that holds JSON. Comment lines keep the
 /// connection open.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "event", content = "data", rename_all = "camelCase")]
+#[schemars(transform = data_is_text)]
 pub enum LiveEvent {
     /// The first event.
     Hello(Hello),
@@ -29,6 +31,15 @@ pub enum LiveEvent {
     Configuration(NewConfiguration),
     /// So many events were left out, because there were too many or this client was too slow: read anew what you show.
     Missed(Missed),
+}
+
+/// The data of an event is a text on the wire, and JSON in that text.
+fn data_is_text(schema: &mut Schema) {
+    let Some(Value::Array(events)) = schema.get_mut("oneOf") else { return };
+    for data in events.iter_mut().filter_map(|event| event.pointer_mut("/properties/data")) {
+        let content = data.take();
+        *data = json!({ "type": "string", "contentMediaType": "application/json", "contentSchema": content });
+    }
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::Exact;
 use super::log::{LogEntry, LogSums};
 use crate::counters::LiveSession;
+use crate::domain::format::WireFormat;
 use crate::state::Snapshot;
 use crate::store::{LogPage, SessionFigures};
 
@@ -21,7 +22,7 @@ pub struct ActiveSession {
     /// The provider that serves it, once one was asked.
     pub provider_id: Option<i64>,
     pub provider_name: Option<String>,
-    /// The model of the latest request that ended; `null` before the first has.
+    /// The model of the latest request, whether it runs or has ended.
     pub model: Option<String>,
     /// The client's format in that request.
     pub api_type: Option<&'static str>,
@@ -57,8 +58,8 @@ impl ActiveSession {
             key_name: snapshot.key(live.key).map(|caller| caller.key.name.clone()),
             provider_id: live.provider.map(|id| id.0),
             provider_name: live.provider.and_then(|id| snapshot.provider(id)).map(|provider| provider.name.clone()),
-            model: figures.map(|f| f.model.clone()),
-            api_type: figures.map(|f| f.format.as_str()),
+            model: live.asks.as_ref().map(|asks| asks.model.to_string()).or_else(|| figures.map(|f| f.model.clone())),
+            api_type: live.asks.as_ref().map(|asks| asks.format).or(figures.map(|f| f.format)).map(WireFormat::as_str),
             status: if live.running > 0 { "active" } else { "idle" },
             concurrent_count: live.running,
             start_time: live.started_at.0,

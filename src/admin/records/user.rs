@@ -5,7 +5,9 @@ use serde::Serialize;
 
 use super::key::KeyRecord;
 use super::{Exact, Iso, groups_text};
+use crate::domain::clock::Timestamp;
 use crate::domain::user::User;
+use crate::state::Snapshot;
 
 /// A user with their keys.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -48,6 +50,14 @@ pub struct UserRecord {
 }
 
 impl UserRecord {
+    /// One user with all their keys.
+    pub fn of(user: &User, snapshot: &Snapshot, now: Timestamp) -> Self {
+        let callers = snapshot.callers().filter(|caller| caller.user.id == user.id);
+        let mut keys: Vec<_> = callers.map(|caller| KeyRecord::new(&caller.key, now)).collect();
+        keys.sort_by_key(|key| key.id);
+        Self::new(user, keys)
+    }
+
     pub fn new(user: &User, keys: Vec<KeyRecord>) -> Self {
         let limits = &user.limits;
         Self {

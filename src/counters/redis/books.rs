@@ -23,6 +23,7 @@ use crate::domain::ids::{ProviderId, RequestId, SessionId};
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
+use crate::policy::reservation::Reservation;
 
 /// Live sessions that are listed at most.
 const LISTED: i64 = 10_000;
@@ -38,15 +39,25 @@ pub(in super::super) struct Asked<'a> {
 }
 
 impl Shared {
-    pub(in super::super) async fn admit(self: &Arc<Self>, ask: &Admission<'_>) -> Result<Permit, Refused> {
-        let (charge, name) = (self.memory.charge_of(ask), self.link.name());
-        let (served_before, is_known) = match self.admitted(ask, &charge).await {
+    /// `own`: with the times of this node.
+    pub(in super::super) async fn admit(self: &Arc<Self>, own: &Admission<'_>) -> Result<Permit, Refused> {
+        let name = self.link.name();
+        let mut ask = self.as_shared(own);
+        let mut charge = self.memory.charge_of(&ask);
+        let mut answer = self.admitted(&ask, &charge).await;
+        if matches!(answer, Answer::ClockSet) {
+            ask = self.as_shared(own);
+            charge = self.memory.charge_of(&ask);
+            answer = self.admitted(&ask, &charge).await;
+        }
+        let ask = &ask;
+        let (served_before, is_known) = match answer {
             Answer::Said(admitted) => {
                 let served_before = admitted?;
-                self.memory.count(&charge);
+                self.memory.count(&mut charge);
                 (served_before, true)
             }
-            silence => match self.admit_alone(ask, &charge) {
+            silence => match self.admit_alone(ask, &mut charge) {
                 Ok(served_before) => (served_before, false),
                 Err(refused) => {
                     if matches!(silence, Answer::InVain) {
@@ -64,10 +75,18 @@ impl Shared {
         Ok(Permit::new(Books::Shared(Arc::clone(self)), charge, served_before))
     }
 
+    fn as_shared<'a>(&self, own: &Admission<'a>) -> Admission<'a> {
+        Admission { now: self.time(own.now), started: self.time(own.started), ..*own }
+    }
+
     /// As the operator chose for when Redis cannot be asked.
-    fn admit_alone(&self, ask: &Admission<'_>, charge: &Charge) -> Result<Option<ProviderId>, Refused> {
+    fn admit_alone(&self, ask: &Admission<'_>, charge: &mut Charge) -> Result<Option<ProviderId>, Refused> {
         match self.settings.on_loss {
-            OnLoss::Local => Ok(self.memory.admit(ask)?.1),
+            OnLoss::Local => {
+                let (counted, served_before) = self.memory.admit(ask)?;
+                *charge = counted;
+                Ok(served_before)
+            }
             OnLoss::Open => Ok(self.memory.count(charge)),
             OnLoss::Closed => Err(Refused::Unreachable),
         }
@@ -75,20 +94,22 @@ impl Shared {
 
     /// The checks in Redis.
     async fn admitted(&self, ask: &Admission<'_>, charge: &Charge) -> Answer<Result<Option<ProviderId>, Refused>> {
-        let settings = &self.memory.settings;
+        let settings = &self.counting();
         let question = |up: &Up| {
             let call = self.call(&ADMIT, up, ask.now).int(ask.user.id.0).int(ask.key.id.0).text(ask.session.as_str());
             let call = call.bytes(charge.request.0.as_bytes()).int(charge.reserved.0);
             let call = call.limits(&ask.key.limits, ask.now, settings).limits(&ask.user.limits, ask.now, settings);
-            call.int(i64::from(ask.user.rpm))
+            let call = call.int(i64::from(ask.user.rpm)).int(i64::from(settings.reservation == Reservation::Strict));
+            call.int(ask.started.0).text(&ask.asks.model).text(ask.asks.format.as_str())
         };
         let mut unanswered = Unanswered { shared: self, charge: Some(charge) };
-        let answer = self.ask(question).await;
+        let answer = self.ask(ask.now, question).await;
         unanswered.charge = None;
         let answer = match answer {
             Answer::Said(answer) => answer,
             Answer::InVain => return Answer::InVain,
             Answer::NotAsked => return Answer::NotAsked,
+            Answer::ClockSet => return Answer::ClockSet,
         };
         match reply::text(answer.first()) {
             "ok" => Answer::Said(Ok(reply::int(answer.get(1)).map(ProviderId))),
@@ -120,25 +141,29 @@ impl Shared {
     }
 
     async fn peek(&self, limited: &[&Arc<Provider>], slot: &Slot, now: Timestamp) -> Option<Vec<Value>> {
+        let settings = self.counting();
         let question = |up: &Up| {
             let call = self.call(&PEEK, up, now).maybe(slot.key.map(|key| key.0)).text(slot.session.as_str());
-            limited.iter().fold(call, |call, provider| {
-                call.int(provider.id.0).limits(&provider.limits, now, &self.memory.settings)
-            })
+            limited.iter().fold(call, |call, provider| call.int(provider.id.0).limits(&provider.limits, now, &settings))
         };
-        match self.ask(question).await {
+        match self.ask(now, question).await {
             Answer::Said(answer) => Some(answer),
-            Answer::InVain | Answer::NotAsked => None,
+            Answer::InVain | Answer::NotAsked | Answer::ClockSet => None,
         }
     }
 
     /// Asks Redis, within the time that a request waits. Where the counters have moved, those in force are asked.
-    async fn ask<'a>(&'a self, question: impl Fn(&Up) -> Call<'a>) -> Answer<Vec<Value>> {
-        let bound = self.settings.timeout;
-        let until = Instant::now() + bound;
+    async fn ask<'a>(&'a self, now: Timestamp, question: impl Fn(&Up) -> Call<'a>) -> Answer<Vec<Value>> {
+        let (asked, bound) = (Instant::now(), self.settings.timeout);
+        let until = asked + bound;
         while let Some(up) = self.link.ready(until).await {
             match self.link.ask(&up, question(&up), (until, bound)).await {
                 Ok(answer) => return Answer::Said(answer),
+                // It changed nothing. This node's clock was set since the last heartbeat.
+                Err(Fault::Clock(redis)) => {
+                    self.agreement.correct(redis, now, asked.elapsed());
+                    return Answer::ClockSet;
+                }
                 // It was not looked at.
                 Err(Fault::Gone) => {}
                 Err(_) => return Answer::InVain,
@@ -171,7 +196,7 @@ impl Shared {
             Answer::Said(_) if self.link.name() == name => {}
             _ if entered => self.push(Kind::Entered { at: provider.id }, charge, now),
             Answer::InVain => self.push(Kind::Withdrawn { from: provider.id }, charge, now),
-            Answer::Said(_) | Answer::NotAsked => {}
+            Answer::Said(_) | Answer::NotAsked | Answer::ClockSet => {}
         }
         entered
     }
@@ -181,12 +206,13 @@ impl Shared {
             let (request, user) = (charge.request.0.as_bytes(), charge.user.map(|user| user.0));
             let call = self.call(&ENTER, up, now).bytes(request).maybe(user).maybe(charge.slot.key.map(|key| key.0));
             let call = call.text(charge.slot.session.as_str()).int(charge.started.0).int(charge.reserved.0);
-            call.int(provider.id.0).limits(&provider.limits, now, &self.memory.settings)
+            call.int(provider.id.0).limits(&provider.limits, now, &self.counting())
         };
-        match self.ask(question).await {
+        match self.ask(now, question).await {
             Answer::Said(answer) => Answer::Said(reply::text(answer.first()) == "ok"),
             Answer::InVain => Answer::InVain,
             Answer::NotAsked => Answer::NotAsked,
+            Answer::ClockSet => Answer::ClockSet,
         }
     }
 
@@ -218,6 +244,9 @@ impl Shared {
                 slot: Slot { key: row.key, session: SessionId::from("") },
                 reserved: NanoUsd::ZERO,
                 started: row.minute,
+                admitted: row.minute,
+                minute: None,
+                asks: None,
             };
             self.push(Kind::Late { cost: row.cost, served: row.provider }, &charge, now);
         }
@@ -226,7 +255,7 @@ impl Shared {
     /// `None` when Redis cannot be asked: then this node's own figures are the best there are.
     pub(in super::super) async fn usage(&self, asked: &Asked<'_>, now: Timestamp) -> Option<HolderUsage> {
         let up = self.link.get()?;
-        let settings = &self.memory.settings;
+        let settings = &self.counting();
         let call = self.call(&USAGE, &up, now).text(&asked.holder).day(asked.limits.daily_reset, now, settings);
         let answer = self.read(&up, call.maybe(asked.user)).await?;
         let spans = self.spans(now);
@@ -256,6 +285,8 @@ enum Answer<T> {
     InVain,
     /// It is slow or lost.
     NotAsked,
+    /// It refused the question for its time, and changed nothing; what this node adds to its clock is corrected.
+    ClockSet,
 }
 
 /// A client that leaves while Redis is asked must not leave its request counted.

@@ -13,6 +13,7 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use redis::aio::{MultiplexedConnection, PubSub};
 use tokio::time::Instant;
 
+use super::super::CounterSettings;
 use super::super::memory::Memory;
 use super::Shared;
 use super::link::{Fault, PATIENCE, Up, ask, within};
@@ -28,6 +29,8 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)
 const FOLLOWED: u32 = 4;
 /// A connection that stood for so long was a good one.
 const STEADY: Duration = Duration::from_secs(10);
+/// How often a batch is sent again because the clocks differ.
+const COMPARED: u32 = 20;
 /// Between two looks whether another node has made the counters.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -49,7 +52,7 @@ pub struct Keeper {
 
 impl Keeper {
     pub(in super::super) fn new(shared: Arc<Shared>, ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>) -> Self {
-        let (must_rebuild, lost_at) = (shared.settings.unclean, clock.now());
+        let (must_rebuild, lost_at) = (shared.settings.unclean, shared.time(clock.now()));
         Self { shared, ledger, clock, epoch: None, name: None, batches: 0, must_rebuild, lost_at }
     }
 
@@ -75,7 +78,7 @@ impl Keeper {
                     if since.elapsed() > STEADY {
                         (pause, followed) = (PAUSES[0], 0);
                     }
-                    self.lost_at = self.clock.now();
+                    self.lost_at = self.now();
                     if matches!(fault, Fault::Gone) && followed < FOLLOWED {
                         tracing::info!("the shared counters were made anew, or this node was taken for dead");
                         self.shared.link.has_moved(self.shared.settings.timeout);
@@ -106,13 +109,15 @@ impl Keeper {
     async fn stand(&mut self) -> Result<(Arc<Up>, PubSub), Fault> {
         let mut connection = self.shared.link.connect().await?;
         let listening = self.shared.link.subscribe(&self.key("news")).await?;
+        self.shared.compare_clocks(&mut connection, &*self.clock).await?;
+        self.must_rebuild |= self.shared.agree_on_zone(&mut connection).await?;
         let node = uuid::Uuid::new_v4().simple().to_string();
         let epoch = self.agree(&mut connection, &node).await?;
         self.shared.call_oneself(node.clone());
         (self.epoch, self.name, self.batches) = (Some(epoch.clone()), Some(node.clone()), 0);
         let up = Arc::new(Up { connection, epoch, node });
         self.beat(&up).await?;
-        let now = self.clock.now();
+        let now = self.now();
         // In this order: a request that begins now is told of by itself, or found here.
         self.shared.link.begin();
         self.shared.running.each(|charge, at| {
@@ -167,7 +172,7 @@ impl Keeper {
         found: Option<&str>,
     ) -> Result<Option<String>, Fault> {
         let epoch = format!("e-{}", uuid::Uuid::new_v4().simple());
-        let now = self.clock.now();
+        let now = self.now();
         let mut rebuild = Rebuild { shared: &self.shared, connection: connection.clone(), epoch: &epoch, node, now };
         if !rebuild.lock().await? {
             return Ok(None);
@@ -215,7 +220,8 @@ impl Keeper {
         let mut beat = tokio::time::interval(shared.settings.lease / 3);
         let mut lost = std::pin::pin!(shared.link.watch(up, shared.settings.timeout));
         // What other nodes settled while nothing could be heard.
-        let mut caught_up = std::pin::pin!(shared.catch_up(&*ledger, clock.now()).fuse());
+        let now = || shared.time(clock.now());
+        let mut caught_up = std::pin::pin!(shared.catch_up(&*ledger, now()).fuse());
         loop {
             let done = tokio::select! {
                 fault = &mut lost => Err(fault),
@@ -224,7 +230,7 @@ impl Keeper {
                         Some(epoch) if epoch != up.epoch => Err(Fault::Gone),
                         Some(_) => Ok(()),
                         None => {
-                            shared.hear(&heard, clock.now());
+                            shared.hear(&heard, now());
                             Ok(())
                         }
                     },
@@ -234,8 +240,10 @@ impl Keeper {
                 _ = beat.tick() => self.beat(up).await,
                 () = &mut caught_up => Ok(()),
             };
-            if let Err(fault) = done {
-                return fault;
+            match done {
+                // The clocks are compared again with the next heartbeat.
+                Ok(()) | Err(Fault::Clock(_)) => {}
+                Err(fault) => return fault,
             }
         }
     }
@@ -257,20 +265,38 @@ impl Keeper {
         if ops.is_empty() {
             return Ok(false);
         }
-        let now = self.clock.now();
         let number = i64::try_from(self.batches + 1).unwrap_or(i64::MAX);
-        let call = ops.iter().fold(self.shared.call(&BATCH, up, now).int(number), told);
-        ask(&mut up.connection.clone(), call, PATIENCE).await?;
-        self.batches += 1;
-        self.shared.outbox.confirmed(now);
-        Ok(true)
+        let mut connection = up.connection.clone();
+        for _ in 0..COMPARED {
+            let call = ops.iter().fold(self.shared.call(&BATCH, up, self.now()).int(number), told);
+            match ask(&mut connection, call, PATIENCE).await {
+                // This node's clock was set, or is ahead by less than is corrected and a week begins.
+                Err(Fault::Clock(_)) => {
+                    tokio::time::sleep(PAUSES[0]).await;
+                    self.shared.compare_clocks(&mut connection, &*self.clock).await?;
+                }
+                Err(fault) => return Err(fault),
+                Ok(_) => {
+                    self.batches += 1;
+                    self.shared.outbox.confirmed(self.now());
+                    return Ok(true);
+                }
+            }
+        }
+        Err(Fault::Broken("the clocks of this node and of Redis do not stay together"))
     }
 
-    /// A sign of life, and a look after the others.
-    async fn beat(&self, up: &Up) -> Result<(), Fault> {
+    /// A sign of life, and a look after the others, the clock and the time zone.
+    async fn beat(&mut self, up: &Up) -> Result<(), Fault> {
+        let mut connection = up.connection.clone();
+        self.shared.compare_clocks(&mut connection, &*self.clock).await?;
+        if self.shared.agree_on_zone(&mut connection).await? {
+            self.must_rebuild = true;
+            return Err(Fault::Gone);
+        }
         let lease = i64::try_from(self.shared.settings.lease.as_millis()).unwrap_or(i64::MAX);
-        let call = self.shared.call(&BEAT, up, self.clock.now()).int(lease);
-        let answer = ask(&mut up.connection.clone(), call, PATIENCE).await?;
+        let call = self.shared.call(&BEAT, up, self.now()).int(lease);
+        let answer = ask(&mut connection, call, PATIENCE).await?;
         for dead in answer.iter().skip(1).map(|name| reply::text(Some(name))).filter(|name| *name != up.node) {
             tracing::warn!(name = dead, "a node gave no sign of life: what its requests held is given back");
             self.bury(up, dead).await?;
@@ -280,7 +306,7 @@ impl Keeper {
 
     async fn bury(&self, up: &Up, dead: &str) -> Result<(), Fault> {
         loop {
-            let call = self.shared.call(&BURY, up, self.clock.now()).text(dead);
+            let call = self.shared.call(&BURY, up, self.now()).text(dead);
             let answer = ask(&mut up.connection.clone(), call, PATIENCE).await?;
             if reply::int(answer.get(1)) == Some(0) {
                 return Ok(());
@@ -292,12 +318,17 @@ impl Keeper {
         within(PATIENCE, redis::cmd("GET").arg(self.key(name)).query_async(connection)).await
     }
 
+    /// As Redis has it.
+    fn now(&self) -> Timestamp {
+        self.shared.time(self.clock.now())
+    }
+
     fn key(&self, name: &str) -> String {
         format!("{}:{name}", self.shared.settings.prefix)
     }
 }
 
-/// The ten fields of one operation.
+/// The thirteen fields of one operation.
 fn told<'a>(call: Call<'a>, op: &Op) -> Call<'a> {
     let (kind, cost, provider) = match op.kind {
         Kind::Settled { cost, served } => ("S", cost.0, served),
@@ -310,14 +341,16 @@ fn told<'a>(call: Call<'a>, op: &Op) -> Call<'a> {
     let charge = &op.charge;
     let call = call.text(kind).bytes(charge.request.0.as_bytes()).maybe(charge.user.map(|user| user.0));
     let call = call.maybe(charge.slot.key.map(|key| key.0)).text(charge.slot.session.as_str()).int(charge.started.0);
-    call.int(charge.reserved.0).int(cost).maybe(provider.map(|provider| provider.0)).int(op.now.0)
+    let call = call.int(charge.reserved.0).int(cost).maybe(provider.map(|provider| provider.0)).int(op.now.0);
+    let (model, format) = charge.asks.as_ref().map_or(("", ""), |asks| (&*asks.model, asks.format.as_str()));
+    call.int(charge.admitted.0).text(model).text(format)
 }
 
 impl Shared {
     /// Brings the mirror to what the ledger says. A ledger that cannot be read leaves it as it is.
     async fn catch_up(&self, ledger: &dyn Ledger, now: Timestamp) {
         match ledger.read(now, now).await {
-            Ok(sums) => self.memory.adopt(self.memory.of_ledger(sums, now), now),
+            Ok(sums) => self.memory.adopt(Memory::of_ledger(self.counting(), sums, now), now),
             Err(e) => tracing::warn!(error = e, "what other nodes spent meanwhile cannot be read"),
         }
     }
@@ -326,8 +359,8 @@ impl Shared {
 impl Memory {
     /// As this node's own counters would be, had it just started.
     #[must_use]
-    pub(super) fn of_ledger(&self, sums: super::LedgerSums, now: Timestamp) -> Self {
-        let made = Self::new(self.settings);
+    pub(super) fn of_ledger(settings: CounterSettings, sums: super::LedgerSums, now: Timestamp) -> Self {
+        let made = Self::new(settings);
         made.rebuild(sums.rows, sums.totals, now);
         made
     }

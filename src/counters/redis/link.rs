@@ -25,8 +25,10 @@ use redis::{AsyncConnectionConfig, Client, Script, Value};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::reply;
 use super::scripts::{Call, Scope};
 use super::server::Server;
+use crate::domain::clock::Timestamp;
 
 /// How long connecting, and what no request waits for, may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
@@ -41,6 +43,9 @@ pub(super) enum Fault {
     /// The counters were made anew, or this node was taken for dead.
     #[error("the counters have moved on without this node")]
     Gone,
+    /// The call carried a time that is not Redis', which is this.
+    #[error("the clocks of this node and of Redis differ")]
+    Clock(Timestamp),
     #[error("an answer that makes no sense")]
     Odd,
     #[error("the ledger cannot be read: {0}")]
@@ -178,6 +183,10 @@ impl Link {
     ) -> Result<Vec<Value>, Fault> {
         let answer = ask(&mut up.connection.clone(), call, until.saturating_duration_since(Instant::now())).await;
         let Err(fault) = &answer else { return answer };
+        // The connection is as good as before.
+        if matches!(fault, Fault::Clock(_)) {
+            return answer;
+        }
         // Only whoever finds it still in place takes it away.
         let before = self.up.compare_and_swap(up, None);
         let first = before.as_ref().is_some_and(|before| Arc::ptr_eq(before, up));
@@ -242,6 +251,9 @@ pub(super) async fn ask(
     let answer: Vec<Value> = within(bound, call.0.invoke_async(connection)).await?;
     match answer.first() {
         Some(Value::BulkString(word)) if word == b"gone" => Err(Fault::Gone),
+        Some(Value::BulkString(word)) if word == b"time" => {
+            Err(reply::int(answer.get(1)).map_or(Fault::Odd, |now| Fault::Clock(Timestamp(now))))
+        }
         Some(Value::BulkString(_)) => Ok(answer),
         _ => Err(Fault::Odd),
     }

@@ -25,12 +25,14 @@ mod running;
 mod scripts;
 mod server;
 mod spell;
+mod time;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use chrono_tz::Tz;
 use parking_lot::Mutex;
 
 pub(super) use books::Asked;
@@ -38,6 +40,7 @@ pub use keeper::Keeper;
 pub use link::probe;
 pub use rebuild::{Ledger, LedgerSums};
 pub use server::Server;
+pub use time::{TOLERATED_MS, TimeSource};
 
 use super::CounterSettings;
 use super::memory::Memory;
@@ -47,6 +50,7 @@ use link::{Link, Up};
 use outbox::{Kind, Op, Outbox};
 use running::Running;
 use scripts::{Call, Spans};
+use time::Agreement;
 
 /// What a node does while it cannot ask Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +81,8 @@ pub struct SharedSettings {
     pub on_loss: OnLoss,
     /// How much may wait to be told to Redis ([`MOST_WAITING`]); beyond it the counters are made anew from the ledger.
     pub most_waiting: usize,
+    /// The clock of shared windows.
+    pub time: TimeSource,
     /// The process before this one did not stop in good order: what it had counted last may be in the ledger alone.
     pub unclean: bool,
 }
@@ -97,6 +103,10 @@ pub struct SharedState {
     pub spells: u64,
     /// What was counted and not yet told to Redis.
     pub waiting: usize,
+    /// This node's clock less Redis', in milliseconds.
+    pub clock_off_ms: i64,
+    /// The time zone of shared windows, where `TZ` is another.
+    pub other_zone: Option<Tz>,
 }
 
 pub(super) struct Shared {
@@ -105,6 +115,7 @@ pub(super) struct Shared {
     link: Link,
     outbox: Outbox,
     running: Running,
+    agreement: Agreement,
     spans: Mutex<Option<Spans>>,
     /// The names under which this process counted: what it hears from them it knows already.
     names: Mutex<VecDeque<String>>,
@@ -117,6 +128,7 @@ impl Shared {
         let (client, prefix) = (shared.server.client()?, shared.server.names(&shared.prefix)?);
         Ok(Arc::new(Self {
             memory: Memory::new(settings),
+            agreement: Agreement::new(shared.time, settings.time_zone),
             link: Link::new(client),
             outbox: Outbox::holding(shared.most_waiting),
             settings: SharedSettings { prefix, ..shared },
@@ -135,6 +147,8 @@ impl Shared {
             losses: self.link.losses.load(Ordering::Relaxed),
             spells: self.link.spells.load(Ordering::Relaxed),
             waiting: self.outbox.len(),
+            clock_off_ms: self.agreement.off_ms(),
+            other_zone: self.agreement.other_zone(),
         }
     }
 
@@ -163,17 +177,33 @@ impl Shared {
         }
     }
 
+    /// A time of this node as Redis has it: what everything in here goes by.
+    pub(super) fn time(&self, own: Timestamp) -> Timestamp {
+        self.agreement.time(own)
+    }
+
+    /// Of the shared windows.
+    pub(super) fn zone(&self) -> Tz {
+        self.agreement.zone()
+    }
+
+    /// The settings, with the time zone of the shared windows.
+    fn counting(&self) -> CounterSettings {
+        CounterSettings { time_zone: self.zone(), ..self.memory.settings }
+    }
+
     fn spans(&self, now: Timestamp) -> Spans {
         let mut spans = self.spans.lock();
         match *spans {
             Some(known) if known.hold(now) => known,
-            _ => *spans.insert(Spans::at(now, &self.memory.settings)),
+            _ => *spans.insert(Spans::at(now, &self.counting())),
         }
     }
 
     fn call<'a>(&'a self, script: &'a redis::Script, up: &Up, now: Timestamp) -> Call<'a> {
         let scope = up.scope(&self.settings.prefix);
-        Call::new(script, scope, now, self.memory.settings.session_ttl_ms, &self.spans(now))
+        let ttl_ms = self.memory.settings.session_ttl_ms;
+        Call::new(script, scope, &self.agreement.argument(now), ttl_ms, &self.spans(now))
     }
 
     fn push(&self, kind: Kind, charge: &Charge, now: Timestamp) {

@@ -175,7 +175,9 @@ mod tests {
         let slot = Slot { key: None, session: SessionId::from("s") };
         let (request, user, reserved, started) = (RequestId::new(), None, NanoUsd::ZERO, Timestamp(now));
         let kind = Kind::Settled { cost: NanoUsd(1), served: None };
-        Op { kind, charge: Charge { request, user, slot, reserved, started }, now: Timestamp(now) }
+        let (admitted, minute, asks) = (started, None, None);
+        let charge = Charge { request, user, slot, reserved, started, admitted, minute, asks };
+        Op { kind, charge, now: Timestamp(now) }
     }
 
     fn times(ops: &[Op]) -> Vec<i64> {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use redis::aio::MultiplexedConnection;
 
+use super::super::memory::Memory;
 use super::super::rebuild::{SpendRow, SpendTotal};
 use super::super::spend::Sums;
 use super::Shared;
@@ -70,7 +71,7 @@ impl Rebuild<'_> {
         let ended_since = lost_at.plus_ms(-MARGIN_MS);
         let sums = ledger.read(self.now, ended_since).await.map_err(Fault::Ledger)?;
         let ids = sums.ids.clone();
-        let made = self.shared.memory.of_ledger(sums, self.now);
+        let made = Memory::of_ledger(self.shared.counting(), sums, self.now);
         let holders = made.holders();
         tracing::info!(holders = holders.len(), "the shared counters are made anew from the ledger");
         for some in holders.chunks(AT_ONCE) {
@@ -134,6 +135,7 @@ impl Rebuild<'_> {
     fn call<'a>(&'a self, script: &'a redis::Script) -> Call<'a> {
         let scope = Scope { prefix: &self.shared.settings.prefix, epoch: self.epoch, node: self.node };
         let ttl_ms = self.shared.memory.settings.session_ttl_ms;
-        Call::new(script, scope, self.now, ttl_ms, &self.shared.spans(self.now))
+        // The present is when the ledger was read, however long that takes.
+        Call::new(script, scope, &format!("={}", self.now.0), ttl_ms, &self.shared.spans(self.now))
     }
 }

@@ -2,13 +2,14 @@
 
 use redis::Value;
 
-use super::super::admission::{Admission, Amount, Denied, LimitType};
+use super::super::admission::{Admission, Amount, Asks, Denied, Exceeds, LimitType};
 use super::super::listing::LiveSession;
 use super::super::spend::Period;
 use super::super::usage::{CountUsage, HolderUsage, MoneyUsage};
 use super::super::{Blocked, CounterSettings};
 use super::scripts::Spans;
 use crate::domain::clock::Timestamp;
+use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
 use crate::domain::limits::{Limits, ResetMode};
 use crate::domain::money::NanoUsd;
@@ -28,7 +29,7 @@ pub(super) fn int(value: Option<&Value>) -> Option<i64> {
     text(value).parse().ok()
 }
 
-/// `{'denied', check, current, reset}`
+/// `{'denied', check, current, reset, reserved}`; the last where strict reservation refused.
 pub(super) fn denied(
     answer: &[Value],
     ask: &Admission<'_>,
@@ -45,15 +46,18 @@ pub(super) fn denied(
     let Some(period) = limit_type.period() else {
         let limit = if limit_type == LimitType::UserRpm { ask.user.rpm } else { limits.concurrent_sessions };
         let (current, limit) = (Amount::Count(current.try_into().unwrap_or(0)), Amount::Count(u64::from(limit)));
-        return Some(Denied { limit_type, current, limit, reset_at: reset.map(Timestamp) });
+        return Some(Denied { limit_type, current, limit, reset_at: reset.map(Timestamp), exceeds: None });
     };
     let limit = period.limit_of(limits)?;
+    let own = ask.estimate.max(NanoUsd::ZERO);
+    let exceeds = int(answer.get(4)).map(|reserved| Exceeds { reserved: NanoUsd(reserved), own });
     let reset_at = match rolling_ms(period, limits) {
+        _ if exceeds.is_some() => None,
         Some(length) => reset.map(|minute| ages_out(minute, length)),
         None => ends(period, limits, ask.now, spans, settings).filter(|_| limit > NanoUsd::ZERO),
     };
     let (current, limit) = (Amount::Money(NanoUsd(current)), Amount::Money(limit));
-    Some(Denied { limit_type, current, limit, reset_at })
+    Some(Denied { limit_type, current, limit, reset_at, exceeds })
 }
 
 /// How far behind what is spent in a window the amount stands that is reserved in it.
@@ -109,7 +113,7 @@ pub(super) fn blocked(value: Option<&Value>) -> Option<Blocked> {
     }
 }
 
-/// `{member, run, start, end, requests, cost, provider, user}`
+/// `{member, run, start, end, requests, cost, provider, user, model, format}`
 pub(super) fn session(row: &Value) -> Option<LiveSession> {
     let Value::Array(row) = row else { return None };
     let (key, session) = text(row.first()).split_once(':')?;
@@ -118,6 +122,7 @@ pub(super) fn session(row: &Value) -> Option<LiveSession> {
         key: KeyId(key.parse().ok()?),
         session: SessionId::from(session),
         provider: int(row.get(6)).map(ProviderId),
+        asks: WireFormat::parse(text(row.get(9))).map(|format| Asks { model: text(row.get(8)).into(), format }),
         running: int(row.get(1)).and_then(|n| u32::try_from(n).ok()).unwrap_or(0),
         started_at: Timestamp(int(row.get(2))?),
         last_end: int(row.get(3)).map(Timestamp),

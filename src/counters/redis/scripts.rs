@@ -64,9 +64,9 @@ pub(super) struct Call<'a>(pub(super) ScriptInvocation<'a>);
 
 impl<'a> Call<'a> {
     /// With the arguments that all scripts have.
-    pub(super) fn new(script: &'a Script, scope: Scope<'_>, now: Timestamp, ttl_ms: i64, spans: &Spans) -> Self {
+    pub(super) fn new(script: &'a Script, scope: Scope<'_>, now: &str, ttl_ms: i64, spans: &Spans) -> Self {
         let call = Self(script.prepare_invoke());
-        let call = call.text(scope.prefix).text(scope.epoch).text(scope.node).int(now.0).int(ttl_ms);
+        let call = call.text(scope.prefix).text(scope.epoch).text(scope.node).text(now).int(ttl_ms);
         let Spans { week, month } = spans;
         call.int(week.start.0).int(week.end.0).int(month.start.0).int(month.end.0)
     }

@@ -42,10 +42,11 @@ use parking_lot::Mutex;
 use tokio::runtime::Runtime;
 
 use super::{
-    Admission, Blocked, CounterSettings, Counters, Denied, HolderUsage, Ledger, LedgerSums, LiveSession, MOST_WAITING,
-    OnLoss, Permit, Refused, Server, SharedSettings,
+    Admission, Asks, Blocked, CounterSettings, Counters, Denied, HolderUsage, Ledger, LedgerSums, LiveSession,
+    MOST_WAITING, OnLoss, Permit, Refused, Server, SharedSettings, TimeSource,
 };
 use crate::domain::clock::{Clock as _, ManualClock, Timestamp};
+use crate::domain::format::WireFormat;
 use crate::domain::group::Groups;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::key::{CacheTtl, Key, KeyHash};
@@ -54,6 +55,7 @@ use crate::domain::money::NanoUsd;
 use crate::domain::provider::{BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType};
 use crate::domain::secret::Secret;
 use crate::domain::user::{Role, User};
+use crate::policy::reservation::Reservation;
 
 /// 2026-11-18T12:00:30Z, a Wednesday.
 const NOON: Timestamp = Timestamp(1_795_003_230_000);
@@ -62,7 +64,7 @@ const TTL_MS: i64 = 300_000;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn settings(tz: Tz) -> CounterSettings {
-    CounterSettings { session_ttl_ms: TTL_MS, reservation: true, time_zone: tz }
+    CounterSettings { session_ttl_ms: TTL_MS, reservation: Reservation::Expected, time_zone: tz }
 }
 
 /// Where the counters under test count.
@@ -104,10 +106,12 @@ fn counters_with(place: Place, settings: CounterSettings) -> Tested {
     }
 }
 
-fn counters_at(place: Place, now: Timestamp) -> Tested {
+fn counters_at(place: Place, now: Timestamp, strict: bool) -> Tested {
+    let reservation = if strict { Reservation::Strict } else { Reservation::Expected };
+    let settings = CounterSettings { reservation, ..settings(model::ZONE) };
     match place {
-        Place::Own => counters(place, model::ZONE),
-        Place::Redis => shared_from(settings(model::ZONE), LedgerSums::default(), now),
+        Place::Own => counters_with(place, settings),
+        Place::Redis => shared_from(settings, LedgerSums::default(), now),
     }
 }
 
@@ -122,6 +126,7 @@ fn shared_from(settings: CounterSettings, ledger: LedgerSums, now: Timestamp) ->
         lease: PATIENCE,
         on_loss: OnLoss::Closed,
         most_waiting: MOST_WAITING,
+        time: TimeSource::Caller,
         unclean: false,
     };
     let counters = Counters::shared(settings, shared).unwrap();
@@ -255,6 +260,10 @@ fn provider(limits: Limits) -> Provider {
     }
 }
 
+fn asks(model: &str) -> Asks {
+    Asks { model: model.into(), format: WireFormat::Native }
+}
+
 /// Asks for one request of a session, with an estimate in nano-USD.
 fn ask(
     counters: &Tested,
@@ -265,7 +274,8 @@ fn ask(
 ) -> Result<Permit, Denied> {
     let session = SessionId::from(session);
     let request = RequestId::new();
-    let ask = Admission { request, now, key, user, session: &session, estimate: NanoUsd(estimate) };
+    let (started, asks, estimate) = (now, &asks("m"), NanoUsd(estimate));
+    let ask = Admission { request, now, started, key, user, session: &session, estimate, asks };
     counters.wait(now, counters.counters.admit(&ask)).map_err(|refused| match refused {
         Refused::Limit(denied) => denied,
         Refused::Unreachable => panic!("{refused}"),

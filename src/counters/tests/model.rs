@@ -75,18 +75,22 @@ struct Model {
     keys: [Key; 2],
     user: User,
     events: Vec<Event>,
+    strict: bool,
 }
 
 impl Model {
     /// The limit that refuses a request, by the letter of the specification.
-    fn refusal(&self, key: usize, session: usize) -> Option<LimitType> {
+    fn refusal(&self, key: usize, session: usize, estimate: i64) -> Option<LimitType> {
         LimitType::IN_ORDER.into_iter().find(|limit| {
             let of_key = limit.is_keys().then_some(key);
             let limits = if limit.is_keys() { &self.keys[key].limits } else { &self.user.limits };
             match limit.period() {
                 Some(period) => {
-                    let current = self.sum(of_key, self.start(*limit, limits), true);
-                    period.limit_of(limits).is_some_and(|limit| current >= limit.0)
+                    let start = self.start(*limit, limits);
+                    let (spent, current) = (self.sum(of_key, start, false), self.sum(of_key, start, true));
+                    // Strict: together with others that hold something, no request may pass the limit.
+                    let own = if self.strict && current > spent { estimate } else { 0 };
+                    period.limit_of(limits).is_some_and(|limit| current >= limit.0 || current + own > limit.0)
                 }
                 None if *limit == LimitType::UserRpm => self.user.rpm > 0 && self.rpm() >= u64::from(self.user.rpm),
                 None => {
@@ -196,7 +200,7 @@ fn run(model: &mut Model, counters: &Tested, steps: Vec<Step>) -> Result<(), Tes
                 let who = (&model.keys[key], &model.user);
                 let asked = ask(counters, who, &format!("s{session}"), estimate, model.now);
                 let refused = asked.as_ref().err().map(|denied| denied.limit_type);
-                prop_assert_eq!(refused, model.refusal(key, session), "at {:?}", model.now);
+                prop_assert_eq!(refused, model.refusal(key, session, estimate), "at {:?}", model.now);
                 if let Ok(permit) = asked {
                     running.push(Running(permit, model.events.len()));
                     let started = model.now;
@@ -234,6 +238,7 @@ struct History {
     user: Limits,
     rpm: u32,
     begin: i64,
+    strict: bool,
 }
 
 fn histories() -> impl Strategy<Value = History> {
@@ -245,21 +250,16 @@ fn histories() -> impl Strategy<Value = History> {
         Just(1_735_600_000_000)
     ];
     let steps = proptest::collection::vec(steps(), 1..120);
-    (steps, [limits(), limits()], limits(), 0..8u32, begin).prop_map(|(steps, keys, user, rpm, begin)| History {
-        steps,
-        keys,
-        user,
-        rpm,
-        begin,
-    })
+    (steps, [limits(), limits()], limits(), 0..8u32, begin, any::<bool>())
+        .prop_map(|(steps, keys, user, rpm, begin, strict)| History { steps, keys, user, rpm, begin, strict })
 }
 
 fn equals_a_model(place: Place, history: History) -> Result<(), TestCaseError> {
     let [first, second] = history.keys;
     let keys = [key(1, first), key(2, second)];
     let (now, user) = (Timestamp(history.begin), user(history.rpm, history.user));
-    let mut model = Model { now, keys, user, events: Vec::new() };
-    let counters = counters_at(place, now);
+    let mut model = Model { now, keys, user, events: Vec::new(), strict: history.strict };
+    let counters = counters_at(place, now, history.strict);
     run(&mut model, &counters, history.steps)?;
 
     // Started anew from the ledger, the counters say the same.
@@ -270,7 +270,7 @@ fn equals_a_model(place: Place, history: History) -> Result<(), TestCaseError> {
     let rows = rows.into_iter().filter(|row| row.minute.plus_ms(MINUTE) > from).collect();
     let rebuilt = match place {
         Place::Own => {
-            let rebuilt = counters_at(place, model.now);
+            let rebuilt = counters_at(place, model.now, history.strict);
             rebuilt.counters.rebuild(rows, totals, model.now);
             rebuilt
         }

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use super::server::Redis;
 use super::{NOON, PATIENCE, key, runtime, settings, user};
 use crate::counters::{
-    Admission, Counters, Ledger, LedgerSums, OnLoss, Permit, Server, SharedSettings, SpendRow, SpendTotal,
+    Admission, Counters, Ledger, LedgerSums, OnLoss, Permit, Server, SharedSettings, SpendRow, SpendTotal, TimeSource,
 };
 use crate::domain::clock::{ManualClock, Timestamp};
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
@@ -56,6 +56,7 @@ impl Node {
             lease: PATIENCE,
             on_loss: OnLoss::Local,
             most_waiting: MOST,
+            time: TimeSource::Caller,
             unclean: false,
         };
         let counters = Counters::shared(settings(chrono_tz::Tz::UTC), shared).unwrap();
@@ -70,7 +71,9 @@ impl Node {
     async fn begin(&self, request: RequestId) -> Permit {
         let (key, user, session) = (key(1, Limits::default()), user(0, Limits::default()), SessionId::from("s"));
         let estimate = NanoUsd(COST);
-        let ask = Admission { request, now: NOON, key: &key, user: &user, session: &session, estimate };
+        let asks = &super::asks("m");
+        let ask =
+            Admission { request, now: NOON, started: NOON, key: &key, user: &user, session: &session, estimate, asks };
         self.0.admit(&ask).await.unwrap_or_else(|refused| panic!("{refused}"))
     }
 

@@ -5,13 +5,15 @@ use std::thread;
 
 use chrono_tz::Tz;
 
-use super::{NOON, Place, TTL_MS, ask, counters, key, provider, sessions, user};
-use crate::counters::{Denied, Permit};
+use super::{NOON, Place, TTL_MS, ask, counters, counters_with, key, provider, sessions, settings, user};
+use crate::counters::{CounterSettings, Denied, Permit};
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
+use crate::policy::reservation::Reservation;
 
 super::on_each_place! {
     a_thousand_at_once_overshoot_the_last_dollar_by_one_grain_at_most,
+    of_a_thousand_at_once_strict_reservation_admits_what_fits_below_the_limit,
     of_many_sessions_racing_for_the_last_places_exactly_the_limit_pass,
     requests_of_a_minute_and_places_at_a_provider_are_given_to_no_more_than_the_limit,
 }
@@ -64,6 +66,25 @@ fn a_thousand_at_once_overshoot_the_last_dollar_by_one_grain_at_most(place: Plac
         assert!(total >= limit && total < limit + NanoUsd(GRAIN), "{total}");
         assert_eq!(counters.user_usage(user, NOON).total.reserved, NanoUsd::ZERO, "all given back");
     }
+}
+
+fn of_a_thousand_at_once_strict_reservation_admits_what_fits_below_the_limit(place: Place) {
+    const GRAIN: i64 = 7_000_000;
+    let limit = NanoUsd::usd(10);
+    let strict = CounterSettings { reservation: Reservation::Strict, ..settings(Tz::UTC) };
+    let (key, user) = (key(1, Limits { monthly: Some(limit), ..Limits::default() }), user(0, Limits::default()));
+    let counters = counters_with(place, strict);
+    ask(&counters, (&key, &user), "s", 0, NOON).unwrap().settle(NOON, NanoUsd::usd(9), None);
+    let results = at_once(1_000, |_| ask(&counters, (&key, &user), "s", GRAIN, NOON));
+    assert!(results.iter().flat_map(|result| result.as_ref().err()).all(|denied| denied.exceeds.is_some()));
+    let permits = passed(results);
+    // 142 grains leave 6 000 000: too little for another.
+    assert_eq!(permits.len(), 142);
+    for permit in permits {
+        permit.settle(NOON, NanoUsd(GRAIN), None);
+    }
+    let usage = counters.key_usage(&key, NOON).monthly;
+    assert_eq!((usage.current, usage.reserved), (NanoUsd(9_000_000_000 + 142 * GRAIN), NanoUsd::ZERO));
 }
 
 fn of_many_sessions_racing_for_the_last_places_exactly_the_limit_pass(place: Place) {

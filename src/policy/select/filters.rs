@@ -52,22 +52,27 @@ impl Stage {
     }
 }
 
-pub(super) fn pass(ask: &SelectAsk<'_>, provider: &Provider, view: &dyn ProviderView) -> Stage {
+/// Where a provider is passed over whatever its present state is.
+pub(super) fn unable(ask: &SelectAsk<'_>, provider: &Provider) -> Option<Stage> {
     if !ask.all_groups && !ask.groups.reach(&provider.group_tag) {
-        return Stage::OtherGroup;
+        return Some(Stage::OtherGroup);
     }
     if !provider.is_enabled {
-        return Stage::Disabled;
+        return Some(Stage::Disabled);
     }
     if !provider.supports_model(ask.model) {
-        return Stage::ModelNotSupported;
-    }
-    if !view.is_priced(provider) {
-        return Stage::Unpriced;
+        return Some(Stage::ModelNotSupported);
     }
     let format = provider.kind.format();
-    if format != ask.format && !(ask.convertible)(ask.format, format) {
-        return Stage::FormatNotConvertible;
+    let speaks = format == ask.format || (ask.convertible)(ask.format, format);
+    (!speaks).then_some(Stage::FormatNotConvertible)
+}
+
+pub(super) fn pass(ask: &SelectAsk<'_>, provider: &Provider, view: &dyn ProviderView) -> Stage {
+    match unable(ask, provider) {
+        None | Some(Stage::FormatNotConvertible) if !view.is_priced(provider) => return Stage::Unpriced,
+        Some(stage) => return stage,
+        None => {}
     }
     match view.availability(provider.id) {
         Availability::Ready => Stage::Ready,

@@ -26,6 +26,12 @@ use chain::Chain;
 use filters::Stage;
 use order::Candidate;
 
+/// Whether a request can be given to a provider at all, its circuit and limits aside.
+#[must_use]
+pub fn could_serve(ask: &SelectAsk<'_>, provider: &Provider) -> bool {
+    provider.deleted_at.is_none() && filters::unable(ask, provider).is_none()
+}
+
 /// Orders the providers for one request.
 ///
 /// # Errors

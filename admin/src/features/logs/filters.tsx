@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import * as queries from "@/api/queries";
 import type { LogsSearch } from "@/app/router";
-import { useIsAdmin } from "@/app/session";
+import { useIsAdmin, useUsers } from "@/app/session";
 import { Button } from "@/ui/button";
 import { type Choice, Field, Input, Select } from "@/ui/field";
 import { type Filter, Filters } from "@/ui/filters";
@@ -17,7 +17,7 @@ export function LogFilterBar({ search, set }: { search: LogsSearch; set: (change
   const { t } = useTranslation();
   const format = useFormat();
   const admin = useIsAdmin();
-  const people = useQuery(queries.users);
+  const people = useUsers();
   const providers = useQuery({ ...queries.providers, enabled: admin });
   const knownModels = useQuery(queries.models);
   const knownStatuses = useQuery(statuses);

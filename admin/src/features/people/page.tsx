@@ -1,13 +1,11 @@
 /** Users and their keys: two lists of the same people, a panel for one of them, and forms. */
-import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Plus, SquarePen, Users } from "lucide-react";
 import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
-import * as queries from "@/api/queries";
 import type { PeopleSearch } from "@/app/router";
-import { useIsAdmin, useSession } from "@/app/session";
+import { useIsAdmin, useSession, useUsers } from "@/app/session";
 import { Button } from "@/ui/button";
 import { Empty } from "@/ui/empty";
 import { Filters } from "@/ui/filters";
@@ -37,7 +35,7 @@ export function PeoplePage() {
   const search = useSearch({ from: "/shell/people" });
   const navigate = useNavigate({ from: "/people" });
   const set = (next: Partial<PeopleSearch>) => void navigate({ search: (old) => ({ ...old, ...next }), replace: true });
-  const asked = useQuery(queries.users);
+  const asked = useUsers();
   const { data } = asked;
   const [open, setOpen] = useState<Open>(null);
   const [made, setMade] = useState<{ text: string; name: string } | null>(null);

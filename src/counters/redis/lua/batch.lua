@@ -1,6 +1,6 @@
 -- What a node counted that nobody waits for, in its order, each batch once: a number that was seen changes nothing.
--- ARGV: 10 the batch's number, then ten fields for each: kind, request, user, key, session, started, reserved, cost, provider,
--- time. Kinds: S settled, W withdrawn from a provider, G given back, E entered a provider, R running (registered anew),
+-- ARGV: 10 the batch's number, then thirteen fields for each: kind, request, user, key, session, started, reserved, cost,
+-- provider, time, admitted, model, format. Kinds: S settled, W withdrawn from a provider, G given back, E entered a provider, R running (registered anew),
 -- L a cost that became known late.
 -- Gives {'ok'} or {'gone'}. What was spent is told to all nodes.
 local number = tonumber(ARGV[10])
@@ -15,16 +15,19 @@ local function is_counted(request, ended)
   return ended < counted_before or (has_seen and call('SISMEMBER', P .. 'seen', request) == 1)
 end
 
-local function settle(o, request, cost, served, ended)
-  local held = unnote(NODE, request)
+local function settle(o, request, cost, served, times)
+  local held, ended = unnote(NODE, request), times.ended
   if is_counted(request, ended) then cost = '0' end
   local back = '0'
-  if held then back = negated(held.reserved) end
+  if held then
+    back = negated(held.reserved)
+    o.started = held.started
+  end
   if o.uid ~= '' then
     local sets, detail = user_sets(o.uid, o.kid), detail_of(member_of(o))
     if not held then
       enter(sets, detail, member_of(o), o.started, o.uid)
-      if o.started > NOW - 60000 then rpm_add(o.uid, o.started) end
+      if times.admitted > NOW - 60000 then rpm_add(o.uid, times.admitted) end
     end
     add('u' .. o.uid, o.started, cost, back)
     add('k' .. o.kid, o.started, cost, back)
@@ -55,11 +58,14 @@ local function late(o, cost, served, priced)
   news[#news + 1] = table.concat({ o.uid, o.kid, served, int(o.started), cost }, ' ')
 end
 
-for at = 11, #ARGV, 10 do
+for at = 11, #ARGV, 13 do
   local kind, request, provider = ARGV[at], ARGV[at + 1], ARGV[at + 8]
   local o = { uid = ARGV[at + 2], kid = ARGV[at + 3], sid = ARGV[at + 4], started = tonumber(ARGV[at + 5]),
     reserved = ARGV[at + 6], slot = '', at = '' }
-  if kind == 'S' then settle(o, request, ARGV[at + 7], provider, tonumber(ARGV[at + 9]))
+  -- A start that a clock in the future stamped is not later than now.
+  o.started = math.min(o.started, NOW)
+  local admitted, model, format = math.min(tonumber(ARGV[at + 10]), NOW), ARGV[at + 11], ARGV[at + 12]
+  if kind == 'S' then settle(o, request, ARGV[at + 7], provider, { ended = tonumber(ARGV[at + 9]), admitted = admitted })
   elseif kind == 'L' then late(o, ARGV[at + 7], provider, tonumber(ARGV[at + 9]))
   elseif kind == 'G' then
     local held = unnote(NODE, request)
@@ -68,7 +74,8 @@ for at = 11, #ARGV, 10 do
     if not noted(NODE, request) then
       if o.uid ~= '' then
         take(o)
-        if o.started > NOW - 60000 then o.slot = rpm_add(o.uid, o.started) end
+        asks(member_of(o), model, format)
+        if admitted > NOW - 60000 then o.slot = rpm_add(o.uid, admitted) end
       end
       if provider ~= '' then enter_provider(o, provider) end
       note(NODE, request, o)

@@ -1,12 +1,23 @@
 -- What all scripts share: names of keys, windows, sessions, requests per minute, running requests.
--- ARGV: 1 prefix, 2 epoch, 3 node, 4 now (ms), 5 session ttl (ms), 6-7 the week's span (ms), 8-9 the month's span (ms).
+-- ARGV: 1 prefix, 2 epoch, 3 node, 4 the node's time (ms), 5 session ttl (ms), 6-7 the week's span (ms), 8-9 the month's span (ms).
 -- Money is kept as integers by HINCRBY (64 bits). Sums that are compared are Lua numbers: exact up to 2^53 nano-USD (nine
 -- million USD); beyond that a comparison may be off by two nano-USD, what is kept is not.
 local call = redis.call
 local G = ARGV[1] .. ':'
 local P = G .. ARGV[2] .. ':'
 local NODE = ARGV[3]
-local NOW, TTL = tonumber(ARGV[4]), tonumber(ARGV[5])
+local TTL = tonumber(ARGV[5])
+-- The present is Redis' own. A call whose time, or whose week or month, is not of this time changes nothing: the answer is
+-- {'time', now}. It may be a little late, since it may have waited. With a '=' before it (tests), its time is the present.
+local NOW = tonumber(string.match(ARGV[4], '^=(%d+)$'))
+if not NOW then
+  local time = call('TIME')
+  NOW = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+  local ahead = tonumber(ARGV[4]) - NOW
+  if ahead > 1000 or ahead < -5000 or tonumber(ARGV[6]) > NOW or tonumber(ARGV[8]) > NOW then
+    return { 'time', string.format('%.0f', NOW) }
+  end
+end
 local WEEK_START, WEEK_END, MONTH_START, MONTH_END = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 local MINUTE = math.floor(NOW / 60000)
 local KEEP, MAX_IDLE, EXACT_SLOTS = 1560, 4096, 1024
@@ -117,21 +128,24 @@ local function add(holder, started, spent, reserved)
   if kept then call('PEXPIRE', P .. 'b:' .. holder, BUCKETS_TTL) end
 end
 
--- The figures of a holder that limits are compared with, by the limit block that begins at ARGV[at]:
+-- The figures of a holder that limits are compared with, and what of each is reserved, by the limit block that begins at ARGV[at]:
 -- total, 5 h, daily, weekly, monthly, sessions, daily mode, the day's span. Nothing is read where there is no spending limit.
 local PERIODS = { 't', '5', 'd', 'w', 'm' }
 local function figures(holder, at)
   local limited = false
   for i = 0, 4 do limited = limited or ARGV[at + i] ~= '' end
-  if not limited then return {} end
+  if not limited then return {}, {} end
   local h = refresh(holder)
   local day = 'd'
   if ARGV[at + 6] == 'r' then day = '24'
   elseif ARGV[at + 2] ~= '' then begin_day(holder, h, ARGV[at + 7], ARGV[at + 8]) end
   local v = call('HMGET', h, 'st', 'rt', 's5', 'r5', 's' .. day, 'r' .. day, 'sw', 'rw', 'sm', 'rm')
-  local held = {}
-  for i = 1, 5 do held[i] = tonumber(v[2 * i - 1] or '0') + tonumber(v[2 * i] or '0') end
-  return held
+  local held, reserved = {}, {}
+  for i = 1, 5 do
+    reserved[i] = tonumber(v[2 * i] or '0')
+    held[i] = tonumber(v[2 * i - 1] or '0') + reserved[i]
+  end
+  return held, reserved
 end
 
 -- The minute with which a rolling sum falls below a limit; empty when it is none, or never.
@@ -282,6 +296,9 @@ local function give_back(held)
   if held.slot ~= '' then rpm_take_back(held.uid, held.slot) end
   take_back(user_sets(held.uid, held.kid), detail_of(member_of(held)), member_of(held))
 end
+
+-- What the latest request of a session asks for.
+local function asks(member, model, format) call('HSET', detail_of(member), 'model', model, 'format', format) end
 
 -- Counts a request of a user: session, reservation. The caller has checked.
 local function take(held)

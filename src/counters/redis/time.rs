@@ -1,0 +1,196 @@
+//! The time and the time zone that shared windows go by: those of Redis and of the cluster, not this node's own.
+//!
+//! The keeper compares this node's clock with Redis' when it connects and with every heartbeat. From then on, everything that
+//! is counted in Redis carries the time by Redis' clock. The scripts take the present from Redis itself, and refuse a call
+//! whose time is off: then the clock of this node was set since the last heartbeat, and is compared anew.
+//!
+//! The calendar windows of all nodes are in one time zone: that of the node that was first. A node with another `TZ` uses the
+//! cluster's. When no node with the cluster's zone has sent a heartbeat for the lease, the next node puts its own in force,
+//! and the counters are made anew from the ledger.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use chrono_tz::Tz;
+use parking_lot::RwLock;
+use redis::aio::MultiplexedConnection;
+use tokio::time::Duration;
+
+use super::Shared;
+use super::link::{Fault, PATIENCE, within};
+use crate::domain::clock::{Clock, Timestamp};
+
+/// Beyond this the node says that its clock is off.
+pub const TOLERATED_MS: i64 = 5_000;
+/// Differences below this are the network's as well as the clock's: nothing is corrected for them.
+const NOISE_MS: i64 = 50;
+
+/// Which clock the scripts go by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeSource {
+    Redis,
+    /// What each call says: for tests, whose clock does not move by itself.
+    Caller,
+}
+
+/// How far this node is from the cluster.
+pub(super) struct Agreement {
+    source: TimeSource,
+    /// This node's clock less Redis', as it was measured last.
+    off_ms: AtomicI64,
+    /// What is added to this node's time.
+    added_ms: AtomicI64,
+    own_zone: Tz,
+    zone: RwLock<Tz>,
+}
+
+impl Agreement {
+    pub(super) const fn new(source: TimeSource, own_zone: Tz) -> Self {
+        let (off_ms, added_ms) = (AtomicI64::new(0), AtomicI64::new(0));
+        Self { source, off_ms, added_ms, own_zone, zone: RwLock::new(own_zone) }
+    }
+
+    /// A time of this node as Redis has it.
+    pub(super) fn time(&self, own: Timestamp) -> Timestamp {
+        own.plus_ms(self.added_ms.load(Ordering::Relaxed))
+    }
+
+    /// As an argument of a script: by its mark the script knows which clock it goes by.
+    pub(super) fn argument(&self, shared: Timestamp) -> String {
+        match self.source {
+            TimeSource::Redis => shared.0.to_string(),
+            TimeSource::Caller => format!("={}", shared.0),
+        }
+    }
+
+    /// Redis said its time, when it was `own` here, give or take `unsure_ms`.
+    fn compare(&self, redis: Timestamp, own: Timestamp, unsure_ms: i64) {
+        if self.source == TimeSource::Caller {
+            return;
+        }
+        let off = own.since(redis);
+        let before = self.off_ms.swap(off, Ordering::Relaxed);
+        if (off + self.added_ms.load(Ordering::Relaxed)).abs() > unsure_ms.max(NOISE_MS) {
+            self.added_ms.store(off.saturating_neg(), Ordering::Relaxed);
+        }
+        match (before.abs() > TOLERATED_MS, off.abs() > TOLERATED_MS) {
+            (false, true) => tracing::error!(
+                off_ms = off,
+                "this node's clock is not Redis': shared windows go by Redis'; set this one (NTP)"
+            ),
+            (true, false) => tracing::info!(off_ms = off, "this node's clock agrees with Redis' again"),
+            _ => {}
+        }
+    }
+
+    /// Redis refused a call because of its time; `shared` was the present when it was made, as far as was known, so long ago.
+    pub(super) fn correct(&self, redis: Timestamp, shared: Timestamp, ago: Duration) {
+        let ago = i64::try_from(ago.as_millis()).unwrap_or(i64::MAX);
+        let own = shared.plus_ms(ago).plus_ms(self.added_ms.load(Ordering::Relaxed).saturating_neg());
+        self.compare(redis, own, 0);
+    }
+
+    pub(super) fn off_ms(&self) -> i64 {
+        self.off_ms.load(Ordering::Relaxed)
+    }
+
+    /// Of the shared windows.
+    pub(super) fn zone(&self) -> Tz {
+        *self.zone.read()
+    }
+
+    /// The cluster's zone, where this node has another.
+    pub(super) fn other_zone(&self) -> Option<Tz> {
+        Some(self.zone()).filter(|zone| *zone != self.own_zone)
+    }
+
+    /// Puts a zone in force; whether it is another than before.
+    fn follow(&self, zone: Tz) -> bool {
+        let changed = std::mem::replace(&mut *self.zone.write(), zone) != zone;
+        if changed {
+            let (own, cluster) = (self.own_zone.name(), zone.name());
+            match self.other_zone() {
+                Some(_) => tracing::error!(own, cluster, "TZ is not the other nodes': shared windows are in theirs"),
+                None => tracing::info!(own, "shared windows are in this node's time zone again"),
+            }
+        }
+        changed
+    }
+}
+
+impl Shared {
+    /// Compares the clocks.
+    pub(super) async fn compare_clocks(
+        &self,
+        connection: &mut MultiplexedConnection,
+        clock: &dyn Clock,
+    ) -> Result<(), Fault> {
+        let before = clock.now();
+        let (seconds, micros): (i64, i64) = within(PATIENCE, redis::cmd("TIME").query_async(connection)).await?;
+        let after = clock.now();
+        let redis = Timestamp(seconds.saturating_mul(1_000).saturating_add(micros / 1_000));
+        let half = after.since(before) / 2;
+        self.agreement.compare(redis, before.plus_ms(half), half);
+        Ok(())
+    }
+
+    /// Finds the cluster's zone, or makes this node's the cluster's. `true`: the counters that are there were made for another
+    /// zone than is in force now.
+    pub(super) async fn agree_on_zone(&self, connection: &mut MultiplexedConnection) -> Result<bool, Fault> {
+        let (name, held) = (self.key("zone"), self.key("zone_held"));
+        let own = self.agreement.own_zone;
+        let mut first = redis::cmd("SET");
+        first.arg(&name).arg(own.name()).arg("NX");
+        let _: Option<String> = within(PATIENCE, first.query_async(connection)).await?;
+        let found: Option<String> = within(PATIENCE, redis::cmd("GET").arg(&name).query_async(connection)).await?;
+        let cluster = found.and_then(|name| name.parse::<Tz>().ok());
+        if let Some(zone) = cluster.filter(|zone| *zone != own) {
+            let is_held: bool = within(PATIENCE, redis::cmd("EXISTS").arg(&held).query_async(connection)).await?;
+            if is_held {
+                if self.agreement.follow(zone) {
+                    *self.spans.lock() = None;
+                }
+                return Ok(false);
+            }
+            let mut put = redis::cmd("SET");
+            put.arg(&name).arg(own.name());
+            let _: Option<String> = within(PATIENCE, put.query_async(connection)).await?;
+            tracing::warn!(before = zone.name(), own = own.name(), "no node has the cluster's time zone any more");
+        }
+        let lease = u64::try_from(self.settings.lease.as_millis()).unwrap_or(u64::MAX);
+        let mut hold = redis::cmd("SET");
+        hold.arg(&held).arg("1").arg("PX").arg(lease.max(1));
+        let _: Option<String> = within(PATIENCE, hold.query_async(connection)).await?;
+        if self.agreement.follow(own) {
+            *self.spans.lock() = None;
+        }
+        Ok(cluster.is_some_and(|zone| zone != own))
+    }
+
+    fn key(&self, name: &str) -> String {
+        format!("{}:{name}", self.settings.prefix)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_as_redis_has_them_and_noise_is_not_corrected() {
+        let agreement = Agreement::new(TimeSource::Redis, Tz::UTC);
+        let at = Timestamp;
+        agreement.compare(at(1_000_000), at(1_000_040), 1);
+        assert_eq!((agreement.time(at(2_000)), agreement.off_ms()), (at(2_000), 40));
+        // An hour fast; then the clock is set.
+        agreement.compare(at(1_000_000), at(4_600_000), 1);
+        // A slow answer says less than is known already.
+        agreement.compare(at(1_000_000), at(4_600_400), 500);
+        assert_eq!((agreement.time(at(4_600_010)), agreement.off_ms()), (at(1_000_010), 3_600_400));
+        agreement.compare(at(1_010_000), at(1_010_001), 1);
+        assert_eq!((agreement.time(at(1_010_001)), agreement.off_ms()), (at(1_010_000), 1));
+        assert_eq!(agreement.argument(at(7)), "7");
+        let tested = Agreement::new(TimeSource::Caller, Tz::UTC);
+        tested.compare(at(1_000_000), at(4_600_000), 1);
+        assert_eq!((tested.time(at(5)), tested.argument(at(7))), (at(5), "=7".to_owned()));
+    }
+}

@@ -1,0 +1,265 @@
+//! What a request reserves while it runs: an amount that counts against the limits for other requests.
+//!
+//! The amount is the highest that a reachable provider could charge, by that provider's price and
+//! multiplier. The modes differ in the number of tokens:
+//!
+//! | mode | input | output |
+//! |---|---|---|
+//! | `expected` | the estimate | the usual reply of this key and model, see [`output_tokens`] |
+//! | `strict` | the upper bound | the most that the reply may have |
+//! | `off` | nothing | nothing |
+//!
+//! "The most that the reply may have" is the request's `max_tokens`; without it, the model's maximum
+//! from its price entry; without that, [`UNKNOWN_MAXIMUM`].
+
+use rust_decimal::Decimal;
+use serde_json::Value;
+
+use super::cost;
+use crate::domain::money::NanoUsd;
+use crate::domain::price::Rates;
+use crate::domain::usage::{ServiceTier, Usage};
+
+/// Output tokens that a reply may have when neither the request nor the price entry says.
+pub const UNKNOWN_MAXIMUM: u64 = 128_000;
+/// `expected` never reserves less than this part of the most that a reply may have.
+const FLOOR_DIVISOR: u64 = 4;
+
+/// How running requests count against limits (`limits.reservation`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reservation {
+    /// By what their key's recent replies of that model had as output.
+    #[default]
+    Expected,
+    /// By the most that they can cost; and no request is admitted that could exceed a limit together
+    /// with those that run.
+    Strict,
+    /// Not at all.
+    Off,
+}
+
+impl Reservation {
+    pub const NAMES: &'static [&'static str] = &["expected", "strict", "off"];
+
+    /// The mode of this name; the default for any other.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        match text {
+            "strict" => Self::Strict,
+            "off" => Self::Off,
+            _ => Self::Expected,
+        }
+    }
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Expected => "expected",
+            Self::Strict => "strict",
+            Self::Off => "off",
+        }
+    }
+}
+
+/// What is known of a request before it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Forecast {
+    /// Estimated input tokens.
+    pub input: u64,
+    /// Input tokens that the request cannot exceed.
+    pub input_bound: u64,
+    /// The client's bound on the output tokens of one choice.
+    pub max_tokens: Option<u64>,
+    /// How many choices the client asks for.
+    pub choices: u64,
+    /// The 90th percentile of the output of this key and model's recent replies, once enough are known.
+    pub usual_output: Option<u64>,
+}
+
+/// A provider that the request may be sent to: what its cost depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate<'a> {
+    pub rates: &'a Rates,
+    /// Of the price entry.
+    pub max_output: Option<u64>,
+    pub multiplier: Decimal,
+}
+
+/// What the request reserves: the amount of the dearest candidate. Zero without candidates.
+pub fn amount<'a>(
+    mode: Reservation,
+    forecast: &Forecast,
+    candidates: impl IntoIterator<Item = Candidate<'a>>,
+) -> NanoUsd {
+    if mode == Reservation::Off {
+        return NanoUsd::ZERO;
+    }
+    candidates.into_iter().map(|candidate| at(mode, forecast, &candidate)).max().unwrap_or(NanoUsd::ZERO)
+}
+
+/// The output tokens that are reserved, for a model with this maximum.
+///
+/// `expected`: the most that the reply may have, until the usual output is known; then the usual
+/// output, at least a quarter of that most and at most all of it.
+#[must_use]
+pub fn output_tokens(mode: Reservation, forecast: &Forecast, max_output: Option<u64>) -> u64 {
+    let each = forecast.max_tokens.or(max_output).unwrap_or(UNKNOWN_MAXIMUM);
+    let most = each.saturating_mul(forecast.choices.max(1));
+    match (mode, forecast.usual_output) {
+        (Reservation::Off, _) => 0,
+        (Reservation::Expected, Some(usual)) => usual.min(most).max(most.div_ceil(FLOOR_DIVISOR)),
+        (Reservation::Expected, None) | (Reservation::Strict, _) => most,
+    }
+}
+
+/// The most output tokens that a price entry says its model gives.
+#[must_use]
+pub fn max_output(entry: &Value) -> Option<u64> {
+    let tokens = |name| entry.get(name).and_then(Value::as_u64).filter(|tokens| *tokens > 0);
+    tokens("max_output_tokens").or_else(|| tokens("max_tokens"))
+}
+
+fn at(mode: Reservation, forecast: &Forecast, candidate: &Candidate<'_>) -> NanoUsd {
+    let output = output_tokens(mode, forecast, candidate.max_output);
+    let cost = |usage: &Usage| cost::total(candidate.rates, usage, candidate.multiplier);
+    // The client can ask for a dearer tier than the standard one.
+    let most = |usage: &Usage| {
+        let tiers = ServiceTier::ALL.into_iter().map(|tier| cost(&Usage { tier, ..*usage }));
+        tiers.max().unwrap_or(NanoUsd::ZERO)
+    };
+    if mode != Reservation::Strict {
+        return cost(&Usage { input: forecast.input, output, ..Usage::default() });
+    }
+    // Which kind of token it will be is the client's and the provider's choice.
+    let none = Usage::default();
+    let input = forecast.input_bound;
+    let inputs = [
+        Usage { input, ..none },
+        Usage { input, image_input: input, ..none },
+        Usage { input, audio_input: input, ..none },
+        Usage { cache_write_5m: input, ..none },
+        Usage { cache_write_1h: input, ..none },
+    ];
+    let dearest = inputs.into_iter().max_by_key(|usage| most(usage)).unwrap_or_default();
+    let outputs = [
+        Usage { output, ..dearest },
+        Usage { output, reasoning: output, ..dearest },
+        Usage { output, image_output: output, ..dearest },
+        Usage { output, audio_output: output, ..dearest },
+    ];
+    outputs.iter().map(most).max().unwrap_or(NanoUsd::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::Reservation::{Expected, Off, Strict};
+    use super::*;
+    use crate::policy::price::{Belief, rates_from_json};
+
+    const ASK: Forecast =
+        Forecast { input: 1_000, input_bound: 4_000, max_tokens: Some(8_000), choices: 1, usual_output: None };
+
+    fn rates(entry: Value) -> Rates {
+        rates_from_json(&entry, Belief::Usual).unwrap()
+    }
+
+    fn plain() -> Rates {
+        rates(json!({"input_cost_per_token": 1e-6, "output_cost_per_token": 1e-5}))
+    }
+
+    #[test]
+    fn output_is_the_most_until_the_usual_is_known_and_never_below_a_quarter_of_it() {
+        let with = |max_tokens, usual_output| Forecast { max_tokens, usual_output, ..ASK };
+        let cases = [
+            ("no reply known", with(Some(8_000), None), None, [8_000, 8_000]),
+            ("the usual", with(Some(8_000), Some(3_000)), None, [3_000, 8_000]),
+            ("short replies", with(Some(8_000), Some(3)), None, [2_000, 8_000]),
+            ("a quarter is rounded up", with(Some(7), Some(0)), None, [2, 7]),
+            ("longer than this one may be", with(Some(8_000), Some(9_000)), None, [8_000, 8_000]),
+            ("by the price entry", with(None, None), Some(64_000), [64_000, 64_000]),
+            ("the request's bound goes first", with(Some(8_000), None), Some(64_000), [8_000, 8_000]),
+            ("a quarter of the entry's", with(None, Some(100)), Some(64_000), [16_000, 64_000]),
+            ("nobody says", with(None, None), None, [UNKNOWN_MAXIMUM, UNKNOWN_MAXIMUM]),
+            ("three choices", Forecast { choices: 3, ..ASK }, None, [24_000, 24_000]),
+            ("no choice is one", Forecast { choices: 0, ..ASK }, None, [8_000, 8_000]),
+        ];
+        for (name, forecast, max_output, [expected, strict]) in cases {
+            assert_eq!(output_tokens(Expected, &forecast, max_output), expected, "{name}");
+            assert_eq!(output_tokens(Strict, &forecast, max_output), strict, "{name}");
+            assert_eq!(output_tokens(Off, &forecast, max_output), 0, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_dearest_candidate_counts_with_its_multiplier_and_its_own_maximum() {
+        let (cheap, dear) = (plain(), rates(json!({"input_cost_per_token": 0, "output_cost_per_token": 3e-5})));
+        let candidate = |rates, multiplier: &str, max_output| Candidate {
+            rates,
+            max_output,
+            multiplier: multiplier.parse().unwrap(),
+        };
+        // 1 000 × 1e-6 + 8 000 × 1e-5 = 0.081
+        let one = [candidate(&cheap, "1", None)];
+        assert_eq!(amount(Expected, &ASK, one), NanoUsd(81_000_000));
+        // 8 000 × 3e-5 = 0.24
+        let two = [candidate(&cheap, "1", None), candidate(&dear, "1", None)];
+        assert_eq!(amount(Expected, &ASK, two), NanoUsd(240_000_000));
+        let multiplied = [candidate(&cheap, "10", None), candidate(&dear, "1", None)];
+        assert_eq!(amount(Expected, &ASK, multiplied), NanoUsd(810_000_000));
+        // Without a bound of the request: 1 000 × 1e-6 + 64 000 × 1e-5 = 0.641
+        let unbounded = Forecast { max_tokens: None, ..ASK };
+        let longer = [candidate(&cheap, "1", Some(64_000)), candidate(&cheap, "1", Some(8_000))];
+        assert_eq!(amount(Expected, &unbounded, longer), NanoUsd(641_000_000));
+        assert_eq!(amount(Off, &ASK, two), NanoUsd::ZERO);
+        assert_eq!(amount(Strict, &ASK, []), NanoUsd::ZERO);
+    }
+
+    #[test]
+    fn strict_takes_the_upper_bound_of_the_input_at_the_dearest_rate_that_it_may_be_billed_at() {
+        let cached = rates(json!({
+            "input_cost_per_token": 1e-6, "output_cost_per_token": 1e-5,
+            "cache_creation_input_token_cost": 1.25e-6, "cache_creation_input_token_cost_above_1hr": 2e-6,
+            "output_cost_per_image_token": 4e-5,
+        }));
+        let reserved =
+            |mode, rates: &Rates| amount(mode, &ASK, [Candidate { rates, max_output: None, multiplier: Decimal::ONE }]);
+        // 4 000 × 1e-6 + 8 000 × 1e-5
+        assert_eq!(reserved(Strict, &plain()), NanoUsd(84_000_000));
+        // 4 000 × 2e-6 + 8 000 × 4e-5
+        assert_eq!(reserved(Strict, &cached), NanoUsd(328_000_000));
+        // The estimate, as plain input and output: 1 000 × 1e-6 + 8 000 × 1e-5
+        assert_eq!(reserved(Expected, &cached), NanoUsd(81_000_000));
+    }
+
+    #[test]
+    fn an_absurd_bound_reserves_the_most_that_there_is() {
+        let absurd = Forecast { max_tokens: Some(u64::MAX), choices: u64::MAX, ..ASK };
+        let dear = rates(json!({"output_cost_per_token": 1}));
+        let candidate = [Candidate { rates: &dear, max_output: None, multiplier: Decimal::ONE }];
+        assert_eq!(amount(Strict, &absurd, candidate), NanoUsd(i64::MAX));
+    }
+
+    #[test]
+    fn a_models_maximum_is_read_by_either_name_of_the_public_list() {
+        let cases = [
+            (json!({"max_output_tokens": 64_000, "max_tokens": 200_000}), Some(64_000)),
+            (json!({"max_tokens": 8_192}), Some(8_192)),
+            (json!({"max_output_tokens": null, "max_tokens": 8_192}), Some(8_192)),
+            (json!({"max_output_tokens": "64000"}), None),
+            (json!({"max_output_tokens": 0}), None),
+            (json!({}), None),
+        ];
+        for (entry, expected) in cases {
+            assert_eq!(max_output(&entry), expected, "{entry}");
+        }
+    }
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for (name, mode) in Reservation::NAMES.iter().zip([Expected, Strict, Off]) {
+            assert_eq!((Reservation::parse(name), mode.as_str()), (mode, *name));
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! What a request would reserve, over all providers that it can reach.
+
+use super::snapshot::Snapshot;
+use crate::domain::money::NanoUsd;
+use crate::policy::reservation::{self, Candidate, Forecast, Reservation};
+use crate::policy::select::{self, SelectAsk};
+
+impl Snapshot {
+    /// The amount that a request reserves while it runs: by the price and multiplier of the dearest
+    /// provider that [`select::plan`] could ever give it. A circuit that is open now, or a limit that
+    /// is reached, excludes no provider: both may change before the request is sent.
+    ///
+    /// Each provider's price is the one that its reply would be billed by. No allocation.
+    #[must_use]
+    pub fn reservation(&self, mode: Reservation, ask: &SelectAsk<'_>, forecast: &Forecast) -> NanoUsd {
+        if mode == Reservation::Off {
+            return NanoUsd::ZERO;
+        }
+        let reachable = self.providers.iter().filter(|provider| select::could_serve(ask, provider));
+        let candidates = reachable.filter_map(|provider| {
+            let price = self.price_for(ask.model, provider.upstream_model(ask.model))?;
+            let max_output = reservation::max_output(&price.data);
+            Some(Candidate { rates: &price.rates, max_output, multiplier: provider.cost_multiplier })
+        });
+        // Most providers of a model have one price and one multiplier: each pair is computed once.
+        let mut last: Option<Candidate<'_>> = None;
+        let distinct = candidates.filter(move |next| {
+            let same =
+                last.is_some_and(|last| std::ptr::eq(last.rates, next.rates) && last.multiplier == next.multiplier);
+            last = Some(*next);
+            !same
+        });
+        reservation::amount(mode, forecast, distinct)
+    }
+}

@@ -1,0 +1,192 @@
+//! Windows go by one clock and one time zone: those of Redis and of the cluster; and a clock that steps back erases nothing.
+//!
+//! A node's clock is moved by a shim in front of the C library's, made with the system's compiler.
+
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::nodes::pair::{Pair, cost, limit_of};
+use crate::proxy::stage::{Stage, request};
+use crate::support::redis::Redis;
+
+const DAY: i64 = 86_400;
+
+const SHIM: &str = r#"
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile long *ahead;
+
+__attribute__((constructor)) static void begin(void) {
+  const char *path = getenv("CLOCK_AHEAD");
+  int file = path ? open(path, O_RDONLY) : -1;
+  if (file < 0) return;
+  void *at = mmap(0, sizeof(long), PROT_READ, MAP_SHARED, file, 0);
+  if (at != MAP_FAILED) ahead = at;
+}
+
+int clock_gettime(clockid_t id, struct timespec *time) {
+  int failed = (int)syscall(SYS_clock_gettime, id, time);
+  if (!failed && ahead && (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE)) time->tv_sec += *ahead;
+  return failed;
+}
+"#;
+
+/// A clock that can be set.
+struct SetClock {
+    dir: tempfile::TempDir,
+    ahead: std::fs::File,
+}
+
+impl SetClock {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let (source, ahead) = (dir.path().join("clock.c"), dir.path().join("ahead"));
+        std::fs::write(&source, SHIM).unwrap();
+        std::fs::write(&ahead, 0i64.to_ne_bytes()).unwrap();
+        let made =
+            Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).args([&shim(dir.path()), &source]).status();
+        assert!(made.unwrap().success(), "the system's C compiler, which linked this test");
+        let ahead = std::fs::OpenOptions::new().write(true).open(ahead).unwrap();
+        Self { dir, ahead }
+    }
+
+    /// Ahead of the true time by so many seconds.
+    fn set(&self, seconds: i64) {
+        self.ahead.write_all_at(&seconds.to_ne_bytes(), 0).unwrap();
+    }
+
+    fn env(&self) -> [(&'static str, String); 2] {
+        let ahead = self.dir.path().join("ahead");
+        [("LD_PRELOAD", shim(self.dir.path()).display().to_string()), ("CLOCK_AHEAD", ahead.display().to_string())]
+    }
+}
+
+fn shim(dir: &Path) -> PathBuf {
+    dir.join("clock.so")
+}
+
+async fn restart(pair: &mut Pair, node: usize) {
+    pair.nodes[node].signal("TERM");
+    pair.nodes[node].ended().await;
+    pair.nodes[node].spawn();
+    pair.nodes[node].ready().await;
+}
+
+/// When each window of a key ends, as a node says.
+async fn resets(pair: &Pair, node: usize, key: i64) -> Vec<Value> {
+    let usage = pair.nodes[node].admin("keys/getKeyLimitUsage", json!({"keyId": key})).await;
+    ["costDaily", "costWeekly", "costMonthly"].map(|window| usage[window]["resetAt"].clone()).to_vec()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_whose_clock_is_weeks_ahead_moves_no_shared_window_and_says_so() {
+    let mut pair = Pair::start().await;
+    let limits = json!({"limit5hUsd": 0.03, "limitDailyUsd": 0.03, "limitWeeklyUsd": 0.03, "limitMonthlyUsd": 0.03});
+    let who = pair.person(json!({"rpm": 4}), limits).await;
+    for n in 0..2 {
+        assert_eq!(pair.ask(0, &who, "s").send().await.unwrap().status(), 200);
+        pair.settled(&who, n + 1).await;
+    }
+    let before = resets(&pair, 0, who.key).await;
+    let clock = SetClock::new();
+    clock.set(40 * DAY);
+    clock.env().iter().for_each(|(name, value)| pair.nodes[1].set(name, value));
+    restart(&mut pair, 1).await;
+    let (ready, parts) = pair.nodes[1].readiness().await;
+    let said = parts["clock"].as_str().unwrap();
+    assert!(ready && said.ends_with(" s ahead of Redis': shared windows go by Redis'"), "{parts}");
+    let (_, parts) = pair.nodes[0].readiness().await;
+    assert_eq!(parts["clock"], "ok");
+    let off = pair.nodes[1].metric("tollgate_redis_clock_off_seconds").await;
+    assert!((off - 40.0 * 86_400.0).abs() < 3.0, "{off}");
+    pair.nodes[1].log_shows("this node's clock is not Redis'").await;
+    // The last cent passes on the fast node, and no further one on either.
+    assert_eq!(pair.ask(1, &who, "s").send().await.unwrap().status(), 200);
+    for node in 0..2 {
+        pair.until(async || pair.spent(node, &who).await == cost(3)).await;
+        let answer = pair.ask(node, &who, "s").send().await.unwrap();
+        assert_eq!(answer.status(), 429, "node {node}");
+        assert_eq!(limit_of(&answer.json().await.unwrap()), "key_5h");
+        assert_eq!(resets(&pair, node, who.key).await, before, "node {node}");
+        let usage = pair.nodes[node].admin("keys/getKeyLimitUsage", json!({"keyId": who.key})).await;
+        for window in ["cost5h", "costDaily", "costWeekly", "costMonthly"] {
+            assert_eq!(usage[window]["current"], json!(0.03), "{window} at node {node}");
+        }
+    }
+    // The clock is set while the node runs: with the next heartbeat all is well.
+    clock.set(0);
+    pair.nodes[1].readiness_shows(|ready, parts| ready && parts["clock"] == "ok").await;
+    assert_eq!(pair.ask(1, &who, "s").send().await.unwrap().status(), 429);
+    // And set wrong again between two heartbeats.
+    clock.set(40 * DAY);
+    assert_eq!(pair.ask(1, &who, "s").send().await.unwrap().status(), 429);
+    assert_eq!(pair.ask(0, &who, "s").send().await.unwrap().status(), 429);
+    assert_eq!(resets(&pair, 0, who.key).await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_in_another_time_zone_uses_the_clusters_until_nobody_else_does() {
+    const LEASE: [(&str, &str); 2] = [("TOLLGATE_REDIS_TIMEOUT", "10s"), ("TOLLGATE_REDIS_LEASE", "3s")];
+    let mut pair = Pair::with(Redis::start(), &LEASE).await;
+    let who = pair.person(json!({}), json!({"limitDailyUsd": 1, "limitWeeklyUsd": 1, "limitMonthlyUsd": 1})).await;
+    assert_eq!(pair.ask(0, &who, "s").send().await.unwrap().status(), 200);
+    pair.settled(&who, 1).await;
+    let before = resets(&pair, 0, who.key).await;
+    pair.nodes[1].set("TZ", "Asia/Kathmandu");
+    restart(&mut pair, 1).await;
+    let (ready, parts) = pair.nodes[1].readiness().await;
+    let said = parts["time_zone"].as_str().unwrap();
+    assert!(ready && said.starts_with("differs from the cluster's: shared windows are in "), "{parts}");
+    assert_eq!(pair.nodes[0].readiness().await.1["time_zone"], "ok");
+    assert_eq!(pair.nodes[1].metric("tollgate_redis_time_zone_differs").await, 1.0);
+    assert_eq!(pair.nodes[0].metric("tollgate_redis_time_zone_differs").await, 0.0);
+    pair.nodes[1].log_shows("TZ is not the other nodes'").await;
+    assert_eq!(pair.ask(1, &who, "s").send().await.unwrap().status(), 200);
+    pair.settled(&who, 2).await;
+    assert_eq!(resets(&pair, 1, who.key).await, before, "the windows are the cluster's");
+    // The last node of the zone leaves.
+    pair.nodes[0].signal("TERM");
+    pair.nodes[0].ended().await;
+    pair.nodes[1].readiness_shows(|ready, parts| ready && parts["time_zone"] == "ok").await;
+    pair.until(async || pair.spent(1, &who).await == cost(2)).await;
+    let after = resets(&pair, 1, who.key).await;
+    assert!(after[0].as_str().unwrap().ends_with("T18:15:00.000Z"), "midnight in Kathmandu: {after:?}");
+    let usage = pair.nodes[1].admin("keys/getKeyLimitUsage", json!({"keyId": who.key})).await;
+    assert_eq!(usage["costTotal"]["current"], json!(0.02), "made anew from the ledger: {usage}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_steps_ahead_and_back_forgets_nothing_that_one_process_counted() {
+    let clock = SetClock::new();
+    let env = clock.env();
+    let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let stage = Stage::bare(&env).await;
+    let price = json!({"m": {"mode": "chat", "input_cost_per_token": 0, "output_cost_per_token": 1e-4}});
+    stage.gateway.prices(price).await;
+    stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
+    stage.upstream.default(json!({"usage": {"output": 100}})).await;
+    let limits = json!({"keyId": stage.key_id, "limitWeeklyUsd": 0.04, "limitMonthlyUsd": 0.04});
+    stage.gateway.admin("keys/editKey", limits).await;
+    let ask = async || stage.post("/v1/messages", &request("native", false)).send().await.unwrap().status().as_u16();
+    assert_eq!([ask().await, ask().await], [200, 200]);
+    clock.set(40 * DAY);
+    assert_eq!(ask().await, 200, "another month");
+    clock.set(0);
+    assert_eq!(ask().await, 200, "three of four cents were spent");
+    assert_eq!(ask().await, 429, "the fourth was the last");
+    let usage = stage.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": stage.key_id})).await;
+    assert_eq!((&usage["costWeekly"]["current"], &usage["costMonthly"]["current"]), (&json!(0.04), &json!(0.04)));
+    // Later than that, it is still so.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(ask().await, 429);
+}

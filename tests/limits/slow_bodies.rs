@@ -1,0 +1,61 @@
+//! A client that sends its bodies slowly has no more requests a minute than any other.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::proxy::stage::{Stage, request};
+
+const RPM: usize = 3;
+/// How long the bodies are held back. Their heads would be out of the minute soon after.
+const DRIBBLED: Duration = Duration::from_secs(52);
+
+/// A request of which the body's last byte was not sent yet.
+async fn dribble(stage: &Stage) -> (TcpStream, u8) {
+    let body = request("native", false).to_string();
+    let mut connection = TcpStream::connect(stage.gateway.proxy_addr()).await.unwrap();
+    let head = format!(
+        "POST /v1/messages HTTP/1.1\r\nhost: gate\r\nx-api-key: {}\r\ncontent-type: application/json\r\n\
+         connection: close\r\ncontent-length: {}\r\n\r\n",
+        stage.key,
+        body.len()
+    );
+    let (all_but_one, last) = body.as_bytes().split_at(body.len() - 1);
+    connection.write_all(head.as_bytes()).await.unwrap();
+    connection.write_all(all_but_one).await.unwrap();
+    (connection, last[0])
+}
+
+async fn status(connection: &mut TcpStream) -> String {
+    let mut answer = Vec::new();
+    connection.read_to_end(&mut answer).await.unwrap();
+    String::from_utf8_lossy(&answer).split(' ').nth(1).unwrap_or_default().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_that_dribble_in_count_in_the_minute_in_which_they_are_admitted() {
+    let stage = Stage::bare(&[("TOLLGATE_PROXY_REQUEST_READ_TIMEOUT", "5m")]).await;
+    stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
+    stage.gateway.admin("users/editUser", json!({"userId": stage.user_id, "rpm": RPM})).await;
+    let mut slow = Vec::new();
+    for _ in 0..RPM {
+        slow.push(dribble(&stage).await);
+    }
+    tokio::time::sleep(DRIBBLED).await;
+    let admitted = Instant::now();
+    for (connection, last) in &mut slow {
+        connection.write_all(&[*last]).await.unwrap();
+        assert_eq!(status(connection).await, "200");
+    }
+    let took = admitted.elapsed();
+    assert!(took < Duration::from_secs(20), "too slow a machine for this test: {took:?}");
+    // By their heads they would be out of the minute now; by their admission they fill it.
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    let next = stage.ask().send().await.unwrap();
+    assert_eq!(next.status(), 429, "another one within a minute of {RPM} that the provider got");
+    let reset: u64 = next.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((20..=48).contains(&reset), "until a minute after the admission: {reset}");
+    assert_eq!(stage.upstream.requests().await.len(), RPM);
+}
