@@ -94,7 +94,8 @@ impl Connections {
         match self.is_http2(&mut connection).await {
             Ok(false) => {}
             Ok(true) => {
-                self.proxy.process_new(Box::new(LingeringClose::new(connection)), &self.goaway).await;
+                let connection = LingeringClose::new(connection, self.idle_timeout());
+                self.proxy.process_new(Box::new(connection), &self.goaway).await;
                 return;
             }
             // It has gone, or sent nothing.

@@ -33,13 +33,16 @@ const PIECE: usize = 2 << 10;
 /// A connection whose shutdown waits until the peer has closed its side, or had the time to.
 pub struct LingeringClose {
     connection: Stream,
+    /// Ends the wait for the client's first bytes; `None` once they came. Pingora has no bound for them.
+    silent: Option<Pin<Box<Sleep>>>,
     /// Set once the writing side is closed.
     late: Option<Pin<Box<Sleep>>>,
 }
 
 impl LingeringClose {
-    pub fn new(connection: Stream) -> Self {
-        Self { connection, late: None }
+    /// `first_bytes`: how long the client may say nothing at all.
+    pub fn new(connection: Stream, first_bytes: Duration) -> Self {
+        Self { connection, silent: Some(Box::pin(sleep(first_bytes))), late: None }
     }
 
     /// Throws away what comes, until the peer's end or a failure: both end the connection.
@@ -91,7 +94,18 @@ impl AsyncWrite for LingeringClose {
 
 impl AsyncRead for LingeringClose {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.connection).poll_read(cx, into)
+        let this = &mut *self;
+        let read = Pin::new(&mut this.connection).poll_read(cx, into);
+        match &mut this.silent {
+            Some(silent) if read.is_pending() => {
+                ready!(silent.as_mut().poll(cx));
+                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+            }
+            _ => {
+                this.silent = None;
+                read
+            }
+        }
     }
 }
 
@@ -162,7 +176,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let connecting = TcpStream::connect(listener.local_addr().unwrap());
         let (accepted, peer) = tokio::join!(listener.accept(), connecting);
-        (LingeringClose::new(Box::new(Tcp::from(accepted.unwrap().0))), peer.unwrap())
+        (LingeringClose::new(Box::new(Tcp::from(accepted.unwrap().0)), LINGER_MAX), peer.unwrap())
     }
 
     #[tokio::test]
@@ -185,6 +199,19 @@ mod tests {
         let ((), heard) = tokio::join!(leaving, listening);
         assert_eq!(heard, "goodbye");
         assert!(began.elapsed() < LINGER_MAX, "it did not see that the peer had left");
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_says_nothing_at_all_is_left_and_one_that_said_something_is_not() {
+        let (mut ours, mut peer) = pair().await;
+        ours.silent = Some(Box::pin(sleep(Duration::from_millis(50))));
+        peer.write_all(b"a").await.unwrap();
+        assert_eq!(ours.read_u8().await.unwrap(), b'a');
+        let waiting = tokio::time::timeout(Duration::from_millis(200), ours.read_u8()).await;
+        assert!(waiting.is_err(), "it ended: {waiting:?}");
+        let (mut ours, _peer) = pair().await;
+        ours.silent = Some(Box::pin(sleep(Duration::from_millis(50))));
+        assert_eq!(ours.read_u8().await.unwrap_err().kind(), io::ErrorKind::TimedOut);
     }
 
     #[tokio::test]
