@@ -157,7 +157,7 @@ impl Gateway {
         command.env("ADMIN_TOKEN", TOKEN).env("TOLLGATE_SHUTDOWN_GRACE", "2s").env("LOG_FORMAT", "json");
         if !self.on {
             command.env("TOLLGATE_LOG_ACCESS", "false").env("LOG_LEVEL", "error");
-            command.env("TOLLGATE_LIMITS_RESERVATION", "false");
+            command.env("TOLLGATE_LIMITS_RESERVATION", "off");
         }
         let mut target = target(self.name, proxy, TOKEN, command, dir)?;
         let end = Instant::now() + START;

@@ -35,7 +35,9 @@ pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
         anyhow::ensure!(faults.is_empty(), faults);
         let snapshot = state.snapshot();
         let prices: BTreeMap<_, _> = snapshot.prices.iter().collect();
-        Ok(unapplied_prices(prices.into_values().map(|price| (price.model.as_str(), price::unapplied(&price.data)))))
+        Ok(unapplied_prices(
+            prices.into_values().map(|price| (price.model.as_str(), price::unapplied(&price.data.parse()))),
+        ))
     })
 }
 

@@ -26,7 +26,7 @@ pub async fn prices(config: &Config, store: &Store, now: Timestamp) -> anyhow::R
     let mut prices = Vec::with_capacity(table.len());
     for (model, data) in table {
         match cost::rates_from_json(&data, cost::Belief::Usual) {
-            Ok(rates) => prices.push(Price { model, source: PriceSource::Seed, data, rates, updated_at: now }),
+            Ok(rates) => prices.push(Price::new(model, PriceSource::Seed, &data, rates, now)),
             Err(e) => tracing::warn!(model, error = %e, "a seed price is left out"),
         }
     }

@@ -39,10 +39,47 @@ impl PriceSource {
 pub struct Price {
     pub model: String,
     pub source: PriceSource,
-    /// The entry's JSON object, kept whole.
-    pub data: serde_json::Value,
+    /// The entry's JSON object, complete.
+    pub data: PriceData,
     pub rates: Rates,
+    /// The most output tokens that the entry says its model gives.
+    pub max_output: Option<u64>,
     pub updated_at: Timestamp,
+}
+
+impl Price {
+    /// A row from its entry and the rates that were read from it.
+    #[must_use]
+    pub fn new(
+        model: String,
+        source: PriceSource,
+        entry: &serde_json::Value,
+        rates: Rates,
+        updated_at: Timestamp,
+    ) -> Self {
+        let tokens = |name| entry.get(name).and_then(serde_json::Value::as_u64).filter(|tokens| *tokens > 0);
+        let max_output = tokens("max_output_tokens").or_else(|| tokens("max_tokens"));
+        Self { model, source, data: entry.into(), rates, max_output, updated_at }
+    }
+}
+
+/// A price entry's JSON object as text: a tenth of the memory of a parsed one, and every snapshot holds
+/// the complete table.
+#[derive(Debug, Clone)]
+pub struct PriceData(Box<str>);
+
+impl From<&serde_json::Value> for PriceData {
+    fn from(entry: &serde_json::Value) -> Self {
+        Self(entry.to_string().into())
+    }
+}
+
+impl PriceData {
+    /// The entry, parsed.
+    #[must_use]
+    pub fn parse(&self) -> serde_json::Value {
+        serde_json::from_str(&self.0).unwrap_or_default()
+    }
 }
 
 /// What a price entry can name a rate for, and what a cost consists of.

@@ -17,7 +17,7 @@ fn record(usage: Value, price: Option<&Price>) -> Record {
 
 fn entry(model: &str, data: Value) -> Price {
     let rates = cost::rates_from_json(&data, cost::Belief::Usual).unwrap();
-    Price { model: model.to_owned(), source: PriceSource::Manual, data, rates, updated_at: Timestamp(1) }
+    Price::new(model.to_owned(), PriceSource::Manual, &data, rates, Timestamp(1))
 }
 
 fn large() -> Price {

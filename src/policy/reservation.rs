@@ -13,7 +13,6 @@
 //! from its price entry; without that, [`UNKNOWN_MAXIMUM`].
 
 use rust_decimal::Decimal;
-use serde_json::Value;
 
 use super::cost;
 use crate::domain::money::NanoUsd;
@@ -112,13 +111,6 @@ pub fn output_tokens(mode: Reservation, forecast: &Forecast, max_output: Option<
     }
 }
 
-/// The most output tokens that a price entry says its model gives.
-#[must_use]
-pub fn max_output(entry: &Value) -> Option<u64> {
-    let tokens = |name| entry.get(name).and_then(Value::as_u64).filter(|tokens| *tokens > 0);
-    tokens("max_output_tokens").or_else(|| tokens("max_tokens"))
-}
-
 fn at(mode: Reservation, forecast: &Forecast, candidate: &Candidate<'_>) -> NanoUsd {
     let output = output_tokens(mode, forecast, candidate.max_output);
     let cost = |usage: &Usage| cost::total(candidate.rates, usage, candidate.multiplier);
@@ -152,10 +144,12 @@ fn at(mode: Reservation, forecast: &Forecast, candidate: &Candidate<'_>) -> Nano
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::Reservation::{Expected, Off, Strict};
     use super::*;
+    use crate::domain::clock::Timestamp;
+    use crate::domain::price::{Price, PriceSource};
     use crate::policy::price::{Belief, rates_from_json};
 
     const ASK: Forecast =
@@ -252,7 +246,8 @@ mod tests {
             (json!({}), None),
         ];
         for (entry, expected) in cases {
-            assert_eq!(max_output(&entry), expected, "{entry}");
+            let price = Price::new("m".to_owned(), PriceSource::Manual, &entry, Rates::default(), Timestamp(1));
+            assert_eq!(price.max_output, expected, "{entry}");
         }
     }
 

@@ -19,8 +19,7 @@ impl Snapshot {
         let reachable = self.providers.iter().filter(|provider| select::could_serve(ask, provider));
         let candidates = reachable.filter_map(|provider| {
             let price = self.price_for(ask.model, provider.upstream_model(ask.model))?;
-            let max_output = reservation::max_output(&price.data);
-            Some(Candidate { rates: &price.rates, max_output, multiplier: provider.cost_multiplier })
+            Some(Candidate { rates: &price.rates, max_output: price.max_output, multiplier: provider.cost_multiplier })
         });
         // Most providers of a model have one price and one multiplier: each pair is computed once.
         let mut last: Option<Candidate<'_>> = None;

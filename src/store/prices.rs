@@ -18,20 +18,15 @@ const REPLACE: &str = "ON CONFLICT (model) DO UPDATE SET source = excluded.sourc
 const CHUNK: usize = 100;
 
 fn bind(values: &mut Values, price: &Price) {
-    values.text(&price.model).text(price.source.as_str()).json(&price.data);
+    values.text(&price.model).text(price.source.as_str()).json(&price.data.parse());
     values.time(price.updated_at);
 }
 
 fn read(row: &AnyRow) -> Result<Price, StoreError> {
     let fields = Fields { row, table: "model_prices" };
-    let data = fields.json("data")?;
-    Ok(Price {
-        model: fields.text("model")?,
-        source: fields.named("source", PriceSource::parse)?,
-        rates: stored_rates(&data),
-        data,
-        updated_at: fields.time("updated_at")?,
-    })
+    let data: serde_json::Value = fields.json("data")?;
+    let (model, source) = (fields.text("model")?, fields.named("source", PriceSource::parse)?);
+    Ok(Price::new(model, source, &data, stored_rates(&data), fields.time("updated_at")?))
 }
 
 /// The whole price table, by model name.

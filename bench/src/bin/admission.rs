@@ -11,14 +11,16 @@ use anyhow::{Result, bail};
 use chrono_tz::Tz;
 use clap::Parser;
 use rustix::time::{ClockId, clock_gettime};
-use tollgate::counters::{Admission, CounterSettings, Counters};
+use tollgate::counters::{Admission, Asks, CounterSettings, Counters};
 use tollgate::domain::clock::Timestamp;
+use tollgate::domain::format::WireFormat;
 use tollgate::domain::group::Groups;
 use tollgate::domain::ids::{KeyId, RequestId, SessionId, UserId};
 use tollgate::domain::key::{CacheTtl, Key, KeyHash};
 use tollgate::domain::limits::Limits;
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::user::{Role, User};
+use tollgate::policy::reservation::Reservation;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -95,7 +97,8 @@ struct Stage {
 
 impl Stage {
     fn of(case: &Case) -> Self {
-        let settings = CounterSettings { session_ttl_ms: 300_000, reservation: true, time_zone: Tz::Europe__Zurich };
+        let (reservation, time_zone) = (Reservation::Expected, Tz::Europe__Zurich);
+        let settings = CounterSettings { session_ttl_ms: 300_000, reservation, time_zone };
         let mut holders = Vec::new();
         for user in 1..=case.users {
             for key in 1..=case.keys_each {
@@ -134,8 +137,9 @@ impl Stage {
         let session = &sessions[self.next / count % sessions.len()];
         self.next += 1;
         self.now = self.now.plus_ms(1);
-        let admission =
-            Admission { request: RequestId::new(), now: self.now, key, user, session, estimate: NanoUsd(2_000_000) };
+        let asks = &Asks { model: "m".into(), format: WireFormat::Native };
+        let (request, now, estimate) = (RequestId::new(), self.now, NanoUsd(2_000_000));
+        let admission = Admission { request, now, started: now, key, user, session, estimate, asks };
         let Ok(permit) = self.counters.admit(black_box(&admission)).await else { bail!("a limit was reached") };
         permit.settle(self.now, black_box(COST), None);
         Ok(())

@@ -24,10 +24,11 @@ pub struct PriceRecord {
 
 impl PriceRecord {
     pub fn new(price: &Price) -> Self {
+        let price_data = price.data.parse();
         Self {
             model_name: price.model.clone(),
-            price_data: price.data.clone(),
-            unapplied: unapplied(&price.data),
+            unapplied: unapplied(&price_data),
+            price_data,
             source: price.source.as_str(),
             updated_at: Iso(price.updated_at),
         }

@@ -29,11 +29,12 @@ pub async fn available(call: Call) -> Result<Vec<String>, Refusal> {
 
 /// Whether the entry's vendor serves the format of the type. Every vendor's models may lie behind a chat-compatible address.
 fn fits(price: &Price, kind: ProviderType) -> bool {
-    let talks = price.data.get("mode").and_then(serde_json::Value::as_str);
+    let entry = price.data.parse();
+    let talks = entry.get("mode").and_then(serde_json::Value::as_str);
     if talks.is_some_and(|mode| !["chat", "completion", "responses"].contains(&mode)) {
         return false;
     }
-    let Some(vendor) = price.data.get("litellm_provider").and_then(serde_json::Value::as_str) else { return true };
+    let Some(vendor) = entry.get("litellm_provider").and_then(serde_json::Value::as_str) else { return true };
     let of = |vendors: &[&str]| vendors.iter().any(|known| vendor.starts_with(known));
     match kind {
         ProviderType::Native | ProviderType::NativeAuth => of(&["anthropic", "bedrock", "vertex_ai-anthropic"]),

@@ -57,7 +57,9 @@ pub fn sort(
                 report.failed.push(model.clone());
                 report.failures.push(PriceFailure { model_name: model, reason });
             }
-            Ok(price) if before.is_some_and(|before| before.data == price.data) => report.unchanged.push(price.model),
+            Ok(price) if before.is_some_and(|before| before.data.parse() == price.data.parse()) => {
+                report.unchanged.push(price.model)
+            }
             Ok(price) if !taking.overwrite_manual && before.is_some_and(|b| b.source == PriceSource::Manual) => {
                 report.unchanged.push(price.model);
             }
@@ -81,7 +83,7 @@ pub fn read(model: &str, data: Value, taking: Taking) -> Result<Price, String> {
         return Err(format!("a model's name has 1 to {MAX_NAME} characters"));
     }
     let rates = rates_from_json(&data, taking.belief).map_err(|problem| problem.to_string())?;
-    Ok(Price { model: model.to_owned(), source: taking.source, data, rates, updated_at: taking.now })
+    Ok(Price::new(model.to_owned(), taking.source, &data, rates, taking.now))
 }
 
 #[cfg(test)]
@@ -112,7 +114,7 @@ mod tests {
         assert_eq!((report.total, report.added.as_slice()), (5, ["good".to_owned()].as_slice()));
         assert_eq!(report.failed, ["negative", "none", "text", " "]);
         assert!(report.failures[0].reason.contains("input_cost_per_token"), "{:?}", report.failures);
-        assert_eq!(prices[0].data["extra"]["deep"][0], 1, "unknown fields are kept");
+        assert_eq!(prices[0].data.parse()["extra"]["deep"][0], 1, "unknown fields are kept");
 
         let known: HashMap<_, _> = prices.into_iter().map(|p| (p.model.clone(), p)).collect();
         let (report, prices) = sort(first, &known, BY_HAND);
