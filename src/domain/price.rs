@@ -35,7 +35,7 @@ impl PriceSource {
 }
 
 /// A price table row: the entry as it was uploaded, unknown fields and all, and the rates read from it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Price {
     pub model: String,
     pub source: PriceSource,
@@ -65,7 +65,7 @@ impl Price {
 
 /// A price entry's JSON object as text: a tenth of the memory of a parsed one, and every snapshot holds
 /// the complete table.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PriceData(Box<str>);
 
 impl From<&serde_json::Value> for PriceData {

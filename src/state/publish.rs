@@ -9,6 +9,7 @@ use super::snapshot::Snapshot;
 use super::vault::Vault;
 use crate::domain::clock::{Clock, SystemClock};
 use crate::domain::error_rule::ErrorRule;
+use crate::domain::price::Price;
 use crate::domain::provider::Provider;
 use crate::domain::word::SensitiveWord;
 use crate::policy::error_rules::ErrorRules;
@@ -103,12 +104,19 @@ async fn load(store: &Store, vault: &Vault, former: &Snapshot) -> Result<Snapsho
         }
     }
     snapshot.providers.sort_by_key(|p| p.id);
-    snapshot.prices = prices.into_iter().map(|p| (p.model.clone(), Arc::new(p))).collect();
+    snapshot.prices = prices.into_iter().map(|price| (price.model.clone(), kept(price, former))).collect();
     snapshot.settings = settings;
     snapshot.words = compiled(words, &former.words);
     snapshot.error_rules = compiled_rules(error_rules, &former.error_rules);
     snapshot.loaded_at = SystemClock.now();
     Ok(snapshot)
+}
+
+/// The former snapshot's price where nothing of it has changed: two tables at once are memory that the
+/// allocator keeps.
+fn kept(price: Price, former: &Snapshot) -> Arc<Price> {
+    let same = former.prices.get(&price.model).filter(|before| ***before == price);
+    same.map_or_else(|| Arc::new(price), Arc::clone)
 }
 
 fn compiled(words: Vec<SensitiveWord>, former: &Arc<Words>) -> Arc<Words> {

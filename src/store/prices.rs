@@ -1,5 +1,6 @@
 //! Price table rows: the uploaded entry as it came. Its rates are read from it, exactly, when the row is.
 
+use futures_util::TryStreamExt as _;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
@@ -32,7 +33,13 @@ fn read(row: &AnyRow) -> Result<Price, StoreError> {
 /// The whole price table, by model name.
 pub(super) async fn all(connection: &mut AnyConnection) -> Result<Vec<Price>, StoreError> {
     let sql = "SELECT model, source, data, updated_at FROM model_prices ORDER BY model";
-    sqlx::query(sql).fetch_all(connection).await?.iter().map(read).collect()
+    // Row by row: the rows of a large table at once are megabytes that the allocator keeps.
+    let mut rows = sqlx::query(sql).fetch(connection);
+    let mut prices = Vec::new();
+    while let Some(row) = rows.try_next().await? {
+        prices.push(read(&row)?);
+    }
+    Ok(prices)
 }
 
 impl Tx {
