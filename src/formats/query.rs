@@ -56,7 +56,8 @@ fn is_dropped(pair: &str) -> bool {
 }
 
 /// Percent-decoding; what is no valid escape, or no UTF-8, stays or is replaced.
-fn decode(text: &str) -> String {
+#[must_use]
+pub fn decode(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;
