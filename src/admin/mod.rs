@@ -30,7 +30,7 @@ pub use context::Context;
 pub use openapi::openapi;
 pub use serve::serve;
 
-/// The whole administration surface, to be made inside the runtime that its background work is to run on. Put a `ConnectInfo<SocketAddr>` into each request's extensions ([`serve`] does), so
+/// The whole administration surface, to be made inside the runtime that its background work is to run on. Put a `ConnectInfo<SocketAddr>` into each request's extensions ([`serve()`] does), so
 /// that logins are throttled per address and audit records name it.
 pub fn router(ctx: Arc<Context>) -> Router {
     Router::new()

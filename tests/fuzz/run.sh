@@ -5,7 +5,7 @@
 # shows it again. No sanitizer: the code has no unsafe blocks, and without one the stable toolchain will do.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-PATH="$PWD/.tools/bin:$PATH"
+PATH="$PWD/.tools/venv/bin:$PATH"
 tests/fuzz/corpus.sh
 [ $# -gt 0 ] || set -- request reply stream peek usage sse
 for target; do

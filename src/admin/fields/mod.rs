@@ -1,6 +1,6 @@
 //! Bodies as tables: what a field is called, what it may hold, and whether it may be left out.
 //!
-//! One table drives both the check of a request ([`check`]) and its JSON schema ([`schema`]), so the two cannot
+//! One table drives both the check of a request ([`check()`](fn@check::check)) and its JSON schema ([`schema`]), so the two cannot
 //! drift apart. Rules that need more than one field, or stored data, live with the actions.
 
 pub mod check;

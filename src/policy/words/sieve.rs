@@ -1,7 +1,7 @@
 //! Tells from a request's raw bytes where a sensitive word can be at all, without taking the JSON apart.
 //!
 //! Nearly every request holds none, and that should cost little. So the bytes are folded block by block and searched at once for
-//! the [`needle`](super::needle) of every word and for what every regular expression needs ([`expression`](super::expression)). Where
+//! the [`needle`] of every word and for what every regular expression needs ([`expression`](super::expression)). Where
 //! nothing is found, there is no word; where something is, the texts around it are looked at closely. What could hide a needle
 //! in JSON counts as found: an escape `\u…` of a character that needles hold, of a letter, or of a backslash.
 //!
