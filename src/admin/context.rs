@@ -1,7 +1,9 @@
 //! What the administration API works with: handles and settings.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
+use axum::http::HeaderMap;
 use chrono_tz::Tz;
 use tokio::sync::watch;
 
@@ -21,6 +23,9 @@ use crate::upkeep::Upkeep;
 
 /// Reads what the ledger counts about itself.
 pub type JournalLook = Arc<dyn Fn() -> JournalStats + Send + Sync>;
+
+/// The address of a request's client, from the peer's address and the headers.
+pub type ClientAddress = Arc<dyn Fn(IpAddr, &HeaderMap) -> IpAddr + Send + Sync>;
 
 /// Handles and settings of one administration surface.
 pub struct Context {
@@ -43,6 +48,7 @@ pub struct Context {
     pub price_list: String,
     /// Reads what becomes of requests for models without a price; it changes with a reload.
     pub unpriced: Arc<dyn Fn() -> Unpriced + Send + Sync>,
+    pub client_address: ClientAddress,
     pub admin_token: Secret,
     pub time_zone: Tz,
     /// Where clients reach this surface; names the server in the OpenAPI document and is an allowed origin.

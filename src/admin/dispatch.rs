@@ -73,10 +73,11 @@ async fn answer(
         Verb::Get => Values::default(),
         Verb::Post => read(&ctx, operation, &head.headers, body).await?,
     };
-    let peer = head.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
+    let peer = head.extensions.get::<ConnectInfo<SocketAddr>>();
+    let client = peer.map(|info| (ctx.client_address)(info.0.ip(), &head.headers));
     let cookie = credential::cookie(&head.headers);
     let credentials = credential::headers(&head.headers);
-    let call = Call { ctx, throttle, live, who, values, peer, cookie, credentials, now };
+    let call = Call { ctx, throttle, live, who, values, client, cookie, credentials, now };
     let task = Handle::current().spawn((operation.run)(call));
     let ended = tokio::time::timeout(ACTION_TIME, task).await.map_err(|_| {
         Refusal::unavailable(

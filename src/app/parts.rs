@@ -13,6 +13,7 @@ use crate::config::{Config, Live, Target};
 use crate::counters::Counters;
 use crate::domain::clock::{Clock, SystemClock};
 use crate::fetch::Webhooks;
+use crate::formats::client_address::client_address;
 use crate::ledger::{Ledger, LedgerSettings};
 use crate::policy::builtin_rules::BUILTIN_RULES;
 use crate::proxy::gateway::{Fixed, Gateway};
@@ -216,11 +217,14 @@ impl Parts {
     #[must_use]
     pub fn admin_context(&self, stop: watch::Receiver<bool>) -> Arc<crate::admin::Context> {
         let ledger = Arc::clone(&self.ledger);
-        let live = Arc::clone(&self.gateway.live);
+        let (live, trusting) = (Arc::clone(&self.gateway.live), Arc::clone(&self.gateway.live));
         Arc::new(crate::admin::Context {
             state: Arc::clone(&self.state),
             store: self.store.clone(),
             clock: Arc::clone(&self.clock),
+            client_address: Arc::new(move |peer, headers| {
+                client_address(peer, headers, &trusting.load().trusted_proxies)
+            }),
             admin_token: self.admin_token.token.clone(),
             time_zone: self.config.time_zone,
             app_url: self.config.admin.app_url.clone(),

@@ -194,6 +194,13 @@ pub const SETTINGS: &[Setting] = &[
         "Send login cookies over HTTPS only; auto = when admin.tls or an https admin.app_url is set.",
     )
     .variable_is("ENABLE_SECURE_COOKIES"),
+    setting(
+        "trusted_proxies",
+        Networks,
+        "",
+        "Reverse proxies in front of the gateway: only from these the client's address is read from X-Forwarded-For or Forwarded.",
+    )
+    .live(),
     setting("metrics.addr", Address, "127.0.0.1:9464", "Where /metrics, /livez and /readyz are served."),
     // Data.
     setting("data_dir", Path, "data", "Folder of the embedded database, the journal and generated secrets."),

@@ -12,9 +12,10 @@ use tollgate::admin::{Context, router, serve};
 use tollgate::counters::{Asks, CounterSettings, Counters};
 use tollgate::domain::clock::{Clock, ManualClock, Timestamp};
 use tollgate::domain::format::WireFormat;
-use tollgate::domain::network::Network;
+use tollgate::domain::network::{Network, Networks};
 use tollgate::domain::secret::Secret;
 use tollgate::fetch::Webhooks;
+use tollgate::formats::client_address::client_address;
 use tollgate::ledger::JournalStats;
 use tollgate::policy::reservation::Reservation;
 use tollgate::state::vault::Vault;
@@ -50,6 +51,8 @@ pub struct Gate {
     pub health: Arc<Health>,
     /// What the journal is said to hold.
     pub journal: Arc<Mutex<JournalStats>>,
+    /// The reverse proxies that are trusted; none at first.
+    pub trusted: Arc<Mutex<Networks>>,
     _stop: oneshot::Sender<()>,
     pub dir: tempfile::TempDir,
 }
@@ -167,6 +170,8 @@ impl Gate {
         let (stopping, watching) = watch::channel(false);
         let journal = Arc::new(Mutex::new(JournalStats::default()));
         let look = Arc::clone(&journal);
+        let trusted = Arc::new(Mutex::new(Networks::default()));
+        let trusting = Arc::clone(&trusted);
         let context = Context {
             state: Arc::clone(&state),
             store: store.clone(),
@@ -182,6 +187,7 @@ impl Gate {
             webhooks: webhooks(),
             price_list: price_list(dir.path()),
             unpriced: Arc::new(tollgate::policy::unpriced::Unpriced::default),
+            client_address: Arc::new(move |peer, headers| client_address(peer, headers, &trusting.lock().unwrap())),
             admin_token: Secret::new(TOKEN),
             time_zone,
             app_url: app_url.map(str::to_owned),
@@ -210,6 +216,7 @@ impl Gate {
             events,
             health,
             journal,
+            trusted,
             _stop: stop,
             dir,
         }

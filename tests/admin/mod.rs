@@ -3,6 +3,7 @@
 mod audit;
 mod bounds;
 mod cleanup;
+mod client_address;
 mod document;
 mod edits;
 mod error_rules;

@@ -5,6 +5,7 @@
 mod aborts;
 mod accounting;
 mod bodies;
+mod client_address;
 mod client_versions;
 mod conversion;
 mod crash;

@@ -32,7 +32,7 @@ pub struct Login {
 /// 401 for anything that is no usable key; 429 once the address has failed too often.
 pub async fn login(call: Call) -> Result<(Login, HeaderValue), Refusal> {
     let ctx = &call.ctx;
-    if let Some(seconds) = call.peer.and_then(|ip| call.throttle.closed_for(ip, call.now)) {
+    if let Some(seconds) = call.client.and_then(|ip| call.throttle.closed_for(ip, call.now)) {
         let refusal = Refusal::new(Code::TOO_MANY_ATTEMPTS, "too many failed logins from this address");
         return Err(refusal.with("retryAfter", seconds.into()).header(header::RETRY_AFTER, seconds));
     }
@@ -41,8 +41,8 @@ pub async fn login(call: Call) -> Result<(Login, HeaderValue), Refusal> {
         found.ok_or_else(|| credential::unauthorized("this is neither a known key nor the administrator token"))
     });
     let actor = found.inspect_err(|_| {
-        tracing::warn!(peer = ?call.peer, "a login failed");
-        if let Some(ip) = call.peer {
+        tracing::warn!(client = ?call.client, "a login failed");
+        if let Some(ip) = call.client {
             call.throttle.failed(ip, call.now);
         }
     })?;
