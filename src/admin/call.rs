@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use super::auth::Who;
 use super::auth::credential::unauthorized;
-use super::auth::throttle::Throttle;
 use super::context::Context;
 use super::envelope::Refusal;
 use super::fields::Values;
 use super::live::Live;
 use crate::domain::clock::Timestamp;
+use crate::state::throttle::Throttle;
 use crate::store::{AuditEntry, StoreError, Tx};
 
 /// What an action gets.

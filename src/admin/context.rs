@@ -7,16 +7,16 @@ use axum::http::HeaderMap;
 use chrono_tz::Tz;
 use tokio::sync::watch;
 
-use super::auth::throttle::Throttle;
 use super::auth::whoami::ProxyPlace;
+use super::body_budget::AdminBodyBudget;
 use super::live::Live;
 use crate::counters::Counters;
 use crate::domain::clock::Clock;
-use crate::domain::secret::Secret;
 use crate::fetch::Webhooks;
 use crate::ledger::JournalStats;
 use crate::policy::unpriced::Unpriced;
-use crate::state::{Events, Health, Listings, State};
+use crate::state::throttle::Throttle;
+use crate::state::{AdminToken, Events, Health, Listings, State};
 use crate::store::Store;
 use crate::telemetry::Metrics;
 use crate::upkeep::Upkeep;
@@ -49,7 +49,8 @@ pub struct Context {
     /// Reads what becomes of requests for models without a price; it changes with a reload.
     pub unpriced: Arc<dyn Fn() -> Unpriced + Send + Sync>,
     pub client_address: ClientAddress,
-    pub admin_token: Secret,
+    /// Shared with the proxy, which takes the token too.
+    pub admin_token: Arc<AdminToken>,
     pub time_zone: Tz,
     /// Where clients reach this surface; names the server in the OpenAPI document and is an allowed origin.
     pub app_url: Option<String>,
@@ -67,8 +68,9 @@ pub struct Context {
 #[derive(Clone)]
 pub struct Surface {
     pub ctx: Arc<Context>,
-    /// Failed logins by address.
+    /// Failed logins by address, whatever was tried.
     pub throttle: Arc<Throttle>,
     /// Who watches what happens.
     pub live: Arc<Live>,
+    pub bodies: Arc<AdminBodyBudget>,
 }

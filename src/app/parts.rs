@@ -20,7 +20,7 @@ use crate::proxy::gateway::{Fixed, Gateway};
 use crate::proxy::instructions::Instructions;
 use crate::state::builtin;
 use crate::state::health::Health;
-use crate::state::{ClientVersions, Events, MessageQueue, Messages, State, key_text};
+use crate::state::{AdminToken, ClientVersions, Events, MessageQueue, Messages, State};
 use crate::store::Store;
 use crate::telemetry::Metrics;
 use crate::upkeep::{Upkeep, UpkeepParts};
@@ -54,7 +54,8 @@ pub struct Parts {
     pub gateway: Arc<Gateway>,
     /// What is to be stored of what was said, until the task that stores it takes it.
     pub message_queue: Mutex<Option<MessageQueue>>,
-    pub admin_token: secrets::AdminToken,
+    /// Where the admin token lies if the gateway made it.
+    pub token_file: Option<std::path::PathBuf>,
 }
 
 /// Opens the database that the configuration names.
@@ -127,7 +128,8 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         listings: Arc::default(),
         messages,
         admin: OnceLock::new(),
-        fixed: fixed(&config, &admin_token)?,
+        admin_token: Arc::new(AdminToken::new(admin_token.token)),
+        fixed: fixed(&config)?,
     });
     let upkeep = Upkeep::new(UpkeepParts {
         store: store.clone(),
@@ -151,14 +153,13 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         live,
         gateway,
         message_queue: Mutex::new(message_queue),
-        admin_token,
+        token_file: admin_token.file,
     })
 }
 
 /// What holds until a restart.
-fn fixed(config: &Config, admin_token: &secrets::AdminToken) -> anyhow::Result<Fixed> {
+fn fixed(config: &Config) -> anyhow::Result<Fixed> {
     Ok(Fixed {
-        admin_token: key_text::hash(admin_token.token.expose()),
         alt_key_headers: config.auth.alt_key_headers.clone(),
         session_headers: config.session.headers.clone(),
         reservation: config.limits.reservation,
@@ -225,7 +226,7 @@ impl Parts {
             client_address: Arc::new(move |peer, headers| {
                 client_address(peer, headers, &trusting.load().trusted_proxies)
             }),
-            admin_token: self.admin_token.token.clone(),
+            admin_token: Arc::clone(&self.gateway.admin_token),
             time_zone: self.config.time_zone,
             app_url: self.config.admin.app_url.clone(),
             secure_cookies: self.config.admin.secure_cookies,

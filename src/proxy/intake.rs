@@ -222,7 +222,7 @@ async fn pieces(session: &mut Session, mut reservation: BodyReservation, live: &
 }
 
 /// Why a body could not be read to its end.
-fn unread(error: Box<Error>) -> Box<Error> {
+pub fn unread(error: Box<Error>) -> Box<Error> {
     match error.etype() {
         ErrorType::ReadTimedout => Refusal::BodyTimedOut.into(),
         ErrorType::ConnectionClosed | ErrorType::ReadError | ErrorType::H2Error => error.into_down(),

@@ -19,7 +19,7 @@ use tollgate::formats::client_address::client_address;
 use tollgate::ledger::JournalStats;
 use tollgate::policy::reservation::Reservation;
 use tollgate::state::vault::Vault;
-use tollgate::state::{Events, Health, State};
+use tollgate::state::{AdminToken, Events, Health, State};
 use tollgate::store::{Backend, Store};
 use tollgate::telemetry::Metrics;
 use tollgate::upkeep::{Upkeep, UpkeepParts};
@@ -51,6 +51,7 @@ pub struct Gate {
     pub health: Arc<Health>,
     /// What the journal is said to hold.
     pub journal: Arc<Mutex<JournalStats>>,
+    pub admin_token: Arc<AdminToken>,
     /// The reverse proxies that are trusted; none at first.
     pub trusted: Arc<Mutex<Networks>>,
     _stop: oneshot::Sender<()>,
@@ -170,6 +171,7 @@ impl Gate {
         let (stopping, watching) = watch::channel(false);
         let journal = Arc::new(Mutex::new(JournalStats::default()));
         let look = Arc::clone(&journal);
+        let admin_token = Arc::new(AdminToken::new(Secret::new(TOKEN)));
         let trusted = Arc::new(Mutex::new(Networks::default()));
         let trusting = Arc::clone(&trusted);
         let context = Context {
@@ -188,7 +190,7 @@ impl Gate {
             price_list: price_list(dir.path()),
             unpriced: Arc::new(tollgate::policy::unpriced::Unpriced::default),
             client_address: Arc::new(move |peer, headers| client_address(peer, headers, &trusting.lock().unwrap())),
-            admin_token: Secret::new(TOKEN),
+            admin_token: Arc::clone(&admin_token),
             time_zone,
             app_url: app_url.map(str::to_owned),
             secure_cookies,
@@ -216,6 +218,7 @@ impl Gate {
             events,
             health,
             journal,
+            admin_token,
             trusted,
             _stop: stop,
             dir,

@@ -1,9 +1,11 @@
 //! The administration API, through real sockets on a real database.
 
+mod attempts;
 mod audit;
 mod bounds;
 mod cleanup;
 mod client_address;
+mod connections;
 mod document;
 mod edits;
 mod error_rules;

@@ -4,6 +4,8 @@
 
 mod aborts;
 mod accounting;
+mod admin_bodies;
+mod admin_token;
 mod bodies;
 mod client_address;
 mod client_versions;
