@@ -23,6 +23,7 @@ mod providers;
 mod races;
 mod receiver;
 mod repricing;
+mod rights;
 mod routes;
 mod rules;
 pub mod schema;
