@@ -37,14 +37,14 @@ fn check_prints_what_is_in_force_and_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("gate.yaml");
     std::fs::write(&file, "proxy: { threads: 3 }\n").unwrap();
-    let env = [("ADMIN_TOKEN", "a-secret-token"), ("TOLLGATE_PROXY_THREAD", "4")];
+    let env = [("ADMIN_TOKEN", "a-secret-admin-token"), ("TOLLGATE_PROXY_THREAD", "4")];
     let (code, out, err) = texts(&run(folder.path(), &["check", "--config", "gate.yaml"], &env));
     assert_eq!(code, Some(0), "{out}{err}");
     let line =
         |start: &str| out.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start} in {out}"));
     assert!(line("proxy.threads: 3").ends_with("# file"));
     assert!(line("auth.admin_token: ***").ends_with("# ADMIN_TOKEN"));
-    assert!(!out.contains("a-secret-token"));
+    assert!(!out.contains("a-secret-admin-token"));
     assert!(err.contains("did you mean `TOLLGATE_PROXY_THREADS`?"), "{err}");
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["gate.yaml"]);

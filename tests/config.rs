@@ -285,6 +285,11 @@ fn single_mistakes_are_found() {
         ("", "ADMIN_TOKEN", "", "is empty"),
         ("", "ADMIN_TOKEN", "two words", "odd characters"),
         ("", "TOLLGATE_SECRET_KEY", "short", "at least 16"),
+        ("", "ADMIN_TOKEN", "fifteen-letters", "is too short"),
+        ("", "ADMIN_TOKEN", "fifteen-letters", "at least 16 visible ASCII characters"),
+        ("auth: {admin_token: fifteen-letters}", "", "", "auth.admin_token: is too short"),
+        ("trusted_proxies: [10.0.0.1/8]", "", "", "no network"),
+        ("", "TOLLGATE_TRUSTED_PROXIES", "10.0.0.0/8, proxy.example", "no network"),
         ("", "DATABASE_URL", "mysql://host/db", "no PostgreSQL address"),
         ("", "DATABASE_URL", "sqlite://file", "set data_dir"),
         ("", "APP_URL", "gate.example/path", "is no web address"),
@@ -315,7 +320,7 @@ fn a_named_file_must_be_there() {
 
 #[test]
 fn secrets_are_never_printed() {
-    let words = ["my-admin-token", "0123456789abcdef-key", "db-password"];
+    let words = ["my-own-admin-token", "0123456789abcdef-key", "db-password"];
     let env = [
         ("ADMIN_TOKEN", words[0]),
         ("TOLLGATE_SECRET_KEY", words[1]),
@@ -337,14 +342,19 @@ fn secrets_are_never_printed() {
 
 #[test]
 fn a_reload_tells_what_needs_a_restart() {
-    let old = load("auth: {admin_token: one}", &[]).unwrap();
-    let new = load("auth: {admin_token: two}\nproxy: {threads: 2}\nretry: {deadline: 90s}\nlog: {level: debug}", &[])
+    let old = load("auth: {admin_token: the-first-token-of-all}", &[]).unwrap();
+    let new = load("auth: {admin_token: another-token-than-that}\nproxy: {threads: 2}\nretry: {deadline: 90s}\nlog: {level: debug}", &[])
         .unwrap();
     let changes = old.changes(&new);
     let text = |list: &[config::Change]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
-    assert_eq!(text(&changes.live), ["retry.deadline: 1m -> 90s", "log.level: info -> debug"]);
-    assert_eq!(text(&changes.restart), ["proxy.threads: 0 -> 2", "auth.admin_token: (old value) -> (new value)"]);
-    assert!(changes.describe().starts_with("in force now: retry.deadline: 1m -> 90s, "), "{}", changes.describe());
+    let token = "auth.admin_token: (old value) -> (new value)";
+    assert_eq!(text(&changes.live), [token, "retry.deadline: 1m -> 90s", "log.level: info -> debug"]);
+    assert_eq!(text(&changes.restart), ["proxy.threads: 0 -> 2"]);
+    assert!(
+        changes.describe().starts_with(&format!("in force now: {token}, retry.deadline: ")),
+        "{}",
+        changes.describe()
+    );
     assert!(old.changes(&old).is_empty());
     assert_eq!((new.live.retry.deadline_ms, new.live.log_level.as_str()), (90_000, "debug"));
 }

@@ -45,7 +45,12 @@ async function addPeople({ action }) {
     limit5hUsd: 2,
     rpm: 600,
   });
-  const bob = await action("users/addUser", { name: "bob", limitMonthlyUsd: 100, limitConcurrentSessions: 50 });
+  const bob = await action("users/addUser", {
+    name: "bob",
+    limitMonthlyUsd: 100,
+    limitConcurrentSessions: 50,
+    lockKeyLimits: true,
+  });
   const eve = await action("users/addUser", { name: "eve", isEnabled: false, expiresAt: "2025-01-31" });
   const max = await action("users/addUser", {
     name: LONG.user,

@@ -19,7 +19,7 @@ const row = (page, text) => page.locator("tbody tr[data-row]").filter({ hasText:
 const press = (page, name) => page.getByRole("button", { name, exact: true }).first().click();
 const sees = (page, text) => page.getByText(text, { exact: true }).first().waitFor();
 
-export const PAGES = ({ ann, max, fragile }) => [
+export const PAGES = ({ ann, bob, max, fragile }) => [
   { name: "overview", path: "/dashboard" },
   { name: "palette", path: "/dashboard", open: (page) => page.keyboard.press("Control+k") },
   { name: "account", path: "/dashboard", wide: true, open: (page, t) => press(page, t("app.account")) },
@@ -92,6 +92,14 @@ export const PAGES = ({ ann, max, fragile }) => [
     open: async (page, t) => {
       await press(page, t("people.newUser"));
       await page.getByRole("textbox", { name: t("people.name"), exact: true }).waitFor();
+    },
+  },
+  {
+    name: "people-form-limits",
+    path: "/people",
+    open: async (page, t) => {
+      await press(page, t("people.newUser"));
+      await page.getByText(t("people.lockKeyLimitsHelp")).scrollIntoViewIfNeeded();
     },
   },
   {
@@ -176,6 +184,15 @@ export const PAGES = ({ ann, max, fragile }) => [
     path: "/my-usage",
     key: ann.defaultKey.key,
     open: (page, t) => sees(page, t("myUsage.ofKey")),
+  },
+  {
+    name: "people-locked",
+    path: `/people?user=${bob.user.id}`,
+    key: bob.defaultKey.key,
+    open: async (page, t) => {
+      await page.getByRole("dialog").getByRole("button", { name: t("people.addKey"), exact: true }).click();
+      await page.getByText(t("people.limitsLockedNew")).scrollIntoViewIfNeeded();
+    },
   },
 ];
 

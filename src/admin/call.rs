@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use super::auth::Who;
 use super::auth::credential::unauthorized;
-use super::auth::throttle::Throttle;
 use super::context::Context;
 use super::envelope::Refusal;
 use super::fields::Values;
 use super::live::Live;
 use crate::domain::clock::Timestamp;
+use crate::state::throttle::Throttle;
 use crate::store::{AuditEntry, StoreError, Tx};
 
 /// What an action gets.
@@ -25,8 +25,8 @@ pub struct Call {
     /// `None` only where the operation is open to all.
     pub who: Option<Who>,
     pub values: Values,
-    /// The client's address, where the connection tells it.
-    pub peer: Option<IpAddr>,
+    /// The client's address; behind trusted proxies the one that they name.
+    pub client: Option<IpAddr>,
     /// The session cookie as sent.
     pub cookie: Option<String>,
     /// The headers that carry credentials: for an answer that outlives its request's check of them.
@@ -65,7 +65,7 @@ impl Call {
             target: change.target,
             before: change.before,
             after: change.after,
-            client_addr: self.peer.map(|ip| ip.to_string()),
+            client_addr: self.client.map(|ip| ip.to_string()),
         };
         Ok(tx.audit(&entry).await?)
     }

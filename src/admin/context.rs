@@ -1,26 +1,31 @@
 //! What the administration API works with: handles and settings.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
+use axum::http::HeaderMap;
 use chrono_tz::Tz;
 use tokio::sync::watch;
 
-use super::auth::throttle::Throttle;
 use super::auth::whoami::ProxyPlace;
+use super::body_budget::AdminBodyBudget;
 use super::live::Live;
 use crate::counters::Counters;
 use crate::domain::clock::Clock;
-use crate::domain::secret::Secret;
 use crate::fetch::Webhooks;
 use crate::ledger::JournalStats;
 use crate::policy::unpriced::Unpriced;
-use crate::state::{Events, Health, Listings, State};
+use crate::state::throttle::Throttle;
+use crate::state::{AdminToken, Events, Health, Listings, State};
 use crate::store::Store;
 use crate::telemetry::Metrics;
 use crate::upkeep::Upkeep;
 
 /// Reads what the ledger counts about itself.
 pub type JournalLook = Arc<dyn Fn() -> JournalStats + Send + Sync>;
+
+/// The address of a request's client, from the peer's address and the headers.
+pub type ClientAddress = Arc<dyn Fn(IpAddr, &HeaderMap) -> IpAddr + Send + Sync>;
 
 /// Handles and settings of one administration surface.
 pub struct Context {
@@ -43,7 +48,9 @@ pub struct Context {
     pub price_list: String,
     /// Reads what becomes of requests for models without a price; it changes with a reload.
     pub unpriced: Arc<dyn Fn() -> Unpriced + Send + Sync>,
-    pub admin_token: Secret,
+    pub client_address: ClientAddress,
+    /// Shared with the proxy, which takes the token too.
+    pub admin_token: Arc<AdminToken>,
     pub time_zone: Tz,
     /// Where clients reach this surface; names the server in the OpenAPI document and is an allowed origin.
     pub app_url: Option<String>,
@@ -61,8 +68,9 @@ pub struct Context {
 #[derive(Clone)]
 pub struct Surface {
     pub ctx: Arc<Context>,
-    /// Failed logins by address.
+    /// Failed logins by address, whatever was tried.
     pub throttle: Arc<Throttle>,
     /// Who watches what happens.
     pub live: Arc<Live>,
+    pub bodies: Arc<AdminBodyBudget>,
 }

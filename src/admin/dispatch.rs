@@ -4,27 +4,24 @@
 //! of their own, so that a client that leaves cannot stop one between its commit and its publication, and so that a
 //! panic ends one request and no more.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{ConnectInfo, State};
-use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
-use serde_json::{Map, Value};
+use axum::http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use tokio::runtime::Handle;
 
 use super::auth::{Via, Who, credential};
 use super::call::Call;
 use super::context::{Context, Surface};
 use super::envelope::{Code, Refusal, json_response};
-use super::fields::{self, Values};
-use super::security;
+use super::fields::Values;
 use super::table::{self, Answer, Operation, Permission, Verb};
+use super::{body, security};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::RequestId;
 
-/// A whole body must arrive in this time.
-const BODY_TIME: Duration = Duration::from_secs(60);
 /// How long a caller waits for an action. The action itself goes on: to stop it half-way would leave open what it did.
 const ACTION_TIME: Duration = Duration::from_secs(60);
 
@@ -57,8 +54,8 @@ async fn answer(
     operation: &'static Operation,
     request: Request<Body>,
 ) -> Result<Response<Body>, Refusal> {
-    let Surface { ctx, throttle, live } = surface;
-    let (head, body) = request.into_parts();
+    let Surface { ctx, throttle, live, bodies } = surface;
+    let (head, sent) = request.into_parts();
     let allowed = match operation.verb {
         Verb::Get => head.method == Method::GET || head.method == Method::HEAD,
         Verb::Post => head.method == Method::POST,
@@ -68,15 +65,16 @@ async fn answer(
         return Err(refusal.header(header::ALLOW, HeaderValue::from_static(operation.verb.as_str())));
     }
     let now = ctx.clock.now();
-    let who = authenticate(&ctx, operation, &head, now).await?;
+    let peer = head.extensions.get::<ConnectInfo<SocketAddr>>();
+    let client = peer.map(|info| (ctx.client_address)(info.0.ip(), &head.headers));
+    let who = authenticate(&ctx, operation, &head, client, now).await?;
     let values = match operation.verb {
         Verb::Get => Values::default(),
-        Verb::Post => read(&ctx, operation, &head.headers, body).await?,
+        Verb::Post => body::read(&bodies, operation, who.as_ref(), &head.headers, sent, ctx.time_zone).await?,
     };
-    let peer = head.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
     let cookie = credential::cookie(&head.headers);
     let credentials = credential::headers(&head.headers);
-    let call = Call { ctx, throttle, live, who, values, peer, cookie, credentials, now };
+    let call = Call { ctx, throttle, live, who, values, client, cookie, credentials, now };
     let task = Handle::current().spawn((operation.run)(call));
     let ended = tokio::time::timeout(ACTION_TIME, task).await.map_err(|_| {
         Refusal::unavailable(
@@ -102,6 +100,7 @@ async fn authenticate(
     ctx: &Context,
     operation: &Operation,
     head: &axum::http::request::Parts,
+    client: Option<IpAddr>,
     now: Timestamp,
 ) -> Result<Option<Who>, Refusal> {
     if operation.permission == Permission::Open {
@@ -111,7 +110,7 @@ async fn authenticate(
         }
         return Ok(None);
     }
-    let who = credential::identify(ctx, &head.headers, now).await?;
+    let who = credential::identify(ctx, &head.headers, client, now).await?;
     if who.via == Via::Cookie && operation.verb == Verb::Post {
         security::same_origin(ctx, head)?;
     }
@@ -125,35 +124,4 @@ async fn authenticate(
         false if who.is_read_only() => Err(Refusal::denied("this key may only read its own usage")),
         false => Err(Refusal::denied("this needs an administrator")),
     }
-}
-
-/// Reads a bounded body and checks it. An empty body is an empty object.
-async fn read(ctx: &Context, operation: &Operation, headers: &HeaderMap, body: Body) -> Result<Values, Refusal> {
-    let max = operation.max_body;
-    let too_large = || {
-        let refusal = Refusal::new(Code::PAYLOAD_TOO_LARGE, format!("the body is larger than {max} bytes"));
-        refusal.with("max", max.into())
-    };
-    let announced = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
-    if announced.is_some_and(|bytes| usize::try_from(bytes).map_or(true, |bytes| bytes > max)) {
-        return Err(too_large());
-    }
-    let slow =
-        |_| Refusal::new(Code::INVALID_FORMAT, "the body did not arrive in time").at(StatusCode::REQUEST_TIMEOUT);
-    let arriving = tokio::time::timeout(BODY_TIME, axum::body::to_bytes(body, max)).await.map_err(slow)?;
-    let bytes = arriving.map_err(|error| {
-        let over = std::error::Error::source(&error).is_some_and(|e| e.is::<http_body_util::LengthLimitError>());
-        if over { too_large() } else { Refusal::new(Code::INVALID_FORMAT, "the body could not be read") }
-    })?;
-    let sent = match bytes.trim_ascii() {
-        [] => Map::new(),
-        text => match serde_json::from_slice::<Value>(text) {
-            Ok(Value::Object(sent)) => sent,
-            Ok(_) => return Err(Refusal::new(Code::INVALID_FORMAT, "the body must be a JSON object")),
-            Err(error) => {
-                return Err(Refusal::new(Code::INVALID_FORMAT, format!("the body is not JSON: {error}")));
-            }
-        },
-    };
-    fields::check(&operation.body, &sent, ctx.time_zone)
 }

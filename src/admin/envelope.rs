@@ -40,6 +40,7 @@ impl Code {
     pub const CANNOT_DELETE_LAST_GROUP_KEY: Self = Self("CANNOT_DELETE_LAST_GROUP_KEY");
     pub const NO_DEFAULT_GROUP_PERMISSION: Self = Self("NO_DEFAULT_GROUP_PERMISSION");
     pub const NO_GROUP_PERMISSION: Self = Self("NO_GROUP_PERMISSION");
+    pub const KEY_LIMITS_LOCKED: Self = Self("KEY_LIMITS_LOCKED");
 
     /// What a body's check may answer.
     pub const VALIDATION: &[Self] = &[
@@ -57,7 +58,7 @@ impl Code {
     pub fn status(self) -> StatusCode {
         match self {
             Self::UNAUTHORIZED => StatusCode::UNAUTHORIZED,
-            Self::PERMISSION_DENIED => StatusCode::FORBIDDEN,
+            Self::PERMISSION_DENIED | Self::KEY_LIMITS_LOCKED => StatusCode::FORBIDDEN,
             Self::METHOD_NOT_ALLOWED => StatusCode::METHOD_NOT_ALLOWED,
             Self::PAYLOAD_TOO_LARGE => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TOO_MANY_ATTEMPTS => StatusCode::TOO_MANY_REQUESTS,

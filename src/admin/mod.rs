@@ -6,11 +6,14 @@
 
 pub mod actions;
 pub mod auth;
+pub mod body;
+mod body_budget;
 pub mod call;
 pub mod context;
 mod dispatch;
 pub mod envelope;
 pub mod fields;
+mod head_timer;
 mod limits;
 pub mod live;
 mod openapi;
@@ -19,6 +22,7 @@ mod security;
 mod serve;
 pub mod table;
 mod ui;
+mod unread_body;
 
 use std::sync::Arc;
 
@@ -37,5 +41,10 @@ pub fn router(ctx: Arc<Context>) -> Router {
         .route("/api/{*operation}", any(dispatch::dispatch))
         .fallback(ui::serve)
         .layer(map_response(security::harden))
-        .with_state(context::Surface { live: live::Live::new(Arc::clone(&ctx)), ctx, throttle: Arc::default() })
+        .with_state(context::Surface {
+            live: live::Live::new(Arc::clone(&ctx)),
+            ctx,
+            throttle: Arc::default(),
+            bodies: Arc::default(),
+        })
 }

@@ -1,6 +1,7 @@
 //! The administration listener: HTTP/1.1 and HTTP/2, in the clear or behind TLS, with bounds against idle clients.
 //!
-//! A connection must send its handshake and each request's head in time, and there are never more than [`CONNECTIONS`]
+//! A connection must send its handshake and each request's head in time. A request that is answered before the end of
+//! its body keeps its connection (`unread_body.rs`). There are never more than [`CONNECTIONS`]
 //! at once. After the shutdown signal no more are accepted; requests that are running end, within [`GRACE`].
 
 use std::convert::Infallible;
@@ -9,12 +10,13 @@ use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::Request;
+use axum::http::{HeaderValue, Request, Response, Version, header};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
@@ -24,16 +26,23 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tower::{ServiceExt, service_fn};
 
+use super::head_timer::{Answering, HeadTimer};
+use super::unread_body::UnreadBody;
+
 /// Connections at once; more wait in the kernel's queue.
 const CONNECTIONS: usize = 1024;
 const HANDSHAKE: Duration = Duration::from_secs(10);
 const HEAD: Duration = Duration::from_secs(20);
+/// Of a connection without a request: longer than clients keep one for their next request, so that it is the client
+/// that closes it (browsers, reqwest and Go: 90 s and less).
+const IDLE: Duration = Duration::from_secs(180);
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Serves `router` on `listener` until `shutdown` resolves. `tls` holds the paths of certificate chain and key, PEM.
@@ -109,20 +118,44 @@ async fn exchange<S>(stream: S, peer: SocketAddr, router: Router, watcher: Watch
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let stream = HeadTimer::new(stream, HEAD);
+    let answering = stream.answering();
     let service = service_fn(move |request: Request<Incoming>| {
-        let router = router.clone();
+        let (router, answering) = (router.clone(), answering.clone());
         async move {
-            let mut request = request.map(Body::new);
-            request.extensions_mut().insert(ConnectInfo(peer));
-            let answered: Result<_, Infallible> = router.oneshot(request).await;
+            let _until_answered = answering.begin();
+            let answered: Result<_, Infallible> = Ok(answer(request, peer, router, &answering).await);
             answered
         }
     });
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(IDLE);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(HEAD).keep_alive_timeout(HEAD);
     let serving = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service)).into_owned();
     watcher.watch(serving).await.map_err(|e| e.to_string())
+}
+
+async fn answer(request: Request<Incoming>, peer: SocketAddr, router: Router, answering: &Answering) -> Response<Body> {
+    let is_http1 = request.version() <= Version::HTTP_11;
+    let is_awaited = request.headers().contains_key(header::EXPECT);
+    let (mut has_begun, runtime) = (None, Handle::current());
+    let mut request = request.map(|body| {
+        if !is_http1 {
+            // Its streams end one by one, and the connection stays.
+            return Body::new(body);
+        }
+        let body = UnreadBody::new(body, is_awaited, answering.begin(), runtime);
+        has_begun = Some(body.has_begun());
+        Body::new(body)
+    });
+    request.extensions_mut().insert(ConnectInfo(peer));
+    let Ok(mut response) = router.oneshot(request).await;
+    let has_begun = has_begun.is_none_or(|begun| begun.load(Ordering::Relaxed));
+    if is_http1 && is_awaited && !has_begun {
+        // The client was not told to send its body, so the next bytes could not be told from it.
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }
 
 fn acceptor(certificate: &Path, key: &Path) -> io::Result<TlsAcceptor> {

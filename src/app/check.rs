@@ -28,6 +28,9 @@ pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
         if !config.data_dir.exists() {
             return Ok(Vec::new());
         }
+        if config.auth.admin_token.is_none() {
+            secrets::kept_admin_token(config)?;
+        }
         let store = parts::store(config).await?;
         store.check_schema().await.context("the database (tollgate migrate brings it up to date)")?;
         let state = State::open(store, secrets::vault(config)?, Events::default()).await?;

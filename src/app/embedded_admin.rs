@@ -10,17 +10,17 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use tower::ServiceExt;
 
-use crate::proxy::embedded_admin::{AdminReply, EmbeddedAdmin, Pieces};
+use crate::proxy::embedded_admin::{AdminReply, ClientBody, EmbeddedAdmin, Pieces};
 
 /// The administration's router, called in process.
 pub struct AdminRouter(pub Router);
 
 #[async_trait]
 impl EmbeddedAdmin for AdminRouter {
-    async fn call(&self, request: http::Request<Bytes>, client: Option<SocketAddr>) -> AdminReply {
-        let mut request = request.map(Body::from);
-        if let Some(client) = client {
-            request.extensions_mut().insert(ConnectInfo(client));
+    async fn call(&self, request: http::Request<ClientBody>, peer: Option<SocketAddr>) -> AdminReply {
+        let mut request = request.map(Body::new);
+        if let Some(peer) = peer {
+            request.extensions_mut().insert(ConnectInfo(peer));
         }
         let Ok(answer) = self.0.clone().oneshot(request).await;
         let (head, body) = answer.into_parts();

@@ -13,13 +13,14 @@ use crate::config::{Config, Live, Target};
 use crate::counters::Counters;
 use crate::domain::clock::{Clock, SystemClock};
 use crate::fetch::Webhooks;
+use crate::formats::client_address::client_address;
 use crate::ledger::{Ledger, LedgerSettings};
 use crate::policy::builtin_rules::BUILTIN_RULES;
 use crate::proxy::gateway::{Fixed, Gateway};
 use crate::proxy::instructions::Instructions;
 use crate::state::builtin;
 use crate::state::health::Health;
-use crate::state::{ClientVersions, Events, MessageQueue, Messages, State, key_text};
+use crate::state::{AdminToken, ClientVersions, Events, MessageQueue, Messages, State};
 use crate::store::Store;
 use crate::telemetry::Metrics;
 use crate::upkeep::{Upkeep, UpkeepParts};
@@ -53,7 +54,8 @@ pub struct Parts {
     pub gateway: Arc<Gateway>,
     /// What is to be stored of what was said, until the task that stores it takes it.
     pub message_queue: Mutex<Option<MessageQueue>>,
-    pub admin_token: secrets::AdminToken,
+    /// Where the admin token lies if the gateway made it.
+    pub token_file: Option<std::path::PathBuf>,
 }
 
 /// Opens the database that the configuration names.
@@ -126,7 +128,8 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         listings: Arc::default(),
         messages,
         admin: OnceLock::new(),
-        fixed: fixed(&config, &admin_token)?,
+        admin_token: Arc::new(AdminToken::new(admin_token.token)),
+        fixed: fixed(&config)?,
     });
     let upkeep = Upkeep::new(UpkeepParts {
         store: store.clone(),
@@ -150,14 +153,13 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         live,
         gateway,
         message_queue: Mutex::new(message_queue),
-        admin_token,
+        token_file: admin_token.file,
     })
 }
 
 /// What holds until a restart.
-fn fixed(config: &Config, admin_token: &secrets::AdminToken) -> anyhow::Result<Fixed> {
+fn fixed(config: &Config) -> anyhow::Result<Fixed> {
     Ok(Fixed {
-        admin_token: key_text::hash(admin_token.token.expose()),
         alt_key_headers: config.auth.alt_key_headers.clone(),
         session_headers: config.session.headers.clone(),
         reservation: config.limits.reservation,
@@ -216,12 +218,15 @@ impl Parts {
     #[must_use]
     pub fn admin_context(&self, stop: watch::Receiver<bool>) -> Arc<crate::admin::Context> {
         let ledger = Arc::clone(&self.ledger);
-        let live = Arc::clone(&self.gateway.live);
+        let (live, trusting) = (Arc::clone(&self.gateway.live), Arc::clone(&self.gateway.live));
         Arc::new(crate::admin::Context {
             state: Arc::clone(&self.state),
             store: self.store.clone(),
             clock: Arc::clone(&self.clock),
-            admin_token: self.admin_token.token.clone(),
+            client_address: Arc::new(move |peer, headers| {
+                client_address(peer, headers, &trusting.load().trusted_proxies)
+            }),
+            admin_token: Arc::clone(&self.gateway.admin_token),
             time_zone: self.config.time_zone,
             app_url: self.config.admin.app_url.clone(),
             secure_cookies: self.config.admin.secure_cookies,

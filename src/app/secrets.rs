@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::domain::secret::Secret;
 use crate::state::key_text;
 use crate::state::vault::Vault;
@@ -26,14 +26,37 @@ pub fn admin_token(config: &Config) -> anyhow::Result<AdminToken> {
     if let Some(token) = &config.auth.admin_token {
         return Ok(AdminToken { token: token.clone(), file: None });
     }
-    let path = config.data_dir.join("admin.token");
-    let token = match std::fs::read_to_string(&path) {
-        Ok(text) if !text.trim().is_empty() => Secret::new(text.trim()),
-        Ok(_) => anyhow::bail!("{} is empty: remove it, and a new token is made", path.display()),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => make(&path)?,
+    let token = match kept_admin_token(config)? {
+        Some(token) => token,
+        None => make(&token_file(config))?,
+    };
+    Ok(AdminToken { token, file: Some(token_file(config)) })
+}
+
+fn token_file(config: &Config) -> PathBuf {
+    config.data_dir.join("admin.token")
+}
+
+/// The token kept in `admin.token`; `None` when there is no such file.
+///
+/// # Errors
+/// When the file cannot be read, or what it holds is no token: an operator may have written it.
+pub fn kept_admin_token(config: &Config) -> anyhow::Result<Option<Secret>> {
+    let path = token_file(config);
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(e).with_context(|| format!("reading {}", path.display())),
     };
-    Ok(AdminToken { token, file: Some(path) })
+    let token = text.trim();
+    let (path, min) = (path.display(), config::ADMIN_TOKEN_MIN);
+    anyhow::ensure!(!token.is_empty(), "{path} is empty: remove it, and a new token is made");
+    anyhow::ensure!(
+        token.len() >= min && token.bytes().all(|b| b.is_ascii_graphic()),
+        "the admin token in {path} is too short, or holds blanks or other odd characters: write at least {min} visible \
+         ASCII characters, or remove the file, and a new token is made"
+    );
+    Ok(Some(Secret::new(token)))
 }
 
 fn make(path: &Path) -> anyhow::Result<Secret> {

@@ -14,7 +14,7 @@ use super::types::{
     OnAbort, OnRedisLoss, Prices, Proxy, Redis, Retry, Session, Shutdown, Target, Timeouts, TlsFiles, Webhooks,
 };
 use super::value::{Value, Values};
-use crate::domain::network::Network;
+use crate::domain::network::{Network, Networks};
 use crate::domain::secret::Secret;
 use crate::policy::reservation::Reservation;
 use crate::policy::unpriced::Unpriced;
@@ -168,6 +168,8 @@ fn live(take: &mut Take) -> Live {
             drop_request: take.list("headers.drop_request"),
             drop_response: take.list("headers.drop_response"),
         },
+        // The kind of the setting has checked each network.
+        trusted_proxies: Networks::parse(&take.list("trusted_proxies")).unwrap_or_default(),
         overhead_header: take.flag("proxy.overhead_header"),
         unpriced: Unpriced::parse(&take.text("prices.unpriced")),
         log_level: take.text("log.level"),

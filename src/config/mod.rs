@@ -20,7 +20,7 @@ pub use kind::Kind;
 pub use problem::{Problem, Problems};
 use serde_yaml_ng::{Mapping, Value as Yaml};
 pub use show::{Change, Changes};
-pub use table::{SETTINGS, Setting};
+pub use table::{ADMIN_TOKEN_MIN, SETTINGS, Setting};
 pub use types::{
     Admin, Auth, Breaker, Config, Database, HeaderRules, Instructions, Ledger, Limits, Live, Log, LogFormat, Metrics,
     OnAbort, OnRedisLoss, Prices, Proxy, Redis, Retry, Session, Shutdown, Target, Timeouts, TlsFiles,

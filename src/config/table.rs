@@ -66,6 +66,9 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
+/// Characters of the admin token, at least: fewer could be guessed.
+pub const ADMIN_TOKEN_MIN: usize = 16;
+
 const LEVELS: &[&str] = &["error", "warn", "info", "debug", "trace"];
 
 /// The table, in the order of the documented file.
@@ -194,6 +197,13 @@ pub const SETTINGS: &[Setting] = &[
         "Send login cookies over HTTPS only; auto = when admin.tls or an https admin.app_url is set.",
     )
     .variable_is("ENABLE_SECURE_COOKIES"),
+    setting(
+        "trusted_proxies",
+        Networks,
+        "",
+        "Reverse proxies in front of the gateway: only from these the client's address is read from X-Forwarded-For or Forwarded.",
+    )
+    .live(),
     setting("metrics.addr", Address, "127.0.0.1:9464", "Where /metrics, /livez and /readyz are served."),
     // Data.
     setting("data_dir", Path, "data", "Folder of the embedded database, the journal and generated secrets."),
@@ -221,10 +231,11 @@ pub const SETTINGS: &[Setting] = &[
     // Credentials.
     unset(
         "auth.admin_token",
-        Secret { min_len: 1 },
+        Secret { min_len: ADMIN_TOKEN_MIN },
         "The administrator's credential; unset = generated at first start and kept in data_dir.",
     )
-    .variable_is("ADMIN_TOKEN"),
+    .variable_is("ADMIN_TOKEN")
+    .live(),
     unset(
         "auth.secret_key",
         Secret { min_len: 16 },

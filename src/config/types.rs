@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use chrono_tz::Tz;
 
 use super::value::Values;
-use crate::domain::network::Network;
+use crate::domain::network::{Network, Networks};
 use crate::domain::secret::Secret;
 use crate::policy::reservation::Reservation;
 use crate::policy::unpriced::Unpriced;
@@ -278,6 +278,8 @@ pub struct Live {
     pub retry: Retry,
     pub breaker: Breaker,
     pub forward_headers: HeaderRules,
+    /// Peers whose `X-Forwarded-For` and `Forwarded` headers name the client.
+    pub trusted_proxies: Networks,
     /// Tell clients in a reply header how long the gateway itself took.
     pub overhead_header: bool,
     /// What becomes of requests for models without a price.

@@ -41,6 +41,33 @@ impl Network {
     }
 }
 
+/// A list of networks, such as those of the reverse proxies in front of the gateway.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Networks(Vec<Network>);
+
+impl Networks {
+    /// `None` if one of the texts is not a network.
+    #[must_use]
+    pub fn parse<T: AsRef<str>>(texts: &[T]) -> Option<Self> {
+        texts.iter().map(|text| Network::parse(text.as_ref())).collect::<Option<_>>().map(Self)
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether one of the networks contains the address. An IPv4-mapped IPv6 address counts as IPv4: this is how a
+    /// listener on `[::]` shows IPv4 peers.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        !self.0.is_empty() && {
+            let address = address.to_canonical();
+            self.0.iter().any(|network| network.contains(address))
+        }
+    }
+}
+
 fn bits(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(v4) => u128::from(u32::from(v4)) << 96,
@@ -143,6 +170,24 @@ mod tests {
         }
         let all = NOT_PUBLIC_V4.iter().chain(&NOT_PUBLIC_V6);
         assert!(all.into_iter().all(|(network, _)| Network::parse(network).is_some()));
+    }
+
+    #[test]
+    fn a_list_contains_what_one_of_its_networks_contains() {
+        let list = Networks::parse(&["10.0.0.0/8", "fd00::/8", "192.0.2.7"]).unwrap();
+        for (address, contained) in [
+            ("10.1.2.3", true),
+            ("::ffff:10.1.2.3", true),
+            ("fd12::1", true),
+            ("192.0.2.7", true),
+            ("192.0.2.8", false),
+            ("::10.1.2.3", false),
+            ("11.0.0.1", false),
+        ] {
+            assert_eq!(list.contains(address.parse().unwrap()), contained, "{address}");
+        }
+        assert_eq!(Networks::parse(&["10.0.0.0/8", "x"]), None);
+        assert!(!Networks::default().contains("127.0.0.1".parse().unwrap()));
     }
 
     #[test]

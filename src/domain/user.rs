@@ -49,6 +49,8 @@ pub struct User {
     pub allowed_models: Vec<String>,
     /// Substrings of the client's `User-Agent`, case-insensitive; empty = every client.
     pub allowed_clients: Vec<String>,
+    /// Only administrators change the limits of the user's keys.
+    pub lock_key_limits: bool,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub deleted_at: Option<Timestamp>,

@@ -2,6 +2,7 @@
 
 pub mod alt_cli;
 pub mod chat;
+pub mod client_address;
 pub mod conversation;
 pub mod convert;
 pub mod count;

@@ -9,6 +9,7 @@ use crate::domain::ids::KeyId;
 use crate::domain::key::Key;
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
+use crate::domain::user::User;
 
 /// The six limits that a key and its user share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub enum KeyRuleError {
     NoDefaultGroupPermission,
     #[error("you hold no key of these provider groups: {}", groups.join(", "))]
     NoGroupPermission { groups: Vec<String> },
+    #[error("only an administrator changes the limits of this user's keys")]
+    KeyLimitsLocked,
 }
 
 impl SharedLimit {
@@ -72,6 +75,7 @@ impl KeyRuleError {
             Self::CannotDeleteLastGroupKey => "CANNOT_DELETE_LAST_GROUP_KEY",
             Self::NoDefaultGroupPermission => "NO_DEFAULT_GROUP_PERMISSION",
             Self::NoGroupPermission { .. } => "NO_GROUP_PERMISSION",
+            Self::KeyLimitsLocked => "KEY_LIMITS_LOCKED",
         }
     }
 
@@ -94,6 +98,32 @@ impl KeyRuleError {
 pub fn name_is_free(keys: &[Key], name: &str, except: Option<KeyId>) -> Result<(), KeyRuleError> {
     let taken = undeleted(keys).any(|key| Some(key.id) != except && key.name == name);
     if taken { Err(KeyRuleError::DuplicateName { name: name.to_owned() }) } else { Ok(()) }
+}
+
+/// A user whose key limits are locked leaves a key's limits as they are.
+///
+/// # Errors
+/// [`KeyRuleError::KeyLimitsLocked`].
+pub fn may_change_limits(user: &User, before: &Limits, after: &Limits) -> Result<(), KeyRuleError> {
+    if user.lock_key_limits && before != after { Err(KeyRuleError::KeyLimitsLocked) } else { Ok(()) }
+}
+
+/// What a key gets that a user adds whose key limits are locked: of each limit the tightest that one of their keys has. A
+/// key without limits would be a way round those that an administrator has set.
+#[must_use]
+pub fn tightest_limits(keys: &[Key]) -> Limits {
+    let of = |limit: fn(&Limits) -> Option<NanoUsd>| undeleted(keys).filter_map(|key| limit(&key.limits)).min();
+    let daily = undeleted(keys).filter(|key| key.limits.daily.is_some()).min_by_key(|key| key.limits.daily);
+    let sessions = undeleted(keys).map(|key| key.limits.concurrent_sessions).filter(|limit| *limit > 0).min();
+    Limits {
+        five_hours: of(|limits| limits.five_hours),
+        daily: of(|limits| limits.daily),
+        weekly: of(|limits| limits.weekly),
+        monthly: of(|limits| limits.monthly),
+        total: of(|limits| limits.total),
+        concurrent_sessions: sessions.unwrap_or_default(),
+        daily_reset: daily.map(|key| key.limits.daily_reset).unwrap_or_default(),
+    }
 }
 
 /// No limit of a key is above its user's limit of the same type. A limit that the key or the user does not have is

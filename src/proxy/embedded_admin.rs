@@ -2,26 +2,68 @@
 //!
 //! The proxy does not know the administration: `app` hands it an [`EmbeddedAdmin`]. Requests at
 //! `/api/` and for the web UI go to it as they came, and leave no ledger record; it checks its own
-//! credentials.
+//! credentials. It answers from the head where that is enough: the body is read from the client only
+//! as the administration asks for it, within its bounds and its budget, not the data plane's.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
+use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, TRANSFER_ENCODING};
+use http_body::Frame;
 use pingora::Result;
 use pingora::http::{Method, RequestHeader, ResponseHeader};
 use pingora::proxy::Session;
+use tokio::sync::mpsc;
 
-use super::body_budget::BodyReservation;
 use super::context::RequestContext;
-use super::intake::{self, Received};
+use super::intake;
 
 /// The administration's service in this process.
 #[async_trait]
 pub trait EmbeddedAdmin: Send + Sync {
-    /// Answers a request whose body is whole.
-    async fn call(&self, request: http::Request<Bytes>, client: Option<SocketAddr>) -> AdminReply;
+    /// Answers a request.
+    async fn call(&self, request: http::Request<ClientBody>, peer: Option<SocketAddr>) -> AdminReply;
+}
+
+/// A request's body: each piece is read from the client when it is asked for.
+pub struct ClientBody {
+    wanted: mpsc::Sender<()>,
+    pieces: mpsc::Receiver<Bytes>,
+    /// A piece has been asked for and has not come.
+    is_asked: bool,
+}
+
+impl http_body::Body for ClientBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<std::result::Result<Frame<Bytes>, Infallible>>> {
+        if !self.is_asked {
+            // It cannot be full. If it is closed, the body is at its end.
+            self.is_asked = self.wanted.try_send(()).is_ok();
+        }
+        let piece = ready!(self.pieces.poll_recv(cx));
+        self.is_asked = false;
+        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
+    }
+}
+
+/// The other end of a [`ClientBody`].
+struct Feed {
+    wanted: mpsc::Receiver<()>,
+    pieces: mpsc::Sender<Bytes>,
+}
+
+fn client_body() -> (ClientBody, Feed) {
+    let ((wanted, asked), (pieces, body)) = (mpsc::channel(1), mpsc::channel(1));
+    (ClientBody { wanted, pieces: body, is_asked: false }, Feed { wanted: asked, pieces })
 }
 
 /// A reply, its body piece by piece.
@@ -48,24 +90,78 @@ pub fn is_admin(head: &RequestHeader) -> bool {
 /// Passes a request to the administration and its reply to the client.
 ///
 /// # Errors
-/// When its body is too large or broken, or the client cannot be written to.
+/// When its body is badly framed, or the client leaves.
 pub async fn serve(session: &mut Session, ctx: &mut RequestContext, admin: &dyn EmbeddedAdmin) -> Result<()> {
-    let reservation = BodyReservation::new(&ctx.gateway.bodies, None);
-    let Received { pieces, reservation } = intake::read(session, reservation, &ctx.live).await?;
+    let (body, feed) = client_body();
     let head = session.req_header();
-    let mut request = http::Request::new(Bytes::from(pieces.concat()));
-    drop(pieces);
+    let mut request = http::Request::new(body);
     *request.method_mut() = head.method.clone();
     *request.uri_mut() = head.uri.clone();
     *request.headers_mut() = head.headers.clone();
-    let client = session.client_addr().and_then(|a| a.as_inet()).copied();
-    let reply = admin.call(request, client).await;
-    drop(reservation);
+    let peer = session.client_addr().and_then(|a| a.as_inet()).copied();
+    let mut feeding = Feeding::default();
+    let mut answering = admin.call(request, peer);
+    let reply = tokio::select! {
+        reply = &mut answering => reply,
+        fed = feeding.run(session, feed) => {
+            fed?;
+            answering.await
+        }
+    };
     if is_live(&reply.head) {
         // It ends with the process, which must not wait for it.
         ctx.in_flight = None;
     }
-    write(session, reply).await
+    finish(session, reply, &feeding).await
+}
+
+/// Reads the body as it is asked for.
+#[derive(Default)]
+struct Feeding {
+    has_begun: bool,
+    /// Within a read: if it is dropped now, what it had read is not known.
+    is_reading: bool,
+}
+
+impl Feeding {
+    /// Ends with the body, or when nobody asks any more.
+    async fn run(&mut self, session: &mut Session, mut feed: Feed) -> Result<()> {
+        while feed.wanted.recv().await.is_some() {
+            if !std::mem::replace(&mut self.has_begun, true) && session.req_header().headers.contains_key(EXPECT) {
+                session.write_continue_response().await.map_err(|e| e.into_down())?;
+            }
+            self.is_reading = true;
+            let piece = session.read_request_body().await;
+            self.is_reading = false;
+            match piece {
+                Ok(Some(piece)) => {
+                    // Nobody may be waiting for it any more.
+                    let _ = feed.pieces.send(piece).await;
+                }
+                Ok(None) => break,
+                Err(e) => {
+                    // Where a damaged body ends, and the next request begins, is not known.
+                    session.set_keepalive(None);
+                    return Err(intake::unread(e));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes the reply. It may come before the end of the body: a client that is still sending sees it all the same.
+async fn finish(session: &mut Session, reply: AdminReply, feeding: &Feeding) -> Result<()> {
+    let unasked = !feeding.has_begun && session.req_header().headers.contains_key(EXPECT);
+    if unasked || feeding.is_reading {
+        session.set_keepalive(None);
+    }
+    write(session, reply).await?;
+    if feeding.is_reading && session.req_header().version <= http::Version::HTTP_11 {
+        // Else the connection would be closed with bytes unread, and the client could lose the reply.
+        let _ = session.as_downstream_mut().drain_request_body().await;
+    }
+    Ok(())
 }
 
 /// A reply without an end: a live view.

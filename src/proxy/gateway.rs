@@ -10,11 +10,10 @@ use super::instructions::Instructions;
 use crate::config::Live;
 use crate::counters::Counters;
 use crate::domain::clock::Clock;
-use crate::domain::key::KeyHash;
 use crate::ledger::Ledger;
 use crate::policy::reservation::Reservation;
 use crate::state::health::Health;
-use crate::state::{ClientVersions, Events, Listings, Messages, State};
+use crate::state::{AdminToken, ClientVersions, Events, Listings, Messages, State};
 use crate::telemetry::Metrics;
 use crate::upstream::Upstreams;
 
@@ -22,6 +21,8 @@ use crate::upstream::Upstreams;
 pub struct Gateway {
     pub clock: Arc<dyn Clock>,
     pub state: Arc<State>,
+    /// Shared with the administration.
+    pub admin_token: Arc<AdminToken>,
     pub counters: Counters,
     pub ledger: Arc<Ledger>,
     pub metrics: Arc<Metrics>,
@@ -47,8 +48,6 @@ pub struct Gateway {
 
 /// Settings that hold until a restart.
 pub struct Fixed {
-    /// SHA-256 of the admin token: compared like a key's hash.
-    pub admin_token: KeyHash,
     /// Headers that may carry a key besides `Authorization` and `x-api-key`, lower case.
     pub alt_key_headers: Vec<String>,
     /// Headers that may carry a session id, lower case, in order.

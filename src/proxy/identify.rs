@@ -9,12 +9,10 @@ use pingora::proxy::Session;
 
 use super::context::{Caller, RequestContext};
 use super::credentials::{self, Presented};
-use super::gateway::Fixed;
 use super::record::OpenRecord;
 use super::refusal::Refusal;
-use crate::domain::key::KeyHash;
 use crate::formats::route::Route;
-use crate::state::{Snapshot, key_text};
+use crate::state::{Snapshot, TokenCheck, key_text};
 
 /// A known caller, and the snapshot that the whole request works on.
 pub struct Identified {
@@ -29,19 +27,24 @@ pub struct Identified {
 pub fn identify(session: &Session, ctx: &mut RequestContext, route: &Route) -> Result<Identified, Refusal> {
     let head = session.req_header();
     let fixed = &ctx.gateway.fixed;
-    let is_admin = |text: &str| is_admin_token(fixed, &key_text::hash(text));
+    let gateway = &ctx.gateway;
+    let check = |text: &str| gateway.admin_token.check(text, ctx.head.client_ip, ctx.started_at);
+    // A web session's token is not compared: browsers send it along, and it is no attempt at the admin token.
+    let is_admin = |text: &str| !key_text::is_like_a_session(text) && check(text) == TokenCheck::Right;
     let text = match credentials::presented(&head.headers, head.uri.query(), &fixed.alt_key_headers, is_admin) {
         Presented::None => return Err(Refusal::MissingCredential),
         Presented::Conflicting => return Err(Refusal::ConflictingCredentials),
         Presented::One(text) => text,
     };
-    let hash = key_text::hash(&text);
-    let snapshot = ctx.gateway.state.snapshot();
-    let caller = if is_admin_token(fixed, &hash) {
-        Caller::Admin
-    } else {
-        let found = snapshot.caller(&hash).ok_or(Refusal::UnknownKey)?;
-        Caller::Key { key: Arc::clone(&found.key), user: Arc::clone(&found.user) }
+    let snapshot = gateway.state.snapshot();
+    // Keys first: they go on working from an address that may not try the admin token any more.
+    let caller = match snapshot.caller(&key_text::hash(&text)) {
+        Some(found) => Caller::Key { key: Arc::clone(&found.key), user: Arc::clone(&found.user) },
+        None => match check(&text) {
+            TokenCheck::Right => Caller::Admin,
+            TokenCheck::Wrong | TokenCheck::UnknownKey => return Err(Refusal::UnknownKey),
+            TokenCheck::Throttled { seconds } => return Err(Refusal::TooManyAttempts { seconds }),
+        },
     };
     if let Caller::Key { key, user } = &caller {
         if !key.is_enabled {
@@ -57,8 +60,4 @@ pub fn identify(session: &Session, ctx: &mut RequestContext, route: &Route) -> R
     let record = OpenRecord::new(caller.clone(), Arc::clone(&snapshot), route.operation.clone());
     ctx.record = Some(Box::new(record));
     Ok(Identified { caller, snapshot })
-}
-
-fn is_admin_token(fixed: &Fixed, hash: &KeyHash) -> bool {
-    fixed.admin_token.matches(hash)
 }

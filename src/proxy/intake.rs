@@ -20,6 +20,7 @@ use super::transcript::Transcript;
 use crate::config::Live;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::SessionId;
+use crate::formats::client_address::client_address;
 use crate::formats::count;
 use crate::formats::peek::{self, BadRequest, Peek, PeekLimits};
 use crate::formats::query;
@@ -69,7 +70,10 @@ pub fn head(session: &Session, ctx: &mut RequestContext) -> Result<Route, Refusa
             let text = String::from_utf8_lossy(v.as_bytes());
             text.chars().take(MAX_USER_AGENT).collect::<String>().into()
         }),
-        client_ip: session.client_addr().and_then(|a| a.as_inet()).map(std::net::SocketAddr::ip),
+        client_ip: session
+            .client_addr()
+            .and_then(|a| a.as_inet())
+            .map(|peer| client_address(peer.ip(), &head.headers, &ctx.live.trusted_proxies)),
     };
     let upgrade = head.headers.contains_key(UPGRADE);
     if let Err(bad) = route::check_path(&head.method, path) {
@@ -218,7 +222,7 @@ async fn pieces(session: &mut Session, mut reservation: BodyReservation, live: &
 }
 
 /// Why a body could not be read to its end.
-fn unread(error: Box<Error>) -> Box<Error> {
+pub fn unread(error: Box<Error>) -> Box<Error> {
     match error.etype() {
         ErrorType::ReadTimedout => Refusal::BodyTimedOut.into(),
         ErrorType::ConnectionClosed | ErrorType::ReadError | ErrorType::H2Error => error.into_down(),

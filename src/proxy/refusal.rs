@@ -26,6 +26,10 @@ pub enum Refusal {
     MissingCredential,
     ConflictingCredentials,
     UnknownKey,
+    /// What may be the admin token, from an address that has failed too often.
+    TooManyAttempts {
+        seconds: u64,
+    },
     KeyDisabled,
     KeyExpired,
     UserDisabled,
@@ -143,6 +147,11 @@ impl Refusal {
             Self::MissingCredential => Meaning::new(401, AUTH, "no API key was sent"),
             Self::ConflictingCredentials => Meaning::new(401, AUTH, "the request carries several different API keys"),
             Self::UnknownKey => Meaning::new(401, AUTH, "the API key is not known"),
+            Self::TooManyAttempts { seconds } => {
+                Meaning::new(429, "rate_limit_error", "too many failed attempts from this address")
+                    .code("too_many_attempts")
+                    .header("retry-after", seconds)
+            }
             Self::KeyDisabled => Meaning::new(401, AUTH, "the API key is disabled"),
             Self::KeyExpired => Meaning::new(401, AUTH, "the API key has expired"),
             Self::UserDisabled => Meaning::new(401, AUTH, "the user of this API key is disabled or has expired"),
@@ -209,6 +218,7 @@ impl Refusal {
             Self::MissingCredential => "missing_credential",
             Self::ConflictingCredentials => "conflicting_credentials",
             Self::UnknownKey => "unknown_key",
+            Self::TooManyAttempts { .. } => "too_many_attempts",
             Self::KeyDisabled => "key_disabled",
             Self::KeyExpired => "key_expired",
             Self::UserDisabled => "user_disabled",

@@ -39,6 +39,20 @@ pub fn generate() -> Result<NewKey, NoRandomness> {
     })
 }
 
+/// Whether a text has the shape of a key: 128 random bits, which nobody guesses.
+#[must_use]
+pub fn is_like_a_key(text: &str) -> bool {
+    let digits = text.strip_prefix("sk-").filter(|digits| digits.len() == 2 * RANDOM_BYTES);
+    digits.is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+/// Whether a text has the shape of a web session's token: 256 random bits in base64. It is looked up as one and as
+/// nothing else: a stale cookie that a browser goes on sending is no attempt at the admin token.
+#[must_use]
+pub fn is_like_a_session(text: &str) -> bool {
+    text.len() == 43 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+}
+
 /// SHA-256 of a key's text: what a key is looked up by.
 #[must_use]
 pub fn hash(text: &str) -> KeyHash {
@@ -78,6 +92,7 @@ mod tests {
         assert!(text.strip_prefix("sk-").unwrap().bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f')));
         assert!(text.starts_with(&a.prefix) && text.ends_with(&a.last_four));
         assert_eq!(a.hash, hash(text));
+        assert!(is_like_a_key(text) && !is_like_a_session(text));
         assert_ne!(a.text, b.text);
     }
 }

@@ -5,6 +5,7 @@
 //! [`State::publish`], and only then answers: the change is in force on this node before its author hears so.
 //! Other nodes notice by the configuration version (see [`refresh`]).
 
+pub mod admin_token;
 pub mod builtin;
 pub mod client_versions;
 pub mod events;
@@ -18,9 +19,11 @@ pub mod reach;
 pub mod refresh;
 mod reserve;
 pub mod snapshot;
+pub mod throttle;
 pub mod told;
 pub mod vault;
 
+pub use admin_token::{AdminToken, TokenCheck};
 pub use client_versions::ClientVersions;
 pub use events::{CircuitChange, Event, Events};
 pub use health::Health;

@@ -244,6 +244,11 @@ impl<'r> Fields<'r> {
         bytes.try_into().map_err(|_| self.corrupt(column, "wrong length"))
     }
 
+    pub(super) fn opt_bytes<const N: usize>(self, column: &'static str) -> Result<Option<[u8; N]>, StoreError> {
+        let bytes: Option<Vec<u8>> = self.get(column)?;
+        bytes.map(TryInto::try_into).transpose().map_err(|_| self.corrupt(column, "wrong length"))
+    }
+
     pub(super) fn json<T: DeserializeOwned>(self, column: &'static str) -> Result<T, StoreError> {
         serde_json::from_str(&self.text(column)?).map_err(|error| self.corrupt(column, &error.to_string()))
     }

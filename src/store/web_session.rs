@@ -16,6 +16,8 @@ pub struct WebSession {
     /// `None` = the admin token.
     pub key_id: Option<KeyId>,
     pub user_id: Option<UserId>,
+    /// Of a login with the admin token: what ties it to that token.
+    pub token_check: Option<[u8; 32]>,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
 }
@@ -26,6 +28,7 @@ fn read(row: &AnyRow) -> Result<WebSession, StoreError> {
         hash: fields.bytes("hash")?,
         key_id: fields.opt_int("key_id")?.map(KeyId),
         user_id: fields.opt_int("user_id")?.map(UserId),
+        token_check: fields.opt_bytes("token_check")?,
         created_at: fields.time("created_at")?,
         expires_at: fields.time("expires_at")?,
     })
@@ -40,8 +43,16 @@ impl Store {
         let mut values = Values::default();
         values.bytes(&session.hash).opt_int(session.key_id.map(|id| id.0)).opt_int(session.user_id.map(|id| id.0));
         values.time(session.created_at).time(session.expires_at);
-        let sql =
-            "INSERT INTO web_sessions (hash, key_id, user_id, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)";
+        let sql = match &session.token_check {
+            None => {
+                "INSERT INTO web_sessions (hash, key_id, user_id, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)"
+            }
+            Some(check) => {
+                values.bytes(check);
+                "INSERT INTO web_sessions (hash, key_id, user_id, created_at, expires_at, token_check) \
+                 VALUES ($1, $2, $3, $4, $5, $6)"
+            }
+        };
         sqlx::query_with(sql, values.into_arguments()).execute(&mut *self.writer().await?).await?;
         Ok(())
     }
@@ -53,7 +64,7 @@ impl Store {
     pub async fn web_session(&self, hash: &[u8; 32]) -> Result<Option<WebSession>, StoreError> {
         let mut values = Values::default();
         values.bytes(hash);
-        let sql = "SELECT hash, key_id, user_id, created_at, expires_at FROM web_sessions WHERE hash = $1";
+        let sql = "SELECT hash, key_id, user_id, token_check, created_at, expires_at FROM web_sessions WHERE hash = $1";
         let query = sqlx::query_with(sql, values.into_arguments());
         let row = query.fetch_optional(&mut *self.reader().await?).await?;
         row.as_ref().map(read).transpose()

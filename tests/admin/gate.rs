@@ -12,13 +12,14 @@ use tollgate::admin::{Context, router, serve};
 use tollgate::counters::{Asks, CounterSettings, Counters};
 use tollgate::domain::clock::{Clock, ManualClock, Timestamp};
 use tollgate::domain::format::WireFormat;
-use tollgate::domain::network::Network;
+use tollgate::domain::network::{Network, Networks};
 use tollgate::domain::secret::Secret;
 use tollgate::fetch::Webhooks;
+use tollgate::formats::client_address::client_address;
 use tollgate::ledger::JournalStats;
 use tollgate::policy::reservation::Reservation;
 use tollgate::state::vault::Vault;
-use tollgate::state::{Events, Health, State};
+use tollgate::state::{AdminToken, Events, Health, State};
 use tollgate::store::{Backend, Store};
 use tollgate::telemetry::Metrics;
 use tollgate::upkeep::{Upkeep, UpkeepParts};
@@ -50,6 +51,9 @@ pub struct Gate {
     pub health: Arc<Health>,
     /// What the journal is said to hold.
     pub journal: Arc<Mutex<JournalStats>>,
+    pub admin_token: Arc<AdminToken>,
+    /// The reverse proxies that are trusted; none at first.
+    pub trusted: Arc<Mutex<Networks>>,
     _stop: oneshot::Sender<()>,
     pub dir: tempfile::TempDir,
 }
@@ -167,6 +171,9 @@ impl Gate {
         let (stopping, watching) = watch::channel(false);
         let journal = Arc::new(Mutex::new(JournalStats::default()));
         let look = Arc::clone(&journal);
+        let admin_token = Arc::new(AdminToken::new(Secret::new(TOKEN)));
+        let trusted = Arc::new(Mutex::new(Networks::default()));
+        let trusting = Arc::clone(&trusted);
         let context = Context {
             state: Arc::clone(&state),
             store: store.clone(),
@@ -182,7 +189,8 @@ impl Gate {
             webhooks: webhooks(),
             price_list: price_list(dir.path()),
             unpriced: Arc::new(tollgate::policy::unpriced::Unpriced::default),
-            admin_token: Secret::new(TOKEN),
+            client_address: Arc::new(move |peer, headers| client_address(peer, headers, &trusting.lock().unwrap())),
+            admin_token: Arc::clone(&admin_token),
             time_zone,
             app_url: app_url.map(str::to_owned),
             secure_cookies,
@@ -210,6 +218,8 @@ impl Gate {
             events,
             health,
             journal,
+            admin_token,
+            trusted,
             _stop: stop,
             dir,
         }

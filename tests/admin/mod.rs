@@ -1,8 +1,11 @@
 //! The administration API, through real sockets on a real database.
 
+mod attempts;
 mod audit;
 mod bounds;
 mod cleanup;
+mod client_address;
+mod connections;
 mod document;
 mod edits;
 mod error_rules;
@@ -20,6 +23,7 @@ mod providers;
 mod races;
 mod receiver;
 mod repricing;
+mod rights;
 mod routes;
 mod rules;
 pub mod schema;

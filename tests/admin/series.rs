@@ -158,3 +158,42 @@ async fn users_see_their_own_unless_they_may_see_everybodys() {
     assert_eq!(overview["todayRequests"], 2);
     assert_eq!(gate.call("usage-logs/getModelList", &ada.key, json!({})).await.data(), json!(["m"]));
 }
+
+#[tokio::test]
+async fn nobody_is_shown_the_names_of_others_keys() {
+    let gate = Gate::start().await;
+    let (ada, bob) = (gate.person("ada", json!({})).await, gate.person("bob", json!({})).await);
+    let secret = "the key of bobs secret project";
+    gate.admin("keys/editKey", json!({ "keyId": bob.key_id, "name": secret })).await.data();
+    gate.store.append_records(&[record(&ada, "m", NOON, 1), record(&bob, "n", NOON, 2)]).await.unwrap();
+    gate.settings(json!({ "allowGlobalUsageView": true })).await;
+    let keys = ask(&gate, &ada.key, json!({ "groupBy": "key" })).await;
+    assert_eq!(keys["users"].as_array().unwrap().len(), 1, "{keys}");
+    assert_eq!(keys["users"][0]["name"], "default");
+    let foreign = json!({ "groupBy": "key", "userId": bob.id });
+    let refused = gate.call("statistics/getUserStatistics", &ada.key, foreign.clone()).await;
+    assert_eq!(refused.failure(), (403, "PERMISSION_DENIED"));
+    assert_eq!(gate.admin("statistics/getUserStatistics", foreign).await.data()["users"][0]["name"], secret);
+    // Whatever else the user may call shows neither the name nor what is of others.
+    for operation in tollgate::admin::table::operations() {
+        let target = json!({ "userId": ada.id, "keyId": ada.key_id });
+        let required = operation.body.fields().filter(|f| matches!(f.need, tollgate::admin::fields::Need::Required));
+        let body: serde_json::Map<_, _> = required
+            .map(|f| {
+                (
+                    f.name.to_owned(),
+                    match f.name {
+                        "userId" | "keyId" => target[f.name].clone(),
+                        _ => super::routes::sample(&f),
+                    },
+                )
+            })
+            .collect();
+        let reads = ["get", "has", "list", "whoami"];
+        let is_read = reads.iter().any(|verb| operation.path.rsplit('/').next().unwrap().starts_with(verb));
+        if operation.verb == tollgate::admin::table::Verb::Post && is_read {
+            let reply = super::gate::Reply::of(gate.post(operation.path).bearer_auth(&ada.key).json(&body)).await;
+            assert!(!reply.body.to_string().contains(secret), "{} shows it: {}", operation.path, reply.body);
+        }
+    }
+}

@@ -42,4 +42,9 @@ for file in "$golden"/*/*.* "$golden"/*/expected/*.*; do
 done
 # Names of members and short words: the fuzzer would not guess them.
 grep -rohE '"[A-Za-z_][A-Za-z0-9_.-]{1,31}"' "$golden" | sort -u | sed 's/"\(.*\)"/"\\"\1\\""/' >words.dict
+# Administration bodies: the examples of the API's document, and the names of its fields.
+mkdir -p corpus/bodies
+grep -oE '"example": \{[^{}]*\}' <(tr -d '\n' <../admin/openapi.json) | sed 's/^"example": //' | sort -u | head -300 |
+  while IFS= read -r body; do printf '%s' "$body" >"corpus/bodies/$(printf '%s' "$body" | cksum | cut -d' ' -f1)"; done
+grep -ohE '"[A-Za-z_][A-Za-z0-9_.-]{1,31}":' ../admin/openapi.json | sort -u | sed 's/"\(.*\)":/"\"\1\""/' >>words.dict
 echo "$(find corpus -type f | wc -l) seeds, $(wc -l <words.dict) words" >&2

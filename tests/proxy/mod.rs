@@ -4,7 +4,10 @@
 
 mod aborts;
 mod accounting;
+mod admin_bodies;
+mod admin_token;
 mod bodies;
+mod client_address;
 mod client_versions;
 mod conversion;
 mod crash;

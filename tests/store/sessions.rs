@@ -21,6 +21,7 @@ async fn sessions_are_found_and_revoked(place: Place) {
         hash: [n; 32],
         key_id,
         user_id,
+        token_check: key_id.is_none().then_some([n; 32]),
         created_at: NOON,
         expires_at: NOON.plus_ms(i64::from(n)),
     };

@@ -286,6 +286,11 @@ impl Gateway {
         self.env.insert(name.to_owned(), value.to_owned());
     }
 
+    /// What the next process is started without.
+    pub fn unset(&mut self, name: &str) {
+        self.env.remove(name);
+    }
+
     /// Calls an administration operation as the administrator: status and envelope.
     pub async fn call(&self, operation: &str, body: Value) -> (u16, Value) {
         let url = format!("{}/api/actions/{operation}", self.admin);

@@ -162,14 +162,20 @@ export function Section({
   help,
   children,
   className,
+  disabled,
 }: {
   title: string;
   help?: ReactNode;
   children: ReactNode;
   className?: string;
+  /** No field of it can be changed: `help` says why. */
+  disabled?: boolean;
 }) {
   return (
-    <fieldset className={cx("min-w-0 border-t border-line pt-4 first:border-t-0 first:pt-0", className)}>
+    <fieldset
+      disabled={disabled}
+      className={cx("min-w-0 border-t border-line pt-4 first:border-t-0 first:pt-0", className)}
+    >
       <legend className="float-left mb-1 w-full text-sm font-semibold">{title}</legend>
       {help !== undefined && <p className="clear-both mb-3 text-xs text-faint">{help}</p>}
       <div className="clear-both grid grid-cols-1 gap-4 pt-1 sm:grid-cols-2">{children}</div>

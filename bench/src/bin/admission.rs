@@ -179,6 +179,7 @@ fn limited_user(id: i64) -> User {
         tags: Vec::new(),
         allowed_models: Vec::new(),
         allowed_clients: Vec::new(),
+        lock_key_limits: false,
         created_at: START,
         updated_at: START,
         deleted_at: None,

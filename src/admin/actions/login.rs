@@ -6,12 +6,17 @@ use crate::admin::envelope::Code;
 use crate::admin::fields::Body;
 use crate::admin::table::{Operation, Permission};
 
+/// A body that anybody may send.
+const OPEN_BODY: usize = 4096;
+
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::cookie_action("auth/login", Permission::Open, Body::of(&[], LOGIN), login)
             .doc("Trades an API key or the administrator token for a session cookie.")
+            .max_body(OPEN_BODY)
             .errors(&[Code::UNAUTHORIZED, Code::TOO_MANY_ATTEMPTS]),
         Operation::cookie_action("auth/logout", Permission::Open, Body::EMPTY, logout)
+            .max_body(OPEN_BODY)
             .doc("Ends the session that the cookie carries."),
         Operation::action("auth/whoami", Permission::Any, Body::EMPTY, whoami)
             .doc("Says who the credential belongs to, and what a web UI must know about this gateway."),

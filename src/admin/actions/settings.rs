@@ -12,7 +12,11 @@ use crate::domain::settings::SystemSettings;
 
 pub const SETTINGS: &[Field] = &[
     Field::new("siteTitle", Kind::text(1, 128), "The name in the web UI's title."),
-    Field::new("allowGlobalUsageView", Kind::Boolean, "Let users see figures of everybody in overview and statistics."),
+    Field::new(
+        "allowGlobalUsageView",
+        Kind::Boolean,
+        "Let users see figures of everybody, by user, model and provider, in overview and statistics. Keys of others are never named.",
+    ),
     Field::new(
         "currencyDisplay",
         Kind::text(1, 16),

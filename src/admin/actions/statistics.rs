@@ -31,7 +31,7 @@ pub const ASK: &[Field] = &[
     )
     .or_text("day"),
     Field::new("userId", Kind::ID, "The only user who counts.").nullable(),
-    Field::new("groupBy", Kind::Choice(&["user", "key", "model", "provider"]), "What the lines are of.").or_text("user"),
+    Field::new("groupBy", Kind::Choice(&["user", "key", "model", "provider"]), "What the lines are of. Of keys, users see their own only.").or_text("user"),
 ];
 
 pub fn operations() -> Vec<Operation> {
@@ -49,14 +49,19 @@ pub fn operations() -> Vec<Operation> {
 async fn get_user_statistics(call: Call) -> Result<StatisticsRecord, Refusal> {
     let who = call.who()?;
     let asked = call.values.integer("userId").set().map(UserId);
-    let visible = overview::visible(&call.ctx, client::scope(who));
+    let group_by = call.values.text("groupBy").set();
+    // The names of keys are their users' own, whatever the system settings open.
+    let visible = match group_by.as_deref() {
+        Some("key") => client::scope(who),
+        _ => overview::visible(&call.ctx, client::scope(who)),
+    };
     if let (Some(asked), Some(_)) = (asked, visible) {
         who.must_own(asked)?;
     }
     let scope = asked.or(visible);
     let time_range = call.values.text("timeRange").set().unwrap_or_default();
     let (resolution, boundaries) = stretches(&time_range, call.now, call.ctx.time_zone);
-    let (by, prefix, mode) = match call.values.text("groupBy").set().as_deref() {
+    let (by, prefix, mode) = match group_by.as_deref() {
         Some("key") => (GroupBy::Key, "key", "keys"),
         Some("model") => (GroupBy::Model, "model", "models"),
         Some("provider") => (GroupBy::Provider, "provider", "providers"),

@@ -1,9 +1,7 @@
 //! From request headers to a caller.
 
+use std::net::IpAddr;
 use std::sync::Arc;
-
-use axum::http::{HeaderMap, header};
-use sha2::{Digest, Sha256};
 
 use super::{Actor, Via, Who, session};
 use crate::admin::context::Context;
@@ -11,9 +9,9 @@ use crate::admin::envelope::{Code, Refusal};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::KeyId;
 use crate::domain::key::Key;
-use crate::domain::secret::Secret;
 use crate::domain::user::User;
-use crate::state::key_text;
+use crate::state::{TokenCheck, key_text};
+use axum::http::{HeaderMap, header};
 
 /// The first credential that the headers carry: Bearer, else the cookie. Empty values are none.
 pub fn find(headers: &HeaderMap) -> Option<(Via, String)> {
@@ -47,31 +45,46 @@ pub fn cookie(headers: &HeaderMap) -> Option<String> {
     values.find(|value| !value.is_empty()).map(str::to_owned)
 }
 
-/// Who the request's credential belongs to.
+/// Who the request's credential belongs to. Failed attempts at the admin token are counted for the client's address;
+/// `None` = they are not counted.
+///
+/// API keys and sessions are looked up first: they go on working from an address that may not try the token any more.
 ///
 /// # Errors
-/// 401 saying which step failed, never echoing the credential; 500 when the session store cannot be asked.
-pub async fn identify(ctx: &Context, headers: &HeaderMap, now: Timestamp) -> Result<Who, Refusal> {
+/// 401 saying which step failed, never echoing the credential; 429 for what may be the admin token from an address
+/// that has failed too often; 500 when the session store cannot be asked.
+pub async fn identify(
+    ctx: &Context,
+    headers: &HeaderMap,
+    client: Option<IpAddr>,
+    now: Timestamp,
+) -> Result<Who, Refusal> {
     let Some((via, text)) = find(headers) else {
         return Err(unauthorized("not logged in: no credential was sent"));
     };
-    if let Some(actor) = of_secret(ctx, &text, now)? {
+    if let Some(actor) = of_key_text(ctx, &text, now)? {
         return Ok(Who { actor, via });
     }
-    match via {
-        Via::Bearer => Err(unauthorized("the credential is not known")),
-        Via::Cookie => Ok(Who { actor: of_session(ctx, &text, now).await?, via }),
+    if via == Via::Cookie && key_text::is_like_a_session(&text) {
+        return Ok(Who { actor: of_session(ctx, &text, now).await?, via });
+    }
+    match ctx.admin_token.check(&text, client, now) {
+        TokenCheck::Right => Ok(Who { actor: Actor::Token, via }),
+        TokenCheck::Throttled { seconds } => Err(throttled(seconds)),
+        TokenCheck::Wrong | TokenCheck::UnknownKey => Err(unauthorized(match via {
+            Via::Bearer => "the credential is not known",
+            Via::Cookie => NO_SESSION,
+        })),
     }
 }
 
-/// The holder of a raw admin token or API key. `Ok(None)` = it is neither.
+const NO_SESSION: &str = "the session is not known or has ended";
+
+/// The holder of an API key. `Ok(None)` = there is no such key.
 ///
 /// # Errors
-/// 401: an API key that exists but may not be used.
-pub fn of_secret(ctx: &Context, text: &str, now: Timestamp) -> Result<Option<Actor>, Refusal> {
-    if is_admin_token(&ctx.admin_token, text) {
-        return Ok(Some(Actor::Token));
-    }
+/// 401: the key exists but may not be used.
+pub fn of_key_text(ctx: &Context, text: &str, now: Timestamp) -> Result<Option<Actor>, Refusal> {
     let snapshot = ctx.state.snapshot();
     let Some(caller) = snapshot.caller(&key_text::hash(text)) else { return Ok(None) };
     usable(&caller.key, &caller.user, now)?;
@@ -82,9 +95,15 @@ async fn of_session(ctx: &Context, token: &str, now: Timestamp) -> Result<Actor,
     let hash = session::hash(token);
     let found = ctx.store.web_session(&hash).await.map_err(Refusal::internal)?;
     let Some(found) = found.filter(|session| session.expires_at > now) else {
-        return Err(unauthorized("the session is not known or has ended"));
+        return Err(unauthorized(NO_SESSION));
     };
-    let Some(key_id) = found.key_id else { return Ok(Actor::Token) };
+    let Some(key_id) = found.key_id else {
+        if found.token_check == Some(ctx.admin_token.session_check(token)) {
+            return Ok(Actor::Token);
+        }
+        ctx.store.delete_web_session(&hash).await.map_err(Refusal::internal)?;
+        return Err(unauthorized("the admin token has changed since this login"));
+    };
     match of_key(ctx, key_id, now) {
         Ok(actor) => Ok(actor),
         Err(refusal) => {
@@ -113,11 +132,10 @@ fn usable(key: &Key, user: &User, now: Timestamp) -> Result<(), Refusal> {
     Err(unauthorized(fault))
 }
 
-/// Compares digests without an early exit, so that neither the token's length nor its beginning shows in the time taken.
-fn is_admin_token(token: &Secret, text: &str) -> bool {
-    let (ours, theirs) = (Sha256::digest(token.expose()), Sha256::digest(text));
-    let differing = ours.iter().zip(theirs.iter()).fold(0_u8, |acc, (a, b)| acc | (a ^ b));
-    differing == 0 && !text.is_empty()
+/// Too many failed attempts from this address.
+pub fn throttled(seconds: u64) -> Refusal {
+    let refusal = Refusal::new(Code::TOO_MANY_ATTEMPTS, "too many failed attempts from this address");
+    refusal.with("retryAfter", seconds.into()).header(header::RETRY_AFTER, seconds)
 }
 
 pub fn unauthorized(message: &str) -> Refusal {

@@ -1,14 +1,15 @@
 //! Login and logout.
 
-use axum::http::{HeaderValue, header};
+use axum::http::HeaderValue;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Actor, Via, Who, credential, session};
 use crate::admin::call::Call;
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::Refusal;
 use crate::admin::fields::{Field, Kind};
 use crate::domain::user::Role;
+use crate::state::TokenCheck;
 
 pub const LOGIN: &[Field] =
     &[Field::new("key", Kind::text(1, 512), "An API key, or the administrator token.").required()];
@@ -26,26 +27,13 @@ pub struct Login {
     redirect_to: &'static str,
 }
 
-/// Trades a key for a session.
+/// Trades a key for a session. A valid API key is let in whatever else was tried from the same address.
 ///
 /// # Errors
 /// 401 for anything that is no usable key; 429 once the address has failed too often.
 pub async fn login(call: Call) -> Result<(Login, HeaderValue), Refusal> {
     let ctx = &call.ctx;
-    if let Some(seconds) = call.peer.and_then(|ip| call.throttle.closed_for(ip, call.now)) {
-        let refusal = Refusal::new(Code::TOO_MANY_ATTEMPTS, "too many failed logins from this address");
-        return Err(refusal.with("retryAfter", seconds.into()).header(header::RETRY_AFTER, seconds));
-    }
-    let key = call.values.text("key").set().unwrap_or_default();
-    let found = credential::of_secret(ctx, &key, call.now).and_then(|found| {
-        found.ok_or_else(|| credential::unauthorized("this is neither a known key nor the administrator token"))
-    });
-    let actor = found.inspect_err(|_| {
-        tracing::warn!(peer = ?call.peer, "a login failed");
-        if let Some(ip) = call.peer {
-            call.throttle.failed(ip, call.now);
-        }
-    })?;
+    let actor = holder(&call)?;
     let who = Who { actor, via: Via::Cookie };
     let cookie = session::open(ctx, &who, call.now).await?;
     let (user_id, user_name) = match &who.actor {
@@ -55,6 +43,32 @@ pub async fn login(call: Call) -> Result<(Login, HeaderValue), Refusal> {
     let redirect_to = if who.is_read_only() { "/my-usage" } else { "/dashboard" };
     let role = if who.role() == Role::Admin { "admin" } else { "user" };
     Ok((Login { role, user_id, user_name, redirect_to }, cookie))
+}
+
+/// Whose credential the body holds. Any failure counts against the address; wrong admin tokens also where they are
+/// counted for every operation.
+fn holder(call: &Call) -> Result<Actor, Refusal> {
+    let text = call.values.text("key").set().unwrap_or_default();
+    let key = credential::of_key_text(&call.ctx, &text, call.now);
+    if let Ok(Some(actor)) = key {
+        return Ok(actor);
+    }
+    if let Some(seconds) = call.client.and_then(|ip| call.throttle.closed_for(ip, call.now)) {
+        return Err(credential::throttled(seconds));
+    }
+    let found = key.and_then(|_| match call.ctx.admin_token.check(&text, call.client, call.now) {
+        TokenCheck::Right => Ok(Actor::Token),
+        TokenCheck::Throttled { seconds } => Err(credential::throttled(seconds)),
+        TokenCheck::Wrong | TokenCheck::UnknownKey => {
+            Err(credential::unauthorized("this is neither a known key nor the administrator token"))
+        }
+    });
+    found.inspect_err(|_| {
+        tracing::warn!(client = ?call.client, "a login failed");
+        if let Some(ip) = call.client {
+            call.throttle.failed(ip, call.now);
+        }
+    })
 }
 
 /// Ends the session that the cookie carries; without one there is nothing to end, and that is fine too.

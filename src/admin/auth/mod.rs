@@ -6,7 +6,6 @@
 pub mod credential;
 pub mod login;
 pub mod session;
-pub mod throttle;
 pub mod whoami;
 
 use std::sync::Arc;

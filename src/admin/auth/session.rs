@@ -2,6 +2,7 @@
 //!
 //! The token says nothing about who holds it, is good for seven days, and ends with its key: at logout, and when
 //! the key is disabled, deleted or expires, or its user is disabled. Enabling the key again does not revive it.
+//! A login with the admin token ends when the token changes.
 
 use axum::http::HeaderValue;
 use base64::Engine;
@@ -35,8 +36,12 @@ pub async fn open(ctx: &Context, who: &Who, now: Timestamp) -> Result<HeaderValu
         Actor::Token => (None, None),
         Actor::Key { key, user } => (Some(key.id), Some(user.id)),
     };
-    let session =
-        WebSession { hash: hash(&token), key_id, user_id, created_at: now, expires_at: now.plus_ms(SECONDS * 1000) };
+    let token_check = match &who.actor {
+        Actor::Token => Some(ctx.admin_token.session_check(&token)),
+        Actor::Key { .. } => None,
+    };
+    let expires_at = now.plus_ms(SECONDS * 1000);
+    let session = WebSession { hash: hash(&token), key_id, user_id, token_check, created_at: now, expires_at };
     ctx.store.prune_web_sessions(now).await.map_err(Refusal::internal)?;
     ctx.store.insert_web_session(&session).await.map_err(Refusal::internal)?;
     cookie(&token, SECONDS, ctx.secure_cookies)

@@ -77,7 +77,7 @@ impl Client {
     }
 
     async fn may_watch(&self) -> bool {
-        match credential::identify(&self.ctx, &self.credentials, self.ctx.clock.now()).await {
+        match credential::identify(&self.ctx, &self.credentials, None, self.ctx.clock.now()).await {
             Ok(who) => Viewer::of(&who) == self.viewer,
             Err(refusal) => refusal.internal_reason().is_some(),
         }

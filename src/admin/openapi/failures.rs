@@ -50,7 +50,7 @@ fn told(code: Code) -> Option<(&'static str, Value)> {
         Code::MAX_LENGTH => ("name: must have at most 64 characters", json!({ "field": "name", "max": 64 })),
         Code::EMPTY_UPDATE => ("nothing to change: send at least one field beside the id", none()),
         Code::PAYLOAD_TOO_LARGE => ("the body is larger than 1048576 bytes", json!({ "max": 1_048_576 })),
-        Code::TOO_MANY_ATTEMPTS => ("too many failed logins from this address", json!({ "retryAfter": 900 })),
+        Code::TOO_MANY_ATTEMPTS => ("too many failed attempts from this address", json!({ "retryAfter": 900 })),
         Code::BATCH_SIZE_EXCEEDED => {
             ("keyIds: must have at most 500 entries", json!({ "field": "keyIds", "max": 500 }))
         }
@@ -63,6 +63,7 @@ fn told(code: Code) -> Option<(&'static str, Value)> {
             ("you hold no key of the default provider group, so you cannot create one in it", none())
         }
         Code::NO_GROUP_PERMISSION => ("you hold no key of these provider groups: team", json!({ "groups": ["team"] })),
+        Code::KEY_LIMITS_LOCKED => ("only an administrator changes the limits of this user's keys", none()),
         Code::OPERATION_FAILED => ("this cannot be done as things are", none()),
         Code::CREATE_FAILED => ("it could not be created", none()),
         Code::UPDATE_FAILED => ("it could not be changed", none()),

@@ -219,7 +219,7 @@ fn refusals(operation: &Operation) -> BTreeMap<u16, Vec<Code>> {
     let mut codes = operation.errors.to_vec();
     match operation.permission {
         Permission::Open => {}
-        _ => codes.extend([Code::UNAUTHORIZED]),
+        _ => codes.extend([Code::UNAUTHORIZED, Code::TOO_MANY_ATTEMPTS]),
     }
     if operation.verb == Verb::Post {
         codes.extend([Code::PERMISSION_DENIED, Code::PAYLOAD_TOO_LARGE]);

@@ -44,6 +44,8 @@ pub struct UserRecord {
     pub allowed_models: Vec<String>,
     /// Parts of `User-Agent`; empty = every client.
     pub allowed_clients: Vec<String>,
+    /// Only administrators change the limits of the user's keys.
+    pub lock_key_limits: bool,
     pub keys: Vec<KeyRecord>,
     pub created_at: Iso,
     pub updated_at: Iso,
@@ -81,6 +83,7 @@ impl UserRecord {
             limit_concurrent_sessions: limits.concurrent_sessions,
             allowed_models: user.allowed_models.clone(),
             allowed_clients: user.allowed_clients.clone(),
+            lock_key_limits: user.lock_key_limits,
             keys,
             created_at: Iso(user.created_at),
             updated_at: Iso(user.updated_at),

@@ -225,6 +225,7 @@ fn user(rpm: u32, limits: Limits) -> User {
         tags: Vec::new(),
         allowed_models: Vec::new(),
         allowed_clients: Vec::new(),
+        lock_key_limits: false,
         created_at: NOON,
         updated_at: NOON,
         deleted_at: None,

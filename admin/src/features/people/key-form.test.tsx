@@ -47,3 +47,33 @@ test("each of the gateway's rules about keys stands at the field that it is abou
   expect(screen.getByLabelText<HTMLInputElement>("Daily").value).toBe("9");
   expect(onClose).not.toHaveBeenCalled();
 });
+
+test("locked limits cannot be changed by the user, who is told why; an administrator changes them", async () => {
+  const ada = { ...ANN, lockKeyLimits: true } as User;
+  const self = { role: "user", readOnly: false, timeZone: "UTC" } as never;
+  const shown = async (session: never, value?: Key) => {
+    const { unmount } = await renderPart(
+      <SessionContext value={session}>
+        <KeyForm user={ada} value={value} onClose={vi.fn()} onCreated={vi.fn()} />
+      </SessionContext>,
+    );
+    const limits = ["5 hours", "Daily", "Weekly", "Monthly", "In total"].map((name) => screen.getByLabelText(name));
+    const text = document.body.textContent ?? "";
+    const result = {
+      locked: limits.map((field) => field.matches(":disabled")),
+      name: screen.getByLabelText("Name"),
+      text,
+    };
+    const free = !result.name.matches(":disabled");
+    unmount();
+    return { ...result, free };
+  };
+  const edit = await shown(self, KEY);
+  expect(edit.locked).toEqual([true, true, true, true, true]);
+  expect(edit.text).toContain("Only an administrator can change the limits of your keys.");
+  expect(edit.free).toBe(true);
+  const added = await shown(self);
+  expect(added.locked).toEqual([true, true, true, true, true]);
+  expect(added.text).toContain("tightest limits of your other keys");
+  expect((await shown(ADMIN, KEY)).locked).toEqual([false, false, false, false, false]);
+});

@@ -39,6 +39,9 @@ export function KeyForm({ user, value, onClose, onCreated }: Props) {
     MONEY.flatMap((name) => (user[name] == null ? [] : [[name, exactMoney(user[name], format)]])),
   );
 
+  const isLocked = user.lockKeyLimits && !admin;
+  const locked = isLocked ? t(value ? "people.limitsLocked" : "people.limitsLockedNew") : undefined;
+
   const save = async (values: KeyValues) => {
     const body = keyBody(values);
     if (value) {
@@ -83,7 +86,7 @@ export function KeyForm({ user, value, onClose, onCreated }: Props) {
           {...register("isEnabled")}
         />
       </Section>
-      <LimitFields register={register} control={control} errors={errors} most={most} />
+      <LimitFields register={register} control={control} errors={errors} most={most} locked={locked} />
       <Section title={t("people.access")}>
         <ListField
           control={control}

@@ -21,6 +21,8 @@ interface Props<T extends FieldValues & LimitValues> {
   children?: ReactNode;
   /** What the user's own limit is, for keys. */
   most?: Partial<Record<string, string>>;
+  /** Why the limits cannot be changed. */
+  locked?: string;
 }
 
 export function LimitFields<T extends FieldValues & LimitValues>({
@@ -29,13 +31,14 @@ export function LimitFields<T extends FieldValues & LimitValues>({
   errors,
   children,
   most,
+  locked,
 }: Props<T>) {
   const { t } = useTranslation();
   const { currency } = useFormat();
   const mode = useWatch({ control, name: "dailyResetMode" as Path<T> });
   const fault = (name: string) => errors[name]?.message as string | undefined;
   return (
-    <Section title={t("people.limits")} help={t("people.limitsHelp")}>
+    <Section title={t("people.limits")} help={locked ?? t("people.limitsHelp")} disabled={locked !== undefined}>
       {MONEY.map((name) => (
         <Field
           key={name}

@@ -120,6 +120,12 @@ export function UserForm({ user, onClose, onCreated }: Props) {
         <Field label={t("people.rpm")} error={errors.rpm?.message} unit={t("people.perMinute")}>
           {(ids) => <NumberInput {...ids} placeholder={t("people.noLimit")} {...register("rpm")} />}
         </Field>
+        <Switch
+          label={t("people.lockKeyLimits")}
+          help={t("people.lockKeyLimitsHelp")}
+          error={errors.lockKeyLimits?.message}
+          {...register("lockKeyLimits")}
+        />
       </LimitFields>
       <Section title={t("people.access")}>
         {list("providerGroup", groups, "default")}

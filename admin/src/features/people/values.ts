@@ -23,6 +23,7 @@ export interface UserValues extends LimitValues {
   rpm: string;
   allowedModels: string[];
   allowedClients: string[];
+  lockKeyLimits: boolean;
 }
 export interface KeyValues extends LimitValues {
   name: string;
@@ -90,6 +91,7 @@ export function userValues(user: User | undefined, timeZone: string): UserValues
     rpm: bound(user?.rpm),
     allowedModels: user?.allowedModels ?? [],
     allowedClients: user?.allowedClients ?? [],
+    lockKeyLimits: user?.lockKeyLimits ?? false,
     ...limits(user),
   };
 }
@@ -134,6 +136,7 @@ export function userBody(values: UserValues) {
     rpm: orNull(values.rpm),
     allowedModels: values.allowedModels,
     allowedClients: values.allowedClients,
+    lockKeyLimits: values.lockKeyLimits,
     ...limitBody(values),
   };
 }

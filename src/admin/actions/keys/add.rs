@@ -45,6 +45,10 @@ pub async fn add_key(call: Call) -> Result<GeneratedKey, Refusal> {
     let mut tx = call.ctx.store.begin().await?;
     let user = tx.user(user_id).await?.ok_or_else(|| Refusal::missing("user", user_id.0))?;
     let keys = tx.keys_of(user_id).await?;
+    if user.lock_key_limits && !who.is_admin() {
+        key_rules::may_change_limits(&user, &Limits::default(), &key.limits)?;
+        key.limits = key_rules::tightest_limits(&keys);
+    }
     key_rules::name_is_free(&keys, &key.name, None)?;
     key_rules::limits_within(&limits::sent(&call.values, &limits::CAMEL), &user.limits)?;
     rules::may_assign(who, &user, &keys, &key.provider_group)?;

@@ -20,6 +20,9 @@ pub async fn edit_key(call: Call) -> Result<(), Refusal> {
         return Err(Refusal::denied("only an administrator changes a key's provider groups")
             .with("field", "providerGroup".into()));
     }
+    if !call.who()?.is_admin() {
+        key_rules::may_change_limits(&held.user, &held.key.limits, &after.limits)?;
+    }
     key_rules::name_is_free(&held.keys, &after.name, Some(after.id))?;
     key_rules::limits_within(&limits::sent(&call.values, &limits::CAMEL), &held.user.limits)?;
     save(&call, tx, "keys.editKey", held, after).await

@@ -30,6 +30,7 @@ fn blank(now: Timestamp) -> User {
         tags: Vec::new(),
         allowed_models: Vec::new(),
         allowed_clients: Vec::new(),
+        lock_key_limits: false,
         created_at: now,
         updated_at: now,
         deleted_at: None,

@@ -40,6 +40,13 @@ pub const USER: &[Field] = &[
     Field::new("allowedModels", Kind::list(&PATTERN, 200), "A trailing `*` matches any suffix; empty = every model.")
         .nullable(),
     Field::new("allowedClients", Kind::list(&PATTERN, 50), "Parts of `User-Agent`; empty = every client.").nullable(),
+    Field::new(
+        "lockKeyLimits",
+        Kind::Boolean,
+        "Only administrators change the limits of the user's keys; a key that the user adds gets the tightest limits of \
+         their other keys.",
+    )
+    .or_false(),
 ];
 
 /// Puts every field that was sent into the user.
@@ -64,5 +71,6 @@ pub fn apply(values: &Values, user: &mut User) -> Result<(), Refusal> {
     quota.apply_option(&mut user.limits.daily);
     values.texts("allowedModels").apply(&mut user.allowed_models);
     values.texts("allowedClients").apply(&mut user.allowed_clients);
+    values.boolean("lockKeyLimits").apply_set(&mut user.lock_key_limits);
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! Failed logins per address: ten within five minutes close the door for fifteen.
+//! Failed attempts per client address: ten within five minutes close what is guarded to the address for fifteen.
 //!
 //! Memory is bounded: at most [`CAPACITY`] addresses are remembered; beyond that the one that is quiet for longest is
-//! forgotten. An IPv6 client holds a whole /64, so that is what is counted. A good login does not clear the
+//! forgotten. An IPv6 client holds a whole /64, so that is what is counted. A good attempt does not clear the
 //! count, or whoever holds one key could guess at others for ever.
 
 use std::collections::HashMap;
@@ -20,6 +20,17 @@ const CAPACITY: usize = 4096;
 #[derive(Debug, Default)]
 pub struct Throttle {
     addresses: Mutex<HashMap<IpAddr, Past>>,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThrottledAttempt {
+    Right,
+    Wrong,
+    /// Not tried: the address may try again after so many seconds.
+    Refused {
+        seconds: u64,
+    },
 }
 
 #[derive(Debug, Default)]
@@ -43,25 +54,45 @@ impl Past {
 impl Throttle {
     /// Seconds until this address may try again; `None` = it may now.
     pub fn closed_for(&self, address: IpAddr, now: Timestamp) -> Option<u64> {
-        let addresses = self.addresses.lock();
-        let until = addresses.get(&network(address))?.closed_until.filter(|until| *until > now)?;
-        Some(u64::try_from(until.since(now)).unwrap_or_default().div_ceil(1000))
+        closed_for(&self.addresses.lock(), network(address), now)
     }
 
-    /// Counts a failed login.
-    pub fn failed(&self, address: IpAddr, now: Timestamp) {
+    /// Tries something, unless the address has failed too often. Attempts of many connections at once are tried one
+    /// after the other, so that none of them slips past the count.
+    pub fn attempt(&self, address: IpAddr, now: Timestamp, is_right: impl FnOnce() -> bool) -> ThrottledAttempt {
         let address = network(address);
         let mut addresses = self.addresses.lock();
-        if addresses.len() >= CAPACITY && !addresses.contains_key(&address) {
-            make_room(&mut addresses, now);
+        if let Some(seconds) = closed_for(&addresses, address, now) {
+            return ThrottledAttempt::Refused { seconds };
         }
-        let past = addresses.entry(address).or_default();
-        past.failures.retain(|at| now.since(*at) < WINDOW_MS);
-        past.failures.push(now);
-        if past.failures.len() >= FAILURES {
-            past.failures.clear();
-            past.closed_until = Some(now.plus_ms(CLOSED_MS));
+        if is_right() {
+            return ThrottledAttempt::Right;
         }
+        count(&mut addresses, address, now);
+        ThrottledAttempt::Wrong
+    }
+
+    /// Counts a failed attempt.
+    pub fn failed(&self, address: IpAddr, now: Timestamp) {
+        count(&mut self.addresses.lock(), network(address), now);
+    }
+}
+
+fn closed_for(addresses: &HashMap<IpAddr, Past>, address: IpAddr, now: Timestamp) -> Option<u64> {
+    let until = addresses.get(&address)?.closed_until.filter(|until| *until > now)?;
+    Some(u64::try_from(until.since(now)).unwrap_or_default().div_ceil(1000))
+}
+
+fn count(addresses: &mut HashMap<IpAddr, Past>, address: IpAddr, now: Timestamp) {
+    if addresses.len() >= CAPACITY && !addresses.contains_key(&address) {
+        make_room(addresses, now);
+    }
+    let past = addresses.entry(address).or_default();
+    past.failures.retain(|at| now.since(*at) < WINDOW_MS);
+    past.failures.push(now);
+    if past.failures.len() >= FAILURES {
+        past.failures.clear();
+        past.closed_until = Some(now.plus_ms(CLOSED_MS));
     }
 }
 

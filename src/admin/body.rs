@@ -1,0 +1,95 @@
+//! A request's body: read within a size, a time and the budget, then parsed and checked against its field table.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use chrono_tz::Tz;
+use http_body_util::BodyExt;
+use serde_json::{Map, Value};
+
+use super::auth::Who;
+use super::body_budget::{AdminBodyBudget, AdminBodyReservation};
+use super::envelope::{Code, Refusal};
+use super::fields::{self, Values};
+use super::table::{Operation, Permission};
+
+/// A whole body must arrive in this time.
+const BODY_TIME: Duration = Duration::from_secs(60);
+/// A body that anybody may send, such as a login's.
+const OPEN_BODY_TIME: Duration = Duration::from_secs(10);
+
+/// Reads a bounded body and checks it. `who` is `None` only where the operation is open to all.
+///
+/// # Errors
+/// 413, 408, 503 or 400: the first fault.
+pub async fn read(
+    budget: &Arc<AdminBodyBudget>,
+    operation: &Operation,
+    who: Option<&Who>,
+    headers: &HeaderMap,
+    body: Body,
+    time_zone: Tz,
+) -> Result<Values, Refusal> {
+    let announced = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|bytes| usize::try_from(bytes).map_or(true, |bytes| bytes > operation.max_body)) {
+        return Err(too_large(operation.max_body));
+    }
+    let limit = if operation.permission == Permission::Open { OPEN_BODY_TIME } else { BODY_TIME };
+    let mut reservation = who.map(|who| AdminBodyReservation::new(budget, who.user_id().filter(|_| !who.is_admin())));
+    let arriving = tokio::time::timeout(limit, collect(body, operation.max_body, reservation.as_mut())).await;
+    let bytes = arriving.map_err(|_| {
+        Refusal::new(Code::INVALID_FORMAT, "the body did not arrive in time").at(StatusCode::REQUEST_TIMEOUT)
+    })??;
+    let parsed = parse(operation, &bytes, time_zone);
+    drop(reservation);
+    parsed
+}
+
+fn too_large(max: usize) -> Refusal {
+    let refusal = Refusal::new(Code::PAYLOAD_TOO_LARGE, format!("the body is larger than {max} bytes"));
+    refusal.with("max", max.into())
+}
+
+async fn collect(
+    mut body: Body,
+    max: usize,
+    mut reservation: Option<&mut AdminBodyReservation>,
+) -> Result<Vec<u8>, Refusal> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let unreadable = |_| Refusal::new(Code::INVALID_FORMAT, "the body could not be read");
+        let Ok(data) = frame.map_err(unreadable)?.into_data() else { continue };
+        if bytes.len() + data.len() > max {
+            return Err(too_large(max));
+        }
+        if let Some(reservation) = &mut reservation {
+            reservation.grow(data.len()).map_err(|_| {
+                Refusal::new(Code::OPERATION_FAILED, "the gateway holds as many administration bodies as it may now")
+                    .at(StatusCode::SERVICE_UNAVAILABLE)
+                    .header(header::RETRY_AFTER, HeaderValue::from_static("2"))
+            })?;
+        }
+        bytes.extend_from_slice(&data);
+    }
+    Ok(bytes)
+}
+
+/// Any bytes as an operation's body: its values, or the first fault. An empty body is an empty object.
+///
+/// # Errors
+/// 400 with the code of the fault.
+pub fn parse(operation: &Operation, bytes: &[u8], time_zone: Tz) -> Result<Values, Refusal> {
+    let sent = match bytes.trim_ascii() {
+        [] => Map::new(),
+        text => match serde_json::from_slice::<Value>(text) {
+            Ok(Value::Object(sent)) => sent,
+            Ok(_) => return Err(Refusal::new(Code::INVALID_FORMAT, "the body must be a JSON object")),
+            Err(error) => {
+                return Err(Refusal::new(Code::INVALID_FORMAT, format!("the body is not JSON: {error}")));
+            }
+        },
+    };
+    fields::check(&operation.body, &sent, time_zone)
+}

@@ -1,0 +1,147 @@
+//! The admin token as both listeners check it, with a bound on failed attempts per client address.
+//!
+//! Every comparison of a text with the token goes through [`AdminToken::check`]. Ten wrong texts within five minutes
+//! close it to their address for fifteen; nothing is compared then, so a right token gets the same answer as a wrong
+//! one, and the address learns nothing. Callers look API keys and web sessions up before they ask here, so these go
+//! on working from the same address. Failures are counted by each process for itself.
+
+use std::net::IpAddr;
+
+use arc_swap::ArcSwap;
+use ring::hmac;
+
+use super::key_text;
+use super::throttle::{Throttle, ThrottledAttempt};
+use crate::domain::clock::Timestamp;
+use crate::domain::key::KeyHash;
+use crate::domain::secret::Secret;
+
+/// The token, which a reload may replace, and who has failed to present it.
+pub struct AdminToken {
+    token: ArcSwap<Token>,
+    failures: Throttle,
+}
+
+struct Token {
+    text: Secret,
+    hash: KeyHash,
+    /// It has the shape of an API key: unknown keys may be guesses at it.
+    is_like_a_key: bool,
+}
+
+/// What a text that is no API key proved to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenCheck {
+    /// The token.
+    Right,
+    /// Another text; counted as a failed attempt.
+    Wrong,
+    /// An unknown API key by its shape, which is no attempt at the token.
+    UnknownKey,
+    /// Not compared: the address has failed too often, and may try again after so many seconds.
+    Throttled { seconds: u64 },
+}
+
+impl AdminToken {
+    #[must_use]
+    pub fn new(token: Secret) -> Self {
+        Self { token: ArcSwap::from_pointee(Token::new(token)), failures: Throttle::default() }
+    }
+
+    /// Puts another token in force. Web sessions that were opened with the old one end by it.
+    pub fn replace(&self, token: Secret) {
+        self.token.store(Token::new(token).into());
+    }
+
+    /// Whether `text` is the token. Without an address nothing is counted.
+    #[must_use]
+    pub fn check(&self, text: &str, client: Option<IpAddr>, now: Timestamp) -> TokenCheck {
+        let token = self.token.load();
+        if !token.is_like_a_key && key_text::is_like_a_key(text) {
+            return TokenCheck::UnknownKey;
+        }
+        // Hashes are compared: neither length nor beginning of the token shows in the time that it takes.
+        let is_right = || !text.is_empty() && token.hash.matches(&key_text::hash(text));
+        let attempt = match client {
+            Some(address) => self.failures.attempt(address, now, is_right),
+            None if is_right() => ThrottledAttempt::Right,
+            None => ThrottledAttempt::Wrong,
+        };
+        match attempt {
+            ThrottledAttempt::Right => TokenCheck::Right,
+            ThrottledAttempt::Wrong => TokenCheck::Wrong,
+            ThrottledAttempt::Refused { seconds } => TokenCheck::Throttled { seconds },
+        }
+    }
+
+    /// What ties a web session to the token: a MAC of the token under the session's own secret, which only the
+    /// browser has. Who reads the database cannot test guesses at the token against it.
+    #[must_use]
+    pub fn session_check(&self, session_secret: &str) -> [u8; 32] {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, session_secret.as_bytes());
+        let tag = hmac::sign(&key, self.token.load().text.expose().as_bytes());
+        // HMAC-SHA256 has 32 bytes.
+        tag.as_ref().try_into().unwrap_or_default()
+    }
+}
+
+impl Token {
+    fn new(text: Secret) -> Self {
+        let (hash, is_like_a_key) = (key_text::hash(text.expose()), key_text::is_like_a_key(text.expose()));
+        Self { text, hash, is_like_a_key }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(1_000_000);
+    const KEY: &str = "sk-00000000000000000000000000000000";
+
+    fn from(address: &str) -> Option<IpAddr> {
+        Some(address.parse().unwrap())
+    }
+
+    #[test]
+    fn ten_wrong_texts_close_it_to_their_address_for_the_right_one_too() {
+        let token = AdminToken::new(Secret::new("the-administrators-token"));
+        let check = |text: &str, address: &str, at: Timestamp| token.check(text, from(address), at);
+        for _ in 0..10 {
+            assert_eq!(check("the-administrators-tokem", "192.0.2.1", NOW), TokenCheck::Wrong);
+        }
+        for text in ["the-administrators-token", "x", ""] {
+            assert_eq!(check(text, "192.0.2.1", NOW), TokenCheck::Throttled { seconds: 900 }, "{text}");
+        }
+        assert_eq!(check(KEY, "192.0.2.1", NOW), TokenCheck::UnknownKey);
+        assert_eq!(check("the-administrators-token", "192.0.2.2", NOW), TokenCheck::Right);
+        assert_eq!(token.check("the-administrators-token", None, NOW), TokenCheck::Right);
+        assert_eq!(check("the-administrators-token", "192.0.2.1", NOW.plus_ms(900_000)), TokenCheck::Right);
+    }
+
+    #[test]
+    fn unknown_keys_are_attempts_only_at_a_token_of_their_shape() {
+        let token = AdminToken::new(Secret::new("the-administrators-token"));
+        for _ in 0..20 {
+            assert_eq!(token.check(KEY, from("192.0.2.1"), NOW), TokenCheck::UnknownKey);
+        }
+        assert_eq!(token.check("the-administrators-token", from("192.0.2.1"), NOW), TokenCheck::Right);
+        token.replace(Secret::new("sk-0123456789abcdef0123456789abcdef"));
+        for _ in 0..10 {
+            assert_eq!(token.check(KEY, from("192.0.2.1"), NOW), TokenCheck::Wrong);
+        }
+        assert!(matches!(token.check(KEY, from("192.0.2.1"), NOW), TokenCheck::Throttled { .. }));
+    }
+
+    #[test]
+    fn a_replaced_token_is_wrong_and_its_sessions_no_longer_match() {
+        let token = AdminToken::new(Secret::new("the-administrators-token"));
+        let (one, other) = (token.session_check("session one"), token.session_check("session two"));
+        assert_ne!(one, other);
+        assert_eq!(one, token.session_check("session one"));
+        token.replace(Secret::new("another-administrators-token"));
+        assert_ne!(one, token.session_check("session one"));
+        assert_eq!(token.check("the-administrators-token", None, NOW), TokenCheck::Wrong);
+        assert_eq!(token.check("another-administrators-token", None, NOW), TokenCheck::Right);
+    }
+}

@@ -1,0 +1,40 @@
+//! Administration bodies: any bytes as the body of every operation. It is taken, or refused with a clear error.
+#![no_main]
+
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use http_body::Body;
+use libfuzzer_sys::fuzz_target;
+use tollgate::admin::envelope::Refusal;
+use tollgate::admin::fields::Need;
+use tollgate::admin::{body, table};
+
+fuzz_target!(|data: &[u8]| {
+    for operation in table::operations() {
+        match body::parse(operation, data, chrono_tz::Asia::Shanghai) {
+            Ok(values) => {
+                for field in operation.body.fields().filter(|field| matches!(field.need, Need::Required)) {
+                    assert!(values.has(field.name), "{} without {}", operation.path, field.name);
+                }
+            }
+            Err(refusal) => is_clear(operation.path, refusal),
+        }
+    }
+});
+
+/// A 400 in the envelope, with a code and words, and none of them the gateway's own fault.
+fn is_clear(path: &str, refusal: Refusal) {
+    assert!(refusal.internal_reason().is_none(), "{path}: {refusal:?}");
+    let mut response = refusal.into_response();
+    assert_eq!(response.status(), 400, "{path}");
+    let mut context = Context::from_waker(Waker::noop());
+    let Poll::Ready(Some(Ok(frame))) = Pin::new(response.body_mut()).poll_frame(&mut context) else {
+        panic!("{path}: no body");
+    };
+    let bytes = frame.into_data().unwrap_or_default();
+    let said: serde_json::Value = serde_json::from_slice(&bytes).expect("JSON");
+    assert_eq!(said["ok"], false, "{path}: {said}");
+    assert!(said["errorCode"].as_str().is_some_and(|code| !code.is_empty()), "{path}: {said}");
+    assert!(said["error"].as_str().is_some_and(|words| !words.is_empty()), "{path}: {said}");
+}

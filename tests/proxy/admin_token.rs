@@ -1,0 +1,147 @@
+//! The admin token where the proxy takes it, and what happens when it changes.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::stage::{Stage, request};
+use crate::support::gateway::{ADMIN_TOKEN, Gateway};
+
+const GUESS: &str = "test-admin-token-9876543210";
+
+async fn ask(stage: &Stage, with: impl Fn(reqwest::RequestBuilder) -> reqwest::RequestBuilder) -> reqwest::Response {
+    let post = stage.gateway.client.post(format!("{}/v1/messages", stage.gateway.proxy));
+    with(post.json(&request("native", false))).send().await.unwrap()
+}
+
+async fn users(stage: &Stage, credential: &str) -> u16 {
+    let url = format!("{}/api/actions/users/getUsers", stage.gateway.admin);
+    let post = stage.gateway.client.post(url).bearer_auth(credential).json(&json!({}));
+    post.send().await.unwrap().status().as_u16()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn guesses_at_the_proxy_close_the_token_on_both_listeners_and_keys_go_on() {
+    for place in ["authorization", "x-api-key", "cookie", "cookie beside a key"] {
+        let stage = Stage::native().await;
+        for _ in 0..10 {
+            let guess = ask(&stage, |post| match place {
+                "authorization" => post.bearer_auth(GUESS),
+                "x-api-key" => post.header("x-api-key", GUESS),
+                "cookie" => post.header("cookie", format!("auth-token={GUESS}")),
+                _ => post.header("cookie", format!("auth-token={GUESS}")).bearer_auth(&stage.key),
+            });
+            let expected = if place == "cookie beside a key" { 200 } else { 401 };
+            assert_eq!(guess.await.status(), expected, "{place}");
+        }
+        for text in [ADMIN_TOKEN, GUESS] {
+            let refused = ask(&stage, |post| post.bearer_auth(text)).await;
+            assert_eq!(
+                (refused.status().as_u16(), refused.headers().contains_key("retry-after")),
+                (429, true),
+                "{place}"
+            );
+            let body: Value = refused.json().await.unwrap();
+            assert_eq!(body["error"]["type"], "rate_limit_error", "{place}: {body}");
+        }
+        // The right token in a cookie beside a key would conflict with it: the answer must not tell.
+        let beside = |text: &str| format!("auth-token={text}");
+        for text in [ADMIN_TOKEN, GUESS] {
+            let answer = ask(&stage, |post| post.header("cookie", beside(text)).bearer_auth(&stage.key)).await;
+            assert_eq!(answer.status(), 200, "{place}");
+        }
+        assert_eq!(users(&stage, ADMIN_TOKEN).await, 429, "{place}: on the other listener too");
+        assert_eq!(stage.ask().send().await.unwrap().status(), 200, "{place}: an API key goes on working");
+        assert!(stage.gateway.metric("tollgate_unauthenticated_total").await > 0.0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_keys_and_the_browsers_sessions_are_no_attempts_at_the_token() {
+    let stage = Stage::native().await;
+    let session = "a".repeat(43);
+    for _ in 0..15 {
+        let unknown = ask(&stage, |post| post.bearer_auth("sk-00000000000000000000000000000000")).await;
+        assert_eq!(unknown.status(), 401);
+        let beside = ask(&stage, |post| post.header("cookie", format!("auth-token={session}")).bearer_auth(&stage.key));
+        assert_eq!(beside.await.status(), 200);
+    }
+    assert_eq!(ask(&stage, |post| post.bearer_auth(ADMIN_TOKEN)).await.status(), 200);
+}
+
+/// Logs in with a token; the cookie.
+async fn login(gateway: &Gateway, token: &str) -> String {
+    let post = gateway.client.post(format!("{}/api/auth/login", gateway.admin)).json(&json!({ "key": token }));
+    let answer = post.send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned()
+}
+
+async fn with_cookie(gateway: &Gateway, cookie: &str) -> u16 {
+    let post = gateway.client.post(format!("{}/api/actions/users/getUsers", gateway.admin)).header("cookie", cookie);
+    post.json(&json!({})).send().await.unwrap().status().as_u16()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_with_another_token_ends_logins_with_the_old_one() {
+    let mut gateway = Gateway::with(&[]).await;
+    let cookie = login(&gateway, ADMIN_TOKEN).await;
+    gateway.kill();
+    gateway.spawn();
+    gateway.ready().await;
+    assert_eq!(with_cookie(&gateway, &cookie).await, 200, "the same token: the session goes on");
+    gateway.kill();
+    gateway.set("ADMIN_TOKEN", "another-admin-token-0123");
+    gateway.spawn();
+    gateway.ready().await;
+    assert_eq!(with_cookie(&gateway, &cookie).await, 401);
+    login(&gateway, "another-admin-token-0123").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reload_with_another_token_puts_it_in_force_and_ends_logins_with_the_old_one() {
+    let mut gateway = Gateway::prepare(&[]);
+    gateway.unset("ADMIN_TOKEN");
+    std::fs::create_dir(gateway.dir.path().join("conf")).unwrap();
+    let file = gateway.dir.path().join("conf/tollgate.yaml");
+    std::fs::write(&file, "auth: { admin_token: the-first-admin-token }\n").unwrap();
+    gateway.spawn();
+    gateway.ready().await;
+    let cookie = login(&gateway, "the-first-admin-token").await;
+    std::fs::write(&file, "auth: { admin_token: too-short }\n").unwrap();
+    gateway.signal("HUP");
+    gateway.log_shows("at least 16 visible ASCII characters").await;
+    assert_eq!(with_cookie(&gateway, &cookie).await, 200, "a faulty file changes nothing");
+    std::fs::write(&file, "auth: { admin_token: the-second-admin-token }\n").unwrap();
+    gateway.signal("HUP");
+    gateway.log_shows("the admin token has changed").await;
+    let began = Instant::now();
+    while with_cookie(&gateway, &cookie).await != 401 {
+        assert!(began.elapsed() < Duration::from_secs(30), "{}", gateway.log());
+    }
+    login(&gateway, "the-second-admin-token").await;
+    let log = gateway.log();
+    assert!(!log.contains("the-first-admin-token") && !log.contains("the-second-admin-token"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_short_token_is_refused_at_start_and_by_check() {
+    let mut gateway = Gateway::prepare(&[("ADMIN_TOKEN", "fifteen-letters")]);
+    let (well, said) = gateway.check();
+    assert!(!well && said.contains("ADMIN_TOKEN") && said.contains("at least 16 visible ASCII characters"), "{said}");
+    assert!(!said.contains("fifteen-letters"), "{said}");
+    gateway.spawn();
+    assert_eq!(gateway.exit_code().await, Some(2));
+    assert!(gateway.log().contains("at least 16 visible ASCII characters"), "{}", gateway.log());
+
+    // One that an operator wrote into the data directory.
+    gateway.unset("ADMIN_TOKEN");
+    let data = gateway.dir.path().join("data");
+    std::fs::create_dir_all(&data).unwrap();
+    std::fs::write(data.join("admin.token"), "fifteen-letters\n").unwrap();
+    let (well, said) = gateway.check();
+    assert!(!well && said.contains("admin.token") && said.contains("at least 16"), "{said}");
+    gateway.spawn();
+    assert_eq!(gateway.exit_code().await, Some(1));
+    assert!(gateway.log().contains("at least 16 visible ASCII characters"), "{}", gateway.log());
+}
