@@ -13,6 +13,8 @@ mod config;
 #[cfg(test)]
 mod convert;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod ledger;
 #[cfg(test)]
 mod limits;

@@ -1,7 +1,8 @@
 //! The administration listener: HTTP/1.1 and HTTP/2, in the clear or behind TLS, with bounds against idle clients.
 //!
-//! A connection must send its handshake and each request's head in time, and there are never more than [`CONNECTIONS`]
-//! at once. After the shutdown signal no more are accepted; requests that are running end, within [`GRACE`].
+//! A connection must send its handshake and each request's head in time, and needs a place
+//! (`state/places.rs`); a connection without one is answered with 503 and closed. After the
+//! shutdown signal no more are accepted; requests that are running end, within [`GRACE`].
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -14,7 +15,8 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::Request;
+use axum::http::header::{CONNECTION, RETRY_AFTER};
+use axum::http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
@@ -30,8 +32,13 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tower::{ServiceExt, service_fn};
 
-/// Connections at once; more wait in the kernel's queue.
-const CONNECTIONS: usize = 1024;
+use super::envelope::{Code, Refusal};
+use crate::state::Entry;
+
+/// Connections that are being refused at once; more are closed without an answer.
+const REFUSALS: usize = 64;
+/// How long a refusal may take, with its TLS handshake.
+const REFUSAL: Duration = Duration::from_secs(1);
 const HANDSHAKE: Duration = Duration::from_secs(10);
 const HEAD: Duration = Duration::from_secs(20);
 const GRACE: Duration = Duration::from_secs(10);
@@ -44,20 +51,17 @@ pub async fn serve(
     listener: StdListener,
     tls: Option<(PathBuf, PathBuf)>,
     router: Router,
+    entry: Entry,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
     let tls = tls.map(|(certificate, key)| acceptor(&certificate, &key)).transpose()?;
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let refusals = Arc::new(Semaphore::new(REFUSALS));
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     tokio::pin!(shutdown);
     loop {
-        let place = tokio::select! {
-            () = &mut shutdown => break,
-            place = Arc::clone(&room).acquire_owned() => place.map_err(io::Error::other)?,
-        };
         let (stream, peer) = tokio::select! {
             () = &mut shutdown => break,
             accepted = listener.accept() => match accepted {
@@ -69,20 +73,42 @@ pub async fn serve(
                 }
             },
         };
-        let (router, tls, watcher) = (router.clone(), tls.clone(), graceful.watcher());
+        while connections.try_join_next().is_some() {}
+        let (tls, watcher) = (tls.clone(), graceful.watcher());
+        let Ok(place) = entry(Some(peer.ip())) else {
+            if let Ok(room) = Arc::clone(&refusals).try_acquire_owned() {
+                connections.spawn(async move {
+                    let refusing = connection(stream, peer, tls, Router::new().fallback(too_many), watcher);
+                    // Whether it could be told or not: the connection is closed.
+                    let _ = tokio::time::timeout(REFUSAL, refusing).await;
+                    drop(room);
+                });
+            }
+            continue;
+        };
+        let router = router.clone();
         connections.spawn(async move {
             let _place = place;
             if let Err(error) = connection(stream, peer, tls, router, watcher).await {
                 tracing::debug!(%peer, error, "an administration connection broke");
             }
         });
-        while connections.try_join_next().is_some() {}
     }
     drop(listener);
     if tokio::time::timeout(GRACE, graceful.shutdown()).await.is_err() {
         tracing::warn!("administration requests were cut off at shutdown");
     }
     Ok(())
+}
+
+/// The answer to every request on a connection without a place.
+async fn too_many() -> Response<Body> {
+    let message = "the administration has too many connections: try again in a few seconds";
+    Refusal::new(Code("TOO_MANY_CONNECTIONS"), message)
+        .at(StatusCode::SERVICE_UNAVAILABLE)
+        .header(RETRY_AFTER, HeaderValue::from_static("5"))
+        .header(CONNECTION, HeaderValue::from_static("close"))
+        .into_response()
 }
 
 type Watcher = hyper_util::server::graceful::Watcher;

@@ -15,6 +15,7 @@ mod logs;
 mod my_usage;
 mod notifications;
 mod overview;
+mod places;
 mod prices;
 mod provider_test;
 mod providers;
