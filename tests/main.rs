@@ -29,6 +29,8 @@ mod nodes;
 #[cfg(test)]
 mod proxy;
 #[cfg(test)]
+mod settings;
+#[cfg(test)]
 mod store;
 #[cfg(test)]
 mod support;
