@@ -13,6 +13,8 @@ mod config;
 #[cfg(test)]
 mod convert;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod ledger;
 #[cfg(test)]
 mod limits;
@@ -26,6 +28,8 @@ mod money;
 mod nodes;
 #[cfg(test)]
 mod proxy;
+#[cfg(test)]
+mod settings;
 #[cfg(test)]
 mod store;
 #[cfg(test)]

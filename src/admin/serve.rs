@@ -1,8 +1,9 @@
 //! The administration listener: HTTP/1.1 and HTTP/2, in the clear or behind TLS, with bounds against idle clients.
 //!
-//! A connection must send its handshake and each request's head in time. A request that is answered before the end of
-//! its body keeps its connection (`unread_body.rs`). There are never more than [`CONNECTIONS`]
-//! at once. After the shutdown signal no more are accepted; requests that are running end, within [`GRACE`].
+//! A connection must send its handshake and each request's head in time, and needs a place
+//! (`state/places.rs`); a connection without one is answered with 503 and closed. A request that is
+//! answered before the end of its body keeps its connection (`unread_body.rs`). After the shutdown
+//! signal no more are accepted; requests that are running end, within [`GRACE`].
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -16,7 +17,8 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::{HeaderValue, Request, Response, Version, header};
+use axum::http::header::{CONNECTION, EXPECT, RETRY_AFTER};
+use axum::http::{HeaderValue, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
@@ -33,11 +35,15 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tower::{ServiceExt, service_fn};
 
+use super::envelope::{Code, Refusal};
 use super::head_timer::{Answering, HeadTimer};
 use super::unread_body::UnreadBody;
+use crate::state::Entry;
 
-/// Connections at once; more wait in the kernel's queue.
-const CONNECTIONS: usize = 1024;
+/// Connections that are being refused at once; more are closed without an answer.
+const REFUSALS: usize = 64;
+/// How long a refusal may take, with its TLS handshake.
+const REFUSAL: Duration = Duration::from_secs(1);
 const HANDSHAKE: Duration = Duration::from_secs(10);
 const HEAD: Duration = Duration::from_secs(20);
 /// Of a connection without a request: longer than clients keep one for their next request, so that it is the client
@@ -53,20 +59,17 @@ pub async fn serve(
     listener: StdListener,
     tls: Option<(PathBuf, PathBuf)>,
     router: Router,
+    entry: Entry,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
     let tls = tls.map(|(certificate, key)| acceptor(&certificate, &key)).transpose()?;
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let refusals = Arc::new(Semaphore::new(REFUSALS));
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     tokio::pin!(shutdown);
     loop {
-        let place = tokio::select! {
-            () = &mut shutdown => break,
-            place = Arc::clone(&room).acquire_owned() => place.map_err(io::Error::other)?,
-        };
         let (stream, peer) = tokio::select! {
             () = &mut shutdown => break,
             accepted = listener.accept() => match accepted {
@@ -78,20 +81,42 @@ pub async fn serve(
                 }
             },
         };
-        let (router, tls, watcher) = (router.clone(), tls.clone(), graceful.watcher());
+        while connections.try_join_next().is_some() {}
+        let (tls, watcher) = (tls.clone(), graceful.watcher());
+        let Ok(place) = entry(Some(peer.ip())) else {
+            if let Ok(room) = Arc::clone(&refusals).try_acquire_owned() {
+                connections.spawn(async move {
+                    let refusing = connection(stream, peer, tls, Router::new().fallback(too_many), watcher);
+                    // Whether it could be told or not: the connection is closed.
+                    let _ = tokio::time::timeout(REFUSAL, refusing).await;
+                    drop(room);
+                });
+            }
+            continue;
+        };
+        let router = router.clone();
         connections.spawn(async move {
             let _place = place;
             if let Err(error) = connection(stream, peer, tls, router, watcher).await {
                 tracing::debug!(%peer, error, "an administration connection broke");
             }
         });
-        while connections.try_join_next().is_some() {}
     }
     drop(listener);
     if tokio::time::timeout(GRACE, graceful.shutdown()).await.is_err() {
         tracing::warn!("administration requests were cut off at shutdown");
     }
     Ok(())
+}
+
+/// The answer to every request on a connection without a place.
+async fn too_many() -> Response<Body> {
+    let message = "the administration has too many connections: try again in a few seconds";
+    Refusal::new(Code("TOO_MANY_CONNECTIONS"), message)
+        .at(StatusCode::SERVICE_UNAVAILABLE)
+        .header(RETRY_AFTER, HeaderValue::from_static("5"))
+        .header(CONNECTION, HeaderValue::from_static("close"))
+        .into_response()
 }
 
 type Watcher = hyper_util::server::graceful::Watcher;
@@ -137,7 +162,7 @@ where
 
 async fn answer(request: Request<Incoming>, peer: SocketAddr, router: Router, answering: &Answering) -> Response<Body> {
     let is_http1 = request.version() <= Version::HTTP_11;
-    let is_awaited = request.headers().contains_key(header::EXPECT);
+    let is_awaited = request.headers().contains_key(EXPECT);
     let (mut has_begun, runtime) = (None, Handle::current());
     let mut request = request.map(|body| {
         if !is_http1 {
@@ -153,7 +178,7 @@ async fn answer(request: Request<Incoming>, peer: SocketAddr, router: Router, an
     let has_begun = has_begun.is_none_or(|begun| begun.load(Ordering::Relaxed));
     if is_http1 && is_awaited && !has_begun {
         // The client was not told to send its body, so the next bytes could not be told from it.
-        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response
 }

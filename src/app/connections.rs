@@ -18,17 +18,18 @@ use pingora::protocols::http::ServerSession;
 use pingora::protocols::{ALPN, Stream};
 use pingora::proxy::HttpProxy;
 use pingora::server::ShutdownWatch;
-use tokio::io::AsyncWriteExt;
 use tokio::runtime::Handle;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
-use super::lingering_close::LingeringClose;
+use super::lingering_close::{Bounds, LingeringClose};
 use super::signals::Phase;
+use super::too_many::{self, Admission, Counted};
 use crate::proxy::client_stream::{ClientStream, HeadBounds};
 use crate::proxy::gateway::Gateway;
 use crate::proxy::service::Service;
-use crate::telemetry::IntGauge;
+use crate::state::Place;
 
 /// A connection that was accepted last is counted within this time.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -38,15 +39,10 @@ const LINGER: Duration = Duration::from_millis(300);
 const LINGER_HANDED_OVER: Duration = Duration::from_secs(2);
 /// How often connections are counted meanwhile.
 const LOOK: Duration = Duration::from_millis(10);
-/// How long the answer to a connection above the limit may take to be written.
-const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often refused connections are logged.
-const REFUSAL_LOG: Duration = Duration::from_secs(60);
 /// What an HTTP/2 client sends first.
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// The answer to a connection above the limit.
-const TOO_MANY: &[u8] =
-    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+/// How many bytes of that are looked at in turn. The shortest HTTP/1 request has 18.
+const LOOKED_AT: [usize; 3] = [3, 16, PREFACE.len()];
 
 /// The proxy as Pingora's listeners see it.
 pub struct Connections {
@@ -57,8 +53,8 @@ pub struct Connections {
     pub closed: watch::Sender<bool>,
     /// Receives that. Never read here: each connection has to find it changed.
     pub goaway: ShutdownWatch,
-    /// When refused connections were logged last.
-    pub refusal_logged: parking_lot::Mutex<Option<Instant>>,
+    /// Counts connections, and bounds them.
+    pub counted: Arc<Counted>,
 }
 
 impl Connections {
@@ -80,21 +76,27 @@ impl Connections {
         if !may_be_h2c || connection.get_ssl_digest().is_some() {
             return Ok(connection.selected_alpn_proto() == Some(ALPN::H2));
         }
-        let mut first = [0; PREFACE.len()];
-        timeout(self.idle_timeout(), connection.try_peek(&mut first)).await??;
-        Ok(first == *PREFACE)
+        timeout(self.idle_timeout(), begins_as_http2(connection)).await?
     }
 
     fn idle_timeout(&self) -> Duration {
         Duration::from_millis(self.gateway.live.load().keepalive_timeout_ms)
     }
 
+    fn http2_bounds(&self) -> Bounds {
+        Bounds {
+            first_bytes: self.idle_timeout(),
+            head: Duration::from_millis(self.gateway.live.load().head_timeout_ms),
+            floods: self.gateway.metrics.connections.floods.clone(),
+        }
+    }
+
     /// Serves a connection to its end.
-    async fn hold(self: Arc<Self>, mut connection: Stream, shutdown: ShutdownWatch, _open: Open) {
+    async fn hold(self: Arc<Self>, mut connection: Stream, shutdown: ShutdownWatch, _place: Place) {
         match self.is_http2(&mut connection).await {
             Ok(false) => {}
             Ok(true) => {
-                let connection = LingeringClose::new(connection, self.idle_timeout());
+                let connection = LingeringClose::new(connection, self.http2_bounds());
                 self.proxy.process_new(Box::new(connection), &self.goaway).await;
                 return;
             }
@@ -120,33 +122,28 @@ impl Connections {
         session
     }
 
-    /// Whether one more connection is too many.
-    fn is_full(&self) -> bool {
-        let most = self.gateway.live.load().max_connections;
-        let open = self.gateway.metrics.connections.open.get();
-        most > 0 && usize::try_from(open).is_ok_and(|open| open > most)
+    /// Answers a connection above the limit.
+    async fn refuse(&self, mut connection: Stream, room: OwnedSemaphorePermit) {
+        // One that says nothing is told in HTTP/1.
+        let looked = timeout(too_many::FIRST_BYTES, self.is_http2(&mut connection)).await;
+        match looked {
+            Ok(Err(_)) => {}
+            Ok(Ok(is_http2)) => too_many::refuse(connection, is_http2.then(|| self.http2_bounds()), room).await,
+            Err(_) => too_many::refuse(connection, None, room).await,
+        }
     }
+}
 
-    /// Answers and closes a connection above the limit.
-    async fn refuse(&self, mut connection: Stream) {
-        self.gateway.metrics.connections.refused.inc();
-        let due = {
-            let mut logged = self.refusal_logged.lock();
-            let due = logged.is_none_or(|at| at.elapsed() >= REFUSAL_LOG);
-            if due {
-                *logged = Some(Instant::now());
-            }
-            due
-        };
-        if due {
-            let most = self.gateway.live.load().max_connections;
-            tracing::warn!(most, "clients' connections are refused: proxy.max_connections are open");
+/// Whether the first bytes are HTTP/2's. An HTTP/1 client may send fewer than HTTP/2's preface has.
+async fn begins_as_http2(connection: &mut Stream) -> io::Result<bool> {
+    let mut first = [0; PREFACE.len()];
+    for length in LOOKED_AT {
+        connection.try_peek(&mut first[..length]).await?;
+        if first[..length] != PREFACE[..length] {
+            return Ok(false);
         }
-        if connection.selected_alpn_proto() != Some(ALPN::H2) {
-            let _ = timeout(REFUSAL_TIMEOUT, connection.write_all(TOO_MANY)).await;
-        }
-        let _ = timeout(REFUSAL_TIMEOUT, AsyncWriteExt::shutdown(&mut connection)).await;
     }
+    Ok(true)
 }
 
 /// Goes on with a connection: its next request.
@@ -164,13 +161,14 @@ fn next(reused: ReusedHttpStream) -> ServerSession {
 impl ServerApp for Connections {
     /// Gives the connection a task of its own: Pingora's keeps 9 KB for the TLS handshake, which is over.
     async fn process_new(self: &Arc<Self>, connection: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
-        let open = Open::enter(&self.gateway.metrics.connections.open);
-        if self.is_full() {
-            drop(open);
-            self.refuse(connection).await;
-            return None;
+        match self.counted.admit(&connection) {
+            Admission::Admitted(place) => {
+                Handle::current().spawn(Arc::clone(self).hold(connection, shutdown.clone(), place));
+            }
+            // Boxed: others do not need the room for this.
+            Admission::Refused(room) => Box::pin(self.refuse(connection, room)).await,
+            Admission::Dropped => {}
         }
-        Handle::current().spawn(Arc::clone(self).hold(connection, shutdown.clone(), open));
         None
     }
 
@@ -179,21 +177,5 @@ impl ServerApp for Connections {
         self.linger().await;
         self.proxy.http_cleanup().await;
         self.closed.send_replace(true);
-    }
-}
-
-/// A connection counted in the gauge until it is dropped.
-struct Open(IntGauge);
-
-impl Open {
-    fn enter(gauge: &IntGauge) -> Self {
-        gauge.inc();
-        Self(gauge.clone())
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.0.dec();
     }
 }

@@ -1,10 +1,12 @@
-//! The end of an HTTP/2 connection: a lingering close, so that the client reads what was sent last.
+//! A client's HTTP/2 connection below Pingora's session: bounds on silence, on the time of a head
+//! and on frames (`frame_watch`), and a lingering close, so that the client reads what was sent
+//! last.
 //!
-//! The kernel resets a socket that is closed while bytes of the peer lie unread in it or are still on
-//! their way. The peer's next write fails then, and it gives up the connection without having read the end
-//! of a reply, or the GOAWAY that says which requests it may repeat. HTTP/2 peers always have something on
-//! its way (windows, answers to pings, new requests). So the writing side is closed first, and what comes
-//! is thrown away until the peer closes too.
+//! The kernel resets a socket that is closed while bytes of the peer lie unread in it or are still
+//! on their way. The peer's next write fails then, and it gives up the connection without having
+//! read the end of a reply, or the GOAWAY that says which requests it may repeat. HTTP/2 peers
+//! always have something on its way (windows, answers to pings, new requests). So the writing side
+//! is closed first, and what comes is thrown away until the peer closes too.
 //!
 //! `connections` decides when a connection ends.
 
@@ -25,24 +27,56 @@ use pingora::protocols::{
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
+use super::frame_watch::FrameWatch;
+use crate::telemetry::IntCounter;
+
 /// How long the peer has to close its side.
 const LINGER_MAX: Duration = Duration::from_secs(5);
 /// What is thrown away at a time.
 const PIECE: usize = 2 << 10;
 
+/// Bounds of an HTTP/2 connection.
+pub struct Bounds {
+    /// How long the client may say nothing at all.
+    pub first_bytes: Duration,
+    /// For the whole head of a request; zero = none.
+    pub head: Duration,
+    /// Counts connections that were closed for their frames.
+    pub floods: IntCounter,
+}
+
 /// A connection whose shutdown waits until the peer has closed its side, or had the time to.
 pub struct LingeringClose {
     connection: Stream,
-    /// Ends the wait for the client's first bytes; `None` once they came. Pingora has no bound for them.
+    bounds: Bounds,
+    watch: FrameWatch,
+    /// Ends the wait for the client's first bytes, later that for the rest of a head. Pingora has
+    /// no bound for either.
     silent: Option<Pin<Box<Sleep>>>,
+    /// The first bytes have come.
+    has_begun: bool,
     /// Set once the writing side is closed.
     late: Option<Pin<Box<Sleep>>>,
 }
 
 impl LingeringClose {
-    /// `first_bytes`: how long the client may say nothing at all.
-    pub fn new(connection: Stream, first_bytes: Duration) -> Self {
-        Self { connection, silent: Some(Box::pin(sleep(first_bytes))), late: None }
+    pub fn new(connection: Stream, bounds: Bounds) -> Self {
+        let silent = Some(Box::pin(sleep(bounds.first_bytes)));
+        Self { connection, bounds, watch: FrameWatch::new(), silent, has_begun: false, late: None }
+    }
+
+    /// Follows the frames that came, and times their heads.
+    fn came(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.watch.take(bytes).is_err() {
+            self.bounds.floods.inc();
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "too many frames without requests"));
+        }
+        if !self.watch.is_in_head() || self.bounds.head.is_zero() {
+            self.silent = None;
+        } else if self.silent.is_none() {
+            self.silent = Some(Box::pin(sleep(self.bounds.head)));
+        }
+        Ok(())
     }
 
     /// Throws away what comes, until the peer's end or a failure: both end the connection.
@@ -95,17 +129,19 @@ impl AsyncWrite for LingeringClose {
 impl AsyncRead for LingeringClose {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
+        let before = into.filled().len();
         let read = Pin::new(&mut this.connection).poll_read(cx, into);
-        match &mut this.silent {
-            Some(silent) if read.is_pending() => {
-                ready!(silent.as_mut().poll(cx));
-                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
-            }
-            _ => {
-                this.silent = None;
-                read
-            }
+        let is_late = this.silent.as_mut().is_some_and(|silent| silent.as_mut().poll(cx).is_ready());
+        // A head that drips has something to read each time.
+        if is_late && (read.is_pending() || this.has_begun) {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
+        ready!(read)?;
+        if !this.has_begun {
+            (this.has_begun, this.silent) = (true, None);
+        }
+        this.came(&into.filled()[before..])?;
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -176,7 +212,9 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let connecting = TcpStream::connect(listener.local_addr().unwrap());
         let (accepted, peer) = tokio::join!(listener.accept(), connecting);
-        (LingeringClose::new(Box::new(Tcp::from(accepted.unwrap().0)), LINGER_MAX), peer.unwrap())
+        let floods = IntCounter::new("floods", "a test's").unwrap();
+        let bounds = Bounds { first_bytes: LINGER_MAX, head: LINGER_MAX, floods };
+        (LingeringClose::new(Box::new(Tcp::from(accepted.unwrap().0)), bounds), peer.unwrap())
     }
 
     #[tokio::test]
@@ -205,8 +243,9 @@ mod tests {
     async fn a_peer_that_says_nothing_at_all_is_left_and_one_that_said_something_is_not() {
         let (mut ours, mut peer) = pair().await;
         ours.silent = Some(Box::pin(sleep(Duration::from_millis(50))));
-        peer.write_all(b"a").await.unwrap();
-        assert_eq!(ours.read_u8().await.unwrap(), b'a');
+        let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+        peer.write_all(preface).await.unwrap();
+        ours.read_exact(&mut [0; 24]).await.unwrap();
         let waiting = tokio::time::timeout(Duration::from_millis(200), ours.read_u8()).await;
         assert!(waiting.is_err(), "it ended: {waiting:?}");
         let (mut ours, _peer) = pair().await;

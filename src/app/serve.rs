@@ -25,7 +25,8 @@ use super::listen_socket::{ListenSocket, Proxy, Watched};
 use super::parts::{self, Parts};
 use super::signals::{Impatience, Phase, Signals};
 use super::tasks::{self, Tasks};
-use super::{banner::Banner, counting, listen, reload};
+use super::too_many::{BeforeHandshake, Counted};
+use super::{banner::Banner, counting, listen, places, reload};
 use crate::config::Config;
 use crate::proxy::service::{self, Service};
 use crate::telemetry::{self, LogHandle};
@@ -84,13 +85,14 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
         stop: stop_sender,
         ended: Mutex::new(Some(ended_sender.clone())),
     };
+    let counted = Counted::new(places::of_proxy(&parts));
     let connections = |proxy| Connections {
         proxy: Arc::new(proxy),
         gateway: Arc::clone(&parts.gateway),
         phase: phase.clone(),
         goaway: closed_sender.subscribe(),
         closed: closed_sender,
-        refusal_logged: parking_lot::Mutex::default(),
+        counted: Arc::clone(&counted),
     };
     let watched = Watched { open, banner: Banner::of(&parts), phase: phase.clone(), ended: ended_sender.clone() };
     let server = server(&parts, connections, drain, upgrade, |listening| Proxy { socket, listening, watched })?;
@@ -167,7 +169,8 @@ async fn open_doors(
     if parts.config.proxy.expose_admin {
         let _ = parts.gateway.admin.set(Box::new(AdminRouter(router.clone())));
     }
-    let serving = crate::admin::serve(admin_listener, tls, router, stopped(stop.clone()));
+    let entry = places::of_admin(parts);
+    let serving = crate::admin::serve(admin_listener, tls, router, entry, stopped(stop.clone()));
     let admin = io.spawn(async move {
         if let Err(e) = serving.await {
             tracing::error!(error = %e, "the admin listener failed");
@@ -194,8 +197,13 @@ fn server(
     let mut server = Server::new_with_opt_and_conf(Opt { upgrade, ..Opt::default() }, conf);
     server.bootstrap();
     let http_proxy = service::http_proxy(Arc::clone(&parts.gateway), &server.configuration, config.proxy.h2c);
-    let mut proxy = Listening::new("proxy".to_owned(), connections(http_proxy));
+    let connections = connections(http_proxy);
+    let counted = Arc::clone(&connections.counted);
+    let mut proxy = Listening::new("proxy".to_owned(), connections);
     listen_on(&mut proxy, config)?;
+    if config.proxy.tls.is_some() {
+        proxy.endpoints().set_pre_tls_callback(Arc::new(BeforeHandshake(counted)));
+    }
     server.add_service(background_service("drain", drain));
     server.add_service(around(proxy));
     Ok(server)

@@ -10,8 +10,9 @@ use chrono_tz::Tz;
 
 use super::problem::Problems;
 use super::types::{
-    Admin, Auth, Breaker, Config, Database, HeaderRules, Instructions, Ledger, Limits, Live, Log, LogFormat, Metrics,
-    OnAbort, OnRedisLoss, Prices, Proxy, Redis, Retry, Session, Shutdown, Target, Timeouts, TlsFiles, Webhooks,
+    Admin, Auth, Breaker, Config, ConnectionBounds, Database, HeaderRules, Instructions, Ledger, Limits, Live, Log,
+    LogFormat, Metrics, OnAbort, OnRedisLoss, Prices, Proxy, Redis, Retry, Session, Shutdown, Target, Timeouts,
+    TlsFiles, Webhooks,
 };
 use super::value::{Value, Values};
 use crate::domain::network::{Network, Networks};
@@ -145,7 +146,8 @@ fn live(take: &mut Take) -> Live {
         keepalive_timeout_ms: take.millis("proxy.keepalive_timeout"),
         head_timeout_ms: take.millis("proxy.head_timeout"),
         max_head_bytes: take.size("proxy.max_head_bytes"),
-        max_connections: take.size("proxy.max_connections"),
+        max_connections: connections(take, "proxy"),
+        admin_max_connections: connections(take, "admin"),
         keepalive_requests: u32::try_from(take.number("proxy.keepalive_requests")).unwrap_or(u32::MAX),
         on_abort: OnAbort::parse(&take.text("proxy.abort")),
         abort_drain_ms: take.millis("proxy.abort_drain"),
@@ -173,6 +175,14 @@ fn live(take: &mut Take) -> Live {
         overhead_header: take.flag("proxy.overhead_header"),
         unpriced: Unpriced::parse(&take.text("prices.unpriced")),
         log_level: take.text("log.level"),
+    }
+}
+
+/// Of one listener, by its section.
+fn connections(take: &mut Take, listener: &str) -> ConnectionBounds {
+    ConnectionBounds {
+        total: take.size(&format!("{listener}.max_connections")),
+        per_address: take.size(&format!("{listener}.max_connections_per_address")),
     }
 }
 

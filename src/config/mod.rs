@@ -22,8 +22,9 @@ use serde_yaml_ng::{Mapping, Value as Yaml};
 pub use show::{Change, Changes};
 pub use table::{ADMIN_TOKEN_MIN, SETTINGS, Setting};
 pub use types::{
-    Admin, Auth, Breaker, Config, Database, HeaderRules, Instructions, Ledger, Limits, Live, Log, LogFormat, Metrics,
-    OnAbort, OnRedisLoss, Prices, Proxy, Redis, Retry, Session, Shutdown, Target, Timeouts, TlsFiles,
+    Admin, Auth, Breaker, Config, ConnectionBounds, Database, HeaderRules, Instructions, Ledger, Limits, Live, Log,
+    LogFormat, Metrics, OnAbort, OnRedisLoss, Prices, Proxy, Redis, Retry, Session, Shutdown, Target, Timeouts,
+    TlsFiles,
 };
 
 /// Read when no file is named; it may be missing.

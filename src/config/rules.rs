@@ -56,6 +56,17 @@ fn without_effect(config: &Config, problems: &mut Problems) {
             problems.add(path, "has no effect without TLS to Redis", "remove it, or write redis.url as rediss://…");
         }
     }
+    let (proxy, admin) = (config.live.max_connections, config.live.admin_max_connections);
+    for (listener, bounds) in [("proxy", proxy), ("admin", admin)] {
+        let path = format!("{listener}.max_connections_per_address");
+        if config.values.is_given(&path) && bounds.total > 0 && bounds.per_address > bounds.total {
+            problems.add(
+                &path,
+                format!("has no effect above {listener}.max_connections ({})", bounds.total),
+                format!("lower it, or raise {listener}.max_connections"),
+            );
+        }
+    }
     let (first_byte, deadline) = (config.live.timeouts.first_byte_streaming_ms, config.live.retry.deadline_ms);
     if given("timeouts.first_byte_streaming") && first_byte > deadline {
         problems.add(

@@ -137,14 +137,14 @@ pub const SETTINGS: &[Setting] = &[
         "proxy.head_timeout",
         Duration { min: S, max: HOUR, zero: MeansNone },
         "30s",
-        "Time from the first to the last byte of a request's head; beyond it clients get 408.",
+        "Time from the first to the last byte of a request's head; beyond it clients get 408, or over HTTP/2 a closed connection.",
     )
     .live(),
     setting(
         "proxy.max_head_bytes",
         Size { min: 4 * KIB, max: MIB },
         "64KiB",
-        "Largest head of an HTTP/1 request; beyond it clients get 431.",
+        "Largest head of a request; beyond it clients get 431. For HTTP/2 a change needs a restart.",
     )
     .live(),
     setting(
@@ -152,6 +152,13 @@ pub const SETTINGS: &[Setting] = &[
         Count { min: 0, max: 1_000_000 },
         "10000",
         "Connections of clients at once; beyond it new ones get 503 and are closed. 0 = no limit.",
+    )
+    .live(),
+    setting(
+        "proxy.max_connections_per_address",
+        Count { min: 0, max: 1_000_000 },
+        "2500",
+        "Connections of one address (IPv6: one /64) at once, trusted_proxies excepted. 0 = no limit.",
     )
     .live(),
     setting(
@@ -186,6 +193,20 @@ pub const SETTINGS: &[Setting] = &[
         .live(),
     // Administration.
     setting("admin.addr", Address, "127.0.0.1:8081", "Where the administration API and the web UI are served."),
+    setting(
+        "admin.max_connections",
+        Count { min: 0, max: 1_000_000 },
+        "1024",
+        "Connections to the administration at once; beyond it new ones get 503 and are closed. 0 = no limit.",
+    )
+    .live(),
+    setting(
+        "admin.max_connections_per_address",
+        Count { min: 0, max: 1_000_000 },
+        "256",
+        "Connections of one address (IPv6: one /64) to the administration at once, trusted_proxies excepted. 0 = no limit.",
+    )
+    .live(),
     unset("admin.tls.cert", File, "Certificate chain (PEM) for the admin listener; needs admin.tls.key."),
     unset("admin.tls.key", File, "Private key (PEM) for admin.tls.cert."),
     unset("admin.app_url", Origin, "The address people type to reach the web UI, when it is not the listener's.")

@@ -266,8 +266,10 @@ pub struct Live {
     /// For the head of a request; 0 = none.
     pub head_timeout_ms: u64,
     pub max_head_bytes: usize,
-    /// 0 = no limit.
-    pub max_connections: usize,
+    /// Connections to the proxy.
+    pub max_connections: ConnectionBounds,
+    /// Connections to the administration.
+    pub admin_max_connections: ConnectionBounds,
     /// Requests on one HTTP/1 connection; 0 = no limit.
     pub keepalive_requests: u32,
     pub on_abort: OnAbort,
@@ -285,6 +287,14 @@ pub struct Live {
     /// What becomes of requests for models without a price.
     pub unpriced: Unpriced,
     pub log_level: String,
+}
+
+/// How many connections a listener holds at once. 0 = no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionBounds {
+    pub total: usize,
+    /// Of one IPv4 address or one IPv6 /64.
+    pub per_address: usize,
 }
 
 /// Defaults for providers that set none. 0 = no timeout.

@@ -10,6 +10,7 @@ pub mod edit;
 mod edit_cache;
 pub mod error;
 mod error_read;
+pub mod framing;
 pub mod models;
 pub mod names;
 pub mod native;

@@ -45,6 +45,8 @@ pub enum NetworkFailure {
     Connect,
     Tls,
     ConnectTimeout,
+    /// Connected, and no TLS handshake in time.
+    TlsTimeout,
     FirstByteTimeout,
     IdleTimeout,
     TotalTimeout,
@@ -172,6 +174,7 @@ fn system_error(failure: NetworkFailure, situation: &Situation) -> Verdict {
             NetworkFailure::Connect => "connect",
             NetworkFailure::Tls => "tls",
             NetworkFailure::ConnectTimeout => "connect_timeout",
+            NetworkFailure::TlsTimeout => "tls_timeout",
             NetworkFailure::FirstByteTimeout => "first_byte_timeout",
             NetworkFailure::IdleTimeout => "idle_timeout",
             NetworkFailure::TotalTimeout => "total_timeout",

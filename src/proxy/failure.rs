@@ -161,10 +161,13 @@ impl Failure {
 
     #[must_use]
     pub const fn is_timeout(&self) -> bool {
-        use NetworkFailure::{ConnectTimeout, FirstByteTimeout, IdleTimeout, TotalTimeout};
+        use NetworkFailure::{ConnectTimeout, FirstByteTimeout, IdleTimeout, TlsTimeout, TotalTimeout};
         matches!(
             self,
-            Self::Network(NetworkTrouble { what: ConnectTimeout | FirstByteTimeout | IdleTimeout | TotalTimeout, .. })
+            Self::Network(NetworkTrouble {
+                what: ConnectTimeout | TlsTimeout | FirstByteTimeout | IdleTimeout | TotalTimeout,
+                ..
+            })
         )
     }
 }
@@ -175,6 +178,7 @@ const fn network_words(what: NetworkFailure) -> &'static str {
         NetworkFailure::Connect => "no connection",
         NetworkFailure::Tls => "no secure connection",
         NetworkFailure::ConnectTimeout => "no connection in time",
+        NetworkFailure::TlsTimeout => "no TLS handshake in time",
         NetworkFailure::FirstByteTimeout => "no first byte in time",
         NetworkFailure::IdleTimeout => "the stream stood still",
         NetworkFailure::TotalTimeout => "no reply in time",

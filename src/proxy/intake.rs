@@ -22,6 +22,7 @@ use crate::domain::format::WireFormat;
 use crate::domain::ids::SessionId;
 use crate::formats::client_address::client_address;
 use crate::formats::count;
+use crate::formats::framing::has_field;
 use crate::formats::peek::{self, BadRequest, Peek, PeekLimits};
 use crate::formats::query;
 use crate::formats::route::{self, Operation, Route};
@@ -112,14 +113,6 @@ pub fn framing(session: &Session) -> Result<(), Refusal> {
         return Err(Refusal::MalformedHead("the Host header is missing"));
     }
     Ok(())
-}
-
-/// Whether a raw HTTP/1 head has a field of this name.
-fn has_field(raw: &[u8], name: &str) -> bool {
-    raw.split(|byte| *byte == b'\n').any(|line| {
-        let end = line.iter().position(|byte| *byte == b':').unwrap_or(0);
-        line[..end].trim_ascii().eq_ignore_ascii_case(name.as_bytes())
-    })
 }
 
 /// Reads and peeks at the body.

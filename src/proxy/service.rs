@@ -16,6 +16,7 @@ use pingora::apps::HttpServerOptions;
 use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::modules::http::HttpModules;
 use pingora::protocols::Digest;
+use pingora::protocols::http::v2::server::H2Options;
 use pingora::proxy::{FailToProxy, HttpProxy, ProxyHttp, Session};
 use pingora::server::configuration::ServerConf;
 use pingora::upstreams::peer::HttpPeer;
@@ -41,9 +42,28 @@ const DRAIN: Duration = Duration::from_secs(5);
 /// then, so this is longer than clients keep one themselves.
 const HTTP2_IDLE: Duration = Duration::from_secs(600);
 
+/// Requests at once on one HTTP/2 connection.
+const HTTP2_STREAMS: u32 = 100;
+/// Streams that a client may reset before the gateway has looked at them.
+const HTTP2_RESET_UNSEEN: usize = 20;
+/// Bytes of a reply that wait for a client's window, for each stream.
+const HTTP2_SEND_BUFFER: usize = 128 << 10;
+
 /// The proxy service.
 pub struct Service {
     pub(super) gateway: Arc<Gateway>,
+}
+
+/// Bounds of each HTTP/2 connection. The library's own are larger, or could change with it.
+fn http2_options(max_head_bytes: usize) -> H2Options {
+    let mut options = H2Options::default();
+    options
+        // Decoded. Beyond it the library answers 431; far beyond it, it closes the connection.
+        .max_header_list_size(u32::try_from(max_head_bytes).unwrap_or(u32::MAX))
+        .max_concurrent_streams(HTTP2_STREAMS)
+        .max_pending_accept_reset_streams(HTTP2_RESET_UNSEEN)
+        .max_send_buffer_size(HTTP2_SEND_BUFFER);
+    options
 }
 
 /// The service under Pingora's `HttpProxy`. `h2c`: HTTP/2 without TLS is spoken too.
@@ -52,7 +72,9 @@ pub fn http_proxy(gateway: Arc<Gateway>, conf: &Arc<ServerConf>, h2c: bool) -> H
     let mut options = HttpServerOptions::default();
     options.h2c = h2c;
     options.h2_idle_timeout = Some(HTTP2_IDLE);
+    let max_head_bytes = gateway.live.load().max_head_bytes;
     let mut proxy = pingora::proxy::http_proxy(conf, Service { gateway });
+    proxy.h2_options = Some(http2_options(max_head_bytes));
     proxy.server_options = Some(options);
     proxy
 }

@@ -60,6 +60,7 @@ impl Timing {
 pub fn link_times(live: &Live) -> LinkTimes {
     LinkTimes {
         connect: bound(live.timeouts.connect_ms),
+        tls: bound(live.timeouts.tls_ms),
         keepalive: Duration::from_millis(live.timeouts.upstream_keepalive_ms),
     }
 }

@@ -105,16 +105,33 @@ fn caused(mut error: Box<Error>, what: NetworkFailure) -> Box<Error> {
 }
 
 /// Why no connection was made.
-fn connect_failure(error: Box<Error>) -> Box<Error> {
+fn connect_failure(error: Box<Error>, peer: &HttpPeer) -> Box<Error> {
     use ErrorType::{ConnectTimedout, InvalidCert, TLSHandshakeFailure, TLSHandshakeTimedout, TLSWantX509Lookup};
     let what = match error.etype() {
         ConnectTimedout | TLSHandshakeTimedout => NetworkFailure::ConnectTimeout,
         TLSHandshakeFailure | InvalidCert | TLSWantX509Lookup => NetworkFailure::Tls,
         _ => NetworkFailure::Connect,
     };
-    let mut error = caused(error, what);
+    let mut error = match peer.options.connection_timeout {
+        Some(bound) if is_handshake_timeout(&error, peer) => {
+            let mut error = error;
+            error.set_cause(Failure::timed_out(NetworkFailure::TlsTimeout, bound));
+            error.into_up()
+        }
+        _ => caused(error, what),
+    };
     error.set_retry(false);
     error
+}
+
+/// Whether it was the TLS handshake that took too long. Pingora says so in its message alone
+/// (connectors/tls/rustls/mod.rs, `connect`; connectors/mod.rs has the other one).
+fn is_handshake_timeout(error: &Error, peer: &HttpPeer) -> bool {
+    peer.is_tls()
+        && *error.etype() == ErrorType::ConnectTimedout
+        && error.context.as_ref().is_some_and(|context| {
+            context.as_str().contains(", timeout ") && !context.as_str().contains("total-connection")
+        })
 }
 
 impl Wire {
@@ -123,7 +140,8 @@ impl Wire {
     /// # Errors
     /// When none can be made in time, or the client leaves.
     pub async fn open(session: &mut Session, upstreams: &Upstreams, peer: &HttpPeer) -> Result<Self> {
-        let (up, reused) = unless_gone(session, false, upstreams.connect(peer)).await?.map_err(connect_failure)?;
+        let (up, reused) =
+            unless_gone(session, false, upstreams.connect(peer)).await?.map_err(|e| connect_failure(e, peer))?;
         Ok(Self {
             up: Box::new(up),
             reused,

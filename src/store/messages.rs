@@ -127,7 +127,8 @@ impl Store {
         self.remove_messages("WHERE started_at < $1 ORDER BY started_at LIMIT $2", values).await
     }
 
-    /// Removes some of the oldest messages when all together have more than `most` bytes; how many.
+    /// Removes the oldest messages beyond the newest that have `most` bytes together, a batch at a
+    /// time; how many.
     ///
     /// # Errors
     /// [`StoreError`] of the read or the write.
@@ -138,8 +139,11 @@ impl Store {
             return Ok(0);
         }
         let mut values = Values::default();
-        values.int(BATCH);
-        self.remove_messages("ORDER BY started_at LIMIT $1", values).await
+        values.int(i64::try_from(most).unwrap_or(i64::MAX)).int(BATCH);
+        let beyond = "WHERE request_id IN (SELECT request_id FROM (SELECT request_id, CAST(SUM(bytes) OVER \
+                      (ORDER BY started_at DESC, request_id DESC) AS BIGINT) AS newer FROM session_messages) AS counted \
+                      WHERE newer > $1) ORDER BY started_at LIMIT $2";
+        self.remove_messages(beyond, values).await
     }
 
     async fn remove_messages(&self, which: &str, values: Values) -> Result<u64, StoreError> {

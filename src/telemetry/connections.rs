@@ -4,12 +4,18 @@ use prometheus::{Error, IntCounter, IntCounterVec, IntGauge};
 
 use super::registration::Registration;
 
+/// The limits of a listener's connections, as their settings are named.
+const LIMITS: [&str; 2] = ["max_connections", "max_connections_per_address"];
+
 /// Connections of clients, and exchanges with providers by the connection they used.
 pub struct ConnectionMetrics {
-    /// Clients' connections to the proxy that are open, idle ones included.
+    /// Clients' connections to the proxy that are open, idle ones and TLS handshakes included.
     pub open: IntGauge,
-    /// Clients' connections that were refused because `proxy.max_connections` were open.
-    pub refused: IntCounter,
+    /// Connections to the administration.
+    pub admin_open: IntGauge,
+    refused: IntCounterVec,
+    /// HTTP/2 connections that were closed because of their frames.
+    pub floods: IntCounter,
     upstream_new: IntCounter,
     upstream_reused: IntCounter,
     aborted: IntCounterVec,
@@ -22,11 +28,28 @@ impl ConnectionMetrics {
             "Exchanges with providers, by whether their connection is new or from the pool.",
             &["connection"],
         )?;
+        let refused = on.counters(
+            "tollgate_connections_refused_total",
+            "Connections that were refused, by listener (proxy, admin) and by the limit that was reached: \
+             max_connections or max_connections_per_address.",
+            &["listener", "limit"],
+        )?;
+        // Shown from the start: an increase from nothing is no increase.
+        for listener in ["proxy", "admin"] {
+            for limit in LIMITS {
+                let _ = refused.with_label_values(&[listener, limit]);
+            }
+        }
         Ok(Self {
-            open: on.gauge("tollgate_connections", "Connections of clients to the proxy, idle ones included.")?,
-            refused: on.counter(
-                "tollgate_connections_refused_total",
-                "Connections of clients that were refused because proxy.max_connections were open.",
+            open: on.gauge(
+                "tollgate_connections",
+                "Connections of clients to the proxy, idle ones and TLS handshakes included.",
+            )?,
+            admin_open: on.gauge("tollgate_admin_connections", "Connections to the administration.")?,
+            refused,
+            floods: on.counter(
+                "tollgate_http2_floods_total",
+                "HTTP/2 connections of clients that were closed for too many frames without requests or data.",
             )?,
             upstream_new: upstream.with_label_values(&["new"]),
             upstream_reused: upstream.with_label_values(&["reused"]),
@@ -36,6 +59,13 @@ impl ConnectionMetrics {
                 &["result"],
             )?,
         })
+    }
+
+    /// The counters of a listener's refused connections: in total, and by address.
+    #[must_use]
+    pub fn refused(&self, listener: &'static str) -> (IntCounter, IntCounter) {
+        let [total, address] = LIMITS.map(|limit| self.refused.with_label_values(&[listener, limit]));
+        (total, address)
     }
 
     /// An exchange with a provider begins on this kind of connection.

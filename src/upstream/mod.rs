@@ -4,6 +4,7 @@
 //! decides nothing about which provider is asked, or what its answer means.
 
 pub mod connect_proxy;
+mod direct;
 pub mod endpoint;
 pub mod headers;
 pub mod pool;

@@ -14,6 +14,7 @@ use pingora::protocols::http::client::HttpSession;
 use pingora::upstreams::peer::HttpPeer;
 
 use super::connect_proxy::Tunnel;
+use super::direct::Direct;
 use super::endpoint::{Endpoint, EndpointError};
 use super::resolve::{ResolveError, Resolver};
 use crate::domain::clock::Timestamp;
@@ -49,6 +50,8 @@ struct Target {
 pub struct LinkTimes {
     /// `None` = no bound.
     pub connect: Option<Duration>,
+    /// For the TLS handshake alone, within `connect`.
+    pub tls: Option<Duration>,
     pub keepalive: Duration,
 }
 
@@ -112,6 +115,11 @@ impl Upstreams {
         peer.options.max_h2_streams = MAX_H2_STREAMS;
         if target.endpoint.tls {
             peer.options.set_http_version(2, 1);
+            // Pingora bounds the TCP connection and the TLS handshake by the same value, each.
+            // `Direct` has no bound of its own, so that this one is the handshake's; the total
+            // bounds both.
+            peer.options.connection_timeout = times.tls;
+            peer.options.custom_l4 = Some(Arc::new(Direct));
         }
         if let Some(proxy) = &target.proxy {
             peer.options.custom_l4 = Some(Arc::new(Tunnel {

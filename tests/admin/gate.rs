@@ -24,6 +24,7 @@ use tollgate::store::{Backend, Store};
 use tollgate::telemetry::Metrics;
 use tollgate::upkeep::{Upkeep, UpkeepParts};
 
+use super::places::places;
 use super::receiver::Receiver;
 use crate::support::postgres;
 
@@ -136,7 +137,7 @@ fn open_door(context: Context, stopped: oneshot::Receiver<()>, tasks: &mut JoinS
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let until = async move { stopped.await.unwrap_or_default() };
-    tasks.spawn(async move { serve(listener, None, router(Arc::new(context)), until).await.unwrap() });
+    tasks.spawn(async move { serve(listener, None, router(Arc::new(context)), places(), until).await.unwrap() });
     url
 }
 

@@ -17,6 +17,7 @@ mod logs;
 mod my_usage;
 mod notifications;
 mod overview;
+mod places;
 mod prices;
 mod provider_test;
 mod providers;

@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 use tollgate::admin::serve;
 
 use super::gate::client;
+use super::places::places;
 
 fn file(name: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "tests", "admin", "tls", name].iter().collect()
@@ -31,7 +32,7 @@ async fn tls_speaks_both_versions_of_http() {
         .route("/", get(|request: axum::extract::Request| async move { format!("{:?}", request.version()) }));
     let files = Some((file("cert.pem"), file("key.pem")));
     tasks.spawn(async move {
-        serve(listener, files, router, async move { stopped.await.unwrap_or_default() }).await.unwrap();
+        serve(listener, files, router, places(), async move { stopped.await.unwrap_or_default() }).await.unwrap();
     });
     let authority = reqwest::Certificate::from_pem(&std::fs::read(file("cert.pem")).unwrap()).unwrap();
     let builder = || reqwest::Client::builder().no_proxy().tls_certs_only([authority.clone()]);
@@ -46,7 +47,7 @@ async fn tls_speaks_both_versions_of_http() {
 async fn files_that_are_no_certificate_are_named() {
     let (listener, _) = listener();
     let files = Some((file("none.pem"), file("key.pem")));
-    let error = serve(listener, files, Router::new(), std::future::pending()).await.unwrap_err();
+    let error = serve(listener, files, Router::new(), places(), std::future::pending()).await.unwrap_err();
     assert!(error.to_string().contains("none.pem"), "{error}");
 }
 
@@ -66,7 +67,9 @@ async fn a_running_request_ends_properly_at_shutdown_and_no_new_one_begins() {
     };
     let mut tasks = JoinSet::new();
     let router = Router::new().route("/", get(slow));
-    tasks.spawn(async move { serve(listener, None, router, async move { stopped.await.unwrap_or_default() }).await });
+    tasks.spawn(async move {
+        serve(listener, None, router, places(), async move { stopped.await.unwrap_or_default() }).await
+    });
     let url = format!("http://{address}/");
     let mut asking = JoinSet::new();
     let request = client().get(&url);

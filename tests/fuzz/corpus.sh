@@ -19,6 +19,8 @@ seed() {
 }
 
 mkdir -p corpus/{request,reply,stream,peek,usage,sse}
+# Heads are small: written out in the target's own folder, kept in the repository.
+mkdir -p corpus/heads && cp heads/* corpus/heads/
 count=0
 for file in "$golden"/*/*.* "$golden"/*/expected/*.*; do
   IFS=. read -r kind from _ to _ <<<"$(basename "$file")"

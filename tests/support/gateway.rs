@@ -1,7 +1,7 @@
 //! The gateway as its users run it: the built binary, on loopback ports of its own, in a directory of its own.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -246,10 +246,16 @@ impl Gateway {
 
     /// Starts a second process that takes the listeners over, and tells the first to leave, which is returned.
     pub async fn upgrade(&mut self) -> Child {
+        let socket = self.dir.path().join("data/upgrade.sock");
+        self.upgrade_over(&socket).await
+    }
+
+    /// The same, over a socket that the settings name.
+    pub async fn upgrade_over(&mut self, socket: &Path) -> Child {
         let mut old = self.child.take().unwrap();
         self.spawn_with(&["serve", "--upgrade"]);
         // The new process waits at the socket; the old one hands its listeners over when told so.
-        let (began, socket) = (Instant::now(), self.dir.path().join("data/upgrade.sock"));
+        let began = Instant::now();
         while !socket.exists() {
             let ended = self.child.as_mut().unwrap().try_wait().unwrap();
             assert!(ended.is_none() && began.elapsed() < PATIENCE, "it does not wait at the socket:\n{}", self.log());

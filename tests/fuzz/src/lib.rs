@@ -8,8 +8,11 @@
 pub mod domain;
 #[path = "../../../src/formats/mod.rs"]
 pub mod formats;
+#[path = "../../../src/app/frame_watch.rs"]
+pub mod frame_watch;
 
 pub mod body;
 pub mod edits;
 pub mod events;
+pub mod heads;
 pub mod input;

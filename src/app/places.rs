@@ -1,0 +1,29 @@
+//! Which connections the listeners hold: the settings in force, applied to each listener's places.
+
+use std::sync::Arc;
+
+use super::parts::Parts;
+use crate::config::{ConnectionBounds, Live};
+use crate::state::{Entry, Listener, PlaceBounds, Places};
+use crate::telemetry::IntGauge;
+
+/// Of the proxy's listener.
+pub fn of_proxy(parts: &Parts) -> Entry {
+    entry(parts, "proxy", parts.metrics.connections.open.clone(), |live| live.max_connections)
+}
+
+/// Of the administration's listener.
+pub fn of_admin(parts: &Parts) -> Entry {
+    entry(parts, "admin", parts.metrics.connections.admin_open.clone(), |live| live.admin_max_connections)
+}
+
+fn entry(parts: &Parts, name: &'static str, open: IntGauge, bounds: fn(&Live) -> ConnectionBounds) -> Entry {
+    let (refused_total, refused_address) = parts.metrics.connections.refused(name);
+    let places = Places::new(Listener { name, open, refused_total, refused_address });
+    let live = Arc::clone(&parts.live);
+    Arc::new(move |address| {
+        let live = live.load();
+        let ConnectionBounds { total, per_address } = bounds(&live);
+        places.enter(address, PlaceBounds { total, per_address, exempt: &live.trusted_proxies })
+    })
+}

@@ -1,0 +1,195 @@
+//! The connections of one listener: how many there may be, in total and from each address.
+//!
+//! A connection takes a [`Place`] when it is accepted, before its TLS handshake, and gives it back
+//! when it is dropped. IPv6 addresses count by their /64, which one client usually has whole. The
+//! table holds an entry for each address that has a connection, and no other. This room answers
+//! nothing: the listener tells the client.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::domain::network::Networks;
+use crate::telemetry::{IntCounter, IntGauge};
+
+/// How often refusals are logged, for each reason.
+const LOG_EVERY: Duration = Duration::from_secs(60);
+/// A table with room for fewer entries is never made smaller.
+const SMALL_TABLE: usize = 1024;
+/// How much of an IPv6 address counts.
+const IPV6_PREFIX: u32 = 64;
+
+/// How many connections there may be; 0 = no limit.
+#[derive(Debug, Clone, Copy)]
+pub struct PlaceBounds<'a> {
+    pub total: usize,
+    pub per_address: usize,
+    /// Networks for which `per_address` does not hold: reverse proxies.
+    pub exempt: &'a Networks,
+}
+
+/// Why a connection gets no place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Full {
+    Total,
+    Address,
+}
+
+/// Decides whether a connection from an address may be held: `None` for an address that is not
+/// known.
+pub type Entry = Arc<dyn Fn(Option<IpAddr>) -> Result<Place, Full> + Send + Sync>;
+
+/// What the places of a listener are called and where they are counted.
+pub struct Listener {
+    /// The section of its settings: `proxy` or `admin`.
+    pub name: &'static str,
+    pub open: IntGauge,
+    pub refused_total: IntCounter,
+    pub refused_address: IntCounter,
+}
+
+/// The places of one listener.
+pub struct Places {
+    listener: Listener,
+    held: Mutex<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    total: usize,
+    by_address: HashMap<IpAddr, usize>,
+    /// When refusals were logged last, in total and by address.
+    logged: [Option<Instant>; 2],
+}
+
+/// A connection's place, until it is dropped.
+pub struct Place {
+    places: Arc<Places>,
+    address: Option<IpAddr>,
+}
+
+impl Places {
+    #[must_use]
+    pub fn new(listener: Listener) -> Arc<Self> {
+        Arc::new(Self { listener, held: Mutex::default() })
+    }
+
+    /// Takes a place.
+    ///
+    /// # Errors
+    /// When all are taken. The refusal is counted, and logged once a minute.
+    pub fn enter(self: &Arc<Self>, address: Option<IpAddr>, bounds: PlaceBounds<'_>) -> Result<Place, Full> {
+        let address = address.map(|address| address.to_canonical());
+        let exempt = address.is_none_or(|address| bounds.exempt.contains(address));
+        let counted = address.map(network_of);
+        let mut held = self.held.lock();
+        if bounds.total > 0 && held.total >= bounds.total {
+            return Err(self.refused(&mut held, Full::Total, bounds.total, address));
+        }
+        let here = counted.and_then(|counted| held.by_address.get(&counted)).copied().unwrap_or_default();
+        if !exempt && bounds.per_address > 0 && here >= bounds.per_address {
+            return Err(self.refused(&mut held, Full::Address, bounds.per_address, address));
+        }
+        held.total += 1;
+        if let Some(counted) = counted {
+            *held.by_address.entry(counted).or_default() += 1;
+        }
+        self.listener.open.inc();
+        Ok(Place { places: Arc::clone(self), address: counted })
+    }
+
+    fn refused(&self, held: &mut Held, full: Full, most: usize, address: Option<IpAddr>) -> Full {
+        let (counter, logged, setting) = match full {
+            Full::Total => (&self.listener.refused_total, &mut held.logged[0], "max_connections"),
+            Full::Address => (&self.listener.refused_address, &mut held.logged[1], "max_connections_per_address"),
+        };
+        counter.inc();
+        if logged.is_none_or(|at| at.elapsed() >= LOG_EVERY) {
+            *logged = Some(Instant::now());
+            let setting = format!("{}.{setting}", self.listener.name);
+            let address = address.map(|address| address.to_string()).unwrap_or_default();
+            tracing::warn!(setting, most, address, "connections are refused: {setting} are open");
+        }
+        full
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.places.listener.open.dec();
+        let mut held = self.places.held.lock();
+        held.total -= 1;
+        let Some(address) = self.address else { return };
+        let Some(here) = held.by_address.get_mut(&address) else { return };
+        *here -= 1;
+        if *here > 0 {
+            return;
+        }
+        held.by_address.remove(&address);
+        let (used, room) = (held.by_address.len(), held.by_address.capacity());
+        if room > SMALL_TABLE && used < room / 4 {
+            held.by_address.shrink_to(used * 2);
+        }
+    }
+}
+
+/// What an address counts as: itself, or its /64.
+fn network_of(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & (u128::MAX << (128 - IPV6_PREFIX)))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places() -> Arc<Places> {
+        let counter = |name| IntCounter::new(name, "a test's").unwrap();
+        Places::new(Listener {
+            name: "proxy",
+            open: IntGauge::new("open", "a test's").unwrap(),
+            refused_total: counter("total"),
+            refused_address: counter("address"),
+        })
+    }
+
+    fn enter(places: &Arc<Places>, address: &str, total: usize, per_address: usize) -> Result<Place, Full> {
+        let exempt = Networks::parse(&["10.0.0.0/8"]).unwrap();
+        places.enter(Some(address.parse().unwrap()), PlaceBounds { total, per_address, exempt: &exempt })
+    }
+
+    #[test]
+    fn addresses_and_networks_of_ipv6_are_bounded_each_and_the_table_ends_empty() {
+        let places = places();
+        let mut held = Vec::new();
+        for address in ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1", "2001:db8::2:1"] {
+            held.push(enter(&places, address, 0, 2).unwrap());
+        }
+        for full in ["192.0.2.1", "2001:db8:0:0:ffff::9"] {
+            assert_eq!(enter(&places, full, 0, 2).err(), Some(Full::Address), "{full}");
+        }
+        held.push(enter(&places, "2001:db8:0:1::1", 0, 2).unwrap());
+        for _ in 0..4 {
+            held.push(enter(&places, "10.1.2.3", 0, 2).unwrap());
+        }
+        assert_eq!(enter(&places, "192.0.2.7", 9, 2).err(), Some(Full::Total));
+        assert_eq!((places.listener.refused_address.get(), places.listener.refused_total.get()), (2, 1));
+        drop(held);
+        assert_eq!((places.held.lock().by_address.len(), places.listener.open.get()), (0, 0));
+    }
+
+    #[test]
+    fn the_table_does_not_keep_the_room_of_a_flood() {
+        let places = places();
+        let address = |n: u32| Ipv6Addr::from(u128::from(n) << 64).to_string();
+        let flood: Vec<Place> = (0..50_000).map(|n| enter(&places, &address(n), 0, 1).unwrap()).collect();
+        assert!(places.held.lock().by_address.capacity() >= 50_000);
+        drop(flood);
+        assert!(places.held.lock().by_address.capacity() <= 4 * SMALL_TABLE);
+    }
+}

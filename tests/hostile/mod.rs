@@ -1,0 +1,15 @@
+//! Hostile clients: one test for each attack of docs/hostile-clients.md, with the bound that holds.
+//!
+//! Each test says at its end in one line what it tried and what it cost: `cargo test hostile:: --
+//! --nocapture`.
+
+#![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]
+
+mod attack;
+mod connections;
+mod floods;
+mod handshake;
+mod heads;
+mod short;
+mod slow;
+mod windows;

@@ -1,0 +1,128 @@
+//! Clients that send slowly: heads and bodies over both versions of HTTP.
+
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::attack::{
+    Attack, CONTINUATION, DATA, END_HEADERS, Ended, HEADERS, PREFACE, SETTINGS, SOON, connect, frame, request_fields,
+    stage,
+};
+
+/// A byte at a time, until the peer has closed; what came and how long that took.
+async fn drip(tcp: TcpStream, begin: Vec<u8>, byte: Vec<u8>) -> (Vec<u8>, Duration) {
+    let began = Instant::now();
+    let (mut reading, mut writing) = tcp.into_split();
+    let dripping = tokio::spawn(async move {
+        if writing.write_all(&begin).await.is_err() {
+            return;
+        }
+        loop {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            if writing.write_all(&byte).await.is_err() {
+                return;
+            }
+        }
+    });
+    let mut got = Vec::new();
+    let _ = tokio::time::timeout(SOON, reading.read_to_end(&mut got)).await.expect("the connection is still open");
+    dripping.abort();
+    (got, began.elapsed())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_http2_head_that_drips_or_stops_ends_its_connection() {
+    let stage = stage(&[("TOLLGATE_PROXY_HEAD_TIMEOUT", "1s"), ("TOLLGATE_PROXY_KEEPALIVE_TIMEOUT", "10m")]).await;
+    let attack = Attack::begin(&stage, "slow HTTP/2 heads");
+    let address = stage.gateway.proxy_addr();
+    let begun = [PREFACE.to_vec(), frame(SETTINGS, 0, 0, &[])].concat();
+    let head = frame(HEADERS, 0, 1, &request_fields(&stage.key));
+    let half = head[..head.len() - 5].to_vec();
+    // The rest of the head's last field, byte by byte, each in a frame; the rest of its frame;
+    // nothing at all.
+    let cases = [
+        ("CONTINUATION frames that drip", [begun.clone(), head.clone()].concat(), frame(CONTINUATION, 0, 1, &[])),
+        ("a frame that stops", [begun.clone(), half].concat(), Vec::new()),
+        ("a head without an end", [begun.clone(), head].concat(), Vec::new()),
+        ("a frame's head that stops", [begun, vec![0, 0]].concat(), Vec::new()),
+    ];
+    let mut waiting = Vec::new();
+    for _ in 0..10 {
+        for (name, begin, byte) in cases.clone() {
+            let tcp = TcpStream::connect(address).await.unwrap();
+            waiting.push(tokio::spawn(async move { (name, drip(tcp, begin, byte).await.1) }));
+        }
+    }
+    let tried = waiting.len();
+    for one in waiting {
+        let (name, took) = one.await.unwrap();
+        // By the setting, and not by its default.
+        assert!(took < Duration::from_secs(25), "{name}: {took:?}");
+    }
+    attack.end(&stage, tried, 16).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_drips_is_refused_over_both_versions_of_http() {
+    let stage = stage(&[("TOLLGATE_PROXY_REQUEST_READ_TIMEOUT", "1s")]).await;
+    let attack = Attack::begin(&stage, "slow bodies");
+    let mut waiting = Vec::new();
+    for _ in 0..20 {
+        let tcp = TcpStream::connect(stage.gateway.proxy_addr()).await.unwrap();
+        let head = format!(
+            "POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\nconnection: close\r\ncontent-length: 9999\r\n\r\n{{",
+            stage.key
+        );
+        waiting.push(tokio::spawn(async move {
+            let (got, took) = drip(tcp, head.into_bytes(), b" ".to_vec()).await;
+            assert!(got.starts_with(b"HTTP/1.1 408 "), "{}", got.escape_ascii());
+            assert!(took < SOON, "{took:?}");
+        }));
+    }
+    for _ in 0..20 {
+        let mut tcp = connect(&stage, &[]).await;
+        let head = frame(HEADERS, END_HEADERS, 1, &request_fields(&stage.key));
+        waiting.push(tokio::spawn(async move {
+            tcp.write_all(&[head, frame(DATA, 0, 1, b"{")].concat()).await.unwrap();
+            let mut got = Vec::new();
+            // The stream is answered and ended; the connection may go on.
+            while !super::attack::frames(&got).iter().any(|(kind, flags, stream, _)| {
+                *stream == 1 && (*kind == super::attack::RST_STREAM || (*kind <= HEADERS && flags & 1 != 0))
+            }) {
+                let read = tokio::time::timeout(SOON, tcp.read_buf(&mut got)).await.expect("it is not answered");
+                assert!(read.unwrap() > 0, "closed: {:?}", super::attack::frames(&got));
+                let _ = tcp.write_all(&frame(DATA, 0, 1, b" ")).await;
+            }
+            assert!(String::from_utf8_lossy(&got).contains("\"error\""), "{:?}", super::attack::frames(&got));
+        }));
+    }
+    let tried = waiting.len();
+    for one in waiting {
+        one.await.unwrap();
+    }
+    for row in stage.gateway.logs(tried).await {
+        assert_eq!(row["statusCode"], 408, "{row}");
+    }
+    assert!(stage.upstream.requests().await.is_empty());
+    stage.gateway.metric_shows("tollgate_request_body_bytes", |held| held == 0.0).await;
+    attack.end(&stage, tried, 16).await;
+}
+
+/// Over TLS the preface comes after the handshake: half of it must not hold the connection.
+#[tokio::test(flavor = "multi_thread")]
+async fn half_of_a_preface_behind_tls_does_not_hold_its_connection() {
+    let file = |name: &str| format!("{}/tests/admin/tls/{name}", env!("CARGO_MANIFEST_DIR"));
+    let (cert, key) = (file("cert.pem"), file("key.pem"));
+    let env = [
+        ("TOLLGATE_PROXY_TLS_CERT", cert.as_str()),
+        ("TOLLGATE_PROXY_TLS_KEY", key.as_str()),
+        ("TOLLGATE_PROXY_HEAD_TIMEOUT", "1s"),
+        ("TOLLGATE_PROXY_KEEPALIVE_TIMEOUT", "10m"),
+    ];
+    let stage = crate::proxy::stage::Stage::native_with(&env).await;
+    let mut tls = super::handshake::client_tls(stage.gateway.proxy_addr(), &file("cert.pem")).await;
+    tls.write_all(&PREFACE[..10]).await.unwrap();
+    tls.flush().await.unwrap();
+    Ended::of(&mut tls).await;
+}

@@ -1,0 +1,160 @@
+//! Each setting and the test that fails if the gateway ignores it. A new setting needs a line here.
+//!
+//! That a named test really shows it is for the review: this checks that every setting has one, and
+//! that it exists.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use tollgate::config::SETTINGS;
+
+/// The setting, the file below `tests/`, the test.
+const SHOWN: &[(&str, &str, &str)] = &[
+    ("proxy.addr", "loss/start.rs", "an_upgrade_may_come_with_a_new_address"),
+    ("proxy.tls.cert", "proxy/listeners.rs", "tls_with_http2_and_http1"),
+    ("proxy.tls.key", "proxy/listeners.rs", "tls_with_http2_and_http1"),
+    ("proxy.h2c", "proxy/bodies.rs", "http2_without_a_length"),
+    ("proxy.threads", "settings/process.rs", "the_proxy_has_as_many_threads_as_it_is_told"),
+    ("proxy.expose_admin", "proxy/listeners.rs", "the_administration_is_on_the_proxys_origin_only_when_asked_for"),
+    ("proxy.upstream_pool_size", "settings/requests.rs", "the_pool_keeps_so_many_idle_connections"),
+    ("proxy.upgrade_socket", "settings/process.rs", "an_upgrade_goes_over_the_socket_that_is_set"),
+    ("proxy.max_body_bytes", "proxy/bodies.rs", "beyond_the_bound_is_413_in_every_framing"),
+    ("proxy.max_inflight_body_bytes", "proxy/room.rs", "bodies_beyond_the_bound_are_refused_until_there_is_room"),
+    ("proxy.max_json_depth", "settings/requests.rs", "requests_are_nested_as_deeply_as_is_set_and_no_deeper"),
+    ("proxy.request_read_timeout", "proxy/bodies.rs", "a_body_that_trickles_in_is_given_up"),
+    ("proxy.reply_write_timeout", "loss/clients.rs", "a_client_that_reads_nothing_any_more_is_given_up_and_billed"),
+    ("proxy.keepalive_timeout", "proxy/edge.rs", "an_idle_connection_is_closed_after_its_first_request_too"),
+    ("proxy.head_timeout", "proxy/edge.rs", "a_head_that_drips_is_refused_whichever_request_it_is"),
+    ("proxy.max_head_bytes", "settings/requests.rs", "heads_are_as_large_as_is_set_and_no_larger"),
+    ("proxy.max_connections", "proxy/edge.rs", "connections_above_the_limit_are_refused_and_the_others_go_on"),
+    (
+        "proxy.max_connections_per_address",
+        "hostile/connections.rs",
+        "one_address_does_not_take_the_places_of_the_others",
+    ),
+    ("proxy.keepalive_requests", "proxy/edge.rs", "a_connection_ends_with_notice_after_its_last_request"),
+    ("proxy.abort", "proxy/aborts.rs", "drained_replies_are_billed_exactly_in_every_format"),
+    ("proxy.abort_drain", "proxy/aborts.rs", "draining_is_bounded_in_time_and_bytes"),
+    ("proxy.abort_drain_bytes", "proxy/aborts.rs", "draining_is_bounded_in_time_and_bytes"),
+    ("proxy.overhead_header", "settings/requests.rs", "clients_are_told_the_overhead_where_that_is_set"),
+    ("admin.addr", "loss/start.rs", "a_second_gateway_on_the_same_addresses_disturbs_nobody"),
+    ("admin.max_connections", "hostile/connections.rs", "the_administration_has_limits_of_its_own"),
+    ("admin.max_connections_per_address", "hostile/connections.rs", "the_administration_has_limits_of_its_own"),
+    ("admin.tls.cert", "settings/admin.rs", "the_administration_speaks_tls_where_that_is_set"),
+    ("admin.tls.key", "settings/admin.rs", "the_administration_speaks_tls_where_that_is_set"),
+    ("admin.app_url", "settings/admin.rs", "the_address_of_the_web_ui_is_an_origin_that_may_write"),
+    ("admin.secure_cookies", "settings/admin.rs", "cookies_are_secure_where_that_is_set"),
+    ("trusted_proxies", "hostile/connections.rs", "a_trusted_proxy_may_hold_as_many_as_there_are"),
+    ("metrics.addr", "loss/start.rs", "a_second_gateway_on_the_same_addresses_disturbs_nobody"),
+    ("data_dir", "settings/data.rs", "data_lies_where_that_is_set"),
+    ("database.url", "loss/database.rs", "postgres_killed_and_back_fails_no_request_and_loses_nothing"),
+    ("database.max_connections", "settings/data.rs", "so_many_connections_to_postgres_and_no_more"),
+    ("redis.url", "nodes/limits.rs", "what_is_spent_on_one_node_is_spent_on_the_other"),
+    ("redis.tls.ca", "nodes/secure.rs", "counters_and_circuits_are_shared_over_tls_by_a_user_that_may_do_little_else"),
+    (
+        "redis.tls.cert",
+        "nodes/secure.rs",
+        "counters_and_circuits_are_shared_over_tls_by_a_user_that_may_do_little_else",
+    ),
+    ("redis.tls.key", "nodes/secure.rs", "counters_and_circuits_are_shared_over_tls_by_a_user_that_may_do_little_else"),
+    ("redis.prefix", "settings/redis.rs", "names_in_redis_begin_as_is_set"),
+    ("redis.timeout", "settings/redis.rs", "redis_is_waited_for_as_long_as_is_set"),
+    ("redis.lease", "settings/redis.rs", "a_dead_nodes_places_are_free_after_the_lease_that_is_set"),
+    ("auth.admin_token", "proxy/listeners.rs", "the_administration_is_on_the_proxys_origin_only_when_asked_for"),
+    ("auth.secret_key", "nodes/limits.rs", "what_is_spent_on_one_node_is_spent_on_the_other"),
+    ("auth.alt_key_headers", "proxy/credentials.rs", "a_header_of_ones_own_carries_the_key_no_further_than_here"),
+    (
+        "session.ttl",
+        "loss/clients.rs",
+        "clients_that_leave_by_the_hundred_give_everything_back_and_are_billed_for_what_came",
+    ),
+    ("session.headers", "settings/requests.rs", "sessions_are_named_by_the_headers_that_are_set"),
+    (
+        "session.store_messages",
+        "proxy/messages.rs",
+        "what_was_said_is_kept_as_the_client_sent_and_got_it_and_no_credential_with_it",
+    ),
+    (
+        "session.message_bytes",
+        "proxy/messages.rs",
+        "what_was_said_is_kept_as_the_client_sent_and_got_it_and_no_credential_with_it",
+    ),
+    ("session.messages_total_bytes", "settings/data.rs", "messages_beyond_what_is_kept_in_all_are_removed"),
+    ("ledger.segment_bytes", "settings/data.rs", "the_journal_begins_a_new_file_at_the_size_that_is_set"),
+    (
+        "ledger.max_bytes",
+        "loss/database.rs",
+        "a_journal_that_fills_while_the_database_is_away_is_bounded_says_so_and_recovers",
+    ),
+    ("ledger.batch_rows", "settings/data.rs", "records_are_written_when_a_batch_is_full_or_late"),
+    ("ledger.flush_interval", "settings/data.rs", "records_are_written_when_a_batch_is_full_or_late"),
+    ("ledger.sync_interval", "settings/fsync.rs", "the_journal_is_synced_as_often_as_is_set"),
+    (
+        "limits.reservation",
+        "limits/last_dollar.rs",
+        "of_a_thousand_at_once_strict_lets_no_more_pass_than_the_limit_can_pay",
+    ),
+    ("limits.on_redis_loss", "nodes/loss.rs", "the_operator_may_rather_refuse_or_let_pass"),
+    ("prices.seed_file", "settings/data.rs", "prices_come_from_the_file_and_the_list_that_are_set"),
+    ("prices.sync_url", "settings/data.rs", "prices_come_from_the_file_and_the_list_that_are_set"),
+    ("prices.unpriced", "money/unpriced.rs", "without_the_setting_they_are_served_until_a_reload_sets_it"),
+    ("webhooks.allow_private", "settings/admin.rs", "webhooks_go_to_private_networks_that_are_allowed"),
+    ("instructions.short_file", "settings/requests.rs", "coding_models_get_the_short_instructions"),
+    ("instructions.long_file", "proxy/conversion.rs", "official_instructions_are_put_in_by_the_providers_strategy"),
+    ("time_zone", "limits/clocks.rs", "a_node_in_another_time_zone_uses_the_clusters_until_nobody_else_does"),
+    ("timeouts.connect", "settings/timeouts.rs", "a_connection_that_is_not_made_is_given_up_in_time"),
+    (
+        "timeouts.tls",
+        "hostile/handshake.rs",
+        "a_provider_that_never_answers_the_tls_handshake_is_given_up_after_timeouts_tls",
+    ),
+    (
+        "timeouts.first_byte_streaming",
+        "settings/timeouts.rs",
+        "a_reply_that_does_not_begin_or_go_on_is_given_up_in_time",
+    ),
+    ("timeouts.streaming_idle", "settings/timeouts.rs", "a_reply_that_does_not_begin_or_go_on_is_given_up_in_time"),
+    (
+        "timeouts.request_non_streaming",
+        "settings/timeouts.rs",
+        "a_reply_that_does_not_begin_or_go_on_is_given_up_in_time",
+    ),
+    ("timeouts.upstream_keepalive", "settings/timeouts.rs", "an_idle_connection_to_a_provider_is_kept_so_long"),
+    ("retry.deadline", "proxy/failover_classes.rs", "no_attempt_is_begun_after_the_deadline"),
+    (
+        "retry.switch_on_upstream_auth",
+        "proxy/failover_classes.rs",
+        "the_operators_own_credential_at_fault_switches_where_configured",
+    ),
+    ("retry.max_rest", "proxy/failover_classes.rs", "a_rest_is_kept_and_bounded"),
+    (
+        "breaker.count_network_errors",
+        "proxy/failover_classes.rs",
+        "network_errors_open_a_circuit_only_where_configured",
+    ),
+    ("headers.drop_request", "settings/requests.rs", "headers_that_are_named_go_neither_way"),
+    ("headers.drop_response", "settings/requests.rs", "headers_that_are_named_go_neither_way"),
+    ("log.level", "proxy/hooks.rs", "an_answered_request_and_a_refused_one"),
+    ("log.format", "settings/process.rs", "the_log_is_written_as_is_set"),
+    ("log.access", "settings/process.rs", "the_log_is_written_as_is_set"),
+    ("shutdown.grace", "loss/stop.rs", "a_stop_that_takes_too_long_cuts_what_still_runs_and_records_it"),
+];
+
+#[test]
+fn every_setting_names_a_test_that_shows_it() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let (mut faults, mut named) = (Vec::new(), BTreeSet::new());
+    for (setting, file, test) in SHOWN {
+        if !named.insert(*setting) {
+            faults.push(format!("{setting} stands here twice"));
+        }
+        let text = std::fs::read_to_string(tests.join(file)).unwrap_or_default();
+        if !text.contains(&format!("fn {test}(")) {
+            faults.push(format!("{setting}: tests/{file} has no test {test}"));
+        }
+    }
+    let all: BTreeSet<&str> = SETTINGS.iter().map(|setting| setting.path).collect();
+    faults.extend(all.difference(&named).map(|setting| format!("{setting}: which test fails if it is ignored?")));
+    faults.extend(named.difference(&all).map(|setting| format!("{setting} is no setting")));
+    assert!(faults.is_empty(), "{faults:#?}");
+}

@@ -1,0 +1,79 @@
+//! Time-outs of requests to providers, each set so that it alone can end the request.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use crate::proxy::stage::Stage;
+
+/// Far below every default, far above what a busy machine takes for a time-out of half a second.
+const SOON: Duration = Duration::from_secs(30);
+
+/// It takes connections and says nothing.
+async fn silent() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        let mut held = Vec::new();
+        while let Ok((tcp, _)) = listener.accept().await {
+            held.push(tcp);
+        }
+    });
+    address
+}
+
+/// The last request's decision chain, its error message with it.
+async fn why(stage: &Stage) -> String {
+    let row = &stage.gateway.logs(1).await[0];
+    format!("{} {}", row["decisionChain"], row["errorMessage"])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reply_that_does_not_begin_or_go_on_is_given_up_in_time() {
+    let late = json!({"delay_ms": 600_000});
+    for (setting, stream, directive, reason) in [
+        ("TOLLGATE_TIMEOUTS_FIRST_BYTE_STREAMING", true, late.clone(), "no first byte in time: nothing within"),
+        ("TOLLGATE_TIMEOUTS_STREAMING_IDLE", true, json!({"events": 50, "stall_after": 8}), "the stream stood still"),
+        ("TOLLGATE_TIMEOUTS_REQUEST_NON_STREAMING", false, late, "no reply in time: nothing within"),
+    ] {
+        let stage = Stage::bare(&[(setting, "500ms")]).await;
+        stage.gateway.provider("native", &stage.upstream.url, json!({"max_retry_attempts": 1})).await;
+        stage.upstream.default(directive).await;
+        let began = Instant::now();
+        let asked = if stream { stage.ask_stream() } else { stage.ask() };
+        let _ = asked.send().await.unwrap().text().await;
+        assert!(began.elapsed() < SOON, "{setting}: {:?}", began.elapsed());
+        let why = why(&stage).await;
+        assert!(why.contains(reason), "{setting}: {why}");
+    }
+}
+
+/// A proxy in front of the provider that never answers: TLS has not begun, and its own bound is no
+/// matter.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_is_not_made_is_given_up_in_time() {
+    let stage = Stage::bare(&[("TOLLGATE_TIMEOUTS_CONNECT", "500ms"), ("TOLLGATE_TIMEOUTS_TLS", "400ms")]).await;
+    let fields = json!({"max_retry_attempts": 1, "proxy_url": format!("http://{}", silent().await)});
+    stage.gateway.provider("native", "https://provider.example", fields).await;
+    let began = Instant::now();
+    assert_eq!(stage.ask().send().await.unwrap().status(), 502);
+    // The default would be ten seconds.
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    let why = why(&stage).await;
+    assert!(why.contains("no connection in time"), "{why}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_connection_to_a_provider_is_kept_so_long() {
+    for (keepalive, new) in [("1s", 2.0), ("10m", 1.0)] {
+        let stage = Stage::native_with(&[("TOLLGATE_TIMEOUTS_UPSTREAM_KEEPALIVE", keepalive)]).await;
+        assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+        let url = format!("{}/metrics", stage.gateway.metrics);
+        let metrics = stage.gateway.client.get(url).send().await.unwrap().text().await.unwrap();
+        let wanted = format!("tollgate_upstream_connections_total{{connection=\"new\"}} {new}");
+        assert!(metrics.contains(&wanted), "{keepalive}: {wanted} is not in {metrics}");
+    }
+}
