@@ -12,6 +12,7 @@ mod listen_socket;
 mod marker;
 mod messages;
 mod parts;
+mod privacy;
 mod rebuild;
 mod reload;
 mod secrets;

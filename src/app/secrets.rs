@@ -1,14 +1,13 @@
 //! Secrets that the gateway makes for itself at first start, each in a file of the data directory that only its user
 //! can read.
 
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 
 use crate::config::Config;
 use crate::domain::secret::Secret;
+use crate::files;
 use crate::state::key_text;
 use crate::state::vault::Vault;
 
@@ -27,26 +26,14 @@ pub fn admin_token(config: &Config) -> anyhow::Result<AdminToken> {
         return Ok(AdminToken { token: token.clone(), file: None });
     }
     let path = config.data_dir.join("admin.token");
-    let token = match std::fs::read_to_string(&path) {
-        Ok(text) if !text.trim().is_empty() => Secret::new(text.trim()),
-        Ok(_) => anyhow::bail!("{} is empty: remove it, and a new token is made", path.display()),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => make(&path)?,
-        Err(e) => return Err(e).with_context(|| format!("reading {}", path.display())),
-    };
-    Ok(AdminToken { token, file: Some(path) })
-}
-
-fn make(path: &Path) -> anyhow::Result<Secret> {
-    let token = key_text::hex(&key_text::random::<24>()?);
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-        .with_context(|| format!("making {}", path.display()))?;
-    writeln!(file, "{token}")?;
-    file.sync_all()?;
-    Ok(Secret::new(token))
+    if !path.exists() {
+        let token = key_text::hex(&key_text::random::<24>()?);
+        files::place_new(&path, format!("{token}\n").as_bytes())
+            .with_context(|| format!("making {}", path.display()))?;
+    }
+    let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    anyhow::ensure!(!text.trim().is_empty(), "{} is empty: remove it, and a new token is made", path.display());
+    Ok(AdminToken { token: Secret::new(text.trim()), file: Some(path) })
 }
 
 /// The vault for upstream credentials: with the configured secret, else with the data directory's.
@@ -65,10 +52,6 @@ pub fn vault(config: &Config) -> anyhow::Result<Vault> {
 /// # Errors
 /// When it cannot be made.
 pub fn data_dir(config: &Config) -> anyhow::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&config.data_dir)
+    files::make_dir(&config.data_dir)
         .with_context(|| format!("making the data directory {}", config.data_dir.display()))
 }
