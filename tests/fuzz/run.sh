@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 PATH="$PWD/.tools/bin:$PATH"
 tests/fuzz/corpus.sh
-[ $# -gt 0 ] || set -- request reply stream peek usage sse
+[ $# -gt 0 ] || set -- request reply stream peek usage sse journal redis
 for target; do
   cargo fuzz run --sanitizer none --fuzz-dir tests/fuzz "$target" -- \
     -max_total_time="${FUZZ_SECONDS:-30}" -dict=tests/fuzz/words.dict -max_len=16384 -timeout=10 -rss_limit_mb=1024 \
