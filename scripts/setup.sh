@@ -4,8 +4,8 @@
 #   scripts/setup.sh build    a C compiler, make and cmake (for compression libraries), and Rust's presence
 #   scripts/setup.sh run      also Node, and with it the web UI (admin/dist), when its sources have changed
 #   scripts/setup.sh demo     also curl
-#   scripts/setup.sh test     also PostgreSQL, Redis, Chromium, cargo-deny and cargo-shear, and for the client tests
-#                             Python and Node packages
+#   scripts/setup.sh test     also PostgreSQL, Redis, Chromium, strace, cargo-deny and cargo-shear, and for the client
+#                             tests Python and Node packages
 #   scripts/setup.sh bench    also nginx
 #   scripts/setup.sh fuzz     also a C++ compiler, and cargo-fuzz
 #
@@ -88,6 +88,7 @@ for_test() {
   want redis-server have redis-server
   want chromium have chromium
   want curl have curl
+  want strace have strace
   want python3 have python3
   want python3-venv venv_works
 }

@@ -7,6 +7,7 @@
 //! proxy   admin   notify          the two doors, and the bell; they do not know each other
 //! state   ledger   upstream   upkeep   fetch   mock   doers
 //! store   counters telemetry config   adapters to the outside
+//! files                           how files are made: private, and safe against a power failure
 //! formats policy                  pure; they do not know each other
 //! domain                          nouns
 //! ```
@@ -18,6 +19,7 @@ pub mod config;
 pub mod counters;
 pub mod domain;
 pub mod fetch;
+pub mod files;
 pub mod formats;
 pub mod ledger;
 pub mod mock;

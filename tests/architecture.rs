@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use source::{NamedPath, blank, paths, without_tests};
 
 /// The rooms, from the bottom. A room may name rooms of lower layers only.
-const LAYERS: [&[&str]; 7] = [
+const LAYERS: [&[&str]; 8] = [
     &["domain"],
     &["formats", "policy"],
+    &["files"],
     &["store", "counters", "telemetry", "config"],
     &["state", "ledger", "upstream", "upkeep", "fetch", "mock"],
     &["proxy", "admin", "notify"],

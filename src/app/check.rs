@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Context;
 
-use super::{counting, parts, secrets};
+use super::{counting, parts, privacy, secrets};
 use crate::config::Config;
 use crate::counters;
 use crate::policy::price;
@@ -31,6 +31,7 @@ pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
         if config.auth.admin_token.is_none() {
             secrets::kept_admin_token(config)?;
         }
+        let mut warnings = privacy::warnings(config);
         let store = parts::store(config).await?;
         store.check_schema().await.context("the database (tollgate migrate brings it up to date)")?;
         let state = State::open(store, secrets::vault(config)?, Events::default()).await?;
@@ -38,9 +39,10 @@ pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
         anyhow::ensure!(faults.is_empty(), faults);
         let snapshot = state.snapshot();
         let prices: BTreeMap<_, _> = snapshot.prices.iter().collect();
-        Ok(unapplied_prices(
+        warnings.extend(unapplied_prices(
             prices.into_values().map(|price| (price.model.as_str(), price::unapplied(&price.data.parse()))),
-        ))
+        ));
+        Ok(warnings)
     })
 }
 

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
+use crate::files;
+
 const NAME: &str = "counting-";
 
 /// The file of this process; it stays when the process dies.
@@ -34,8 +36,11 @@ impl Marker {
             }
         }
         let path = data_dir.join(format!("{NAME}{}", uuid::Uuid::new_v4().simple()));
-        let file = File::create_new(&path).with_context(|| path.display().to_string())?;
+        let file =
+            files::private().write(true).create_new(true).open(&path).with_context(|| path.display().to_string())?;
         file.try_lock().map_err(std::io::Error::from).with_context(|| path.display().to_string())?;
+        // Its absence says that everything was told: it must not vanish with the power.
+        files::sync_dir(data_dir).with_context(about)?;
         Ok((Self { path, _locked: file }, unclean))
     }
 

@@ -14,6 +14,7 @@ mod marker;
 mod messages;
 mod parts;
 mod places;
+mod privacy;
 mod rebuild;
 mod reload;
 mod secrets;

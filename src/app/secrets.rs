@@ -1,14 +1,13 @@
 //! Secrets that the gateway makes for itself at first start, each in a file of the data directory that only its user
 //! can read.
 
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
 use crate::config::{self, Config};
 use crate::domain::secret::Secret;
+use crate::files;
 use crate::state::key_text;
 use crate::state::vault::Vault;
 
@@ -28,7 +27,11 @@ pub fn admin_token(config: &Config) -> anyhow::Result<AdminToken> {
     }
     let token = match kept_admin_token(config)? {
         Some(token) => token,
-        None => make(&token_file(config))?,
+        None => {
+            make(&token_file(config))?;
+            // A process that starts at the same time may have been first.
+            kept_admin_token(config)?.context("the admin token that was just made is gone")?
+        }
     };
     Ok(AdminToken { token, file: Some(token_file(config)) })
 }
@@ -59,17 +62,11 @@ pub fn kept_admin_token(config: &Config) -> anyhow::Result<Option<Secret>> {
     Ok(Some(Secret::new(token)))
 }
 
-fn make(path: &Path) -> anyhow::Result<Secret> {
+/// Makes the file with a new token, unless there is one.
+fn make(path: &Path) -> anyhow::Result<()> {
     let token = key_text::hex(&key_text::random::<24>()?);
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-        .with_context(|| format!("making {}", path.display()))?;
-    writeln!(file, "{token}")?;
-    file.sync_all()?;
-    Ok(Secret::new(token))
+    files::place_new(path, format!("{token}\n").as_bytes()).with_context(|| format!("making {}", path.display()))?;
+    Ok(())
 }
 
 /// The vault for upstream credentials: with the configured secret, else with the data directory's.
@@ -88,10 +85,6 @@ pub fn vault(config: &Config) -> anyhow::Result<Vault> {
 /// # Errors
 /// When it cannot be made.
 pub fn data_dir(config: &Config) -> anyhow::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&config.data_dir)
+    files::make_dir(&config.data_dir)
         .with_context(|| format!("making the data directory {}", config.data_dir.display()))
 }

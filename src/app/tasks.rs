@@ -181,6 +181,7 @@ fn journal_metrics(metrics: &Metrics, journal: &crate::ledger::JournalStats) {
     shown.held_records.set(whole(journal.held_records));
     grow(&shown.append_errors, journal.append_errors);
     grow(&shown.lost_records, journal.lost_records);
+    grow(&shown.sync_errors, journal.sync_errors);
     grow(&shown.set_aside, journal.refused_records.saturating_add(journal.damaged_ranges));
     grow(&shown.writer_batches, journal.writer_batches);
     grow(&shown.writer_errors, journal.writer_errors);
@@ -196,7 +197,7 @@ pub fn readiness(
 ) -> Arc<dyn Fn() -> Readiness + Send + Sync> {
     let (state, ledger, counters) = (Arc::clone(&parts.state), Arc::clone(&parts.ledger), parts.counters.clone());
     Arc::new(move || {
-        let journal = if ledger.has_room() { Ok(()) } else { Err("is full: new requests are refused".to_owned()) };
+        let journal = ledger.trouble().map_or(Ok(()), |trouble| Err(trouble.to_owned()));
         let store = if up.load(Ordering::Relaxed) { Ok(()) } else { Err("cannot be reached".to_owned()) };
         let stopping = if *phase.borrow() == Phase::Serving { Ok(()) } else { Err("is stopping".to_owned()) };
         let proxy = if open.load(Ordering::Relaxed) { Ok(()) } else { Err("takes no connections yet".to_owned()) };

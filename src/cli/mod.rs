@@ -13,6 +13,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::app;
 use crate::config::{self, Config, LogFormat};
+use crate::files;
 use crate::telemetry::{self, LogHandle};
 
 /// An AI-model API gateway.
@@ -61,6 +62,7 @@ const WRONG_INPUT: u8 = 2;
 #[must_use]
 pub fn run() -> ExitCode {
     let Cli { config: file, command } = Cli::parse();
+    files::keep_private();
     match command.unwrap_or_else(|| Command::Serve(ServeArgs::default())) {
         Command::Serve(args) => with_config(file, |config, file| serve(config, file, args.upgrade)),
         Command::Check => with_config(file, |config, _| check(&config)),

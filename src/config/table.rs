@@ -326,7 +326,7 @@ pub const SETTINGS: &[Setting] = &[
         "ledger.sync_interval",
         Duration { min: MS, max: MIN, zero: Refused },
         "1s",
-        "Longest time that the journal may be ahead of the disk, should the machine lose power.",
+        "Time between two syncs of the journal: with the time of a sync itself, the most that a power failure takes.",
     ),
     setting(
         "limits.reservation",

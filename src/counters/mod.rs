@@ -50,6 +50,8 @@ pub use redis::{
     Keeper, Ledger, LedgerSums, MOST_WAITING, OnLoss, Server, SharedSettings, SharedState, TOLERATED_MS, TimeSource,
     probe,
 };
+#[cfg(fuzzing)]
+pub use redis::fuzz_answer;
 pub use rpm::MinuteEntry;
 pub use sessions::Slot;
 pub use sweep::Holder;

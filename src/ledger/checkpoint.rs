@@ -1,21 +1,27 @@
 //! How far a journal directory has been delivered, kept in the directory itself.
 //!
-//! One line of text, `segment offset checksum`, replaced by renaming. It is a shortcut, not a truth: when it is lost
-//! or unreadable, delivery begins anew, and the database's unique request id drops what it already has. That is also
-//! why it is not forced to the disk.
+//! One line of text, `segment offset checksum`, replaced by renaming. It is written after the
+//! database has committed to its disk, so it is never ahead of the database, whichever of the two
+//! reaches the disk first.
+//!
+//! It is not synced: a checkpoint that a power failure takes back, or tears, only makes delivery
+//! begin earlier, and the database's unique request id drops what it already has.
+//! `tests/ledger/power` replays each of these states.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 use super::segment::Position;
+use crate::files;
 
 pub(super) const NAME: &str = "checkpoint";
 pub(super) const NEW_NAME: &str = "checkpoint.new";
 
 pub(super) fn write(dir: &Path, at: Position) -> io::Result<()> {
     let body = format!("{} {}", at.segment, at.offset);
-    fs::write(dir.join(NEW_NAME), format!("{body} {:08x}\n", crc32fast::hash(body.as_bytes())))?;
+    let mut file = files::private().write(true).create(true).truncate(true).open(dir.join(NEW_NAME))?;
+    file.write_all(format!("{body} {:08x}\n", crc32fast::hash(body.as_bytes())).as_bytes())?;
     fs::rename(dir.join(NEW_NAME), dir.join(NAME))
 }
 

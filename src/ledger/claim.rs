@@ -11,9 +11,11 @@
 use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use super::{checkpoint, segment};
+use crate::files;
 
 const LOCK: &str = "lock";
 const UNBORN: &str = "new-";
@@ -31,7 +33,7 @@ pub(super) struct Claim {
 impl Claim {
     /// A new, empty directory.
     pub(super) fn fresh(root: &Path) -> io::Result<Self> {
-        fs::create_dir_all(root)?;
+        files::make_dir(root)?;
         let mut failed = io::Error::other("no lock on a new journal directory");
         for _ in 0..TRIES {
             match Self::try_fresh(root) {
@@ -45,12 +47,11 @@ impl Claim {
     fn try_fresh(root: &Path) -> io::Result<Self> {
         let name = uuid::Uuid::now_v7().to_string();
         let unborn = root.join(format!("{UNBORN}{name}"));
-        fs::create_dir(&unborn)?;
-        let lock = File::create(unborn.join(LOCK))?;
+        fs::DirBuilder::new().mode(files::DIR_MODE).create(&unborn)?;
+        let lock = files::private().write(true).create_new(true).open(unborn.join(LOCK))?;
         lock.try_lock()?;
         let path = root.join(name);
-        fs::rename(unborn, &path)?;
-        segment::sync_dir(root)?;
+        files::rename_synced(&unborn, &path)?;
         Ok(Self { path, _lock: lock })
     }
 
@@ -78,7 +79,7 @@ impl Claim {
     /// The directory, if nobody holds it.
     fn take(path: PathBuf) -> io::Result<Option<Self>> {
         // Made if missing: a copy of a journal that was put here by hand is delivered too.
-        let opened = File::options().create(true).truncate(false).write(true).open(path.join(LOCK));
+        let opened = files::private().create(true).truncate(false).write(true).open(path.join(LOCK));
         let lock = match opened {
             Ok(lock) => lock,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

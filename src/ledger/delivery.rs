@@ -184,6 +184,14 @@ impl Ledger {
         let ledger = Arc::clone(self);
         let found = blocking(move || {
             let claims = Claim::abandoned(&ledger.root)?;
+            // Its owner may have been killed before it synced: until the database has it, it must
+            // not wait for the kernel.
+            for claim in &claims {
+                if let Err(error) = segment::sync_all(claim.path()) {
+                    add(&ledger.tally.sync_errors, 1);
+                    tracing::error!(%error, journal = %claim.path().display(), "a journal of a dead process cannot be synced");
+                }
+            }
             Ok(claims
                 .into_iter()
                 .map(|c| (checkpoint::read(c.path()), segment::total_bytes(c.path()), c))

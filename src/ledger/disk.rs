@@ -6,6 +6,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::files;
+
 /// Makes segment files.
 pub(super) trait Disk: Send + Sync {
     /// A new file; fails when there is one already.
@@ -25,7 +27,7 @@ pub(super) struct RealDisk;
 
 impl Disk for RealDisk {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn SegmentFile>> {
-        Ok(Arc::new(File::options().write(true).create_new(true).open(path)?))
+        Ok(Arc::new(files::private().write(true).create_new(true).open(path)?))
     }
 }
 

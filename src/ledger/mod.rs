@@ -7,8 +7,10 @@
 //! ```
 //!
 //! **What is promised.** When [`Ledger::append`] returns `Ok`, the record is in the kernel: it survives `kill -9`.
-//! An `fdatasync` every `sync_interval_ms`, off the request path, bounds what a power failure can take. The writer
-//! delivers at least once and the database knows each request id once, so the sum is exactly once.
+//! An `fdatasync` every `sync_interval_ms`, off the request path, bounds what a power failure can
+//! take. The journal lets go of a record only after the database has committed it to its disk
+//! ([`Sink`]). The writer delivers at least once and the database knows each request id once, so
+//! the sum is exactly once.
 //!
 //! **Memory.** There is no queue: the writer reads the files. What waits, waits on disk.
 //!
@@ -159,10 +161,21 @@ impl Ledger {
         }
     }
 
-    /// Whether new requests may be taken: there is disk for their records, with some to spare for those under way.
+    /// Whether new requests may be taken: there is disk for their records, with some to spare for
+    /// those in flight, and the disk syncs.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.journal.has_room()
+    }
+
+    /// Why new requests are refused, if they are.
+    #[must_use]
+    pub fn trouble(&self) -> Option<&'static str> {
+        match (self.has_room(), self.tally.sync_failing.load(Ordering::Relaxed)) {
+            (true, _) => None,
+            (false, true) => Some("cannot be synced to the disk: new requests are refused"),
+            (false, false) => Some("is full: new requests are refused"),
+        }
     }
 
     /// Everything worth a metric, as of now.

@@ -93,9 +93,12 @@ pub(super) fn total_bytes(dir: &Path) -> io::Result<u64> {
     list(dir)?.into_iter().map(|segment| fs::metadata(path(dir, segment)).map(|m| m.len())).sum()
 }
 
-/// Makes names in the directory (new files, renames) outlast a power failure.
-pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
-    File::open(dir)?.sync_all()
+/// Syncs every segment of a directory, and the directory: for what another process left unsynced.
+pub(super) fn sync_all(dir: &Path) -> io::Result<()> {
+    for segment in list(dir)? {
+        File::open(path(dir, segment))?.sync_all()?;
+    }
+    crate::files::sync_dir(dir)
 }
 
 /// A plausible record, the same for the same number: for the tests of this room.

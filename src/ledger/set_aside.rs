@@ -3,12 +3,12 @@
 //! They are kept for a human in `set-aside/` beside the journals, one file each, named for where it came from: so a
 //! batch that is read twice leaves one file. Nothing is ever deleted there.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::domain::record::Record;
+use crate::files;
 
 use super::segment::Position;
 use super::stats::{Tally, add};
@@ -56,14 +56,14 @@ impl SetAside {
     fn keep(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
         let path = self.dir.join(name);
         if path.exists() {
-            return Ok(false);
+            // The process that put it there may have been killed before it synced the name.
+            return files::sync_dir(&self.dir).map(|()| false);
         }
-        fs::create_dir_all(&self.dir)?;
+        // The journal lets go of these bytes next, so they and their name must be on the disk.
+        files::make_dir(&self.dir)?;
         let half = self.dir.join(format!("{name}.new"));
-        let mut file = File::create(&half)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(half, path)?;
+        files::write_synced(&half, bytes)?;
+        files::rename_synced(&half, &path)?;
         Ok(true)
     }
 }

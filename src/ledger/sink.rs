@@ -10,6 +10,8 @@ use crate::store::{Store, StoreError};
 pub trait Sink: Send + Sync {
     /// Writes the records in one transaction and gives how many were new.
     ///
+    /// `Ok` means that they are on the database's disk: the journal lets go of them.
+    ///
     /// A record whose request id is there already is no error and changes nothing. On an error nothing was written.
     fn append_records(&self, records: &[Record]) -> impl Future<Output = Result<u64, SinkError>> + Send;
 }

@@ -23,7 +23,10 @@ pub struct JournalStats {
     pub append_errors: u64,
     /// Records that neither disk nor memory could keep: they are in the log only.
     pub lost_records: u64,
+    /// Syncs of the journal that failed.
     pub sync_errors: u64,
+    /// The last one failed, also on a new segment: new requests are refused.
+    pub sync_failing: bool,
     /// Batches that the database took.
     pub writer_batches: u64,
     /// Rows that the database did not have before.
@@ -55,6 +58,9 @@ pub(super) struct Tally {
     pub append_errors: AtomicU64,
     pub lost_records: AtomicU64,
     pub sync_errors: AtomicU64,
+    /// The last sync failed, also on a new segment: what was appended may not survive a power
+    /// failure.
+    pub sync_failing: AtomicBool,
     pub writer_batches: AtomicU64,
     pub writer_rows: AtomicU64,
     pub writer_repeated: AtomicU64,
@@ -96,6 +102,7 @@ impl Tally {
             append_errors: get(&self.append_errors),
             lost_records: get(&self.lost_records),
             sync_errors: get(&self.sync_errors),
+            sync_failing: self.sync_failing.load(Ordering::Relaxed),
             writer_batches: get(&self.writer_batches),
             writer_rows: get(&self.writer_rows),
             writer_repeated: get(&self.writer_repeated),

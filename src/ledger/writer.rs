@@ -19,6 +19,9 @@ use super::stats::add;
 
 /// How often directories of dead processes are looked for.
 const ADOPT_EVERY: Duration = Duration::from_secs(5);
+/// Pauses after a failed sync, beside the interval.
+const FIRST_SYNC_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_SYNC_PAUSE: Duration = Duration::from_secs(60);
 const FIRST_BACKOFF: Duration = Duration::from_millis(50);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(10);
 
@@ -44,16 +47,28 @@ impl Ledger {
     async fn keep_synced(self: &Arc<Self>, mut finished: watch::Receiver<bool>) {
         let mut tick = interval(Duration::from_millis(self.settings.sync_interval_ms));
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut pause = FIRST_SYNC_PAUSE;
         while !*finished.borrow() {
             tokio::select! {
                 _ = tick.tick() => {}
                 _ = finished.wait_for(|finished| *finished) => {}
             }
-            self.sync().await;
+            if self.sync().await {
+                pause = FIRST_SYNC_PAUSE;
+                continue;
+            }
+            // Each attempt writes what is in doubt once more: a disk that stays broken is not
+            // filled with it.
+            tokio::select! {
+                () = sleep(pause) => pause = (pause * 2).min(LONGEST_SYNC_PAUSE),
+                _ = finished.wait_for(|finished| *finished) => {}
+            }
         }
     }
 
-    async fn sync(self: &Arc<Self>) {
+    /// Whether the journal is on the disk.
+    async fn sync(self: &Arc<Self>) -> bool {
+        let failed_before = self.tally.sync_failing.load(Ordering::Relaxed);
         let ledger = Arc::clone(self);
         let outcome = blocking(move || {
             if ledger.journal.retry_held() {
@@ -61,10 +76,18 @@ impl Ledger {
             }
             ledger.journal.sync()
         });
-        if let Err(error) = outcome.await {
-            add(&self.tally.sync_errors, 1);
-            tracing::error!(%error, "the journal cannot be forced to the disk: a power failure may lose records");
+        match outcome.await {
+            Ok(()) if failed_before => tracing::info!("the journal can be synced again: nothing was lost"),
+            Ok(()) => {}
+            Err(error) => {
+                add(&self.tally.sync_errors, 1);
+                if !failed_before {
+                    tracing::error!(%error, "the journal cannot be synced: refusing new requests");
+                }
+                return false;
+            }
         }
+        true
     }
 
     async fn deliver<S: Sink>(self: &Arc<Self>, sink: &S, stopped: watch::Receiver<bool>) {

@@ -15,6 +15,7 @@ use super::health::Health;
 use super::publish::State;
 use super::told::Told;
 use crate::domain::clock::{Clock, Timestamp};
+use crate::files;
 
 const NAME: &str = "circuits";
 /// Between two looks at the file.
@@ -110,9 +111,14 @@ impl Kept {
         self.look().await;
         let text = lines(&self.health.all(), self.clock.now());
         let beside = self.path.with_extension(format!("{}.new", std::process::id()));
-        tokio::fs::write(&beside, text).await?;
-        self.seen = version(std::fs::metadata(&beside));
-        tokio::fs::rename(&beside, &self.path).await
+        let path = self.path.clone();
+        let written = tokio::task::spawn_blocking(move || {
+            files::write_synced(&beside, text.as_bytes())?;
+            let version = version(std::fs::metadata(&beside));
+            files::rename_synced(&beside, &path).map(|()| version)
+        });
+        self.seen = written.await.map_err(std::io::Error::other)??;
+        Ok(())
     }
 }
 

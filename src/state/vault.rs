@@ -3,8 +3,6 @@
 //! A sealed text is `v1:` + base64(nonce ‖ ciphertext ‖ tag), AES-256-GCM. The key is the SHA-256 of the operator's
 //! `TOLLGATE_SECRET_KEY`, or of 32 random bytes in `secret.key` in the data directory (mode 0600), made at first start.
 
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use base64::Engine;
@@ -14,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::key_text;
 use crate::domain::secret::Secret;
+use crate::files;
 
 const VERSION: &str = "v1:";
 const FILE: &str = "secret.key";
@@ -51,16 +50,13 @@ impl Vault {
     pub fn from_data_dir(dir: &Path) -> Result<Self, VaultError> {
         let path = dir.join(FILE);
         let failed = |source| VaultError::File { path: path.display().to_string(), source };
+        if !path.exists() {
+            let secret = key_text::hex(&key_text::random::<32>().map_err(|_| VaultError::NoRandomness)?);
+            files::place_new(&path, secret.as_bytes()).map_err(failed)?;
+        }
         match std::fs::read(&path) {
             Ok(bytes) if bytes.len() >= 32 => Ok(Self::from_bytes(&bytes)),
             Ok(_) => Err(failed(std::io::Error::other("is shorter than 32 bytes"))),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                let secret = key_text::hex(&key_text::random::<32>().map_err(|_| VaultError::NoRandomness)?);
-                let mut file =
-                    std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
-                file.write_all(secret.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
-                Ok(Self::from_bytes(secret.as_bytes()))
-            }
             Err(e) => Err(failed(e)),
         }
     }

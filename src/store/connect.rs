@@ -13,6 +13,7 @@ use sqlx::{AnyConnection, AnyPool, ConnectOptions, Connection, Executor, SqliteP
 use super::Backend;
 use super::error::StoreError;
 use crate::domain::secret::Secret;
+use crate::files;
 
 /// The embedded database's file, inside the data directory.
 pub(super) const FILE_NAME: &str = "tollgate.db";
@@ -23,9 +24,11 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Statements that take longer are logged as warnings (their text, never their values).
 const SLOW: Duration = Duration::from_secs(2);
 
-/// For every SQLite connection. `synchronous = NORMAL` cannot corrupt a WAL database; a power cut may lose the last commits,
-/// which the journal then replays.
-const SQLITE_SETTINGS: &str = "PRAGMA busy_timeout = 10000; PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL; \
+/// For every SQLite connection. With `synchronous = FULL` a commit returns when it is on the disk:
+/// the journal lets go of records then, and an answered change of the configuration is not undone
+/// by a power failure. bench/RESULTS.md ("SQLite: what a synced commit costs") has the price beside
+/// NORMAL.
+const SQLITE_SETTINGS: &str = "PRAGMA busy_timeout = 10000; PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; \
                                PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY";
 
 /// The ledger's writer adds to the ends of its tables and indexes: few pages are written again and again.
@@ -35,8 +38,11 @@ const LEDGER_CACHE: &str = "PRAGMA cache_size = -8000";
 const READER_SETTINGS: &str = "PRAGMA query_only = ON; PRAGMA cache_size = -4000";
 
 /// PostgreSQL's compiler takes tenths of a second for a statement of many parts, and saves a few milliseconds. Said so that a
-/// server without one does not mind.
-const NO_COMPILING: &str = "SELECT set_config(name, 'off', false) FROM pg_settings WHERE name = 'jit'";
+/// server without one does not mind. And a server that is set to acknowledge commits before they
+/// are on its disk (`synchronous_commit = off`) must not do so here: the journal lets go of what is
+/// acknowledged. Other values are kept.
+const POSTGRES_SETTINGS: &str = "SELECT set_config(name, CASE name WHEN 'jit' THEN 'off' ELSE 'on' END, false) \
+     FROM pg_settings WHERE name = 'jit' OR (name = 'synchronous_commit' AND setting = 'off')";
 
 /// The pools of one database: `write` and `read` are one and the same on PostgreSQL.
 #[derive(Clone)]
@@ -54,6 +60,7 @@ pub(super) struct Pools {
 pub(super) async fn sqlite(dir: &Path) -> Result<Pools, StoreError> {
     sqlx::any::install_default_drivers();
     let url = sqlite_url(dir)?;
+    private_file(dir)?;
     let options = connect_options(&url)?;
     let native: SqliteConnectOptions = url.parse()?;
     let native = native.log_statements(log::LevelFilter::Trace).log_slow_statements(log::LevelFilter::Warn, SLOW);
@@ -107,7 +114,7 @@ pub(super) async fn postgres(url: &Secret, max_connections: u32) -> Result<Pools
     first.map_err(|error| Backend::Postgres.acquire_error(error))?.close().await?;
     // Two at least: a long read must not keep the ledger's writer waiting.
     let pool = pool_options(max_connections.max(2))
-        .after_connect(|connection, _| Box::pin(async move { connection.execute(NO_COMPILING).await.map(|_| ()) }))
+        .after_connect(|connection, _| Box::pin(async move { connection.execute(POSTGRES_SETTINGS).await.map(|_| ()) }))
         .connect_lazy_with(options);
     Ok(Pools { backend: Backend::Postgres, write: pool.clone(), read: pool, ledger: None, url: Some(url.clone()) })
 }
@@ -141,10 +148,18 @@ fn is_busy(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|report| report.code()?.parse::<i32>().ok()).is_some_and(|code| code & 0xff == 5)
 }
 
+/// Makes the file, should it be missing, for its owner alone. SQLite gives `-wal` and `-shm` the
+/// same mode.
+fn private_file(dir: &Path) -> Result<(), StoreError> {
+    let path = dir.join(FILE_NAME);
+    let made = files::private().write(true).create(true).truncate(false).open(&path);
+    made.map(drop).map_err(|error| StoreError::Unreachable { what: format!("{}: {error}", path.display()) })
+}
+
 /// `sqlite:/absolute/path?mode=rwc`, with every byte escaped that a URL could misread.
 fn sqlite_url(dir: &Path) -> Result<String, StoreError> {
     let fail = |error: std::io::Error| StoreError::Unreachable { what: format!("{}: {error}", dir.display()) };
-    std::fs::create_dir_all(dir).map_err(fail)?;
+    files::make_dir(dir).map_err(fail)?;
     let path = dir.canonicalize().map_err(fail)?.join(FILE_NAME);
     let path = path
         .to_str()

@@ -14,6 +14,8 @@ pub struct JournalMetrics {
     /// Records in memory because the disk did not take them.
     pub held_records: IntGauge,
     pub append_errors: IntCounter,
+    /// Syncs of the journal that failed.
+    pub sync_errors: IntCounter,
     /// Records that neither disk nor memory could keep.
     pub lost_records: IntCounter,
     /// Records and stretches of journal that were put aside for a person.
@@ -34,6 +36,7 @@ impl JournalMetrics {
             oldest_age_seconds: on.gauge("tollgate_journal_oldest_age_seconds", "Age of the oldest waiting record.")?,
             held_records: on.gauge("tollgate_journal_held_records", "Records in memory, as the disk takes none.")?,
             append_errors: on.counter("tollgate_journal_append_errors_total", "Records the journal could not take.")?,
+            sync_errors: on.counter("tollgate_journal_sync_errors_total", "Syncs of the journal that failed.")?,
             lost_records: on.counter("tollgate_journal_lost_records_total", "Records written to the log alone.")?,
             set_aside: on.counter("tollgate_journal_set_aside_total", "Records and damage put aside for a person.")?,
             writer_batches: on.counter("tollgate_writer_batches_total", "Batches written to the database.")?,

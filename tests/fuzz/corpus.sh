@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fills corpus/ with seeds made of the golden cases, and words.dict with the names that occur in them.
+# Fills corpus/ with seeds: those of seeds/, and others made of the golden cases; and words.dict with the names that occur in them.
 # What the fuzzer found in earlier runs stays. `corpus.sh` from any folder; quick.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -19,8 +19,7 @@ seed() {
 }
 
 mkdir -p corpus/{request,reply,stream,peek,usage,sse}
-# Heads are small: written out in the target's own folder, kept in the repository.
-mkdir -p corpus/heads && cp heads/* corpus/heads/
+cp -R seeds/. corpus/
 count=0
 for file in "$golden"/*/*.* "$golden"/*/expected/*.*; do
   IFS=. read -r kind from _ to _ <<<"$(basename "$file")"

@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 PATH="$PWD/.tools/venv/bin:$PATH"
 tests/fuzz/corpus.sh
-[ $# -gt 0 ] || set -- request reply stream peek usage sse heads bodies
+[ $# -gt 0 ] || set -- request reply stream peek usage sse heads bodies journal redis
 for target; do
   # Most targets are built of the pure rooms alone, in seconds; this one of the whole gateway.
   features=()

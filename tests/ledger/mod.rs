@@ -4,6 +4,7 @@ mod bounds;
 mod damage;
 mod delivery;
 mod kill;
+mod power;
 mod store;
 
 use std::collections::BTreeMap;

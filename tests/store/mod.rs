@@ -4,6 +4,7 @@ mod accounting;
 mod client_versions;
 mod configuration;
 mod days;
+mod durable;
 mod key_statistics;
 mod logs;
 pub mod make;

@@ -120,6 +120,16 @@ impl Gateway {
         self.runner = ["sh", "-c", &script, "sh"].map(str::to_owned).to_vec();
     }
 
+    /// From the next start on, these words run the program, with a tracer for example.
+    pub fn run_by(&mut self, words: Vec<String>) {
+        self.runner = words;
+    }
+
+    /// The next process is started without this variable.
+    pub fn unset(&mut self, name: &str) {
+        self.env.remove(name);
+    }
+
     /// There is room on the disk again.
     pub fn unlimit_files(&self) {
         let pid = self.pid().to_string();
@@ -187,6 +197,15 @@ impl Gateway {
             }
             let ended = self.child.as_mut().unwrap().try_wait().unwrap();
             assert!(ended.is_none() && began.elapsed() < PATIENCE, "the gateway did not start:\n{}", self.log());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Waits until the gateway answers at all, ready or not.
+    pub async fn answers(&self) {
+        let began = Instant::now();
+        while self.client.get(format!("{}/readyz", self.metrics)).send().await.is_err() {
+            assert!(began.elapsed() < PATIENCE, "the gateway did not start:\n{}", self.log());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

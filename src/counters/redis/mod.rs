@@ -15,6 +15,8 @@
 //! Not here: circuits and configuration changes (`state::peers`). One Redis is meant, not a cluster.
 
 mod books;
+#[cfg(fuzzing)]
+mod fuzz;
 mod keeper;
 mod link;
 mod mirror;
@@ -36,6 +38,8 @@ use chrono_tz::Tz;
 use parking_lot::Mutex;
 
 pub(super) use books::Asked;
+#[cfg(fuzzing)]
+pub use fuzz::answer as fuzz_answer;
 pub use keeper::Keeper;
 pub use link::probe;
 pub use rebuild::{Ledger, LedgerSums};

@@ -139,9 +139,9 @@ const fn rolling_ms(period: Period, limits: &Limits) -> Option<i64> {
     }
 }
 
-/// A minute is in a rolling window until the whole of it is out.
+/// A minute is in a rolling window until the whole of it is out. Any number may come from Redis.
 const fn ages_out(minute: i64, length_ms: i64) -> Timestamp {
-    Timestamp((minute + 1) * MINUTE_MS + length_ms)
+    Timestamp(minute.saturating_add(1).saturating_mul(MINUTE_MS).saturating_add(length_ms))
 }
 
 fn ends(

@@ -2,6 +2,7 @@
 //!
 //! A frame is made outside of the lock, in a buffer of the thread, and goes out in one write under it. A failed write
 //! leaves no half frame: the file is cut back to its last good length, or, when even that fails, never written again.
+//! What a failed sync leaves in doubt is written anew (`sync`).
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -21,6 +22,9 @@ use super::error::{LedgerError, Refusal};
 use super::frame;
 use super::segment::{self, HEADER, Position};
 use super::stats::{Tally, add, subtract};
+use sync::Stretch;
+
+mod sync;
 
 /// Memory for records that the disk did not take.
 const HELD_BYTES: usize = 8 << 20;
@@ -45,12 +49,15 @@ struct Active {
     at: Position,
     /// The segment is closed when a frame would pass this.
     roll_at: u64,
-    /// The file may end in half a frame: it must not be written again.
+    /// The file may end in half a frame, or have lost pages in a failed sync: it must not be
+    /// written again.
     spoiled: bool,
-    /// Written since the last sync.
-    dirty: bool,
-    /// Closed segments that were not synced yet.
-    unsynced: Vec<Arc<dyn SegmentFile>>,
+    /// The bytes of the segment before this are synced.
+    synced: u64,
+    /// Stretches of closed segments that were not synced yet.
+    unsynced: Vec<Stretch>,
+    /// Segments were made since the directory was last synced.
+    names_changed: bool,
     held: VecDeque<Vec<u8>>,
     held_bytes: usize,
 }
@@ -83,8 +90,9 @@ impl Journal {
             at: Position::start_of(1),
             roll_at: settings.segment_bytes,
             spoiled: false,
-            dirty: true,
+            synced: 0,
             unsynced: Vec::new(),
+            names_changed: true,
             held: VecDeque::new(),
             held_bytes: 0,
         });
@@ -173,7 +181,6 @@ impl Journal {
             return Err(error.into());
         }
         active.at.offset += length;
-        active.dirty = true;
         self.tally.disk_bytes.fetch_add(length, Ordering::Relaxed);
         self.tally.appended_bytes.fetch_add(length, Ordering::SeqCst);
         self.tally.appended_records.fetch_add(1, Ordering::SeqCst);
@@ -185,9 +192,11 @@ impl Journal {
         let next = active.at.segment + 1;
         match new_segment(&*self.disk, &self.dir, next) {
             Ok(file) => {
-                let closed = std::mem::replace(&mut active.file, file);
-                active.unsynced.push(closed);
+                let closed = active.stretch();
+                active.unsynced.extend(closed);
+                active.file = file;
                 active.at = Position::start_of(next);
+                (active.synced, active.names_changed) = (0, true);
                 active.roll_at = self.settings.segment_bytes;
                 active.spoiled = false;
                 self.tally.disk_bytes.fetch_add(HEADER as u64, Ordering::Relaxed);
@@ -212,22 +221,6 @@ impl Journal {
         }
     }
 
-    /// Forces to the disk what was appended before the call. Blocks: not for the request path.
-    pub(super) fn sync(&self) -> io::Result<()> {
-        let (files, names_changed) = {
-            let mut active = self.active.lock();
-            let mut files = std::mem::take(&mut active.unsynced);
-            let names_changed = !files.is_empty();
-            if std::mem::take(&mut active.dirty) {
-                files.push(Arc::clone(&active.file));
-            }
-            (files, names_changed)
-        };
-        let named = if names_changed { segment::sync_dir(&self.dir) } else { Ok(()) };
-        // Every file gets its chance, whatever happened to the others.
-        files.iter().map(|file| file.sync()).fold(named, io::Result::and)
-    }
-
     /// Deletes the segments that lie wholly before `at`.
     pub(super) fn delete_before(&self, at: Position) -> io::Result<()> {
         let freed = segment::delete_before(&self.dir, at.segment)?;
@@ -237,7 +230,9 @@ impl Journal {
 
     pub(super) fn has_room(&self) -> bool {
         let spare = self.settings.max_bytes / 16;
-        self.holds_nothing() && self.disk_bytes() < self.settings.max_bytes - spare
+        self.holds_nothing()
+            && !self.tally.sync_failing.load(Ordering::Relaxed)
+            && self.disk_bytes() < self.settings.max_bytes - spare
     }
 
     pub(super) fn holds_nothing(&self) -> bool {

@@ -15,7 +15,8 @@ struct Faults {
     room: AtomicU64,
     cut_fails: AtomicBool,
     create_fails: AtomicBool,
-    sync_fails: AtomicBool,
+    /// So many syncs fail from now on.
+    sync_failures: AtomicU64,
     synced: AtomicU64,
 }
 
@@ -54,7 +55,11 @@ impl SegmentFile for FaultyFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        failing(&self.faults.sync_fails)?;
+        let left = self.faults.sync_failures.load(Ordering::SeqCst);
+        if left > 0 {
+            self.faults.sync_failures.store(left - 1, Ordering::SeqCst);
+            return Err(io::Error::other("scripted"));
+        }
         self.faults.synced.fetch_add(1, Ordering::SeqCst);
         Ok(())
     }
@@ -155,6 +160,64 @@ fn a_sync_covers_every_segment_written_since_the_last() {
     bench.journal.sync().unwrap();
     assert_eq!(bench.faults.synced.load(Ordering::SeqCst), segments, "nothing was written since");
     bench.journal.append(&sample(31)).unwrap();
-    bench.faults.sync_fails.store(true, Ordering::SeqCst);
+    bench.faults.sync_failures.store(2, Ordering::SeqCst);
     bench.journal.sync().unwrap_err();
+}
+
+#[test]
+fn what_a_failed_sync_leaves_in_doubt_is_written_to_a_new_segment_and_synced_there() {
+    let bench = Bench::new(1 << 20);
+    for number in 1..=3 {
+        bench.journal.append(&sample(number)).unwrap();
+    }
+    bench.journal.sync().unwrap();
+    for number in 4..=5 {
+        bench.journal.append(&sample(number)).unwrap();
+    }
+    bench.faults.sync_failures.store(1, Ordering::SeqCst);
+    bench.journal.sync().unwrap();
+    assert_eq!(bench.tally.sync_errors.load(Ordering::SeqCst), 1);
+    assert!(bench.journal.has_room(), "the new segment is synced");
+    assert_eq!(segment::list(bench.root.path()).unwrap(), [1, 2]);
+    assert_eq!(bench.read(None), (vec![1, 2, 3, 4, 5, 4, 5], 0), "what was synced before is not written anew");
+    bench.journal.append(&sample(6)).unwrap();
+    let synced = bench.faults.synced.load(Ordering::SeqCst);
+    bench.journal.sync().unwrap();
+    assert_eq!(bench.faults.synced.load(Ordering::SeqCst), synced + 1, "the failed segment is not synced again");
+    assert_eq!(segment::list(bench.root.path()).unwrap(), [1, 2]);
+}
+
+#[test]
+fn a_disk_that_does_not_sync_at_all_has_no_room_until_it_does() {
+    let bench = Bench::new(1 << 20);
+    for number in 1..=3 {
+        bench.journal.append(&sample(number)).unwrap();
+    }
+    bench.faults.sync_failures.store(4, Ordering::SeqCst);
+    for _ in 0..2 {
+        bench.journal.sync().unwrap_err();
+        assert!(!bench.journal.has_room());
+    }
+    // What is in flight can still be recorded.
+    bench.journal.append(&sample(4)).unwrap();
+    bench.journal.sync().unwrap();
+    assert!(bench.journal.has_room());
+    let (mut numbers, damaged) = bench.read(None);
+    numbers.sort_unstable();
+    numbers.dedup();
+    assert_eq!((numbers, damaged), (vec![1, 2, 3, 4], 0));
+}
+
+#[test]
+fn a_directory_that_does_not_sync_leaves_all_in_doubt() {
+    let bench = Bench::new(1 << 20);
+    bench.journal.append(&sample(1)).unwrap();
+    let (here, away) = (bench.root.path().to_owned(), bench.root.path().with_extension("away"));
+    std::fs::rename(&here, &away).unwrap();
+    bench.journal.sync().unwrap_err();
+    assert!(!bench.journal.has_room());
+    std::fs::rename(&away, &here).unwrap();
+    bench.journal.append(&sample(2)).unwrap();
+    bench.journal.sync().unwrap();
+    assert!(bench.journal.has_room());
 }

@@ -1,0 +1,74 @@
+//! Files of the data directory that others can read, left by older versions or copied by hand.
+//!
+//! A start takes the rights of others from the files that the gateway makes itself. It leaves the
+//! data directory as it is, since an orchestrator or an operator may have chosen its mode, and only
+//! warns.
+
+use std::path::{Path, PathBuf};
+
+use crate::config::Config;
+use crate::files;
+
+/// What the gateway itself makes in its data directory.
+const OWN: [&str; 7] =
+    ["secret.key", "admin.token", "tollgate.db", "tollgate.db-wal", "tollgate.db-shm", "circuits", "journal"];
+
+/// Takes the rights of others from the gateway's own files, and logs what could be read.
+pub fn tighten(config: &Config) {
+    if let Some(warning) = open_dir(&config.data_dir) {
+        tracing::warn!("{warning}");
+    }
+    for path in own_files(&config.data_dir) {
+        match files::tighten(&path) {
+            Ok(None) => {}
+            Ok(Some(mode)) => tracing::warn!(
+                path = %path.display(), mode = %octal(mode),
+                "other users of this machine could use this file: they no longer can"
+            ),
+            Err(error) => tracing::warn!(
+                %error, path = %path.display(),
+                "other users of this machine can use this file, and that cannot be changed"
+            ),
+        }
+    }
+}
+
+/// What other users can read. Changes nothing.
+pub fn warnings(config: &Config) -> Vec<String> {
+    let own = own_files(&config.data_dir).into_iter().filter_map(|path| {
+        let mode = octal(files::exposed(&path)?);
+        Some(format!("other users can use {} (mode {mode}): a start takes their rights away", path.display()))
+    });
+    open_dir(&config.data_dir).into_iter().chain(own).collect()
+}
+
+fn open_dir(dir: &Path) -> Option<String> {
+    let mode = octal(files::exposed(dir)?);
+    Some(format!(
+        "other users can look into the data directory {} (mode {mode}): chmod 700 it, unless that is meant",
+        dir.display()
+    ))
+}
+
+fn octal(mode: u32) -> String {
+    format!("{mode:04o}")
+}
+
+/// The gateway's own files and directories in the data directory, at any depth. What cannot be
+/// listed is left out: then neither can others be told about it.
+fn own_files(dir: &Path) -> Vec<PathBuf> {
+    let names = |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let own = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        OWN.contains(&name) || name.starts_with("counting-")
+    };
+    let mut found: Vec<PathBuf> = names(dir).filter(own).collect();
+    let mut next = 0;
+    while let Some(path) = found.get(next).cloned() {
+        if path.is_dir() && !path.is_symlink() {
+            found.extend(names(&path));
+        }
+        next += 1;
+    }
+    found
+}

@@ -1,0 +1,123 @@
+//! What the fuzzer does with the reader of Redis' answers: any bytes that may come from there. Only
+//! `tests/fuzz` builds this.
+//!
+//! What must hold: no panic, also by arithmetic; a refusal names a limit that exists and that the
+//! holder has; a window's end is not in the past; no text is longer than the answer.
+
+use redis::Value;
+
+use super::super::CounterSettings;
+use super::super::admission::{Admission, Amount, Asks, LimitType};
+use super::reply::{self, Reader};
+use super::scripts::Spans;
+use crate::domain::clock::Timestamp;
+use crate::domain::format::WireFormat;
+use crate::domain::group::Groups;
+use crate::domain::ids::{KeyId, RequestId, SessionId, UserId};
+use crate::domain::key::{CacheTtl, Key, KeyHash};
+use crate::domain::limits::{DailyReset, Limits, ResetMode};
+use crate::domain::money::NanoUsd;
+use crate::domain::user::{Role, User};
+use crate::policy::reservation::Reservation;
+
+const NOW: Timestamp = Timestamp(1_700_000_000_000);
+
+/// Reads an answer of Redis as each of the answers that the gateway expects.
+///
+/// # Panics
+/// When what this file's header says does not hold.
+pub fn answer(data: &[u8]) {
+    let Ok(value) = redis::parse_redis_value(data) else { return };
+    let _ = (reply::int(Some(&value)), reply::blocked(Some(&value)));
+    if let Some(session) = reply::session(&value) {
+        assert!(session.session.as_str().len() <= data.len());
+        assert!(session.asks.is_none_or(|asks| asks.model.len() <= data.len()));
+    }
+    let Value::Array(parts) = value else { return };
+    parts.iter().for_each(|part| drop((reply::session(part), reply::blocked(Some(part)))));
+    for mode in [ResetMode::Fixed, ResetMode::Rolling] {
+        with_limits(&parts, limits(mode));
+    }
+}
+
+fn with_limits(parts: &[Value], limits: Limits) {
+    let time_zone = chrono_tz::Europe::Berlin;
+    let settings = CounterSettings { session_ttl_ms: 300_000, reservation: Reservation::Expected, time_zone };
+    let spans = Spans::at(NOW, &settings);
+    let (key, user) = (key(limits), user(limits));
+    let asks = Asks { model: "m".into(), format: WireFormat::Native };
+    let ask = Admission {
+        request: RequestId(uuid::Uuid::nil()),
+        now: NOW,
+        started: NOW,
+        key: &key,
+        user: &user,
+        session: &SessionId::from("s"),
+        estimate: NanoUsd(1),
+        asks: &asks,
+    };
+    if let Some(denied) = reply::denied(parts, &ask, &spans, &settings) {
+        assert!(LimitType::IN_ORDER.contains(&denied.limit_type));
+        let money = denied.limit_type.period().is_some();
+        assert_eq!(money, matches!(denied.limit, Amount::Money(_)), "{denied:?}");
+    }
+    let usage = reply::usage(parts, &Reader { limits: &limits, rpm: 5, now: NOW, spans: &spans, settings: &settings });
+    for (name, window) in usage.windows() {
+        assert!(window.reset_at.is_none_or(|at| at > NOW), "{name}: {window:?}");
+        assert!(window.limit.is_some(), "{name}");
+    }
+}
+
+fn limits(mode: ResetMode) -> Limits {
+    let money = Some(NanoUsd(1_000));
+    let daily_reset = DailyReset { mode, ..DailyReset::default() };
+    Limits {
+        five_hours: money,
+        daily: money,
+        weekly: money,
+        monthly: money,
+        total: money,
+        concurrent_sessions: 2,
+        daily_reset,
+    }
+}
+
+fn key(limits: Limits) -> Key {
+    Key {
+        id: KeyId(1),
+        user_id: UserId(1),
+        name: String::new(),
+        hash: KeyHash([0; 32]),
+        prefix: String::new(),
+        last_four: String::new(),
+        is_enabled: true,
+        expires_at: None,
+        can_login_web_ui: false,
+        limits,
+        provider_group: Groups::default(),
+        cache_ttl: CacheTtl::Inherit,
+        created_at: NOW,
+        updated_at: NOW,
+        deleted_at: None,
+    }
+}
+
+fn user(limits: Limits) -> User {
+    User {
+        id: UserId(1),
+        name: String::new(),
+        note: String::new(),
+        role: Role::User,
+        is_enabled: true,
+        expires_at: None,
+        rpm: 5,
+        limits,
+        provider_group: Groups::default(),
+        tags: Vec::new(),
+        allowed_models: Vec::new(),
+        allowed_clients: Vec::new(),
+        created_at: NOW,
+        updated_at: NOW,
+        deleted_at: None,
+    }
+}

@@ -1,0 +1,140 @@
+//! Files of the data directory: private to the gateway's user, and complete after a power failure.
+//!
+//! A file survives a power failure when two things were synced: its content, and the directory that
+//! names it. The functions here do both. They block, so they are not for the request path.
+
+mod private;
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+pub use private::{exposed, keep_private, tighten};
+
+/// Readable and writable by the owner alone.
+pub const FILE_MODE: u32 = 0o600;
+/// The same of a directory.
+pub const DIR_MODE: u32 = 0o700;
+
+/// Syncs a directory: new, renamed and removed names in it survive a power failure.
+///
+/// # Errors
+/// Those of opening and syncing the directory.
+pub fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+/// Makes a directory and its missing parents, mode 0700, and syncs the directory that names it.
+///
+/// The name is synced even when the directory exists: the process that made it may have been killed
+/// before it could.
+///
+/// # Errors
+/// When it cannot be made or synced. A parent that this user may not open is not synced.
+pub fn make_dir(dir: &Path) -> io::Result<()> {
+    let parent = parent(dir);
+    match DirBuilder::new().mode(DIR_MODE).create(dir) {
+        Err(e) if e.kind() == ErrorKind::AlreadyExists && dir.is_dir() => {}
+        Err(e) if e.kind() == ErrorKind::NotFound && parent != dir => {
+            make_dir(&parent)?;
+            DirBuilder::new().mode(DIR_MODE).create(dir)?;
+        }
+        made => made?,
+    }
+    match sync_dir(&parent) {
+        Err(e) if e.kind() == ErrorKind::PermissionDenied => Ok(()),
+        synced => synced,
+    }
+}
+
+/// The options of a file that only the owner can read, should it be made.
+#[must_use]
+pub fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(FILE_MODE);
+    options
+}
+
+/// Creates or overwrites a private file and syncs its content, but not its name.
+///
+/// # Errors
+/// Those of the file system.
+pub fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = private().write(true).create(true).truncate(true).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Renames a file within its directory, and syncs the directory.
+///
+/// # Errors
+/// Those of the file system.
+pub fn rename_synced(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)?;
+    sync_dir(&parent(to))
+}
+
+/// Creates a private file with this content, unless there is one already; whether it was created.
+///
+/// The name appears only when the content is on the disk: no crash leaves half a file under it.
+///
+/// # Errors
+/// Those of the file system.
+pub fn place_new(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    let beside = path.with_extension(format!("{}.new", uuid::Uuid::new_v4().simple()));
+    write_synced(&beside, bytes)?;
+    // Unlike a rename, a link never replaces the file of a process that starts at the same time.
+    let linked = fs::hard_link(&beside, path);
+    fs::remove_file(&beside)?;
+    match linked {
+        Ok(()) => sync_dir(&parent(path)).map(|()| true),
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(_) => place_without_links(path, bytes),
+    }
+}
+
+/// For file systems without hard links.
+fn place_without_links(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    let mut file = match private().write(true).create_new(true).open(path) {
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => return Ok(false),
+        opened => opened?,
+    };
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    sync_dir(&parent(path)).map(|()| true)
+}
+
+fn parent(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => PathBuf::from("."),
+        Some(parent) => parent.to_owned(),
+        None => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_placed_file_is_complete_and_is_never_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a").join("b").join("secret.key");
+        make_dir(&parent(&path)).unwrap();
+        make_dir(&parent(&path)).unwrap();
+        assert!(place_new(&path, b"first").unwrap());
+        assert!(!place_new(&path, b"second").unwrap());
+        assert!(!place_without_links(&path, b"third").unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"first");
+        assert_eq!(fs::read_dir(parent(&path)).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn a_file_in_the_way_of_a_directory_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("file"), "").unwrap();
+        make_dir(&dir.path().join("file")).unwrap_err();
+        make_dir(&dir.path().join("file").join("below")).unwrap_err();
+    }
+}

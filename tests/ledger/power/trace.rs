@@ -1,0 +1,206 @@
+//! What a process did to its files, in order: the output of `strace`, as operations.
+//!
+//! `-y` gives the path behind each descriptor and `-xx` makes strings and paths hexadecimal, so
+//! that `, ` always parts two arguments.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// What is recorded: everything that changes or syncs a file or a directory.
+const CALLS: &str = "openat,open,creat,write,writev,pwrite64,pwritev,pwritev2,ftruncate,truncate,fallocate,fsync,\
+                     fdatasync,sync_file_range,rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat,rmdir,link,linkat";
+
+/// The words before the program's name. The tracer runs beside the program (`-D`), which keeps its
+/// own process id.
+pub fn runner(out: &Path) -> Vec<String> {
+    let trace = format!("trace={CALLS}");
+    let words =
+        ["strace", "-D", "-f", "--seccomp-bpf", "-q", "-y", "-xx", "-s", "100000000", "-e", "signal=kill", "-e"];
+    words.map(str::to_owned).into_iter().chain([trace, "-o".to_owned(), out.display().to_string()]).collect()
+}
+
+/// One call that succeeded: what it did, and where in the recording it began and ended.
+#[derive(Debug)]
+pub struct Op {
+    pub began: usize,
+    pub ended: usize,
+    pub call: Call,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Call {
+    /// Opened for writing or creation; the content is cut to nothing where asked.
+    Open {
+        path: PathBuf,
+        create: bool,
+        truncate: bool,
+    },
+    Write {
+        path: PathBuf,
+        offset: u64,
+        bytes: Vec<u8>,
+    },
+    Truncate {
+        path: PathBuf,
+        length: u64,
+    },
+    Sync {
+        path: PathBuf,
+    },
+    Rename {
+        from: PathBuf,
+        to: PathBuf,
+    },
+    Link {
+        from: PathBuf,
+        to: PathBuf,
+    },
+    Unlink {
+        path: PathBuf,
+    },
+    MakeDir {
+        path: PathBuf,
+    },
+}
+
+/// Waits until the tracer has written everything, then reads what was done below `root`.
+pub fn read(out: &Path, pid: u32, root: &Path, first_line: usize) -> Vec<Op> {
+    let pid = pid.to_string();
+    let ended = |line: &str| line.split_whitespace().take(2).eq([pid.as_str(), "+++"]);
+    let began = std::time::Instant::now();
+    let text = loop {
+        let text = std::fs::read_to_string(out).unwrap_or_default();
+        if text.lines().any(ended) {
+            break text;
+        }
+        assert!(
+            began.elapsed().as_secs() < 60,
+            "strace writes nothing: may this process trace others (ptrace)?\n{text}"
+        );
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    };
+    let mut reader = Reader { offsets: HashMap::new() };
+    let mut unfinished: HashMap<&str, (usize, &str)> = HashMap::new();
+    let mut ops = Vec::new();
+    for (number, line) in (first_line..).zip(text.lines()) {
+        let (pid, said) = line.split_once(' ').unwrap();
+        let said = said.trim_start();
+        if let Some(begun) = said.strip_suffix(" <unfinished ...>") {
+            unfinished.insert(pid, (number, begun));
+            continue;
+        }
+        let (began, whole) = match said.strip_prefix("<... ") {
+            Some(rest) => {
+                let (began, begun) = unfinished.remove(pid).expect("what is resumed was begun");
+                (began, format!("{begun}{}", rest.split_once(" resumed>").unwrap().1))
+            }
+            None => (number, said.to_owned()),
+        };
+        if let Some(call) = reader.call(&whole, root) {
+            ops.push(Op { began, ended: number, call });
+        }
+    }
+    ops
+}
+
+struct Reader {
+    /// Where the next `write` of a descriptor goes.
+    offsets: HashMap<i64, u64>,
+}
+
+impl Reader {
+    fn call(&mut self, line: &str, root: &Path) -> Option<Call> {
+        let (name, rest) = line.split_once('(')?;
+        let (arguments, result) = rest.rsplit_once(" = ")?;
+        let result: i64 = result.split(['<', ' ']).next()?.parse().ok().filter(|result| *result >= 0)?;
+        let arguments: Vec<&str> = arguments.trim_end().strip_suffix(')')?.split(", ").collect();
+        let call = match name {
+            "openat" => {
+                self.offsets.insert(result, 0);
+                let flags = arguments[2];
+                let (create, truncate) = (flags.contains("O_CREAT"), flags.contains("O_TRUNC"));
+                (create || truncate).then(|| Call::Open {
+                    path: named(arguments[0], arguments[1]),
+                    create,
+                    truncate,
+                })?
+            }
+            "write" => {
+                let (descriptor, path) = descriptor(arguments[0])?;
+                let bytes = taken(arguments[1], result);
+                let offset = self.offsets.entry(descriptor).or_default();
+                let at = *offset;
+                *offset += bytes.len() as u64;
+                Call::Write { path, offset: at, bytes }
+            }
+            "pwrite64" => {
+                let offset = arguments[3].parse().unwrap();
+                Call::Write { path: descriptor(arguments[0])?.1, offset, bytes: taken(arguments[1], result) }
+            }
+            "ftruncate" => Call::Truncate { path: descriptor(arguments[0])?.1, length: arguments[1].parse().unwrap() },
+            "fsync" | "fdatasync" => Call::Sync { path: descriptor(arguments[0])?.1 },
+            "rename" | "link" => two_names(name, path_of(arguments[0]), path_of(arguments[1])),
+            "renameat" | "renameat2" | "linkat" => {
+                let name = if name == "linkat" { "link" } else { "rename" };
+                two_names(name, named(arguments[0], arguments[1]), named(arguments[2], arguments[3]))
+            }
+            "unlink" | "rmdir" => Call::Unlink { path: path_of(arguments[0]) },
+            "unlinkat" => Call::Unlink { path: named(arguments[0], arguments[1]) },
+            "mkdir" => Call::MakeDir { path: path_of(arguments[0]) },
+            "mkdirat" => Call::MakeDir { path: named(arguments[0], arguments[1]) },
+            other => {
+                let (_, path) = descriptor(arguments[0])?;
+                assert!(!below(&path, root), "{other} is not understood: {line}");
+                return None;
+            }
+        };
+        let path = match &call {
+            Call::Open { path, .. } | Call::Write { path, .. } | Call::Truncate { path, .. } => path,
+            Call::Sync { path } | Call::Unlink { path } | Call::MakeDir { path } => path,
+            Call::Rename { to, .. } | Call::Link { to, .. } => to,
+        };
+        below(path, root).then_some(call)
+    }
+}
+
+/// SQLite's shared memory is made anew after a crash, and the sockets are no files.
+fn below(path: &Path, root: &Path) -> bool {
+    let name = path.to_string_lossy();
+    path.starts_with(root) && !name.ends_with("-shm") && !name.ends_with(".sock")
+}
+
+fn two_names(name: &str, from: PathBuf, to: PathBuf) -> Call {
+    if name == "link" { Call::Link { from, to } } else { Call::Rename { from, to } }
+}
+
+/// `11<\x2f…>`; nothing for a file that has no name any more.
+fn descriptor(text: &str) -> Option<(i64, PathBuf)> {
+    let (number, rest) = text.split_once('<')?;
+    let path = rest.strip_suffix('>')?;
+    Some((number.parse().ok()?, text_of(path)))
+}
+
+/// A path that is given beside the directory it starts from.
+fn named(dir: &str, path: &str) -> PathBuf {
+    let dir = dir.split_once('<').map_or_else(PathBuf::new, |(_, rest)| text_of(rest.trim_end_matches('>')));
+    dir.join(path_of(path))
+}
+
+fn path_of(text: &str) -> PathBuf {
+    text_of(text.trim_matches('"'))
+}
+
+fn text_of(hexadecimal: &str) -> PathBuf {
+    PathBuf::from(String::from_utf8(bytes_of(hexadecimal)).unwrap())
+}
+
+fn taken(text: &str, result: i64) -> Vec<u8> {
+    let mut bytes = bytes_of(text.trim_matches('"'));
+    bytes.truncate(usize::try_from(result).unwrap());
+    bytes
+}
+
+fn bytes_of(text: &str) -> Vec<u8> {
+    let digits = |pair: &str| u8::from_str_radix(pair, 16).unwrap_or_else(|_| panic!("not hexadecimal: {text}"));
+    text.split("\\x").skip(1).map(digits).collect()
+}
