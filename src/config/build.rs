@@ -168,6 +168,7 @@ fn live(take: &mut Take) -> Live {
             drop_request: take.list("headers.drop_request"),
             drop_response: take.list("headers.drop_response"),
         },
+        pass_provider_headers: take.text("proxy.provider_headers") == "pass",
         overhead_header: take.flag("proxy.overhead_header"),
         unpriced: Unpriced::parse(&take.text("prices.unpriced")),
         log_level: take.text("log.level"),

@@ -66,6 +66,7 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
+const PROVIDER_HEADERS: &[&str] = &["hide", "pass"];
 const LEVELS: &[&str] = &["error", "warn", "info", "debug", "trace"];
 
 /// The table, in the order of the documented file.
@@ -181,6 +182,13 @@ pub const SETTINGS: &[Setting] = &[
     .live(),
     setting("proxy.overhead_header", Flag, "false", "Tell clients in `server-timing` how long the gateway took.")
         .live(),
+    setting(
+        "proxy.provider_headers",
+        Choice(PROVIDER_HEADERS),
+        "hide",
+        "Reply headers of a provider's account (its limits, organisation, edge): hide = clients do not get them, pass = they do.",
+    )
+    .live(),
     // Administration.
     setting("admin.addr", Address, "127.0.0.1:8081", "Where the administration API and the web UI are served."),
     unset("admin.tls.cert", File, "Certificate chain (PEM) for the admin listener; needs admin.tls.key."),

@@ -278,6 +278,8 @@ pub struct Live {
     pub retry: Retry,
     pub breaker: Breaker,
     pub forward_headers: HeaderRules,
+    /// Let reply headers through that describe a provider's account.
+    pub pass_provider_headers: bool,
     /// Tell clients in a reply header how long the gateway itself took.
     pub overhead_header: bool,
     /// What becomes of requests for models without a price.

@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]
 
 mod aborts;
+mod account_headers;
 mod accounting;
 mod bodies;
 mod client_versions;
@@ -19,6 +20,7 @@ mod listeners;
 mod malformed;
 mod messages;
 mod passthrough;
+mod refusals;
 mod reload;
 mod room;
 pub mod stage;
