@@ -211,13 +211,13 @@ node_packages() {
   cp "${files[@]}" .tools/node/
   local how=install
   [ ! -e tests/sdk/package-lock.json ] || how=ci
-  # No package's script runs but the one that puts Claude Code's program in place: others would compile optional
-  # modules, for which they fetch headers from elsewhere.
+  # No package's script runs but those that put the programs of Claude Code and opencode in place: others would compile
+  # optional modules, for which they fetch headers from elsewhere.
   (
     PATH="$PWD/.tools/bin:$PATH"
     cd .tools/node
     npm $how --ignore-scripts --no-audit --no-fund --loglevel=error
-    npm rebuild --loglevel=error @anthropic-ai/claude-code >/dev/null
+    npm rebuild --loglevel=error @anthropic-ai/claude-code opencode-ai >/dev/null
   )
   stamp .tools/node/packages.stamp "${files[@]}"
 }

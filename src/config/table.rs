@@ -69,6 +69,7 @@ const GIB: u64 = 1 << 30;
 /// Characters of the admin token, at least: fewer could be guessed.
 pub const ADMIN_TOKEN_MIN: usize = 16;
 
+const PROVIDER_HEADERS: &[&str] = &["hide", "pass"];
 const LEVELS: &[&str] = &["error", "warn", "info", "debug", "trace"];
 
 /// The table, in the order of the documented file.
@@ -191,6 +192,13 @@ pub const SETTINGS: &[Setting] = &[
     .live(),
     setting("proxy.overhead_header", Flag, "false", "Tell clients in `server-timing` how long the gateway took.")
         .live(),
+    setting(
+        "proxy.provider_headers",
+        Choice(PROVIDER_HEADERS),
+        "hide",
+        "Reply headers of a provider's account (its limits, organisation, edge): hide = clients do not get them, pass = they do.",
+    )
+    .live(),
     // Administration.
     setting("admin.addr", Address, "127.0.0.1:8081", "Where the administration API and the web UI are served."),
     setting(

@@ -282,6 +282,8 @@ pub struct Live {
     pub forward_headers: HeaderRules,
     /// Peers whose `X-Forwarded-For` and `Forwarded` headers name the client.
     pub trusted_proxies: Networks,
+    /// Let reply headers through that describe a provider's account.
+    pub pass_provider_headers: bool,
     /// Tell clients in a reply header how long the gateway itself took.
     pub overhead_header: bool,
     /// What becomes of requests for models without a price.

@@ -56,8 +56,8 @@ impl Books {
     pub(super) async fn admit(&self, ask: &Admission<'_>) -> Result<Permit, Refused> {
         match self {
             Self::Own(memory) => {
-                let (charge, served_before) = memory.admit(ask)?;
-                Ok(Permit::new(self.clone(), charge, served_before))
+                let counted = memory.admit(ask)?;
+                Ok(Permit::new(self.clone(), counted))
             }
             // Boxed, so that the futures of requests are not as large as what Redis needs.
             Self::Shared(shared) => Box::pin(shared.admit(ask)).await,

@@ -5,19 +5,23 @@ use super::admission::{Admission, Amount, Denied, Exceeds, LimitType};
 use super::held::Held;
 use super::holder::Pair;
 use super::sessions::Slot;
+use super::standing::{MoneyLeft, RequestsLeft, Standing};
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
 use crate::policy::reservation::Reservation;
 
-/// Checks a request against its key's and its user's limits. The figures must be up to date.
+/// Checks a request against its key's and its user's limits, and says what is left of the tightest. The figures
+/// must be up to date.
 pub(super) fn all(
     pair: &mut Pair<'_>,
     admission: &Admission<'_>,
     slot: &Slot,
     settings: &CounterSettings,
-) -> Result<(), Denied> {
-    let mut checks = Checks { pair, admission, slot, settings };
-    LimitType::IN_ORDER.into_iter().try_for_each(|limit| checks.check(limit))
+) -> Result<Standing, Denied> {
+    let mut checks = Checks { pair, admission, slot, settings, tightest: None };
+    LimitType::IN_ORDER.into_iter().try_for_each(|limit| checks.check(limit))?;
+    let requests = RequestsLeft::after(admission.user.rpm, checks.pair.rpm.count(), admission.now);
+    Ok(Standing { requests, money: checks.tightest })
 }
 
 /// Under strict reservation: whether a request could exceed a limit together with those that run. One that
@@ -33,6 +37,8 @@ struct Checks<'a, 'b> {
     admission: &'a Admission<'a>,
     slot: &'a Slot,
     settings: &'a CounterSettings,
+    /// Of the money limits that were checked so far.
+    tightest: Option<MoneyLeft>,
 }
 
 impl Checks<'_, '_> {
@@ -58,7 +64,16 @@ impl Checks<'_, '_> {
         let held = spend.held(period, reset, self.admission.now, self.settings.time_zone);
         let exceeds = match held.both() >= limit {
             true => None,
-            false => Some(strict(held, self.admission.estimate, limit, self.settings.reservation)?),
+            false => match strict(held, self.admission.estimate, limit, self.settings.reservation) {
+                Some(exceeds) => Some(exceeds),
+                None => {
+                    let (remaining, reset_at) = (limit - held.both(), spend.ends_at(period, reset));
+                    if self.tightest.is_none_or(|tightest| remaining < tightest.remaining) {
+                        self.tightest = Some(MoneyLeft { limit_type, limit, remaining, reset_at });
+                    }
+                    return None;
+                }
+            },
         };
         // Room that a running request may leave has no known time.
         let reset_at = if exceeds.is_none() { spend.below_at(period, reset, limit) } else { None };

@@ -8,7 +8,7 @@ use super::checks;
 use super::expectation::Expectations;
 use super::held::Held;
 use super::holder::UserState;
-use super::permit::{Charge, Settlement};
+use super::permit::{Charge, Counted, Settlement};
 use super::provider::{Blocked, ProviderState, is_limited};
 use super::sessions::Slot;
 use super::shards::Shards;
@@ -51,17 +51,16 @@ impl Memory {
         Charge { admitted: ask.now, asks: Some(ask.asks.clone()), ..charge }
     }
 
-    /// Also gives the provider that served the session before, if it was live.
-    pub(super) fn admit(&self, ask: &Admission<'_>) -> Result<(Charge, Option<ProviderId>), Denied> {
+    pub(super) fn admit(&self, ask: &Admission<'_>) -> Result<Counted, Denied> {
         let (user_id, key) = (ask.user.id, ask.key.id);
         let mut charge = self.charge_of(ask);
         let mut users = self.users.lock(user_id.0);
         let user = users.entry(user_id).or_default();
         let mut pair = user.with_key(key, ask.now, &self.settings);
-        checks::all(&mut pair, ask, &charge.slot, &self.settings)?;
+        let standing = checks::all(&mut pair, ask, &charge.slot, &self.settings)?;
         let served_before = pair.sessions.get(&charge.slot).and_then(|live| live.provider);
         pair.count(&mut charge);
-        Ok((charge, served_before))
+        Ok(Counted { charge, served_before, standing })
     }
 
     /// Counts a request without asking. Gives the provider that served the session before, if it was live.

@@ -32,6 +32,7 @@ mod rpm;
 mod sessions;
 mod shards;
 mod spend;
+mod standing;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -54,11 +55,13 @@ pub use redis::{
 pub use redis::fuzz_answer;
 pub use rpm::MinuteEntry;
 pub use sessions::Slot;
+pub use standing::{MoneyLeft, RequestsLeft, Standing};
 pub use sweep::Holder;
 pub use usage::{CountUsage, HolderUsage, MoneyUsage};
 
 use crate::domain::clock::{Clock, Timestamp};
 use books::Books;
+use permit::Counted;
 
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::key::Key;
@@ -143,7 +146,7 @@ impl Counters {
     /// For traffic of the admin token: no key, no user, no limits. Provider limits see it all the same.
     pub fn bypass(&self, request: RequestId, session: &SessionId, estimate: NanoUsd, now: Timestamp) -> Permit {
         let started = self.books.time(now);
-        Permit::new(self.books.clone(), self.memory().charge(request, session, estimate, started), None)
+        Permit::new(self.books.clone(), Counted::alone(self.memory().charge(request, session, estimate, started)))
     }
 
     /// Those of the providers that may not be given a request of this session now, and why. Changes nothing that counts.

@@ -4,6 +4,7 @@ use super::admission::Asks;
 use super::books::Books;
 use super::rpm::MinuteEntry;
 use super::sessions::Slot;
+use super::standing::Standing;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
 use crate::domain::money::NanoUsd;
@@ -35,6 +36,21 @@ impl Charge {
     }
 }
 
+/// A request that was counted, and what was found out on the way.
+pub(super) struct Counted {
+    pub(super) charge: Charge,
+    /// The provider that served the session before, if it was live.
+    pub(super) served_before: Option<ProviderId>,
+    pub(super) standing: Standing,
+}
+
+impl Counted {
+    /// Without limits or a session.
+    pub(super) fn alone(charge: Charge) -> Self {
+        Self { charge, served_before: None, standing: Standing::default() }
+    }
+}
+
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settlement {
@@ -56,11 +72,19 @@ pub struct Permit {
     charge: Option<Charge>,
     at: Option<ProviderId>,
     served_before: Option<ProviderId>,
+    standing: Standing,
 }
 
 impl Permit {
-    pub(super) const fn new(books: Books, charge: Charge, served_before: Option<ProviderId>) -> Self {
-        Self { books, charge: Some(charge), at: None, served_before }
+    pub(super) fn new(books: Books, counted: Counted) -> Self {
+        let Counted { charge, served_before, standing } = counted;
+        Self { books, charge: Some(charge), at: None, served_before, standing }
+    }
+
+    /// What was left of the caller's limits when the request was admitted.
+    #[must_use]
+    pub const fn standing(&self) -> &Standing {
+        &self.standing
     }
 
     /// The provider that last served this session, if it was live when the request was admitted.

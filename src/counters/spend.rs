@@ -200,7 +200,7 @@ impl Spend {
         }
         match self.rolling(period, reset) {
             Some(rolling) => rolling.below_at(&self.buckets, limit),
-            None => self.ends_at(period),
+            None => self.ends_at(period, reset),
         }
     }
 
@@ -212,7 +212,7 @@ impl Spend {
                 let mut spent = inside.filter(|bucket| bucket.held.spent != NanoUsd::ZERO);
                 spent.next().map(|last| rolling.ages_out(last.minute))
             }
-            None => self.ends_at(period),
+            None => self.ends_at(period, reset),
         }
     }
 
@@ -257,8 +257,10 @@ impl Spend {
         }
     }
 
-    fn ends_at(&self, period: Period) -> Option<Timestamp> {
+    /// The end of a calendar window.
+    pub(super) fn ends_at(&self, period: Period, reset: DailyReset) -> Option<Timestamp> {
         match period {
+            Period::Daily if reset.mode == ResetMode::Rolling => None,
             Period::Daily => Some(self.daily.span.end),
             Period::Weekly => Some(self.weekly.current.span.end),
             Period::Monthly => Some(self.monthly.current.span.end),

@@ -28,8 +28,9 @@ pub struct ErrorReply<'a> {
     pub code: Option<&'a str>,
     /// Further members of the error object (`limit_type`, `current`, `limit`, `reset_at`), in order.
     ///
-    /// Some names are taken out of it: `param` (the faulty field) and `request_id` go where their format wants them, and
-    /// `response_id`, `model`, `created_at` and `sequence_number` complete a responses stream's last events.
+    /// Some names are taken out of it: `param` (the faulty field) and `request_id` go where their format wants them,
+    /// `response_id`, `model`, `created_at` and `sequence_number` complete a responses stream's last events, and
+    /// `resets_at` (seconds of the epoch) and `retry_delay_s` say when to come back, in the formats that have a place for it.
     pub extra: &'a [(&'a str, Value)],
 }
 
@@ -39,9 +40,37 @@ impl ErrorReply<'_> {
     }
 
     fn plain_extras(&self) -> impl Iterator<Item = &(&str, Value)> {
-        const PLACED: [&str; 6] = ["param", "request_id", "response_id", "model", "created_at", "sequence_number"];
+        const PLACED: [&str; 8] = [
+            "param",
+            "request_id",
+            "response_id",
+            "model",
+            "created_at",
+            "sequence_number",
+            "resets_at",
+            "retry_delay_s",
+        ];
         self.extra.iter().filter(|(key, _)| !PLACED.contains(key))
     }
+}
+
+/// The kind of a money limit that is used up. Each format writes it as its own service does, in the form
+/// that makes its clients stop:
+///
+/// - native: `rate_limit_error`.
+/// - chat-compatible: type and code `insufficient_quota`.
+/// - responses: type `usage_limit_reached` with `resets_at`, code `insufficient_quota`. Codex reports both at once; with the
+///   type it also shows [`headers`]' message in place of a fixed text.
+/// - alt-cli: `google.rpc.QuotaFailure` with a quota of a day. Gemini CLI shows a fixed text for it, unless the message
+///   says that the limit is 0 (`limit: 0`), as the service does where there is no quota at all.
+pub const SPENT: &str = "insufficient_quota";
+
+/// A header that carries the message to clients that do not show the body's.
+#[must_use]
+pub fn headers(format: WireFormat, error: &ErrorReply<'_>) -> Option<(&'static str, String)> {
+    let wanted = format == WireFormat::Responses && error.kind == SPENT;
+    // The client adds "…, or try again at <time>."
+    wanted.then(|| ("x-codex-promo-message", error.message.trim_end_matches('.').to_owned()))
 }
 
 /// The body of an error reply.
@@ -88,7 +117,8 @@ pub const fn kind_of_status(status: u16) -> &'static str {
 pub fn value(format: WireFormat, error: &ErrorReply<'_>) -> Value {
     match format {
         WireFormat::Native => native(error),
-        WireFormat::Chat | WireFormat::Responses => json!({ "error": chat_object(error) }),
+        WireFormat::Chat => json!({ "error": chat_object(error) }),
+        WireFormat::Responses => json!({ "error": responses_object(error) }),
         WireFormat::AltCli => alt_cli(error),
     }
 }
@@ -99,7 +129,8 @@ fn bytes(value: &Value) -> Vec<u8> {
 
 fn native(error: &ErrorReply<'_>) -> Value {
     let mut object = Map::new();
-    object.insert("type".to_owned(), error.kind.into());
+    let kind = if error.kind == SPENT { "rate_limit_error" } else { error.kind };
+    object.insert("type".to_owned(), kind.into());
     object.insert("message".to_owned(), error.message.into());
     if let Some(code) = error.code {
         object.insert("code".to_owned(), code.into());
@@ -113,13 +144,29 @@ fn native(error: &ErrorReply<'_>) -> Value {
 }
 
 fn chat_object(error: &ErrorReply<'_>) -> Value {
+    Value::Object(chat_members(error))
+}
+
+fn responses_object(error: &ErrorReply<'_>) -> Value {
+    let mut object = chat_members(error);
+    if error.kind == SPENT {
+        object.insert("type".to_owned(), "usage_limit_reached".into());
+        if let Some(at) = error.extra("resets_at") {
+            object.insert("resets_at".to_owned(), at.clone());
+        }
+    }
+    Value::Object(object)
+}
+
+fn chat_members(error: &ErrorReply<'_>) -> Map<String, Value> {
     let mut object = Map::new();
     object.insert("message".to_owned(), error.message.into());
     object.insert("type".to_owned(), chat_kind(error.kind).into());
     object.insert("param".to_owned(), error.extra("param").cloned().unwrap_or(Value::Null));
-    object.insert("code".to_owned(), error.code.map_or(Value::Null, Value::from));
+    let code = if error.kind == SPENT { Some(SPENT) } else { error.code };
+    object.insert("code".to_owned(), code.map_or(Value::Null, Value::from));
     add_extras(&mut object, error);
-    Value::Object(object)
+    object
 }
 
 /// The kinds that have another name in the chat-compatible and responses formats.
@@ -178,12 +225,20 @@ fn response_failed(error: &ErrorReply<'_>, sequence: u64) -> Value {
 fn alt_cli(error: &ErrorReply<'_>) -> Value {
     let mut object = Map::new();
     object.insert("code".to_owned(), error.status.into());
-    object.insert("message".to_owned(), error.message.into());
+    let message =
+        if error.kind == SPENT { format!("{} Left of this limit: 0.", error.message) } else { error.message.into() };
+    object.insert("message".to_owned(), message.into());
     object.insert("status".to_owned(), rpc_status(error.status).into());
     add_extras(&mut object, error);
-    // The finer reason has no member of its own, as `code` is a number here: it goes where the SDKs look for reasons.
+    object.insert("details".to_owned(), rpc_details(error));
+    json!({ "error": object })
+}
+
+/// The finer reason has no member of its own, as `code` is a number here: it goes where the SDKs look for reasons.
+fn rpc_details(error: &ErrorReply<'_>) -> Value {
+    let spent = error.kind == SPENT;
     let mut metadata = Map::new();
-    metadata.insert("type".to_owned(), error.kind.into());
+    metadata.insert("type".to_owned(), if spent { "rate_limit_error" } else { error.kind }.into());
     for (key, value) in error.plain_extras() {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         metadata.insert((*key).to_owned(), text.into());
@@ -191,17 +246,24 @@ fn alt_cli(error: &ErrorReply<'_>) -> Value {
     if let Some(field) = error.extra("param").and_then(Value::as_str) {
         metadata.insert("field".to_owned(), field.into());
     }
-    let reason = error.code.unwrap_or(error.kind).to_ascii_uppercase();
-    object.insert(
-        "details".to_owned(),
-        json!([{
-            "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-            "reason": reason,
-            "domain": "tollgate",
-            "metadata": metadata,
-        }]),
-    );
-    json!({ "error": object })
+    let mut details = vec![json!({
+        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        "reason": error.code.unwrap_or(error.kind).to_ascii_uppercase(),
+        "domain": "tollgate",
+        "metadata": metadata,
+    })];
+    if spent {
+        let limit = error.extra("limit_type").and_then(Value::as_str).unwrap_or("money");
+        // "PerDay" whatever the limit's window: clients know no longer one, and stop at it.
+        details.push(json!({
+            "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+            "violations": [{"quotaMetric": format!("tollgate/{limit}"), "quotaId": format!("{limit}-SpendPerDay")}],
+        }));
+    }
+    if let Some(seconds) = error.extra("retry_delay_s") {
+        details.push(json!({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": format!("{seconds}s")}));
+    }
+    Value::Array(details)
 }
 
 /// The canonical RPC status name that goes with an HTTP status.
@@ -322,6 +384,43 @@ mod tests {
             let all = events(&stream_event(format, &error));
             assert!(all.iter().all(|(_, v)| v.to_string().contains("one\\n\\ntwo")), "{format}");
         }
+    }
+
+    #[test]
+    fn a_spent_limit_is_said_in_the_form_that_ends_each_formats_clients() {
+        let extra = [
+            ("limit_type", json!("key_daily")),
+            ("reset_at", json!("2026-11-23T00:00:00.000Z")),
+            ("resets_at", json!(17)),
+        ];
+        let error = ErrorReply { kind: super::SPENT, ..reply(&extra) };
+        let of = |format| parsed(format, &error)["error"].clone();
+        let native = of(WireFormat::Native);
+        assert_eq!((&native["type"], &native["code"]), (&json!("rate_limit_error"), &json!("rate_limit_exceeded")));
+        let chat = of(WireFormat::Chat);
+        assert_eq!((&chat["type"], &chat["code"]), (&json!("insufficient_quota"), &json!("insufficient_quota")));
+        let responses = of(WireFormat::Responses);
+        assert_eq!(
+            (&responses["type"], &responses["code"], &responses["resets_at"]),
+            (&json!("usage_limit_reached"), &json!("insufficient_quota"), &json!(17))
+        );
+        let alt = of(WireFormat::AltCli);
+        assert!(alt["message"].as_str().unwrap().ends_with("limit: 0."), "{alt}");
+        assert!(alt["details"][1]["violations"][0]["quotaId"].as_str().unwrap().contains("PerDay"), "{alt}");
+        for one in [native, chat, responses, alt] {
+            assert_eq!((&one["limit_type"], &one["reset_at"]), (&json!("key_daily"), &extra[1].1));
+        }
+        let headers = super::headers(WireFormat::Responses, &error).unwrap();
+        assert_eq!(headers, ("x-codex-promo-message", error.message.to_owned()));
+        assert!(WireFormat::ALL.iter().filter(|f| super::headers(**f, &error).is_some()).count() == 1);
+    }
+
+    #[test]
+    fn a_known_delay_is_said_where_the_format_has_a_place_for_it() {
+        let extra = [("limit_type", json!("user_rpm")), ("retry_delay_s", json!(12))];
+        let alt = parsed(WireFormat::AltCli, &reply(&extra));
+        assert_eq!(alt["error"]["details"][1]["retryDelay"], "12s");
+        assert_eq!(alt["error"].get("retry_delay_s"), None);
     }
 
     #[test]

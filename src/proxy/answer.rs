@@ -5,6 +5,7 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use pingora::http::ResponseHeader;
 
 use super::context::RequestContext;
+use super::limit_headers;
 use super::record::Ending;
 use super::refusal::Meaning;
 use crate::domain::record::RequestOutcome;
@@ -35,8 +36,11 @@ impl Answer {
     #[must_use]
     pub fn refusal(ctx: &RequestContext, meaning: Meaning, outcome: RequestOutcome) -> Self {
         let body = error::body(ctx.format, &meaning.reply()).into();
+        let own = error::headers(ctx.format, &meaning.reply());
         let ending = Ending { outcome, status: meaning.status, error: Some(meaning.message) };
-        Self { ending, headers: meaning.headers, body }
+        let mut headers = meaning.headers;
+        headers.extend(own);
+        Self { ending, headers, body }
     }
 
     /// Its head, less the headers that every reply carries.
@@ -64,6 +68,7 @@ pub fn own_headers(head: &mut ResponseHeader, ctx: &RequestContext) -> pingora::
         // A session id is the client's own text: one that cannot stand in a head is left out.
         let _ = head.insert_header(SESSION_ID, body.session.as_str());
     }
+    limit_headers::add(head, ctx)?;
     if ctx.live.overhead_header {
         let own = ctx.overhead();
         let value = format!("gateway;dur={}.{:03}", own.as_millis(), own.subsec_micros() % 1000);

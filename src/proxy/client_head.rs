@@ -6,6 +6,7 @@ use pingora::proxy::Session;
 
 use super::context::RequestContext;
 use super::incoming::Relay;
+use super::provider_headers;
 use crate::domain::format::WireFormat;
 
 /// Names of a reply's head that do not go on: they belong to one connection, or to the provider's
@@ -39,8 +40,12 @@ pub fn build(
     // demand.
     let places = if relay.converted { 5 } else { from.headers.len() + 2 };
     let mut head = ResponseHeader::build_no_case(from.status, Some(places))?;
-    let dropped =
-        |name: &str| NEVER.contains(&name) || ctx.live.forward_headers.drop_response.iter().any(|d| d == name);
+    let hides = !ctx.live.pass_provider_headers;
+    let dropped = |name: &str| {
+        NEVER.contains(&name)
+            || hides && provider_headers::is_of_account(name)
+            || ctx.live.forward_headers.drop_response.iter().any(|d| d == name)
+    };
     if relay.converted {
         let json_array = ctx.format == WireFormat::AltCli && !ctx.asked_for_events();
         let events = relay.streamed && !json_array;

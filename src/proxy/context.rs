@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use chrono_tz::Tz;
 use pingora::{Error, ErrorType};
 
 use super::attempt::Attempt;
@@ -134,6 +135,12 @@ impl RequestContext {
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.gateway.clock.now()
+    }
+
+    /// The time zone of calendar windows, and of times in messages.
+    #[must_use]
+    pub fn zone(&self) -> Tz {
+        self.gateway.counters.zone()
     }
 
     #[must_use]

@@ -207,6 +207,46 @@ impl OpenRecord {
     }
 }
 
+/// Writes the access line of a request that was refused before its caller was known. It has no record: a
+/// stranger must not fill the ledger.
+pub(super) fn log_stranger(ctx: &RequestContext, ending: &Ending) {
+    if !ctx.gateway.fixed.access_log {
+        return;
+    }
+    telemetry::access_log(&Record {
+        request_id: ctx.id,
+        started_at: ctx.started_at,
+        key_id: None,
+        key_name: None,
+        user_id: None,
+        user_name: None,
+        session_id: None,
+        provider_id: None,
+        provider_name: None,
+        client_format: ctx.format,
+        provider_format: None,
+        endpoint: Arc::clone(&ctx.head.endpoint),
+        upstream_model: None,
+        model: Arc::from(""),
+        streamed: false,
+        status_code: ending.status,
+        outcome: ending.outcome,
+        error_message: ending.error.clone(),
+        usage: Usage::default(),
+        cost: None,
+        price_model: None,
+        cost_multiplier: Decimal::ONE,
+        estimated: false,
+        duration_ms: ctx.elapsed_ms(),
+        first_byte_ms: None,
+        overhead_us: u64::try_from(ctx.overhead().as_micros()).unwrap_or(u64::MAX),
+        attempts: 0,
+        decisions: Vec::new(),
+        user_agent: ctx.head.user_agent.clone(),
+        client_addr: ctx.head.client_ip.map(|ip| ip.to_string().into()),
+    });
+}
+
 /// What a request costs.
 struct Priced {
     cost: Option<NanoUsd>,

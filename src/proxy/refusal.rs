@@ -1,9 +1,11 @@
 //! Every reason for which the gateway itself answers a request, and its status, error type and
 //! message. One exhaustive match; no message names a key, a sensitive word or an internal detail.
 
+use chrono_tz::Tz;
 use serde_json::{Value, json};
 
-use crate::counters::{Amount, Denied};
+use super::limit_refusal;
+use crate::counters::Denied;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::WordId;
 use crate::formats::error::ErrorReply;
@@ -103,22 +105,29 @@ impl Meaning {
         ErrorReply { status: self.status, kind: self.kind, message: &self.message, code: self.code, extra: &self.extra }
     }
 
-    fn new(status: u16, kind: &'static str, message: impl Into<String>) -> Self {
+    pub(super) fn new(status: u16, kind: &'static str, message: impl Into<String>) -> Self {
         let (code, extra, headers) = (None, Vec::new(), Vec::new());
-        Self { status, kind, code, message: message.into(), extra, headers }
+        let meaning = Self { status, kind, code, message: message.into(), extra, headers };
+        // The same key is refused again: without this some clients repeat for minutes, silently.
+        if matches!(status, 401 | 403) { meaning.final_answer() } else { meaning }
     }
 
-    fn code(mut self, code: &'static str) -> Self {
+    /// Tells clients not to repeat the request. Claude Code and the Anthropic and OpenAI SDKs obey.
+    pub(super) fn final_answer(self) -> Self {
+        self.header("x-should-retry", "false")
+    }
+
+    pub(super) fn code(mut self, code: &'static str) -> Self {
         self.code = Some(code);
         self
     }
 
-    fn header(mut self, name: &'static str, value: impl ToString) -> Self {
+    pub(super) fn header(mut self, name: &'static str, value: impl ToString) -> Self {
         self.headers.push((name, value.to_string()));
         self
     }
 
-    fn retry_after(self, ms: Option<u64>) -> Self {
+    pub(super) fn retry_after(self, ms: Option<u64>) -> Self {
         match ms {
             Some(ms) => self.header("retry-after", ms.div_ceil(1000).max(1)),
             None => self,
@@ -128,9 +137,9 @@ impl Meaning {
 
 impl Refusal {
     /// Status, error type, message and headers of the answer. `now` is what waiting times count
-    /// from.
+    /// from, `zone` that of the times in messages.
     #[must_use]
-    pub fn meaning(&self, now: Timestamp) -> Meaning {
+    pub fn meaning(&self, now: Timestamp, zone: Tz) -> Meaning {
         const INVALID: &str = "invalid_request_error";
         const AUTH: &str = "authentication_error";
         const FORBIDDEN: &str = "permission_error";
@@ -178,7 +187,7 @@ impl Refusal {
                 Meaning::new(403, FORBIDDEN, "the request holds content that this gateway does not pass on")
                     .code("content_filtered")
             }
-            Self::Limit(denied) => limit(denied, now),
+            Self::Limit(denied) => limit_refusal::meaning(denied, now, zone),
             Self::JournalFull => busy("the gateway cannot account for requests now", 5),
             Self::CountersUnreachable => busy("the gateway cannot count requests now", 5),
             Self::NoGroup => Meaning::new(403, FORBIDDEN, "no provider is within reach of this key's groups"),
@@ -273,33 +282,4 @@ fn outdated(client: Client, current: Version, required: Version) -> Meaning {
         ("required_version", json!(required.to_string())),
     ];
     meaning
-}
-
-/// The 429 of a limit: body fields and headers as documented for clients.
-fn limit(denied: &Denied, now: Timestamp) -> Meaning {
-    let (kind, current, limit) = (denied.limit_type.as_str(), denied.current, denied.limit);
-    let reset = denied.reset_at.map(Timestamp::to_iso);
-    let message = denied.message();
-    let remaining = (limit.to_decimal() - current.to_decimal()).max(rust_decimal::Decimal::ZERO);
-    let mut meaning = Meaning::new(429, "rate_limit_error", message).code("rate_limit_exceeded");
-    meaning.extra = vec![
-        ("limit_type", json!(kind)),
-        ("current", number(current)),
-        ("limit", number(limit)),
-        ("reset_at", json!(reset)),
-    ];
-    meaning = meaning
-        .header("x-ratelimit-limit", limit)
-        .header("x-ratelimit-remaining", remaining.normalize())
-        .header("x-ratelimit-type", kind);
-    if let Some(reset) = reset {
-        meaning = meaning.header("x-ratelimit-reset", reset);
-    }
-    let wait = denied.reset_at.map(|at| at.since(now).max(0).unsigned_abs());
-    meaning.retry_after(wait)
-}
-
-/// An amount as a JSON number, with the digits that it has.
-fn number(amount: Amount) -> Value {
-    serde_json::from_str(&amount.to_string()).unwrap_or_default()
 }

@@ -31,7 +31,7 @@ use super::incoming::{self, Incoming};
 use super::pipeline::{self, Prepared};
 use super::record::Ending;
 use super::refusal::Refusal;
-use super::{attempt, client_head, verdict};
+use super::{attempt, client_head, limit_headers, record, verdict};
 use crate::domain::record::{DecisionStep, RequestOutcome};
 
 /// How long the unread rest of a refused body is read, so that a client that is still sending sees
@@ -341,7 +341,10 @@ impl Service {
             // No caller is known.
             _ => metrics.unauthenticated(refusal.reason()),
         }
-        let meaning = refusal.meaning(ctx.now());
+        let mut meaning = refusal.meaning(ctx.now(), ctx.zone());
+        if let Refusal::Limit(denied) = refusal {
+            meaning.headers.extend(limit_headers::of_refusal(ctx, denied));
+        }
         let step = match outcome {
             RequestOutcome::Refused => Some(DecisionStep::Refused),
             RequestOutcome::UpstreamFailed => Some(DecisionStep::Exhausted),
@@ -351,7 +354,11 @@ impl Service {
             let detail = refusal.detail().unwrap_or_else(|| meaning.message.clone());
             ctx.decide_itself(step, detail, Some(meaning.status));
         }
-        Answer::refusal(ctx, meaning, outcome)
+        let answer = Answer::refusal(ctx, meaning, outcome);
+        if !ctx.is_open() {
+            record::log_stranger(ctx, &answer.ending);
+        }
+        answer
     }
 
     /// Ends a reply that had begun: a stream gets its format's error event and a proper end of the

@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]
 
 mod aborts;
+mod account_headers;
 mod accounting;
 mod admin_bodies;
 mod admin_token;
@@ -22,6 +23,7 @@ mod listeners;
 mod malformed;
 mod messages;
 mod passthrough;
+mod refusals;
 mod reload;
 mod room;
 pub mod stage;

@@ -8,6 +8,8 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUN_SECONDS = 300
+# Of a run that is refused: its start may be slow, and what is measured begins with its first request.
+REFUSED_SECONDS = 90
 # What the programs' shell tools are told to run, and what that prints: proof that it ran.
 COMMAND = "echo made > made.txt && seq -s - 40 42"
 PRINTED = "40-41-42"
@@ -32,6 +34,13 @@ class Program:
                               capture_output=True, text=True, timeout=RUN_SECONDS)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
+
+    def refused(self, *arguments):
+        """Everything that a run printed which must not succeed."""
+        done = subprocess.run([self.path, *arguments], env=self.environment, cwd=self.work, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=REFUSED_SECONDS)
+        assert done.returncode != 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
 
     def events(self, *arguments):
         """The same, as one JSON value per line."""

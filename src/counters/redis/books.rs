@@ -8,10 +8,11 @@ use tokio::time::Instant;
 use super::super::admission::{Admission, Refused};
 use super::super::books::Books;
 use super::super::listing::LiveSession;
-use super::super::permit::{Charge, Permit, Settlement};
+use super::super::permit::{Charge, Counted, Permit, Settlement};
 use super::super::provider::{Blocked, is_limited};
 use super::super::rebuild::SpendRow;
 use super::super::sessions::Slot;
+use super::super::standing::Standing;
 use super::super::usage::HolderUsage;
 use super::link::{Fault, PATIENCE, Up};
 use super::outbox::Kind;
@@ -27,6 +28,9 @@ use crate::policy::reservation::Reservation;
 
 /// Live sessions that are listed at most.
 const LISTED: i64 = 10_000;
+
+/// The provider of the live session, and what is left of the limits.
+type Found = (Option<ProviderId>, Standing);
 
 /// Whose figures are asked for.
 pub(in super::super) struct Asked<'a> {
@@ -51,14 +55,14 @@ impl Shared {
             answer = self.admitted(&ask, &charge).await;
         }
         let ask = &ask;
-        let (served_before, is_known) = match answer {
+        let (served_before, standing, is_known) = match answer {
             Answer::Said(admitted) => {
-                let served_before = admitted?;
+                let (served_before, standing) = admitted?;
                 self.memory.count(&mut charge);
-                (served_before, true)
+                (served_before, standing, true)
             }
             silence => match self.admit_alone(ask, &mut charge) {
-                Ok(served_before) => (served_before, false),
+                Ok((served_before, standing)) => (served_before, standing, false),
                 Err(refused) => {
                     if matches!(silence, Answer::InVain) {
                         self.push(Kind::GivenBack, &charge, ask.now);
@@ -72,7 +76,8 @@ impl Shared {
         if self.link.hears() && !(is_known && self.link.name() == name) {
             self.push(Kind::Running { at: None }, &charge, ask.now);
         }
-        Ok(Permit::new(Books::Shared(Arc::clone(self)), charge, served_before))
+        let counted = Counted { charge, served_before, standing };
+        Ok(Permit::new(Books::Shared(Arc::clone(self)), counted))
     }
 
     fn as_shared<'a>(&self, own: &Admission<'a>) -> Admission<'a> {
@@ -80,20 +85,20 @@ impl Shared {
     }
 
     /// As the operator chose for when Redis cannot be asked.
-    fn admit_alone(&self, ask: &Admission<'_>, charge: &mut Charge) -> Result<Option<ProviderId>, Refused> {
+    fn admit_alone(&self, ask: &Admission<'_>, charge: &mut Charge) -> Result<Found, Refused> {
         match self.settings.on_loss {
             OnLoss::Local => {
-                let (counted, served_before) = self.memory.admit(ask)?;
-                *charge = counted;
-                Ok(served_before)
+                let counted = self.memory.admit(ask)?;
+                *charge = counted.charge;
+                Ok((counted.served_before, counted.standing))
             }
-            OnLoss::Open => Ok(self.memory.count(charge)),
+            OnLoss::Open => Ok((self.memory.count(charge), Standing::default())),
             OnLoss::Closed => Err(Refused::Unreachable),
         }
     }
 
     /// The checks in Redis.
-    async fn admitted(&self, ask: &Admission<'_>, charge: &Charge) -> Answer<Result<Option<ProviderId>, Refused>> {
+    async fn admitted(&self, ask: &Admission<'_>, charge: &Charge) -> Answer<Result<Found, Refused>> {
         let settings = &self.counting();
         let question = |up: &Up| {
             let call = self.call(&ADMIT, up, ask.now).int(ask.user.id.0).int(ask.key.id.0).text(ask.session.as_str());
@@ -112,7 +117,10 @@ impl Shared {
             Answer::ClockSet => return Answer::ClockSet,
         };
         match reply::text(answer.first()) {
-            "ok" => Answer::Said(Ok(reply::int(answer.get(1)).map(ProviderId))),
+            "ok" => {
+                let standing = reply::standing(&answer, ask, &self.spans(ask.now), settings);
+                Answer::Said(Ok((reply::int(answer.get(1)).map(ProviderId), standing)))
+            }
             _ => match reply::denied(&answer, ask, &self.spans(ask.now), settings) {
                 Some(denied) => Answer::Said(Err(denied.into())),
                 None => Answer::InVain,

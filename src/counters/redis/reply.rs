@@ -5,6 +5,7 @@ use redis::Value;
 use super::super::admission::{Admission, Amount, Asks, Denied, Exceeds, LimitType};
 use super::super::listing::LiveSession;
 use super::super::spend::Period;
+use super::super::standing::{MoneyLeft, RequestsLeft, Standing};
 use super::super::usage::{CountUsage, HolderUsage, MoneyUsage};
 use super::super::{Blocked, CounterSettings};
 use super::scripts::Spans;
@@ -58,6 +59,28 @@ pub(super) fn denied(
     };
     let (current, limit) = (Amount::Money(NanoUsd(current)), Amount::Money(limit));
     Some(Denied { limit_type, current, limit, reset_at, exceeds })
+}
+
+/// `{'ok', provider, check, current, requests}`: of the money limit with the least room (check 0 where there is none) and of
+/// the minute before the request.
+pub(super) fn standing(answer: &[Value], ask: &Admission<'_>, spans: &Spans, settings: &CounterSettings) -> Standing {
+    let requests = int(answer.get(4)).and_then(|before| u64::try_from(before).ok());
+    Standing {
+        requests: requests.and_then(|before| RequestsLeft::after(ask.user.rpm, before, ask.now)),
+        money: money_left(answer, ask, spans, settings),
+    }
+}
+
+fn money_left(answer: &[Value], ask: &Admission<'_>, spans: &Spans, settings: &CounterSettings) -> Option<MoneyLeft> {
+    let Some(Value::Int(check)) = answer.get(2) else { return None };
+    let limit_type = *LimitType::IN_ORDER.get(usize::try_from(*check).ok()?.checked_sub(1)?)?;
+    let limits = if limit_type.is_keys() { &ask.key.limits } else { &ask.user.limits };
+    let period = limit_type.period()?;
+    let limit = period.limit_of(limits)?;
+    let remaining = limit - NanoUsd(int(answer.get(3))?);
+    let calendar = rolling_ms(period, limits).is_none();
+    let reset_at = ends(period, limits, ask.now, spans, settings).filter(|_| calendar);
+    Some(MoneyLeft { limit_type, limit, remaining, reset_at })
 }
 
 /// How far behind what is spent in a window the amount stands that is reserved in it.

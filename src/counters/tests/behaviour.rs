@@ -4,7 +4,10 @@ use chrono_tz::Tz;
 
 use super::{NOON, Place, TTL_MS, Tested, ask, counters, counters_with, key, provider, sessions, settings, user};
 use crate::counters::sessions::MAX_IDLE;
-use crate::counters::{Admission, Amount, Blocked, CounterSettings, Denied, Exceeds, Holder, LimitType, MoneyUsage};
+use crate::counters::{
+    Admission, Amount, Blocked, CounterSettings, Denied, Exceeds, Holder, LimitType, MoneyLeft, MoneyUsage,
+    RequestsLeft, Standing,
+};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId};
 use crate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
@@ -17,6 +20,7 @@ super::on_each_place! {
     strict_reservation_refuses_what_could_exceed_a_limit_unless_nothing_else_runs,
     a_rolling_window_tells_when_enough_will_have_aged_out,
     calendar_windows_sessions_and_rpm_tell_their_reset_and_a_limit_of_zero_has_none,
+    an_admission_tells_what_is_left_of_the_tightest_limits,
     a_cost_belongs_to_its_requests_start,
     a_dropped_permit_gives_everything_back_also_in_a_panic,
     a_provider_keeps_its_limits_and_its_sessions,
@@ -93,6 +97,39 @@ fn what_others_reserve_counts_only_where_reservation_is_on(place: Place) {
         running.settle(NOON, NanoUsd(5), None);
         assert!(ask(&counters, (&key, &user), "s", 0, NOON).is_ok(), "the true cost took its place");
     }
+}
+
+fn an_admission_tells_what_is_left_of_the_tightest_limits(place: Place) {
+    let counters = counters(place, Tz::UTC);
+    let key = key(1, Limits { daily: Some(NanoUsd(100)), ..five_hours(90) });
+    let free = user(0, Limits::default());
+    let limited = user(5, Limits { weekly: Some(NanoUsd(95)), ..Limits::default() });
+    let standing = |user| *ask(&counters, (&key, user), "s", 0, NOON).unwrap().standing();
+    let midnight = Timestamp(NOON.0 - 30_000).plus_ms(12 * HOUR);
+    let left = |limit_type, limit, remaining, reset_at| {
+        Some(MoneyLeft { limit_type, limit: NanoUsd(limit), remaining: NanoUsd(remaining), reset_at })
+    };
+    let before = standing(&free);
+    assert_eq!(before, Standing { requests: None, money: left(LimitType::KeyFiveHours, 90, 90, None) });
+    for spent in [20, 65] {
+        ask(&counters, (&key, &limited), "s", 0, NOON).unwrap().settle(NOON, NanoUsd(spent), None);
+    }
+    // The requests of the dropped permits do not count; the admitted one does.
+    let after = standing(&limited);
+    let requests = RequestsLeft { limit: 5, remaining: 2, reset_at: NOON.plus_ms(60_000) };
+    assert_eq!(after, Standing { requests: Some(requests), money: left(LimitType::KeyFiveHours, 90, 5, None) });
+    // Once the window has passed it, the day is the tightest, and tells its end.
+    let later = NOON.plus_ms(6 * HOUR);
+    let permit = ask(&counters, (&key, &limited), "s", 0, later).unwrap();
+    assert_eq!(permit.standing().money, left(LimitType::UserWeekly, 95, 10, Some(midnight.plus_ms(4 * 24 * HOUR))));
+    let other = ask(
+        &counters,
+        (&self::key(2, Limits { daily: Some(NanoUsd(9)), ..Limits::default() }), &limited),
+        "t",
+        0,
+        later,
+    );
+    assert_eq!(other.unwrap().standing().money, left(LimitType::KeyDaily, 9, 9, Some(midnight)));
 }
 
 fn a_rolling_window_tells_when_enough_will_have_aged_out(place: Place) {

@@ -1,7 +1,8 @@
 -- The thirteen checks, in order, and the request counted: all of it or none.
 -- ARGV: 10 user, 11 key, 12 session, 13 request, 14 reserved, 15-23 the key's limits, 24-32 the user's, 33 requests per minute,
 -- 34 whether reservation is strict (1 or 0), 35 the request's start, 36 model, 37 format.
--- Gives {'ok', provider of the live session}, {'denied', check, current, minute or time of reset, and what others reserve where
+-- Gives {'ok', provider of the live session, check of the money limit with the least room (0: none), what counts against it,
+-- requests of the minute before this one}, {'denied', check, current, minute or time of reset, and what others reserve where
 -- strict reservation refuses} or {'gone'}.
 local KEY, USER = 15, 24
 if not in_force() then return { 'gone' } end
@@ -58,7 +59,18 @@ local provider = ''
 if call('ZSCORE', sets[1], member) then provider = call('HGET', detail_of(member), 'provider') or '' end
 take(held)
 asks(member, ARGV[36], ARGV[37])
-rpm(held.uid)
+local tightest, room, current = 0, nil, ''
+local function compare(check, period, block, sums)
+  local limit = ARGV[block + period - 1]
+  if limit == '' then return end
+  local left = tonumber(limit) - sums[period]
+  if not room or left < room then tightest, room, current = check, left, int(sums[period]) end
+end
+for period, check in ipairs({ 1, 6, 8, 10, 12 }) do
+  compare(check, period, KEY, of_key)
+  compare(check + 1, period, USER, of_user)
+end
+local requests = rpm(held.uid)
 held.slot = rpm_add(held.uid, NOW)
 note(NODE, ARGV[13], held)
-return { 'ok', provider }
+return { 'ok', provider, tightest, current, int(requests) }

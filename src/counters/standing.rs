@@ -1,0 +1,43 @@
+//! What is left of the tightest limits once a request is admitted: for the headers of its reply.
+//!
+//! The checks read these figures anyway; nothing is asked for them again.
+
+use super::admission::LimitType;
+use crate::domain::clock::Timestamp;
+use crate::domain::money::NanoUsd;
+
+/// `None`: no such limit applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Standing {
+    pub requests: Option<RequestsLeft>,
+    pub money: Option<MoneyLeft>,
+}
+
+/// Of the user's requests per minute, the admitted one counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestsLeft {
+    pub limit: u64,
+    pub remaining: u64,
+    /// When the window holds none of the requests so far.
+    pub reset_at: Timestamp,
+}
+
+/// Of the money limit with the least room, before the admitted request's own cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MoneyLeft {
+    pub limit_type: LimitType,
+    pub limit: NanoUsd,
+    /// What others have reserved is not left.
+    pub remaining: NanoUsd,
+    /// The end of a calendar window. Rolling windows and the total have no such time.
+    pub reset_at: Option<Timestamp>,
+}
+
+impl RequestsLeft {
+    /// `before`: requests of the minute without the admitted one.
+    pub(super) fn after(limit: u32, before: u64, admitted: Timestamp) -> Option<Self> {
+        let limit = u64::from(limit);
+        let remaining = limit.saturating_sub(before + 1);
+        (limit > 0).then(|| Self { limit, remaining, reset_at: admitted.plus_ms(super::rpm::WINDOW_MS) })
+    }
+}

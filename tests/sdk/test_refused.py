@@ -1,0 +1,147 @@
+"""The command-line clients and SDKs where the gateway refuses: each ends soon, and says why in the gateway's words."""
+
+import json
+import time
+
+import anthropic
+import openai
+import pytest
+from conftest import call, mock
+from google import genai
+from google.genai import errors
+from launch import Program
+from relay import Relay
+
+# From a program's first request to its end.
+SECONDS = 10
+# Two output tokens short of it are left after nothing, and none after one reply of a thousand.
+CENT = 0.01
+
+
+def claude(folder, base, key):
+    quiet = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_ERROR_REPORTING", "DISABLE_TELEMETRY")
+    environment = {"ANTHROPIC_BASE_URL": base, "ANTHROPIC_AUTH_TOKEN": key} | {name: "1" for name in quiet}
+    return Program("claude", folder, environment), ("-p", "Greet me.", "--model", "via-native")
+
+
+def codex(folder, base, key):
+    # With its own defaults for repeats, as users have it.
+    program = Program("codex", folder, {"GATEWAY_KEY": key})
+    (program.home / ".codex").mkdir()
+    (program.home / ".codex/config.toml").write_text(f"""
+model_provider = "gateway"
+check_for_update_on_startup = false
+[features]
+apps = false
+plugins = false
+[analytics]
+enabled = false
+[model_providers.gateway]
+name = "gateway"
+base_url = "{base}/v1"
+wire_api = "responses"
+env_key = "GATEWAY_KEY"
+""")
+    fixed = ("exec", "--skip-git-repo-check", "--sandbox", "danger-full-access", "--model", "via-responses")
+    return program, (*fixed, "--", "Greet me.")
+
+
+def gemini(folder, base, key):
+    environment = {"GEMINI_API_KEY": key, "GOOGLE_GEMINI_BASE_URL": base, "GEMINI_CLI_NO_RELAUNCH": "1"}
+    program = Program("gemini", folder, environment)
+    (program.home / ".gemini").mkdir()
+    (program.home / ".gemini/settings.json").write_text(json.dumps({
+        "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+        "privacy": {"usageStatisticsEnabled": False},
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "telemetry": {"enabled": False},
+    }))
+    return program, ("--model", "via-alt-cli", "--approval-mode", "yolo", "--skip-trust", "--prompt", "Greet me.")
+
+
+def opencode(folder, base, key, package, model):
+    off = ("OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_LSP_DOWNLOAD",
+           "OPENCODE_DISABLE_DEFAULT_PLUGINS")
+    program = Program("opencode", folder, {name: "1" for name in off})
+    provider = {"npm": package, "name": "gateway", "options": {"baseURL": f"{base}/v1", "apiKey": key},
+                "models": {model: {"name": model}}}
+    settings = {"provider": {"gateway": provider}, "autoupdate": False, "share": "disabled"}
+    (program.work / "opencode.json").write_text(json.dumps(settings))
+    return program, ("run", "--model", f"gateway/{model}", "Greet me.")
+
+
+def opencode_native(folder, base, key):
+    return opencode(folder, base, key, "@ai-sdk/anthropic", "via-native")
+
+
+def opencode_chat(folder, base, key):
+    return opencode(folder, base, key, "@ai-sdk/openai-compatible", "via-chat-compatible")
+
+
+PROGRAMS = [claude, codex, gemini, opencode_native, opencode_chat]
+
+
+def spent(stage, limit):
+    """A key of a user of its own that has spent its cent."""
+    made = stage.action("users/addUser", {"name": f"spent-{time.time_ns()}"})["defaultKey"]
+    stage.action("keys/editKey", {"keyId": made["id"], limit: CENT})
+    body = {"model": "via-native", "max_tokens": 1000,
+            "messages": [{"role": "user", "content": f"hello {mock(usage={'input': 10, 'output': 1000})}"}]}
+    assert call(f"{stage.proxy}/v1/messages", body, {"x-api-key": made["key"]})[0] == 200
+    return made["key"]
+
+
+def refused(stage, folder, program, key):
+    """What a program prints that is refused, and that it ends in time."""
+    if stage.direct or not stage.admin:
+        pytest.skip("only a gateway refuses")
+    with Relay(stage.proxy) as relay:
+        client, arguments = program(folder, relay.url, key)
+        printed = client.refused(*arguments)
+        took = relay.since_first()
+    assert took is not None and took < SECONDS, f"{took} s:\n{printed}"
+    return " ".join(printed.split())
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_daily_budget_that_is_used_up_ends_the_run_with_a_message(stage, tmp_path, program):
+    printed = refused(stage, tmp_path, program, spent(stage, "limitDailyUsd"))
+    assert "The daily limit of this key ($0.01) is used up. It resets at 00:00 (UTC)" in printed, printed
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_total_budget_that_is_used_up_ends_the_run_with_a_message(stage, tmp_path, program):
+    printed = refused(stage, tmp_path, program, spent(stage, "limitTotalUsd"))
+    wanted = "The total limit of this key ($0.01) is used up. It does not reset. Ask an administrator to raise it"
+    assert wanted in printed, printed
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_wrong_key_ends_the_run_with_a_message(stage, tmp_path, program):
+    printed = refused(stage, tmp_path, program, stage.bad_key)
+    assert "the API key is not known" in printed, printed
+
+
+def test_the_sdks_raise_their_error_for_a_used_up_budget_at_once(stage):
+    if stage.direct or not stage.admin:
+        pytest.skip("only a gateway refuses")
+    key, message = spent(stage, "limitDailyUsd"), "The daily limit of this key ($0.01) is used up."
+    asked = {"model": "via-native", "max_tokens": 9, "messages": [{"role": "user", "content": "hello"}]}
+    speaker = openai.OpenAI(base_url=f"{stage.proxy}/v1", api_key=key)
+    google = genai.Client(api_key=key, http_options={"base_url": stage.proxy})
+    claude_sdk = anthropic.Anthropic(base_url=stage.proxy, api_key=key)
+    began = time.monotonic()
+    with pytest.raises(anthropic.RateLimitError, match="daily limit"):
+        claude_sdk.messages.create(**asked)
+    for ask in (lambda: speaker.responses.create(model="via-responses", input="hello"),
+                lambda: speaker.chat.completions.create(model="via-chat-compatible", messages=asked["messages"])):
+        with pytest.raises(openai.RateLimitError) as caught:
+            ask()
+        assert caught.value.code == "insufficient_quota" and message in str(caught.value)
+        assert caught.value.body["limit_type"] == "key_daily"
+    with pytest.raises(errors.ClientError) as caught:
+        google.models.generate_content(model="via-alt-cli", contents="hello")
+    assert (caught.value.code, caught.value.status) == (429, "RESOURCE_EXHAUSTED") and message in str(caught.value)
+    assert time.monotonic() - began < SECONDS
+    entries = stage.action("usage-logs/getUsageLogs", {"statusCode": 429, "pageSize": 100})["logs"]
+    assert sum(entry["errorMessage"].startswith(message) for entry in entries if entry["keyName"]) >= 4, entries
