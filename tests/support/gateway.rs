@@ -125,11 +125,6 @@ impl Gateway {
         self.runner = words;
     }
 
-    /// The next process is started without this variable.
-    pub fn unset(&mut self, name: &str) {
-        self.env.remove(name);
-    }
-
     /// There is room on the disk again.
     pub fn unlimit_files(&self) {
         let pid = self.pid().to_string();
