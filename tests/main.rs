@@ -34,3 +34,5 @@ mod support;
 mod telemetry;
 #[cfg(test)]
 mod texts;
+#[cfg(test)]
+mod vault;

@@ -10,11 +10,10 @@ use super::auth::whoami::ProxyPlace;
 use super::live::Live;
 use crate::counters::Counters;
 use crate::domain::clock::Clock;
-use crate::domain::secret::Secret;
 use crate::fetch::Webhooks;
 use crate::ledger::JournalStats;
 use crate::policy::unpriced::Unpriced;
-use crate::state::{Events, Health, Listings, State};
+use crate::state::{AdminToken, Events, Health, Listings, State};
 use crate::store::Store;
 use crate::telemetry::Metrics;
 use crate::upkeep::Upkeep;
@@ -43,7 +42,7 @@ pub struct Context {
     pub price_list: String,
     /// Reads what becomes of requests for models without a price; it changes with a reload.
     pub unpriced: Arc<dyn Fn() -> Unpriced + Send + Sync>,
-    pub admin_token: Secret,
+    pub admin_token: Arc<AdminToken>,
     pub time_zone: Tz,
     /// Where clients reach this surface; names the server in the OpenAPI document and is an allowed origin.
     pub app_url: Option<String>,

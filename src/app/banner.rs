@@ -20,7 +20,7 @@ impl Banner {
             proxy: format!("{}://{}", scheme(config.proxy.tls.is_some()), config.proxy.addr),
             admin: format!("{}://{}", scheme(config.admin.tls.is_some()), config.admin.addr),
             metrics: format!("http://{}/metrics", config.metrics.addr),
-            token_file: parts.admin_token.file.clone(),
+            token_file: parts.token_file.clone(),
         }
     }
 

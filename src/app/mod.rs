@@ -14,6 +14,8 @@ mod messages;
 mod parts;
 mod rebuild;
 mod reload;
+mod rotate;
+mod secret_files;
 mod secrets;
 mod seed;
 mod serve;
@@ -21,6 +23,7 @@ mod signals;
 mod tasks;
 
 pub use check::{check, migrate};
+pub use rotate::{Rotation, rotate, secret_status};
 pub use serve::{Source, serve};
 
 /// Runs the scripted upstream until it is interrupted.

@@ -1,5 +1,6 @@
 //! The composition root: every shared part, and the order in which they are built.
 
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -19,8 +20,9 @@ use crate::proxy::gateway::{Fixed, Gateway};
 use crate::proxy::instructions::Instructions;
 use crate::state::builtin;
 use crate::state::health::Health;
-use crate::state::{ClientVersions, Events, MessageQueue, Messages, State, key_text};
-use crate::store::Store;
+use crate::state::vault::Vault;
+use crate::state::{AdminToken, ClientVersions, Events, MessageQueue, Messages, State, reseal};
+use crate::store::{Backend, Store};
 use crate::telemetry::Metrics;
 use crate::upkeep::{Upkeep, UpkeepParts};
 use crate::upstream::Upstreams;
@@ -53,7 +55,8 @@ pub struct Parts {
     pub gateway: Arc<Gateway>,
     /// What is to be stored of what was said, until the task that stores it takes it.
     pub message_queue: Mutex<Option<MessageQueue>>,
-    pub admin_token: secrets::AdminToken,
+    /// Where the admin token lies, if the gateway made it.
+    pub token_file: Option<PathBuf>,
 }
 
 /// Opens the database that the configuration names.
@@ -88,17 +91,20 @@ async fn ready_store(config: &Config, clock: &dyn Clock) -> anyhow::Result<Store
     Ok(store)
 }
 
-/// Builds every part. The database is migrated first; one that is newer or half migrated is refused.
+/// Builds every part. The database is migrated first; one that is newer or half migrated is refused. `upgrade`: another
+/// process works on the same data for some seconds more.
 ///
 /// # Errors
 /// The first part that cannot be built, and why.
-pub async fn build(config: Config) -> anyhow::Result<Parts> {
+pub async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts> {
     secrets::data_dir(&config)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let admin_token = secrets::admin_token(&config)?;
     let store = ready_store(&config, &*clock).await?;
     let events = Events::default();
-    let state = State::open(store.clone(), secrets::vault(&config)?, events.clone()).await?;
+    let vault = secrets::vault(&config)?;
+    bind_credentials(&store, &vault, upgrade).await.context("sealing credentials in this version's form")?;
+    let state = State::open(store.clone(), vault, events.clone()).await?;
     let metrics = Arc::new(Metrics::new()?);
     let (counters, marker) = super::counting::build(&config)?;
     let ledger = Ledger::open(&config.data_dir.join("journal"), ledger_settings(&config), Arc::clone(&clock))
@@ -126,7 +132,8 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         listings: Arc::default(),
         messages,
         admin: OnceLock::new(),
-        fixed: fixed(&config, &admin_token)?,
+        admin_token: Arc::new(AdminToken::new(&admin_token.token)),
+        fixed: fixed(&config)?,
     });
     let upkeep = Upkeep::new(UpkeepParts {
         store: store.clone(),
@@ -150,14 +157,36 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         live,
         gateway,
         message_queue: Mutex::new(message_queue),
-        admin_token,
+        token_file: admin_token.file,
     })
 }
 
+/// Binds credentials that an earlier version sealed to their providers. Processes of that version
+/// could not open them any more: where one may run beside this one, that is left to the next write
+/// and to `tollgate secret rotate`.
+async fn bind_credentials(store: &Store, vault: &Vault, upgrade: bool) -> anyhow::Result<()> {
+    if upgrade || store.backend() == Backend::Postgres {
+        let (texts, _) = store.sealed_texts().await?;
+        let unbound = texts.iter().filter(|text| !reseal::is_bound(text)).count();
+        if unbound > 0 {
+            tracing::warn!(
+                unbound,
+                "credentials are sealed in the form of an earlier version, which is not bound to their providers: run \
+                 `tollgate secret rotate` once no gateway of that version works on this database"
+            );
+        }
+        return Ok(());
+    }
+    let bound = reseal::bind_all(vault, store).await?;
+    if bound > 0 {
+        tracing::info!(bound, "bound stored credentials to their providers");
+    }
+    Ok(())
+}
+
 /// What holds until a restart.
-fn fixed(config: &Config, admin_token: &secrets::AdminToken) -> anyhow::Result<Fixed> {
+fn fixed(config: &Config) -> anyhow::Result<Fixed> {
     Ok(Fixed {
-        admin_token: key_text::hash(admin_token.token.expose()),
         alt_key_headers: config.auth.alt_key_headers.clone(),
         session_headers: config.session.headers.clone(),
         reservation: config.limits.reservation,
@@ -221,7 +250,7 @@ impl Parts {
             state: Arc::clone(&self.state),
             store: self.store.clone(),
             clock: Arc::clone(&self.clock),
-            admin_token: self.admin_token.token.clone(),
+            admin_token: Arc::clone(&self.gateway.admin_token),
             time_zone: self.config.time_zone,
             app_url: self.config.admin.app_url.clone(),
             secure_cookies: self.config.admin.secure_cookies,

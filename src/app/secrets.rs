@@ -1,5 +1,5 @@
-//! Secrets that the gateway makes for itself at first start, each in a file of the data directory that only its user
-//! can read.
+//! The administrator's token and the secret keys: from the settings, else made at first start, each in
+//! a file of the data directory that only its user can read.
 
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -9,6 +9,7 @@ use anyhow::Context;
 
 use crate::config::Config;
 use crate::domain::secret::Secret;
+use crate::state::key_ring::KeyRing;
 use crate::state::key_text;
 use crate::state::vault::Vault;
 
@@ -26,7 +27,7 @@ pub fn admin_token(config: &Config) -> anyhow::Result<AdminToken> {
     if let Some(token) = &config.auth.admin_token {
         return Ok(AdminToken { token: token.clone(), file: None });
     }
-    let path = config.data_dir.join("admin.token");
+    let path = generated_token(config);
     let token = match std::fs::read_to_string(&path) {
         Ok(text) if !text.trim().is_empty() => Secret::new(text.trim()),
         Ok(_) => anyhow::bail!("{} is empty: remove it, and a new token is made", path.display()),
@@ -34,6 +35,12 @@ pub fn admin_token(config: &Config) -> anyhow::Result<AdminToken> {
         Err(e) => return Err(e).with_context(|| format!("reading {}", path.display())),
     };
     Ok(AdminToken { token, file: Some(path) })
+}
+
+/// Where a token lies that the gateway made.
+#[must_use]
+pub fn generated_token(config: &Config) -> PathBuf {
+    config.data_dir.join("admin.token")
 }
 
 fn make(path: &Path) -> anyhow::Result<Secret> {
@@ -49,15 +56,22 @@ fn make(path: &Path) -> anyhow::Result<Secret> {
     Ok(Secret::new(token))
 }
 
-/// The vault for upstream credentials: with the configured secret, else with the data directory's.
+/// The vault for upstream credentials: with the configured keys, else with the data directory's.
 ///
 /// # Errors
-/// When the data directory's secret cannot be read or made.
+/// When the data directory's keys cannot be read or made.
 pub fn vault(config: &Config) -> anyhow::Result<Vault> {
-    match &config.auth.secret_key {
-        Some(secret) => Ok(Vault::from_secret(secret)),
+    match key_ring(config) {
+        Some(ring) => Ok(Vault::new(ring)),
         None => Ok(Vault::from_data_dir(&config.data_dir)?),
     }
+}
+
+/// The configured secret keys, the newest first.
+#[must_use]
+pub fn key_ring(config: &Config) -> Option<KeyRing> {
+    let current = config.auth.secret_key.as_ref()?;
+    Some(KeyRing::from_secrets(current, config.auth.secret_key_previous.as_ref()))
 }
 
 /// Makes the data directory, for its user alone.

@@ -10,11 +10,10 @@ use super::instructions::Instructions;
 use crate::config::Live;
 use crate::counters::Counters;
 use crate::domain::clock::Clock;
-use crate::domain::key::KeyHash;
 use crate::ledger::Ledger;
 use crate::policy::reservation::Reservation;
 use crate::state::health::Health;
-use crate::state::{ClientVersions, Events, Listings, Messages, State};
+use crate::state::{AdminToken, ClientVersions, Events, Listings, Messages, State};
 use crate::telemetry::Metrics;
 use crate::upstream::Upstreams;
 
@@ -42,13 +41,13 @@ pub struct Gateway {
     pub messages: Option<Messages>,
     /// The administration, where it is served on this listener too.
     pub admin: OnceLock<Box<dyn EmbeddedAdmin>>,
+    /// The admin token, compared like a key's hash.
+    pub admin_token: Arc<AdminToken>,
     pub fixed: Fixed,
 }
 
 /// Settings that hold until a restart.
 pub struct Fixed {
-    /// SHA-256 of the admin token: compared like a key's hash.
-    pub admin_token: KeyHash,
     /// Headers that may carry a key besides `Authorization` and `x-api-key`, lower case.
     pub alt_key_headers: Vec<String>,
     /// Headers that may carry a session id, lower case, in order.

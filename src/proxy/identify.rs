@@ -9,10 +9,8 @@ use pingora::proxy::Session;
 
 use super::context::{Caller, RequestContext};
 use super::credentials::{self, Presented};
-use super::gateway::Fixed;
 use super::record::OpenRecord;
 use super::refusal::Refusal;
-use crate::domain::key::KeyHash;
 use crate::formats::route::Route;
 use crate::state::{Snapshot, key_text};
 
@@ -28,8 +26,8 @@ pub struct Identified {
 /// The step that failed.
 pub fn identify(session: &Session, ctx: &mut RequestContext, route: &Route) -> Result<Identified, Refusal> {
     let head = session.req_header();
-    let fixed = &ctx.gateway.fixed;
-    let is_admin = |text: &str| is_admin_token(fixed, &key_text::hash(text));
+    let (fixed, admin_token) = (&ctx.gateway.fixed, &ctx.gateway.admin_token);
+    let is_admin = |text: &str| admin_token.is(text);
     let text = match credentials::presented(&head.headers, head.uri.query(), &fixed.alt_key_headers, is_admin) {
         Presented::None => return Err(Refusal::MissingCredential),
         Presented::Conflicting => return Err(Refusal::ConflictingCredentials),
@@ -37,7 +35,7 @@ pub fn identify(session: &Session, ctx: &mut RequestContext, route: &Route) -> R
     };
     let hash = key_text::hash(&text);
     let snapshot = ctx.gateway.state.snapshot();
-    let caller = if is_admin_token(fixed, &hash) {
+    let caller = if admin_token.has_hash(&hash) {
         Caller::Admin
     } else {
         let found = snapshot.caller(&hash).ok_or(Refusal::UnknownKey)?;
@@ -57,8 +55,4 @@ pub fn identify(session: &Session, ctx: &mut RequestContext, route: &Route) -> R
     let record = OpenRecord::new(caller.clone(), Arc::clone(&snapshot), route.operation.clone());
     ctx.record = Some(Box::new(record));
     Ok(Identified { caller, snapshot })
-}
-
-fn is_admin_token(fixed: &Fixed, hash: &KeyHash) -> bool {
-    fixed.admin_token.matches(hash)
 }

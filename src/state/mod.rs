@@ -5,22 +5,26 @@
 //! [`State::publish`], and only then answers: the change is in force on this node before its author hears so.
 //! Other nodes notice by the configuration version (see [`refresh`]).
 
+pub mod admin_token;
 pub mod builtin;
 pub mod client_versions;
 pub mod events;
 pub mod health;
 pub mod kept;
+pub mod key_ring;
 pub mod key_text;
 pub mod messages;
 pub mod peers;
 pub mod publish;
 pub mod reach;
 pub mod refresh;
+pub mod reseal;
 mod reserve;
 pub mod snapshot;
 pub mod told;
 pub mod vault;
 
+pub use admin_token::AdminToken;
 pub use client_versions::ClientVersions;
 pub use events::{CircuitChange, Event, Events};
 pub use health::Health;

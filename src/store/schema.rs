@@ -43,6 +43,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(10, "0010_retried"),
     migration!(11, "0011_days"),
     migration!(12, "0012_prices"),
+    migration!(14, "0014_vault"),
 ];
 
 /// What `schema_history` says of one migration.

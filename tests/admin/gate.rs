@@ -182,7 +182,7 @@ impl Gate {
             webhooks: webhooks(),
             price_list: price_list(dir.path()),
             unpriced: Arc::new(tollgate::policy::unpriced::Unpriced::default),
-            admin_token: Secret::new(TOKEN),
+            admin_token: Arc::new(tollgate::state::AdminToken::new(&Secret::new(TOKEN))),
             time_zone,
             app_url: app_url.map(str::to_owned),
             secure_cookies,
