@@ -124,6 +124,13 @@ fn variables_have_the_promised_names() {
 /// A value that is no setting's default, as text.
 fn sample(setting: &Setting, file: &str) -> String {
     match setting.kind {
+        Kind::SecretFile => {
+            let of = setting.path.strip_suffix("_file").unwrap();
+            let of = SETTINGS.iter().find(|setting| setting.path == of).unwrap();
+            let path = format!("{file}-{}", of.path);
+            std::fs::write(&path, sample(of, file) + "\n").unwrap();
+            path
+        }
         Kind::Address => format!("127.0.0.1:{}", 20_000 + setting.path.len()),
         Kind::Flag if setting.default == Some("true") => "false".to_owned(),
         Kind::Flag | Kind::FlagOrAuto => "true".to_owned(),
@@ -153,6 +160,7 @@ fn companions(path: &str) -> Vec<&'static str> {
         "admin.tls.cert" => vec!["admin.tls.key"],
         "admin.tls.key" => vec!["admin.tls.cert"],
         "database.max_connections" => vec!["database.url"],
+        "auth.secret_key_previous" | "auth.secret_key_previous_file" => vec!["auth.secret_key"],
         "redis.tls.ca" => vec!["redis.url"],
         "redis.tls.cert" => vec!["redis.tls.key", "redis.url"],
         "redis.tls.key" => vec!["redis.tls.cert", "redis.url"],
@@ -338,6 +346,68 @@ fn secrets_are_never_printed() {
     }
     assert!(config.describe().contains("database.url: postgres://***@db:5432/gate "));
     assert_eq!(bad.len(), 3);
+}
+
+#[test]
+fn a_secret_comes_from_a_file_as_from_its_setting() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, content: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let word = "sample-secret-0123456789";
+    for end in ["", "\n", "\r\n"] {
+        let file = write("token", format!("{word}{end}").as_bytes());
+        let config = load("", &[("ADMIN_TOKEN_FILE", &file)]).unwrap();
+        assert_eq!(config.auth.admin_token.as_ref().unwrap().expose(), word);
+        let shown = config.describe();
+        assert!(!shown.contains(word) && !format!("{config:?}").contains(word), "{shown}");
+        let line = shown.lines().find(|line| line.starts_with("auth.admin_token: ***")).unwrap();
+        assert!(line.ends_with(&format!("# {file}")), "{line}");
+        let by_yaml = load(&format!("auth: {{ admin_token_file: {file} }}"), &[]).unwrap();
+        assert_eq!(by_yaml.auth.admin_token.unwrap().expose(), word);
+    }
+    // systemd's folder of credentials.
+    let env =
+        [("TOLLGATE_SECRET_KEY_FILE", "credential:token"), ("CREDENTIALS_DIRECTORY", folder.path().to_str().unwrap())];
+    assert_eq!(load("", &env).unwrap().auth.secret_key.unwrap().expose(), word);
+
+    let (good, database) = (write("good", word.as_bytes()), write("database", b"mysql://me:hidden-word@db/x"));
+    let several = write("several", b"first-secret-0123456789\nsecond-secret-0123456789\n");
+    let (empty, binary) = (write("empty", b"\n"), write("binary", b"\xff\xfe-0123456789-0123456789"));
+    let there = folder.path().to_str().unwrap();
+    for (env, path, expected) in [
+        (
+            vec![("ADMIN_TOKEN_FILE", good.as_str()), ("ADMIN_TOKEN", word)],
+            "auth.admin_token_file",
+            "is given beside auth.admin_token",
+        ),
+        (vec![("ADMIN_TOKEN_FILE", "no/such/file")], "auth.admin_token_file", "`no/such/file` cannot be read"),
+        (vec![("ADMIN_TOKEN_FILE", there)], "auth.admin_token_file", "is no file"),
+        (vec![("ADMIN_TOKEN_FILE", "")], "auth.admin_token_file", ""),
+        (vec![("TOLLGATE_SECRET_KEY_FILE", empty.as_str())], "auth.secret_key_file", "is empty"),
+        (vec![("TOLLGATE_SECRET_KEY_FILE", several.as_str())], "auth.secret_key_file", "line ends around the value"),
+        (vec![("TOLLGATE_SECRET_KEY_FILE", binary.as_str())], "auth.secret_key_file", "bytes that are no text"),
+        (vec![("DATABASE_URL_FILE", database.as_str())], "database.url_file", "is no PostgreSQL address"),
+        (vec![("REDIS_URL_FILE", good.as_str())], "redis.url_file", "is no Redis address"),
+        (vec![("REDIS_URL_FILE", "credential:redis")], "redis.url_file", "CREDENTIALS_DIRECTORY is not set"),
+        (
+            vec![("REDIS_URL_FILE", "credential:../redis"), ("CREDENTIALS_DIRECTORY", there)],
+            "redis.url_file",
+            "is no name of a systemd credential",
+        ),
+        (
+            vec![("TOLLGATE_SECRET_KEY_PREVIOUS_FILE", good.as_str())],
+            "auth.secret_key_previous",
+            "no effect without auth.secret_key",
+        ),
+    ] {
+        let found = problems("", &env);
+        assert_eq!(found.len(), 1, "{env:?}: {found:?}");
+        assert!(found[0].0 == path && found[0].1.contains(expected), "{env:?}: {found:?}");
+        assert!(!found[0].1.contains("hidden-word") && !found[0].1.contains("first-secret"), "{found:?}");
+    }
 }
 
 #[test]

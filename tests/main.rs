@@ -38,3 +38,5 @@ mod support;
 mod telemetry;
 #[cfg(test)]
 mod texts;
+#[cfg(test)]
+mod vault;

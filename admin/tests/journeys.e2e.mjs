@@ -64,6 +64,35 @@ test("a provider's test says what it answered, or why it did not", async () => {
   await panel.waitFor({ state: "detached" });
 });
 
+test("another address asks for the credential again, and says why", async () => {
+  await page.getByRole("cell", { name: "mock", exact: true }).click();
+  await page.getByRole("dialog", { name: "mock" }).getByRole("button", { name: "Edit", exact: true }).click();
+  const edit = page.getByRole("dialog", { name: "Edit mock" });
+  const why = edit.getByTestId("key-wanted");
+  await edit.getByText("Leave empty to keep it.").waitFor();
+  await edit.getByLabel("Address", { exact: true }).fill(`${gateway.mockUrl}/v1`);
+  assert.equal(await why.count(), 0, "another path is the same receiver");
+  await edit.getByLabel("Address", { exact: true }).fill("http://127.0.0.1:9");
+  await why.filter({ hasText: `the stored one is only sent to ${new URL(gateway.mockUrl).host}` }).waitFor();
+  await edit.getByRole("button", { name: "Test", exact: true }).click();
+  await edit.getByText("enter it again: the stored key is only sent to").waitFor();
+  await edit.getByRole("button", { name: "Save", exact: true }).click();
+  const key = edit.getByLabel("Credential", { exact: true });
+  await edit.getByRole("alert").filter({ hasText: "enter it again" }).first().waitFor();
+  assert.match(await key.getAttribute("aria-describedby"), /error/);
+  // The proxy counts as well; with the credential it is saved.
+  await edit.getByLabel("Address", { exact: true }).fill(gateway.mockUrl);
+  await edit.getByLabel("HTTP proxy", { exact: true }).fill("http://127.0.0.1:9");
+  await why.filter({ hasText: "the HTTP proxy was changed" }).waitFor();
+  await edit.getByLabel("HTTP proxy", { exact: true }).fill("");
+  await edit.getByLabel("Address", { exact: true }).fill(`${gateway.mockUrl}/v1`);
+  await key.fill("another-credential-9876543210");
+  await edit.getByRole("button", { name: "Save", exact: true }).click();
+  await edit.waitFor({ state: "detached" });
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+});
+
 test("unsaved changes are not thrown away without asking", async () => {
   await page.getByRole("button", { name: "Add provider" }).click();
   await field("Name").fill("half");

@@ -138,6 +138,11 @@ impl Refusal {
         refusal.header(header::RETRY_AFTER, HeaderValue::from_static("5"))
     }
 
+    /// What the client is told.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
     /// The reason for the log, when something of ours failed.
     pub fn internal_reason(&self) -> Option<&str> {
         self.0.internal.as_deref()

@@ -34,9 +34,9 @@ pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
         let mut warnings = privacy::warnings(config);
         let store = parts::store(config).await?;
         store.check_schema().await.context("the database (tollgate migrate brings it up to date)")?;
-        let state = State::open(store, secrets::vault(config)?, Events::default()).await?;
-        let faults = state.snapshot().faults.join("; ");
-        anyhow::ensure!(faults.is_empty(), faults);
+        let vault = secrets::vault(config)?;
+        warnings.extend(super::rotate::check(&store, &vault).await?);
+        let state = State::open(store, vault, Events::default()).await?;
         let snapshot = state.snapshot();
         let prices: BTreeMap<_, _> = snapshot.prices.iter().collect();
         warnings.extend(unapplied_prices(
@@ -92,7 +92,7 @@ pub fn migrate(config: &Config) -> anyhow::Result<Vec<String>> {
     })
 }
 
-fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+pub fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().context("starting the runtime")
 }
 

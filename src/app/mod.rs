@@ -17,6 +17,8 @@ mod places;
 mod privacy;
 mod rebuild;
 mod reload;
+mod rotate;
+mod secret_files;
 mod secrets;
 mod seed;
 mod serve;
@@ -25,6 +27,7 @@ mod tasks;
 mod too_many;
 
 pub use check::{check, migrate};
+pub use rotate::{Rotation, rotate, secret_status};
 pub use serve::{Source, serve};
 
 /// Runs the scripted upstream until it is interrupted.

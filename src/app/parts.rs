@@ -1,5 +1,6 @@
 //! The composition root: every shared part, and the order in which they are built.
 
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -20,8 +21,9 @@ use crate::proxy::gateway::{Fixed, Gateway};
 use crate::proxy::instructions::Instructions;
 use crate::state::builtin;
 use crate::state::health::Health;
-use crate::state::{AdminToken, ClientVersions, Events, MessageQueue, Messages, State};
-use crate::store::Store;
+use crate::state::vault::Vault;
+use crate::state::{AdminToken, ClientVersions, Events, MessageQueue, Messages, State, reseal};
+use crate::store::{Backend, Store};
 use crate::telemetry::Metrics;
 use crate::upkeep::{Upkeep, UpkeepParts};
 use crate::upstream::Upstreams;
@@ -54,8 +56,8 @@ pub struct Parts {
     pub gateway: Arc<Gateway>,
     /// What is to be stored of what was said, until the task that stores it takes it.
     pub message_queue: Mutex<Option<MessageQueue>>,
-    /// Where the admin token lies if the gateway made it.
-    pub token_file: Option<std::path::PathBuf>,
+    /// Where the admin token lies, if the gateway made it.
+    pub token_file: Option<PathBuf>,
 }
 
 /// Opens the database that the configuration names.
@@ -90,18 +92,21 @@ async fn ready_store(config: &Config, clock: &dyn Clock) -> anyhow::Result<Store
     Ok(store)
 }
 
-/// Builds every part. The database is migrated first; one that is newer or half migrated is refused.
+/// Builds every part. The database is migrated first; one that is newer or half migrated is refused. `upgrade`: another
+/// process works on the same data for some seconds more.
 ///
 /// # Errors
 /// The first part that cannot be built, and why.
-pub async fn build(config: Config) -> anyhow::Result<Parts> {
+pub async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts> {
     secrets::data_dir(&config)?;
     super::privacy::tighten(&config);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let admin_token = secrets::admin_token(&config)?;
     let store = ready_store(&config, &*clock).await?;
     let events = Events::default();
-    let state = State::open(store.clone(), secrets::vault(&config)?, events.clone()).await?;
+    let vault = secrets::vault(&config)?;
+    bind_credentials(&store, &vault, upgrade).await.context("sealing credentials in this version's form")?;
+    let state = State::open(store.clone(), vault, events.clone()).await?;
     let metrics = Arc::new(Metrics::new()?);
     let (counters, marker) = super::counting::build(&config)?;
     let ledger = Ledger::open(&config.data_dir.join("journal"), ledger_settings(&config), Arc::clone(&clock))
@@ -158,6 +163,29 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
     })
 }
 
+/// Binds credentials that an earlier version sealed to their providers. Processes of that version
+/// could not open them any more: where one may run beside this one, that is left to the next write
+/// and to `tollgate secret rotate`.
+async fn bind_credentials(store: &Store, vault: &Vault, upgrade: bool) -> anyhow::Result<()> {
+    if upgrade || store.backend() == Backend::Postgres {
+        let (texts, _) = store.sealed_texts().await?;
+        let unbound = texts.iter().filter(|text| !reseal::is_bound(text)).count();
+        if unbound > 0 {
+            tracing::warn!(
+                unbound,
+                "credentials are sealed in the form of an earlier version, which is not bound to their providers: run \
+                 `tollgate secret rotate` once no gateway of that version works on this database"
+            );
+        }
+        return Ok(());
+    }
+    let bound = reseal::bind_all(vault, store).await?;
+    if bound > 0 {
+        tracing::info!(bound, "bound stored credentials to their providers");
+    }
+    Ok(())
+}
+
 /// What holds until a restart.
 fn fixed(config: &Config) -> anyhow::Result<Fixed> {
     Ok(Fixed {
@@ -171,7 +199,7 @@ fn fixed(config: &Config) -> anyhow::Result<Fixed> {
 
 /// The operator's instruction texts.
 fn instructions(config: &Config) -> anyhow::Result<Instructions> {
-    let read = |file: &Option<std::path::PathBuf>| {
+    let read = |file: &Option<PathBuf>| {
         file.as_ref().map(|path| std::fs::read_to_string(path).with_context(|| path.display().to_string())).transpose()
     };
     Ok(Instructions { short: read(&config.instructions.short_file)?, long: read(&config.instructions.long_file)? })

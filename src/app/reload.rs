@@ -1,23 +1,29 @@
 //! SIGHUP: the configuration is read anew; what can change live does, the rest is named in the log.
+//! Files that hold secrets are looked at every few seconds, so that a changed one needs no signal.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::secret_files::SecretFiles;
 use super::secrets;
 use super::serve::Source;
 use crate::config::{self, Config, Live};
-use crate::domain::secret::Secret;
-use crate::state::AdminToken;
+use crate::state::{AdminToken, State};
 use crate::telemetry::{LogHandle, Metrics};
+
+/// How often files with secrets are looked at.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// What a reload reaches.
 pub struct Reloaded {
-    pub admin_token: Arc<AdminToken>,
     pub live: Arc<ArcSwap<Live>>,
     pub log: LogHandle,
     pub metrics: Arc<Metrics>,
+    pub state: Arc<State>,
+    pub admin_token: Arc<AdminToken>,
 }
 
 /// Hang-ups from now on: one that nobody listens to ends the process. Call it within a runtime.
@@ -26,40 +32,91 @@ pub fn hangups() -> Option<Signal> {
     signal(SignalKind::hangup()).inspect_err(|e| tracing::error!(error = %e, "{failed}")).ok()
 }
 
-/// Waits for hang-ups for as long as the process runs.
-pub async fn on_hangup(hangups: Option<Signal>, mut current: Config, source: Source, parts: Reloaded) {
-    let Reloaded { admin_token, live, log, metrics } = parts;
-    let Some(mut hangups) = hangups else { return };
-    while hangups.recv().await.is_some() {
-        let read = config::load(source.file.as_deref(), &config::process_env)
-            .map_err(|problems| problems.to_string())
-            .and_then(|new| token(&current, &new).map(|token| (new, token)).map_err(|error| format!("{error:#}")));
-        match read {
-            Err(problems) => {
-                metrics.reloaded(false);
-                tracing::error!(%problems, "the new configuration has faults: the old one stays in force");
+/// Waits for hang-ups and for changed files for as long as the process runs.
+pub async fn run(mut hangups: Option<Signal>, mut current: Config, source: Source, parts: Reloaded) {
+    let mut files = SecretFiles::of(&current);
+    loop {
+        let hung_up = async {
+            match &mut hangups {
+                Some(hangups) => hangups.recv().await,
+                None => std::future::pending().await,
             }
-            Ok((new, token)) => {
-                let changes = current.changes(&new);
-                tracing::info!(changes = changes.describe(), "read the configuration again");
-                log.set_level(&new.live.log_level);
-                metrics.reloaded(true);
-                live.store(Arc::new(new.live.clone()));
-                if let Some(token) = token {
-                    admin_token.replace(token);
-                    tracing::warn!("the admin token has changed: logins with the old one have ended");
+        };
+        tokio::select! {
+            signal = hung_up => match signal {
+                Some(()) => {
+                    reload(&mut current, &source, &parts).await;
+                    files = SecretFiles::of(&current);
                 }
-                current = new;
-            }
+                None => hangups = None,
+            },
+            () = tokio::time::sleep(LOOK) => files.look(&mut current, &parts).await,
         }
     }
 }
 
-/// The admin token, if the new configuration has another one.
-fn token(current: &Config, new: &Config) -> anyhow::Result<Option<Secret>> {
-    if current.auth.admin_token == new.auth.admin_token {
-        return Ok(None);
+async fn reload(current: &mut Config, source: &Source, parts: &Reloaded) {
+    match config::load(source.file.as_deref(), &config::process_env) {
+        Err(problems) => {
+            parts.metrics.reloaded(false);
+            tracing::error!(%problems, "the new configuration has faults: the old one stays in force");
+        }
+        Ok(new) => {
+            let changes = current.changes(&new);
+            tracing::info!(changes = changes.describe(), "read the configuration again");
+            parts.log.set_level(&new.live.log_level);
+            parts.live.store(Arc::new(new.live.clone()));
+            *current = new;
+            let applied = parts.apply_secrets(current).await;
+            parts.metrics.reloaded(applied);
+        }
     }
-    // Where it is unset now, the data directory has one, or gets one.
-    secrets::admin_token(new).map(|found| Some(found.token))
+}
+
+impl Reloaded {
+    /// Puts token and secret keys of the configuration in force; whether both could be.
+    pub async fn apply_secrets(&self, config: &Config) -> bool {
+        let token = match secrets::admin_token(config) {
+            Ok(found) => {
+                if self.admin_token.replace(found.token) {
+                    tracing::warn!("the admin token has changed: logins with the old one have ended");
+                }
+                true
+            }
+            Err(error) => {
+                tracing::error!(error = format!("{error:#}"), "the admin token stays as it was");
+                false
+            }
+        };
+        self.apply_keys(config).await && token
+    }
+
+    async fn apply_keys(&self, config: &Config) -> bool {
+        let Some(ring) = secrets::key_ring(config).filter(|_| !self.state.vault().has_file()) else {
+            if self.state.vault().has_file() == config.auth.secret_key.is_some() {
+                tracing::warn!(
+                    "auth.secret_key in place of the data directory's secret.key is in force after a restart"
+                );
+            }
+            return true;
+        };
+        let ids = ring.ids();
+        match self.state.rekey(ring).await {
+            Ok(false) => true,
+            Ok(true) => {
+                tracing::info!(keys = ids, "the secret keys were changed");
+                match self.state.publish().await {
+                    Ok(()) => true,
+                    Err(error) => {
+                        tracing::error!(%error, "the secret keys were changed, and the credentials not read again");
+                        false
+                    }
+                }
+            }
+            Err(error) => {
+                tracing::error!(keys = ids, %error, "the new secret keys do not fit: the old ones stay in force");
+                false
+            }
+        }
+    }
 }

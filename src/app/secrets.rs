@@ -1,5 +1,5 @@
-//! Secrets that the gateway makes for itself at first start, each in a file of the data directory that only its user
-//! can read.
+//! The administrator's token and the secret keys: from the settings, else made at first start, each in
+//! a file of the data directory that only its user can read.
 
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,7 @@ use anyhow::Context;
 use crate::config::{self, Config};
 use crate::domain::secret::Secret;
 use crate::files;
+use crate::state::key_ring::KeyRing;
 use crate::state::key_text;
 use crate::state::vault::Vault;
 
@@ -28,15 +29,17 @@ pub fn admin_token(config: &Config) -> anyhow::Result<AdminToken> {
     let token = match kept_admin_token(config)? {
         Some(token) => token,
         None => {
-            make(&token_file(config))?;
+            make(&generated_token(config))?;
             // A process that starts at the same time may have been first.
             kept_admin_token(config)?.context("the admin token that was just made is gone")?
         }
     };
-    Ok(AdminToken { token, file: Some(token_file(config)) })
+    Ok(AdminToken { token, file: Some(generated_token(config)) })
 }
 
-fn token_file(config: &Config) -> PathBuf {
+/// Where a token lies that the gateway made.
+#[must_use]
+pub fn generated_token(config: &Config) -> PathBuf {
     config.data_dir.join("admin.token")
 }
 
@@ -45,7 +48,7 @@ fn token_file(config: &Config) -> PathBuf {
 /// # Errors
 /// When the file cannot be read, or what it holds is no token: an operator may have written it.
 pub fn kept_admin_token(config: &Config) -> anyhow::Result<Option<Secret>> {
-    let path = token_file(config);
+    let path = generated_token(config);
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -69,15 +72,22 @@ fn make(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The vault for upstream credentials: with the configured secret, else with the data directory's.
+/// The vault for upstream credentials: with the configured keys, else with the data directory's.
 ///
 /// # Errors
-/// When the data directory's secret cannot be read or made.
+/// When the data directory's keys cannot be read or made.
 pub fn vault(config: &Config) -> anyhow::Result<Vault> {
-    match &config.auth.secret_key {
-        Some(secret) => Ok(Vault::from_secret(secret)),
+    match key_ring(config) {
+        Some(ring) => Ok(Vault::new(ring)),
         None => Ok(Vault::from_data_dir(&config.data_dir)?),
     }
+}
+
+/// The configured secret keys, the newest first.
+#[must_use]
+pub fn key_ring(config: &Config) -> Option<KeyRing> {
+    let current = config.auth.secret_key.as_ref()?;
+    Some(KeyRing::from_secrets(current, config.auth.secret_key_previous.as_ref()))
 }
 
 /// Makes the data directory, for its user alone.

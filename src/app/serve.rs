@@ -57,7 +57,7 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
         .build()
         .context("starting the runtime")?;
     let socket = ListenSocket::claim(config.proxy.addr, upgrade)?;
-    let parts = io.block_on(parts::build(config))?;
+    let parts = io.block_on(parts::build(config, upgrade))?;
     let (stop_sender, stop) = watch::channel(false);
     let (phase_sender, phase) = watch::channel(Phase::Serving);
     let up = Arc::new(AtomicBool::new(true));
@@ -67,14 +67,15 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     let tasks = tasks::start(&parts, io.handle(), &stop, up);
     io.block_on(counting::wait(&parts.counters));
     let reloaded = reload::Reloaded {
-        admin_token: Arc::clone(&parts.gateway.admin_token),
         live: Arc::clone(&parts.live),
         log: log.clone(),
         metrics: Arc::clone(&parts.metrics),
+        state: Arc::clone(&parts.state),
+        admin_token: Arc::clone(&parts.gateway.admin_token),
     };
     // From here on; the proxy opens later, and nobody is told before that the process is ready.
     let (hangups, (signals, impatience)) = listen_to_signals(&io, phase_sender);
-    io.spawn(reload::on_hangup(hangups, parts.config.clone(), source, reloaded));
+    io.spawn(reload::run(hangups, parts.config.clone(), source, reloaded));
     let (ended_sender, ended) = sync_channel(3);
     let (closed_sender, closed) = watch::channel(false);
     let drain = Drain {

@@ -188,7 +188,7 @@ fn journal_metrics(metrics: &Metrics, journal: &crate::ledger::JournalStats) {
     grow(&shown.writer_rows, journal.writer_rows);
 }
 
-/// Ready: migrated, a snapshot in force, the database reachable, room in the journal, and the proxy takes connections (`open`).
+/// Ready: migrated, the database reachable, room in the journal, and the proxy takes connections (`open`).
 pub fn readiness(
     parts: &Parts,
     up: Arc<AtomicBool>,
@@ -201,15 +201,10 @@ pub fn readiness(
         let store = if up.load(Ordering::Relaxed) { Ok(()) } else { Err("cannot be reached".to_owned()) };
         let stopping = if *phase.borrow() == Phase::Serving { Ok(()) } else { Err("is stopping".to_owned()) };
         let proxy = if open.load(Ordering::Relaxed) { Ok(()) } else { Err("takes no connections yet".to_owned()) };
+        let needed = vec![("database", store), ("journal", journal), ("proxy", proxy), ("process", stopping)];
+        // A provider that is left out is missed; the others serve.
         let faults = &state.peek().faults;
         let snapshot = if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) };
-        let needed = vec![
-            ("database", store),
-            ("journal", journal),
-            ("snapshot", snapshot),
-            ("proxy", proxy),
-            ("process", stopping),
-        ];
-        counting::readiness(Readiness::of(needed), &counters)
+        counting::readiness(Readiness::of(needed).with_optional("snapshot", snapshot), &counters)
     })
 }

@@ -35,10 +35,27 @@ enum Command {
     Check,
     /// Bring the database's schema up to date.
     Migrate,
+    /// The key that stored credentials are sealed with.
+    Secret {
+        #[command(subcommand)]
+        command: SecretCommand,
+    },
     /// Print the OpenAPI document of the administration API.
     Openapi,
     /// Run a scripted upstream that speaks all four wire formats.
     Mock(MockArgs),
+}
+
+#[derive(Debug, Subcommand)]
+enum SecretCommand {
+    /// Seal every stored credential anew, with auth.secret_key or with a new key in the data directory. Gateways may run.
+    Rotate {
+        /// The new key in the data directory's secret.key was copied to every gateway on this PostgreSQL database.
+        #[arg(long)]
+        distributed: bool,
+    },
+    /// Tell which keys there are, and how many credentials are sealed with each.
+    Status,
 }
 
 #[derive(Debug, Default, Args)]
@@ -67,6 +84,7 @@ pub fn run() -> ExitCode {
         Command::Serve(args) => with_config(file, |config, file| serve(config, file, args.upgrade)),
         Command::Check => with_config(file, |config, _| check(&config)),
         Command::Migrate => with_config(file, |config, _| migrate(&config)),
+        Command::Secret { command } => with_config(file, |config, _| secret(&config, &command)),
         Command::Openapi => with_config(file, |config, _| openapi(&config)),
         Command::Mock(args) => exit_code(mock(args.addr)),
     }
@@ -122,6 +140,30 @@ fn migrate(config: &Config) -> anyhow::Result<()> {
     }
     if applied.is_empty() {
         println!("the database is up to date");
+    }
+    Ok(())
+}
+
+fn secret(config: &Config, command: &SecretCommand) -> anyhow::Result<()> {
+    match command {
+        SecretCommand::Status => {
+            for line in app::secret_status(config)? {
+                println!("{line}");
+            }
+        }
+        SecretCommand::Rotate { distributed } => match app::rotate(config, *distributed)? {
+            app::Rotation::Done { key, rotated } => {
+                println!(
+                    "sealed {} of {} stored texts anew; all are sealed with key {key}",
+                    rotated.resealed, rotated.texts
+                );
+            }
+            app::Rotation::Distribute { file } => {
+                println!("a new key is in {file}; nothing is sealed with it yet");
+                println!("copy this file to the data directory of every gateway on this database, then run:");
+                println!("  tollgate secret rotate --distributed");
+            }
+        },
     }
     Ok(())
 }

@@ -32,6 +32,7 @@ pub fn build(values: Values, problems: &mut Problems) -> Config {
     let auth = Auth {
         admin_token: take.secret("auth.admin_token"),
         secret_key: take.secret("auth.secret_key"),
+        secret_key_previous: take.secret("auth.secret_key_previous"),
         alt_key_headers: take.list("auth.alt_key_headers"),
     };
     let session = session(&mut take);

@@ -61,6 +61,8 @@ pub enum Kind {
     Secret {
         min_len: usize,
     },
+    /// A file that holds a secret: a path, or `credential:NAME` of systemd.
+    SecretFile,
     /// `postgres://…`; a secret, since it may hold a password.
     DatabaseUrl,
     /// `redis://…` or `rediss://…`; a secret, since it may hold a password.
@@ -156,7 +158,7 @@ impl Kind {
                 let items: Vec<&str> = text.split(',').map(str::trim).filter(|item| !item.is_empty()).collect();
                 self.read_list(&items)
             }
-            Self::Path | Self::File => Ok(Value::Path(PathBuf::from(text))),
+            Self::Path | Self::File | Self::SecretFile => Ok(Value::Path(PathBuf::from(text))),
             Self::Secret { min_len } => read_secret(text, min_len),
             Self::DatabaseUrl => match text.split_once("://") {
                 Some(("postgres" | "postgresql", rest)) if !rest.is_empty() => Ok(Value::Secret(Secret::new(text))),
@@ -256,6 +258,7 @@ impl Kind {
             Self::Networks => "write a list of networks, such as [10.0.0.0/8, 192.0.2.7]".to_owned(),
             Self::Path => "write a path".to_owned(),
             Self::File => "write the path of a readable file".to_owned(),
+            Self::SecretFile => "write the path of a file with the secret, or credential:NAME (systemd)".to_owned(),
             Self::Secret { min_len } => format!("write at least {min_len} visible ASCII characters"),
             Self::DatabaseUrl => "write postgres://user:password@host:port/database".to_owned(),
             Self::RedisUrl => "write redis://user:password@host:port/number, or rediss:// for TLS".to_owned(),

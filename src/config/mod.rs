@@ -8,6 +8,7 @@ mod kind;
 mod problem;
 mod read;
 mod rules;
+mod secret_file;
 mod show;
 mod table;
 mod types;
@@ -18,6 +19,7 @@ use std::path::Path;
 
 pub use kind::Kind;
 pub use problem::{Problem, Problems};
+pub use secret_file::{WatchedFile, secret_of};
 use serde_yaml_ng::{Mapping, Value as Yaml};
 pub use show::{Change, Changes};
 pub use table::{ADMIN_TOKEN_MIN, SETTINGS, Setting};
@@ -67,7 +69,8 @@ fn load_text(
     mut problems: Problems,
 ) -> Result<Config, Problems> {
     let tree = parse(text, name, &mut problems);
-    let values = read::read(&tree, env, &mut problems);
+    let mut values = read::read(&tree, env, &mut problems);
+    secret_file::resolve(&mut values, env, &mut problems);
     let config = build::build(values, &mut problems);
     rules::check(&config, &mut problems);
     if problems.0.is_empty() { Ok(config) } else { Err(problems) }

@@ -59,11 +59,12 @@ fn from_tree(setting: &Setting, tree: &Mapping, problems: &mut Problems) -> Opti
     }
 }
 
-/// An empty variable counts as not set, but for the administrator's token: there it is a mistake worth hearing of.
+/// An empty variable counts as not set, but for the administrator's token and its file: there it is a
+/// mistake that is reported.
 fn from_environment(setting: &Setting, env: Environment, problems: &mut Problems) -> Option<Entry> {
     let variable = setting.variable();
     let text = env(&variable)?;
-    if text.trim().is_empty() && variable != "ADMIN_TOKEN" {
+    if text.trim().is_empty() && !["ADMIN_TOKEN", "ADMIN_TOKEN_FILE"].contains(&variable.as_ref()) {
         return None;
     }
     match setting.kind.read_text(&text) {

@@ -45,6 +45,9 @@ fn without_effect(config: &Config, problems: &mut Problems) {
             "remove it, or set database.url to a PostgreSQL address",
         );
     }
+    if config.auth.secret_key_previous.is_some() && config.auth.secret_key.is_none() {
+        problems.add("auth.secret_key_previous", "has no effect without auth.secret_key", "remove it, or set both");
+    }
     for path in ["redis.prefix", "redis.timeout", "redis.lease", "limits.on_redis_loss"] {
         if given(path) && config.redis.is_none() {
             problems.add(path, "has no effect without redis.url", "remove it, or set redis.url");
@@ -129,7 +132,7 @@ fn files(values: &Values, problems: &mut Problems) {
         };
         let variable = match values.origin(setting.path) {
             Origin::Environment(name) => Some(name),
-            Origin::Default | Origin::File => None,
+            Origin::Default | Origin::File | Origin::SecretFile(_) => None,
         };
         problems.0.push(Problem {
             path: setting.path.to_owned(),

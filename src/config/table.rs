@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use super::kind::Kind::{
     self, Address, Choice, ChoiceOrFlag, Count, DatabaseUrl, Duration, File, Flag, FlagOrAuto, Headers, Name, Networks,
-    Origin, Path, RedisUrl, Seconds, Secret, Size, Source, Zone,
+    Origin, Path, RedisUrl, Seconds, Secret, SecretFile, Size, Source, Zone,
 };
 use super::kind::Zero::{MeansNone, Refused};
 use super::types::{LogFormat, OnAbort, OnRedisLoss};
@@ -238,9 +238,11 @@ pub const SETTINGS: &[Setting] = &[
     setting("data_dir", Path, "data", "Folder of the embedded database, the journal and generated secrets."),
     unset("database.url", DatabaseUrl, "PostgreSQL address; unset = embedded SQLite in data_dir.")
         .variable_is("DATABASE_URL"),
+    unset("database.url_file", SecretFile, "A file that holds database.url.").variable_is("DATABASE_URL_FILE"),
     setting("database.max_connections", Count { min: 1, max: 1000 }, "10", "Connections to PostgreSQL."),
     unset("redis.url", RedisUrl, "Redis that all nodes count in; unset = each process counts for itself.")
         .variable_is("REDIS_URL"),
+    unset("redis.url_file", SecretFile, "A file that holds redis.url.").variable_is("REDIS_URL_FILE"),
     unset("redis.tls.ca", File, "Authorities (PEM) that may sign the certificate of Redis; unset = the public ones."),
     unset("redis.tls.cert", File, "Certificate chain (PEM) to show to a Redis that asks for one; needs redis.tls.key."),
     unset("redis.tls.key", File, "Private key (PEM) for redis.tls.cert."),
@@ -265,12 +267,29 @@ pub const SETTINGS: &[Setting] = &[
     )
     .variable_is("ADMIN_TOKEN")
     .live(),
+    unset("auth.admin_token_file", SecretFile, "A file that holds auth.admin_token; a change of it is in force at once.")
+        .variable_is("ADMIN_TOKEN_FILE")
+        .live(),
     unset(
         "auth.secret_key",
         Secret { min_len: 16 },
         "Encrypts provider keys in the database; unset = generated at first start and kept in data_dir.",
     )
-    .variable_is("TOLLGATE_SECRET_KEY"),
+    .variable_is("TOLLGATE_SECRET_KEY")
+    .live(),
+    unset("auth.secret_key_file", SecretFile, "A file that holds auth.secret_key; a change of it is in force at once.")
+        .variable_is("TOLLGATE_SECRET_KEY_FILE")
+        .live(),
+    unset(
+        "auth.secret_key_previous",
+        Secret { min_len: 16 },
+        "Still opens what it encrypted, until `tollgate secret rotate` has encrypted everything with auth.secret_key.",
+    )
+    .variable_is("TOLLGATE_SECRET_KEY_PREVIOUS")
+    .live(),
+    unset("auth.secret_key_previous_file", SecretFile, "A file that holds auth.secret_key_previous.")
+        .variable_is("TOLLGATE_SECRET_KEY_PREVIOUS_FILE")
+        .live(),
     setting(
         "auth.alt_key_headers",
         Headers,

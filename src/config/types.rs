@@ -105,6 +105,8 @@ pub struct Auth {
     pub admin_token: Option<Secret>,
     /// Encrypts provider keys at rest. `None`: the gateway keeps a generated one in the data directory.
     pub secret_key: Option<Secret>,
+    /// Still opens what it sealed; during a rotation.
+    pub secret_key_previous: Option<Secret>,
     /// Header names, lower case, that carry a key as `x-alt-api-key` does.
     pub alt_key_headers: Vec<String>,
 }

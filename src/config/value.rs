@@ -66,6 +66,8 @@ pub enum Origin {
     File,
     /// This environment variable.
     Environment(String),
+    /// This file, which another setting names: it holds the value alone.
+    SecretFile(PathBuf),
 }
 
 impl std::fmt::Display for Origin {
@@ -74,6 +76,7 @@ impl std::fmt::Display for Origin {
             Self::Default => f.write_str("default"),
             Self::File => f.write_str("file"),
             Self::Environment(name) => f.write_str(name),
+            Self::SecretFile(path) => path.display().fmt(f),
         }
     }
 }

@@ -21,6 +21,7 @@ use crate::counters::Counters;
 use crate::domain::clock::Clock;
 use crate::domain::secret::Secret;
 use crate::fetch::Webhooks;
+use crate::state::vault::Place;
 use crate::state::{Events, State};
 use crate::store::{Store, StoreError, StoredNotifications};
 use crate::telemetry::Metrics;
@@ -103,7 +104,7 @@ impl Bell {
     }
 
     fn secret(&self, stored: &StoredNotifications) -> Result<Option<Secret>, Fault> {
-        let open = |cipher: &String| self.state.vault().open(cipher);
+        let open = |cipher: &String| self.state.vault().open(Place::WebhookSecret, cipher);
         Ok(stored.secret_cipher.as_ref().map(open).transpose()?)
     }
 }

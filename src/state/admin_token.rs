@@ -48,9 +48,14 @@ impl AdminToken {
         Self { token: ArcSwap::from_pointee(Token::new(token)), failures: Throttle::default() }
     }
 
-    /// Puts another token in force. Web sessions that were opened with the old one end by it.
-    pub fn replace(&self, token: Secret) {
-        self.token.store(Token::new(token).into());
+    /// Puts a token in force; whether it is another one. Web sessions that were opened with the old one end by it.
+    pub fn replace(&self, token: Secret) -> bool {
+        let new = Token::new(token);
+        let is_other = !self.token.load().hash.matches(&new.hash);
+        if is_other {
+            self.token.store(new.into());
+        }
+        is_other
     }
 
     /// Whether `text` is the token. Without an address nothing is counted.

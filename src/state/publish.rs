@@ -5,16 +5,17 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, Guard};
 
 use super::events::{Event, Events};
+use super::key_ring::KeyRing;
+use super::reseal::{self, RotateError};
 use super::snapshot::Snapshot;
-use super::vault::Vault;
+use super::vault::{self, Place, Vault};
 use crate::domain::clock::{Clock, SystemClock};
 use crate::domain::error_rule::ErrorRule;
 use crate::domain::price::Price;
-use crate::domain::provider::Provider;
 use crate::domain::word::SensitiveWord;
 use crate::policy::error_rules::ErrorRules;
 use crate::policy::words::Words;
-use crate::store::{Everything, Store, StoreError, StoredProvider};
+use crate::store::{Everything, SealedText, Store, StoreError, StoredProvider};
 
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
@@ -38,13 +39,14 @@ impl State {
     /// Loads the first snapshot.
     ///
     /// # Errors
-    /// When the store cannot be read, or when there are providers and none of their credentials can be opened: then
-    /// the secret key is the wrong one, and serving would only produce failures.
+    /// When the store cannot be read, or when there are providers and this process has the key of none of their
+    /// credentials: then the secret key is the wrong one, and serving would only produce failures.
     pub async fn open(store: Store, vault: Vault, events: Events) -> Result<Arc<Self>, StateError> {
-        let first = load(&store, &vault, &Snapshot::default()).await?;
-        if first.providers.is_empty() && !first.faults.is_empty() {
+        let (first, lack_key) = load(&store, &vault, &Snapshot::default()).await?;
+        if first.providers.is_empty() && lack_key > 0 && lack_key == first.faults.len() {
             return Err(StateError::Sealed(first.faults.join("; ")));
         }
+        tell_faults(&first);
         Ok(Arc::new(Self {
             store,
             vault,
@@ -76,16 +78,31 @@ impl State {
         &self.store
     }
 
+    /// Puts other secret keys in force, if they open everything that the present ones open; whether they are others.
+    ///
+    /// # Errors
+    /// A stored text opens with the present keys and with none of these: the present ones stay in force.
+    pub async fn rekey(&self, ring: KeyRing) -> Result<bool, RotateError> {
+        let present = self.vault.ring();
+        if present.ids() == ring.ids() {
+            return Ok(false);
+        }
+        let (texts, _) = self.store.sealed_texts().await?;
+        let opens = |text: &SealedText| vault::open(&present, Place::from(&text.owner), &text.cipher).is_ok();
+        let opened: Vec<SealedText> = texts.into_iter().filter(opens).collect();
+        reseal::check(&ring, &opened)?;
+        self.vault.replace(ring);
+        Ok(true)
+    }
+
     /// Reads the store anew and puts the result in force. Call it after each committed write, before answering.
     ///
     /// # Errors
     /// When the store cannot be read; the former snapshot stays in force.
     pub async fn publish(&self) -> Result<(), StateError> {
         let _one_at_a_time = self.publishing.lock().await;
-        let next = load(&self.store, &self.vault, &self.snapshot()).await?;
-        for fault in &next.faults {
-            tracing::error!(fault, "a provider is left out");
-        }
+        let (next, _) = load(&self.store, &self.vault, &self.snapshot()).await?;
+        tell_faults(&next);
         let version = next.version;
         self.current.store(Arc::new(next));
         self.events.tell(|| Event::Configuration { version });
@@ -93,14 +110,28 @@ impl State {
     }
 }
 
-/// `former`: what has not changed since is taken over where making it anew would cost.
-async fn load(store: &Store, vault: &Vault, former: &Snapshot) -> Result<Snapshot, StoreError> {
+fn tell_faults(snapshot: &Snapshot) {
+    for fault in &snapshot.faults {
+        tracing::error!(fault, "a provider is left out");
+    }
+}
+
+/// `former`: what has not changed since is taken over where making it anew would cost. With the
+/// number of faults that come from a key that this process does not have.
+async fn load(store: &Store, vault: &Vault, former: &Snapshot) -> Result<(Snapshot, usize), StoreError> {
     let Everything { version, users, keys, providers, prices, settings, words, error_rules } = store.load_all().await?;
     let mut snapshot = Snapshot::new(version, users, keys);
-    for stored in providers {
-        match unseal(stored, vault) {
-            Ok(provider) => snapshot.providers.push(Arc::new(provider)),
-            Err(fault) => snapshot.faults.push(fault),
+    let mut lack_key = 0;
+    for StoredProvider { mut provider, key_cipher } in providers {
+        match vault.open(Place::ProviderKey(provider.id), &key_cipher) {
+            Ok(key) => {
+                provider.key = key;
+                snapshot.providers.push(Arc::new(provider));
+            }
+            Err(e) => {
+                lack_key += usize::from(e.lacks_key());
+                snapshot.faults.push(format!("the credential of provider {} ({}) {e}", provider.id, provider.name));
+            }
         }
     }
     snapshot.providers.sort_by_key(|p| p.id);
@@ -109,7 +140,7 @@ async fn load(store: &Store, vault: &Vault, former: &Snapshot) -> Result<Snapsho
     snapshot.words = compiled(words, &former.words);
     snapshot.error_rules = compiled_rules(error_rules, &former.error_rules);
     snapshot.loaded_at = SystemClock.now();
-    Ok(snapshot)
+    Ok((snapshot, lack_key))
 }
 
 /// The former snapshot's price where nothing of it has changed: two tables at once are memory that the
@@ -139,15 +170,4 @@ fn compiled_rules(rules: Vec<ErrorRule>, former: &Arc<ErrorRules>) -> Arc<ErrorR
         tracing::error!(fault, "not every error rule is in force");
     }
     Arc::new(rules)
-}
-
-fn unseal(stored: StoredProvider, vault: &Vault) -> Result<Provider, String> {
-    let StoredProvider { mut provider, key_cipher } = stored;
-    match vault.open(&key_cipher) {
-        Ok(key) => {
-            provider.key = key;
-            Ok(provider)
-        }
-        Err(e) => Err(format!("the credential of provider {} ({}) {e}", provider.id, provider.name)),
-    }
 }

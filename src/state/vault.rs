@@ -1,25 +1,52 @@
-//! Encryption of upstream credentials at rest.
+//! Encryption of upstream credentials, and of the webhooks' signing key, at rest.
 //!
-//! A sealed text is `v1:` + base64(nonce ‖ ciphertext ‖ tag), AES-256-GCM. The key is the SHA-256 of the operator's
-//! `TOLLGATE_SECRET_KEY`, or of 32 random bytes in `secret.key` in the data directory (mode 0600), made at first start.
+//! A sealed text is `v2:` + the key's id + `:` + base64(nonce ‖ ciphertext ‖ tag), AES-256-GCM. What
+//! it belongs to is authenticated with it ([`Place`]): a text that was moved to another provider's
+//! row does not open. `v1:` texts of earlier versions have neither id nor place; they are still
+//! opened, and `reseal` replaces them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
-use sha2::{Digest, Sha256};
+use ring::aead::{Aad, LessSafeKey, NONCE_LEN, Nonce};
 
+use super::key_ring::{KeyFile, KeyFileError, KeyRing, SealKey};
 use super::key_text;
+use crate::domain::ids::ProviderId;
 use crate::domain::secret::Secret;
-use crate::files;
+use crate::store::SealedOwner;
 
-const VERSION: &str = "v1:";
-const FILE: &str = "secret.key";
+const UNBOUND: &str = "v1:";
+const BOUND: &str = "v2:";
 
-/// Seals and opens upstream credentials.
-pub struct Vault {
-    key: LessSafeKey,
+/// What a sealed text belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    ProviderKey(ProviderId),
+    WebhookSecret,
+}
+
+impl Place {
+    /// Authenticated with the ciphertext, together with the key's id.
+    fn data(self, key_id: &str) -> String {
+        let place = match self {
+            Self::ProviderKey(id) => format!("provider {id} key"),
+            Self::WebhookSecret => "notifications webhook secret".to_owned(),
+        };
+        format!("tollgate v2 {key_id} {place}")
+    }
+}
+
+impl From<&SealedOwner> for Place {
+    fn from(owner: &SealedOwner) -> Self {
+        match owner {
+            SealedOwner::Provider(id, _) => Self::ProviderKey(*id),
+            SealedOwner::WebhookSecret => Self::WebhookSecret,
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -28,77 +55,159 @@ pub enum VaultError {
         "cannot be opened with this secret key (was TOLLGATE_SECRET_KEY or the data directory's secret.key changed?)"
     )]
     WrongKey,
+    #[error(
+        "was sealed with the secret key {sealed}, and this gateway has {known} (was TOLLGATE_SECRET_KEY or the data \
+         directory's secret.key changed?)"
+    )]
+    UnknownKey { sealed: String, known: String },
+    #[error("was altered, or moved here from another provider: enter it again")]
+    Altered,
     #[error("is not a sealed text of a known version")]
     UnknownForm,
     #[error("the system's random source failed")]
     NoRandomness,
-    #[error("secret key file {path}: {source}")]
-    File { path: String, source: std::io::Error },
+}
+
+impl VaultError {
+    /// The text may be whole: it is the key that is missing.
+    #[must_use]
+    pub const fn lacks_key(&self) -> bool {
+        matches!(self, Self::WrongKey | Self::UnknownKey { .. })
+    }
+}
+
+/// Seals and opens.
+pub struct Vault {
+    ring: ArcSwap<KeyRing>,
+    /// The data directory, where the keys are from there: a rotation changes its file.
+    dir: Option<PathBuf>,
 }
 
 impl Vault {
-    /// A vault with the operator's secret.
+    /// A vault with the keys of the settings.
     #[must_use]
-    pub fn from_secret(secret: &Secret) -> Self {
-        Self::from_bytes(secret.expose().as_bytes())
+    pub fn new(ring: KeyRing) -> Self {
+        Self { ring: ArcSwap::from_pointee(ring), dir: None }
     }
 
-    /// A vault with the data directory's secret, which is made when there is none.
+    /// A vault with one key.
+    #[must_use]
+    pub fn from_secret(secret: &Secret) -> Self {
+        Self::new(KeyRing::from_secrets(secret, None))
+    }
+
+    /// A vault with the data directory's keys; one is made when there is none.
     ///
     /// # Errors
     /// When the file cannot be read or made.
-    pub fn from_data_dir(dir: &Path) -> Result<Self, VaultError> {
-        let path = dir.join(FILE);
-        let failed = |source| VaultError::File { path: path.display().to_string(), source };
-        if !path.exists() {
-            let secret = key_text::hex(&key_text::random::<32>().map_err(|_| VaultError::NoRandomness)?);
-            files::place_new(&path, secret.as_bytes()).map_err(failed)?;
-        }
-        match std::fs::read(&path) {
-            Ok(bytes) if bytes.len() >= 32 => Ok(Self::from_bytes(&bytes)),
-            Ok(_) => Err(failed(std::io::Error::other("is shorter than 32 bytes"))),
-            Err(e) => Err(failed(e)),
-        }
+    pub fn from_data_dir(dir: &Path) -> Result<Self, KeyFileError> {
+        let ring = KeyFile::open(dir)?.ring();
+        Ok(Self { ring: ArcSwap::from_pointee(ring), dir: Some(dir.to_owned()) })
     }
 
-    fn from_bytes(secret: &[u8]) -> Self {
-        let digest: [u8; 32] = Sha256::digest(secret).into();
-        let Ok(key) = UnboundKey::new(&AES_256_GCM, &digest) else {
-            unreachable!("AES-256-GCM takes exactly the 32 bytes of a SHA-256")
-        };
-        Self { key: LessSafeKey::new(key) }
+    /// Whether the keys are those of the data directory.
+    #[must_use]
+    pub const fn has_file(&self) -> bool {
+        self.dir.is_some()
     }
 
-    /// Encrypts a credential under a fresh nonce.
+    /// The keys in force.
+    #[must_use]
+    pub fn ring(&self) -> Arc<KeyRing> {
+        self.ring.load_full()
+    }
+
+    /// The keys in force, read again where this one is not among them.
+    #[must_use]
+    pub fn ring_with(&self, id: &str) -> Arc<KeyRing> {
+        if self.ring.load().key(id).is_none() {
+            self.read_again();
+        }
+        self.ring()
+    }
+
+    /// Whether there is a file to read again: another process may have rotated the key.
+    fn read_again(&self) -> bool {
+        let file = self.dir.as_ref().and_then(|dir| KeyFile::open(dir).ok());
+        file.map(|file| self.replace(file.ring())).is_some()
+    }
+
+    /// Puts other keys in force.
+    pub fn replace(&self, ring: KeyRing) {
+        self.ring.store(Arc::new(ring));
+    }
+
+    /// Encrypts a text for its place, with one of the keys, under a fresh nonce.
     ///
     /// # Errors
     /// When the machine's random source fails.
-    pub fn seal(&self, secret: &Secret) -> Result<String, VaultError> {
+    pub fn seal(key: &SealKey, place: Place, secret: &Secret) -> Result<String, VaultError> {
         let nonce = key_text::random::<NONCE_LEN>().map_err(|_| VaultError::NoRandomness)?;
         let mut sealed = secret.expose().as_bytes().to_vec();
-        self.key
-            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut sealed)
+        let data = Aad::from(place.data(&key.id));
+        key.aead
+            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), data, &mut sealed)
             .map_err(|_| VaultError::NoRandomness)?;
         let mut bytes = nonce.to_vec();
         bytes.append(&mut sealed);
-        Ok(format!("{VERSION}{}", STANDARD.encode(bytes)))
+        Ok(format!("{BOUND}{}:{}", key.id, STANDARD.encode(bytes)))
     }
 
-    /// Decrypts what [`Vault::seal`] made.
+    /// Decrypts a sealed text of this place.
     ///
     /// # Errors
-    /// When the text has another form, was altered, or was sealed with another key.
-    pub fn open(&self, sealed: &str) -> Result<Secret, VaultError> {
-        let encoded = sealed.strip_prefix(VERSION).ok_or(VaultError::UnknownForm)?;
-        let bytes = STANDARD.decode(encoded).map_err(|_| VaultError::UnknownForm)?;
-        let (nonce, cipher) = bytes.split_first_chunk::<NONCE_LEN>().ok_or(VaultError::UnknownForm)?;
-        let mut cipher = cipher.to_vec();
-        let plain = self
-            .key
-            .open_in_place(Nonce::assume_unique_for_key(*nonce), Aad::empty(), &mut cipher)
-            .map_err(|_| VaultError::WrongKey)?;
-        String::from_utf8(plain.to_vec()).map(Secret::new).map_err(|_| VaultError::WrongKey)
+    /// When the text has another form, was altered or moved, or was sealed with another key.
+    pub fn open(&self, place: Place, sealed: &str) -> Result<Secret, VaultError> {
+        let opened = open(&self.ring.load(), place, sealed);
+        match &opened {
+            Err(error) if error.lacks_key() && self.read_again() => open(&self.ring.load(), place, sealed),
+            _ => opened,
+        }
     }
+}
+
+/// Decrypts with whichever of the keys fits.
+///
+/// # Errors
+/// As [`Vault::open`].
+pub fn open(ring: &KeyRing, place: Place, sealed: &str) -> Result<Secret, VaultError> {
+    if let Some(encoded) = sealed.strip_prefix(UNBOUND) {
+        let opened = ring.keys().iter().map(|key| decrypt(&key.aead, String::new(), encoded));
+        return opened
+            .reduce(|first, next| if first.is_ok() { first } else { next })
+            .unwrap_or(Err(VaultError::WrongKey));
+    }
+    let (id, encoded) =
+        sealed.strip_prefix(BOUND).and_then(|rest| rest.split_once(':')).ok_or(VaultError::UnknownForm)?;
+    let Some(key) = ring.key(id) else {
+        return Err(VaultError::UnknownKey { sealed: id.chars().take(16).collect(), known: ring.ids() });
+    };
+    decrypt(&key.aead, place.data(id), encoded).map_err(|error| match error {
+        VaultError::WrongKey => VaultError::Altered,
+        other => other,
+    })
+}
+
+fn decrypt(key: &LessSafeKey, data: String, encoded: &str) -> Result<Secret, VaultError> {
+    let bytes = STANDARD.decode(encoded).map_err(|_| VaultError::UnknownForm)?;
+    let (nonce, cipher) = bytes.split_first_chunk::<NONCE_LEN>().ok_or(VaultError::UnknownForm)?;
+    let mut cipher = cipher.to_vec();
+    let plain = key
+        .open_in_place(Nonce::assume_unique_for_key(*nonce), Aad::from(data), &mut cipher)
+        .map_err(|_| VaultError::WrongKey)?;
+    String::from_utf8(plain.to_vec()).map(Secret::new).map_err(|_| VaultError::WrongKey)
+}
+
+/// Whether the text is bound to what it belongs to; those of earlier versions are not.
+#[must_use]
+pub fn is_bound(sealed: &str) -> bool {
+    sealed.starts_with(BOUND)
+}
+
+/// The id of the key that sealed the text, where the text names it.
+#[must_use]
+pub fn key_id(sealed: &str) -> Option<&str> {
+    sealed.strip_prefix(BOUND)?.split_once(':').map(|(id, _)| id)
 }
 
 impl std::fmt::Debug for Vault {
@@ -111,23 +220,46 @@ impl std::fmt::Debug for Vault {
 mod tests {
     use super::*;
 
+    const HERE: Place = Place::ProviderKey(ProviderId(1));
+
+    fn seal(vault: &Vault, secret: &Secret) -> String {
+        Vault::seal(vault.ring().newest().unwrap(), HERE, secret).unwrap()
+    }
+
     #[test]
-    fn opens_only_what_it_sealed() {
+    fn opens_only_what_it_sealed_and_only_where_it_belongs() {
         let (vault, other) = (Vault::from_secret(&Secret::new("a")), Vault::from_secret(&Secret::new("b")));
         let secret = Secret::new("upstream-credential ✓");
-        let sealed = vault.seal(&secret).unwrap();
-        assert_ne!(sealed, vault.seal(&secret).unwrap(), "a nonce is never used twice");
-        assert_eq!(vault.open(&sealed).unwrap(), secret);
-        assert!(matches!(other.open(&sealed), Err(VaultError::WrongKey)));
-        for bad in ["", "v1:", "v1:!!", "v2:AAAA", "plain"] {
-            assert!(matches!(vault.open(bad), Err(VaultError::UnknownForm)), "{bad}");
+        let sealed = seal(&vault, &secret);
+        assert_ne!(sealed, seal(&vault, &secret), "a nonce is never used twice");
+        assert_eq!(vault.open(HERE, &sealed).unwrap(), secret);
+        assert!(matches!(other.open(HERE, &sealed), Err(VaultError::UnknownKey { .. })));
+        for elsewhere in [Place::ProviderKey(ProviderId(11)), Place::WebhookSecret] {
+            assert!(matches!(vault.open(elsewhere, &sealed), Err(VaultError::Altered)), "{elsewhere:?}");
         }
+        for bad in ["", "v1:", "v1:!!", "v2:AAAA", "plain", "v3:x:AAAA"] {
+            assert!(matches!(vault.open(HERE, bad), Err(VaultError::UnknownForm)), "{bad}");
+        }
+    }
+
+    #[test]
+    fn texts_of_earlier_versions_open_with_either_key() {
+        let ring = KeyRing::from_secrets(&Secret::new("new"), Some(&Secret::new("old")));
+        let old = ring.oldest().unwrap();
+        let nonce = [7; NONCE_LEN];
+        let mut bytes = b"a credential".to_vec();
+        old.aead.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut bytes).unwrap();
+        let text = format!("v1:{}", STANDARD.encode([nonce.as_slice(), &bytes].concat()));
+        assert_eq!(open(&ring, HERE, &text).unwrap().expose(), "a credential");
+        assert!(!is_bound(&text) && key_id(&text).is_none());
+        let other = KeyRing::from_secrets(&Secret::new("new"), None);
+        assert!(matches!(open(&other, HERE, &text), Err(VaultError::WrongKey)));
     }
 
     #[test]
     fn the_data_directory_keeps_its_secret() {
         let dir = tempfile::tempdir().unwrap();
-        let sealed = Vault::from_data_dir(dir.path()).unwrap().seal(&Secret::new("x")).unwrap();
-        assert_eq!(Vault::from_data_dir(dir.path()).unwrap().open(&sealed).unwrap().expose(), "x");
+        let sealed = seal(&Vault::from_data_dir(dir.path()).unwrap(), &Secret::new("x"));
+        assert_eq!(Vault::from_data_dir(dir.path()).unwrap().open(HERE, &sealed).unwrap().expose(), "x");
     }
 }

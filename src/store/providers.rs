@@ -1,4 +1,5 @@
-//! Provider rows. The upstream credential is stored sealed; this room neither seals nor opens it.
+//! Provider rows. The upstream credential is stored sealed; this room neither seals nor opens it. A removed
+//! provider's row stays, without its credential.
 
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
@@ -168,5 +169,15 @@ impl Tx {
             }
             None => self.update_row("providers", COLUMNS, values, provider.id.0).await,
         }
+    }
+
+    /// Replaces a provider's sealed key and nothing else.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] when there is no such provider.
+    pub async fn set_provider_key(&mut self, id: ProviderId, key_cipher: &str) -> Result<(), StoreError> {
+        let mut values = Values::default();
+        values.text(key_cipher);
+        self.update_row("providers", &["key_cipher"], values, id.0).await
     }
 }

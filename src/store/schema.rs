@@ -44,6 +44,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(11, "0011_days"),
     migration!(12, "0012_prices"),
     migration!(13, "0013_rights"),
+    migration!(14, "0014_vault"),
 ];
 
 /// What `schema_history` says of one migration.

@@ -72,6 +72,15 @@ impl Tx {
         Ok(self.inner.commit().await?)
     }
 
+    /// Makes the changes visible where none of them is configuration (an audit record alone): no
+    /// node need load its snapshot anew.
+    ///
+    /// # Errors
+    /// As [`Tx::commit`].
+    pub async fn commit_record(self) -> Result<(), StoreError> {
+        Ok(self.inner.commit().await?)
+    }
+
     /// Inserts one row and returns its new id.
     pub(super) async fn insert_row(
         &mut self,

@@ -12,6 +12,7 @@ mod error_rules;
 mod events;
 mod gate;
 mod http;
+mod kept_credentials;
 mod login;
 mod logs;
 mod my_usage;

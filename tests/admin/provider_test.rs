@@ -22,8 +22,8 @@ async fn a_provider_of_each_type_is_asked_in_its_own_format() {
             "{told}"
         );
         assert!(!told["message"].as_str().unwrap().is_empty(), "{told}");
-        // Not stored, with the stored key.
-        let wrong = json!({ "providerId": id, "model": "asked", "url": "http://127.0.0.1:1" });
+        // Another address, which the stored key is not sent to.
+        let wrong = json!({ "providerId": id, "model": "asked", "url": "http://127.0.0.1:1", "key": "given" });
         let told = gate.admin("providers/testProvider", wrong).await.data();
         assert_eq!((&told["ok"], &told["status"]), (&json!(false), &Value::Null), "{told}");
         assert!(!told["message"].as_str().unwrap().is_empty());

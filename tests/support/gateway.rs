@@ -87,8 +87,13 @@ impl Gateway {
 
     /// `tollgate check` with these settings: whether all is well, and what it says.
     pub fn check(&self) -> (bool, String) {
-        let mut check = Command::new(env!("CARGO_BIN_EXE_tollgate"));
-        let done = check.arg("check").current_dir(self.dir.path()).env_clear().envs(&self.env).output().unwrap();
+        self.run(&["check"])
+    }
+
+    /// Another command with these settings: whether it succeeded, and what it says.
+    pub fn run(&self, arguments: &[&str]) -> (bool, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+        let done = command.args(arguments).current_dir(self.dir.path()).env_clear().envs(&self.env).output().unwrap();
         (
             done.status.success(),
             format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr)),
@@ -299,6 +304,11 @@ impl Gateway {
             assert!(began.elapsed() < PATIENCE, "the gateway did not stop:\n{}", self.log());
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
+    }
+
+    /// What the next process is started without.
+    pub fn unset(&mut self, name: &str) {
+        self.env.remove(name);
     }
 
     /// What the next process is started with.

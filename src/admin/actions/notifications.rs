@@ -14,7 +14,9 @@ use crate::admin::table::{Operation, Permission};
 use crate::domain::limits::TimeOfDay;
 use crate::domain::secret::Secret;
 use crate::fetch::{Message, WebhookError};
-use crate::store::StoredNotifications;
+use crate::state::reseal;
+use crate::state::vault::Place;
+use crate::store::{StoredNotifications, Tx};
 
 const WEBHOOK: Kind = Kind::Text { min: 8, max: 2000, form: Form::Webhook };
 
@@ -60,7 +62,8 @@ pub fn operations() -> Vec<Operation> {
             Body::edit(&[], SETTINGS),
             update_settings,
         )
-        .doc("Changes what is sent, and answers the settings in force."),
+        .doc("Changes what is sent, and answers the settings in force.")
+        .errors(&[Code::OPERATION_FAILED]),
         Operation::action(
             "actions/notifications/testWebhookAction",
             Permission::Admin,
@@ -85,7 +88,8 @@ async fn update_settings(call: Call) -> Result<NotificationsRecord, Refusal> {
     let mut tx = call.ctx.store.begin().await?;
     let before = tx.notifications().await?;
     let mut after = before.clone();
-    apply(&call, &mut after)?;
+    apply(&call, &mut after);
+    seal_secret(&call, &mut tx, &mut after).await?;
     tx.save_notifications(&after).await?;
     let shown = NotificationsRecord::new(&after);
     let change = Change {
@@ -99,7 +103,7 @@ async fn update_settings(call: Call) -> Result<NotificationsRecord, Refusal> {
     Ok(shown)
 }
 
-fn apply(call: &Call, stored: &mut StoredNotifications) -> Result<(), Refusal> {
+fn apply(call: &Call, stored: &mut StoredNotifications) {
     let (values, settings) = (&call.values, &mut stored.settings);
     values.boolean("enabled").apply_set(&mut settings.enabled);
     values.boolean("circuitBreakerEnabled").apply_set(&mut settings.circuit_breaker_enabled);
@@ -112,12 +116,16 @@ fn apply(call: &Call, stored: &mut StoredNotifications) -> Result<(), Refusal> {
     values.text("costAlertWebhook").apply_option(&mut settings.cost_alert_webhook);
     values.decimal("costAlertThreshold").apply_set(&mut settings.cost_alert_threshold);
     values.count("costAlertCheckInterval").apply_set(&mut settings.cost_alert_check_interval);
-    match values.text("webhookSecret") {
+}
+
+async fn seal_secret(call: &Call, tx: &mut Tx, stored: &mut StoredNotifications) -> Result<(), Refusal> {
+    match call.values.text("webhookSecret") {
         Patch::Keep => {}
         Patch::Clear => stored.secret_cipher = None,
         Patch::Set(secret) => {
-            let sealed = call.ctx.state.vault().seal(&Secret::new(secret)).map_err(Refusal::internal)?;
-            stored.secret_cipher = Some(sealed);
+            let vault = call.ctx.state.vault();
+            let sealed = reseal::seal(vault, tx, Place::WebhookSecret, &Secret::new(secret)).await;
+            stored.secret_cipher = Some(sealed?);
         }
     }
     Ok(())
@@ -130,7 +138,7 @@ fn fault(field: &str, error: &WebhookError) -> Refusal {
 async fn test_webhook(call: Call) -> Result<WebhookTest, Refusal> {
     let address = call.values.text("webhookUrl").set().unwrap_or_default();
     let stored = call.ctx.store.notifications().await?;
-    let open = |cipher: &String| call.ctx.state.vault().open(cipher);
+    let open = |cipher: &String| call.ctx.state.vault().open(Place::WebhookSecret, cipher);
     let secret = stored.secret_cipher.as_ref().map(open).transpose().map_err(Refusal::internal)?;
     let body = json!({
         "event": "test",

@@ -10,7 +10,9 @@ import { FormDrawer } from "@/parts/form";
 import { ListField } from "@/parts/list-field";
 import { Field, Input, NumberInput, Section, Select, Switch, Textarea } from "@/ui/field";
 import { useFormat } from "@/ui/format";
+import { Notice } from "@/ui/status";
 import { useToast } from "@/ui/toast";
+import { moved } from "./destination";
 import type { Provider } from "./selection";
 import { type Asked, Trial } from "./trial";
 import { type Body, body, MONEY, TIMEOUTS, TYPES, type Values, values } from "./values";
@@ -36,9 +38,16 @@ export function ProviderForm({ provider, onClose }: { provider?: Provider; onClo
   const fault = (name: keyof Values) => errors[name]?.message;
   const asked = () => {
     const { url, key, provider_type, proxy_url } = body(form.getValues());
-    const typed = { url, provider_type, ...(key ? { key } : {}), ...(proxy_url ? { proxy_url } : {}) };
+    // A stored proxy that was taken out of the form is to be left out of the test as well.
+    const typed = { url, provider_type, proxy_url, ...(key ? { key } : {}) };
     return { ...typed, ...(provider ? { providerId: provider.id } : {}) } as Asked;
   };
+
+  const elsewhere = moved(provider, form.watch("url"), form.watch("proxy_url"));
+  const keyWanted = elsewhere !== undefined && form.watch("key") === "";
+
+  const kept = provider && !elsewhere ? t("providers.keyKept", { key: provider.key }) : undefined;
+  const keyHelp = provider ? kept : t("providers.keyHelp");
 
   const save = async (typed: Values) => {
     if (provider) {
@@ -121,23 +130,23 @@ export function ProviderForm({ provider, onClose }: { provider?: Provider; onClo
             />
           )}
         </Field>
-        <Field
-          label={t("providers.fields.key")}
-          help={provider ? t("providers.keyKept", { key: provider.key }) : t("providers.keyHelp")}
-          error={fault("key")}
-          className="sm:col-span-2"
-        >
+        <Field label={t("providers.fields.key")} help={keyHelp} error={fault("key")} className="sm:col-span-2">
           {(ids) => (
             <Input
               {...ids}
               type="password"
               autoComplete="new-password"
-              placeholder={provider ? t("providers.keyUnchanged") : undefined}
+              placeholder={provider ? t(elsewhere ? "providers.keyAgain" : "providers.keyUnchanged") : undefined}
               className="font-mono"
               {...register("key")}
             />
           )}
         </Field>
+        {keyWanted && (
+          <div className="sm:col-span-2" data-testid="key-wanted">
+            <Notice tone="warn">{t(`providers.keyMoved.${elsewhere}`, { host: host(provider?.url) })}</Notice>
+          </div>
+        )}
         <div className="sm:col-span-2">
           <Trial asked={asked} />
           <p className="mt-1 text-xs text-faint">{t("providers.testHelp")}</p>
@@ -213,6 +222,15 @@ export function ProviderForm({ provider, onClose }: { provider?: Provider; onClo
       </Section>
     </FormDrawer>
   );
+}
+
+/** Where the stored credential goes, for the reader. */
+function host(url: string | undefined): string {
+  try {
+    return new URL(url ?? "").host;
+  } catch {
+    return url ?? "";
+  }
 }
 
 /** The one line of help under a field, where it has one. */

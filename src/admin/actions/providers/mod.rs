@@ -3,6 +3,7 @@
 //! The upstream credential is sealed before it is stored and shown masked; what the data plane uses is unsealed once,
 //! when the snapshot is made.
 
+mod destination;
 pub mod fields;
 pub mod health;
 mod test;
@@ -21,7 +22,9 @@ use crate::domain::key::CacheTtl;
 use crate::domain::limits::Limits;
 use crate::domain::provider::{BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType};
 use crate::domain::secret::Secret;
-use crate::store::StoredProvider;
+use crate::state::reseal::{self, SealError};
+use crate::state::vault::{self, Place};
+use crate::store::{StoredProvider, Tx};
 
 pub fn operations() -> Vec<Operation> {
     let mut operations = records();
@@ -39,22 +42,26 @@ fn records() -> Vec<Operation> {
             Body::of(&[], fields::PROVIDER),
             add_provider,
         )
-        .doc("Adds an upstream provider."),
+        .doc("Adds an upstream provider.")
+        .errors(&[Code::OPERATION_FAILED]),
         Operation::action(
             "actions/providers/editProvider",
             Permission::Admin,
             Body::edit(fields::PROVIDER_ID, fields::PROVIDER),
             edit_provider,
         )
-        .doc("Changes what is sent and leaves the rest, the credential too.")
-        .errors(&[Code::NOT_FOUND]),
+        .doc(
+            "Changes what is sent and leaves the rest, the credential too. Where `url` gets another origin (scheme, host, \
+             port), or `proxy_url` changes, `key` must be sent again: else `REQUIRED_FIELD`.",
+        )
+        .errors(&[Code::NOT_FOUND, Code::OPERATION_FAILED]),
         Operation::action(
             "actions/providers/removeProvider",
             Permission::Admin,
             Body::of(fields::PROVIDER_ID, &[]),
             remove_provider,
         )
-        .doc("Removes a provider; requests that it is answering end properly.")
+        .doc("Removes a provider and its stored credential; requests that it is answering end properly.")
         .errors(&[Code::NOT_FOUND]),
         Operation::action(
             "actions/providers/testProvider",
@@ -62,7 +69,10 @@ fn records() -> Vec<Operation> {
             Body::of(&[], test::FIELDS),
             test::test_provider,
         )
-        .doc("Sends one small real request to a provider, stored or not yet, and tells what came back.")
+        .doc(
+            "Sends one small real request to a provider, stored or not yet, and tells what came back. Leaves an audit \
+             record.",
+        )
         .errors(&[Code::NOT_FOUND]),
     ]
 }
@@ -98,7 +108,7 @@ fn blank(now: Timestamp) -> Provider {
 
 /// The record with its credential masked; one that cannot be opened shows no part of it.
 fn shown(call: &Call, stored: &StoredProvider) -> ProviderRecord {
-    let key = call.ctx.state.vault().open(&stored.key_cipher);
+    let key = call.ctx.state.vault().open(Place::ProviderKey(stored.provider.id), &stored.key_cipher);
     let masked = key.map_or_else(|_| "***".to_owned(), |key| key.masked());
     ProviderRecord::new(&stored.provider, masked)
 }
@@ -115,9 +125,11 @@ async fn add_provider(call: Call) -> Result<Created, Refusal> {
     let mut provider = blank(call.now);
     fields::apply(&call.values, &mut provider);
     fields::check_redirects(&provider)?;
-    let key_cipher = sealed(&call)?.unwrap_or_default();
     let mut tx = call.ctx.store.begin().await?;
-    provider.id = tx.insert_provider(&provider, &key_cipher).await?;
+    // The credential is sealed for the provider's id, which is not known before.
+    provider.id = tx.insert_provider(&provider, "").await?;
+    let key_cipher = sealed(&call, &mut tx, provider.id).await?.unwrap_or_default();
+    tx.set_provider_key(provider.id, &key_cipher).await?;
     let id = provider.id.0;
     let after = recorded(&shown(&call, &StoredProvider { provider, key_cipher }))?;
     let change = Change { action: "providers.addProvider", target: format!("provider {id}"), before: None, after };
@@ -128,13 +140,19 @@ async fn add_provider(call: Call) -> Result<Created, Refusal> {
 
 async fn edit_provider(call: Call) -> Result<(), Refusal> {
     let id = ProviderId(call.values.id("providerId"));
-    let cipher = sealed(&call)?;
     let mut tx = call.ctx.store.begin().await?;
     let before = tx.provider(id).await?.ok_or_else(|| Refusal::missing("provider", id.0))?;
     let mut after = before.clone();
     fields::apply(&call.values, &mut after.provider);
     fields::check_redirects(&after.provider)?;
     after.provider.updated_at = call.now;
+    let cipher = match sealed(&call, &mut tx, id).await? {
+        None => {
+            destination::check(&before.provider, &after.provider)?;
+            renewed(&call, &mut tx, &before).await
+        }
+        given => given,
+    };
     tx.update_provider(&after.provider, cipher.as_deref()).await?;
     after.key_cipher = cipher.unwrap_or(after.key_cipher);
     let change = Change {
@@ -152,7 +170,8 @@ async fn remove_provider(call: Call) -> Result<(), Refusal> {
     let mut tx = call.ctx.store.begin().await?;
     let before = tx.provider(id).await?.ok_or_else(|| Refusal::missing("provider", id.0))?;
     let gone = Provider { deleted_at: Some(call.now), updated_at: call.now, ..before.provider.clone() };
-    tx.update_provider(&gone, None).await?;
+    // The row stays for the usage records; its credential does not.
+    tx.update_provider(&gone, Some("")).await?;
     let change = Change {
         action: "providers.removeProvider",
         target: format!("provider {id}"),
@@ -163,10 +182,34 @@ async fn remove_provider(call: Call) -> Result<(), Refusal> {
     call.commit(tx).await
 }
 
-/// The credential that was sent, sealed for the store.
-fn sealed(call: &Call) -> Result<Option<String>, Refusal> {
+/// The credential that was sent, sealed for the provider.
+async fn sealed(call: &Call, tx: &mut Tx, id: ProviderId) -> Result<Option<String>, Refusal> {
     match call.values.text("key") {
-        Patch::Set(key) => call.ctx.state.vault().seal(&Secret::new(key)).map(Some).map_err(Refusal::internal),
+        Patch::Set(key) => {
+            let sealed = reseal::seal(call.ctx.state.vault(), tx, Place::ProviderKey(id), &Secret::new(key)).await;
+            sealed.map(Some).map_err(Refusal::from)
+        }
         Patch::Keep | Patch::Clear => Ok(None),
+    }
+}
+
+/// The stored credential sealed anew, where it is still in the form that is not bound to its
+/// provider. Where that fails it stays as it is.
+async fn renewed(call: &Call, tx: &mut Tx, stored: &StoredProvider) -> Option<String> {
+    let (vault, place) = (call.ctx.state.vault(), Place::ProviderKey(stored.provider.id));
+    if vault::is_bound(&stored.key_cipher) {
+        return None;
+    }
+    let key = vault.open(place, &stored.key_cipher).ok()?;
+    reseal::seal(vault, tx, place, &key).await.ok()
+}
+
+impl From<SealError> for Refusal {
+    fn from(error: SealError) -> Self {
+        match error {
+            SealError::Store(error) => error.into(),
+            SealError::OtherKey { .. } => Self::new(Code::OPERATION_FAILED, error.to_string()),
+            SealError::Vault(error) => Self::internal(error),
+        }
     }
 }

@@ -1,15 +1,17 @@
 //! `providers/testProvider`: one small real request to a provider, stored or not yet.
 //!
-//! The format is the provider's own. What comes back is told in words; the credential never is, whatever the provider echoes.
+//! The format is the provider's own. What comes back is told in words; the credential never is,
+//! whatever the provider echoes. A stored credential is sent only where `destination` allows. Every
+//! test leaves an audit record.
 
 use std::time::Duration;
 
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
-use super::blank;
 use super::fields::TYPES;
-use crate::admin::call::Call;
+use super::{blank, destination};
+use crate::admin::call::{Call, Change};
 use crate::admin::envelope::{Code, Refusal};
 use crate::admin::fields::{Field, Form, Kind, Patch};
 use crate::admin::records::provider::ProviderTest;
@@ -17,6 +19,8 @@ use crate::domain::format::WireFormat;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::{Provider, ProviderType};
 use crate::domain::secret::Secret;
+use crate::state::vault::Place;
+use crate::store::StoredProvider;
 use crate::upstream::endpoint::Call as Upstream;
 use crate::upstream::probe::{Probed, probe};
 
@@ -31,15 +35,34 @@ pub const FIELDS: &[Field] = &[
     Field::new("providerId", Kind::ID, "A stored provider; the fields below replace its own for this test.").nullable(),
     Field::new("model", Kind::text(1, 200), "Left out: the first that the provider allows, or lists.").nullable(),
     Field::new("url", Kind::Text { min: 1, max: 500, form: Form::BaseUrl }, ""),
-    Field::new("key", Kind::text(1, 1000), "Left out: the stored one."),
+    Field::new(
+        "key",
+        Kind::text(1, 1000),
+        "Left out: the stored one, which is sent only to the stored provider's origin (scheme, host, port) and through its proxy. Needed again where one of these differs.",
+    ),
     Field::new("provider_type", TYPES, ""),
     Field::new("proxy_url", Kind::Text { min: 1, max: 500, form: Form::ProxyUrl }, "").nullable(),
 ];
 
+/// What is to be tested, and the stored provider that it is based on.
+struct Trial {
+    stored: Option<StoredProvider>,
+    provider: Provider,
+}
+
 pub async fn test_provider(call: Call) -> Result<ProviderTest, Refusal> {
-    let provider = provider(&call).await?;
-    let models = listed(&provider).await;
-    let model = match call.values.text("model").set().or_else(|| usual(&provider)).or_else(|| models.first().cloned()) {
+    let mut trial = trial(&call).await?;
+    let outcome = match take_key(&call, &mut trial) {
+        Ok(()) => run(&call, &trial.provider).await,
+        Err(refusal) => Err(refusal),
+    };
+    audit(&call, &trial, &outcome).await?;
+    outcome
+}
+
+async fn run(call: &Call, provider: &Provider) -> Result<ProviderTest, Refusal> {
+    let models = listed(provider).await;
+    let model = match call.values.text("model").set().or_else(|| usual(provider)).or_else(|| models.first().cloned()) {
         Some(model) => {
             provider.model_redirects.iter().find(|(from, _)| *from == model).map_or(model, |(_, to)| to.clone())
         }
@@ -50,7 +73,7 @@ pub async fn test_provider(call: Call) -> Result<ProviderTest, Refusal> {
     };
     let format = provider.kind.format();
     let asked = Upstream::Generate { model: &model, stream: false };
-    let outcome = probe(&provider, asked, Some(request(format, &model).to_string()), PATIENCE).await;
+    let outcome = probe(provider, asked, Some(request(format, &model).to_string()), PATIENCE).await;
     let (ok, status, latency_ms, message) = match outcome {
         Ok(Probed { status, body, took }) => {
             let read = serde_json::from_slice::<Value>(&body).ok();
@@ -66,20 +89,13 @@ pub async fn test_provider(call: Call) -> Result<ProviderTest, Refusal> {
     Ok(ProviderTest { ok, status, latency_ms, model, message: shown, models })
 }
 
-/// The stored provider with what was sent in place of its own.
-async fn provider(call: &Call) -> Result<Provider, Refusal> {
+/// The stored provider with what was sent in place of its own. Its credential is not opened yet.
+async fn trial(call: &Call) -> Result<Trial, Refusal> {
     let values = &call.values;
-    let mut provider = match values.integer("providerId") {
+    let stored = match values.integer("providerId") {
         Patch::Set(id) => {
             let stored = call.ctx.store.begin().await?.provider(ProviderId(id)).await?;
-            let mut stored = stored.ok_or_else(|| Refusal::missing("provider", id))?;
-            if !values.has("key") {
-                let open = call.ctx.state.vault().open(&stored.key_cipher);
-                let sealed =
-                    |error| Refusal::field(Code::INVALID_FORMAT, "key", format!("key: the stored one {error}"));
-                stored.provider.key = open.map_err(sealed)?;
-            }
-            stored.provider
+            Some(stored.ok_or_else(|| Refusal::missing("provider", id))?)
         }
         Patch::Keep | Patch::Clear => {
             for field in ["url", "key"] {
@@ -88,16 +104,55 @@ async fn provider(call: &Call) -> Result<Provider, Refusal> {
                     return Err(Refusal::field(Code::REQUIRED_FIELD, field, message));
                 }
             }
-            Provider { cost_multiplier: Decimal::ONE, ..blank(call.now) }
+            None
         }
     };
+    let blank = || Provider { cost_multiplier: Decimal::ONE, ..blank(call.now) };
+    let mut provider = stored.as_ref().map_or_else(blank, |stored| stored.provider.clone());
     values.text("url").apply_set(&mut provider.url);
     values.word("provider_type", ProviderType::parse).apply_set(&mut provider.kind);
     values.text("proxy_url").apply_option(&mut provider.proxy_url);
-    if let Patch::Set(key) = values.text("key") {
-        provider.key = Secret::new(key);
+    Ok(Trial { stored, provider })
+}
+
+/// The credential that was sent; else the stored one, if it goes where it was stored for.
+fn take_key(call: &Call, trial: &mut Trial) -> Result<(), Refusal> {
+    trial.provider.key = match (call.values.text("key"), &trial.stored) {
+        (Patch::Set(key), _) => Secret::new(key),
+        (_, None) => Secret::default(),
+        (_, Some(stored)) => {
+            destination::check(&stored.provider, &trial.provider)?;
+            let open = call.ctx.state.vault().open(Place::ProviderKey(trial.provider.id), &stored.key_cipher);
+            open.map_err(|error| Refusal::field(Code::INVALID_FORMAT, "key", format!("key: the stored one {error}")))?
+        }
+    };
+    Ok(())
+}
+
+/// Records who sent a credential where, also when it was refused. The credential is not in it, nor
+/// what the provider said. Nothing that is configured changes.
+async fn audit(call: &Call, trial: &Trial, outcome: &Result<ProviderTest, Refusal>) -> Result<(), Refusal> {
+    let provider = &trial.provider;
+    let mut after = json!({
+        "url": provider.url,
+        "providerType": provider.kind.as_str(),
+        "proxyUrl": provider.proxy_url,
+        "key": if call.values.has("key") { "sent with the test" } else { "stored" },
+    });
+    match outcome {
+        Ok(test) => {
+            after["model"] = json!(test.model);
+            after["ok"] = json!(test.ok);
+            after["status"] = json!(test.status);
+        }
+        Err(refusal) => after["refused"] = json!(refusal.message()),
     }
-    Ok(provider)
+    let target =
+        trial.stored.as_ref().map_or_else(|| "unsaved provider".to_owned(), |s| format!("provider {}", s.provider.id));
+    let change = Change { action: "providers.testProvider", target, before: None, after: Some(after) };
+    let mut tx = call.ctx.store.begin().await?;
+    call.audit(&mut tx, change).await?;
+    Ok(tx.commit_record().await?)
 }
 
 fn usual(provider: &Provider) -> Option<String> {
@@ -113,7 +168,8 @@ async fn listed(provider: &Provider) -> Vec<String> {
     let entries = listing["data"].as_array().or_else(|| listing["models"].as_array());
     let name = |entry: &Value| {
         let name = entry["id"].as_str().or_else(|| entry["name"].as_str())?;
-        Some(name.strip_prefix("models/").unwrap_or(name).chars().take(200).collect())
+        let name = without_secret(name.strip_prefix("models/").unwrap_or(name), &provider.key);
+        Some(name.chars().take(200).collect())
     };
     entries.into_iter().flatten().filter_map(name).take(MODELS).collect()
 }
@@ -159,9 +215,12 @@ fn error(reply: &Value) -> Option<String> {
     places.iter().find_map(|place| reply.pointer(place)?.as_str().map(str::to_owned))
 }
 
+/// Also in the way that JSON writes it.
 fn without_secret(message: &str, key: &Secret) -> String {
-    match key.expose() {
-        "" => message.to_owned(),
-        key => message.replace(key, "***"),
+    let key = key.expose();
+    if key.is_empty() {
+        return message.to_owned();
     }
+    let quoted = Value::from(key).to_string();
+    message.replace(key, "***").replace(quoted.trim_matches('"'), "***")
 }

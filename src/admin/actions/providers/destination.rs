@@ -1,0 +1,70 @@
+//! Where a stored credential may be sent: to the origin, and through the proxy, that it was stored with.
+//!
+//! A stored credential can be used and never read. If an administrator could point it at an address
+//! of their own, it could be read there. So whoever changes the destination sends the credential
+//! again. The type and the path may change: they do not change who receives it.
+
+use crate::admin::envelope::{Code, Refusal};
+use crate::domain::provider::Provider;
+use crate::upstream::endpoint::Endpoint;
+
+const OTHER_ORIGIN: &str =
+    "enter it again: the stored key is only sent to the scheme, host and port that it was entered for";
+const OTHER_PROXY: &str = "enter it again: the stored key is only sent through the HTTP proxy that it was entered for";
+
+/// Refuses to use the stored credential for `wanted` unless it goes where `stored` sends it.
+///
+/// # Errors
+/// `REQUIRED_FIELD` of `key`, saying what differs.
+pub fn check(stored: &Provider, wanted: &Provider) -> Result<(), Refusal> {
+    let missing = |why: &str| Err(Refusal::field(Code::REQUIRED_FIELD, "key", format!("key: {why}")));
+    if !same_origin(&stored.url, &wanted.url) {
+        return missing(OTHER_ORIGIN);
+    }
+    // Over plain HTTP a proxy reads the credential, and over HTTPS it chooses who answers.
+    if stored.proxy_url != wanted.proxy_url {
+        return missing(OTHER_PROXY);
+    }
+    Ok(())
+}
+
+/// Scheme, host and port are the same. An address that cannot be read is only the same as itself.
+fn same_origin(stored: &str, wanted: &str) -> bool {
+    if stored == wanted {
+        return true;
+    }
+    match (Endpoint::parse(stored), Endpoint::parse(wanted)) {
+        (Ok(a), Ok(b)) => a.tls == b.tls && a.port == b.port && a.host.eq_ignore_ascii_case(&b.host),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_scheme_host_and_port() {
+        let stored = "https://api.example/v1";
+        let same = ["https://api.example", "https://API.example:443/other/v2", "https://api.example/v1/messages"];
+        for url in same {
+            assert!(same_origin(stored, url), "{url}");
+        }
+        let others = [
+            "http://api.example/v1",
+            "https://api.example:8443/v1",
+            "https://api.example.evil.test/v1",
+            "https://api.example@evil.test/v1",
+            "https://evil.test/api.example",
+            "https://api.example./v1",
+            "https://evil.test?https://api.example/v1",
+            "https://evil.test#@api.example",
+            "https://api.example\\.evil.test",
+            "//api.example",
+            "",
+        ];
+        for url in others {
+            assert!(!same_origin(stored, url), "{url}");
+        }
+    }
+}

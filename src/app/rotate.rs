@@ -1,0 +1,138 @@
+//! `tollgate secret`: replaces the key that stored credentials are sealed with, and says how far that is.
+//!
+//! All texts are sealed anew in one transaction, with gateways running or not. A run that was
+//! interrupted is finished by the next. Keys of the settings are the operator's: the new one is
+//! `auth.secret_key`, the old one `auth.secret_key_previous`. In the data directory the key is made here.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context;
+
+use super::check::runtime;
+use super::{parts, secrets};
+use crate::config::Config;
+use crate::domain::clock::{Clock, SystemClock};
+use crate::state::key_ring::{KeyFile, KeyRing};
+use crate::state::reseal::{self, Rotated};
+use crate::state::vault::{self, Vault};
+use crate::store::{AuditEntry, Backend, Store, Tx};
+
+/// What `tollgate secret rotate` did.
+#[derive(Debug)]
+pub enum Rotation {
+    /// Every text is sealed with this key.
+    Done { key: String, rotated: Rotated },
+    /// Several gateways may need the new key first: it was added to this file.
+    Distribute { file: String },
+}
+
+/// Seals every stored text with the newest key. `distributed`: every gateway has that key.
+///
+/// # Errors
+/// A text opens with none of the keys: then nothing was changed.
+pub fn rotate(config: &Config, distributed: bool) -> anyhow::Result<Rotation> {
+    runtime()?.block_on(async {
+        let store = parts::store(config).await?;
+        store.check_schema().await.context("the database")?;
+        // Held to the end: one rotation at a time on one database.
+        let mut tx = store.begin().await?;
+        match secrets::key_ring(config) {
+            Some(ring) => done(tx, &ring).await,
+            None => {
+                let mut file = KeyFile::open(&config.data_dir)?;
+                let ready = ready_file(&mut tx, &mut file, store.backend(), distributed).await?;
+                if !ready {
+                    return Ok(Rotation::Distribute { file: file.path().display().to_string() });
+                }
+                let rotation = done(tx, &file.ring()).await?;
+                file.keep_newest()
+                    .context("the texts are sealed anew; the old key is in the file still: run this again")?;
+                Ok(rotation)
+            }
+        }
+    })
+}
+
+/// Sees to it that the file has a newer key than the one in use; whether everything may be sealed with it.
+async fn ready_file(tx: &mut Tx, file: &mut KeyFile, backend: Backend, distributed: bool) -> anyhow::Result<bool> {
+    let added = file.ring().keys().len() == 1;
+    if added {
+        // Before anything is changed.
+        reseal::check(&file.ring(), &tx.sealed_texts().await?)?;
+        file.add_key()?;
+    }
+    Ok(backend == Backend::Sqlite || (distributed && !added))
+}
+
+async fn done(mut tx: Tx, ring: &KeyRing) -> anyhow::Result<Rotation> {
+    let key = ring.newest().context("there is no secret key")?;
+    let rotated = reseal::rotate(&mut tx, ring, key).await?;
+    let after = serde_json::json!({ "key": key.id, "texts": rotated.texts, "resealed": rotated.resealed });
+    tx.audit(&AuditEntry {
+        at: SystemClock.now(),
+        actor: "command line".to_owned(),
+        action: "secret.rotate".to_owned(),
+        target: "stored credentials".to_owned(),
+        before: None,
+        after: Some(after),
+        client_addr: None,
+    })
+    .await?;
+    tx.commit().await?;
+    Ok(Rotation::Done { key: key.id.clone(), rotated })
+}
+
+/// Lines that say which keys there are, and how many texts are sealed with each.
+///
+/// # Errors
+/// The database or the keys cannot be read.
+pub fn secret_status(config: &Config) -> anyhow::Result<Vec<String>> {
+    runtime()?.block_on(async {
+        let store = parts::store(config).await?;
+        store.check_schema().await.context("the database (tollgate migrate brings it up to date)")?;
+        let ring = secrets::vault(config)?.ring();
+        let (texts, sealing) = store.sealed_texts().await?;
+        let mut lines: Vec<String> = ring
+            .keys()
+            .iter()
+            .enumerate()
+            .map(|(at, key)| format!("key {}: {}", key.id, if at == 0 { "the newest here" } else { "opens only" }))
+            .collect();
+        lines.push(format!("new texts are sealed with: {}", sealing.as_deref().unwrap_or("(none yet)")));
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        let examined = reseal::examine(&ring, &texts);
+        for text in &examined {
+            let form =
+                text.key.as_ref().map_or_else(|| "an earlier version's form".to_owned(), |id| format!("key {id}"));
+            *counts.entry(form).or_default() += 1;
+        }
+        lines.extend(counts.into_iter().map(|(form, count)| format!("texts sealed with {form}: {count}")));
+        lines.extend(examined.into_iter().filter_map(|t| t.fault.map(|fault| format!("{} {fault}", t.name))));
+        Ok(lines)
+    })
+}
+
+/// Tries every stored text, for `tollgate check`. Gives what is no fault and ought to be known.
+///
+/// # Errors
+/// Texts that do not open, by name.
+pub async fn check(store: &Store, vault: &Vault) -> anyhow::Result<Vec<String>> {
+    let (texts, _) = store.sealed_texts().await?;
+    let ring = vault.ring();
+    let named = |text: reseal::Examined| text.fault.map(|fault| format!("{} {fault}", text.name));
+    let faults: Vec<String> = reseal::examine(&ring, &texts).into_iter().filter_map(named).collect();
+    anyhow::ensure!(faults.is_empty(), faults.join("; "));
+    let newest = ring.newest().map(|key| key.id.clone());
+    let (unbound, bound): (Vec<_>, Vec<_>) = texts.iter().partition(|text| !reseal::is_bound(text));
+    let old = bound.iter().filter(|text| vault::key_id(&text.cipher) != newest.as_deref()).count();
+    let mut warnings = Vec::new();
+    for (count, what) in [
+        (unbound.len(), "in the form of an earlier version, which is not bound to their providers"),
+        (old, "with an older secret key than the newest one here"),
+    ] {
+        if count > 0 {
+            warnings.push(format!("{count} stored credentials are sealed {what}: run `tollgate secret rotate`"));
+        }
+    }
+    Ok(warnings)
+}

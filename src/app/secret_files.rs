@@ -1,0 +1,82 @@
+//! The files that secrets come from, looked at while the gateway runs: what can change live does, for
+//! the rest the log says that a restart is needed.
+//!
+//! Contents are compared, not times: Kubernetes replaces a link to the folder that holds them, and
+//! editors replace files.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::reload::Reloaded;
+use super::secrets;
+use crate::config::{self, Config, WatchedFile};
+
+/// The setting that the data directory's file stands for.
+const TOKEN: &str = "auth.admin_token";
+
+/// What each file held at the last look; `None` = it could not be read.
+pub struct SecretFiles {
+    seen: BTreeMap<PathBuf, Option<[u8; 32]>>,
+}
+
+impl SecretFiles {
+    /// As the files are now, whose content `config` has taken.
+    pub fn of(config: &Config) -> Self {
+        let files = watched(config);
+        Self { seen: files.into_iter().map(|file| (file.path.clone(), digest(&file.path))).collect() }
+    }
+
+    /// Puts what has changed in force.
+    pub async fn look(&mut self, current: &mut Config, parts: &Reloaded) {
+        let mut changed = false;
+        for file in watched(current) {
+            let now = digest(&file.path);
+            let before = self.seen.insert(file.path.clone(), now);
+            if before.is_some_and(|before| before != now) {
+                changed |= self.take(&file, current, parts);
+            }
+        }
+        if changed {
+            let applied = parts.apply_secrets(current).await;
+            parts.metrics.reloaded(applied);
+        }
+    }
+
+    /// Whether there is something to put in force.
+    fn take(&self, file: &WatchedFile, current: &mut Config, parts: &Reloaded) -> bool {
+        let (setting, path) = (file.setting, file.path.display());
+        if !file.live {
+            tracing::warn!(setting, %path, "a file was changed that is read at start only: restart to put it in force");
+            return false;
+        }
+        match config::secret_of(setting, &file.path) {
+            Ok(secret) => {
+                tracing::info!(setting, %path, "a file with a secret was changed");
+                // Not the generated token: it is no setting's value, and is read where it lies.
+                if setting != TOKEN || current.auth.admin_token.is_some() {
+                    current.take_secret(setting, &secret);
+                }
+                true
+            }
+            Err(why) => {
+                parts.metrics.reloaded(false);
+                tracing::error!(why, "a file with a secret was changed and cannot be used: the old one stays in force");
+                false
+            }
+        }
+    }
+}
+
+fn watched(config: &Config) -> Vec<WatchedFile> {
+    let mut files = config.watched_files();
+    if config.auth.admin_token.is_none() {
+        files.push(WatchedFile { setting: TOKEN, path: secrets::generated_token(config), live: true });
+    }
+    files
+}
+
+fn digest(path: &Path) -> Option<[u8; 32]> {
+    std::fs::read(path).ok().map(|bytes| Sha256::digest(bytes).into())
+}

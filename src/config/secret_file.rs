@@ -1,0 +1,155 @@
+//! Secrets that come from files: `database.url_file` for `database.url`, and so for every secret.
+//!
+//! A file is a path, or `credential:NAME`, which systemd keeps in `$CREDENTIALS_DIRECTORY`. Its content
+//! is the value; one line end at the end is not part of it. The value is checked as if it stood in
+//! the setting itself, and neither it nor a part of it is ever in a message.
+
+use std::path::{Path, PathBuf};
+
+use super::kind::Kind;
+use super::problem::{Problem, Problems};
+use super::read::Environment;
+use super::table::{SETTINGS, Setting, find};
+use super::types::Config;
+use super::value::{Entry, Origin, Value, Values};
+use crate::domain::secret::Secret;
+
+/// Ends the path of a setting that names a file.
+const SUFFIX: &str = "_file";
+/// Begins the name of a systemd credential.
+const CREDENTIAL: &str = "credential:";
+const DIRECTORY: &str = "CREDENTIALS_DIRECTORY";
+/// No secret is as long: a wrong path should not fill the memory.
+const MAX_BYTES: u64 = 64 << 10;
+
+/// A file that a setting was read from, for a look whether it has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WatchedFile {
+    /// The setting that has its value, or names it.
+    pub setting: &'static str,
+    pub path: PathBuf,
+    /// Whether a change is put in force while the gateway runs.
+    pub live: bool,
+}
+
+/// Puts the content of each file that is named in place of the secret.
+pub fn resolve(values: &mut Values, env: Environment, problems: &mut Problems) {
+    for (setting, of) in pairs() {
+        let Value::Path(named) = values.get(setting.path).clone() else { continue };
+        if values.is_given(of.path) {
+            let wrong = format!("is given beside {}", of.path);
+            problems.add(setting.path, wrong, "keep one of the two");
+            continue;
+        }
+        let read = locate(&named, env).map_err(|wrong| (named.clone(), wrong));
+        match read.and_then(|path| content(&path, of.kind).map(|v| (path.clone(), v)).map_err(|wrong| (path, wrong))) {
+            Ok((path, value)) => {
+                values.0.insert(of.path, Entry { value, origin: Origin::SecretFile(path) });
+            }
+            Err((path, wrong)) => problems.0.push(problem(setting, values, &path, wrong)),
+        }
+    }
+}
+
+/// Each setting that names a file, with the secret that it is for.
+fn pairs() -> impl Iterator<Item = (&'static Setting, &'static Setting)> {
+    let files = SETTINGS.iter().filter(|setting| matches!(setting.kind, Kind::SecretFile));
+    files.filter_map(|setting| Some((setting, find(setting.path.strip_suffix(SUFFIX)?)?)))
+}
+
+fn problem(setting: &Setting, values: &Values, path: &Path, wrong: String) -> Problem {
+    let variable = match values.origin(setting.path) {
+        Origin::Environment(name) => Some(name),
+        Origin::Default | Origin::File | Origin::SecretFile(_) => None,
+    };
+    let remedy = "correct the file, or name another".to_owned();
+    Problem { path: setting.path.to_owned(), variable, found: Some(path.display().to_string()), wrong, remedy }
+}
+
+fn locate(named: &Path, env: Environment) -> Result<PathBuf, String> {
+    let Some(name) = named.to_str().and_then(|text| text.strip_prefix(CREDENTIAL)) else {
+        return Ok(named.to_owned());
+    };
+    if name.is_empty() || name.contains('/') || name.starts_with('.') {
+        return Err("is no name of a systemd credential".to_owned());
+    }
+    match env(DIRECTORY).filter(|dir| !dir.is_empty()) {
+        Some(dir) => Ok(Path::new(&dir).join(name)),
+        None => Err(format!("is a systemd credential, and {DIRECTORY} is not set: the unit needs LoadCredential=")),
+    }
+}
+
+/// What a file holds, as a value of the kind; else what is wrong with it.
+fn content(path: &Path, kind: Kind) -> Result<Value, String> {
+    let text = read(path)?;
+    let text = text.strip_suffix('\n').map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));
+    if text.is_empty() {
+        return Err("is empty".to_owned());
+    }
+    if text.trim() != text || text.contains('\n') {
+        return Err("holds blanks or line ends around the value".to_owned());
+    }
+    kind.read_text(text).map_err(|fault| format!("holds a value that {}; {}", fault.wrong, fault.remedy))
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
+    let about = std::fs::metadata(path).map_err(unreadable)?;
+    if !about.is_file() {
+        return Err("is no file".to_owned());
+    }
+    if about.len() > MAX_BYTES {
+        return Err(format!("is larger than {} KiB", MAX_BYTES >> 10));
+    }
+    let bytes = std::fs::read(path).map_err(unreadable)?;
+    String::from_utf8(bytes).map_err(|_| "holds bytes that are no text".to_owned())
+}
+
+/// The secret of a setting as a file has it now.
+///
+/// # Errors
+/// What is wrong with the file, in words that name setting and path.
+pub fn secret_of(setting: &str, path: &Path) -> Result<Secret, String> {
+    let kind = find(setting).map_or(Kind::Secret { min_len: 1 }, |setting| setting.kind);
+    match content(path, kind) {
+        Ok(Value::Secret(secret)) => Ok(secret),
+        Ok(_) => Err(format!("{setting}: {} holds no secret", path.display())),
+        Err(wrong) => Err(format!("{setting}: the file {} {wrong}", path.display())),
+    }
+}
+
+impl Config {
+    /// The files whose content the process has taken: secrets, certificates and their keys.
+    #[must_use]
+    pub fn watched_files(&self) -> Vec<WatchedFile> {
+        let mut files = Vec::new();
+        for setting in SETTINGS {
+            let Some(entry) = self.values.0.get(setting.path) else { continue };
+            match (&entry.origin, &entry.value) {
+                (Origin::SecretFile(path), _) => {
+                    files.push(WatchedFile { setting: setting.path, path: path.clone(), live: setting.live });
+                }
+                (_, Value::Path(path)) if setting.path.contains(".tls.") => {
+                    files.push(WatchedFile { setting: setting.path, path: path.clone(), live: false });
+                }
+                _ => {}
+            }
+        }
+        files
+    }
+
+    /// Takes a secret that its file has now, for the next comparison and for what reads it.
+    pub fn take_secret(&mut self, setting: &str, secret: &Secret) {
+        let Some(setting) = find(setting) else { return };
+        if let Some(entry) = self.values.0.get_mut(setting.path) {
+            entry.value = Value::Secret(secret.clone());
+        }
+        let auth = &mut self.auth;
+        match setting.path {
+            "auth.admin_token" => auth.admin_token = Some(secret.clone()),
+            "auth.secret_key" => auth.secret_key = Some(secret.clone()),
+            "auth.secret_key_previous" => auth.secret_key_previous = Some(secret.clone()),
+            _ => {}
+        }
+    }
+}

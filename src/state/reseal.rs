@@ -1,0 +1,154 @@
+//! Sealing for the database: with which key, and everything anew when the key is rotated.
+//!
+//! The database names the key that new texts are sealed with. So a new key can be given to all nodes
+//! first, while everybody still seals with the old one; the rotation seals all texts anew and names
+//! the new key in one transaction, and nodes load the result as they load every change.
+
+use super::key_ring::{KeyRing, SealKey};
+use super::vault::{self, Place, Vault, VaultError};
+use crate::domain::secret::Secret;
+use crate::store::{SealedOwner, SealedText, Store, StoreError, Tx};
+
+#[derive(Debug, thiserror::Error)]
+pub enum SealError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    #[error(
+        "credentials are sealed with the secret key {sealing} now, and this gateway has {known}: give it that key \
+         (auth.secret_key)"
+    )]
+    OtherKey { sealing: String, known: String },
+}
+
+/// Seals a text with the key that the database names; names one when it does not.
+///
+/// # Errors
+/// This process does not have the key, so that what it sealed would open nowhere else.
+pub async fn seal(vault: &Vault, tx: &mut Tx, place: Place, secret: &Secret) -> Result<String, SealError> {
+    let named = tx.sealing_key().await?;
+    let ring = named.as_ref().map_or_else(|| vault.ring(), |id| vault.ring_with(id));
+    if let Some(key) = named.as_ref().and_then(|id| ring.key(id)) {
+        return Ok(Vault::seal(key, place, secret)?);
+    }
+    let own = ring.oldest().ok_or(VaultError::WrongKey)?;
+    if let Some(sealing) = named
+        && tx.sealed_texts().await?.iter().any(|text| vault::key_id(&text.cipher) == Some(sealing.as_str()))
+    {
+        return Err(SealError::OtherKey { sealing, known: ring.ids() });
+    }
+    tx.set_sealing_key(&own.id).await?;
+    Ok(Vault::seal(own, place, secret)?)
+}
+
+/// What is known of one stored text without showing it.
+pub struct Examined {
+    /// `the credential of provider 3 (main)`
+    pub name: String,
+    /// `None` for the form of earlier versions, which names no key.
+    pub key: Option<String>,
+    /// Why it does not open.
+    pub fault: Option<VaultError>,
+}
+
+/// Tries every text.
+#[must_use]
+pub fn examine(ring: &KeyRing, texts: &[SealedText]) -> Vec<Examined> {
+    let examine = |text: &SealedText| Examined {
+        name: name(&text.owner),
+        key: vault::key_id(&text.cipher).map(str::to_owned),
+        fault: vault::open(ring, Place::from(&text.owner), &text.cipher).err(),
+    };
+    texts.iter().map(examine).collect()
+}
+
+fn name(owner: &SealedOwner) -> String {
+    match owner {
+        SealedOwner::Provider(id, name) => format!("the credential of provider {id} ({name})"),
+        SealedOwner::WebhookSecret => "the signing secret of webhooks".to_owned(),
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RotateError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    /// Nothing was changed.
+    #[error("nothing was changed, since not every stored text can be opened:\n  {}", faults.join("\n  "))]
+    Unopened { faults: Vec<String> },
+}
+
+/// What a rotation did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rotated {
+    pub texts: usize,
+    /// Those that were not sealed with the key before, or not in the form of this version.
+    pub resealed: usize,
+}
+
+/// Whether every text opens.
+///
+/// # Errors
+/// [`RotateError::Unopened`] names those that do not.
+pub fn check(ring: &KeyRing, texts: &[SealedText]) -> Result<(), RotateError> {
+    let named = |text: Examined| text.fault.map(|fault| format!("{} {fault}", text.name));
+    let faults: Vec<String> = examine(ring, texts).into_iter().filter_map(named).collect();
+    if faults.is_empty() { Ok(()) } else { Err(RotateError::Unopened { faults }) }
+}
+
+/// Seals every text with `key` that is not, and names it as the one to seal with. The caller commits.
+///
+/// # Errors
+/// A text opens with none of the keys; or the store failed.
+pub async fn rotate(tx: &mut Tx, ring: &KeyRing, key: &SealKey) -> Result<Rotated, RotateError> {
+    let texts = tx.sealed_texts().await?;
+    check(ring, &texts)?;
+    let mut resealed = 0;
+    for text in &texts {
+        if vault::key_id(&text.cipher) != Some(key.id.as_str()) {
+            reseal(tx, ring, key, text).await?;
+            resealed += 1;
+        }
+    }
+    tx.erase_removed_keys().await?;
+    tx.set_sealing_key(&key.id).await?;
+    Ok(Rotated { texts: texts.len(), resealed })
+}
+
+async fn reseal(tx: &mut Tx, ring: &KeyRing, key: &SealKey, text: &SealedText) -> Result<(), RotateError> {
+    let place = Place::from(&text.owner);
+    let sealed = Vault::seal(key, place, &vault::open(ring, place, &text.cipher)?)?;
+    Ok(tx.replace_sealed(&text.owner, &sealed).await?)
+}
+
+/// Seals the texts of earlier versions anew, in one transaction; how many. Those that do not open
+/// stay as they are.
+///
+/// # Errors
+/// The store failed.
+pub async fn bind_all(vault: &Vault, store: &Store) -> Result<usize, SealError> {
+    if store.sealed_texts().await?.0.iter().all(is_bound) {
+        return Ok(0);
+    }
+    let mut tx = store.begin().await?;
+    let mut bound = 0;
+    for text in tx.sealed_texts().await?.iter().filter(|text| !is_bound(text)) {
+        let place = Place::from(&text.owner);
+        if let Ok(secret) = vault.open(place, &text.cipher) {
+            let sealed = seal(vault, &mut tx, place, &secret).await?;
+            tx.replace_sealed(&text.owner, &sealed).await?;
+            bound += 1;
+        }
+    }
+    tx.commit().await?;
+    Ok(bound)
+}
+
+/// Whether the text is in the form of this version, which belongs to one place alone.
+#[must_use]
+pub fn is_bound(text: &SealedText) -> bool {
+    vault::is_bound(&text.cipher)
+}

@@ -1,0 +1,217 @@
+//! A stored credential is used and never read: whoever may administer cannot have it sent to an
+//! address of their own. A listener notes everything that arrives there.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+use super::gate::Gate;
+use crate::support::upstream::Upstream;
+
+const KEY: &str = "upstream-credential-0123456789";
+const OTHER: &str = "another-credential-9876543210";
+
+/// Takes every connection, answers each request with `answer`, and keeps what came.
+struct Listener {
+    url: String,
+    port: u16,
+    came: Arc<Mutex<String>>,
+    _tasks: JoinSet<()>,
+}
+
+impl Listener {
+    async fn start(answer: String) -> Self {
+        let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = socket.local_addr().unwrap().port();
+        let came: Arc<Mutex<String>> = Arc::default();
+        let (kept, mut tasks) = (Arc::clone(&came), JoinSet::new());
+        tasks.spawn(async move {
+            loop {
+                let (mut stream, _) = socket.accept().await.unwrap();
+                kept.lock().unwrap().push_str("(a connection)\n");
+                let mut bytes = [0; 8192];
+                while let Ok(read @ 1..) = stream.read(&mut bytes).await {
+                    kept.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..read]));
+                    let _ = stream.write_all(answer.as_bytes()).await;
+                }
+            }
+        });
+        Self { url: format!("http://127.0.0.1:{port}"), port, came, _tasks: tasks }
+    }
+
+    async fn thief() -> Self {
+        let body = r#"{"data":[],"content":[]}"#;
+        Self::start(format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len()))
+            .await
+    }
+
+    fn came(&self) -> String {
+        self.came.lock().unwrap().clone()
+    }
+}
+
+async fn add(gate: &Gate, url: &str, fields: Value) -> i64 {
+    let mut body = json!({ "name": "kept", "url": url, "key": KEY });
+    body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    gate.admin("providers/addProvider", body).await.data()["id"].as_i64().unwrap()
+}
+
+/// Ways to another destination: as the fields of a test, and of an edit.
+fn ways(mock: &Upstream, thief: &Listener) -> Vec<Value> {
+    let port = mock.url.rsplit(':').next().unwrap();
+    vec![
+        json!({ "url": thief.url }),
+        json!({ "url": format!("{}/v1", thief.url), "provider_type": "chat-compatible" }),
+        json!({ "url": thief.url, "provider_type": "alt-cli" }),
+        json!({ "url": format!("http://localhost:{}", thief.port) }),
+        json!({ "url": format!("http://localhost:{port}") }),
+        json!({ "url": mock.url.replace("http://", "https://") }),
+        json!({ "proxy_url": thief.url }),
+        json!({ "url": mock.url, "proxy_url": thief.url }),
+        json!({ "url": format!("{}/another/path", mock.url), "proxy_url": thief.url, "provider_type": "responses" }),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_test_sends_the_stored_key_nowhere_but_where_it_was_stored_for() {
+    let gate = Gate::start().await;
+    let (mock, thief) = (Upstream::start().await, Listener::thief().await);
+    let id = add(&gate, &mock.url, json!({})).await;
+    for way in ways(&mock, &thief) {
+        let mut body = json!({ "providerId": id, "model": "m" });
+        body.as_object_mut().unwrap().extend(way.as_object().unwrap().clone());
+        let reply = gate.admin("providers/testProvider", body.clone()).await;
+        assert_eq!(reply.failure(), (400, "REQUIRED_FIELD"), "{way}: {:?}", reply.body);
+        assert_eq!(reply.body["errorParams"]["field"], "key", "{way}");
+        assert_eq!(thief.came(), "", "{way}: something arrived");
+    }
+    // With a key of the caller's own it goes there, and the stored one does not.
+    let body = json!({ "providerId": id, "model": "m", "url": thief.url, "key": OTHER });
+    gate.admin("providers/testProvider", body).await.data();
+    assert!(thief.came().contains(OTHER) && !thief.came().contains(KEY), "{}", thief.came());
+    // Path and type change nothing about who receives it.
+    let body = json!({ "providerId": id, "model": "m", "url": format!("{}/v1", mock.url), "provider_type": "chat-compatible" });
+    assert_eq!(gate.admin("providers/testProvider", body).await.data()["ok"], true);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_test_follows_no_redirect_with_the_key() {
+    let gate = Gate::start().await;
+    let thief = Listener::thief().await;
+    for status in ["301 Moved", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"] {
+        let answer = format!(
+            "HTTP/1.1 {status}\r\nlocation: {}/v1/messages\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+            thief.url
+        );
+        let moved = Listener::start(answer).await;
+        let id = add(&gate, &moved.url, json!({})).await;
+        let told = gate.admin("providers/testProvider", json!({ "providerId": id, "model": "m" })).await.data();
+        assert_eq!(told["ok"], false, "{told}");
+        assert!(moved.came().contains(KEY), "the provider itself gets it");
+        assert_eq!(thief.came(), "", "{status} was followed");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_provider_echoes_of_the_key_is_not_shown() {
+    let gate = Gate::start().await;
+    let key = "quoted\"and\\escaped-0123456789";
+    let quoted = json!(key).to_string();
+    let body = format!(r#"{{"data":[{{"id":{quoted}}}],"oddity":{quoted}}}"#);
+    let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len());
+    let echo = Listener::start(answer).await;
+    let body = json!({ "name": "echo", "url": echo.url, "key": key });
+    let id = gate.admin("providers/addProvider", body).await.data()["id"].clone();
+    let told = gate.admin("providers/testProvider", json!({ "providerId": id, "model": "m" })).await.data();
+    let shown = told.to_string();
+    assert!(!shown.contains("escaped-0123456789"), "{shown}");
+    assert_eq!(told["models"], json!(["***"]), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_edit_to_another_destination_asks_for_the_key() {
+    let gate = Gate::start().await;
+    let (mock, thief) = (Upstream::start().await, Listener::thief().await);
+    let id = add(&gate, &mock.url, json!({})).await;
+    let record = async || gate.admin("providers/getProviders", json!({})).await.data()[0].clone();
+    let before = record().await;
+    for way in ways(&mock, &thief) {
+        let mut body = json!({ "providerId": id });
+        body.as_object_mut().unwrap().extend(way.as_object().unwrap().clone());
+        let reply = gate.admin("providers/editProvider", body).await;
+        assert_eq!(reply.failure(), (400, "REQUIRED_FIELD"), "{way}: {:?}", reply.body);
+        assert_eq!(reply.body["errorParams"]["field"], "key", "{way}");
+        assert!(reply.body["error"].as_str().unwrap().contains("enter it again"), "{:?}", reply.body);
+        assert_eq!(record().await, before, "{way}");
+    }
+    let edit = async |fields: Value| {
+        let mut body = json!({ "providerId": id });
+        body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        gate.admin("providers/editProvider", body).await
+    };
+    // The same origin in other words, another path, another type, the same proxy: no need.
+    edit(json!({ "url": format!("{}/v1/", mock.url), "provider_type": "responses", "name": "n" })).await.data();
+    assert_eq!(gate.state.snapshot().providers[0].key.expose(), KEY);
+    // With the key: taken; and the way back needs it as well.
+    edit(json!({ "proxy_url": thief.url, "key": OTHER })).await.data();
+    edit(json!({ "proxy_url": thief.url, "weight": 3 })).await.data();
+    assert_eq!(edit(json!({ "proxy_url": null })).await.failure(), (400, "REQUIRED_FIELD"));
+    edit(json!({ "url": thief.url, "key": OTHER })).await.data();
+    let snapshot = gate.state.snapshot();
+    assert_eq!((snapshot.providers[0].url.as_str(), snapshot.providers[0].key.expose()), (thief.url.as_str(), OTHER));
+    assert!(!thief.came().contains(KEY), "{}", thief.came());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_test_is_audited_and_the_key_is_in_none_of_the_records() {
+    let gate = Gate::start().await;
+    let (mock, thief) = (Upstream::start().await, Listener::thief().await);
+    let id = add(&gate, &mock.url, json!({})).await;
+    let version = gate.store.config_version().await.unwrap();
+    gate.admin("providers/testProvider", json!({ "providerId": id, "model": "m" })).await.data();
+    gate.admin("providers/testProvider", json!({ "providerId": id, "model": "m", "url": thief.url })).await;
+    let unsaved = json!({ "url": format!("{}/v1", mock.url), "key": OTHER, "provider_type": "chat-compatible" });
+    let mut named = unsaved.clone();
+    named["model"] = json!("m");
+    gate.admin("providers/testProvider", named).await.data();
+    let nobody = json!({ "url": thief.url, "key": OTHER });
+    assert_eq!(gate.admin("providers/testProvider", nobody).await.failure(), (400, "REQUIRED_FIELD"));
+
+    let page = gate.admin("audit/getAuditLog", json!({ "action": "providers.testProvider" })).await.data();
+    let entries = page["entries"].as_array().unwrap();
+    let told: Vec<Value> =
+        entries.iter().rev().map(|e| json!([e["target"], e["after"]["url"], e["after"]["key"]])).collect();
+    let target = format!("provider {id}");
+    assert_eq!(
+        told,
+        [
+            json!([target, mock.url, "stored"]),
+            json!([target, thief.url, "stored"]),
+            json!(["unsaved provider", format!("{}/v1", mock.url), "sent with the test"]),
+            json!(["unsaved provider", thief.url, "sent with the test"]),
+        ]
+    );
+    let outcome = |n: usize| &entries[entries.len() - 1 - n]["after"];
+    assert_eq!((&outcome(0)["ok"], &outcome(0)["status"]), (&json!(true), &json!(200)));
+    assert!(outcome(1)["refused"].as_str().unwrap().contains("enter it again"), "{}", outcome(1));
+    assert!(outcome(3)["refused"].as_str().unwrap().contains("model"), "{}", outcome(3));
+    assert_eq!((&entries[0]["actor"], &entries[0]["clientAddress"]), (&json!("admin token"), &json!("127.0.0.1")));
+    assert!(!page.to_string().contains("credential-"), "{page}");
+    assert_eq!(gate.store.config_version().await.unwrap(), version, "a test changes no configuration");
+}
+
+#[tokio::test]
+async fn a_removed_provider_leaves_no_credential() {
+    let gate = Gate::start().await;
+    let id = add(&gate, "https://up.example", json!({})).await;
+    gate.admin("providers/removeProvider", json!({ "providerId": id })).await.data();
+    use sqlx::{Connection, Row};
+    sqlx::any::install_default_drivers();
+    let url = format!("sqlite://{}", gate.dir.path().join("tollgate.db").display());
+    let mut connection = sqlx::AnyConnection::connect(&url).await.unwrap();
+    let row = sqlx::query("SELECT key_cipher FROM providers").fetch_one(&mut connection).await.unwrap();
+    assert_eq!(row.get::<String, _>("key_cipher"), "");
+}

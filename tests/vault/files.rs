@@ -1,0 +1,146 @@
+//! Secrets from files: at the start, and when the files change while the gateway runs.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tollgate::store::Backend;
+
+use super::{Bed, NEW, OLD};
+use crate::support::gateway::{ADMIN_TOKEN, Gateway};
+use crate::support::postgres;
+
+const OTHER_TOKEN: &str = "another-admin-token-0123456789";
+
+/// The status that a token gets from the administration and from the proxy.
+async fn statuses(gateway: &Gateway, token: &str) -> (u16, u16) {
+    let admin = gateway.client.post(format!("{}/api/actions/providers/getProviders", gateway.admin));
+    let proxy = gateway.client.get(format!("{}/v1/models", gateway.proxy));
+    let (admin, proxy) =
+        tokio::join!(admin.bearer_auth(token).json(&json!({})).send(), proxy.bearer_auth(token).send());
+    (admin.unwrap().status().as_u16(), proxy.unwrap().status().as_u16())
+}
+
+async fn until_in_force(gateway: &Gateway, token: &str) {
+    let began = Instant::now();
+    while statuses(gateway, token).await != (200, 200) {
+        assert!(began.elapsed() < Duration::from_secs(60), "the new token is not in force:\n{}", gateway.log());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// A mounted Kubernetes secret: `name` is a link to `..data/name`, and `..data` one to a folder.
+fn mount(at: &Path, version: &str, name: &str, content: &str) {
+    std::fs::create_dir_all(at.join(version)).unwrap();
+    std::fs::write(at.join(version).join(name), content).unwrap();
+    let (data, beside) = (at.join("..data"), at.join("..data_tmp"));
+    symlink(version, &beside).unwrap();
+    std::fs::rename(&beside, &data).unwrap();
+    if !at.join(name).exists() {
+        symlink(Path::new("..data").join(name), at.join(name)).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_changed_admin_token_file_is_in_force_without_a_signal() {
+    let mut gateway = Gateway::prepare(&[]);
+    let secrets = gateway.dir.path().join("secrets");
+    mount(&secrets, "..1", "admin-token", &format!("{ADMIN_TOKEN}\n"));
+    gateway.unset("ADMIN_TOKEN");
+    gateway.set("ADMIN_TOKEN_FILE", secrets.join("admin-token").to_str().unwrap());
+    gateway.spawn();
+    gateway.ready().await;
+    assert_eq!(statuses(&gateway, ADMIN_TOKEN).await, (200, 200));
+    mount(&secrets, "..2", "admin-token", OTHER_TOKEN);
+    until_in_force(&gateway, OTHER_TOKEN).await;
+    assert_eq!(statuses(&gateway, ADMIN_TOKEN).await, (401, 401), "the old one is worth nothing any more");
+    // What cannot be used changes nothing, and is said.
+    mount(&secrets, "..3", "admin-token", "\n");
+    gateway.log_shows("cannot be used: the old one stays in force").await;
+    assert_eq!(statuses(&gateway, OTHER_TOKEN).await, (200, 200));
+    mount(&secrets, "..4", "admin-token", ADMIN_TOKEN);
+    until_in_force(&gateway, ADMIN_TOKEN).await;
+    let log = gateway.log();
+    assert!(!log.contains(ADMIN_TOKEN) && !log.contains(OTHER_TOKEN), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_generated_token_can_be_replaced_in_its_file() {
+    let mut gateway = Gateway::prepare(&[]);
+    gateway.unset("ADMIN_TOKEN");
+    gateway.spawn();
+    gateway.ready().await;
+    let file = gateway.dir.path().join("data/admin.token");
+    let generated = std::fs::read_to_string(&file).unwrap().trim().to_owned();
+    for token in [OTHER_TOKEN, "yet-another-admin-token-0123456789"] {
+        std::fs::write(&file, token).unwrap();
+        until_in_force(&gateway, token).await;
+        assert_eq!(statuses(&gateway, &generated).await, (401, 401));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn secret_keys_in_files_are_rotated_without_a_restart() {
+    let mut bed = Bed::prepare(Backend::Postgres, &[]).await;
+    let dir = bed.gateway.dir.path().to_owned();
+    let (current, previous) = (dir.join("key"), dir.join("previous-key"));
+    std::fs::write(&current, OLD).unwrap();
+    // Nothing to replace yet: the same key twice is one key.
+    std::fs::write(&previous, OLD).unwrap();
+    bed.gateway.set("TOLLGATE_SECRET_KEY_FILE", current.to_str().unwrap());
+    bed.gateway.set("TOLLGATE_SECRET_KEY_PREVIOUS_FILE", previous.to_str().unwrap());
+    bed.restart().await;
+    let price = json!({"m": {"mode": "chat", "input_cost_per_token": 0, "output_cost_per_token": 0}});
+    bed.gateway.prices(price).await;
+    let user = bed.user().await;
+    bed.provider("one", "credential-one", 1).await;
+    let first = bed.key_ids().await;
+
+    // A key that does not open what is there is not taken.
+    std::fs::write(&previous, "a-key-of-somebody-else-0123456789").unwrap();
+    std::fs::write(&current, "a-key-of-somebody-else-0123456789").unwrap();
+    bed.gateway.log_shows("the new secret keys do not fit").await;
+    assert_eq!(bed.asked_with(&user).await, Ok("credential-one".to_owned()));
+    std::fs::write(&previous, OLD).unwrap();
+    std::fs::write(&current, NEW).unwrap();
+    let status = bed.done(&["secret", "status"]);
+    let ids: Vec<&str> = status.lines().filter_map(|line| line.strip_prefix("key ")?.split(':').next()).collect();
+    bed.gateway.log_shows(&ids.join(", ")).await;
+    bed.done(&["secret", "rotate"]);
+    assert_ne!(bed.key_ids().await, first);
+    bed.provider("two", "credential-two", 0).await;
+    assert_eq!(bed.key_ids().await.len(), 1);
+    assert_eq!(bed.asked_with(&user).await, Ok("credential-two".to_owned()));
+    std::fs::write(&previous, NEW).unwrap();
+    bed.restart().await;
+    assert_eq!(bed.asked_with(&user).await, Ok("credential-two".to_owned()));
+    let log = bed.gateway.log();
+    assert!(!log.contains(OLD) && !log.contains(NEW), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_address_and_a_credential_of_systemd_come_from_files() {
+    let mut gateway = Gateway::prepare(&[]);
+    let credentials = gateway.dir.path().join("credentials");
+    std::fs::create_dir(&credentials).unwrap();
+    let database = postgres::fresh_database();
+    std::fs::write(credentials.join("database-url"), format!("{database}\n")).unwrap();
+    std::fs::write(credentials.join("token"), OTHER_TOKEN).unwrap();
+    gateway.unset("ADMIN_TOKEN");
+    gateway.set("CREDENTIALS_DIRECTORY", credentials.to_str().unwrap());
+    gateway.set("DATABASE_URL_FILE", "credential:database-url");
+    gateway.set("ADMIN_TOKEN_FILE", "credential:token");
+    gateway.spawn();
+    gateway.ready().await;
+    assert_eq!(statuses(&gateway, OTHER_TOKEN).await, (200, 200));
+    assert!(!gateway.dir.path().join("data/tollgate.db").exists());
+    let (good, said) = gateway.check();
+    assert!(good && said.contains("database.url_file: credential:database-url"), "{said}");
+    assert!(!said.contains(&database) && !said.contains(OTHER_TOKEN), "{said}");
+    // What needs a restart says so.
+    std::fs::write(credentials.join("database-url"), postgres::fresh_database()).unwrap();
+    let log = gateway.log_shows("restart to put it in force").await;
+    assert!(log.contains("database.url"), "{log}");
+    assert_eq!(statuses(&gateway, OTHER_TOKEN).await, (200, 200));
+}
