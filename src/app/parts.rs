@@ -131,16 +131,9 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         admin_token: Arc::new(AdminToken::new(admin_token.token)),
         fixed: fixed(&config)?,
     });
-    let upkeep = Upkeep::new(UpkeepParts {
-        store: store.clone(),
-        clock: Arc::clone(&clock),
-        counters: counters.clone(),
-        metrics: Arc::clone(&metrics),
-        time_zone: config.time_zone,
-    });
     Ok(Parts {
+        upkeep: upkeep(&config, &store, &gateway),
         config,
-        upkeep,
         clock,
         store,
         state,
@@ -154,6 +147,17 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         gateway,
         message_queue: Mutex::new(message_queue),
         token_file: admin_token.file,
+    })
+}
+
+/// Jobs on stored data.
+fn upkeep(config: &Config, store: &Store, gateway: &Gateway) -> Upkeep {
+    Upkeep::new(UpkeepParts {
+        store: store.clone(),
+        clock: Arc::clone(&gateway.clock),
+        counters: gateway.counters.clone(),
+        metrics: Arc::clone(&gateway.metrics),
+        time_zone: config.time_zone,
     })
 }
 

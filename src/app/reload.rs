@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::parts::Parts;
 use super::secrets;
 use super::serve::Source;
 use crate::config::{self, Config, Live};
@@ -18,6 +19,17 @@ pub struct Reloaded {
     pub live: Arc<ArcSwap<Live>>,
     pub log: LogHandle,
     pub metrics: Arc<Metrics>,
+}
+
+impl Reloaded {
+    pub fn of(parts: &Parts, log: &LogHandle) -> Self {
+        Self {
+            admin_token: Arc::clone(&parts.gateway.admin_token),
+            live: Arc::clone(&parts.live),
+            log: log.clone(),
+            metrics: Arc::clone(&parts.metrics),
+        }
+    }
 }
 
 /// Hang-ups from now on: one that nobody listens to ends the process. Call it within a runtime.

@@ -65,12 +65,7 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     let doors = io.block_on(open_doors(&parts, io.handle(), &stop, readiness))?;
     let tasks = tasks::start(&parts, io.handle(), &stop, up);
     io.block_on(counting::wait(&parts.counters));
-    let reloaded = reload::Reloaded {
-        admin_token: Arc::clone(&parts.gateway.admin_token),
-        live: Arc::clone(&parts.live),
-        log: log.clone(),
-        metrics: Arc::clone(&parts.metrics),
-    };
+    let reloaded = reload::Reloaded::of(&parts, &log);
     // From here on; the proxy opens later, and nobody is told before that the process is ready.
     let (hangups, (signals, impatience)) = listen_to_signals(&io, phase_sender);
     io.spawn(reload::on_hangup(hangups, parts.config.clone(), source, reloaded));
