@@ -190,7 +190,10 @@ export const PAGES = ({ ann, bob, max, fragile }) => [
     path: `/people?user=${bob.user.id}`,
     key: bob.defaultKey.key,
     open: async (page, t) => {
-      await page.getByRole("dialog").getByRole("button", { name: t("people.addKey"), exact: true }).click();
+      await page
+        .getByRole("dialog")
+        .getByRole("button", { name: t("people.addKey"), exact: true })
+        .click();
       await page.getByText(t("people.limitsLockedNew")).scrollIntoViewIfNeeded();
     },
   },

@@ -1,6 +1,5 @@
 //! A request's body: read within a size, a time and the budget, then parsed and checked against its field table.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -10,7 +9,8 @@ use http_body_util::BodyExt;
 use serde_json::{Map, Value};
 
 use super::auth::Who;
-use super::body_budget::{AdminBodyBudget, AdminBodyReservation};
+use super::body_budget::AdminBodyReservation;
+use super::context::Surface;
 use super::envelope::{Code, Refusal};
 use super::fields::{self, Values};
 use super::table::{Operation, Permission};
@@ -25,24 +25,24 @@ const OPEN_BODY_TIME: Duration = Duration::from_secs(10);
 /// # Errors
 /// 413, 408, 503 or 400: the first fault.
 pub async fn read(
-    budget: &Arc<AdminBodyBudget>,
+    surface: &Surface,
     operation: &Operation,
     who: Option<&Who>,
     headers: &HeaderMap,
     body: Body,
-    time_zone: Tz,
 ) -> Result<Values, Refusal> {
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|bytes| usize::try_from(bytes).map_or(true, |bytes| bytes > operation.max_body)) {
         return Err(too_large(operation.max_body));
     }
     let limit = if operation.permission == Permission::Open { OPEN_BODY_TIME } else { BODY_TIME };
-    let mut reservation = who.map(|who| AdminBodyReservation::new(budget, who.user_id().filter(|_| !who.is_admin())));
+    let mut reservation =
+        who.map(|who| AdminBodyReservation::new(&surface.bodies, who.user_id().filter(|_| !who.is_admin())));
     let arriving = tokio::time::timeout(limit, collect(body, operation.max_body, reservation.as_mut())).await;
     let bytes = arriving.map_err(|_| {
         Refusal::new(Code::INVALID_FORMAT, "the body did not arrive in time").at(StatusCode::REQUEST_TIMEOUT)
     })??;
-    let parsed = parse(operation, &bytes, time_zone);
+    let parsed = parse(operation, &bytes, surface.ctx.time_zone);
     drop(reservation);
     parsed
 }

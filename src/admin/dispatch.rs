@@ -54,7 +54,6 @@ async fn answer(
     operation: &'static Operation,
     request: Request<Body>,
 ) -> Result<Response<Body>, Refusal> {
-    let Surface { ctx, throttle, live, bodies } = surface;
     let (head, sent) = request.into_parts();
     let allowed = match operation.verb {
         Verb::Get => head.method == Method::GET || head.method == Method::HEAD,
@@ -64,16 +63,18 @@ async fn answer(
         let refusal = Refusal::new(Code::METHOD_NOT_ALLOWED, format!("this operation is {}", operation.verb.as_str()));
         return Err(refusal.header(header::ALLOW, HeaderValue::from_static(operation.verb.as_str())));
     }
+    let ctx = &surface.ctx;
     let now = ctx.clock.now();
     let peer = head.extensions.get::<ConnectInfo<SocketAddr>>();
     let client = peer.map(|info| (ctx.client_address)(info.0.ip(), &head.headers));
-    let who = authenticate(&ctx, operation, &head, client, now).await?;
+    let who = authenticate(ctx, operation, &head, client, now).await?;
     let values = match operation.verb {
         Verb::Get => Values::default(),
-        Verb::Post => body::read(&bodies, operation, who.as_ref(), &head.headers, sent, ctx.time_zone).await?,
+        Verb::Post => body::read(&surface, operation, who.as_ref(), &head.headers, sent).await?,
     };
     let cookie = credential::cookie(&head.headers);
     let credentials = credential::headers(&head.headers);
+    let Surface { ctx, throttle, live, .. } = surface;
     let call = Call { ctx, throttle, live, who, values, client, cookie, credentials, now };
     let task = Handle::current().spawn((operation.run)(call));
     let ended = tokio::time::timeout(ACTION_TIME, task).await.map_err(|_| {

@@ -137,16 +137,9 @@ pub async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts> {
         admin_token: Arc::new(AdminToken::new(admin_token.token)),
         fixed: fixed(&config)?,
     });
-    let upkeep = Upkeep::new(UpkeepParts {
-        store: store.clone(),
-        clock: Arc::clone(&clock),
-        counters: counters.clone(),
-        metrics: Arc::clone(&metrics),
-        time_zone: config.time_zone,
-    });
     Ok(Parts {
+        upkeep: upkeep(&config, &store, &gateway),
         config,
-        upkeep,
         clock,
         store,
         state,
@@ -184,6 +177,17 @@ async fn bind_credentials(store: &Store, vault: &Vault, upgrade: bool) -> anyhow
         tracing::info!(bound, "bound stored credentials to their providers");
     }
     Ok(())
+}
+
+/// Jobs on stored data.
+fn upkeep(config: &Config, store: &Store, gateway: &Gateway) -> Upkeep {
+    Upkeep::new(UpkeepParts {
+        store: store.clone(),
+        clock: Arc::clone(&gateway.clock),
+        counters: gateway.counters.clone(),
+        metrics: Arc::clone(&gateway.metrics),
+        time_zone: config.time_zone,
+    })
 }
 
 /// What holds until a restart.

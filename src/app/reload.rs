@@ -7,6 +7,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::parts::Parts;
 use super::secret_files::SecretFiles;
 use super::secrets;
 use super::serve::Source;
@@ -24,6 +25,18 @@ pub struct Reloaded {
     pub metrics: Arc<Metrics>,
     pub state: Arc<State>,
     pub admin_token: Arc<AdminToken>,
+}
+
+impl Reloaded {
+    pub fn of(parts: &Parts, log: &LogHandle) -> Self {
+        Self {
+            admin_token: Arc::clone(&parts.gateway.admin_token),
+            live: Arc::clone(&parts.live),
+            log: log.clone(),
+            metrics: Arc::clone(&parts.metrics),
+            state: Arc::clone(&parts.state),
+        }
+    }
 }
 
 /// Hang-ups from now on: one that nobody listens to ends the process. Call it within a runtime.

@@ -156,11 +156,7 @@ impl Refusal {
             Self::MissingCredential => Meaning::new(401, AUTH, "no API key was sent"),
             Self::ConflictingCredentials => Meaning::new(401, AUTH, "the request carries several different API keys"),
             Self::UnknownKey => Meaning::new(401, AUTH, "the API key is not known"),
-            Self::TooManyAttempts { seconds } => {
-                Meaning::new(429, "rate_limit_error", "too many failed attempts from this address")
-                    .code("too_many_attempts")
-                    .header("retry-after", seconds)
-            }
+            Self::TooManyAttempts { seconds } => too_many_attempts(*seconds),
             Self::KeyDisabled => Meaning::new(401, AUTH, "the API key is disabled"),
             Self::KeyExpired => Meaning::new(401, AUTH, "the API key has expired"),
             Self::UserDisabled => Meaning::new(401, AUTH, "the user of this API key is disabled or has expired"),
@@ -253,6 +249,12 @@ impl Refusal {
             Self::Internal => "internal",
         }
     }
+}
+
+fn too_many_attempts(seconds: u64) -> Meaning {
+    Meaning::new(429, "rate_limit_error", "too many failed attempts from this address")
+        .code("too_many_attempts")
+        .header("retry-after", seconds)
 }
 
 fn unknown_model(model: &str) -> Meaning {
