@@ -80,14 +80,13 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
         stop: stop_sender,
         ended: Mutex::new(Some(ended_sender.clone())),
     };
-    let counted = Counted::new(places::of_proxy(&parts));
     let connections = |proxy| Connections {
         proxy: Arc::new(proxy),
         gateway: Arc::clone(&parts.gateway),
         phase: phase.clone(),
         goaway: closed_sender.subscribe(),
         closed: closed_sender,
-        counted: Arc::clone(&counted),
+        counted: Counted::new(places::of_proxy(&parts)),
     };
     let watched = Watched { open, banner: Banner::of(&parts), phase: phase.clone(), ended: ended_sender.clone() };
     let server = server(&parts, connections, drain, upgrade, |listening| Proxy { socket, listening, watched })?;
