@@ -7,6 +7,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::parts::Parts;
 use super::secret_files::SecretFiles;
 use super::secrets;
 use super::serve::Source;
@@ -34,7 +35,7 @@ pub fn hangups() -> Option<Signal> {
 
 /// Waits for hang-ups and for changed files for as long as the process runs.
 pub async fn run(mut hangups: Option<Signal>, mut current: Config, source: Source, parts: Reloaded) {
-    let mut files = SecretFiles::of(&current);
+    let mut files = SecretFiles::default();
     loop {
         let hung_up = async {
             match &mut hangups {
@@ -46,7 +47,7 @@ pub async fn run(mut hangups: Option<Signal>, mut current: Config, source: Sourc
             signal = hung_up => match signal {
                 Some(()) => {
                     reload(&mut current, &source, &parts).await;
-                    files = SecretFiles::of(&current);
+                    files = SecretFiles::default();
                 }
                 None => hangups = None,
             },
@@ -74,6 +75,16 @@ async fn reload(current: &mut Config, source: &Source, parts: &Reloaded) {
 }
 
 impl Reloaded {
+    pub fn of(parts: &Parts, log: LogHandle) -> Self {
+        Self {
+            live: Arc::clone(&parts.live),
+            log,
+            metrics: Arc::clone(&parts.metrics),
+            state: Arc::clone(&parts.state),
+            admin_token: Arc::clone(&parts.gateway.admin_token),
+        }
+    }
+
     /// Puts token and secret keys of the configuration in force; whether both could be.
     pub async fn apply_secrets(&self, config: &Config) -> bool {
         let token = match secrets::admin_token(config) {
