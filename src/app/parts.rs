@@ -104,8 +104,7 @@ pub async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts> {
     let admin_token = secrets::admin_token(&config)?;
     let store = ready_store(&config, &*clock).await?;
     let events = Events::default();
-    let vault = secrets::vault(&config)?;
-    bind_credentials(&store, &vault, upgrade).await.context("sealing credentials in this version's form")?;
+    let vault = ready_vault(&config, &store, upgrade).await?;
     let state = State::open(store.clone(), vault, events.clone()).await?;
     let metrics = Arc::new(Metrics::new()?);
     let (counters, marker) = super::counting::build(&config)?;
@@ -154,6 +153,13 @@ pub async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts> {
         message_queue: Mutex::new(message_queue),
         token_file: admin_token.file,
     })
+}
+
+/// The vault, and what is stored in the form of this version.
+async fn ready_vault(config: &Config, store: &Store, upgrade: bool) -> anyhow::Result<Vault> {
+    let vault = secrets::vault(config)?;
+    bind_credentials(store, &vault, upgrade).await.context("sealing credentials in this version's form")?;
+    Ok(vault)
 }
 
 /// Binds credentials that an earlier version sealed to their providers. Processes of that version

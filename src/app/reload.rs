@@ -27,18 +27,6 @@ pub struct Reloaded {
     pub admin_token: Arc<AdminToken>,
 }
 
-impl Reloaded {
-    pub fn of(parts: &Parts, log: &LogHandle) -> Self {
-        Self {
-            admin_token: Arc::clone(&parts.gateway.admin_token),
-            live: Arc::clone(&parts.live),
-            log: log.clone(),
-            metrics: Arc::clone(&parts.metrics),
-            state: Arc::clone(&parts.state),
-        }
-    }
-}
-
 /// Hang-ups from now on: one that nobody listens to ends the process. Call it within a runtime.
 pub fn hangups() -> Option<Signal> {
     let failed = "SIGHUP cannot be heard: the configuration can only be changed by a restart";
@@ -47,7 +35,7 @@ pub fn hangups() -> Option<Signal> {
 
 /// Waits for hang-ups and for changed files for as long as the process runs.
 pub async fn run(mut hangups: Option<Signal>, mut current: Config, source: Source, parts: Reloaded) {
-    let mut files = SecretFiles::of(&current);
+    let mut files = SecretFiles::default();
     loop {
         let hung_up = async {
             match &mut hangups {
@@ -59,7 +47,7 @@ pub async fn run(mut hangups: Option<Signal>, mut current: Config, source: Sourc
             signal = hung_up => match signal {
                 Some(()) => {
                     reload(&mut current, &source, &parts).await;
-                    files = SecretFiles::of(&current);
+                    files = SecretFiles::default();
                 }
                 None => hangups = None,
             },
@@ -87,6 +75,16 @@ async fn reload(current: &mut Config, source: &Source, parts: &Reloaded) {
 }
 
 impl Reloaded {
+    pub fn of(parts: &Parts, log: LogHandle) -> Self {
+        Self {
+            live: Arc::clone(&parts.live),
+            log,
+            metrics: Arc::clone(&parts.metrics),
+            state: Arc::clone(&parts.state),
+            admin_token: Arc::clone(&parts.gateway.admin_token),
+        }
+    }
+
     /// Puts token and secret keys of the configuration in force; whether both could be.
     pub async fn apply_secrets(&self, config: &Config) -> bool {
         let token = match secrets::admin_token(config) {

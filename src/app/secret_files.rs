@@ -17,25 +17,31 @@ use crate::config::{self, Config, WatchedFile};
 const TOKEN: &str = "auth.admin_token";
 
 /// What each file held at the last look; `None` = it could not be read.
+#[derive(Default)]
 pub struct SecretFiles {
     seen: BTreeMap<PathBuf, Option<[u8; 32]>>,
 }
 
 impl SecretFiles {
-    /// As the files are now, whose content `config` has taken.
-    pub fn of(config: &Config) -> Self {
-        let files = watched(config);
-        Self { seen: files.into_iter().map(|file| (file.path.clone(), digest(&file.path))).collect() }
-    }
-
-    /// Puts what has changed in force.
+    /// Puts what has changed in force. A file that was not looked at before has changed if its secret
+    /// is another than the one in force.
     pub async fn look(&mut self, current: &mut Config, parts: &Reloaded) {
         let mut changed = false;
         for file in watched(current) {
             let now = digest(&file.path);
             let before = self.seen.insert(file.path.clone(), now);
-            if before.is_some_and(|before| before != now) {
-                changed |= self.take(&file, current, parts);
+            if before == Some(now) {
+                continue;
+            }
+            if file.live {
+                changed |= take(&file, current, parts);
+            } else if before.is_some() {
+                let (setting, path) = (file.setting, file.path.display());
+                tracing::warn!(
+                    setting,
+                    %path,
+                    "a file was changed that is read at start only: restart to put it in force"
+                );
             }
         }
         if changed {
@@ -43,30 +49,31 @@ impl SecretFiles {
             parts.metrics.reloaded(applied);
         }
     }
+}
 
-    /// Whether there is something to put in force.
-    fn take(&self, file: &WatchedFile, current: &mut Config, parts: &Reloaded) -> bool {
-        let (setting, path) = (file.setting, file.path.display());
-        if !file.live {
-            tracing::warn!(setting, %path, "a file was changed that is read at start only: restart to put it in force");
+/// Whether there is something to put in force.
+fn take(file: &WatchedFile, current: &mut Config, parts: &Reloaded) -> bool {
+    let (setting, path) = (file.setting, file.path.display());
+    // The generated token is no setting's value, and is read where it lies.
+    let generated = setting == TOKEN && current.auth.admin_token.is_none();
+    let secret = match config::secret_of(setting, &file.path) {
+        Ok(secret) => secret,
+        Err(why) => {
+            parts.metrics.reloaded(false);
+            tracing::error!(why, "a file with a secret cannot be used: the old value stays in force");
             return false;
         }
-        match config::secret_of(setting, &file.path) {
-            Ok(secret) => {
-                tracing::info!(setting, %path, "a file with a secret was changed");
-                // Not the generated token: it is no setting's value, and is read where it lies.
-                if setting != TOKEN || current.auth.admin_token.is_some() {
-                    current.take_secret(setting, &secret);
-                }
-                true
-            }
-            Err(why) => {
-                parts.metrics.reloaded(false);
-                tracing::error!(why, "a file with a secret was changed and cannot be used: the old one stays in force");
-                false
-            }
-        }
+    };
+    let is_same =
+        if generated { parts.admin_token.is(secret.expose()) } else { current.secret(setting) == Some(&secret) };
+    if is_same {
+        return false;
     }
+    tracing::info!(setting, %path, "a file with a secret was changed");
+    if !generated {
+        current.take_secret(setting, &secret);
+    }
+    true
 }
 
 fn watched(config: &Config) -> Vec<WatchedFile> {

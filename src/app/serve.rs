@@ -66,7 +66,7 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     let doors = io.block_on(open_doors(&parts, io.handle(), &stop, readiness))?;
     let tasks = tasks::start(&parts, io.handle(), &stop, up);
     io.block_on(counting::wait(&parts.counters));
-    let reloaded = reload::Reloaded::of(&parts, &log);
+    let reloaded = reload::Reloaded::of(&parts, log.clone());
     // From here on; the proxy opens later, and nobody is told before that the process is ready.
     let (hangups, (signals, impatience)) = listen_to_signals(&io, phase_sender);
     io.spawn(reload::run(hangups, parts.config.clone(), source, reloaded));

@@ -138,6 +138,15 @@ impl Config {
         files
     }
 
+    /// A setting's secret, wherever it came from.
+    #[must_use]
+    pub fn secret(&self, setting: &str) -> Option<&Secret> {
+        match self.values.get(setting) {
+            Value::Secret(secret) => Some(secret),
+            _ => None,
+        }
+    }
+
     /// Takes a secret that its file has now, for the next comparison and for what reads it.
     pub fn take_secret(&mut self, setting: &str, secret: &Secret) {
         let Some(setting) = find(setting) else { return };

@@ -57,7 +57,7 @@ async fn a_changed_admin_token_file_is_in_force_without_a_signal() {
     assert_eq!(statuses(&gateway, ADMIN_TOKEN).await, (401, 401), "the old one is worth nothing any more");
     // What cannot be used changes nothing, and is said.
     mount(&secrets, "..3", "admin-token", "\n");
-    gateway.log_shows("cannot be used: the old one stays in force").await;
+    gateway.log_shows("cannot be used: the old value stays in force").await;
     assert_eq!(statuses(&gateway, OTHER_TOKEN).await, (200, 200));
     mount(&secrets, "..4", "admin-token", ADMIN_TOKEN);
     until_in_force(&gateway, ADMIN_TOKEN).await;
