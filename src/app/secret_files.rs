@@ -65,7 +65,7 @@ fn take(file: &WatchedFile, current: &mut Config, parts: &Reloaded) -> bool {
         }
     };
     let is_same =
-        if generated { parts.admin_token.is(secret.expose()) } else { current.secret(setting) == Some(&secret) };
+        if generated { parts.admin_token.is(&secret) } else { current.secret(setting) == Some(&secret) };
     if is_same {
         return false;
     }

@@ -58,6 +58,12 @@ impl AdminToken {
         is_other
     }
 
+    /// Whether this is the token in force. Not for what clients send: that is what [`Self::check`] is for.
+    #[must_use]
+    pub fn is(&self, token: &Secret) -> bool {
+        self.token.load().hash.matches(&key_text::hash(token.expose()))
+    }
+
     /// Whether `text` is the token. Without an address nothing is counted.
     #[must_use]
     pub fn check(&self, text: &str, client: Option<IpAddr>, now: Timestamp) -> TokenCheck {
