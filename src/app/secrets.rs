@@ -47,11 +47,13 @@ pub fn vault(config: &Config) -> anyhow::Result<Vault> {
     }
 }
 
-/// Makes the data directory, for its user alone.
+/// Makes the data directory, for its user alone, and takes the rights of others from what is in it.
 ///
 /// # Errors
 /// When it cannot be made.
 pub fn data_dir(config: &Config) -> anyhow::Result<()> {
     files::make_dir(&config.data_dir)
-        .with_context(|| format!("making the data directory {}", config.data_dir.display()))
+        .with_context(|| format!("making the data directory {}", config.data_dir.display()))?;
+    super::privacy::tighten(config);
+    Ok(())
 }
