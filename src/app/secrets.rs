@@ -83,6 +83,7 @@ pub fn vault(config: &Config) -> anyhow::Result<Vault> {
     }
 }
 
+<<<<<<< HEAD
 /// The configured secret keys, the newest first.
 #[must_use]
 pub fn key_ring(config: &Config) -> Option<KeyRing> {
@@ -91,10 +92,15 @@ pub fn key_ring(config: &Config) -> Option<KeyRing> {
 }
 
 /// Makes the data directory, for its user alone.
+=======
+/// Makes the data directory, for its user alone, and takes the rights of others from what is in it.
+>>>>>>> h-power
 ///
 /// # Errors
 /// When it cannot be made.
 pub fn data_dir(config: &Config) -> anyhow::Result<()> {
     files::make_dir(&config.data_dir)
-        .with_context(|| format!("making the data directory {}", config.data_dir.display()))
+        .with_context(|| format!("making the data directory {}", config.data_dir.display()))?;
+    super::privacy::tighten(config);
+    Ok(())
 }

@@ -47,12 +47,12 @@ pub use listing::LiveSession;
 pub use permit::{Charge, Permit, Settlement};
 pub use provider::Blocked;
 pub use rebuild::{RecentRequest, SpendRow, SpendTotal};
+#[cfg(fuzzing)]
+pub use redis::fuzz_answer;
 pub use redis::{
     Keeper, Ledger, LedgerSums, MOST_WAITING, OnLoss, Server, SharedSettings, SharedState, TOLERATED_MS, TimeSource,
     probe,
 };
-#[cfg(fuzzing)]
-pub use redis::fuzz_answer;
 pub use rpm::MinuteEntry;
 pub use sessions::Slot;
 pub use standing::{MoneyLeft, RequestsLeft, Standing};

@@ -20,6 +20,8 @@ async fn a_journal_that_cannot_be_synced_refuses_requests_until_it_can() {
     let inject = [
         "strace",
         "-D",
+        "-I",
+        "2",
         "-f",
         "-q",
         "-o",
