@@ -135,8 +135,8 @@ impl Ended {
 
     /// The error code of the GOAWAY, if one was sent.
     pub fn goaway(&self) -> Option<u32> {
-        let goaways = self.frames.iter().filter(|(kind, ..)| *kind == GOAWAY);
-        goaways.last().map(|(.., payload)| u32::from_be_bytes(payload[4..8].try_into().unwrap()))
+        let mut goaways = self.frames.iter().filter(|(kind, ..)| *kind == GOAWAY);
+        goaways.next_back().map(|(.., payload)| u32::from_be_bytes(payload[4..8].try_into().unwrap()))
     }
 }
 
