@@ -83,7 +83,6 @@ pub fn vault(config: &Config) -> anyhow::Result<Vault> {
     }
 }
 
-<<<<<<< HEAD
 /// The configured secret keys, the newest first.
 #[must_use]
 pub fn key_ring(config: &Config) -> Option<KeyRing> {
@@ -91,10 +90,7 @@ pub fn key_ring(config: &Config) -> Option<KeyRing> {
     Some(KeyRing::from_secrets(current, config.auth.secret_key_previous.as_ref()))
 }
 
-/// Makes the data directory, for its user alone.
-=======
 /// Makes the data directory, for its user alone, and takes the rights of others from what is in it.
->>>>>>> h-power
 ///
 /// # Errors
 /// When it cannot be made.
