@@ -306,11 +306,6 @@ impl Gateway {
         }
     }
 
-    /// What the next process is started without.
-    pub fn unset(&mut self, name: &str) {
-        self.env.remove(name);
-    }
-
     /// What the next process is started with.
     pub fn set(&mut self, name: &str, value: &str) {
         self.env.insert(name.to_owned(), value.to_owned());
