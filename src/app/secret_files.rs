@@ -5,7 +5,7 @@
 //! editors replace files.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
@@ -16,10 +16,10 @@ use crate::config::{self, Config, WatchedFile};
 /// The setting that the data directory's file stands for.
 const TOKEN: &str = "auth.admin_token";
 
-/// What each file held at the last look; `None` = it could not be read.
+/// What each setting's file held at the last look; `None` = it could not be read.
 #[derive(Default)]
 pub struct SecretFiles {
-    seen: BTreeMap<PathBuf, Option<[u8; 32]>>,
+    seen: BTreeMap<&'static str, Option<[u8; 32]>>,
 }
 
 impl SecretFiles {
@@ -29,13 +29,13 @@ impl SecretFiles {
         let mut changed = false;
         for file in watched(current) {
             let now = digest(&file.path);
-            let before = self.seen.insert(file.path.clone(), now);
+            let before = self.seen.insert(file.setting, now);
             if before == Some(now) {
                 continue;
             }
             if file.live {
                 changed |= take(&file, current, parts);
-            } else if before.is_some() {
+            } else if before.is_some() || is_other(&file, current) {
                 let (setting, path) = (file.setting, file.path.display());
                 tracing::warn!(
                     setting,
@@ -49,6 +49,12 @@ impl SecretFiles {
             parts.metrics.reloaded(applied);
         }
     }
+}
+
+/// Whether the file holds another secret than the one that was taken from it.
+fn is_other(file: &WatchedFile, current: &Config) -> bool {
+    let taken = current.secret(file.setting);
+    taken.is_some_and(|taken| config::secret_of(file.setting, &file.path).is_ok_and(|now| now != *taken))
 }
 
 /// Whether there is something to put in force.

@@ -153,6 +153,7 @@ fn scrape_hooks(parts: &Parts) {
     parts.metrics.before_scrape(Box::new(move |metrics| {
         let (snapshot, now) = (state.snapshot(), clock.now());
         metrics.snapshot_version(snapshot.version);
+        metrics.providers_left_out(snapshot.faults.len());
         metrics.sessions_live.set(i64::try_from(counters.sessions_here(now)).unwrap_or(i64::MAX));
         metrics.bodies.held.set(i64::try_from(bodies.held()).unwrap_or(i64::MAX));
         for provider in &snapshot.providers {

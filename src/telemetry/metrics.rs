@@ -76,6 +76,7 @@ pub struct Metrics {
     store_up: IntGauge,
     pub redis: RedisMetrics,
     snapshot_version: IntGauge,
+    providers_left_out: IntGauge,
     reloads: IntCounterVec,
     log_dropped: IntCounter,
     process: ProcessMetrics,
@@ -143,6 +144,7 @@ impl Metrics {
             store_up: on.gauge("tollgate_store_up", "Whether the database answers.")?,
             redis: RedisMetrics::register(&on)?,
             snapshot_version: on.gauge("tollgate_snapshot_version", "Version of the configuration data in force.")?,
+            providers_left_out: on.gauge("tollgate_providers_left_out", "Providers whose credential does not open.")?,
             reloads: on.counters("tollgate_config_reloads_total", "Reloads of the configuration file.", &["result"])?,
             log_dropped: on.counter("tollgate_log_lines_dropped_total", "Log lines lost to a slow reader.")?,
             process: ProcessMetrics::register(&registry)?,
@@ -240,6 +242,10 @@ impl Metrics {
 
     pub fn snapshot_version(&self, version: i64) {
         self.snapshot_version.set(version);
+    }
+
+    pub fn providers_left_out(&self, count: usize) {
+        self.providers_left_out.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// A reload of the configuration file, accepted or not.

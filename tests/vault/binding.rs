@@ -31,6 +31,7 @@ async fn a_credential_that_was_moved_to_another_provider_is_refused_and_the_othe
         assert!(problem.contains(&format!("provider {mine} (mine) was altered, or moved here")), "{problem}");
         assert_eq!(bed.asked_with(&user).await, Ok("the-dear-credential".to_owned()), "by the provider it belongs to");
         bed.gateway.log_shows("a provider is left out").await;
+        bed.gateway.metric_shows("tollgate_providers_left_out", |count| count == 1.0).await;
     }
     let (good, said) = bed.gateway.check();
     assert!(!good && said.contains("(mine) was altered, or moved here from another provider"), "{said}");
@@ -42,6 +43,7 @@ async fn a_credential_that_was_moved_to_another_provider_is_refused_and_the_othe
     assert_eq!(bed.asked_with(&user).await, Ok("entered-again".to_owned()));
     let (_, parts) = bed.gateway.readiness().await;
     assert!(!is_degraded(&parts), "{parts}");
+    bed.gateway.metric_shows("tollgate_providers_left_out", |count| count == 0.0).await;
     assert!(bed.gateway.check().0);
 }
 
