@@ -70,8 +70,7 @@ fn take(file: &WatchedFile, current: &mut Config, parts: &Reloaded) -> bool {
             return false;
         }
     };
-    let is_same =
-        if generated { parts.admin_token.is(&secret) } else { current.secret(setting) == Some(&secret) };
+    let is_same = if generated { parts.admin_token.is(&secret) } else { current.secret(setting) == Some(&secret) };
     if is_same {
         return false;
     }

@@ -26,7 +26,9 @@ fn start(tasks: &mut JoinSet<()>) -> String {
     let pages = Router::new()
         .route("/refuse", post(async || (StatusCode::UNAUTHORIZED, "who are you?")))
         .route("/take", post(async |body: Bytes| body.len().to_string()));
-    tasks.spawn(async move { serve(listener, None, pages, super::places::places(), std::future::pending()).await.unwrap() });
+    tasks.spawn(
+        async move { serve(listener, None, pages, super::places::places(), std::future::pending()).await.unwrap() },
+    );
     address
 }
 
