@@ -1,6 +1,6 @@
 /** What is around every page: the side bar (an icon rail when narrow, a drawer on a phone), who is logged in, the palette. */
 
-import { useQueryClient } from "@tanstack/react-query";
+import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { Outlet, useRouterState } from "@tanstack/react-router";
 import { Menu as MenuIcon, Search, X } from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
@@ -19,13 +19,23 @@ import { Mark, SideBar } from "./side-bar";
 
 export function Shell() {
   const cache = useQueryClient();
-  const live = useMemo(() => new Live(cache), [cache]);
   return (
     <SessionProvider>
-      <LiveProvider live={live}>
-        <Frame />
-      </LiveProvider>
+      <Connected cache={cache} />
     </SessionProvider>
+  );
+}
+
+function Connected({ cache }: { cache: QueryClient }) {
+  const { role, userId, keyId, readOnly } = useSession();
+  const live = useMemo(
+    () => new Live(cache, [role, userId, keyId, readOnly].join(" ")),
+    [cache, role, userId, keyId, readOnly],
+  );
+  return (
+    <LiveProvider live={live}>
+      <Frame />
+    </LiveProvider>
   );
 }
 
