@@ -7,6 +7,7 @@
 import type { QueryClient, QueryFilters } from "@tanstack/react-query";
 import type { Schemas } from "./client";
 import { Moved } from "./moved";
+import { type DatabaseStatus, Outages } from "./outage";
 import { keys } from "./queries";
 import { Stream } from "./stream";
 import type { LiveState } from "./stream-hub";
@@ -31,6 +32,8 @@ export class Live {
   private underway: { heard: number; entry: LogEntry }[] = [];
   private readonly cache: QueryClient;
   private readonly moved: Moved;
+  /** What is away. */
+  readonly outages: Outages;
 
   /** `viewer` says who is logged in; see `Stream`. */
   constructor(
@@ -39,6 +42,10 @@ export class Live {
   ) {
     this.cache = cache;
     this.moved = new Moved(cache);
+    this.outages = new Outages(() => {
+      this.stream?.now();
+      void cache.invalidateQueries();
+    });
     this.listen();
   }
 
@@ -74,12 +81,14 @@ export class Live {
         }
       },
     });
+    this.outages.start();
     this.stream.start();
   }
 
   stop() {
     clearTimeout(this.settled);
     this.moved.stop();
+    this.outages.stop();
     this.stream?.stop();
     this.stream = undefined;
   }
@@ -93,6 +102,7 @@ export class Live {
       clearTimeout(this.settled);
       this.settled = setTimeout(() => void this.cache.invalidateQueries({ queryKey: ["logs", "pages"] }), SETTLE);
     });
+    this.on("status", (data) => this.outages.status(data as DatabaseStatus));
     this.on("overview", (data) => this.cache.setQueryData(keys.overview, data));
     this.on("sessions", (data) => {
       this.cache.setQueryData(keys.sessions, data);
@@ -153,6 +163,8 @@ export class Live {
   private become(state: LiveState) {
     if (state.state === this.current.state && state.since === this.current.since) return;
     this.current = state;
+    if (state.state === "lost") this.outages.lost();
+    if (state.state === "live") this.outages.live();
     for (const watcher of this.watchers) watcher();
   }
 }

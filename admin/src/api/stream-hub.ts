@@ -8,8 +8,11 @@
 
 export type LiveState = { state: "connecting" | "live" | "off"; since?: undefined } | { state: "lost"; since: number };
 
-/** What a page says. `join` again and again: a page that has not said so for `LEASE` is gone. */
-export type ToHub = "join" | "leave";
+/**
+ * What a page says. `join` again and again: a page that has not said so for `LEASE` is gone. `now`: the gateway is back, so a
+ * lost connection need not wait for its next attempt.
+ */
+export type ToHub = "join" | "leave" | "now";
 /** What a page is told. `data` is the event's JSON text. */
 export type FromHub = { kind: "state"; state: LiveState } | { kind: "event"; name: string; data: string };
 
@@ -18,9 +21,9 @@ export interface Port {
   postMessage(message: FromHub): void;
 }
 
-const EVENTS = ["hello", "overview", "sessions", "breaker", "log", "configuration", "missed"];
+const EVENTS = ["hello", "status", "overview", "sessions", "breaker", "log", "configuration", "missed"];
 /** Events of which a page that joins later is told the last: they say how things are, not what happened. */
-const KEPT = ["hello", "overview", "sessions"];
+const KEPT = ["hello", "status", "overview", "sessions"];
 /** Comments do not reach the page, so only a closed connection that stays silent counts as lost. */
 const SILENCE = 40_000;
 const SLOWEST = 30_000;
@@ -41,6 +44,8 @@ export class Hub {
     this.expire();
     if (message === "leave") {
       this.ports.delete(port);
+    } else if (message === "now") {
+      if (this.retry !== undefined) this.open();
     } else {
       const known = this.ports.has(port);
       this.ports.set(port, Date.now());

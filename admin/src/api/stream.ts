@@ -44,6 +44,11 @@ export class Stream {
     this.leave();
   }
 
+  /** The gateway is back: a lost connection is opened at once. */
+  now() {
+    if (this.joined) this.send?.("now");
+  }
+
   private readonly looked = () => {
     clearTimeout(this.hidden);
     if (document.visibilityState === "hidden") this.hidden = setTimeout(this.leave, HIDDEN);

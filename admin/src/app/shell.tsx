@@ -6,6 +6,7 @@ import { Menu as MenuIcon, Search, X } from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Live } from "@/api/live";
+import { faultsIn } from "@/i18n";
 import { IconButton } from "@/ui/button";
 import { cx } from "@/ui/cx";
 import { FormatContext } from "@/ui/format";
@@ -13,6 +14,7 @@ import { useStored } from "@/ui/stored";
 import { NextStep } from "./first-steps";
 import { LiveDot, LiveProvider } from "./live";
 import { pagesFor } from "./nav";
+import { OutageBanner } from "./outage-banner";
 import { Palette } from "./palette";
 import { SessionProvider, useSession } from "./session";
 import { Mark, SideBar } from "./side-bar";
@@ -66,6 +68,7 @@ function Frame() {
     () => ({ locale: i18n.language, timeZone: session.timeZone, currency: session.currencyDisplay }),
     [i18n.language, session.timeZone, session.currencyDisplay],
   );
+  useEffect(() => faultsIn(session.timeZone), [session.timeZone]);
   return (
     <FormatContext value={format}>
       <a
@@ -98,6 +101,7 @@ function Frame() {
               onClick={() => setPalette(true)}
             />
           </header>
+          <OutageBanner />
           <main id="main" tabIndex={-1} className="flex min-h-0 flex-1 flex-col overflow-y-auto outline-none">
             {session.role === "admin" && !session.readOnly && <NextStep />}
             <div className="min-h-0 flex-1">

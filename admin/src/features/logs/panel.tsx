@@ -34,7 +34,7 @@ export function RequestPanel({ requestId, known, onClose }: Props) {
       width="sm:max-w-2xl"
     >
       {entry === undefined ? (
-        error ? (
+        error && data === undefined ? (
           <Failed error={error} retry={() => void refetch()} />
         ) : (
           <Loading />

@@ -79,7 +79,7 @@ export function Trend() {
         </div>
       }
     >
-      {error ? (
+      {error && data === undefined ? (
         <Failed error={error} retry={() => void refetch()} />
       ) : !data ? (
         <Loading lines={5} />

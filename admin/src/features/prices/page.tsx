@@ -69,7 +69,7 @@ export function PricesPage() {
         </>
       }
     >
-      {error ? (
+      {error && data === undefined ? (
         <Failed error={error} retry={() => void refetch()} />
       ) : (
         <>

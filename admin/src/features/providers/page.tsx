@@ -57,7 +57,7 @@ export function ProvidersPage() {
   );
   return (
     <Page title={t("nav.providers")} actions={rows.length > 0 && add}>
-      {error ? (
+      {error && data === undefined ? (
         <Failed error={error} retry={() => void refetch()} />
       ) : rows.length === 0 ? (
         list

@@ -24,7 +24,7 @@ export function Messages({ sessionId, keyId }: { sessionId: string; keyId: numbe
       </Notice>
     );
   }
-  if (error) return <Failed error={error} retry={() => void refetch()} />;
+  if (error && data === undefined) return <Failed error={error} retry={() => void refetch()} />;
   if (isPending) return <Loading />;
   if (data.messages.length === 0) return <Empty title={t("sessions.noMessages")} />;
   return (
