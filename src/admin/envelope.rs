@@ -99,6 +99,25 @@ impl Refusal {
         Self::new(code, message).with("field", field.into())
     }
 
+    /// Several faults of one body: the first is the answer, and `faults` in its parameters names all of them, each with
+    /// its `errorCode`, its `error` and its own parameters.
+    pub fn of_faults(faults: Vec<Self>) -> Option<Self> {
+        let all: Vec<Value> = faults.iter().flat_map(Self::told).collect();
+        let first = faults.into_iter().next()?;
+        Some(if all.len() > 1 { first.with("faults", all.into()) } else { first })
+    }
+
+    /// The faults that it consists of.
+    fn told(&self) -> Vec<Value> {
+        if let Some(Value::Array(faults)) = self.0.params.get("faults") {
+            return faults.clone();
+        }
+        let mut fault = self.0.params.clone();
+        fault.insert("errorCode".to_owned(), self.0.code.0.into());
+        fault.insert("error".to_owned(), self.0.message.as_str().into());
+        vec![fault.into()]
+    }
+
     pub fn with(mut self, name: &str, value: Value) -> Self {
         self.0.params.insert(name.to_owned(), value);
         self

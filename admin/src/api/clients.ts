@@ -95,6 +95,11 @@ const codex = ({ base, key, model }: To): Snippet[] => [
 
 const geminiCli = ({ base, key }: To): Snippet[] => [
   {
+    // Without it a run that nobody watches ends with a question about how to log in.
+    where: "~/.gemini/settings.json",
+    text: JSON.stringify({ security: { auth: { selectedType: "gemini-api-key" } } }, null, 2),
+  },
+  {
     where: "shell",
     text: `export GOOGLE_GEMINI_BASE_URL=${sh(base)}\nexport GEMINI_API_KEY=${sh(key)}\ngemini`,
   },

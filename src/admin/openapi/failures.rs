@@ -46,7 +46,7 @@ fn told(code: Code) -> Option<(&'static str, Value)> {
         Code::INVALID_TYPE => ("isEnabled: must be true or false", of("isEnabled")),
         Code::MIN_VALUE => ("pageSize: must be at least 1", json!({ "field": "pageSize", "min": 1 })),
         Code::MAX_VALUE => ("pageSize: must be at most 100", json!({ "field": "pageSize", "max": 100 })),
-        Code::MIN_LENGTH => ("name: must have at least 1 characters", json!({ "field": "name", "min": 1 })),
+        Code::MIN_LENGTH => ("name: must not be empty", json!({ "field": "name", "min": 1 })),
         Code::MAX_LENGTH => ("name: must have at most 64 characters", json!({ "field": "name", "max": 64 })),
         Code::EMPTY_UPDATE => ("nothing to change: send at least one field beside the id", none()),
         Code::PAYLOAD_TOO_LARGE => ("the body is larger than 1048576 bytes", json!({ "max": 1_048_576 })),

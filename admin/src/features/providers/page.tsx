@@ -1,7 +1,7 @@
 /** Where requests go: the providers in the order in which they are asked, their health, and how one of them is chosen. */
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { Plus, Server } from "lucide-react";
+import { Plus, Server, Zap } from "lucide-react";
 import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import * as queries from "@/api/queries";
@@ -17,6 +17,7 @@ import { ProviderForm } from "./form";
 import { HealthBadge } from "./health";
 import { ProviderPanel } from "./panel";
 import type { Health, Provider } from "./selection";
+import { TestAll } from "./test-all";
 
 export function ProvidersPage() {
   const { t } = useTranslation();
@@ -24,7 +25,8 @@ export function ProvidersPage() {
   const navigate = useNavigate({ from: "/providers" });
   const { data, error, isPending, refetch } = useQuery(queries.providers);
   const { data: health = [] } = useQuery(queries.health);
-  const [form, setForm] = useState<{ provider?: Provider } | null>(null);
+  const [form, setForm] = useState<{ provider?: Provider; like?: Provider } | null>(null);
+  const [testing, setTesting] = useState(false);
   const rows = useMemo(
     () => [...(data ?? [])].sort((a, b) => a.priority - b.priority || b.weight - a.weight || a.id - b.id),
     [data],
@@ -56,7 +58,19 @@ export function ProvidersPage() {
     />
   );
   return (
-    <Page title={t("nav.providers")} actions={rows.length > 0 && add}>
+    <Page
+      title={t("nav.providers")}
+      actions={
+        rows.length > 0 && (
+          <>
+            <Button icon={<Zap className="size-4" aria-hidden />} onClick={() => setTesting(true)}>
+              {t("providers.testAll")}
+            </Button>
+            {add}
+          </>
+        )
+      }
+    >
       {error && data === undefined ? (
         <Failed error={error} retry={() => void refetch()} />
       ) : rows.length === 0 ? (
@@ -81,9 +95,11 @@ export function ProvidersPage() {
           health={health.find((one) => one.providerId === chosen.id)}
           onClose={() => void navigate({ search: (old) => ({ ...old, id: undefined }), replace: true })}
           onEdit={() => setForm({ provider: chosen })}
+          onCopy={() => setForm({ like: chosen })}
         />
       )}
-      {form && <ProviderForm provider={form.provider} onClose={() => setForm(null)} />}
+      {form && <ProviderForm {...form} onClose={() => setForm(null)} />}
+      {testing && <TestAll providers={rows} onClose={() => setTesting(false)} />}
     </Page>
   );
 }

@@ -1,6 +1,6 @@
 /** One provider: its circuit with a reset, a test, and what it used of its limits. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { CirclePause, CirclePlay, MoreHorizontal, Pencil, RotateCcw, Trash2 } from "lucide-react";
+import { CirclePause, CirclePlay, Copy, MoreHorizontal, Pencil, RotateCcw, Trash2 } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import { call } from "@/api/client";
 import * as queries from "@/api/queries";
@@ -22,9 +22,10 @@ interface Props {
   health: Health | undefined;
   onClose: () => void;
   onEdit: () => void;
+  onCopy: () => void;
 }
 
-export function ProviderPanel({ provider, health, onClose, onEdit }: Props) {
+export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Props) {
   const { t } = useTranslation();
   const cache = useQueryClient();
   const confirm = useConfirm();
@@ -88,6 +89,11 @@ export function ProviderPanel({ provider, health, onClose, onEdit }: Props) {
                   <CirclePlay className={icon} aria-hidden />
                 ),
                 onSelect: () => void toggle(),
+              },
+              {
+                label: t("providers.copy"),
+                icon: <Copy className={icon} aria-hidden />,
+                onSelect: onCopy,
               },
               "line",
               {
