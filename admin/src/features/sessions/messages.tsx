@@ -17,7 +17,7 @@ export function Messages({ sessionId, keyId }: { sessionId: string; keyId: numbe
       call("actions/active-sessions/getSessionMessages", { sessionId, keyId, pageSize: 20 }, signal),
     retry: false,
   });
-  if (error instanceof ApiError && error.code === "OPERATION_FAILED") {
+  if (error instanceof ApiError && error.code === "OPERATION_FAILED" && !error.away) {
     return (
       <Notice tone="plain" title={t("sessions.notStored")}>
         {error.message}
