@@ -78,6 +78,7 @@ test("PostgreSQL stops and starts again", async (t) => {
 });
 
 test("the gateway stops and starts again", async () => {
+  postgres?.start();
   const { context, page, faults } = await openPage(browser, gateway);
   await logIn(page, gateway);
   await page.goto(`${gateway.url}/people`);

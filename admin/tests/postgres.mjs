@@ -61,7 +61,7 @@ export function startPostgres() {
       up = false;
     },
     start() {
-      start();
+      if (!up) start();
       up = true;
     },
     remove() {
