@@ -6,6 +6,7 @@ import { useTranslation } from "react-i18next";
 import { ListField } from "@/parts/list-field";
 import { Button } from "@/ui/button";
 import { Notice } from "@/ui/status";
+import { useTestWords } from "./test-result";
 import { type Asked, testProvider } from "./trial";
 import type { Values } from "./values";
 
@@ -21,10 +22,11 @@ export function ModelsField({ control, asked, onFault }: Props) {
   const models = useWatch({ control, name: "allowed_models" });
   const { field } = useController({ control, name: "allowed_models" });
   const listing = useMutation({
-    mutationFn: () => testProvider({ ...asked(), listOnly: true } as Asked),
+    mutationFn: () => testProvider({ ...asked(), listOnly: true }),
     onSuccess: ({ models: listed }) => listed.length > 0 && field.onChange(listed),
     onError: onFault,
   });
+  const words = useTestWords();
   const found = listing.data?.models.length ?? 0;
   return (
     <div className="space-y-2 sm:col-span-2">
@@ -53,7 +55,7 @@ export function ModelsField({ control, asked, onFault }: Props) {
       </div>
       {listing.data && found === 0 && (
         <Notice tone="warn" title={t("providers.fetchedNone")}>
-          {listing.data.message}
+          {[words(listing.data), listing.data.message].filter(Boolean).join(" — ")}
         </Notice>
       )}
       {models.length === 0 && <p className="text-xs text-warn">{t("providers.takesAll")}</p>}

@@ -7,6 +7,7 @@ import { useTranslation } from "react-i18next";
 import * as queries from "@/api/queries";
 import { Button } from "@/ui/button";
 import { Empty, Failed } from "@/ui/empty";
+import { percent, useFormat } from "@/ui/format";
 import { Page } from "@/ui/page";
 import { Tag } from "@/ui/status";
 import { type Column, DataTable } from "@/ui/table";
@@ -121,6 +122,20 @@ function useToday(): Map<number, { calls: number; cost: number }> {
   }, [data]);
 }
 
+/** Of the attempts of the past five minutes, those that failed. */
+function Recent({ health }: { health: Health | undefined }) {
+  const format = useFormat();
+  const { t } = useTranslation();
+  if (!health || health.recentAttempts === 0) return <span className="text-faint">—</span>;
+  const { recentFailures: failures, recentAttempts: attempts, recentFailureRate } = health;
+  const share = percent(recentFailureRate / 100, format);
+  return (
+    <span className="tabular" title={t("providers.recentRate", { failures, attempts, share })}>
+      {share}
+    </span>
+  );
+}
+
 function useColumns(health: Health[]): Column<Provider>[] {
   const { t } = useTranslation();
   const today = useToday();
@@ -140,7 +155,16 @@ function useColumns(health: Health[]): Column<Provider>[] {
       {
         id: "health",
         header: t("providers.health"),
-        cell: (one) => <HealthBadge provider={one} health={health.find((state) => state.providerId === one.id)} />,
+        cell: (one) => (
+          <HealthBadge provider={one} health={health.find((state) => state.providerId === one.id)} cause />
+        ),
+      },
+      {
+        id: "recent",
+        header: t("providers.recentShort"),
+        align: "right",
+        value: (one) => health.find((state) => state.providerId === one.id)?.recentFailureRate ?? 0,
+        cell: (one) => <Recent health={health.find((state) => state.providerId === one.id)} />,
       },
       {
         id: "priority",

@@ -11,10 +11,10 @@ import { Panel } from "@/ui/dialog";
 import { Menu } from "@/ui/menu";
 import { Facts } from "@/ui/page";
 import { Tag } from "@/ui/status";
-import { Count, Time } from "@/ui/text";
 import { useToast } from "@/ui/toast";
 import { HealthBadge } from "./health";
 import type { Health, Provider } from "./selection";
+import { ProviderState } from "./state";
 import { Trial } from "./trial";
 
 interface Props {
@@ -61,7 +61,9 @@ export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Pro
     change.mutate(() => call("actions/providers/removeProvider", { providerId: provider.id }), { onSuccess: onClose });
   };
   const icon = "size-4 text-faint";
-  const troubled = health !== undefined && (health.state === "OPEN" || health.failureCount > 0 || !!health.restUntil);
+  const troubled =
+    health !== undefined &&
+    (health.state === "OPEN" || health.failureCount > 0 || health.failedInARow > 0 || !!health.restUntil);
   return (
     <Panel
       open
@@ -124,18 +126,10 @@ export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Pro
               {t("providers.reset")}
             </Button>
           </div>
+          <ProviderState health={health} />
           <Trial asked={() => ({ providerId: provider.id })} />
           <Facts
             facts={[
-              [t("providers.failuresInARow"), <Count key="failures" value={health?.failureCount ?? 0} />],
-              [
-                t("providers.lastFailure"),
-                <Time key="failure" at={health?.lastFailureTime} none={t("providers.none")} />,
-              ],
-              [
-                t("providers.lastSuccess"),
-                <Time key="success" at={health?.lastSuccessTime} none={t("providers.none")} />,
-              ],
               [t("providers.fields.provider_type"), t(`providers.types.${provider.providerType as "native"}`)],
               [
                 t("providers.fields.url"),

@@ -7,6 +7,7 @@ import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { Badge } from "@/ui/status";
 import type { Provider } from "./selection";
+import { useTestWords } from "./test-result";
 import { type Tested, testProvider } from "./trial";
 
 const AT_ONCE = 4;
@@ -77,6 +78,12 @@ function Row({ outcome }: { outcome: Outcome | undefined }) {
   if (outcome === undefined) return <span className="text-xs text-faint">{t("providers.notTested")}</span>;
   if (outcome === "running")
     return <LoaderCircle className="size-4 animate-spin text-faint" role="status" aria-label={t("ui.loading")} />;
+  return <Done outcome={outcome} />;
+}
+
+function Done({ outcome }: { outcome: Tested | Error }) {
+  const { t } = useTranslation();
+  const words = useTestWords();
   const failed = outcome instanceof Error;
   const ok = !failed && outcome.ok;
   const facts = failed ? [] : [outcome.model, outcome.status && `HTTP ${outcome.status}`, `${outcome.latencyMs} ms`];
@@ -84,7 +91,11 @@ function Row({ outcome }: { outcome: Outcome | undefined }) {
     <>
       <span className="text-xs text-faint">{facts.filter(Boolean).join(" · ")}</span>
       <Badge tone={ok ? "good" : "bad"}>{ok ? t("providers.testGood") : t("providers.testBad")}</Badge>
-      {!ok && <span className="w-full text-xs break-words text-bad">{outcome.message || t("ui.noConnection")}</span>}
+      {!ok && (
+        <span className="w-full text-xs break-words text-bad">
+          {[failed ? undefined : words(outcome), outcome.message || t("ui.noConnection")].filter(Boolean).join(" — ")}
+        </span>
+      )}
     </>
   );
 }
