@@ -8,6 +8,9 @@ use axum::http::{HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::domain::clock::Timestamp;
+use crate::state::Conditions;
+
 /// A machine-readable reason: the wire's `errorCode`. Rules that live in `policy` bring their own texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Code(pub &'static str);
@@ -80,7 +83,20 @@ struct Parts {
     headers: Vec<(header::HeaderName, HeaderValue)>,
     /// For the log alone.
     internal: Option<String>,
+    /// The database is at fault.
+    database: Option<DatabaseTrouble>,
 }
+
+/// How the database failed an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DatabaseTrouble {
+    Unreachable,
+    /// It did not answer in time: it may be away, or have too much to do.
+    Busy,
+}
+
+/// What a failed write may have done.
+const UNCHANGED: &str = "Unless it broke off in the very moment of saving, nothing was changed";
 
 impl Refusal {
     pub fn new(code: Code, message: impl Into<String>) -> Self {
@@ -91,6 +107,7 @@ impl Refusal {
             params: Map::new(),
             headers: Vec::new(),
             internal: None,
+            database: None,
         }))
     }
 
@@ -154,6 +171,29 @@ impl Refusal {
         let mut refusal = Self::new(Code::OPERATION_FAILED, message).at(StatusCode::SERVICE_UNAVAILABLE);
         refusal.0.internal = Some(reason.to_string());
         refusal.header(header::RETRY_AFTER, HeaderValue::from_static("5"))
+    }
+
+    /// The database failed the operation. [`Refusal::located`] says since when.
+    pub fn database(trouble: DatabaseTrouble, reason: impl std::fmt::Display) -> Self {
+        let message = match trouble {
+            DatabaseTrouble::Unreachable => "the database cannot be reached",
+            DatabaseTrouble::Busy => "the database is busy; nothing was changed",
+        };
+        let mut refusal = Self::unavailable(message, reason);
+        refusal.0.database = Some(trouble);
+        refusal
+    }
+
+    /// Gives a refusal because of the database the cause that `/readyz` and the overview name. `writes`: the operation
+    /// was to change something. The second value: the cause was known already, and the log has a line of it.
+    pub fn located(mut self, conditions: &Conditions, now: Timestamp, writes: bool) -> (Self, bool) {
+        let Some(trouble) = self.0.database else { return (self, false) };
+        let is_news = trouble == DatabaseTrouble::Unreachable && conditions.database_lost(now);
+        let Some(fault) = conditions.database() else { return (self, false) };
+        let after = if writes { format!(". {UNCHANGED}") } else { String::new() };
+        self.0.message = format!("the database {}{after}", fault.text);
+        let located = self.with("reason", "database_unreachable".into()).with("since", fault.since.to_iso().into());
+        (located, !is_news)
     }
 
     /// The reason for the log, when something of ours failed.

@@ -19,7 +19,7 @@ use crate::proxy::gateway::{Fixed, Gateway};
 use crate::proxy::instructions::Instructions;
 use crate::state::builtin;
 use crate::state::health::Health;
-use crate::state::{ClientVersions, Events, MessageQueue, Messages, State, key_text};
+use crate::state::{ClientVersions, Conditions, Events, MessageQueue, Messages, RejectedRequests, State, key_text};
 use crate::store::Store;
 use crate::telemetry::Metrics;
 use crate::upkeep::{Upkeep, UpkeepParts};
@@ -44,6 +44,8 @@ pub struct Parts {
     pub metrics: Arc<Metrics>,
     /// Circuits and rests of providers.
     pub health: Arc<Health>,
+    /// What is wrong with this node as a whole.
+    pub conditions: Arc<Conditions>,
     /// What happens, for those who watch.
     pub events: Events,
     /// Cleaning up, and pricing afterwards.
@@ -99,7 +101,7 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
     let store = ready_store(&config, &*clock).await?;
     let events = Events::default();
     let state = State::open(store.clone(), secrets::vault(&config)?, events.clone()).await?;
-    let metrics = Arc::new(Metrics::new()?);
+    let metrics = Arc::new(Metrics::by_holder(config.metrics.per_user, config.metrics.per_key)?);
     let (counters, marker) = super::counting::build(&config)?;
     let ledger = Ledger::open(&config.data_dir.join("journal"), ledger_settings(&config), Arc::clone(&clock))
         .context("opening the journal")?;
@@ -124,6 +126,7 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         client_versions: ClientVersions::default(),
         live: Arc::clone(&live),
         listings: Arc::default(),
+        rejected: Arc::new(RejectedRequests::new(clock.now())),
         messages,
         admin: OnceLock::new(),
         fixed: fixed(&config, &admin_token)?,
@@ -146,6 +149,7 @@ pub async fn build(config: Config) -> anyhow::Result<Parts> {
         ledger,
         metrics,
         health,
+        conditions: Arc::default(),
         events,
         live,
         gateway,
@@ -238,8 +242,10 @@ impl Parts {
             counters: Arc::new(self.counters.clone()),
             health: Arc::clone(&self.health),
             events: self.events.clone(),
+            conditions: Arc::clone(&self.conditions),
             journal: Arc::new(move || ledger.stats()),
             listings: Arc::clone(&self.gateway.listings),
+            rejected: Arc::clone(&self.gateway.rejected),
             store_messages: self.config.session.store_messages,
             stop,
         })

@@ -7,6 +7,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::serve::Source;
 use crate::config::{self, Config, Live};
+use crate::domain::clock::Clock;
+use crate::state::Conditions;
 use crate::telemetry::{LogHandle, Metrics};
 
 /// What a reload reaches.
@@ -14,6 +16,8 @@ pub struct Reloaded {
     pub live: Arc<ArcSwap<Live>>,
     pub log: LogHandle,
     pub metrics: Arc<Metrics>,
+    pub conditions: Arc<Conditions>,
+    pub clock: Arc<dyn Clock>,
 }
 
 /// Hang-ups from now on: one that nobody listens to ends the process. Call it within a runtime.
@@ -24,12 +28,13 @@ pub fn hangups() -> Option<Signal> {
 
 /// Waits for hang-ups for as long as the process runs.
 pub async fn on_hangup(hangups: Option<Signal>, mut current: Config, source: Source, parts: Reloaded) {
-    let Reloaded { live, log, metrics } = parts;
+    let Reloaded { live, log, metrics, conditions, clock } = parts;
     let Some(mut hangups) = hangups else { return };
     while hangups.recv().await.is_some() {
         match config::load(source.file.as_deref(), &config::process_env) {
             Err(problems) => {
                 metrics.reloaded(false);
+                conditions.reload_refused(&one_line(&problems.to_string()), clock.now());
                 tracing::error!(%problems, "the new configuration has faults: the old one stays in force");
             }
             Ok(new) => {
@@ -37,9 +42,15 @@ pub async fn on_hangup(hangups: Option<Signal>, mut current: Config, source: Sou
                 tracing::info!(changes = changes.describe(), "read the configuration again");
                 log.set_level(&new.live.log_level);
                 metrics.reloaded(true);
+                conditions.reload_accepted();
                 live.store(Arc::new(new.live.clone()));
                 current = new;
             }
         }
     }
+}
+
+/// The faults on one line, for a banner.
+fn one_line(faults: &str) -> String {
+    faults.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }

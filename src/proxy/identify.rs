@@ -12,9 +12,12 @@ use super::credentials::{self, Presented};
 use super::gateway::Fixed;
 use super::record::OpenRecord;
 use super::refusal::Refusal;
+use crate::domain::ids::KeyId;
 use crate::domain::key::KeyHash;
 use crate::formats::route::Route;
+use crate::state::rejected::Attempt;
 use crate::state::{Snapshot, key_text};
+use crate::telemetry::{RejectedLine, access_rejected};
 
 /// A known caller, and the snapshot that the whole request works on.
 pub struct Identified {
@@ -30,33 +33,75 @@ pub fn identify(session: &Session, ctx: &mut RequestContext, route: &Route) -> R
     let head = session.req_header();
     let fixed = &ctx.gateway.fixed;
     let is_admin = |text: &str| is_admin_token(fixed, &key_text::hash(text));
-    let text = match credentials::presented(&head.headers, head.uri.query(), &fixed.alt_key_headers, is_admin) {
-        Presented::None => return Err(Refusal::MissingCredential),
-        Presented::Conflicting => return Err(Refusal::ConflictingCredentials),
-        Presented::One(text) => text,
-    };
-    let hash = key_text::hash(&text);
+    let presented = credentials::presented(&head.headers, head.uri.query(), &fixed.alt_key_headers, is_admin);
     let snapshot = ctx.gateway.state.snapshot();
-    let caller = if is_admin_token(fixed, &hash) {
-        Caller::Admin
-    } else {
-        let found = snapshot.caller(&hash).ok_or(Refusal::UnknownKey)?;
-        Caller::Key { key: Arc::clone(&found.key), user: Arc::clone(&found.user) }
+    let caller = match caller(ctx, &snapshot, &presented) {
+        Ok(caller) => caller,
+        Err((refusal, key)) => {
+            note_rejected(ctx, &refusal, &presented, key);
+            return Err(refusal);
+        }
     };
-    if let Caller::Key { key, user } = &caller {
-        if !key.is_enabled {
-            return Err(Refusal::KeyDisabled);
-        }
-        if key.is_expired(ctx.started_at) {
-            return Err(Refusal::KeyExpired);
-        }
-        if !user.is_active(ctx.started_at) {
-            return Err(Refusal::UserDisabled);
-        }
-    }
     let record = OpenRecord::new(caller.clone(), Arc::clone(&snapshot), route.operation.clone());
     ctx.record = Some(Box::new(record));
     Ok(Identified { caller, snapshot })
+}
+
+/// The caller; else the step that failed, and the key where it is one that exists.
+fn caller(
+    ctx: &RequestContext,
+    snapshot: &Snapshot,
+    presented: &Presented,
+) -> Result<Caller, (Refusal, Option<KeyId>)> {
+    let text = match presented {
+        Presented::None => return Err((Refusal::MissingCredential, None)),
+        Presented::Conflicting => return Err((Refusal::ConflictingCredentials, None)),
+        Presented::One(text) => text,
+    };
+    let hash = key_text::hash(text);
+    if is_admin_token(&ctx.gateway.fixed, &hash) {
+        return Ok(Caller::Admin);
+    }
+    let found = snapshot.caller(&hash).ok_or((Refusal::UnknownKey, None))?;
+    let (key, user) = (&found.key, &found.user);
+    let fault = match () {
+        () if !key.is_enabled => Refusal::KeyDisabled,
+        () if key.is_expired(ctx.started_at) => Refusal::KeyExpired,
+        () if !user.is_active(ctx.started_at) => Refusal::UserDisabled,
+        () => return Ok(Caller::Key { key: Arc::clone(key), user: Arc::clone(user) }),
+    };
+    Err((fault, Some(key.id)))
+}
+
+/// Lists the request among the rejected ones, and in the access log.
+fn note_rejected(ctx: &RequestContext, refusal: &Refusal, presented: &Presented, key: Option<KeyId>) {
+    let attempt = Attempt {
+        at: ctx.started_at,
+        client: ctx.head.client_ip,
+        endpoint: &ctx.head.endpoint,
+        format: ctx.format,
+        reason: refusal.reason(),
+        user_agent: ctx.head.user_agent.as_deref(),
+        credential: match presented {
+            Presented::One(text) => Some(text),
+            Presented::None | Presented::Conflicting => None,
+        },
+        key,
+    };
+    let Some(noted) = ctx.gateway.rejected.note(&attempt).filter(|_| ctx.gateway.fixed.access_log) else { return };
+    let client = noted.client.map(|ip| ip.to_string());
+    access_rejected(&RejectedLine {
+        request_id: ctx.id,
+        at: noted.last_at,
+        endpoint: &noted.endpoint,
+        format: noted.format,
+        reason: noted.reason,
+        key_id: noted.key,
+        key_fingerprint: noted.fingerprint.as_deref(),
+        times: noted.count,
+        user_agent: noted.user_agent.as_deref(),
+        client_addr: client.as_deref(),
+    });
 }
 
 fn is_admin_token(fixed: &Fixed, hash: &KeyHash) -> bool {

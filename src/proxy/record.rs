@@ -101,6 +101,7 @@ impl OpenRecord {
         let gateway = &ctx.gateway;
         self.last_decision(ctx, ending);
         let permit = self.permit.take();
+        let snapshot = Arc::clone(&self.snapshot);
         let record = self.finish(ctx, ending);
         if let Some(permit) = permit {
             // A refused request counts towards nothing: dropping its permit gives everything back.
@@ -120,6 +121,7 @@ impl OpenRecord {
             gateway.counters.learn_output(key, &record.model, record.usage.output);
         }
         gateway.metrics.request_done(&record);
+        gateway.metrics.request_of(&record, priced_name(&snapshot, &record));
         if gateway.fixed.access_log {
             telemetry::access_log(&record);
         }
@@ -238,4 +240,10 @@ fn names(caller: &Caller) -> Names {
             user_name: Some(user.name.as_str().into()),
         },
     }
+}
+
+/// The name under which the price table knows the model that was asked for: a bounded set, for metrics.
+fn priced_name<'a>(snapshot: &Snapshot, record: &'a Record) -> Option<&'a str> {
+    let names = [Some(&*record.model), record.price_model.as_deref()];
+    names.into_iter().flatten().find(|name| snapshot.prices.contains_key(*name))
 }

@@ -5,8 +5,10 @@
 //! [`State::publish`], and only then answers: the change is in force on this node before its author hears so.
 //! Other nodes notice by the configuration version (see [`refresh`]).
 
+pub mod attempts;
 pub mod builtin;
 pub mod client_versions;
+pub mod conditions;
 pub mod events;
 pub mod health;
 pub mod kept;
@@ -16,17 +18,21 @@ pub mod peers;
 pub mod publish;
 pub mod reach;
 pub mod refresh;
+pub mod rejected;
 mod reserve;
+pub mod roll;
 pub mod snapshot;
 pub mod told;
 pub mod vault;
 
 pub use client_versions::ClientVersions;
-pub use events::{CircuitChange, Event, Events};
+pub use conditions::{Conditions, Fault};
+pub use events::{CircuitChange, Event, Events, ProviderChange};
 pub use health::Health;
 pub use kept::Kept;
 pub use messages::{MessageQueue, Messages};
 pub use peers::Peers;
 pub use publish::{State, StateError};
 pub use reach::{Listings, Reach};
+pub use rejected::{RejectedRequests, Rejections};
 pub use snapshot::{Caller, Snapshot};

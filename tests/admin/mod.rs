@@ -9,6 +9,7 @@ mod error_rules;
 mod events;
 mod gate;
 mod http;
+mod lists;
 mod login;
 mod logs;
 mod my_usage;

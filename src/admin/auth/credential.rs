@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Actor, Via, Who, session};
 use crate::admin::context::Context;
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{Code, DatabaseTrouble, Refusal};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::KeyId;
 use crate::domain::key::Key;
@@ -50,7 +50,7 @@ pub fn cookie(headers: &HeaderMap) -> Option<String> {
 /// Who the request's credential belongs to.
 ///
 /// # Errors
-/// 401 saying which step failed, never echoing the credential; 500 when the session store cannot be asked.
+/// 401 saying which step failed, never echoing the credential; 503 when the session store cannot be asked.
 pub async fn identify(ctx: &Context, headers: &HeaderMap, now: Timestamp) -> Result<Who, Refusal> {
     let Some((via, text)) = find(headers) else {
         return Err(unauthorized("not logged in: no credential was sent"));
@@ -79,8 +79,12 @@ pub fn of_secret(ctx: &Context, text: &str, now: Timestamp) -> Result<Option<Act
 }
 
 async fn of_session(ctx: &Context, token: &str, now: Timestamp) -> Result<Actor, Refusal> {
+    // Not asked while it is known to be away: each question waits for seconds.
+    if let Some(fault) = ctx.conditions.database() {
+        return Err(Refusal::database(DatabaseTrouble::Busy, &fault.text));
+    }
     let hash = session::hash(token);
-    let found = ctx.store.web_session(&hash).await.map_err(Refusal::internal)?;
+    let found = ctx.store.web_session(&hash).await?;
     let Some(found) = found.filter(|session| session.expires_at > now) else {
         return Err(unauthorized("the session is not known or has ended"));
     };
@@ -89,7 +93,7 @@ async fn of_session(ctx: &Context, token: &str, now: Timestamp) -> Result<Actor,
         Ok(actor) => Ok(actor),
         Err(refusal) => {
             // Whatever made the key unusable ends the session for good.
-            ctx.store.delete_web_session(&hash).await.map_err(Refusal::internal)?;
+            ctx.store.delete_web_session(&hash).await?;
             Err(refusal)
         }
     }

@@ -41,7 +41,7 @@ pub async fn login(call: Call) -> Result<(Login, HeaderValue), Refusal> {
         found.ok_or_else(|| credential::unauthorized("this is neither a known key nor the administrator token"))
     });
     let actor = found.inspect_err(|_| {
-        tracing::warn!(peer = ?call.peer, "a login failed");
+        tracing::warn!(peer = call.peer.map(tracing::field::display), "a login failed");
         if let Some(ip) = call.peer {
             call.throttle.failed(ip, call.now);
         }
@@ -63,7 +63,7 @@ pub async fn login(call: Call) -> Result<(Login, HeaderValue), Refusal> {
 /// The store failed.
 pub async fn logout(call: Call) -> Result<((), HeaderValue), Refusal> {
     if let Some(token) = &call.cookie {
-        call.ctx.store.delete_web_session(&session::hash(token)).await.map_err(Refusal::internal)?;
+        call.ctx.store.delete_web_session(&session::hash(token)).await?;
     }
     Ok(((), session::forget(call.ctx.secure_cookies)?))
 }

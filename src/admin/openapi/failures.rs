@@ -17,8 +17,12 @@ pub fn component(status: u16, code: Code) -> Option<Value> {
     let (error, params) = match status {
         500 => ("internal error", json!({ "requestId": "019aa51c-7a00-7000-8000-000000000001" })),
         503 => (
-            "the database is busy; nothing was changed",
-            json!({ "requestId": "019aa51c-7a00-7000-8000-000000000001" }),
+            "the database cannot be reached since 2026-11-21T04:00:00.000Z",
+            json!({
+                "reason": "database_unreachable",
+                "since": "2026-11-21T04:00:00.000Z",
+                "requestId": "019aa51c-7a00-7000-8000-000000000001",
+            }),
         ),
         _ => told(code)?,
     };

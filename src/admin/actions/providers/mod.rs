@@ -5,6 +5,7 @@
 
 pub mod fields;
 pub mod health;
+mod outcome;
 mod test;
 
 use rust_decimal::Decimal;
