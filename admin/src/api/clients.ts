@@ -95,7 +95,7 @@ const codex = ({ base, key, model }: To): Snippet[] => [
 
 const geminiCli = ({ base, key }: To): Snippet[] => [
   {
-    // Without it a run that nobody watches ends with a question about how to log in.
+    // Without it a run without a terminal ends with "Invalid auth method selected".
     where: "~/.gemini/settings.json",
     text: JSON.stringify({ security: { auth: { selectedType: "gemini-api-key" } } }, null, 2),
   },

@@ -2,7 +2,7 @@
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
 
-export type Cause = Schemas["AttemptError"];
+export type Cause = NonNullable<Schemas["ProviderHealth"]["lastError"]>;
 
 const KINDS = ["dns", "connect", "tls", "timeout", "broken", "status", "unusable"] as const;
 

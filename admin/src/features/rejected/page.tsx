@@ -4,7 +4,7 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { ShieldCheck } from "lucide-react";
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
-import { call, type Schemas } from "@/api/client";
+import { call, type DataOf } from "@/api/client";
 import { useUsers } from "@/app/session";
 import { Empty } from "@/ui/empty";
 import { count, exactTime, useFormat } from "@/ui/format";
@@ -14,7 +14,7 @@ import { Badge } from "@/ui/status";
 import type { Column } from "@/ui/table";
 import { Count, Time } from "@/ui/text";
 
-type Rejected = Schemas["RejectedRequest"];
+type Rejected = DataOf<"actions/usage-logs/getRejectedRequests">["entries"][number];
 
 /** The event stream does not tell of these. */
 const AGAIN = 15_000;

@@ -34,11 +34,15 @@ pub const FIELDS: &[Field] = &[
     Field::new("key", Kind::text(1, 1000), "Left out: the stored one."),
     Field::new("provider_type", TYPES, ""),
     Field::new("proxy_url", Kind::Text { min: 1, max: 500, form: Form::ProxyUrl }, "").nullable(),
+    Field::new("listOnly", Kind::Boolean, "Only the list of models is asked for: no request is sent.").or_false(),
 ];
 
 pub async fn test_provider(call: Call) -> Result<ProviderTest, Refusal> {
     let provider = provider(&call).await?;
     let (listing, models) = listed(&provider).await;
+    if call.values.boolean("listOnly").set() == Some(true) {
+        return Ok(record(&provider, "listing", None, listing, models));
+    }
     let model = match call.values.text("model").set().or_else(|| usual(&provider)).or_else(|| models.first().cloned()) {
         Some(model) => {
             provider.model_redirects.iter().find(|(from, _)| *from == model).map_or(model, |(_, to)| to.clone())
