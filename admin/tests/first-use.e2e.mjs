@@ -63,7 +63,7 @@ test("from the first start to the first request, by what is printed and shown", 
     .getByText(/It answers — gpt-5 · HTTP 200/)
     .waitFor();
   await form().getByRole("button", { name: "Add provider" }).click();
-  await page.getByRole("cell", { name: "Healthy" }).waitFor();
+  await page.getByRole("cell", { name: "Never used" }).waitFor();
 
   // The strip leads on to the prices: a table is there, and a look at it is the step.
   await next("Step 2 of 5: Check the price table").waitFor();
