@@ -1,9 +1,9 @@
 /** Pages for what went wrong: an address that is no page, and a fault of the program's own. */
-import { type ErrorComponentProps, Link, useRouter } from "@tanstack/react-router";
+import { type ErrorComponentProps, Link } from "@tanstack/react-router";
 import { Compass } from "lucide-react";
 import { useCallback, useEffect } from "react";
 import { useTranslation } from "react-i18next";
-import { ApiError } from "@/api/client";
+import { ApiError, call } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Empty, Failed } from "@/ui/empty";
 
@@ -31,11 +31,14 @@ export function NotFound() {
 export function Crashed({ error, reset }: ErrorComponentProps) {
   const { t } = useTranslation();
   const away = error instanceof ApiError && (error.away || error.status === 0);
-  const router = useRouter();
   const again = useCallback(() => {
-    reset();
-    void router.invalidate();
-  }, [reset, router]);
+    if (!away) return reset();
+    // The page begins anew once the gateway can say who is logged in.
+    void call("auth/whoami", {}).then(
+      () => location.reload(),
+      () => {},
+    );
+  }, [away, reset]);
   // It recovers by itself.
   useEffect(() => {
     if (!away) return;
