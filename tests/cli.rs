@@ -80,3 +80,22 @@ fn an_unknown_command_is_a_wrong_line() {
     let (code, out, _) = texts(&run(folder.path(), &["--version"], &[]));
     assert_eq!((code, out.trim()), (Some(0), concat!("tollgate ", env!("CARGO_PKG_VERSION"))));
 }
+
+#[test]
+fn a_reader_that_closes_its_end_is_no_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [&["check"][..], &["openapi"]] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tollgate"))
+            .args(arguments)
+            .current_dir(folder.path())
+            .env_clear()
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Before the program has written anything: the least that `head` can do.
+        drop(child.stdout.take());
+        let (code, _, err) = texts(&child.wait_with_output().unwrap());
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{arguments:?}");
+    }
+}

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tollgate::domain::clock::Timestamp;
 use tollgate::domain::format::WireFormat;
-use tollgate::domain::ids::RequestId;
+use tollgate::domain::ids::{KeyId, RequestId, UserId};
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::record::{Record, RequestOutcome};
 use tollgate::domain::usage::Usage;
@@ -134,6 +134,42 @@ fn label_values_stay_bounded() {
 }
 
 #[test]
+fn models_users_and_keys_have_a_bounded_number_of_series() {
+    let metrics = Metrics::by_holder(true, true).unwrap();
+    let of = |n: i64| Record {
+        user_id: Some(UserId(n)),
+        key_id: Some(KeyId(n)),
+        user_name: Some(format!("user-{n}").into()),
+        ..record()
+    };
+    for n in 0..600 {
+        metrics.request_of(&of(n), Some(&format!("model-{n}")));
+    }
+    metrics.request_of(&of(7), None);
+    let limited = Record { status_code: 429, outcome: RequestOutcome::Refused, provider_id: None, ..of(7) };
+    metrics.request_of(&limited, Some("model-7"));
+    let text = metrics.render();
+    let expected = [
+        ("tollgate_model_requests_total{model=\"model-7\",result=\"ok\"}", 1.0),
+        ("tollgate_model_requests_total{model=\"model-7\",result=\"limited\"}", 1.0),
+        ("tollgate_model_requests_total{model=\"other\",result=\"ok\"}", 101.0),
+        ("tollgate_model_tokens_total{kind=\"output\",model=\"model-7\"}", 40.0),
+        ("tollgate_model_cost_usd_total{model=\"model-7\"}", 0.003),
+        ("tollgate_model_first_byte_seconds_count{model=\"model-7\"}", 2.0),
+        ("tollgate_user_requests_total{result=\"ok\",user=\"user-7\",user_id=\"7\"}", 2.0),
+        ("tollgate_user_requests_total{result=\"ok\",user=\"other\",user_id=\"other\"}", 400.0),
+        ("tollgate_key_requests_total{key=\"a-key-name\",key_id=\"7\",result=\"limited\",user=\"user-7\"}", 1.0),
+    ];
+    for (name, value) in expected {
+        assert_eq!(sample(&text, name), Some(value), "{name}");
+    }
+    let without = Metrics::new().unwrap();
+    without.request_of(&of(1), None);
+    let text = without.render();
+    assert!(!text.contains("user-1") && !text.contains("a-key-name"), "{text}");
+}
+
+#[test]
 fn a_scrape_brings_figures_up_to_date_first() {
     let metrics = Metrics::new().unwrap();
     metrics.before_scrape(Box::new(|metrics| metrics.journal.pending_records.set(7)));
@@ -155,6 +191,9 @@ fn shipped_alerts_and_dashboard_use_names_that_exist() {
     metrics.unauthenticated("missing");
     metrics.attempt("north", "ok");
     metrics.breaker_state("north", "closed");
+    metrics.provider_health.state("north", "failing", true);
+    metrics.provider_health.failed("north", "connect");
+    metrics.request_of(&record(), Some("a-model"));
     metrics.redis_up("counters", true);
     metrics.reloaded(true);
     let text = metrics.render();

@@ -44,8 +44,9 @@ test("from the first start to the first request, by what is printed and shown", 
   await page.getByLabel("Token or key").fill(readFileSync(file, "utf8").trim());
   await page.getByRole("button", { name: "Log in" }).click();
 
-  // The overview shows the steps, and the price table is there already.
+  // The overview shows the steps. A price table is there, and nobody has looked at it.
   await page.getByRole("heading", { name: "Five steps to the first request" }).waitFor();
+  assert.equal(await page.getByLabel("Done").count(), 0);
   await page.getByRole("link", { name: /Add a provider/ }).click();
 
   // A provider: the form says what it needs, and a test says whether it answers before anything is saved.
@@ -62,9 +63,14 @@ test("from the first start to the first request, by what is printed and shown", 
     .getByText(/It answers — gpt-5 · HTTP 200/)
     .waitFor();
   await form().getByRole("button", { name: "Add provider" }).click();
-  await page.getByRole("cell", { name: "Healthy" }).waitFor();
+  await page.getByRole("cell", { name: "Never used" }).waitFor();
 
-  // The strip leads on to people; a key comes with the user, and is shown once.
+  // The strip leads on to the prices: a table is there, and a look at it is the step.
+  await next("Step 2 of 5: Check the price table").waitFor();
+  await page.getByRole("link", { name: "Go to Prices" }).click();
+  await page.locator("tbody tr[data-row]").first().waitFor();
+
+  // And on to people; a key comes with the user, and is shown once.
   await next("Step 3 of 5: Create a user and a key").waitFor();
   await page.getByRole("link", { name: "Go to People" }).click();
   await page.getByRole("button", { name: "New user" }).first().click();

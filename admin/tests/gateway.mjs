@@ -63,6 +63,14 @@ async function listening(proxy, said) {
   throw new Error(`the proxy does not listen:\n${said()}`);
 }
 
+/** Stops these and waits for their end. */
+function ended(children) {
+  const running = children.filter((child) => child.exitCode === null && child.signalCode === null);
+  const ends = Promise.all(running.map((child) => new Promise((done) => child.once("exit", done))));
+  for (const child of running) child.kill("SIGTERM");
+  return ends;
+}
+
 export async function startGateway(env = {}) {
   const [proxyPort, adminPort, metricsPort, mockPort] = await freePorts(4);
   const data = mkdtempSync(join(tmpdir(), "tollgate-ui-"));
@@ -81,7 +89,7 @@ export async function startGateway(env = {}) {
     REDIS_URL: undefined,
     ...env,
   };
-  const gate = await start(["serve"], settings, `http://${at(metricsPort)}/readyz`);
+  let gate = await start(["serve"], settings, `http://${at(metricsPort)}/readyz`);
   await listening(`http://${at(proxyPort)}`, gate.said);
   const url = `http://${at(adminPort)}`;
   const proxy = `http://${at(proxyPort)}`;
@@ -106,7 +114,12 @@ export async function startGateway(env = {}) {
     mockUrl,
     answer,
     action,
-    log: gate.said,
+    log: () => gate.said(),
+    /** Stops the gateway, and starts it again on the same data and ports. */
+    halt: () => ended([gate.child]),
+    again: async () => {
+      gate = await start(["serve"], settings, `http://${at(metricsPort)}/readyz`);
+    },
     /** Tells the mock what to answer: see `tollgate mock`. */
     direct: (path, body, method = "POST") =>
       fetch(`${mockUrl}/mock/${path}`, {
@@ -128,12 +141,7 @@ export async function startGateway(env = {}) {
         body: JSON.stringify({ model, max_tokens: 100, messages: [{ role: "user", content: text }], ...extra }),
       }).then(async (reply) => ({ status: reply.status, body: await reply.text() })),
     stop: async () => {
-      const ended = Promise.all(
-        [gate.child, mock.child].map((child) => new Promise((done) => child.once("exit", done))),
-      );
-      gate.child.kill("SIGTERM");
-      mock.child.kill("SIGTERM");
-      await ended;
+      await ended([gate.child, mock.child]);
       rmSync(data, { recursive: true, force: true });
     },
   };

@@ -45,7 +45,7 @@ test("a provider is added, with faults at their fields in the gateway's words", 
   await field("Address").fill(gateway.mockUrl);
   await dialog().getByRole("button", { name: "Add provider" }).click();
   await page.getByRole("cell", { name: "mock", exact: true }).waitFor();
-  await page.getByRole("cell", { name: "Healthy" }).waitFor();
+  await page.getByRole("cell", { name: "Never used" }).waitFor();
 });
 
 test("a provider's test says what it answered, or why it did not", async () => {
@@ -214,7 +214,7 @@ test("a circuit that trips shows by itself, and a reset closes it", async () => 
   await page.goto(`${gateway.url}/providers`);
   await page
     .getByRole("row", { name: /fragile/ })
-    .getByText("Healthy")
+    .getByText("Never used")
     .waitFor();
   await gateway.direct("default?key=fragile-key-0123456789", { status: 500 });
   assert.ok((await gateway.ask(bob.defaultKey.key)).status >= 500);
@@ -231,7 +231,7 @@ test("a circuit that trips shows by itself, and a reset closes it", async () => 
   await page.getByText("fragile gets no requests").waitFor();
   await page.getByRole("link", { name: "Look" }).first().click();
   await page.getByRole("button", { name: "Reset circuit" }).click();
-  await page.getByRole("dialog").getByText("Healthy").waitFor();
+  await page.getByRole("dialog").getByText("Never used").waitFor();
   await gateway.direct("default?key=fragile-key-0123456789", {});
   assert.equal((await gateway.ask(bob.defaultKey.key)).status, 200);
 });

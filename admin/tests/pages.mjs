@@ -48,6 +48,15 @@ export const PAGES = ({ ann, bob, max, fragile }) => [
       await sees(page, t("logs.costs.total"));
     },
   },
+  {
+    name: "logs-curl",
+    path: "/logs",
+    open: async (page, t) => {
+      await row(page, "claude-haiku-4-5").click();
+      await press(page, t("logs.asCurl"));
+      await sees(page, t("logs.curlOwn"));
+    },
+  },
   { name: "sessions", path: "/sessions" },
   {
     name: "sessions-session",
@@ -67,6 +76,7 @@ export const PAGES = ({ ann, bob, max, fragile }) => [
     },
   },
   { name: "connect", path: "/connect" },
+  { name: "connect-gemini", path: "/connect?client=gemini-cli" },
   { name: "connect-curl", path: "/connect?client=curl" },
   { name: "people", path: "/people" },
   { name: "people-keys", path: "/people?view=keys" },
@@ -147,6 +157,36 @@ export const PAGES = ({ ann, bob, max, fragile }) => [
       await sees(page, t("providers.help.url"));
     },
   },
+  {
+    name: "providers-new",
+    path: "/providers",
+    open: async (page, t) => {
+      await press(page, t("providers.add"));
+      await page.getByLabel(t("providers.vendor")).selectOption("deepseek");
+      await page.getByText("deepseek-*").waitFor();
+    },
+  },
+  {
+    name: "providers-faults",
+    path: "/providers",
+    open: async (page, t) => {
+      await press(page, t("providers.add"));
+      const form = page.getByRole("dialog").last();
+      await form.getByLabel(t("providers.fields.url"), { exact: true }).fill("nowhere");
+      await form.getByRole("button", { name: t("providers.add") }).click();
+      await form.getByRole("alert").nth(2).waitFor();
+    },
+  },
+  {
+    name: "providers-test-all",
+    path: "/providers",
+    open: async (page, t) => {
+      await press(page, t("providers.testAll"));
+      await page.getByRole("dialog").getByRole("button").last().click();
+      await page.getByText(t("providers.testGood"), { exact: true }).nth(2).waitFor();
+    },
+  },
+  { name: "rejected", path: "/rejected" },
   { name: "prices", path: "/prices" },
   { name: "prices-new", path: "/prices?add=house-model" },
   { name: "prices-open", path: "/prices?model=claude-sonnet-4-5" },

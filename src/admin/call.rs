@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::auth::Who;
 use super::auth::credential::unauthorized;
 use super::context::Context;
-use super::envelope::Refusal;
+use super::envelope::{DatabaseTrouble, Refusal};
 use super::fields::Values;
 use super::live::Live;
 use crate::domain::clock::Timestamp;
@@ -91,11 +91,8 @@ pub fn recorded<T: Serialize>(record: &T) -> Result<Option<Value>, Refusal> {
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Unreachable { .. } => Self::unavailable(
-                "the database cannot be reached. Unless it broke off in the very moment of saving, nothing was changed",
-                error,
-            ),
-            StoreError::Busy { .. } => Self::unavailable("the database is busy; nothing was changed", error),
+            StoreError::Unreachable { .. } => Self::database(DatabaseTrouble::Unreachable, error),
+            StoreError::Busy { .. } => Self::database(DatabaseTrouble::Busy, error),
             other => Self::internal(other),
         }
     }

@@ -16,7 +16,7 @@ use crate::fetch::Webhooks;
 use crate::ledger::JournalStats;
 use crate::policy::unpriced::Unpriced;
 use crate::state::throttle::Throttle;
-use crate::state::{AdminToken, Events, Health, Listings, State};
+use crate::state::{AdminToken, Conditions, Events, Health, Listings, Rejections, State};
 use crate::store::Store;
 use crate::telemetry::Metrics;
 use crate::upkeep::Upkeep;
@@ -35,10 +35,14 @@ pub struct Context {
     pub counters: Arc<Counters>,
     pub health: Arc<Health>,
     pub events: Events,
+    /// What is wrong with this node as a whole.
+    pub conditions: Arc<Conditions>,
     /// A reading of the journal: how many records are on their way to the database.
     pub journal: JournalLook,
     /// What providers say that they serve.
     pub listings: Arc<Listings>,
+    /// Requests that failed authentication.
+    pub rejected: Rejections,
     pub metrics: Arc<Metrics>,
     /// Cleaning up, and pricing afterwards.
     pub upkeep: Upkeep,

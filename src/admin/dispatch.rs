@@ -5,6 +5,7 @@
 //! panic ends one request and no more.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -29,11 +30,12 @@ const ACTION_TIME: Duration = Duration::from_secs(60);
 pub async fn dispatch(State(surface): State<Surface>, request: Request<Body>) -> Response<Body> {
     let path = request.uri().path().to_owned();
     let operation = table::find(path.trim_start_matches("/api/"));
+    let ctx = Arc::clone(&surface.ctx);
     let answer = match operation {
         None => Err(unknown(&path)),
         Some(operation) => answer(surface, operation, request).await,
     };
-    answer.unwrap_or_else(|refusal| refuse(refusal, &path, operation))
+    answer.unwrap_or_else(|refusal| refuse(&ctx, refusal, &path, operation))
 }
 
 fn unknown(path: &str) -> Refusal {
@@ -41,10 +43,17 @@ fn unknown(path: &str) -> Refusal {
     Refusal::new(Code::NOT_FOUND, format!("there is no operation {shown}")).at(StatusCode::NOT_FOUND)
 }
 
-fn refuse(refusal: Refusal, path: &str, operation: Option<&Operation>) -> Response<Body> {
+fn refuse(ctx: &Context, refusal: Refusal, path: &str, operation: Option<&Operation>) -> Response<Body> {
+    let writes = operation.is_some_and(Operation::writes);
+    let (refusal, is_known) = refusal.located(&ctx.conditions, ctx.clock.now(), writes);
     let Some(reason) = refusal.internal_reason() else { return refusal.into_response() };
     let request_id = RequestId::new().to_string();
-    tracing::error!(%request_id, path, reason, "an administration request failed");
+    if is_known {
+        // Pages ask again and again while the database is away; the log says once that it is.
+        tracing::debug!(%request_id, path, reason, "an administration request failed");
+    } else {
+        tracing::error!(%request_id, path, reason, "an administration request failed");
+    }
     let code = operation.map_or(Code::OPERATION_FAILED, Operation::failure);
     refusal.coded(code).with("requestId", request_id.into()).into_response()
 }

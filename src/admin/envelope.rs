@@ -8,6 +8,9 @@ use axum::http::{HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::domain::clock::Timestamp;
+use crate::state::Conditions;
+
 /// A machine-readable reason: the wire's `errorCode`. Rules that live in `policy` bring their own texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Code(pub &'static str);
@@ -81,7 +84,20 @@ struct Parts {
     headers: Vec<(header::HeaderName, HeaderValue)>,
     /// For the log alone.
     internal: Option<String>,
+    /// The database is at fault.
+    database: Option<DatabaseTrouble>,
 }
+
+/// How the database failed an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DatabaseTrouble {
+    Unreachable,
+    /// It did not answer in time: it may be away, or have too much to do.
+    Busy,
+}
+
+/// What a failed write may have done.
+const UNCHANGED: &str = "Unless it broke off in the very moment of saving, nothing was changed";
 
 impl Refusal {
     pub fn new(code: Code, message: impl Into<String>) -> Self {
@@ -92,12 +108,32 @@ impl Refusal {
             params: Map::new(),
             headers: Vec::new(),
             internal: None,
+            database: None,
         }))
     }
 
     /// A fault of one field; its name goes into the parameters.
     pub fn field(code: Code, field: &str, message: impl Into<String>) -> Self {
         Self::new(code, message).with("field", field.into())
+    }
+
+    /// Several faults of one body: the first is the answer, and `faults` in its parameters names all of them, each with
+    /// its `errorCode`, its `error` and its own parameters.
+    pub fn of_faults(faults: Vec<Self>) -> Option<Self> {
+        let all: Vec<Value> = faults.iter().flat_map(Self::told).collect();
+        let first = faults.into_iter().next()?;
+        Some(if all.len() > 1 { first.with("faults", all.into()) } else { first })
+    }
+
+    /// The faults that it consists of.
+    fn told(&self) -> Vec<Value> {
+        if let Some(Value::Array(faults)) = self.0.params.get("faults") {
+            return faults.clone();
+        }
+        let mut fault = self.0.params.clone();
+        fault.insert("errorCode".to_owned(), self.0.code.0.into());
+        fault.insert("error".to_owned(), self.0.message.as_str().into());
+        vec![fault.into()]
     }
 
     pub fn with(mut self, name: &str, value: Value) -> Self {
@@ -141,6 +177,29 @@ impl Refusal {
     /// What the client is told.
     pub fn message(&self) -> &str {
         &self.0.message
+    }
+
+    /// The database failed the operation. [`Refusal::located`] says since when.
+    pub fn database(trouble: DatabaseTrouble, reason: impl std::fmt::Display) -> Self {
+        let message = match trouble {
+            DatabaseTrouble::Unreachable => "the database cannot be reached",
+            DatabaseTrouble::Busy => "the database is busy; nothing was changed",
+        };
+        let mut refusal = Self::unavailable(message, reason);
+        refusal.0.database = Some(trouble);
+        refusal
+    }
+
+    /// Gives a refusal because of the database the cause that `/readyz` and the overview name. `writes`: the operation
+    /// was to change something. The second value: the cause was known already, and the log has a line of it.
+    pub fn located(mut self, conditions: &Conditions, now: Timestamp, writes: bool) -> (Self, bool) {
+        let Some(trouble) = self.0.database else { return (self, false) };
+        let is_news = trouble == DatabaseTrouble::Unreachable && conditions.database_lost(now);
+        let Some(fault) = conditions.database() else { return (self, false) };
+        let after = if writes { format!(". {UNCHANGED}") } else { String::new() };
+        self.0.message = format!("the database {}{after}", fault.text);
+        let located = self.with("reason", "database_unreachable".into()).with("since", fault.since.to_iso().into());
+        (located, !is_news)
     }
 
     /// The reason for the log, when something of ours failed.

@@ -191,6 +191,13 @@ impl Operation {
         Self { max_body: bytes, ..self }
     }
 
+    /// Whether it is to change something.
+    pub fn writes(&self) -> bool {
+        let reads = ["get", "list", "fetch", "has", "test", "whoami", "health", "log"];
+        let verb = self.path.rsplit('/').next().unwrap_or_default();
+        self.verb == Verb::Post && !reads.iter().any(|word| verb.starts_with(word))
+    }
+
     /// The code of an internal fault, by what the operation was about to do.
     pub fn failure(&self) -> Code {
         let verb = self.path.rsplit('/').next().unwrap_or_default();

@@ -102,17 +102,10 @@ pub fn end(parts: &Parts) {
 
 /// Shared counters in `/readyz`: missed where the node can go on without them.
 pub fn readiness(readiness: Readiness, counters: &Counters) -> Readiness {
-    let Some(SharedState { up, slow, on_loss, clock_off_ms, other_zone, .. }) = counters.shared_state() else {
-        return readiness;
-    };
-    let (needed, what) = match on_loss {
-        OnLoss::Local => (false, "this node counts for itself"),
-        OnLoss::Open => (false, "limits are not held"),
-        OnLoss::Closed => (true, "requests are refused"),
-    };
-    let how = if slow { "answers too late" } else { "is lost" };
-    let state: PartState = if up { Ok(()) } else { Err(format!("{how}: {what}")) };
-    let ready = readiness.ready && (up || !needed);
+    let Some(shared) = counters.shared_state() else { return readiness };
+    let SharedState { up, on_loss, clock_off_ms, other_zone, .. } = shared;
+    let state: PartState = shared.fault().map_or(Ok(()), Err);
+    let ready = readiness.ready && (up || on_loss != OnLoss::Closed);
     // Neither keeps requests away: limits hold by the cluster's time and zone.
     let readiness = readiness.with_optional("redis", state).with_optional("clock", clock(clock_off_ms));
     Readiness { ready, ..readiness.with_optional("time_zone", time_zone(other_zone)) }

@@ -22,7 +22,9 @@ use crate::proxy::instructions::Instructions;
 use crate::state::builtin;
 use crate::state::health::Health;
 use crate::state::vault::Vault;
-use crate::state::{AdminToken, ClientVersions, Events, MessageQueue, Messages, State, reseal};
+use crate::state::{
+    AdminToken, ClientVersions, Conditions, Events, MessageQueue, Messages, RejectedRequests, State, key_text, reseal,
+};
 use crate::store::{Backend, Store};
 use crate::telemetry::Metrics;
 use crate::upkeep::{Upkeep, UpkeepParts};
@@ -47,6 +49,8 @@ pub struct Parts {
     pub metrics: Arc<Metrics>,
     /// Circuits and rests of providers.
     pub health: Arc<Health>,
+    /// What is wrong with this node as a whole.
+    pub conditions: Arc<Conditions>,
     /// What happens, for those who watch.
     pub events: Events,
     /// Cleaning up, and pricing afterwards.
@@ -105,7 +109,7 @@ pub async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts> {
     let events = Events::default();
     let vault = ready_vault(&config, &store, upgrade).await?;
     let state = State::open(store.clone(), vault, events.clone()).await?;
-    let metrics = Arc::new(Metrics::new()?);
+    let metrics = Arc::new(Metrics::by_holder(config.metrics.per_user, config.metrics.per_key)?);
     let (counters, marker) = super::counting::build(&config)?;
     let ledger = Ledger::open(&config.data_dir.join("journal"), ledger_settings(&config), Arc::clone(&clock))
         .context("opening the journal")?;
@@ -130,6 +134,7 @@ pub async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts> {
         client_versions: ClientVersions::default(),
         live: Arc::clone(&live),
         listings: Arc::default(),
+        rejected: Arc::new(RejectedRequests::new(clock.now())),
         messages,
         admin: OnceLock::new(),
         admin_token: Arc::new(AdminToken::new(admin_token.token)),
@@ -146,6 +151,7 @@ pub async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts> {
         ledger,
         metrics,
         health,
+        conditions: Arc::default(),
         events,
         live,
         gateway,
@@ -281,8 +287,10 @@ impl Parts {
             counters: Arc::new(self.counters.clone()),
             health: Arc::clone(&self.health),
             events: self.events.clone(),
+            conditions: Arc::clone(&self.conditions),
             journal: Arc::new(move || ledger.stats()),
             listings: Arc::clone(&self.gateway.listings),
+            rejected: Arc::clone(&self.gateway.rejected),
             store_messages: self.config.session.store_messages,
             stop,
         })

@@ -12,11 +12,15 @@ use super::secret_files::SecretFiles;
 use super::secrets;
 use super::serve::Source;
 use crate::config::{self, Config, Live};
-use crate::state::{AdminToken, State};
+use crate::domain::clock::Clock;
+use crate::state::{AdminToken, Conditions, State};
 use crate::telemetry::{LogHandle, Metrics};
 
 /// How often files with secrets are looked at.
 const LOOK: Duration = Duration::from_secs(2);
+
+/// The secret itself, and what is wrong with it, stay in the log.
+pub const SECRET_REFUSED: &str = "a secret could not be put in force: the log says why";
 
 /// What a reload reaches.
 pub struct Reloaded {
@@ -25,6 +29,8 @@ pub struct Reloaded {
     pub metrics: Arc<Metrics>,
     pub state: Arc<State>,
     pub admin_token: Arc<AdminToken>,
+    pub conditions: Arc<Conditions>,
+    pub clock: Arc<dyn Clock>,
 }
 
 /// Hang-ups from now on: one that nobody listens to ends the process. Call it within a runtime.
@@ -59,7 +65,7 @@ pub async fn run(mut hangups: Option<Signal>, mut current: Config, source: Sourc
 async fn reload(current: &mut Config, source: &Source, parts: &Reloaded) {
     match config::load(source.file.as_deref(), &config::process_env) {
         Err(problems) => {
-            parts.metrics.reloaded(false);
+            parts.told(Err(&one_line(&problems.to_string())));
             tracing::error!(%problems, "the new configuration has faults: the old one stays in force");
         }
         Ok(new) => {
@@ -69,7 +75,7 @@ async fn reload(current: &mut Config, source: &Source, parts: &Reloaded) {
             parts.live.store(Arc::new(new.live.clone()));
             *current = new;
             let applied = parts.apply_secrets(current).await;
-            parts.metrics.reloaded(applied);
+            parts.told(if applied { Ok(()) } else { Err(SECRET_REFUSED) });
         }
     }
 }
@@ -80,8 +86,19 @@ impl Reloaded {
             live: Arc::clone(&parts.live),
             log,
             metrics: Arc::clone(&parts.metrics),
+            conditions: Arc::clone(&parts.conditions),
+            clock: Arc::clone(&parts.clock),
             state: Arc::clone(&parts.state),
             admin_token: Arc::clone(&parts.gateway.admin_token),
+        }
+    }
+
+    /// Tells metrics, `/readyz` and the overview how a change ended; `Err` = why it is not in force.
+    pub fn told(&self, ended: Result<(), &str>) {
+        self.metrics.reloaded(ended.is_ok());
+        match ended {
+            Ok(()) => self.conditions.reload_accepted(),
+            Err(why) => self.conditions.reload_refused(why, self.clock.now()),
         }
     }
 
@@ -130,4 +147,9 @@ impl Reloaded {
             }
         }
     }
+}
+
+/// The faults on one line, for a banner.
+fn one_line(faults: &str) -> String {
+    faults.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }

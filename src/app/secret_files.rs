@@ -9,7 +9,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::reload::Reloaded;
+use super::reload::{Reloaded, SECRET_REFUSED};
 use super::secrets;
 use crate::config::{self, Config, WatchedFile};
 
@@ -46,7 +46,7 @@ impl SecretFiles {
         }
         if changed {
             let applied = parts.apply_secrets(current).await;
-            parts.metrics.reloaded(applied);
+            parts.told(if applied { Ok(()) } else { Err(SECRET_REFUSED) });
         }
     }
 }
@@ -65,7 +65,7 @@ fn take(file: &WatchedFile, current: &mut Config, parts: &Reloaded) -> bool {
     let secret = match config::secret_of(setting, &file.path) {
         Ok(secret) => secret,
         Err(why) => {
-            parts.metrics.reloaded(false);
+            parts.told(Err(SECRET_REFUSED));
             tracing::error!(why, "a file with a secret cannot be used: the old value stays in force");
             return false;
         }

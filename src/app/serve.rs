@@ -60,11 +60,10 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     let parts = io.block_on(parts::build(config, upgrade))?;
     let (stop_sender, stop) = watch::channel(false);
     let (phase_sender, phase) = watch::channel(Phase::Serving);
-    let up = Arc::new(AtomicBool::new(true));
     let open = Arc::new(AtomicBool::new(false));
-    let readiness = tasks::readiness(&parts, Arc::clone(&up), Arc::clone(&open), phase.clone());
+    let readiness = tasks::readiness(&parts, Arc::clone(&open), phase.clone());
     let doors = io.block_on(open_doors(&parts, io.handle(), &stop, readiness))?;
-    let tasks = tasks::start(&parts, io.handle(), &stop, up);
+    let tasks = tasks::start(&parts, io.handle(), &stop);
     io.block_on(counting::wait(&parts.counters));
     let reloaded = reload::Reloaded::of(&parts, log.clone());
     // From here on; the proxy opens later, and nobody is told before that the process is ready.

@@ -15,7 +15,9 @@ use super::parts::Parts;
 use super::signals::Phase;
 use crate::counters::{Counters, Holder};
 use crate::domain::clock::Clock;
-use crate::state::{State, refresh};
+use crate::policy::provider_state::ProviderState;
+use crate::state::roll::Roll;
+use crate::state::{Conditions, State, refresh};
 use crate::store::Store;
 use crate::telemetry::{Metrics, Readiness};
 
@@ -34,14 +36,14 @@ pub struct Tasks {
 }
 
 /// Starts the tasks; they end when `stop` says so.
-pub fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>, up: Arc<AtomicBool>) -> Tasks {
+pub fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) -> Tasks {
     // Before the bell: what was open already is no news.
     let kept = counting::kept(parts).map(|kept| io.spawn(kept.run(stopped(stop.clone()))));
     let versions = parts.gateway.client_versions.clone();
     io.spawn(versions.run(parts.store.clone(), Arc::clone(&parts.clock), stopped(stop.clone())));
     io.spawn(refresh::run(Arc::clone(&parts.state), stopped(stop.clone())));
     io.spawn(housekeeping(parts.housekeeper(), stop.clone()));
-    io.spawn(watch_store(parts.store.clone(), Arc::clone(&parts.metrics), up, stop.clone()));
+    io.spawn(watch_store(parts.store_watch(), stop.clone()));
     io.spawn(parts.upkeep.clone().run(stopped(stop.clone())));
     io.spawn(parts.bell().run(stopped(stop.clone())));
     scrape_hooks(parts);
@@ -78,6 +80,15 @@ struct Housekeeper {
 }
 
 impl Parts {
+    fn store_watch(&self) -> StoreWatch {
+        StoreWatch {
+            store: self.store.clone(),
+            metrics: Arc::clone(&self.metrics),
+            conditions: Arc::clone(&self.conditions),
+            clock: Arc::clone(&self.clock),
+        }
+    }
+
     fn housekeeper(&self) -> Housekeeper {
         Housekeeper {
             clock: Arc::clone(&self.clock),
@@ -125,19 +136,37 @@ async fn housekeeping(keeper: Housekeeper, stop: watch::Receiver<bool>) {
     }
 }
 
-async fn watch_store(store: Store, metrics: Arc<Metrics>, up: Arc<AtomicBool>, stop: watch::Receiver<bool>) {
+/// Asks the database whether it is there, and keeps the answer where `/readyz` and the administration look.
+struct StoreWatch {
+    store: Store,
+    metrics: Arc<Metrics>,
+    conditions: Arc<Conditions>,
+    clock: Arc<dyn Clock>,
+}
+
+async fn watch_store(watch: StoreWatch, stop: watch::Receiver<bool>) {
     let mut stop = std::pin::pin!(stopped(stop));
+    // An administration request may notice first, but the log has its line from here.
+    let mut failing = false;
     loop {
-        let reached = store.ping().await;
-        if up.swap(reached.is_ok(), Ordering::Relaxed) != reached.is_ok() {
-            match &reached {
-                Ok(()) => tracing::info!("the database can be reached"),
-                Err(e) => {
-                    tracing::error!(error = %e, "the database cannot be reached: requests go on, the journal keeps their records")
-                }
+        let asked = watch.clock.now();
+        let reached = watch.store.ping().await;
+        match &reached {
+            Ok(()) => {
+                watch.conditions.database_reached();
+            }
+            Err(_) => {
+                watch.conditions.database_lost(asked);
             }
         }
-        metrics.store_up(reached.is_ok());
+        match (&reached, std::mem::replace(&mut failing, reached.is_err())) {
+            (Ok(()), true) => tracing::info!("the database can be reached"),
+            (Err(e), false) => {
+                tracing::error!(error = %e, "the database cannot be reached: requests go on, the journal keeps their records")
+            }
+            _ => {}
+        }
+        watch.metrics.store_up(reached.is_ok());
         tokio::select! {
             () = &mut stop => return,
             () = tokio::time::sleep(HEALTH) => {}
@@ -164,6 +193,11 @@ fn scrape_hooks(parts: &Parts) {
                 (false, false) => "closed",
             };
             metrics.breaker_state(&provider.name, state);
+            let seen = health.seen(provider.id, now).state;
+            for state in ProviderState::ALL {
+                let is_in = provider.is_enabled && state == seen;
+                metrics.provider_health.state(&provider.name, state.as_str(), is_in);
+            }
         }
         let journal = ledger.stats();
         journal_metrics(metrics, &journal);
@@ -190,22 +224,31 @@ fn journal_metrics(metrics: &Metrics, journal: &crate::ledger::JournalStats) {
 }
 
 /// Ready: migrated, the database reachable, room in the journal, and the proxy takes connections (`open`).
+/// Providers that do not work or are left out, and a refused configuration file, are told, and leave it ready.
 pub fn readiness(
     parts: &Parts,
-    up: Arc<AtomicBool>,
     open: Arc<AtomicBool>,
     phase: watch::Receiver<Phase>,
 ) -> Arc<dyn Fn() -> Readiness + Send + Sync> {
     let (state, ledger, counters) = (Arc::clone(&parts.state), Arc::clone(&parts.ledger), parts.counters.clone());
+    let (conditions, health) = (Arc::clone(&parts.conditions), Arc::clone(&parts.health));
+    let clock = Arc::clone(&parts.clock);
     Arc::new(move || {
         let journal = ledger.trouble().map_or(Ok(()), |trouble| Err(trouble.to_owned()));
-        let store = if up.load(Ordering::Relaxed) { Ok(()) } else { Err("cannot be reached".to_owned()) };
+        let store = conditions.database().map_or(Ok(()), |fault| Err(fault.text.clone()));
         let stopping = if *phase.borrow() == Phase::Serving { Ok(()) } else { Err("is stopping".to_owned()) };
         let proxy = if open.load(Ordering::Relaxed) { Ok(()) } else { Err("takes no connections yet".to_owned()) };
         let needed = vec![("database", store), ("journal", journal), ("proxy", proxy), ("process", stopping)];
         // A provider that is left out is missed; the others serve.
         let faults = &state.peek().faults;
         let snapshot = if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) };
-        counting::readiness(Readiness::of(needed).with_optional("snapshot", snapshot), &counters)
+        // Neither makes another node the better choice: each has the same providers, and the old configuration serves.
+        let providers = Roll::call(&state.peek(), &health, clock.now()).fault().map_or(Ok(()), Err);
+        let reload =
+            conditions.reload().map(|fault| format!("the file was refused, the old one is in force: {}", fault.text));
+        let readiness = Readiness::of(needed).with_optional("snapshot", snapshot);
+        let readiness = readiness.with_optional("providers", providers);
+        let readiness = readiness.with_optional("configuration", reload.map_or(Ok(()), Err));
+        counting::readiness(readiness, &counters)
     })
 }

@@ -3,8 +3,7 @@
 //! Exit codes: 0 = done, 1 = it failed, 2 = the command line or the configuration is wrong. Results go to standard
 //! output, faults to standard error, what a running gateway has to say to its log.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is where the program speaks to its user")]
-
+use std::io::{self, ErrorKind, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -94,12 +93,12 @@ pub fn run() -> ExitCode {
 /// settings and are none are named either way.
 fn with_config(file: Option<PathBuf>, go: impl FnOnce(Config, Option<PathBuf>) -> anyhow::Result<()>) -> ExitCode {
     for stray in config::stray_variables() {
-        eprintln!("tollgate: warning: {stray}");
+        complain(&format!("warning: {stray}"));
     }
     match config::load(file.as_deref(), &config::process_env) {
         Ok(config) => exit_code(go(config, file)),
         Err(problems) => {
-            eprintln!("tollgate: {problems}");
+            complain(&problems.to_string());
             ExitCode::from(WRONG_INPUT)
         }
     }
@@ -109,10 +108,25 @@ fn exit_code(result: anyhow::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("tollgate: {error:#}");
+            complain(&format!("{error:#}"));
             ExitCode::FAILURE
         }
     }
+}
+
+/// Writes a result to standard output. A reader that closed its end (`tollgate check | head`) is no fault: the command
+/// goes on, and its exit code says how it ended.
+fn say(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(e.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a fault to standard error, where nothing can be done about one that cannot be written.
+fn complain(text: &str) {
+    let _unwritable = writeln!(io::stderr().lock(), "tollgate: {text}");
 }
 
 /// The log is flushed before a failure is printed.
@@ -124,22 +138,21 @@ fn serve(config: Config, file: Option<PathBuf>, upgrade: bool) -> anyhow::Result
 }
 
 fn check(config: &Config) -> anyhow::Result<()> {
-    print!("{}", config.describe());
+    say(&config.describe())?;
     let warnings = app::check(config)?;
     for warning in &warnings {
-        eprintln!("tollgate: warning: {warning}");
+        complain(&format!("warning: {warning}"));
     }
-    println!("\nall good");
-    Ok(())
+    say("\nall good\n")
 }
 
 fn migrate(config: &Config) -> anyhow::Result<()> {
     let applied = app::migrate(config)?;
     for name in &applied {
-        println!("applied {name}");
+        say(&format!("applied {name}\n"))?;
     }
     if applied.is_empty() {
-        println!("the database is up to date");
+        say("the database is up to date\n")?;
     }
     Ok(())
 }
@@ -169,8 +182,7 @@ fn secret(config: &Config, command: &SecretCommand) -> anyhow::Result<()> {
 }
 
 fn openapi(config: &Config) -> anyhow::Result<()> {
-    println!("{}", app::openapi(config.admin.app_url.as_deref())?);
-    Ok(())
+    say(&format!("{}\n", app::openapi(config.admin.app_url.as_deref())?))
 }
 
 fn mock(addr: SocketAddr) -> anyhow::Result<()> {

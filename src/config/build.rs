@@ -26,7 +26,11 @@ pub fn build(values: Values, problems: &mut Problems) -> Config {
     let data_dir = take.path("data_dir").unwrap_or_default();
     let proxy = proxy(&mut take, &data_dir);
     let admin = admin(&mut take);
-    let metrics = Metrics { addr: take.address("metrics.addr") };
+    let metrics = Metrics {
+        addr: take.address("metrics.addr"),
+        per_user: take.flag("metrics.per_user"),
+        per_key: take.flag("metrics.per_key"),
+    };
     let database = database(&mut take, &data_dir);
     let redis = redis(&mut take);
     let auth = Auth {

@@ -234,6 +234,18 @@ pub const SETTINGS: &[Setting] = &[
     )
     .live(),
     setting("metrics.addr", Address, "127.0.0.1:9464", "Where /metrics, /livez and /readyz are served."),
+    setting(
+        "metrics.per_user",
+        Flag,
+        "false",
+        "Metrics of requests, tokens and cost for each user: the first 200 that send a request, the rest as `other`.",
+    ),
+    setting(
+        "metrics.per_key",
+        Flag,
+        "false",
+        "Metrics of requests, tokens and cost for each key: the first 200 that send a request, the rest as `other`.",
+    ),
     // Data.
     setting("data_dir", Path, "data", "Folder of the embedded database, the journal and generated secrets."),
     unset("database.url", DatabaseUrl, "PostgreSQL address; unset = embedded SQLite in data_dir.")
@@ -465,7 +477,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "breaker.count_network_errors",
         Flag,
-        "false",
+        "true",
         "Let refused, reset and timed-out connections open a provider's circuit, as its error replies do.",
     )
     .live(),

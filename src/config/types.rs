@@ -81,6 +81,9 @@ pub struct Admin {
 #[derive(Debug, Clone)]
 pub struct Metrics {
     pub addr: SocketAddr,
+    /// Series for users, and for keys.
+    pub per_user: bool,
+    pub per_key: bool,
 }
 
 #[derive(Debug, Clone)]

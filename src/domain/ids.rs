@@ -48,6 +48,9 @@ integer_id!(
 pub struct RequestId(pub uuid::Uuid);
 
 impl RequestId {
+    /// The id of no request.
+    pub const NONE: Self = Self(uuid::Uuid::nil());
+
     /// A fresh, time-ordered id.
     #[must_use]
     pub fn new() -> Self {

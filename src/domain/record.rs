@@ -61,6 +61,14 @@ pub struct Record {
 }
 
 impl Record {
+    /// Whether a limit of a key or a user refused it: by the statuses of limits, and before any provider was asked.
+    #[must_use]
+    pub const fn is_limit_refusal(&self) -> bool {
+        matches!(self.outcome, RequestOutcome::Refused)
+            && self.provider_id.is_none()
+            && matches!(self.status_code, 402 | 429)
+    }
+
     /// The price entry that the cost was made with; `None` where nothing was charged.
     #[must_use]
     pub fn priced_by(&self) -> Option<&str> {

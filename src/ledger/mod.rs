@@ -181,7 +181,7 @@ impl Ledger {
     /// Everything worth a metric, as of now.
     #[must_use]
     pub fn stats(&self) -> JournalStats {
-        self.tally.read(self.settings.max_bytes, self.clock.now())
+        JournalStats { full: !self.has_room(), ..self.tally.read(self.settings.max_bytes, self.clock.now()) }
     }
 
     /// Waits until all that was appended before the call is in the database; `false` when `timeout` came first.

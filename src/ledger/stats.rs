@@ -43,6 +43,8 @@ pub struct JournalStats {
     pub damaged_ranges: u64,
     /// Journals of dead processes taken over.
     pub adopted: u64,
+    /// There is no room: new requests are refused.
+    pub full: bool,
 }
 
 #[derive(Default)]
@@ -111,6 +113,7 @@ impl Tally {
             refused_records: get(&self.refused_records),
             damaged_ranges: get(&self.damaged_ranges),
             adopted: get(&self.adopted),
+            full: false,
         }
     }
 }

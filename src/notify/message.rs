@@ -19,6 +19,8 @@ pub enum Level {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     CircuitBreaker,
+    ProviderFailing,
+    ProviderRecovered,
     DailyLeaderboard,
     CostAlert,
 }
@@ -27,6 +29,8 @@ impl Kind {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::CircuitBreaker => "circuit_breaker",
+            Self::ProviderFailing => "provider_failing",
+            Self::ProviderRecovered => "provider_recovered",
             Self::DailyLeaderboard => "daily_leaderboard",
             Self::CostAlert => "cost_alert",
         }

@@ -1,4 +1,5 @@
-//! Notifications: a circuit opened, a limit is nearly used up, who used the gateway yesterday.
+//! Notifications: a circuit opened, a provider fails or works again, a limit is nearly used up, who used the gateway
+//! yesterday.
 //!
 //! It watches what happens ([`crate::state::Events`]) and looks at the clock; requests never wait for it, and what a slow receiver makes it
 //! lose is counted. Settings are read when they are needed, so a change is in force at once. On several nodes each message is
@@ -9,6 +10,7 @@ mod cost;
 mod delivery;
 mod leaderboard;
 mod message;
+mod provider;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -73,11 +75,27 @@ impl Bell {
 
     async fn watch(&self, outbox: &Outbox) {
         let mut circuits = self.events.watch_circuits();
+        let mut providers = self.events.watch_providers();
         loop {
-            match circuits.recv().await {
-                Ok(change) => self.heed(circuit::opened(self, outbox, &change).await),
-                Err(RecvError::Lagged(missed)) => tracing::debug!(missed, "notifications missed events"),
-                Err(RecvError::Closed) => std::future::pending::<()>().await,
+            let missed = tokio::select! {
+                circuit = circuits.recv() => match circuit {
+                    Ok(change) => {
+                        self.heed(circuit::opened(self, outbox, &change).await);
+                        continue;
+                    }
+                    Err(missed) => missed,
+                },
+                provider = providers.recv() => match provider {
+                    Ok(change) => {
+                        self.heed(provider::changed(self, outbox, &change).await);
+                        continue;
+                    }
+                    Err(missed) => missed,
+                },
+            };
+            match missed {
+                RecvError::Lagged(missed) => tracing::debug!(missed, "notifications missed events"),
+                RecvError::Closed => std::future::pending::<()>().await,
             }
         }
     }

@@ -112,6 +112,20 @@ pub struct Verdict {
     pub reason: &'static str,
 }
 
+impl Verdict {
+    /// Whether the failure says something about the provider. An error of the request does not; one that speaks of the
+    /// provider's credential or account does, although it ends the request.
+    #[must_use]
+    pub fn blames_provider(&self) -> bool {
+        let auth = [ClientError::InvalidApiKey, ClientError::BillingQuotaExceeded];
+        match self.class {
+            FailureClass::ProviderError | FailureClass::SystemError => true,
+            FailureClass::ClientAbort => false,
+            FailureClass::NonRetryableClientError => auth.iter().any(|error| error.as_str() == self.reason),
+        }
+    }
+}
+
 /// Where the attempt stands, and what is configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Situation {

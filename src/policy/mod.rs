@@ -17,6 +17,7 @@ pub mod key_rules;
 pub mod pattern;
 pub mod price;
 pub mod price_name;
+pub mod provider_state;
 pub mod reservation;
 pub mod retry_after;
 pub mod select;

@@ -10,6 +10,7 @@ use crate::domain::record::RequestOutcome;
 use crate::domain::usage::Usage;
 use crate::formats::error::UpstreamError;
 use crate::policy::classify::{NetworkFailure, UnusableReply};
+use crate::policy::provider_state::FailureKind;
 
 /// Why the client gets no reply from a provider: what `fail_to_proxy` answers with.
 #[derive(Debug)]
@@ -118,6 +119,25 @@ impl Failure {
             Self::Network(_) | Self::Unfit(_) => None,
             Self::ErrorReply(e) => Some(e.status),
             Self::Unusable { .. } => Some(200),
+        }
+    }
+
+    /// How it failed, in one word.
+    #[must_use]
+    pub const fn kind(&self) -> FailureKind {
+        match self {
+            Self::Network(trouble) => match trouble.what {
+                NetworkFailure::Resolve => FailureKind::Dns,
+                NetworkFailure::Connect => FailureKind::Connect,
+                NetworkFailure::Tls => FailureKind::Tls,
+                NetworkFailure::Broken => FailureKind::Broken,
+                NetworkFailure::ConnectTimeout
+                | NetworkFailure::FirstByteTimeout
+                | NetworkFailure::IdleTimeout
+                | NetworkFailure::TotalTimeout => FailureKind::Timeout,
+            },
+            Self::ErrorReply(_) => FailureKind::Status,
+            Self::Unusable { .. } | Self::Unfit(_) => FailureKind::Unusable,
         }
     }
 

@@ -13,7 +13,7 @@ use crate::domain::clock::Clock;
 use crate::ledger::Ledger;
 use crate::policy::reservation::Reservation;
 use crate::state::health::Health;
-use crate::state::{AdminToken, ClientVersions, Events, Listings, Messages, State};
+use crate::state::{AdminToken, ClientVersions, Events, Listings, Messages, Rejections, State};
 use crate::telemetry::Metrics;
 use crate::upstream::Upstreams;
 
@@ -39,6 +39,8 @@ pub struct Gateway {
     pub live: Arc<ArcSwap<Live>>,
     /// What providers say that they serve.
     pub listings: Arc<Listings>,
+    /// Requests that failed authentication.
+    pub rejected: Rejections,
     /// Stores transcripts; `None` = they are not stored.
     pub messages: Option<Messages>,
     /// The administration, where it is served on this listener too.

@@ -32,7 +32,7 @@ impl HealthTicket {
     }
 
     /// The attempt failed.
-    pub fn failed(&mut self, now: Timestamp, setback: Setback<'_>) {
+    pub fn failed(&mut self, now: Timestamp, setback: Setback) {
         if let Some(ticket) = self.ticket.take() {
             self.health.failed(&self.provider, ticket, now, setback);
         }

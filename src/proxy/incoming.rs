@@ -49,6 +49,16 @@ impl Incoming {
         reported.or_else(|| relay.reply.problem().map(str::to_owned))
     }
 
+    /// The provider's status, once its head has come.
+    #[must_use]
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Awaited => None,
+            Self::Error(error) => Some(error.head.status.as_u16()),
+            Self::Reply(relay) => Some(relay.status),
+        }
+    }
+
     /// The usage of a reply that did not come to its end, and whether it is estimated. A request
     /// that was sent whole costs its input at least, unless the provider answered it with an error.
     #[must_use]

@@ -101,6 +101,7 @@ impl OpenRecord {
         let gateway = &ctx.gateway;
         self.last_decision(ctx, ending);
         let permit = self.permit.take();
+        let snapshot = Arc::clone(&self.snapshot);
         let record = self.finish(ctx, ending);
         if let Some(permit) = permit {
             // A refused request counts towards nothing: dropping its permit gives everything back.
@@ -120,6 +121,7 @@ impl OpenRecord {
             gateway.counters.learn_output(key, &record.model, record.usage.output);
         }
         gateway.metrics.request_done(&record);
+        gateway.metrics.request_of(&record, priced_name(&snapshot, &record));
         if gateway.fixed.access_log {
             telemetry::access_log(&record);
         }
@@ -207,8 +209,8 @@ impl OpenRecord {
     }
 }
 
-/// Writes the access line of a request that was refused before its caller was known. It has no record: a
-/// stranger must not fill the ledger.
+/// Writes the access line of a request that was refused before a credential was looked at. It has no record: a
+/// stranger must not fill the ledger. `identify` writes the lines of those that failed authentication.
 pub(super) fn log_stranger(ctx: &RequestContext, ending: &Ending) {
     if !ctx.gateway.fixed.access_log {
         return;
@@ -278,4 +280,10 @@ fn names(caller: &Caller) -> Names {
             user_name: Some(user.name.as_str().into()),
         },
     }
+}
+
+/// The name under which the price table knows the model that was asked for: a bounded set, for metrics.
+fn priced_name<'a>(snapshot: &Snapshot, record: &'a Record) -> Option<&'a str> {
+    let names = [Some(&*record.model), record.price_model.as_deref()];
+    names.into_iter().flatten().find(|name| snapshot.prices.contains_key(*name))
 }

@@ -212,6 +212,21 @@ impl Refusal {
         }
     }
 
+    /// Whether the caller could not be identified.
+    #[must_use]
+    pub const fn is_of_identity(&self) -> bool {
+        matches!(
+            self,
+            Self::MissingCredential
+                | Self::ConflictingCredentials
+                | Self::UnknownKey
+                | Self::TooManyAttempts { .. }
+                | Self::KeyDisabled
+                | Self::KeyExpired
+                | Self::UserDisabled
+        )
+    }
+
     /// A short name for metrics.
     #[must_use]
     pub const fn reason(&self) -> &'static str {

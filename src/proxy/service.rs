@@ -355,7 +355,7 @@ impl Service {
             ctx.decide_itself(step, detail, Some(meaning.status));
         }
         let answer = Answer::refusal(ctx, meaning, outcome);
-        if !ctx.is_open() {
+        if !ctx.is_open() && !refusal.is_of_identity() {
             record::log_stranger(ctx, &answer.ending);
         }
         answer

@@ -20,7 +20,9 @@ use crate::domain::record::{Decision, DecisionStep, RequestOutcome};
 use crate::formats::error::{self, ErrorReply};
 use crate::policy::classify::{self, AttemptFailure, Situation, Verdict};
 use crate::policy::error_rules::ReadyRule;
+use crate::policy::provider_state::FailureKind;
 use crate::policy::retry_after;
+use crate::state::attempts::Failed;
 use crate::state::health::Setback;
 
 /// Judges a failed attempt. The error that is returned says whether to try again (`retry`); the
@@ -63,12 +65,15 @@ fn client_left(ctx: &mut RequestContext) {
 /// The reply had begun: nothing can be tried again.
 fn broken_off(ctx: &mut RequestContext, why: String) -> Box<Error> {
     ctx.note_partial_usage();
-    let now = ctx.now();
+    let (now, gateway) = (ctx.now(), Arc::clone(&ctx.gateway));
     if let Ok(attempt) = ctx.attempt() {
-        let setback = Setback { counts: true, rest_until: None, error: Some("the reply broke off") };
-        attempt.ticket.failed(now, setback);
-        let provider = Arc::clone(&attempt.provider);
-        ctx.gateway.metrics.attempt(&provider.name, "broken_off");
+        let (provider, status) = (Arc::clone(&attempt.provider), attempt.incoming.status());
+        let message = format!("the reply broke off: {why}");
+        let failed = Failed { kind: FailureKind::Broken, status, message: &message };
+        gateway.health.attempt_failed(&provider, now, failed);
+        attempt.ticket.failed(now, Setback { counts: true, rest_until: None });
+        gateway.metrics.attempt(&provider.name, "broken_off");
+        gateway.metrics.provider_health.failed(&provider.name, FailureKind::Broken.as_str());
     }
     GiveUp::BrokenOff { why }.into()
 }
@@ -112,9 +117,13 @@ fn classified(ctx: &mut RequestContext, failure: Failure, mut error: Box<Error>)
     let has_time = ctx.forwarding().is_ok_and(|forwarding| forwarding.has_time());
     let again = verdict.next == classify::Next::SameProviderAgain && has_time;
     let now = ctx.now();
+    if verdict.blames_provider() {
+        let (kind, message) = (failure.kind(), failure.describe());
+        ctx.gateway.metrics.provider_health.failed(&provider.name, kind.as_str());
+        ctx.gateway.health.attempt_failed(&provider, now, Failed { kind, status: failure.status(), message: &message });
+    }
     if let (false, Ok(attempt)) = (again, ctx.attempt()) {
-        let described = failure.describe();
-        attempt.ticket.failed(now, Setback { counts: verdict.counts, rest_until, error: Some(&described) });
+        attempt.ticket.failed(now, Setback { counts: verdict.counts, rest_until });
     }
     let step = match verdict.next {
         classify::Next::ClientError { .. } => DecisionStep::ClientError,

@@ -24,6 +24,8 @@ pub enum Event {
     Request(Arc<Record>),
     /// The circuit of a provider opened, closed or was reset.
     Circuit(CircuitChange),
+    /// Attempts at a provider began or stopped failing.
+    Provider(ProviderId),
     /// A new configuration is in force.
     Configuration { version: i64 },
 }
@@ -42,16 +44,33 @@ pub struct CircuitChange {
     pub at: Timestamp,
 }
 
+/// A provider whose attempts have failed several times in a row, or succeed again.
+#[derive(Debug, Clone)]
+pub struct ProviderChange {
+    pub provider_id: ProviderId,
+    pub provider_name: Arc<str>,
+    /// Failed attempts in a row; 0: it works again.
+    pub failures: u32,
+    /// The last failure.
+    pub last_error: Option<Arc<str>>,
+    pub at: Timestamp,
+}
+
 /// The place where events are sent and watched. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Events {
     all: broadcast::Sender<Event>,
     circuits: broadcast::Sender<CircuitChange>,
+    providers: broadcast::Sender<ProviderChange>,
 }
 
 impl Default for Events {
     fn default() -> Self {
-        Self { all: broadcast::Sender::new(CAPACITY), circuits: broadcast::Sender::new(CAPACITY) }
+        Self {
+            all: broadcast::Sender::new(CAPACITY),
+            circuits: broadcast::Sender::new(CAPACITY),
+            providers: broadcast::Sender::new(CAPACITY),
+        }
     }
 }
 
@@ -71,6 +90,11 @@ impl Events {
         self.circuits.send(change).is_ok()
     }
 
+    /// Sends news of a failing provider to its watchers; whether there is one.
+    pub fn provider(&self, change: ProviderChange) -> bool {
+        self.providers.send(change).is_ok()
+    }
+
     /// Everything that happens from now on.
     #[must_use]
     pub fn watch(&self) -> broadcast::Receiver<Event> {
@@ -81,6 +105,12 @@ impl Events {
     #[must_use]
     pub fn watch_circuits(&self) -> broadcast::Receiver<CircuitChange> {
         self.circuits.subscribe()
+    }
+
+    /// Providers that fail or recover, from now on.
+    #[must_use]
+    pub fn watch_providers(&self) -> broadcast::Receiver<ProviderChange> {
+        self.providers.subscribe()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Each provider's present health: its circuit, and the rest it asked for.
+//! Each provider's present health: its circuit, the rest it asked for, and how its attempts end.
 //!
 //! The circuit itself is a pure machine (`policy::breaker`); this keeps one per provider, in process. Nobody waits for other
 //! nodes here: what changed is marked, for [`super::peers`] or [`super::kept`] to tell, and what they tell is taken over when it is
@@ -10,7 +10,8 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
-use super::events::{CircuitChange, Events};
+use super::attempts::{AttemptError, AttemptLog, Failed, Noted, Seen};
+use super::events::{CircuitChange, Event, Events, ProviderChange};
 use super::told::Told;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
@@ -35,6 +36,8 @@ struct Entry {
     rest_until: Option<Timestamp>,
     /// When circuit or rest last changed, here or elsewhere.
     changed: Option<Timestamp>,
+    /// How attempts of this process ended.
+    log: AttemptLog,
 }
 
 impl Entry {
@@ -49,12 +52,10 @@ impl Entry {
 
 /// How an attempt failed, as far as health goes.
 #[derive(Debug, Clone, Copy)]
-pub struct Setback<'a> {
+pub struct Setback {
     /// Counts towards opening the circuit.
     pub counts: bool,
     pub rest_until: Option<Timestamp>,
-    /// For people: told when the circuit opens.
-    pub error: Option<&'a str>,
 }
 
 impl Health {
@@ -97,12 +98,62 @@ impl Health {
         let before = entry.standing();
         let change = entry.breaker.succeeded(ticket, now, &provider.breaker);
         self.mark(provider.id, &mut entry, before, now);
+        let noted = entry.log.succeeded(now);
+        if change == Change::Closed {
+            entry.log.forget_reason();
+        }
         drop(entry);
+        self.tell_attempts(provider, &noted, None, now);
         self.report(provider, change, Happened { now, failures: 0, error: None });
     }
 
+    /// One attempt failed, whether or not it counts for the circuit or is followed by another at the same provider.
+    /// The first failure has a line in the log, the next ones at most one a minute.
+    pub fn attempt_failed(&self, provider: &Provider, now: Timestamp, failed: Failed<'_>) {
+        let error = Arc::new(AttemptError::new(provider, failed, now));
+        let noted = self.entry(provider.id).lock().log.failed(now, Arc::clone(&error));
+        if let Some(failures) = noted.line {
+            tracing::warn!(
+                provider = provider.name,
+                kind = error.kind.as_str(),
+                status = error.status,
+                error = &*error.message,
+                failures,
+                in_a_row = noted.in_a_row,
+                "attempts at a provider fail"
+            );
+        }
+        self.tell_attempts(provider, &noted, Some(&error), now);
+    }
+
+    fn tell_attempts(&self, provider: &Provider, noted: &Noted, error: Option<&AttemptError>, now: Timestamp) {
+        if noted.turned {
+            if error.is_none() {
+                tracing::info!(provider = provider.name, "a provider that failed answers again");
+            }
+            self.events.tell(|| Event::Provider(provider.id));
+        }
+        if noted.told {
+            self.events.provider(ProviderChange {
+                provider_id: provider.id,
+                provider_name: provider.name.as_str().into(),
+                failures: noted.in_a_row,
+                last_error: error.map(|error| Arc::from(&*error.message)),
+                at: now,
+            });
+        }
+    }
+
+    /// How the provider does, as far as this process has seen.
+    #[must_use]
+    pub fn seen(&self, provider: ProviderId, now: Timestamp) -> Seen {
+        let entry = self.entry(provider);
+        let entry = entry.lock();
+        entry.log.seen(entry.breaker.snapshot(now).open_until, entry.resting(now), now)
+    }
+
     /// An attempt failed, or a reply broke off.
-    pub fn failed(&self, provider: &Provider, ticket: Ticket, now: Timestamp, setback: Setback<'_>) {
+    pub fn failed(&self, provider: &Provider, ticket: Ticket, now: Timestamp, setback: Setback) {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();
         let before = entry.standing();
@@ -115,8 +166,12 @@ impl Health {
         };
         self.mark(provider.id, &mut entry, before, now);
         let failures = entry.breaker.snapshot(now).failure_count;
+        if matches!(change, Change::Opened { .. }) {
+            entry.log.opened();
+        }
+        let error = entry.log.last_message();
         drop(entry);
-        self.report(provider, change, Happened { now, failures, error: setback.error });
+        self.report(provider, change, Happened { now, failures, error });
     }
 
     /// The attempt says nothing about the provider: the client left, or nothing was asked.
@@ -134,6 +189,7 @@ impl Health {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();
         entry.breaker.reset();
+        entry.log.reset();
         entry.rest_until = None;
         entry.changed = Some(now);
         self.tell_of(provider.id);
@@ -194,6 +250,9 @@ impl Health {
             _ => {}
         }
         let change = entry.breaker.adopt(told.standing);
+        if change != Change::None {
+            entry.log.forget_reason();
+        }
         (entry.rest_until, entry.changed) = (told.rest_until, Some(told.at));
         drop(entry);
         self.report(provider, change, Happened { now: told.at, failures: told.standing.failures, error: None });
@@ -228,11 +287,16 @@ impl Health {
         Arc::clone(self.entries.write().entry(provider).or_default())
     }
 
-    fn report(&self, provider: &Provider, change: Change, happened: Happened<'_>) {
+    fn report(&self, provider: &Provider, change: Change, happened: Happened) {
         let open_until = match change {
             Change::None => return,
             Change::Opened { until } => {
-                tracing::warn!(provider = provider.name, until = until.to_iso(), "the circuit of a provider opened");
+                tracing::warn!(
+                    provider = provider.name,
+                    until = until.to_iso(),
+                    error = happened.error.as_deref(),
+                    "the circuit of a provider opened"
+                );
                 Some(until)
             }
             Change::Closed => {
@@ -245,15 +309,15 @@ impl Health {
             provider_name: provider.name.as_str().into(),
             open_until,
             failure_count: happened.failures,
-            last_error: happened.error.map(Arc::from),
+            last_error: happened.error,
             at: happened.now,
         });
     }
 }
 
 /// The circumstances of a change.
-struct Happened<'a> {
+struct Happened {
     now: Timestamp,
     failures: u32,
-    error: Option<&'a str>,
+    error: Option<Arc<str>>,
 }

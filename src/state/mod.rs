@@ -6,8 +6,10 @@
 //! Other nodes notice by the configuration version (see [`refresh`]).
 
 pub mod admin_token;
+pub mod attempts;
 pub mod builtin;
 pub mod client_versions;
+pub mod conditions;
 pub mod events;
 pub mod health;
 pub mod kept;
@@ -19,8 +21,10 @@ pub mod places;
 pub mod publish;
 pub mod reach;
 pub mod refresh;
+pub mod rejected;
 pub mod reseal;
 mod reserve;
+pub mod roll;
 pub mod snapshot;
 pub mod throttle;
 pub mod told;
@@ -28,7 +32,8 @@ pub mod vault;
 
 pub use admin_token::{AdminToken, TokenCheck};
 pub use client_versions::ClientVersions;
-pub use events::{CircuitChange, Event, Events};
+pub use conditions::{Conditions, Fault};
+pub use events::{CircuitChange, Event, Events, ProviderChange};
 pub use health::Health;
 pub use kept::Kept;
 pub use messages::{MessageQueue, Messages};
@@ -36,4 +41,5 @@ pub use peers::Peers;
 pub use places::{Entry, Full, Listener, Place, PlaceBounds, Places};
 pub use publish::{State, StateError};
 pub use reach::{Listings, Reach};
+pub use rejected::{RejectedRequests, Rejections};
 pub use snapshot::{Caller, Snapshot};

@@ -29,6 +29,10 @@ impl Conditions {
         if let Some(session) = &filter.session_id {
             conditions.text("session_id =", session);
         }
+        if let Some(request) = filter.request_id {
+            conditions.values.bytes(request.0.as_bytes());
+            conditions.numbered("request_id =");
+        }
         if let Some(retries) = filter.min_retry_count.filter(|&count| count > 0) {
             conditions
                 .fixed(if retries > 1 { "attempts > 2" } else { "attempts > 1" })

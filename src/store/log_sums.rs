@@ -46,7 +46,7 @@ pub struct LogSummary {
 impl LogFilter {
     /// Whether sums know all that it asks.
     fn fits_sums(&self) -> bool {
-        self.session_id.is_none() && self.min_retry_count.is_none_or(|count| count == 0)
+        self.session_id.is_none() && self.request_id.is_none() && self.min_retry_count.is_none_or(|count| count == 0)
     }
 
     /// Whether the lifetime sums can answer, of a log that was never pruned.

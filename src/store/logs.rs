@@ -12,7 +12,7 @@ use super::log_row::{self, LogRow};
 use super::log_sums::{self, LogSummary};
 use super::{Store, sql};
 use crate::domain::clock::Timestamp;
-use crate::domain::ids::{KeyId, ProviderId, UserId};
+use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
 
 /// Which requests; every field that is set must match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -28,6 +28,8 @@ pub struct LogFilter {
     pub key_id: Option<KeyId>,
     pub provider_id: Option<ProviderId>,
     pub session_id: Option<String>,
+    /// The only request.
+    pub request_id: Option<RequestId>,
     /// The request's path, exactly.
     pub endpoint: Option<String>,
     /// At least so many attempts beyond the first.

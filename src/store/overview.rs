@@ -53,8 +53,10 @@ pub struct OverviewFound {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Figures {
     pub requests: u64,
-    /// Failed or refused.
+    /// Failed or refused, also by a limit.
     pub errors: u64,
+    /// Refused by a limit.
+    pub limited: u64,
     /// Unpriced requests count as nothing.
     pub cost: NanoUsd,
     pub duration_ms: u64,
@@ -77,6 +79,7 @@ impl Figures {
         Self {
             requests: self.requests + other.requests,
             errors: self.errors + other.errors,
+            limited: self.limited + other.limited,
             cost: self.cost + other.cost,
             duration_ms: self.duration_ms + other.duration_ms,
         }
@@ -92,6 +95,7 @@ impl Figures {
         Self {
             requests: count(self.requests),
             errors: count(self.errors),
+            limited: count(self.limited),
             cost: NanoUsd(of(self.cost.0)),
             duration_ms: count(self.duration_ms),
         }
@@ -184,14 +188,42 @@ async fn figures(connection: &mut AnyConnection, stretch: Stretch) -> Result<Fig
         stretch.rows_by_user()
     );
     let query = sqlx::query_with(AssertSqlSafe(sql), stretch.values().into_arguments());
-    let row = query.fetch_one(connection).await?;
+    let row = query.fetch_one(&mut *connection).await?;
+    let limited = limited(connection, stretch).await?;
     let fields = Fields { row: &row, table: "hourly_sums" };
     Ok(Figures {
         requests: fields.number("requests")?,
         errors: fields.number("errors")?,
+        limited,
         cost: NanoUsd(fields.int("cost")?),
         duration_ms: fields.number("duration_ms")?,
     })
+}
+
+/// Requests that a limit refused: by the statuses of limits, and without a provider (one that is asked may answer 429
+/// too, but is recorded).
+macro_rules! limited {
+    ($on_sums:literal, $on_ledger:literal) => {
+        concat!(
+            "SELECT COALESCE(CAST(SUM(requests) AS BIGINT), 0) AS limited FROM (SELECT requests FROM hourly_sums \
+             WHERE hour >= $1 AND hour < $2 AND provider_id = 0 AND status_code IN (402, 429)",
+            $on_sums,
+            " UNION ALL SELECT 1 AS requests FROM ledger WHERE started_at >= $3 AND started_at < $1 \
+             AND provider_id IS NULL AND status_code IN (402, 429) AND outcome = 'refused'",
+            $on_ledger,
+            ") AS counted"
+        )
+    };
+}
+
+const LIMITED: &str = limited!("", "");
+const LIMITED_OF_USER: &str =
+    limited!(" AND user_id = $4", " AND key_id IN (SELECT id FROM api_keys WHERE user_id = $4)");
+
+async fn limited(connection: &mut AnyConnection, stretch: Stretch) -> Result<u64, StoreError> {
+    let sql = if stretch.scope.is_some() { LIMITED_OF_USER } else { LIMITED };
+    let row = sqlx::query_with(sql, stretch.values().into_arguments()).fetch_one(connection).await?;
+    Fields { row: &row, table: "hourly_sums" }.number("limited")
 }
 
 /// Yesterday's whole hours, and its part of the hour that is cut.

@@ -1,4 +1,4 @@
-//! One JSON line per request: what the ledger knows of it, without its decision chain, bodies or credentials.
+//! One line per request, as JSON or as text like the rest of the log: what the ledger knows of it, without its decision chain, bodies or credentials.
 //!
 //! The lines go straight to the log's buffer, past `tracing`, and are written member by member: with a serialiser they were a
 //! third of what a key, its limits and its records cost a request of 2 KB.
@@ -8,43 +8,77 @@ use std::sync::OnceLock;
 
 use rust_decimal::Decimal;
 
-use super::json_line::JsonLine;
+use super::json_line::{JsonLine, Style};
 use super::line_buffer::LineBuffer;
+use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
-use crate::domain::ids::SessionId;
+use crate::domain::ids::{KeyId, RequestId, SessionId};
 use crate::domain::record::Record;
 
 /// Longest error text of a line, in characters: providers' texts may repeat what a client sent.
 const ERROR_CHARS: usize = 300;
 
 /// Where lines go; unset = nowhere.
-static SINK: OnceLock<LineBuffer> = OnceLock::new();
+static SINK: OnceLock<(LineBuffer, Style)> = OnceLock::new();
 
 thread_local! {
     static LINE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Has lines written from now on. The first call counts.
-pub(super) fn open(lines: LineBuffer) {
+pub(super) fn open(lines: LineBuffer, style: Style) {
     // A second log is refused before it comes here.
-    let _opened_before = SINK.set(lines);
+    let _opened_before = SINK.set((lines, style));
 }
 
 /// Writes the line, if access lines are on.
 pub fn access_log(record: &Record) {
-    let Some(lines) = SINK.get() else { return };
+    let Some((lines, style)) = SINK.get() else { return };
     LINE.with_borrow_mut(|line| {
         line.clear();
-        write(record, line);
+        write(record, line, *style);
         lines.append(line);
     });
 }
 
+/// A request that failed authentication.
+#[derive(Debug, Clone, Copy)]
+pub struct RejectedLine<'a> {
+    pub request_id: RequestId,
+    pub at: Timestamp,
+    pub status: u16,
+    /// What the client was told.
+    pub error: &'a str,
+    pub endpoint: &'a str,
+    pub format: WireFormat,
+    pub reason: &'static str,
+    pub key_id: Option<KeyId>,
+    pub key_fingerprint: Option<&'a str>,
+    /// How many of the same were noted.
+    pub times: u64,
+    pub user_agent: Option<&'a str>,
+    pub client_addr: Option<&'a str>,
+}
+
+/// Writes the line of a request that has no record, if access lines are on. The caller bounds their number.
+pub fn access_rejected(rejected: &RejectedLine<'_>) {
+    let Some((lines, style)) = SINK.get() else { return };
+    let mut text = Vec::with_capacity(512);
+    let mut line = JsonLine::begin(&mut text, *style, &rejected.at.to_iso());
+    line.plain("request_id", &rejected.request_id.to_string());
+    line.number("status", rejected.status.into()).plain("outcome", "refused").plain("reason", rejected.reason);
+    line.text("error", rejected.error);
+    line.text("endpoint", rejected.endpoint).plain("client_format", rejected.format.as_str());
+    line.id_if_any("key_id", rejected.key_id.map(|id| id.0));
+    line.text_if_any("key_fingerprint", rejected.key_fingerprint).number("times", rejected.times);
+    line.text_if_any("user_agent", rejected.user_agent).text_if_any("client_addr", rejected.client_addr);
+    line.end();
+    lines.append(&text);
+}
+
 /// Appends the line, its end included. What is not known is left out.
-fn write(record: &Record, out: &mut Vec<u8>) {
-    let mut line = JsonLine::begin(out);
-    line.plain("timestamp", &record.started_at.to_iso());
-    line.plain("level", "INFO").plain("target", "access");
+fn write(record: &Record, out: &mut Vec<u8>, style: Style) {
+    let mut line = JsonLine::begin(out, style, &record.started_at.to_iso());
     line.plain("request_id", &record.request_id.to_string());
     line.number("status", record.status_code.into());
     line.plain("outcome", record.outcome.as_str());
@@ -104,8 +138,6 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::domain::clock::Timestamp;
-    use crate::domain::ids::RequestId;
     use crate::domain::money::NanoUsd;
     use crate::domain::record::RequestOutcome;
     use crate::domain::usage::Usage;
@@ -145,7 +177,7 @@ mod tests {
             client_addr: None,
         };
         let mut out = Vec::new();
-        write(&record, &mut out);
+        write(&record, &mut out, Style::Json);
         let text = String::from_utf8(out).unwrap();
         assert_eq!(text.matches('\n').count(), 1, "{text}");
         let line: Value = serde_json::from_str(&text).unwrap();

@@ -1,26 +1,49 @@
-//! A line of JSON, written member by member into a buffer: one flat object, for lines that every request writes.
+//! A line written member by member into a buffer, for lines that every request writes: one flat JSON object, or
+//! `name=value` pairs for people.
 //!
 //! Names are the program's own and are written as they are. Values that came from outside go through [`JsonLine::text`], which
 //! leaves to `serde_json` what needs escaping.
 
-/// An object that is being written. Finish it by [`JsonLine::end`].
+/// How a line is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    Json,
+    Text,
+}
+
+/// A line that is being written. Finish it by [`JsonLine::end`].
 pub(super) struct JsonLine<'o> {
     out: &'o mut Vec<u8>,
     first: bool,
+    style: Style,
 }
 
 impl<'o> JsonLine<'o> {
-    pub(super) fn begin(out: &'o mut Vec<u8>) -> Self {
-        out.push(b'{');
-        Self { out, first: true }
+    /// Begins with what every line of the log begins with.
+    pub(super) fn begin(out: &'o mut Vec<u8>, style: Style, timestamp: &str) -> Self {
+        if style == Style::Json {
+            out.push(b'{');
+            let mut line = Self { out, first: true, style };
+            line.plain("timestamp", timestamp).plain("level", "INFO").plain("target", "access");
+            return line;
+        }
+        out.extend_from_slice(timestamp.as_bytes());
+        out.extend_from_slice(b"  INFO access:");
+        Self { out, first: true, style }
     }
 
-    /// The end of the object and of the line.
+    /// The end of the line.
     pub(super) fn end(self) {
-        self.out.extend_from_slice(b"}\n");
+        self.out.extend_from_slice(if self.style == Style::Json { b"}\n" } else { b"\n" });
     }
 
     fn name(&mut self, name: &'static str) {
+        if self.style == Style::Text {
+            self.out.push(b' ');
+            self.out.extend_from_slice(name.as_bytes());
+            self.out.push(b'=');
+            return;
+        }
         if !std::mem::take(&mut self.first) {
             self.out.push(b',');
         }
@@ -32,15 +55,17 @@ impl<'o> JsonLine<'o> {
     /// A text that holds nothing that JSON would have escaped: a word of ours, a time, an id.
     pub(super) fn plain(&mut self, name: &'static str, value: &str) -> &mut Self {
         self.name(name);
-        self.out.push(b'"');
+        let quote: &[u8] = if self.style == Style::Json { b"\"" } else { b"" };
+        self.out.extend_from_slice(quote);
         self.out.extend_from_slice(value.as_bytes());
-        self.out.push(b'"');
+        self.out.extend_from_slice(quote);
         self
     }
 
     /// Any text.
     pub(super) fn text(&mut self, name: &'static str, value: &str) -> &mut Self {
-        if !needs_escaping(value) {
+        let is_bare = self.style == Style::Json || (!value.is_empty() && !value.contains([' ', '=']));
+        if is_bare && !needs_escaping(value) {
             return self.plain(name, value);
         }
         self.name(name);
@@ -92,7 +117,7 @@ mod tests {
     fn every_member_reads_as_it_was_written() {
         let mut out = Vec::new();
         let hard: String = (0..0x180).filter_map(char::from_u32).collect();
-        let mut line = JsonLine::begin(&mut out);
+        let mut line = JsonLine::begin(&mut out, Style::Json, "now");
         line.plain("plain", "word").text("easy", "héllo / 你").text("hard", &hard).text("none", "");
         line.text_if_any("there", Some("a\"b\\c\nd")).text_if_any("absent", None);
         line.number("most", u64::MAX).id_if_any("least", Some(i64::MIN)).id_if_any("no_id", None);
@@ -100,8 +125,22 @@ mod tests {
         line.end();
         let text = String::from_utf8(out).unwrap();
         assert!(text.ends_with("}\n") && text.matches('\n').count() == 1, "{text}");
-        let wanted = json!({"plain": "word", "easy": "héllo / 你", "hard": hard, "none": "", "there": "a\"b\\c\nd",
+        let wanted = json!({"timestamp": "now", "level": "INFO", "target": "access", "plain": "word", "easy": "héllo / 你", "hard": hard, "none": "", "there": "a\"b\\c\nd",
             "most": u64::MAX, "least": i64::MIN, "yes": true, "no": false});
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), wanted);
+    }
+
+    #[test]
+    fn as_text_a_line_reads_like_the_others_of_a_terminal() {
+        let mut out = Vec::new();
+        let mut line = JsonLine::begin(&mut out, Style::Text, "2026-01-02T03:04:05.678Z");
+        line.number("status", 200).text("model", "m-1").text("error", "it \"broke\"\noff").text("none", "");
+        line.flag("streamed", true).id_if_any("key_id", Some(7));
+        line.end();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "2026-01-02T03:04:05.678Z  INFO access: status=200 model=m-1 error=\"it \\\"broke\\\"\\noff\" none=\"\" \
+             streamed=true key_id=7\n"
+        );
     }
 }

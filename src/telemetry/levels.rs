@@ -1,14 +1,16 @@
 //! Which lines are written: a level that can change at run time, and quieter libraries.
 //!
 //! Pingora reports each failed request as an error of its own, although the gateway has answered and recorded it: such
-//! lines appear from `debug` on. Chatty libraries are heard from `warn`, or from `trace` with everything else.
+//! lines appear from `debug` on. Chatty libraries are heard from `warn`, or from `trace` with everything else. A few of
+//! their error lines are part of ordinary operation ([`ROUTINE`]) and appear from `debug` on too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::subscriber::Interest;
-use tracing::{Level, Metadata, Subscriber};
+use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
@@ -54,7 +56,54 @@ impl Levels {
     }
 }
 
+/// Lines of libraries that are logged as errors and are none: the target, the beginning of the text, and why.
+const ROUTINE: [(&str, &str); 2] = [
+    // The watcher of an idle connection still held it as it was taken from the pool. A new connection is made, and the
+    // request does not notice.
+    ("pingora_core::connectors", "failed to acquire reusable stream"),
+    // The new process of an upgrade waits at its socket until the old one is told to hand over. If none comes, it ends
+    // with a line of its own ("Giving up reading socket").
+    ("pingora_core::server::transfer_fd", "No incoming socket transfer"),
+];
+
+/// A line of the `log` crate, as far as [`ROUTINE`] needs it.
+#[derive(Default)]
+struct LibraryLine {
+    target: String,
+    text: String,
+}
+
+impl Visit for LibraryLine {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "log.target" {
+            value.clone_into(&mut self.target);
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        if field.name() == "message" {
+            self.text = format!("{value:?}");
+        }
+    }
+}
+
+impl LibraryLine {
+    fn is_routine(&self) -> bool {
+        ROUTINE.iter().any(|(target, text)| self.target == *target && self.text.starts_with(text))
+    }
+}
+
 impl<S: Subscriber> Layer<S> for Levels {
+    /// Libraries' lines only, and those that passed the level: few.
+    fn event_enabled(&self, event: &Event<'_>, _context: Context<'_, S>) -> bool {
+        if event.metadata().target() != "log" || self.verbosity.load(Ordering::Relaxed) >= verbosity_of(Level::DEBUG) {
+            return true;
+        }
+        let mut line = LibraryLine::default();
+        event.record(&mut line);
+        !line.is_routine()
+    }
+
     /// Lines of the `log` crate share a call site but not a target, so they are asked for each time.
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
         if metadata.target() == "log" {

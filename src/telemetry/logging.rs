@@ -8,6 +8,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::access;
+use super::json_line::Style;
 use super::levels::Levels;
 use super::line_buffer::LineBuffer;
 
@@ -63,9 +64,10 @@ pub fn init_logging(level: &str, json: Option<bool>, access: bool) -> Result<Log
     let lines = LineBuffer::start(std::io::stdout())?;
     let on_terminal = std::io::stdout().is_terminal();
     let look = if json.unwrap_or(!on_terminal) { Look::Json } else { Look::Text { colours: on_terminal } };
+    let style = if matches!(look, Look::Json) { Style::Json } else { Style::Text };
     dispatch(levels.clone(), lines.clone(), look).try_init()?;
     if access {
-        access::open(lines.clone());
+        access::open(lines.clone(), style);
     }
     log::set_max_level(bridge_level(level));
     Ok(LogHandle { levels, lines })

@@ -16,10 +16,12 @@ use prometheus::{
 use rust_decimal::prelude::ToPrimitive as _;
 
 use super::bodies::BodyMetrics;
+use super::breakdown::Breakdowns;
 use super::connections::ConnectionMetrics;
 use super::journal::JournalMetrics;
 use super::labels::{ReplyTimes, RequestCounts};
 use super::process::ProcessMetrics;
+use super::provider_health::ProviderHealthMetrics;
 use super::refusals::Refusals;
 use super::registration::Registration;
 use super::sharing::RedisMetrics;
@@ -70,6 +72,7 @@ pub struct Metrics {
     tokens: IntCounterVec,
     cost: CounterVec,
     providers: RwLock<HashMap<Box<str>, Arc<ProviderTotals>>>,
+    breakdowns: Breakdowns,
     unpriced: IntCounter,
     estimated: IntCounter,
     breakers: IntGaugeVec,
@@ -82,6 +85,9 @@ pub struct Metrics {
     process: ProcessMetrics,
     hooks: Mutex<Vec<ScrapeHook>>,
     pub connections: ConnectionMetrics,
+    pub provider_health: ProviderHealthMetrics,
+    /// 1 while the last reload was refused.
+    reload_refused: IntGauge,
     /// Requests being handled now.
     pub requests_live: IntGauge,
     /// Streamed replies being relayed now.
@@ -107,6 +113,14 @@ impl Metrics {
     /// # Errors
     /// A name registered twice or malformed: a fault of the program.
     pub fn new() -> Result<Self, Error> {
+        Self::by_holder(false, false)
+    }
+
+    /// The same, with series for users and for keys where they are wanted.
+    ///
+    /// # Errors
+    /// As [`Metrics::new`].
+    pub fn by_holder(per_user: bool, per_key: bool) -> Result<Self, Error> {
         let registry = Registry::new();
         let on = Registration::new(&registry);
         on.build_info()?;
@@ -138,6 +152,7 @@ impl Metrics {
             )?,
             cost: on.sums("tollgate_cost_usd_total", "Cost of priced requests.", &["provider"])?,
             providers: RwLock::default(),
+            breakdowns: Breakdowns::register(&on, per_user, per_key)?,
             unpriced: on.counter("tollgate_unpriced_requests_total", "Requests with tokens but no price.")?,
             estimated: on.counter("tollgate_estimated_requests_total", "Requests whose tokens were estimated.")?,
             breakers: on.gauges("tollgate_breaker_state", BREAKERS, &["provider"])?,
@@ -150,6 +165,11 @@ impl Metrics {
             process: ProcessMetrics::register(&registry)?,
             hooks: Mutex::default(),
             connections: ConnectionMetrics::register(&on)?,
+            provider_health: ProviderHealthMetrics::register(&on)?,
+            reload_refused: on.gauge(
+                "tollgate_config_reload_refused",
+                "1 while the last reload of the configuration file was refused and the old one is in force.",
+            )?,
             requests_live: on.gauge("tollgate_requests_in_flight", "Requests being handled now.")?,
             streams_live: on.gauge("tollgate_streams_in_flight", "Streamed replies being relayed now.")?,
             sessions_live: on.gauge("tollgate_sessions_live", "Sessions seen within their lifetime.")?,
@@ -180,6 +200,11 @@ impl Metrics {
         if let Some(provider) = record.provider_name.as_deref().filter(|_| used || record.cost.is_some()) {
             self.provider(provider).add(record);
         }
+    }
+
+    /// Counts a finished request by what asked for what. `model`: the name that the price table has for it.
+    pub fn request_of(&self, record: &Record, model: Option<&str>) {
+        self.breakdowns.count(record, model);
     }
 
     /// A request refused by a limit, named as on the wire (`key_daily`, `user_rpm`, …).
@@ -229,6 +254,7 @@ impl Metrics {
         forget(&self.attempts, &keep);
         forget(&self.tokens, &keep);
         forget(&self.cost, &keep);
+        self.provider_health.keep(&keep);
     }
 
     pub fn store_up(&self, up: bool) {
@@ -251,6 +277,7 @@ impl Metrics {
     /// A reload of the configuration file, accepted or not.
     pub fn reloaded(&self, accepted: bool) {
         self.reloads.with_label_values(&[if accepted { "accepted" } else { "refused" }]).inc();
+        self.reload_refused.set(i64::from(!accepted));
     }
 
     /// Has `hook` run before each scrape.
@@ -300,7 +327,7 @@ impl ProviderTotals {
 }
 
 /// Drops the series whose provider is not to be kept.
-fn forget<T: prometheus::core::MetricVecBuilder>(
+pub(super) fn forget<T: prometheus::core::MetricVecBuilder>(
     family: &prometheus::core::MetricVec<T>,
     keep: &impl Fn(&str) -> bool,
 ) {

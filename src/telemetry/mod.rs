@@ -1,12 +1,14 @@
 //! What operators see: metrics, health, the log and its access lines.
 //!
-//! Label sets are bounded: formats, classes, outcomes, limit names, and the names of configured providers. No key, user,
-//! session or model is ever a label. This room knows nothing of the requests themselves beyond their [`Record`].
+//! Label sets are bounded: formats, classes, outcomes, limit names, the names of configured providers, and the models of the
+//! price table. Users and keys are labels only where a setting asks for it, and then a bounded number of them; sessions never
+//! are. This room knows nothing of the requests themselves beyond their [`Record`].
 //!
 //! [`Record`]: crate::domain::record::Record
 
 mod access;
 mod bodies;
+mod breakdown;
 mod connections;
 mod journal;
 mod json_line;
@@ -16,17 +18,19 @@ mod line_buffer;
 mod logging;
 mod metrics;
 mod process;
+mod provider_health;
 mod refusals;
 mod registration;
 mod server;
 mod sharing;
 mod upkeep;
 
-pub use access::access_log;
+pub use access::{RejectedLine, access_log, access_rejected};
 pub use bodies::BodyMetrics;
 pub use journal::JournalMetrics;
 pub use logging::{LogError, LogHandle, init_logging};
 pub use metrics::{Metrics, ScrapeHook};
 pub use prometheus::{IntCounter, IntGauge};
+pub use provider_health::ProviderHealthMetrics;
 pub use server::{PartState, Readiness, serve};
 pub use upkeep::{Delivery, UpkeepMetrics};

@@ -1,7 +1,8 @@
 //! Making a metric and registering it, in one step.
 
 use prometheus::{
-    CounterVec, Error, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+    CounterVec, Error, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
+    Registry,
 };
 
 /// Makes and registers in one step.
@@ -41,6 +42,10 @@ impl<'a> Registration<'a> {
 
     pub(super) fn gauges(&self, name: &str, help: &str, labels: &[&str]) -> Result<IntGaugeVec, Error> {
         self.keep(IntGaugeVec::new(Opts::new(name, help), labels)?)
+    }
+
+    pub(super) fn histograms(&self, opts: HistogramOpts, labels: &[&str]) -> Result<HistogramVec, Error> {
+        self.keep(HistogramVec::new(opts, labels)?)
     }
 
     pub(super) fn histogram(&self, opts: HistogramOpts) -> Result<Histogram, Error> {

@@ -45,7 +45,7 @@ impl UpkeepMetrics {
         })
     }
 
-    /// A notification's end. `event` is its kind, of which there are three.
+    /// A notification's end. `event` is its kind, one of a small set.
     pub fn notified(&self, event: &'static str, result: Delivery) {
         let result = match result {
             Delivery::Delivered => "delivered",

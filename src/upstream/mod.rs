@@ -9,6 +9,7 @@ pub mod endpoint;
 pub mod headers;
 pub mod pool;
 pub mod probe;
+mod probe_error;
 pub mod resolve;
 
 pub use endpoint::{Call, Endpoint, EndpointError};

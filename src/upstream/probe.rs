@@ -11,6 +11,8 @@ use super::endpoint::{Call, Endpoint};
 use super::headers::{self, HeadParts};
 use crate::domain::provider::Provider;
 
+pub use super::probe_error::{ProbeError, ProbeFault};
+
 /// Bytes of an answer that are read.
 const MAX_BYTES: usize = 2 * 1024 * 1024;
 
@@ -31,15 +33,17 @@ pub async fn probe(
     call: Call<'_>,
     body: Option<String>,
     patience: Duration,
-) -> Result<Probed, String> {
+) -> Result<Probed, ProbeError> {
     let began = Instant::now();
     let asked = tokio::time::timeout(patience, ask(provider, call, body));
-    let (status, body) = asked.await.map_err(|_| format!("no answer within {} s", patience.as_secs()))??;
+    let late = |_| ProbeError::new(ProbeFault::TimedOut, format!("no answer within {} s", patience.as_secs()));
+    let (status, body) = asked.await.map_err(late)??;
     Ok(Probed { status, body, took: began.elapsed() })
 }
 
-async fn ask(provider: &Provider, call: Call<'_>, body: Option<String>) -> Result<(u16, Vec<u8>), String> {
-    let endpoint = Endpoint::parse(&provider.url).map_err(|error| format!("the address {error}"))?;
+async fn ask(provider: &Provider, call: Call<'_>, body: Option<String>) -> Result<(u16, Vec<u8>), ProbeError> {
+    let bad = |text: String| ProbeError::new(ProbeFault::BadAddress, text);
+    let endpoint = Endpoint::parse(&provider.url).map_err(|error| bad(format!("the address {error}")))?;
     let target = endpoint.path(provider.kind.format(), call);
     let method = if body.is_some() { http::Method::POST } else { http::Method::GET };
     let parts = HeadParts {
@@ -54,7 +58,8 @@ async fn ask(provider: &Provider, call: Call<'_>, body: Option<String>) -> Resul
         credentials: &[],
         drop: &[],
     };
-    let head = headers::build(method.clone(), &parts).map_err(|_| "the key cannot be sent in a header".to_owned())?;
+    let head =
+        headers::build(method.clone(), &parts).map_err(|_| bad("the key cannot be sent in a header".to_owned()))?;
     let scheme = if endpoint.tls { "https" } else { "http" };
     let client = client(provider)?;
     let mut request =
@@ -62,10 +67,10 @@ async fn ask(provider: &Provider, call: Call<'_>, body: Option<String>) -> Resul
     if let Some(body) = body {
         request = request.body(body);
     }
-    let mut answer = request.send().await.map_err(describe)?;
+    let mut answer = request.send().await?;
     let status = answer.status().as_u16();
     let mut bytes = Vec::new();
-    while let Some(chunk) = answer.chunk().await.map_err(describe)? {
+    while let Some(chunk) = answer.chunk().await? {
         if bytes.len() + chunk.len() > MAX_BYTES {
             break;
         }
@@ -74,7 +79,7 @@ async fn ask(provider: &Provider, call: Call<'_>, body: Option<String>) -> Resul
     Ok((status, bytes))
 }
 
-fn client(provider: &Provider) -> Result<reqwest::Client, String> {
+fn client(provider: &Provider) -> Result<reqwest::Client, ProbeError> {
     // Another part may have done so already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
@@ -83,19 +88,7 @@ fn client(provider: &Provider) -> Result<reqwest::Client, String> {
         .connect_timeout(Duration::from_secs(10))
         .pool_max_idle_per_host(0);
     if let Some(address) = &provider.proxy_url {
-        builder = builder.proxy(reqwest::Proxy::all(address).map_err(describe)?);
+        builder = builder.proxy(reqwest::Proxy::all(address)?);
     }
-    builder.build().map_err(describe)
-}
-
-fn describe(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(&error);
-    while let Some(inner) = cause {
-        text.push_str(": ");
-        text.push_str(&inner.to_string());
-        cause = inner.source();
-    }
-    text
+    Ok(builder.build()?)
 }

@@ -260,3 +260,39 @@ async fn what_is_required_is_missed_and_what_is_unknown_refused() {
         }
     }
 }
+
+#[tokio::test]
+async fn every_fault_of_a_body_is_named_not_the_first_alone() {
+    let gate = Gate::start().await;
+    let body = json!({ "name": "", "url": "nowhere", "weight": 0, "limit_daily_usd": "much" });
+    let reply = gate.admin("providers/addProvider", body).await;
+    // The first, as before.
+    assert_eq!(reply.failure(), (400, "MIN_LENGTH"));
+    assert_eq!(reply.body["error"], "name: must not be empty");
+    let params = &reply.body["errorParams"];
+    assert_eq!(params["field"], "name");
+    let named = |fault: &Value| json!([fault["field"], fault["errorCode"]]);
+    let faults: Vec<Value> = params["faults"].as_array().unwrap().iter().map(named).collect();
+    for expected in [
+        json!(["name", "MIN_LENGTH"]),
+        json!(["url", "INVALID_FORMAT"]),
+        json!(["key", "REQUIRED_FIELD"]),
+        json!(["weight", "MIN_VALUE"]),
+        json!(["limit_daily_usd", "INVALID_TYPE"]),
+    ] {
+        assert!(faults.contains(&expected), "{expected} is not in {faults:?}");
+    }
+    assert_eq!(faults.len(), 5);
+    assert_eq!(params["faults"][0]["error"], "name: must not be empty");
+
+    // One fault is told as one.
+    let reply = gate.admin("users/addUser", json!({ "name": "" })).await;
+    assert!(reply.body["errorParams"].get("faults").is_none(), "{:?}", reply.body);
+
+    // Faults of a nested table stand in the same list.
+    let body = json!({ "keyIds": [], "updates": { "limitDailyUsd": "x", "isEnabled": 3 } });
+    let reply = gate.admin("keys/batchUpdateKeys", body).await;
+    let faults: Vec<Value> = reply.body["errorParams"]["faults"].as_array().unwrap().iter().map(named).collect();
+    assert!(faults.contains(&json!(["updates.limitDailyUsd", "INVALID_TYPE"])), "{faults:?}");
+    assert!(faults.contains(&json!(["updates.isEnabled", "INVALID_TYPE"])), "{faults:?}");
+}

@@ -189,7 +189,7 @@ pub fn trip(gate: &Gate, provider: i64) {
     let provider = snapshot.provider(ProviderId(provider)).unwrap();
     for _ in 0..provider.breaker.failure_threshold {
         let ticket = gate.health.enter(provider, NOON).unwrap();
-        let setback = Setback { counts: true, rest_until: None, error: Some("500") };
+        let setback = Setback { counts: true, rest_until: None };
         gate.health.failed(provider, ticket, NOON, setback);
     }
 }

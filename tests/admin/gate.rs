@@ -19,7 +19,7 @@ use tollgate::formats::client_address::client_address;
 use tollgate::ledger::JournalStats;
 use tollgate::policy::reservation::Reservation;
 use tollgate::state::vault::Vault;
-use tollgate::state::{AdminToken, Events, Health, State};
+use tollgate::state::{AdminToken, Conditions, Events, Health, RejectedRequests, State};
 use tollgate::store::{Backend, Store};
 use tollgate::telemetry::Metrics;
 use tollgate::upkeep::{Upkeep, UpkeepParts};
@@ -50,6 +50,8 @@ pub struct Gate {
     pub stopping: watch::Sender<bool>,
     pub events: Events,
     pub health: Arc<Health>,
+    /// What is said to be wrong with the node.
+    pub conditions: Arc<Conditions>,
     /// What the journal is said to hold.
     pub journal: Arc<Mutex<JournalStats>>,
     pub admin_token: Arc<AdminToken>,
@@ -169,6 +171,7 @@ impl Gate {
         let metrics = Arc::new(Metrics::new().unwrap());
         let upkeep = upkeep(&store, &clock, &counters, &metrics, time_zone);
         let health = Arc::new(Health::new(events.clone()));
+        let conditions = Arc::<Conditions>::default();
         let (stopping, watching) = watch::channel(false);
         let journal = Arc::new(Mutex::new(JournalStats::default()));
         let look = Arc::clone(&journal);
@@ -182,8 +185,10 @@ impl Gate {
             counters: Arc::clone(&counters),
             health: Arc::clone(&health),
             listings: Arc::default(),
+            rejected: Arc::new(RejectedRequests::new(NOON)),
             store_messages: true,
             events: events.clone(),
+            conditions: Arc::clone(&conditions),
             journal: Arc::new(move || *look.lock().unwrap()),
             metrics: Arc::clone(&metrics),
             upkeep: upkeep.clone(),
@@ -218,6 +223,7 @@ impl Gate {
             stopping,
             events,
             health,
+            conditions,
             journal,
             admin_token,
             trusted,

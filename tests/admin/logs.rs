@@ -79,6 +79,10 @@ async fn the_log_is_filtered_paged_and_summed() {
         (json!({ "endDate": "2026-11-20", "startDate": "" }), 0),
         (json!({ "startDate": "2026-11-21T13:00:00", "endDate": "2026-11-21T14:00:00+08:00" }), 3),
         (json!({ "startDate": null, "model": null }), 8),
+        (json!({ "requestId": records[3].request_id.to_string() }), 1),
+        (json!({ "requestId": records[3].request_id.to_string(), "userId": bob.id }), 0),
+        (json!({ "requestId": RequestId::new().to_string() }), 0),
+        (json!({ "requestId": "not an id" }), 0),
     ];
     for (filter, expected) in cases {
         assert_eq!(total(filter.clone()).await, json!(expected), "{filter}");

@@ -13,6 +13,7 @@ mod events;
 mod gate;
 mod http;
 mod kept_credentials;
+mod lists;
 mod login;
 mod logs;
 mod my_usage;

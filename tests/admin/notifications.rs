@@ -13,7 +13,7 @@ use tollgate::domain::money::NanoUsd;
 use tollgate::domain::secret::Secret;
 use tollgate::fetch::webhook::{SIGNATURE, sign};
 use tollgate::notify::Bell;
-use tollgate::state::{CircuitChange, Events};
+use tollgate::state::{CircuitChange, Events, ProviderChange};
 use tollgate::store::Backend;
 
 use super::gate::{Gate, NOON, webhooks};
@@ -171,6 +171,47 @@ async fn an_open_circuit_is_told_once_in_five_minutes_by_one_node() {
         metric(&gate, "tollgate_notifications_total{event=\"circuit_breaker\",result=\"delivered\"} 3").await;
         assert_eq!(gate.receiver.got().len(), 5);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failing_provider_and_its_recovery_are_told_once_each() {
+    let gate = Gate::start().await;
+    let mut tasks = JoinSet::new();
+    let events = ring(&gate, &mut tasks, super::gate::ZONE);
+    let webhook = &gate.receiver.url;
+    configure(&gate, json!({ "enabled": true, "circuitBreakerEnabled": true, "circuitBreakerWebhook": webhook })).await;
+    let change = |failures| ProviderChange {
+        provider_id: ProviderId(3),
+        provider_name: "up".into(),
+        failures,
+        last_error: (failures > 0).then(|| "no connection".into()),
+        at: NOON,
+    };
+    for failures in [3, 3, 0, 0] {
+        while !events.provider(change(failures)) {
+            tokio::task::yield_now().await;
+        }
+    }
+    let got = gate.receiver.wait_for(2).await;
+    let mut told: Vec<Value> = got.iter().map(super::receiver::Got::json).collect();
+    told.sort_by_key(|message| message["event"].to_string());
+    assert_eq!(
+        told,
+        [
+            json!({
+                "event": "provider_failing", "title": "Provider up is failing: 3 attempts in a row", "level": "warning",
+                "timestamp": NOON.to_iso(),
+                "data": { "providerId": 3, "providerName": "up", "failuresInARow": 3, "lastError": "no connection" },
+            }),
+            json!({
+                "event": "provider_recovered", "title": "Provider up works again", "level": "info",
+                "timestamp": NOON.to_iso(),
+                "data": { "providerId": 3, "providerName": "up", "failuresInARow": 0, "lastError": null },
+            }),
+        ]
+    );
+    metric(&gate, "tollgate_notifications_waiting 0").await;
+    assert_eq!(gate.receiver.got().len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

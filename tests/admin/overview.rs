@@ -57,9 +57,10 @@ async fn the_day_and_the_day_before_are_those_of_the_time_zone() {
             let all = gate.admin("overview/getOverviewData", json!({})).await.data();
             let expected = json!({
                 "concurrentSessions": 0,
-                "todayRequests": 4, "todayCost": 8, "avgResponseTime": 250, "todayErrorRate": 25,
+                "todayRequests": 4, "todayCost": 8, "avgResponseTime": 250, "todayErrorRate": 25, "todayLimitRefusals": 0,
                 "yesterdaySamePeriodRequests": 1, "yesterdaySamePeriodCost": 16,
                 "yesterdaySamePeriodAvgResponseTime": 100, "yesterdaySamePeriodErrorRate": 0,
+                "yesterdaySamePeriodLimitRefusals": 0,
                 "recentMinuteRequests": 1,
                 "topUsers": [
                     { "id": bob.id, "name": "bob", "requests": 2, "cost": 7 },
@@ -67,7 +68,7 @@ async fn the_day_and_the_day_before_are_those_of_the_time_zone() {
                 ],
                 "topModels": [{ "id": null, "name": "model-a", "requests": 4, "cost": 8 }],
                 "topProviders": [{ "id": provider, "name": "upstream", "requests": 4, "cost": 8 }],
-                "attention": { "nearLimits": [], "moreNearLimits": 0, "journal": journal(0, 0) },
+                "attention": { "problems": [], "nearLimits": [], "moreNearLimits": 0, "journal": journal(0, 0) },
             });
             assert_eq!(all, expected, "{zone} {backend:?}");
             let own = gate.call("overview/getOverviewData", &ada.key, json!({})).await.data();
@@ -90,7 +91,7 @@ fn journal(pending: u64, age_ms: u64) -> Value {
 }
 
 /// Spends so much at the provider, on behalf of the person.
-async fn spend(gate: &Gate, person: &Person, provider: i64, dollars: i64) {
+pub async fn spend(gate: &Gate, person: &Person, provider: i64, dollars: i64) {
     let snapshot = gate.state.snapshot();
     let caller = snapshot.key(KeyId(person.key_id)).unwrap();
     let session = SessionId::from("s");
@@ -151,11 +152,15 @@ async fn every_provider_has_a_health_record_and_a_reset_closes_its_circuit() {
     let open = json!({
         "providerId": tripped, "providerName": "tripped", "state": "OPEN", "halfOpen": false, "failureCount": 5,
         "successCount": 0, "lastFailureTime": NOON.to_iso(), "lastSuccessTime": null,
-        "openUntil": NOON.plus_ms(1_800_000).to_iso(), "recoversInMs": 1_800_000,
+        "openUntil": NOON.plus_ms(1_800_000).to_iso(), "recoversInMs": 1_800_000, "health": "circuit_open",
+        "lastError": null, "failingSince": null, "failedInARow": 0, "recentAttempts": 0, "recentFailures": 0,
+        "recentFailureRate": 0,
     });
     let never = json!({
         "providerId": unused, "providerName": "unused", "state": "CLOSED", "halfOpen": false, "failureCount": 0,
-        "successCount": 0, "lastFailureTime": null, "lastSuccessTime": null,
+        "successCount": 0, "lastFailureTime": null, "lastSuccessTime": null, "health": "never_used",
+        "lastError": null, "failingSince": null, "failedInARow": 0, "recentAttempts": 0, "recentFailures": 0,
+        "recentFailureRate": 0,
     });
     assert_eq!(health, json!([open, never]));
     gate.clock.advance_ms(1_800_000);
@@ -174,4 +179,75 @@ async fn every_provider_has_a_health_record_and_a_reset_closes_its_circuit() {
     let last = audited.last().unwrap();
     assert_eq!(last.action, "providers.resetProviderCircuit");
     assert_eq!(last.before.as_ref().unwrap()["state"], "OPEN");
+}
+
+#[tokio::test]
+async fn refusals_by_limits_are_no_errors_and_stand_beside_them() {
+    for zone in [chrono_tz::Asia::Shanghai, chrono_tz::Asia::Kolkata] {
+        for backend in [Backend::Sqlite, Backend::Postgres] {
+            let gate = Gate::start_in(zone, backend, None, false).await;
+            let ada = gate.person("ada", json!({})).await;
+            let provider = gate.provider("upstream").await;
+            let midnight = NOON.plus_ms(if zone == chrono_tz::Asia::Shanghai { -12 * HOUR } else { -19 * HOUR / 2 });
+            // One within the hour that a day of Kolkata begins in.
+            let at = |n: i64| if n == 0 { midnight.plus_ms(HOUR / 4) } else { NOON.plus_ms(-n * 60_000) };
+            let refused = |n: i64, status_code| Record {
+                outcome: RequestOutcome::Refused,
+                provider_id: None,
+                status_code,
+                ..record(&ada, provider, at(n), 0)
+            };
+            let upstream = Record {
+                outcome: RequestOutcome::UpstreamFailed,
+                status_code: 429,
+                ..record(&ada, provider, at(9), 0)
+            };
+            let good = (1..=2).map(|n| record(&ada, provider, at(n), 1));
+            let others = [refused(0, 429), refused(4, 429), refused(5, 402), refused(6, 403), upstream];
+            let records: Vec<Record> = good.chain(others).collect();
+            gate.store.append_records(&records).await.unwrap();
+            for credential in [super::gate::TOKEN, &ada.key] {
+                let found = gate.call("overview/getOverviewData", credential, json!({})).await.data();
+                assert_eq!(
+                    (&found["todayRequests"], &found["todayLimitRefusals"]),
+                    (&json!(7), &json!(3)),
+                    "{zone} {backend:?}"
+                );
+                assert_eq!(found["todayErrorRate"], 50, "two of four: the word and the provider's own 429");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn problems_come_before_limits_and_the_worst_comes_first() {
+    let gate = Gate::start().await;
+    let provider = gate.provider("upstream").await;
+    trip(&gate, provider);
+    gate.conditions.reload_refused("proxy.threads: many", NOON);
+    gate.conditions.database_lost(NOON);
+    *gate.journal.lock().unwrap() =
+        JournalStats { full: true, held_records: 4, lost_records: 2, damaged_ranges: 1, ..JournalStats::default() };
+    let attention = gate.admin("overview/getOverviewData", json!({})).await.data()["attention"].clone();
+    let kinds: Vec<&str> =
+        attention["problems"].as_array().unwrap().iter().map(|p| p["kind"].as_str().unwrap()).collect();
+    let expected = [
+        "journal_full",
+        "records_lost",
+        "no_provider_usable",
+        "database_unreachable",
+        "provider_circuit_open",
+        "reload_refused",
+        "records_set_aside",
+    ];
+    assert_eq!(kinds, expected);
+    assert_eq!(
+        attention["problems"][0]["message"],
+        "all requests are refused: the disk of the data directory takes no records"
+    );
+    let database = &attention["problems"][3];
+    assert_eq!(
+        (&database["since"], &database["message"]),
+        (&json!(NOON.to_iso()), &json!(format!("the database cannot be reached since {}", NOON.to_iso())))
+    );
 }

@@ -40,3 +40,54 @@ async fn a_provider_of_each_type_is_asked_in_its_own_format() {
         assert!(field.is_empty() || reply.body["errorParams"]["field"] == field, "{:?}", reply.body);
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_model_the_list_or_the_connection_says_what_is_wrong() {
+    use axum::routing::get;
+    let gate = Gate::start().await;
+    let serving = |status: u16, body: &'static str| async move {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let answer = move || async move { (axum::http::StatusCode::from_u16(status).unwrap(), body) };
+        let app = axum::Router::new().fallback(get(answer));
+        #[expect(clippy::disallowed_methods, reason = "the test's runtime outlives its server")]
+        tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+        url
+    };
+    let refused = r#"{"error": {"message": "no such key: the-upstream-key"}}"#;
+    let cases = [
+        ("http://127.0.0.1:1".to_owned(), "connection_refused", json!({ "host": "127.0.0.1", "port": 1 }), ""),
+        (
+            "http://no-such-host.invalid".to_owned(),
+            "unknown_host",
+            json!({ "host": "no-such-host.invalid", "port": 80 }),
+            "",
+        ),
+        (serving(401, refused).await, "unauthorized", json!({ "status": 401 }), "no such key: ***"),
+        (serving(404, "nothing here").await, "not_found", json!({ "status": 404 }), "nothing here"),
+        (serving(500, "{}").await, "provider_error", json!({ "status": 500 }), "{}"),
+        (serving(200, "<html>").await, "not_a_reply", json!({ "status": 200 }), "<html>"),
+        (
+            serving(200, r#"{"data": []}"#).await,
+            "no_models",
+            json!({ "status": 200 }),
+            "the provider lists no models: name one",
+        ),
+    ];
+    for (url, code, params, message) in cases {
+        let body = json!({ "url": url, "key": "the-upstream-key", "provider_type": "chat-compatible" });
+        let told = gate.admin("providers/testProvider", body).await.data();
+        assert_eq!((&told["ok"], &told["stage"], &told["model"]), (&json!(false), &json!("listing"), &Value::Null));
+        assert_eq!((&told["code"], &told["params"]), (&json!(code), &params), "{told}");
+        assert!(!told["message"].as_str().unwrap().is_empty(), "{told}");
+        assert!(message.is_empty() || told["message"] == message, "{told}");
+    }
+    // With a list, its first model is asked for, and all are shown.
+    let url = serving(200, r#"{"data": [{"id": "m-1"}, {"id": "m-2"}]}"#).await;
+    let body = json!({ "url": url, "key": "k", "provider_type": "chat-compatible" });
+    let told = gate.admin("providers/testProvider", body).await.data();
+    assert_eq!(
+        (&told["stage"], &told["model"], &told["models"]),
+        (&json!("request"), &json!("m-1"), &json!(["m-1", "m-2"]))
+    );
+}

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::load::{Load, nothing_lost};
 use crate::proxy::stage::Stage;
+use crate::support::gateway::ADMIN_TOKEN;
 use crate::support::postgres::Server;
 
 /// Whoever asks for a connection to a database that is away waits for five seconds.
@@ -34,7 +35,90 @@ async fn a_change_is_refused(stage: &Stage) {
 }
 
 fn database_is_away(ready: bool, parts: &Value) -> bool {
-    !ready && parts["database"] == "cannot be reached"
+    !ready && parts["database"].as_str().unwrap().starts_with("cannot be reached since ")
+}
+
+/// Calls an operation as a browser does.
+async fn by_cookie(stage: &Stage, cookie: &str, operation: &str) -> (u16, Value) {
+    let url = format!("{}/api/{operation}", stage.gateway.admin);
+    let answer = stage.gateway.client.post(url).header("cookie", cookie).json(&json!({})).send().await.unwrap();
+    (answer.status().as_u16(), answer.json().await.unwrap())
+}
+
+/// The data of the next event of this name that `fits`.
+async fn next_event(
+    response: &mut reqwest::Response,
+    text: &mut String,
+    name: &str,
+    fits: impl Fn(&Value) -> bool,
+) -> Value {
+    let mark = format!("event: {name}\ndata: ");
+    loop {
+        while let Some((event, rest)) = text.split_once("\n\n").map(|(event, rest)| (event.to_owned(), rest.to_owned()))
+        {
+            *text = rest;
+            if let Some(data) = event.split_once(&mark).map(|(_, data)| serde_json::from_str::<Value>(data).unwrap())
+                && fits(&data)
+            {
+                return data;
+            }
+        }
+        let chunk = tokio::time::timeout(Duration::from_secs(60), response.chunk()).await.expect("nothing came");
+        text.push_str(std::str::from_utf8(&chunk.unwrap().expect("the stream ended")).unwrap());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_administration_says_since_when_postgres_is_away_and_recovers_by_itself() {
+    let (stage, server) = stage(&[]).await;
+    let gateway = &stage.gateway;
+    let login = gateway.client.post(format!("{}/api/auth/login", gateway.admin)).json(&json!({"key": ADMIN_TOKEN}));
+    let login = login.send().await.unwrap();
+    let cookie = login.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    assert_eq!(by_cookie(&stage, &cookie, "auth/whoami").await.0, 200);
+    let watch = gateway.client.get(format!("{}/api/events", gateway.admin)).header("cookie", &cookie);
+    let mut watching = watch.timeout(Duration::from_secs(300)).send().await.unwrap();
+    let mut text = String::new();
+    next_event(&mut watching, &mut text, "status", |status| status["databaseUp"] == true).await;
+    next_event(&mut watching, &mut text, "overview", |_| true).await;
+
+    server.kill();
+    gateway.readiness_shows(database_is_away).await;
+    let cause = gateway.readiness().await.1["database"].as_str().unwrap().to_owned();
+    let since = cause.strip_prefix("cannot be reached since ").unwrap().to_owned();
+    for operation in ["auth/whoami", "actions/users/getUsers", "actions/overview/getOverviewData"] {
+        let (status, answer) = by_cookie(&stage, &cookie, operation).await;
+        assert_eq!((status, &answer["ok"], &answer["errorCode"]), (503, &json!(false), &json!("OPERATION_FAILED")));
+        assert_eq!(answer["error"], format!("the database {cause}"), "{operation}");
+        assert_eq!(
+            (&answer["errorParams"]["reason"], &answer["errorParams"]["since"]),
+            (&json!("database_unreachable"), &json!(since))
+        );
+    }
+    let (status, answer) = gateway.call("overview/getOverviewData", json!({})).await;
+    assert_eq!((status, &answer["error"]), (503, &json!(format!("the database {cause}"))), "by Bearer: {answer}");
+    let (status, answer) = gateway.call("users/addUser", json!({"name": "bob"})).await;
+    assert_eq!(
+        (status, &answer["errorCode"], &answer["errorParams"]["since"]),
+        (503, &json!("CREATE_FAILED"), &json!(since))
+    );
+    assert!(answer["error"].as_str().unwrap().starts_with(&format!("the database {cause}")), "{answer}");
+    let down = next_event(&mut watching, &mut text, "status", |status| status["databaseUp"] == false).await;
+    assert_eq!(
+        (&down["databaseDownSince"], &down["message"]),
+        (&json!(since), &json!(format!("the database {cause}")))
+    );
+    assert!(down["figuresAt"].is_string(), "{down}");
+    let seen = |overview: &Value| overview["attention"]["problems"].to_string().contains("database_unreachable");
+    next_event(&mut watching, &mut text, "overview", seen).await;
+
+    server.start_again();
+    gateway.readiness_shows(|ready, _| ready).await;
+    next_event(&mut watching, &mut text, "status", |status| status["databaseUp"] == true).await;
+    next_event(&mut watching, &mut text, "overview", |overview| !seen(overview)).await;
+    assert_eq!(by_cookie(&stage, &cookie, "auth/whoami").await.0, 200, "the same session");
+    let log = gateway.log_shows("the database can be reached").await;
+    assert!(!log.contains("an administration request failed"), "one line for all of it:\n{log}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

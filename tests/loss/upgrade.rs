@@ -61,6 +61,8 @@ async fn an_upgrade_under_load_fails_no_request() {
         client.await.unwrap();
     }
     nothing_lost(&stage, shared.done.load(Ordering::SeqCst)).await;
+    let log = stage.gateway.log();
+    assert!(!log.contains("\"level\":\"ERROR\""), "a good upgrade logs no error:\n{log}");
 }
 
 /// Load before, during and after an upgrade. The clients are told to stop then.

@@ -8,7 +8,7 @@ use super::stage::Stage;
 use crate::support::gateway::ADMIN_TOKEN;
 
 /// Reads until the data of an event of this name has come.
-async fn until(response: &mut reqwest::Response, text: &mut String, name: &str) -> Value {
+pub async fn until(response: &mut reqwest::Response, text: &mut String, name: &str) -> Value {
     let mark = format!("event: {name}\ndata: ");
     loop {
         if let Some((data, _)) = text.split_once(&mark).and_then(|(_, rest)| rest.split_once("\n\n")) {

@@ -53,6 +53,11 @@ export class ApiError extends Error {
     return typeof this.params.field === "string" ? this.params.field : undefined;
   }
 
+  /** The database is away: nothing is wrong with what was asked. */
+  get away(): boolean {
+    return this.params.reason === "database_unreachable";
+  }
+
   /** The message without the field's name in front, for showing it at the field. */
   get atField(): string {
     const start = `${this.field}: `;
@@ -64,6 +69,12 @@ export class ApiError extends Error {
 let onLoggedOut: (() => void) | undefined;
 export function whenLoggedOut(handler: () => void) {
   onLoggedOut = handler;
+}
+
+/** Called when a request was refused because the database is away. Set by the outages. */
+let onDatabaseAway: ((error: ApiError) => void) | undefined;
+export function whenDatabaseAway(handler: ((error: ApiError) => void) | undefined) {
+  onDatabaseAway = handler;
 }
 
 interface Envelope {
@@ -78,7 +89,9 @@ function fault(status: number, answer: Envelope | undefined): ApiError {
   const message = answer?.error ?? (status === 0 ? "" : `HTTP ${status}`);
   const code = answer?.errorCode ?? (status === 0 ? "NETWORK" : "HTTP");
   if (status === 401) onLoggedOut?.();
-  return new ApiError(status, code, message, answer?.errorParams ?? {});
+  const error = new ApiError(status, code, message, answer?.errorParams ?? {});
+  if (error.away) onDatabaseAway?.(error);
+  return error;
 }
 
 const client = createClient<paths>({

@@ -95,6 +95,11 @@ const codex = ({ base, key, model }: To): Snippet[] => [
 
 const geminiCli = ({ base, key }: To): Snippet[] => [
   {
+    // Without it a run without a terminal ends with "Invalid auth method selected".
+    where: "~/.gemini/settings.json",
+    text: JSON.stringify({ security: { auth: { selectedType: "gemini-api-key" } } }, null, 2),
+  },
+  {
     where: "shell",
     text: `export GOOGLE_GEMINI_BASE_URL=${sh(base)}\nexport GEMINI_API_KEY=${sh(key)}\ngemini`,
   },
@@ -185,22 +190,44 @@ const genaiSdk = ({ base, key, model }: To): Snippet[] => [
   },
 ];
 
-const curl = ({ base, key }: To, modelOf: ModelOf): Snippet[] => {
-  const ask = (path: string, body: object) =>
-    `curl ${sh(`${base}${path}`)} \\\n  -H ${sh(`authorization: Bearer ${key}`)} \\\n  -H 'content-type: application/json' \\\n  -d ${sh(JSON.stringify(body))}`;
+/** A small request of each format: its path and body. */
+export function exampleRequest(format: Format, model: string, stream = false): { path: string; body: object } {
   const messages = [{ role: "user", content: "Say hello." }];
-  const [native, responses, chat] = [modelOf("native"), modelOf("responses"), modelOf("chat-compatible")];
+  const streamed = stream ? { stream } : {};
+  switch (format) {
+    case "native":
+      return { path: "/v1/messages", body: { model, max_tokens: 200, messages, ...streamed } };
+    case "responses":
+      return { path: "/v1/responses", body: { model, input: "Say hello.", ...streamed } };
+    case "chat-compatible":
+      return { path: "/v1/chat/completions", body: { model, messages, ...streamed } };
+    case "alt-cli": {
+      const call = stream ? "streamGenerateContent?alt=sse" : "generateContent";
+      const contents = [{ role: "user", parts: [{ text: "Say hello." }] }];
+      return { path: `/v1beta/models/${encodeURIComponent(model)}:${call}`, body: { contents } };
+    }
+  }
+}
+
+/** A request as a line for a shell that has the key in `TOLLGATE_KEY`. */
+export function curlLine(to: { base: string; path: string; body: string; stream: boolean; native: boolean }): string {
   return [
-    { where: "native", text: ask("/v1/messages", { model: native, max_tokens: 200, messages }) },
-    { where: "responses", text: ask("/v1/responses", { model: responses, input: "Say hello." }) },
-    { where: "chat-compatible", text: ask("/v1/chat/completions", { model: chat, messages }) },
-    {
-      where: "alt-cli",
-      text: ask(`/v1beta/models/${encodeURIComponent(modelOf("alt-cli"))}:generateContent`, {
-        contents: [{ role: "user", parts: [{ text: "Say hello." }] }],
-      }),
-    },
-  ];
+    `curl ${to.stream ? "-N " : ""}${sh(to.base + to.path)}`,
+    // In double quotes, so that the shell puts the key in.
+    '-H "authorization: Bearer $TOLLGATE_KEY"',
+    "-H 'content-type: application/json'",
+    ...(to.native ? ["-H 'anthropic-version: 2023-06-01'"] : []),
+    `-d ${sh(to.body)}`,
+  ].join(" \\\n  ");
+}
+
+const curl = ({ base, key }: To, modelOf: ModelOf): Snippet[] => {
+  const formats = ["native", "responses", "chat-compatible", "alt-cli"] as const;
+  return formats.map((format) => {
+    const { path, body } = exampleRequest(format, modelOf(format));
+    const text = `curl ${sh(`${base}${path}`)} \\\n  -H ${sh(`authorization: Bearer ${key}`)} \\\n  -H 'content-type: application/json' \\\n  -d ${sh(JSON.stringify(body))}`;
+    return { where: format, text };
+  });
 };
 
 const KINDS: Record<ClientId, [string, Format, (to: To, modelOf: ModelOf) => Snippet[]]> = {

@@ -8,25 +8,40 @@ import { ApiError } from "./client";
  */
 export type Names<T extends FieldValues> = Record<string, string> | ((fault: ApiError) => Path<T> | undefined);
 
+/** The faults that a refusal consists of: one, or all those that the gateway found in the body. */
+function faultsOf(refusal: ApiError): ApiError[] {
+  const { faults } = refusal.params;
+  if (!Array.isArray(faults)) return [refusal];
+  return faults.map(
+    (one: Record<string, unknown>) => new ApiError(refusal.status, String(one.errorCode), String(one.error), one),
+  );
+}
+
 /**
- * Puts a refusal at its field when the form has one of that name, and otherwise at the form as a whole (`root`). Nothing that
- * was typed is lost. Gives the words where they stand at a field.
+ * Puts a refusal's faults at their fields where the form has some of that name, and otherwise at the form as a whole (`root`).
+ * Nothing that was typed is lost. Gives what was put at fields, for where some of those fields are not drawn.
  */
 export function showFault<T extends FieldValues>(
   error: unknown,
   setError: UseFormSetError<T>,
   has: (name: string) => boolean,
   names: Names<T> = {},
-): string | undefined {
-  const fault = error instanceof ApiError ? error : new ApiError(0, "UNKNOWN", String(error));
-  const said = fault.field?.replace(/^updates\./, "");
-  const ours = typeof names === "function" ? names(fault) : (names[fault.field ?? ""] ?? names[fault.code]);
-  const named = ours ?? said;
-  if (named !== undefined && has(named.split(".")[0] ?? named)) {
-    setError(named as Path<T>, { type: fault.code, message: fault.atField }, { shouldFocus: true });
-    return fault.message;
+): ApiError[] {
+  const refusal = error instanceof ApiError ? error : new ApiError(0, "UNKNOWN", String(error));
+  const placed: ApiError[] = [];
+  const others: string[] = [];
+  for (const fault of faultsOf(refusal)) {
+    // `updates.limitDailyUsd` is the form's `limitDailyUsd`, and `allowed_models[2]` is about `allowed_models`.
+    const said = fault.field?.replace(/^updates\./, "").replace(/\[.*$/, "");
+    const ours = typeof names === "function" ? names(fault) : (names[fault.field ?? ""] ?? names[fault.code]);
+    const named = ours ?? said;
+    if (named !== undefined && has(named.split(".")[0] ?? named)) {
+      setError(named as Path<T>, { type: fault.code, message: fault.atField }, { shouldFocus: placed.length === 0 });
+      placed.push(fault);
+    } else others.push(fault.message || fault.code);
   }
-  setError("root", { type: fault.code, message: fault.message || fault.code });
+  if (others.length > 0) setError("root", { type: refusal.code, message: others.join(" · ") });
+  return placed;
 }
 
 /** What differs between two flat records: the body of a partial update. */

@@ -1,15 +1,17 @@
 /**
- * The live connection: one stream of server-sent events, written into the query cache. Nothing polls what comes this way.
+ * The live connection: the stream of server-sent events (`stream.ts`, shared by all tabs), written into the query cache.
+ * Nothing polls what comes this way.
  *
- * States: `connecting`, `live`, `lost` (since when; it tries again by itself, ever more slowly), `off` (this gateway has no
- * stream for us). A heartbeat comes every 15 s; without one for 40 s the connection counts as lost.
+ * States: `connecting`, `live`, `lost` (since when; it tries again by itself), `off` (this browser has no such streams).
  */
 import type { QueryClient, QueryFilters } from "@tanstack/react-query";
 import type { Schemas } from "./client";
 import { Moved } from "./moved";
+import { type DatabaseStatus, Outages } from "./outage";
 import { keys } from "./queries";
+import { Stream } from "./stream";
+import type { LiveState } from "./stream-hub";
 
-export type LiveState = { state: "connecting" | "live" | "off"; since?: undefined } | { state: "lost"; since: number };
 export type LogEntry = Schemas["LogEntry"];
 
 /** How long a request that has ended may be on its way to the log, where a list would not find it yet. */
@@ -19,25 +21,32 @@ const MOST_UNDERWAY = 500;
 const SETTLE = 1_500;
 /** What the stream says nothing of, or what is read anew by itself. */
 const UNHEARD = new Set(["whoami", "logs", "begun", "statistics"]);
-const SILENCE = 40_000;
-const SLOWEST = 30_000;
 
 export class Live {
-  private source: EventSource | undefined;
-  private retry: ReturnType<typeof setTimeout> | undefined;
-  private watch: ReturnType<typeof setTimeout> | undefined;
+  private stream: Stream | undefined;
   private settled: ReturnType<typeof setTimeout> | undefined;
-  private failures = 0;
+  private readonly acts = new Map<string, (data: unknown) => void>();
   private current: LiveState = { state: "connecting" };
   private readonly watchers = new Set<() => void>();
   private readonly listeners = new Set<(entry: LogEntry) => void>();
   private underway: { heard: number; entry: LogEntry }[] = [];
   private readonly cache: QueryClient;
   private readonly moved: Moved;
+  /** What is away. */
+  readonly outages: Outages;
 
-  constructor(cache: QueryClient) {
+  /** `viewer` says who is logged in; see `Stream`. */
+  constructor(
+    cache: QueryClient,
+    private readonly viewer = "",
+  ) {
     this.cache = cache;
     this.moved = new Moved(cache);
+    this.outages = new Outages(() => {
+      this.stream?.now();
+      void cache.invalidateQueries();
+    });
+    this.listen();
   }
 
   /** For `useSyncExternalStore`. */
@@ -62,18 +71,38 @@ export class Live {
   start() {
     this.stop();
     if (typeof EventSource === "undefined") return this.become({ state: "off" });
-    const source = new EventSource("/api/events");
-    this.source = source;
-    source.onerror = () => this.lost();
+    this.stream = new Stream(this.viewer, {
+      state: (state) => this.become(state),
+      event: (name, data) => {
+        try {
+          this.acts.get(name)?.(JSON.parse(data));
+        } catch {
+          // An event that cannot be read changes nothing.
+        }
+      },
+    });
+    this.outages.start();
+    this.stream.start();
+  }
+
+  stop() {
+    clearTimeout(this.settled);
+    this.moved.stop();
+    this.outages.stop();
+    this.stream?.stop();
+    this.stream = undefined;
+  }
+
+  /** What each event does. */
+  private listen() {
     this.on("hello", () => {
-      this.failures = 0;
-      this.become({ state: "live" });
       // What changed before this moment was not heard of: whatever was read by then is read anew. Requests need a moment to
       // reach the log.
       this.renew({ predicate: ({ queryKey: [name] }) => !UNHEARD.has(String(name)) });
       clearTimeout(this.settled);
       this.settled = setTimeout(() => void this.cache.invalidateQueries({ queryKey: ["logs", "pages"] }), SETTLE);
     });
+    this.on("status", (data) => this.outages.status(data as DatabaseStatus));
     this.on("overview", (data) => this.cache.setQueryData(keys.overview, data));
     this.on("sessions", (data) => {
       this.cache.setQueryData(keys.sessions, data);
@@ -101,16 +130,6 @@ export class Live {
       }
     });
     this.on("missed", () => this.moved.missed());
-    this.hush();
-  }
-
-  stop() {
-    clearTimeout(this.retry);
-    clearTimeout(this.watch);
-    clearTimeout(this.settled);
-    this.moved.stop();
-    this.source?.close();
-    this.source = undefined;
   }
 
   /**
@@ -130,15 +149,7 @@ export class Live {
   }
 
   private on(name: string, act: (data: unknown) => void) {
-    this.source?.addEventListener(name, (event) => {
-      this.hush();
-      if (this.current.state !== "live" && name !== "hello") this.become({ state: "live" });
-      try {
-        act(JSON.parse((event as MessageEvent<string>).data));
-      } catch {
-        // An event that cannot be read changes nothing.
-      }
-    });
+    this.acts.set(name, act);
   }
 
   private breaker(record: { providerId: number }) {
@@ -149,24 +160,11 @@ export class Live {
     });
   }
 
-  /** Starts waiting for the next sign of life. Comments do not reach us, so a quiet gateway is asked whether it is there. */
-  private hush() {
-    clearTimeout(this.watch);
-    this.watch = setTimeout(() => {
-      if (this.source?.readyState === EventSource.OPEN) this.hush();
-      else this.lost();
-    }, SILENCE);
-  }
-
-  private lost() {
-    this.stop();
-    this.failures += 1;
-    if (this.current.state !== "lost") this.become({ state: "lost", since: Date.now() });
-    this.retry = setTimeout(() => this.start(), Math.min(SLOWEST, 1000 * 2 ** Math.min(this.failures, 5)));
-  }
-
   private become(state: LiveState) {
+    if (state.state === this.current.state && state.since === this.current.since) return;
     this.current = state;
+    if (state.state === "lost") this.outages.lost();
+    if (state.state === "live") this.outages.live();
     for (const watcher of this.watchers) watcher();
   }
 }

@@ -48,7 +48,11 @@ export class Moved {
     const renew = (queryKey: readonly unknown[]) => void cache.invalidateQueries({ queryKey });
     this.limits = new Later(LIMITS, () => this.readLimits());
     this.own = new Later(SUMS, () => renew(["my-usage", "today"]));
-    this.charts = new Later(CHARTS, () => renew(["statistics"]));
+    this.charts = new Later(CHARTS, () => {
+      renew(["statistics"]);
+      // What is spent of the tightest limit, and the last use.
+      renew(keys.users);
+    });
     this.log = new Later(MISSED, () => renew(["logs"]));
   }
 

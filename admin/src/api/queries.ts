@@ -17,7 +17,6 @@ export const keys = {
   providerLimits: (id: number) => ["limits", "provider", id] as const,
   health: ["health"] as const,
   prices: ["prices"] as const,
-  hasPrices: ["prices", "any"] as const,
   models: ["logs", "models"] as const,
   logs: (filters: LogFilters) => ["logs", filters] as const,
   overview: ["overview"] as const,
@@ -91,11 +90,6 @@ export const prices = queryOptions({
   queryKey: keys.prices,
   queryFn: ({ signal }) => call("actions/model-prices/getModelPrices", {}, signal),
   staleTime: 60_000,
-});
-
-export const hasPrices = queryOptions({
-  queryKey: keys.hasPrices,
-  queryFn: ({ signal }) => call("actions/model-prices/hasPriceTable", {}, signal),
 });
 
 export const sessions = queryOptions({

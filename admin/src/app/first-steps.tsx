@@ -4,7 +4,7 @@
  */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useRouterState } from "@tanstack/react-router";
-import { useCallback, useState } from "react";
+import { useCallback, useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { call } from "@/api/client";
 import type { LogEntry } from "@/api/live";
@@ -19,17 +19,41 @@ const anyRequest = {
   staleTime: Number.POSITIVE_INFINITY,
 };
 
+const LOOKED = "tollgate.prices-looked-at";
+/** Whether this browser has shown the price table. */
+const pricesLooked = {
+  queryKey: ["begun", "prices"],
+  queryFn: () => Promise.resolve(localStorage.getItem(LOOKED) === "true"),
+  staleTime: Number.POSITIVE_INFINITY,
+};
+
+/** The price table is shown: the step that asks for a look at it is done. */
+export function usePricesLooked(shown: boolean) {
+  const cache = useQueryClient();
+  useEffect(() => {
+    if (!shown) return;
+    localStorage.setItem(LOOKED, "true");
+    cache.setQueryData(pricesLooked.queryKey, true);
+  }, [cache, shown]);
+}
+
 /** The steps; `undefined` while that is not known, and from the first request on. */
 export function useFirstSteps() {
   const requests = useQuery(anyRequest);
   const enabled = requests.data === false;
   const providers = useQuery({ ...queries.providers, enabled });
-  const prices = useQuery({ ...queries.hasPrices, enabled });
+  const looked = useQuery({ ...pricesLooked, enabled });
+  // A table that came with the gateway is not one that somebody has checked; one that was synchronised or entered is.
+  const prices = useQuery({
+    ...queries.prices,
+    enabled: enabled && looked.data === false,
+    select: (table) => table.some(({ source }) => source !== "seed"),
+  });
   const users = useQuery({ ...queries.users, enabled });
-  if (!enabled || !providers.data || prices.data === undefined || !users.data) return undefined;
+  if (!enabled || !providers.data || looked.data === undefined || !users.data) return undefined;
   const steps = [
     { id: "provider", done: providers.data.length > 0, to: "/providers" },
-    { id: "prices", done: prices.data, to: "/prices" },
+    { id: "prices", done: looked.data || prices.data === true, to: "/prices" },
     { id: "people", done: users.data.length > 0, to: "/people" },
     { id: "connect", done: false, to: "/connect" },
     { id: "request", done: false, to: "/logs" },

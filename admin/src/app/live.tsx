@@ -10,6 +10,7 @@ import {
 } from "react";
 import { useTranslation } from "react-i18next";
 import type { Live, LogEntry } from "@/api/live";
+import type { Outage } from "@/api/outage";
 import { cx } from "@/ui/cx";
 import { clockTime, useFormat } from "@/ui/format";
 
@@ -52,19 +53,29 @@ export function merged(live: LogEntry[], read: LogEntry[]): LogEntry[] {
   return [...live.filter((entry) => !known.has(entry.requestId)), ...read];
 }
 
+/** What is away, if anything is. */
+export function useOutage(): Outage | undefined {
+  const { outages } = useLive();
+  return useSyncExternalStore(outages.subscribe, outages.state);
+}
+
 export function LiveDot({ label = true }: { label?: boolean }) {
   const { t } = useTranslation();
   const format = useFormat();
   const live = useLive();
   const state = useSyncExternalStore(live.subscribe, live.state);
-  if (state.state === "off") return null;
-  const words =
-    state.state === "live"
+  const outage = useOutage();
+  if (state.state === "off" && !outage) return null;
+  const clock = (at: number) => clockTime(new Date(at), new Date(), format);
+  const lost = state.state === "lost" || outage !== undefined;
+  const words = outage
+    ? t(`live.${outage.what}`, { since: clock(outage.since) })
+    : state.state === "live"
       ? t("live.live")
-      : state.state === "connecting"
-        ? t("live.connecting")
-        : t("live.lost", { since: clockTime(new Date(state.since ?? 0), new Date(), format) });
-  const colour = state.state === "live" ? "bg-good" : state.state === "lost" ? "bg-bad" : "bg-warn";
+      : state.state === "lost"
+        ? t("live.lost", { since: clock(state.since) })
+        : t("live.connecting");
+  const colour = lost ? "bg-bad" : state.state === "live" ? "bg-good" : "bg-warn";
   return (
     <span className="inline-flex min-w-0 items-center gap-1.5 text-xs text-faint" title={words} role="status">
       <span className={cx("size-2 shrink-0 rounded-full", colour)} aria-hidden />

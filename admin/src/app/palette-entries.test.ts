@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Entry, find } from "./palette-entries";
+import { type Entry, find, requestId } from "./palette-entries";
 
 const entry = (kind: string, label: string, words?: string): Entry => ({
   id: `${kind}-${label}`,
@@ -29,4 +29,10 @@ test("thousands of one kind do not crowd the others out, and no more than a doze
   expect(found).toHaveLength(12);
   expect(found.filter(({ kind }) => kind === "Price")).toHaveLength(2);
   expect(find(models, "")).toHaveLength(12);
+});
+
+test("a request's id is known with hyphens and without, and nothing else is taken for one", () => {
+  const id = "019aa51c-7a00-7000-8000-000000000001";
+  expect([id, ` ${id.toUpperCase()} `, id.replaceAll("-", "")].map(requestId)).toEqual([id, id, id]);
+  expect(["019aa51c", "claude-sonnet-4-5", `${id}0`, ""].map(requestId)).toEqual(Array(4).fill(undefined));
 });

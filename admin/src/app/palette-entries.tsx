@@ -1,7 +1,7 @@
 /** What the command palette finds, and in which order. */
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { Boxes, KeyRound, MessagesSquare, Server, Tags, User } from "lucide-react";
+import { Boxes, KeyRound, MessagesSquare, ReceiptText, Server, Tags, User } from "lucide-react";
 import { type ReactNode, useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import * as queries from "@/api/queries";
@@ -52,6 +52,14 @@ export function find(entries: Entry[], text: string): Entry[] {
   return [...first, ...rest].slice(0, SHOWN);
 }
 
+/** A request's id as `x-tollgate-request-id` has it, with its hyphens; `undefined` when it is none. */
+export function requestId(typed: string): string | undefined {
+  const [, a, b, c, d, e] =
+    /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/.exec(typed.trim().toLowerCase()) ??
+    [];
+  return a && [a, b, c, d, e].join("-");
+}
+
 /** From so many letters on, models and prices are looked for: there may be thousands. */
 const ENOUGH = 2;
 
@@ -93,7 +101,17 @@ export function useEntries(typed: string): Entry[] {
         go: () => void navigate({ to: "/people", search: { user: user.id, key: key.id } }),
       })),
     ]);
+    const id = manages ? requestId(typed) : undefined;
+    const request = id && {
+      id: `request-${id}`,
+      label: id,
+      words: typed,
+      kind: t("palette.request"),
+      icon: <ReceiptText className={icon} aria-hidden />,
+      go: () => void navigate({ to: "/logs", search: { id, request: id } }),
+    };
     return [
+      ...(request ? [request] : []),
       ...pages,
       ...people,
       ...(providers ?? []).map((provider) => ({
@@ -126,5 +144,5 @@ export function useEntries(typed: string): Entry[] {
         go: () => void navigate({ to: "/prices", search: { model: modelName } }),
       })),
     ];
-  }, [t, session, navigate, users, providers, sessions, models, prices]);
+  }, [t, session, navigate, manages, typed, users, providers, sessions, models, prices]);
 }

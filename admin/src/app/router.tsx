@@ -138,6 +138,7 @@ const logs = createRoute({
     key: number(search.key),
     provider: number(search.provider),
     session: text(search.session),
+    id: text(search.id),
     endpoint: text(search.endpoint),
     retries: number(search.retries),
     request: text(search.request),
@@ -156,6 +157,8 @@ export interface LogsSearch {
   key?: number;
   provider?: number;
   session?: string;
+  /** `x-tollgate-request-id`. */
+  id?: string;
   endpoint?: string;
   retries?: number;
   /** The one that is open. */
@@ -244,6 +247,13 @@ export interface AuditSearch {
   id?: number;
 }
 
+const rejected = createRoute({
+  getParentRoute: () => shell,
+  path: "/rejected",
+  validateSearch: (search: Record<string, unknown>): { q?: string } => ({ q: text(search.q) }),
+  component: lazyRouteComponent(() => import("@/features/rejected/page"), "RejectedPage"),
+});
+
 /** Makes the router; `main.tsx` does it once. */
 export function makeRouter(cache: QueryClient) {
   return createRouter({
@@ -254,6 +264,7 @@ export function makeRouter(cache: QueryClient) {
         overview,
         logs,
         sessions,
+        rejected,
         myUsage,
         people,
         providers,

@@ -1,11 +1,12 @@
 /** What is around every page: the side bar (an icon rail when narrow, a drawer on a phone), who is logged in, the palette. */
 
-import { useQueryClient } from "@tanstack/react-query";
+import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { Outlet, useRouterState } from "@tanstack/react-router";
 import { Menu as MenuIcon, Search, X } from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Live } from "@/api/live";
+import { faultsIn } from "@/i18n";
 import { IconButton } from "@/ui/button";
 import { cx } from "@/ui/cx";
 import { FormatContext } from "@/ui/format";
@@ -13,19 +14,30 @@ import { useStored } from "@/ui/stored";
 import { NextStep } from "./first-steps";
 import { LiveDot, LiveProvider } from "./live";
 import { pagesFor } from "./nav";
+import { OutageBanner } from "./outage-banner";
 import { Palette } from "./palette";
 import { SessionProvider, useSession } from "./session";
 import { Mark, SideBar } from "./side-bar";
 
 export function Shell() {
   const cache = useQueryClient();
-  const live = useMemo(() => new Live(cache), [cache]);
   return (
     <SessionProvider>
-      <LiveProvider live={live}>
-        <Frame />
-      </LiveProvider>
+      <Connected cache={cache} />
     </SessionProvider>
+  );
+}
+
+function Connected({ cache }: { cache: QueryClient }) {
+  const { role, userId, keyId, readOnly } = useSession();
+  const live = useMemo(
+    () => new Live(cache, [role, userId, keyId, readOnly].join(" ")),
+    [cache, role, userId, keyId, readOnly],
+  );
+  return (
+    <LiveProvider live={live}>
+      <Frame />
+    </LiveProvider>
   );
 }
 
@@ -56,6 +68,7 @@ function Frame() {
     () => ({ locale: i18n.language, timeZone: session.timeZone, currency: session.currencyDisplay }),
     [i18n.language, session.timeZone, session.currencyDisplay],
   );
+  useEffect(() => faultsIn(session.timeZone), [session.timeZone]);
   return (
     <FormatContext value={format}>
       <a
@@ -88,6 +101,7 @@ function Frame() {
               onClick={() => setPalette(true)}
             />
           </header>
+          <OutageBanner />
           <main id="main" tabIndex={-1} className="flex min-h-0 flex-1 flex-col overflow-y-auto outline-none">
             {session.role === "admin" && !session.readOnly && <NextStep />}
             <div className="min-h-0 flex-1">

@@ -2,6 +2,7 @@
 import i18n from "i18next";
 import { initReactI18next } from "react-i18next";
 import { translateFaults } from "@/api/client";
+import { clockTime } from "@/ui/format";
 import type en from "./en.json";
 import { FAULTS, inWords } from "./faults";
 
@@ -24,7 +25,22 @@ function preferred(): Language {
 async function load(language: Language) {
   const [catalogue, faults] = await Promise.all([catalogues[language](), FAULTS[language]?.()]);
   i18n.addResourceBundle(language, "translation", catalogue.default, true, true);
-  translateFaults((code, params, said) => (faults ? inWords(faults.default, code, params, said) : said));
+  translateFaults(
+    (code, params, said) => away(params) ?? (faults ? inWords(faults.default, code, params, said) : said),
+  );
+}
+
+/** The gateway's time zone, for the times in faults; the browser's until it is known. */
+let timeZone: string | undefined;
+export function faultsIn(zone: string | undefined) {
+  timeZone = zone;
+}
+
+/** Every operation says the same when the database is away. */
+function away({ reason, since }: Record<string, unknown>): string | undefined {
+  if (reason !== "database_unreachable" || typeof since !== "string") return undefined;
+  const format = { locale: i18n.language, timeZone, currency: "" };
+  return i18n.t("outage.fault", { since: clockTime(new Date(since), new Date(), format) });
 }
 
 export async function startLanguage() {

@@ -11,7 +11,7 @@ const save = vi.fn<(values: object) => Promise<void>>();
 const onClose = vi.fn();
 
 function Form() {
-  const form = useForm({ defaultValues: { name: "before", hidden: "" } });
+  const form = useForm({ defaultValues: { name: "before", hidden: "", other: "" } });
   const { errors } = form.formState;
   return (
     <FormDialog
@@ -24,6 +24,9 @@ function Form() {
     >
       <Field label="Name" error={errors.name?.message}>
         {(ids) => <Input {...ids} {...form.register("name")} />}
+      </Field>
+      <Field label="Other" error={errors.other?.message}>
+        {(ids) => <Input {...ids} {...form.register("other")} />}
       </Field>
     </FormDialog>
   );
@@ -86,4 +89,19 @@ test("a refusal keeps the form: at its field by the field's name or by its code,
   }
   expect(field.value).toBe("beforexxxx");
   expect(onClose).not.toHaveBeenCalled();
+});
+
+test("all faults of a refusal are shown at once, each at its field", async () => {
+  const { user, field } = await open();
+  const faults = [
+    { field: "name", errorCode: "REQUIRED_FIELD", error: "name: is required" },
+    { field: "updates.other[2]", errorCode: "MIN_LENGTH", error: "updates.other[2]: must not be empty" },
+  ];
+  save.mockRejectedValueOnce(new ApiError(400, "REQUIRED_FIELD", "name: is required", { field: "name", faults }));
+  await user.type(field, "x");
+  await user.click(screen.getByRole("button", { name: "Save" }));
+  expect(await screen.findByText("is required")).toBeTruthy();
+  expect(screen.getByText("must not be empty")).toBeTruthy();
+  expect(screen.getAllByRole("alert")).toHaveLength(2);
+  expect(field.getAttribute("aria-invalid")).toBe("true");
 });

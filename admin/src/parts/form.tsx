@@ -5,6 +5,7 @@
 import { type ReactNode, type RefObject, useEffect, useId, useRef } from "react";
 import type { FieldValues, UseFormReturn } from "react-hook-form";
 import { useTranslation } from "react-i18next";
+import type { ApiError } from "@/api/client";
 import { type Names, showFault } from "@/api/form";
 import { Button } from "@/ui/button";
 import { Dialog, Drawer } from "@/ui/dialog";
@@ -22,16 +23,18 @@ interface Submit<T extends FieldValues> {
 
 /** What a form does when it is sent. */
 export function useSubmit<T extends FieldValues>({ form, onSubmit, names, place }: Submit<T>) {
-  /** Words that were just put at a field. */
-  const told = useRef<string>(undefined);
-  // Once they are drawn: the field may be scrolled out of sight in a long form, or not be shown at all.
+  /** Faults that were just put at fields. */
+  const told = useRef<ApiError[]>([]);
+  // Once they are drawn: the first may be scrolled out of sight in a long form, and some may not be shown at all.
   useEffect(() => {
-    const words = told.current;
-    if (words === undefined) return;
-    told.current = undefined;
-    const field = place.current?.querySelector("[aria-invalid]");
-    if (field) field.scrollIntoView({ block: "center" });
-    else form.setError("root", { message: words });
+    const faults = told.current;
+    if (faults.length === 0) return;
+    told.current = [];
+    const fields = place.current?.querySelectorAll("[aria-invalid]") ?? [];
+    fields[0]?.scrollIntoView({ block: "center" });
+    if (fields.length < faults.length) {
+      form.setError("root", { message: faults.map((fault) => fault.message).join(" · ") });
+    }
   });
   return form.handleSubmit(async (values) => {
     try {

@@ -35,7 +35,7 @@ function Note({ cost: { resetAt, reserved } }: { cost: Cost }) {
 
 /** Meters of what was asked for. */
 export function LimitUse({ asked: { data, error, refetch } }: { asked: UseQueryResult<Usage> }) {
-  if (error) return <Failed error={error} retry={() => void refetch()} />;
+  if (error && data === undefined) return <Failed error={error} retry={() => void refetch()} />;
   return data === undefined ? <Loading lines={4} /> : <Meters usage={data} />;
 }
 

@@ -16,6 +16,8 @@ interface Props {
   series: Series[];
   show: (value: number) => string;
   label: string;
+  /** What the sums in the legend are over, while the pointer names no moment. */
+  whole: string;
   height?: number;
   stacked?: boolean;
 }
@@ -32,7 +34,7 @@ const COLOURS = [
   ["#5b6472", "#a9b1bf"],
 ];
 
-export function Chart({ times, series, show, label, height = 220 }: Props) {
+export function Chart({ times, series, show, label, whole, height = 220 }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const { locale, timeZone } = useFormat();
   useEffect(() => {
@@ -47,7 +49,7 @@ export function Chart({ times, series, show, label, height = 220 }: Props) {
         ? { month: "short", day: "numeric" }
         : { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
     const ticks = new Intl.DateTimeFormat(locale, { ...tick, timeZone });
-    const whole = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short", timeZone });
+    const moment = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short", timeZone });
     const font = `11px ${style.fontFamily}`;
     const axis = { stroke: ink, font, grid: { stroke: line, width: 1 }, ticks: { show: false } };
     const plot = new uPlot(
@@ -70,7 +72,7 @@ export function Chart({ times, series, show, label, height = 220 }: Props) {
           { ...axis, size: 64, values: (_, at) => at.map((value) => show(value)) },
         ],
         series: [
-          { label: " ", value: (_, second) => (second === null ? "" : whole.format(second * 1000)) },
+          { label: " ", value: (_, second) => (second === null ? whole : moment.format(second * 1000)) },
           ...series.map((one, index) => {
             const colour = COLOURS[index % COLOURS.length]?.[dark ? 1 : 0] ?? ink;
             return {
@@ -79,7 +81,8 @@ export function Chart({ times, series, show, label, height = 220 }: Props) {
               fill: series.length === 1 ? `${colour}22` : undefined,
               width: 1.75,
               points: { show: false },
-              value: (_: uPlot, value: number | null) => (value === null ? "—" : show(value)),
+              value: (_: uPlot, value: number | null, _line: number, at: number | null) =>
+                at === null || at === undefined ? show(sum(one.values)) : value === null ? "—" : show(value),
             };
           }),
         ],
@@ -96,9 +99,11 @@ export function Chart({ times, series, show, label, height = 220 }: Props) {
       theme.disconnect();
       plot.destroy();
     };
-  }, [times, series, show, height, locale, timeZone]);
+  }, [times, series, show, whole, height, locale, timeZone]);
   return <div ref={place} role="img" aria-label={label} className="min-w-0 border-line text-faint" />;
 }
+
+const sum = (values: (number | null)[]) => values.reduce<number>((all, value) => all + (value ?? 0), 0);
 
 function isDark(): boolean {
   const chosen = document.documentElement.dataset.theme;

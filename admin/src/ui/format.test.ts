@@ -15,12 +15,19 @@ test("a currency's code is shown by its symbol, a symbol as it is, a word with a
   ]);
 });
 
-test("small amounts keep two digits that say something; the exact one keeps all", () => {
+test("small amounts keep digits that say something; the exact one keeps all", () => {
   expect([0, 0.0123456, 0.0000001, -2].map((amount) => money(amount, as("USD")))).toEqual([
     "$0.00",
-    "$0.012",
+    "$0.0123",
     "<$0.000001",
     "−$2.00",
   ]);
   expect(exactMoney(0.0123456789, as("€"))).toBe("€0.0123456789");
+});
+
+test("parts add up to their sum as they are shown", () => {
+  const shown = [0.0804, 0.01, 0.00061, 0.09101].map((amount) => money(amount, as("USD")));
+  expect(shown).toEqual(["$0.0804", "$0.01", "$0.00061", "$0.091"]);
+  expect(money(0.09041, as("USD"))).toBe("$0.0904");
+  expect(money(0.5, as("USD"))).toBe("$0.50");
 });

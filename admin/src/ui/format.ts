@@ -32,11 +32,14 @@ function symbolOf(code: string): string {
   return parts.find(({ type }) => type === "currency")?.value ?? code;
 }
 
-/** Money with as many digits as it needs: two, or two that say something for less than a cent. */
+/**
+ * Money with as many digits as it needs: two; below a dollar up to four, and below a cent three that say something, so that what
+ * stands in one column adds up as shown.
+ */
 export function money(amount: number, { locale, currency }: Format): string {
   const size = Math.abs(amount);
   if (size > 0 && size < 0.000001) return `<${before(currency)}0.000001`;
-  const digits = size === 0 || size >= 0.995 ? 2 : Math.min(6, Math.max(2, 1 - Math.floor(Math.log10(size))));
+  const digits = size === 0 || size >= 0.99995 ? 2 : Math.min(6, Math.max(4, 2 - Math.floor(Math.log10(size))));
   const text = number(locale, {
     minimumFractionDigits: size >= 10_000 ? 0 : 2,
     maximumFractionDigits: size >= 10_000 ? 0 : digits,

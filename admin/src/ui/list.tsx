@@ -9,7 +9,7 @@ import { SearchBox } from "./search";
 import { DataTable, type TableProps } from "./table";
 
 interface Props<T> extends Omit<TableProps<T>, "loading" | "empty" | "full"> {
-  asked: { error: unknown; isPending: boolean; refetch: () => unknown };
+  asked: { data: unknown; error: unknown; isPending: boolean; refetch: () => unknown };
   search: { label: string; value: string | undefined; onChange: (value: string | undefined) => void };
   /** Before the search. */
   lead?: ReactNode;
@@ -20,7 +20,7 @@ interface Props<T> extends Omit<TableProps<T>, "loading" | "empty" | "full"> {
 }
 
 export function List<T>({ asked, search, lead, none, first, toolbar, ...table }: Props<T>) {
-  if (asked.error) return <Failed error={asked.error} retry={() => void asked.refetch()} />;
+  if (asked.error && asked.data === undefined) return <Failed error={asked.error} retry={() => void asked.refetch()} />;
   return (
     <DataTable
       {...table}

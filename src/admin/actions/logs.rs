@@ -6,6 +6,7 @@ use crate::admin::fields::{Body, DayEdge, Field, Kind, Patch, Values};
 use crate::admin::live::client;
 use crate::admin::records::cost::LogDetail;
 use crate::admin::records::log::LogPageRecord;
+use crate::admin::records::rejected::RejectedPage;
 use crate::admin::table::{Operation, Permission};
 use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
 use crate::store::{LogFilter, LogPageAsk, StoreError};
@@ -22,6 +23,7 @@ pub const FILTERS: &[Field] = &[
     Field::new("keyId", Kind::ID, "").nullable(),
     Field::new("providerId", Kind::ID, "").nullable(),
     Field::new("sessionId", TEXT, "").nullable(),
+    Field::new("requestId", Kind::text(1, 64), "One request, by its header `x-tollgate-request-id`.").nullable(),
     Field::new("endpoint", TEXT, "The request's path, exactly.").nullable(),
     Field::new("minRetryCount", Kind::Integer { min: 0, max: 100 }, "At least so many attempts beyond the first.")
         .nullable(),
@@ -59,7 +61,19 @@ pub fn operations() -> Vec<Operation> {
         )
         .doc("One request, with its cost line by line at the prices in force now.")
         .errors(&[Code::NOT_FOUND]),
+        Operation::action(
+            "actions/usage-logs/getRejectedRequests",
+            Permission::Admin,
+            Body::EMPTY,
+            get_rejected_requests,
+        )
+        .doc("Requests to the node that answers that failed authentication, the latest first: equal ones share an entry. They are kept in memory, and not in the usage log."),
     ]
+}
+
+async fn get_rejected_requests(call: Call) -> Result<RejectedPage, Refusal> {
+    let (entries, total, since) = call.ctx.rejected.all();
+    Ok(RejectedPage::new(&entries, total, since, &call.ctx.state.snapshot()))
 }
 
 async fn get_usage_logs(call: Call) -> Result<LogPageRecord, Refusal> {
@@ -132,6 +146,8 @@ pub fn common(values: &Values) -> LogFilter {
         model: values.text("model").set(),
         status_code: values.count("statusCode").set().and_then(|code| u16::try_from(code).ok()),
         session_id: values.text("sessionId").set(),
+        // What is no id matches nothing.
+        request_id: values.text("requestId").set().map(|text| RequestId::parse(text.trim()).unwrap_or(RequestId::NONE)),
         endpoint: values.text("endpoint").set(),
         min_retry_count: values.count("minRetryCount").set(),
         exclude_status_200: matches!(values.boolean("excludeStatusCode200"), Patch::Set(true)),

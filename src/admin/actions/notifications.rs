@@ -22,7 +22,11 @@ const WEBHOOK: Kind = Kind::Text { min: 8, max: 2000, form: Form::Webhook };
 
 pub const SETTINGS: &[Field] = &[
     Field::new("enabled", Kind::Boolean, "None is sent while this is off."),
-    Field::new("circuitBreakerEnabled", Kind::Boolean, "Tell when a provider is taken out of use."),
+    Field::new(
+        "circuitBreakerEnabled",
+        Kind::Boolean,
+        "Tell when a provider fails, is taken out of use, or works again.",
+    ),
     Field::new("circuitBreakerWebhook", WEBHOOK, "").nullable(),
     Field::new("dailyLeaderboardEnabled", Kind::Boolean, "Tell each day who used the gateway the day before."),
     Field::new("dailyLeaderboardWebhook", WEBHOOK, "").nullable(),

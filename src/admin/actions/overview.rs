@@ -5,6 +5,7 @@ use crate::admin::context::Context;
 use crate::admin::envelope::Refusal;
 use crate::admin::fields::Body;
 use crate::admin::live::{Live, Scope, Viewer};
+use crate::admin::problems;
 use crate::admin::records::overview::{Attention, OverviewRecord};
 use crate::admin::table::{Operation, Permission};
 use crate::counters::LiveSession;
@@ -38,7 +39,8 @@ async fn get_overview_data(call: Call) -> Result<OverviewRecord, Refusal> {
 
 /// What may need somebody, for administrators.
 pub async fn attention(ctx: &Context, live: &Live) -> Attention {
-    Attention::new(live.near.look(ctx).await, (ctx.journal)())
+    let journal = (ctx.journal)();
+    Attention::new(problems::all(ctx, &journal, ctx.clock.now()), live.near.look(ctx).await, journal)
 }
 
 /// Whose figures somebody sees who sees the requests of `scope`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Actor, Via, Who, session};
 use crate::admin::context::Context;
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{Code, DatabaseTrouble, Refusal};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::KeyId;
 use crate::domain::key::Key;
@@ -52,7 +52,7 @@ pub fn cookie(headers: &HeaderMap) -> Option<String> {
 ///
 /// # Errors
 /// 401 saying which step failed, never echoing the credential; 429 for what may be the admin token from an address
-/// that has failed too often; 500 when the session store cannot be asked.
+/// that has failed too often; 503 when the session store cannot be asked.
 pub async fn identify(
     ctx: &Context,
     headers: &HeaderMap,
@@ -92,8 +92,12 @@ pub fn of_key_text(ctx: &Context, text: &str, now: Timestamp) -> Result<Option<A
 }
 
 async fn of_session(ctx: &Context, token: &str, now: Timestamp) -> Result<Actor, Refusal> {
+    // Not asked while it is known to be away: each question waits for seconds.
+    if let Some(fault) = ctx.conditions.database() {
+        return Err(Refusal::database(DatabaseTrouble::Busy, &fault.text));
+    }
     let hash = session::hash(token);
-    let found = ctx.store.web_session(&hash).await.map_err(Refusal::internal)?;
+    let found = ctx.store.web_session(&hash).await?;
     let Some(found) = found.filter(|session| session.expires_at > now) else {
         return Err(unauthorized(NO_SESSION));
     };
@@ -108,7 +112,7 @@ async fn of_session(ctx: &Context, token: &str, now: Timestamp) -> Result<Actor,
         Ok(actor) => Ok(actor),
         Err(refusal) => {
             // Whatever made the key unusable ends the session for good.
-            ctx.store.delete_web_session(&hash).await.map_err(Refusal::internal)?;
+            ctx.store.delete_web_session(&hash).await?;
             Err(refusal)
         }
     }

@@ -64,7 +64,7 @@ fn holder(call: &Call) -> Result<Actor, Refusal> {
         }
     });
     found.inspect_err(|_| {
-        tracing::warn!(client = ?call.client, "a login failed");
+        tracing::warn!(client = call.client.map(tracing::field::display), "a login failed");
         if let Some(ip) = call.client {
             call.throttle.failed(ip, call.now);
         }
@@ -77,7 +77,7 @@ fn holder(call: &Call) -> Result<Actor, Refusal> {
 /// The store failed.
 pub async fn logout(call: Call) -> Result<((), HeaderValue), Refusal> {
     if let Some(token) = &call.cookie {
-        call.ctx.store.delete_web_session(&session::hash(token)).await.map_err(Refusal::internal)?;
+        call.ctx.store.delete_web_session(&session::hash(token)).await?;
     }
     Ok(((), session::forget(call.ctx.secure_cookies)?))
 }

@@ -42,8 +42,8 @@ pub async fn open(ctx: &Context, who: &Who, now: Timestamp) -> Result<HeaderValu
     };
     let expires_at = now.plus_ms(SECONDS * 1000);
     let session = WebSession { hash: hash(&token), key_id, user_id, token_check, created_at: now, expires_at };
-    ctx.store.prune_web_sessions(now).await.map_err(Refusal::internal)?;
-    ctx.store.insert_web_session(&session).await.map_err(Refusal::internal)?;
+    ctx.store.prune_web_sessions(now).await?;
+    ctx.store.insert_web_session(&session).await?;
     cookie(&token, SECONDS, ctx.secure_cookies)
 }
 

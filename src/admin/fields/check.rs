@@ -1,4 +1,5 @@
-//! The check of a body against its table: the first fault, in the table's order, is the answer.
+//! The check of a body against its table: the first fault, in the table's order, is the answer; where there are several,
+//! its parameters name all of them, so that a form can show each at its field.
 //!
 //! Unknown fields are faults too: a misspelt limit must not be silently no limit.
 
@@ -33,20 +34,16 @@ fn table(fields: &[Field], sent: &Map<String, Json>, tz: Tz, path: &str) -> Chec
         return Err(Refusal::field(Code::INVALID_FORMAT, &field, format!("{field}: no such field")));
     }
     let mut values = Values::declare(fields.iter().map(|f| f.name).collect());
+    let mut faults = Vec::new();
     for field in fields {
         let at = At { path: format!("{path}{}", field.name), tz };
-        let found = match sent.get(field.name) {
-            Some(json) => at.field(field, json)?,
-            None => None,
-        };
-        match (found, field.need) {
-            (Some(value), _) => values.put(field.name, value),
-            (None, Need::Optional) => {}
-            (None, Need::Required) => return Err(at.fault(Code::REQUIRED_FIELD, "is required")),
-            (None, Need::Preset(preset)) => values.put(field.name, preset.value()),
+        match at.needed(field, sent.get(field.name)) {
+            Ok(Some(value)) => values.put(field.name, value),
+            Ok(None) => {}
+            Err(fault) => faults.push(fault),
         }
     }
-    Ok(values)
+    Refusal::of_faults(faults).map_or(Ok(values), Err)
 }
 
 impl Preset {
@@ -80,6 +77,17 @@ impl At {
 
     fn wrong_type(&self, expected: &str) -> Refusal {
         self.fault(Code::INVALID_TYPE, &format!("must be {expected}"))
+    }
+
+    /// What a field is, sent or not; `None` = it is left out.
+    fn needed(&self, field: &Field, sent: Option<&Json>) -> Checked<Option<Value>> {
+        let found = sent.map_or(Ok(None), |json| self.field(field, json))?;
+        match (found, field.need) {
+            (Some(value), _) => Ok(Some(value)),
+            (None, Need::Optional) => Ok(None),
+            (None, Need::Required) => Err(self.fault(Code::REQUIRED_FIELD, "is required")),
+            (None, Need::Preset(preset)) => Ok(Some(preset.value())),
+        }
     }
 
     /// `None` = as if it had not been sent.
@@ -178,7 +186,7 @@ impl At {
         let text = json.as_str().ok_or_else(|| self.wrong_type("text"))?.trim();
         let length = text.chars().count();
         if length < min {
-            return Err(self.bound(Code::MIN_LENGTH, &format!("must have at least {min} characters"), min));
+            return Err(self.bound(Code::MIN_LENGTH, &at_least(min, "characters"), min));
         }
         if length > max {
             return Err(self.bound(Code::MAX_LENGTH, &format!("must have at most {max} characters"), max));
@@ -195,7 +203,7 @@ impl At {
     fn list(&self, item: Kind, (min, max, excess): (usize, usize, Code), json: &Json) -> Checked<Value> {
         let items = json.as_array().ok_or_else(|| self.wrong_type("a list"))?;
         if items.len() < min {
-            return Err(self.bound(Code::MIN_LENGTH, &format!("must have at least {min} entries"), min));
+            return Err(self.bound(Code::MIN_LENGTH, &at_least(min, "entries"), min));
         }
         if items.len() > max {
             return Err(self.bound(excess, &format!("must have at most {max} entries"), max));
@@ -227,6 +235,13 @@ impl At {
             Ok((name, self.text(1, text_max, Form::Any, json)?))
         });
         each.collect::<Checked<Vec<_>>>().map(Value::Map)
+    }
+}
+
+fn at_least(min: usize, what: &str) -> String {
+    match min {
+        1 => "must not be empty".to_owned(),
+        _ => format!("must have at least {min} {what}"),
     }
 }
 

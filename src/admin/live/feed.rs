@@ -14,6 +14,7 @@ const LOGS_PER_LOOK: u32 = 100;
 pub struct Feed {
     frames: broadcast::Sender<Bytes>,
     /// The last of each kind: what a new client gets first, and what a next one is compared with.
+    status: Option<Bytes>,
     overview: Option<Bytes>,
     sessions: Option<Bytes>,
     logs_left: u32,
@@ -23,7 +24,7 @@ pub struct Feed {
 impl Default for Feed {
     fn default() -> Self {
         let frames = broadcast::Sender::new(CAPACITY);
-        Self { frames, overview: None, sessions: None, logs_left: LOGS_PER_LOOK, missed: 0 }
+        Self { frames, status: None, overview: None, sessions: None, logs_left: LOGS_PER_LOOK, missed: 0 }
     }
 }
 
@@ -38,7 +39,7 @@ impl Feed {
 
     /// What is known already.
     pub fn latest(&self) -> Vec<Bytes> {
-        [&self.overview, &self.sessions].into_iter().flatten().cloned().collect()
+        [&self.status, &self.overview, &self.sessions].into_iter().flatten().cloned().collect()
     }
 
     pub fn send(&self, frame: Bytes) {
@@ -70,6 +71,13 @@ impl Feed {
         }
     }
 
+    pub fn show_status(&mut self, frame: Bytes) {
+        if self.status.as_ref() != Some(&frame) {
+            self.status = Some(frame.clone());
+            self.send(frame);
+        }
+    }
+
     pub fn show_overview(&mut self, frame: Bytes) {
         if self.overview.as_ref() != Some(&frame) {
             self.overview = Some(frame.clone());
@@ -89,6 +97,7 @@ impl Feed {
 pub fn frame(event: &LiveEvent) -> Bytes {
     match event {
         LiveEvent::Hello(data) => write("hello", data),
+        LiveEvent::Status(data) => write("status", data),
         LiveEvent::Overview(data) => write("overview", data),
         LiveEvent::Sessions(data) => write("sessions", data),
         LiveEvent::Breaker(data) => write("breaker", data),

@@ -88,6 +88,8 @@ pub struct Live {
     places: Arc<Semaphore>,
     /// A new client came.
     arrived: Notify,
+    /// The same, for the watch of the database.
+    joined: Notify,
     pub sessions: SessionFigureCache,
     pub near: Watchlist,
 }
@@ -118,6 +120,7 @@ impl Live {
             watched: Mutex::default(),
             places: Arc::new(Semaphore::new(CLIENTS)),
             arrived: Notify::new(),
+            joined: Notify::new(),
             sessions: SessionFigureCache::default(),
             near: Watchlist::default(),
         })
@@ -139,6 +142,7 @@ impl Live {
         }
         drop(watched);
         self.arrived.notify_one();
+        self.joined.notify_one();
         Some(joined)
     }
 }

@@ -30,6 +30,8 @@ pub struct Tally {
     remembered: VecDeque<(RequestId, Figures)>,
     tried: Option<Instant>,
     failed: bool,
+    /// When the store was last read.
+    read_at: Option<Timestamp>,
 }
 
 impl Tally {
@@ -55,6 +57,7 @@ impl Tally {
         let figures = Figures {
             requests: 1,
             errors: u64::from(record.outcome.is_error()),
+            limited: u64::from(record.is_limit_refusal()),
             cost: record.cost.unwrap_or_default(),
             duration_ms: record.duration_ms,
         };
@@ -66,7 +69,8 @@ impl Tally {
     }
 
     /// The store was read.
-    pub fn found(&mut self, found: OverviewFound, day: Span) {
+    pub fn found(&mut self, found: OverviewFound, day: Span, now: Timestamp) {
+        self.read_at = Some(now);
         if self.day.is_some_and(|before| before != day) {
             self.remembered.clear();
         }
@@ -74,6 +78,11 @@ impl Tally {
         self.more = self.remembered.iter().fold(Figures::default(), |sum, (_, figures)| sum.plus(*figures));
         (self.found, self.day) = (Some(found), Some(day));
         (self.tried, self.failed) = (Some(Instant::now()), false);
+    }
+
+    /// As of when the store's part of the figures is.
+    pub fn read_at(&self) -> Option<Timestamp> {
+        self.read_at
     }
 
     /// The store could not be read.

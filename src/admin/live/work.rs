@@ -10,11 +10,13 @@ use super::feed::frame;
 use super::{Live, Scope, Viewer, Watched, sessions};
 use crate::admin::actions::overview;
 use crate::admin::actions::providers::health;
-use crate::admin::records::live::{LiveEvent, NewConfiguration};
+use crate::admin::records::Iso;
+use crate::admin::records::live::{LiveEvent, LiveStatus, NewConfiguration};
 use crate::admin::records::log::LogEntry;
 use crate::counters::LiveSession;
+use crate::domain::ids::ProviderId;
 use crate::domain::record::Record;
-use crate::state::{CircuitChange, Event};
+use crate::state::Event;
 
 /// From one look at figures to the next.
 const LOOK: Duration = Duration::from_secs(1);
@@ -27,6 +29,34 @@ impl Live {
         tokio::select! {
             () = self.pass_events_on(events) => {}
             () = self.look_at_figures() => {}
+            () = self.watch_the_database() => {}
+        }
+    }
+
+    /// Beside the figures, whose reading takes seconds while the database does not answer.
+    async fn watch_the_database(&self) {
+        loop {
+            self.show_status();
+            tokio::select! {
+                () = self.joined.notified() => {}
+                () = tokio::time::sleep(LOOK) => {}
+            }
+        }
+    }
+
+    fn show_status(&self) {
+        let fault = self.ctx.conditions.database();
+        let mut watched = self.watched.lock();
+        let Watched { feeds, tallies, .. } = &mut *watched;
+        for (viewer, feed) in feeds {
+            let tally = self.figures_of(*viewer).and_then(|shown| tallies.get(&shown));
+            let status = LiveStatus {
+                database_up: fault.is_none(),
+                database_down_since: fault.as_ref().map(|fault| Iso(fault.since)),
+                message: fault.as_ref().map(|fault| format!("the database {}", fault.text)),
+                figures_at: tally.and_then(super::Tally::read_at).filter(|_| fault.is_some()).map(Iso),
+            };
+            feed.show_status(frame(&LiveEvent::Status(status)));
         }
     }
 
@@ -34,7 +64,8 @@ impl Live {
         loop {
             match events.recv().await {
                 Ok(Event::Request(record)) => self.request_ended(&record),
-                Ok(Event::Circuit(change)) => self.circuit_changed(&change),
+                Ok(Event::Circuit(change)) => self.health_changed(change.provider_id),
+                Ok(Event::Provider(provider)) => self.health_changed(provider),
                 Ok(Event::Configuration { version }) => {
                     let frame = frame(&LiveEvent::Configuration(NewConfiguration { version }));
                     self.watched.lock().feeds.values().for_each(|feed| feed.send(frame.clone()));
@@ -67,9 +98,9 @@ impl Live {
         }
     }
 
-    fn circuit_changed(&self, change: &CircuitChange) {
+    fn health_changed(&self, provider: ProviderId) {
         let snapshot = self.ctx.state.snapshot();
-        let Some(provider) = snapshot.provider(change.provider_id) else { return };
+        let Some(provider) = snapshot.provider(provider) else { return };
         let record = health::of(&self.ctx, provider, self.ctx.clock.now());
         if let Some(feed) = self.watched.lock().feeds.get(&Viewer::Everybody) {
             feed.send(frame(&LiveEvent::Breaker(record)));
@@ -120,7 +151,7 @@ impl Live {
             let mut watched = self.watched.lock();
             let Some(tally) = watched.tallies.get_mut(&scope) else { continue };
             match read {
-                Ok(found) => tally.found(found, day),
+                Ok(found) => tally.found(found, day, now),
                 Err(error) => {
                     tracing::debug!(%error, "the day's figures could not be read");
                     tally.failed();

@@ -17,8 +17,12 @@ pub fn component(status: u16, code: Code) -> Option<Value> {
     let (error, params) = match status {
         500 => ("internal error", json!({ "requestId": "019aa51c-7a00-7000-8000-000000000001" })),
         503 => (
-            "the database is busy; nothing was changed",
-            json!({ "requestId": "019aa51c-7a00-7000-8000-000000000001" }),
+            "the database cannot be reached since 2026-11-21T04:00:00.000Z",
+            json!({
+                "reason": "database_unreachable",
+                "since": "2026-11-21T04:00:00.000Z",
+                "requestId": "019aa51c-7a00-7000-8000-000000000001",
+            }),
         ),
         _ => told(code)?,
     };
@@ -46,7 +50,7 @@ fn told(code: Code) -> Option<(&'static str, Value)> {
         Code::INVALID_TYPE => ("isEnabled: must be true or false", of("isEnabled")),
         Code::MIN_VALUE => ("pageSize: must be at least 1", json!({ "field": "pageSize", "min": 1 })),
         Code::MAX_VALUE => ("pageSize: must be at most 100", json!({ "field": "pageSize", "max": 100 })),
-        Code::MIN_LENGTH => ("name: must have at least 1 characters", json!({ "field": "name", "min": 1 })),
+        Code::MIN_LENGTH => ("name: must not be empty", json!({ "field": "name", "min": 1 })),
         Code::MAX_LENGTH => ("name: must have at most 64 characters", json!({ "field": "name", "max": 64 })),
         Code::EMPTY_UPDATE => ("nothing to change: send at least one field beside the id", none()),
         Code::PAYLOAD_TOO_LARGE => ("the body is larger than 1048576 bytes", json!({ "max": 1_048_576 })),

@@ -76,7 +76,7 @@ fn failure() -> Value {
             "ok": { "const": false },
             "error": { "type": "string", "description": "For people." },
             "errorCode": { "type": "string", "description": "For programs." },
-            "errorParams": { "type": "object", "description": "The values that the message speaks of, such as `field`." },
+            "errorParams": { "type": "object", "description": "The values that the message speaks of, such as `field`. Where several fields are at fault, `faults` lists all of them, each with `errorCode`, `error` and its own values." },
         },
         "required": ["ok", "error", "errorCode"],
     })

@@ -3,25 +3,31 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Iso;
-use crate::domain::clock::Timestamp;
+use super::{Exact, Iso};
 use crate::domain::provider::Provider;
 use crate::policy::breaker::BreakerSnapshot;
+use crate::policy::provider_state::Recent;
+use crate::state::attempts::{AttemptError, Seen};
+use rust_decimal::Decimal;
 
-/// The circuit of a provider, and the rest that it asked for.
-#[derive(Debug, Serialize, JsonSchema)]
+/// How a provider does on the node that answers: its circuit (which nodes share), and how its attempts end.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderHealth {
     pub provider_id: i64,
     pub provider_name: String,
+    /// `never_used`, `healthy`, `failing`, `cooldown` or `circuit_open`: every attempt counts, whether or not it
+    /// counts for the circuit.
+    pub health: &'static str,
     /// `CLOSED` or `OPEN` (half open too).
     pub state: &'static str,
     /// The time of an open circuit is over: one request at a time tries the provider.
     pub half_open: bool,
-    /// Failures in a row.
+    /// Failures in a row that count for the circuit.
     pub failure_count: u32,
     /// Successes in a row.
     pub success_count: u32,
+    /// The last failed attempt; `null` = none since the gateway started.
     pub last_failure_time: Option<Iso>,
     /// `null` = none since the gateway started.
     pub last_success_time: Option<Iso>,
@@ -34,22 +40,71 @@ pub struct ProviderHealth {
     /// The provider said that it is not to be asked before (`Retry-After`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rest_until: Option<Iso>,
+    /// What opened the circuit; absent while it is closed, and where another node or an earlier process opened it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_reason: Option<AttemptErrorRecord>,
+    /// The last failed attempt, also when others succeeded since; `null` = none since the gateway started.
+    pub last_error: Option<AttemptErrorRecord>,
+    /// The first failed attempt since the last success; `null` = the last attempt succeeded, or there was none.
+    pub failing_since: Option<Iso>,
+    /// Failed attempts since the last success.
+    pub failed_in_a_row: u32,
+    /// Attempts of the last five minutes.
+    pub recent_attempts: u32,
+    /// Those of them that failed.
+    pub recent_failures: u32,
+    /// The same in percent, with two digits after the point.
+    pub recent_failure_rate: Exact,
+}
+
+/// A failed attempt.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AttemptErrorRecord {
+    /// `dns`, `connect`, `tls`, `timeout`, `broken`, `status` (an error reply) or `unusable` (no usable reply).
+    pub kind: &'static str,
+    /// The provider's status; `null` = there was no reply.
+    pub status: Option<u16>,
+    /// What it said, or why there was no reply: at most 300 characters, the credential masked.
+    pub message: String,
+    pub at: Iso,
+}
+
+impl From<&AttemptError> for AttemptErrorRecord {
+    fn from(error: &AttemptError) -> Self {
+        Self { kind: error.kind.as_str(), status: error.status, message: error.message.to_string(), at: Iso(error.at) }
+    }
 }
 
 impl ProviderHealth {
-    pub fn new(provider: &Provider, circuit: &BreakerSnapshot, rest_until: Option<Timestamp>) -> Self {
+    pub fn new(provider: &Provider, circuit: &BreakerSnapshot, seen: &Seen) -> Self {
+        let error = |error: &std::sync::Arc<AttemptError>| AttemptErrorRecord::from(&**error);
+        let last_error = seen.last_error.as_ref();
         Self {
             provider_id: provider.id.0,
             provider_name: provider.name.clone(),
+            health: seen.state.as_str(),
             state: if circuit.open { "OPEN" } else { "CLOSED" },
             half_open: circuit.half_open,
             failure_count: circuit.failure_count,
             success_count: circuit.success_count,
-            last_failure_time: circuit.last_failure.map(Iso),
+            last_failure_time: circuit.last_failure.max(last_error.map(|error| error.at)).map(Iso),
             last_success_time: circuit.last_success.map(Iso),
             open_until: circuit.open_until.map(Iso),
             recovers_in_ms: circuit.recovers_in_ms,
-            rest_until: rest_until.map(Iso),
+            rest_until: seen.cooldown_until.map(Iso),
+            open_reason: seen.open_reason.as_ref().map(error),
+            last_error: last_error.map(error),
+            failing_since: seen.failing_since.map(Iso),
+            failed_in_a_row: seen.failed_in_a_row,
+            recent_attempts: seen.recent.attempts,
+            recent_failures: seen.recent.failures,
+            recent_failure_rate: rate(seen.recent),
         }
     }
+}
+
+fn rate(recent: Recent) -> Exact {
+    let percent = Decimal::from(recent.failures) * Decimal::ONE_HUNDRED;
+    Exact(percent.checked_div(Decimal::from(recent.attempts)).unwrap_or_default().round_dp(2).normalize())
 }

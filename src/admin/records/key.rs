@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::tightest::TightestLimit;
 use super::{Exact, Iso, groups_text};
 use crate::domain::clock::Timestamp;
 use crate::domain::key::Key;
@@ -39,6 +40,10 @@ pub struct KeyRecord {
     pub provider_group: String,
     /// `inherit`, `5m` or `1h`.
     pub cache_ttl_preference: &'static str,
+    /// Spend against the limit of which most is used up; `null` = no spending limit, and outside of lists.
+    pub tightest_limit: Option<TightestLimit>,
+    /// The start of the latest request that is recorded; `null` = never, and outside of lists.
+    pub last_used_at: Option<Iso>,
     pub created_at: Iso,
     pub updated_at: Iso,
     pub deleted_at: Option<Iso>,
@@ -71,6 +76,8 @@ impl KeyRecord {
             limit_concurrent_sessions: limits.concurrent_sessions,
             provider_group: groups_text(&key.provider_group),
             cache_ttl_preference: key.cache_ttl.as_str(),
+            tightest_limit: None,
+            last_used_at: None,
             created_at: Iso(key.created_at),
             updated_at: Iso(key.updated_at),
             deleted_at: key.deleted_at.map(Iso),

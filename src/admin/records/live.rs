@@ -18,12 +18,15 @@ use super::session::ActiveSession;
 pub enum LiveEvent {
     /// The first event.
     Hello(Hello),
+    /// Whether the database answers: the second event, and again when that changes. While it does not, figures stand still.
+    Status(LiveStatus),
     /// The day's figures, when they change, at most once a second: what `overview/getOverviewData` gives.
     Overview(OverviewRecord),
     /// The live sessions, when they change, at most once a second: what `active-sessions/getActiveSessions` gives, at most
     /// 200, the newest.
     Sessions(Vec<ActiveSession>),
-    /// The circuit of a provider opened, closed or was reset. For administrators.
+    /// The circuit of a provider opened, closed or was reset, or its attempts began or stopped failing. For
+    /// administrators.
     Breaker(ProviderHealth),
     /// A request ended: its entry of the usage log.
     Log(Box<LogEntry>),
@@ -50,6 +53,20 @@ pub struct Hello {
     /// IANA name of the gateway's time zone.
     pub time_zone: &'static str,
     pub now: Iso,
+}
+
+/// Whether what is shown is up to date.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LiveStatus {
+    pub database_up: bool,
+    /// `null` while the database answers.
+    pub database_down_since: Option<Iso>,
+    /// What is wrong, as `/readyz` says it; `null` while the database answers.
+    pub message: Option<String>,
+    /// While the database does not answer: when the figures shown were last read from it. `null` otherwise, and where
+    /// none are shown.
+    pub figures_at: Option<Iso>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -4,6 +4,7 @@ use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::problem::Problem;
 use super::{Exact, Iso};
 use crate::ledger::JournalStats;
 use crate::store::{Figures, OverviewFound, TopEntry};
@@ -20,13 +21,17 @@ pub struct OverviewRecord {
     pub today_cost: Exact,
     /// Milliseconds from a request's start to the end of its reply, on average over today.
     pub avg_response_time: u64,
-    /// Percent of today's requests that failed or were refused, with two digits after the point.
+    /// Percent of today's requests that failed or were refused, with two digits after the point. Those that a limit
+    /// refused are left out, of the errors and of the requests.
     pub today_error_rate: Exact,
-    /// The same four of yesterday, up to this time of day.
+    /// Today's requests that a limit of a key or a user refused.
+    pub today_limit_refusals: u64,
+    /// The same five of yesterday, up to this time of day.
     pub yesterday_same_period_requests: u64,
     pub yesterday_same_period_cost: Exact,
     pub yesterday_same_period_avg_response_time: u64,
     pub yesterday_same_period_error_rate: Exact,
+    pub yesterday_same_period_limit_refusals: u64,
     /// Requests that began within the last minute.
     pub recent_minute_requests: u64,
     /// Today's dearest users, dearest first.
@@ -41,6 +46,8 @@ pub struct OverviewRecord {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Attention {
+    /// What is wrong on the node that answers, the worst first.
+    pub problems: Vec<Problem>,
     /// Keys, users and providers that have spent 80 percent or more of a limit, nearest first, at most 20. At most ten
     /// seconds old; where more than 500 of them have limits, correspondingly older.
     pub near_limits: Vec<NearLimit>,
@@ -109,10 +116,10 @@ impl From<JournalStats> for JournalRecord {
 const NAMED: usize = 20;
 
 impl Attention {
-    pub fn new(mut near_limits: Vec<NearLimit>, journal: JournalStats) -> Self {
+    pub fn new(problems: Vec<Problem>, mut near_limits: Vec<NearLimit>, journal: JournalStats) -> Self {
         let more_near_limits = near_limits.len().saturating_sub(NAMED);
         near_limits.truncate(NAMED);
-        Self { near_limits, more_near_limits, journal: journal.into() }
+        Self { problems, near_limits, more_near_limits, journal: journal.into() }
     }
 }
 
@@ -139,10 +146,12 @@ impl OverviewRecord {
             today_cost: Exact::usd(today.cost),
             avg_response_time: average_ms(today),
             today_error_rate: error_rate(today),
+            today_limit_refusals: today.limited,
             yesterday_same_period_requests: yesterday.requests,
             yesterday_same_period_cost: Exact::usd(yesterday.cost),
             yesterday_same_period_avg_response_time: average_ms(yesterday),
             yesterday_same_period_error_rate: error_rate(yesterday),
+            yesterday_same_period_limit_refusals: yesterday.limited,
             recent_minute_requests: found.last_minute + more.requests,
             top_users: top(&found.users),
             top_models: top(&found.models),
@@ -157,8 +166,10 @@ fn average_ms(figures: Figures) -> u64 {
 }
 
 fn error_rate(figures: Figures) -> Exact {
-    let percent = Decimal::from(figures.errors) * Decimal::ONE_HUNDRED;
-    Exact(percent.checked_div(Decimal::from(figures.requests)).unwrap_or_default().round_dp(2))
+    let (errors, requests) =
+        (figures.errors.saturating_sub(figures.limited), figures.requests.saturating_sub(figures.limited));
+    let percent = Decimal::from(errors) * Decimal::ONE_HUNDRED;
+    Exact(percent.checked_div(Decimal::from(requests)).unwrap_or_default().round_dp(2))
 }
 
 impl From<&TopEntry> for TopRecord {
@@ -179,5 +190,7 @@ mod tests {
         assert_eq!(average_ms(figures(2, 0, 5)), 3);
         assert_eq!(error_rate(figures(3, 1, 0)), Exact(Decimal::new(3333, 2)));
         assert_eq!(error_rate(figures(4, 4, 0)), Exact(Decimal::ONE_HUNDRED));
+        let limited = Figures { limited: 6, ..figures(10, 7, 0) };
+        assert_eq!(error_rate(limited), Exact(Decimal::new(25, 0)), "one of four, the six of limits left out");
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::{Exact, Iso};
 use crate::domain::provider::Provider;
@@ -119,11 +120,19 @@ pub struct Created {
 pub struct ProviderTest {
     /// A reply in the provider's format came.
     pub ok: bool,
+    /// What the other fields are about: `request`, or `listing` where there was no model to ask for.
+    pub stage: &'static str,
+    /// `ok`, `connection_refused`, `unknown_host`, `tls_failed`, `timed_out`, `no_connection`, `bad_address`,
+    /// `unauthorized` (401, 403), `not_found` (404), `rate_limited` (429), `provider_error` (5xx), `client_error` (any other
+    /// status), `no_models` (the list is empty: name a model) or `not_a_reply`.
+    pub code: &'static str,
+    /// What a sentence about the code needs: `status`, or `host` and `port`.
+    pub params: Map<String, Value>,
     /// The provider's status; `null` when there was no answer.
     pub status: Option<u16>,
     pub latency_ms: u64,
-    /// The model that it was asked for.
-    pub model: String,
+    /// The model that it was asked for; `null` where none was named and the provider lists none.
+    pub model: Option<String>,
     /// What it said, or why there was no answer.
     pub message: String,
     /// The models that it lists, where it does.

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::key::KeyRecord;
+use super::tightest::TightestLimit;
 use super::{Exact, Iso, groups_text};
 use crate::domain::clock::Timestamp;
 use crate::domain::user::User;
@@ -46,6 +47,10 @@ pub struct UserRecord {
     pub allowed_clients: Vec<String>,
     /// Only administrators change the limits of the user's keys.
     pub lock_key_limits: bool,
+    /// Spend against the limit of which most is used up; `null` = no spending limit, and outside of lists.
+    pub tightest_limit: Option<TightestLimit>,
+    /// The start of the latest request that is recorded; `null` = never, and outside of lists.
+    pub last_used_at: Option<Iso>,
     pub keys: Vec<KeyRecord>,
     pub created_at: Iso,
     pub updated_at: Iso,
@@ -84,6 +89,8 @@ impl UserRecord {
             allowed_models: user.allowed_models.clone(),
             allowed_clients: user.allowed_clients.clone(),
             lock_key_limits: user.lock_key_limits,
+            tightest_limit: None,
+            last_used_at: None,
             keys,
             created_at: Iso(user.created_at),
             updated_at: Iso(user.updated_at),

@@ -113,6 +113,20 @@ pub struct SharedState {
     pub other_zone: Option<Tz>,
 }
 
+impl SharedState {
+    /// What is wrong while requests are not counted in Redis, for operators.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        let how = if self.slow { "answers too late" } else { "is lost" };
+        let what = match self.on_loss {
+            OnLoss::Local => "this node counts for itself",
+            OnLoss::Open => "limits are not held",
+            OnLoss::Closed => "requests are refused",
+        };
+        (!self.up).then(|| format!("{how}: {what}"))
+    }
+}
+
 pub(super) struct Shared {
     pub(super) memory: Memory,
     settings: SharedSettings,

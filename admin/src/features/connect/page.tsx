@@ -21,7 +21,13 @@ export function ConnectPage() {
   const { data, error, refetch } = useQuery(whoami);
   return (
     <Page title={t("nav.connect")} help={t("connect.help")}>
-      {error ? <Failed error={error} retry={() => void refetch()} /> : data ? <Settings me={data} /> : <Loading />}
+      {error && data === undefined ? (
+        <Failed error={error} retry={() => void refetch()} />
+      ) : data ? (
+        <Settings me={data} />
+      ) : (
+        <Loading />
+      )}
     </Page>
   );
 }

@@ -46,7 +46,7 @@ export function LogFilterBar({ search, set }: { search: LogsSearch; set: (change
         />
       );
     };
-  const typed = (id: "session" | "endpoint"): Filter["edit"] =>
+  const typed = (id: "session" | "endpoint" | "id"): Filter["edit"] =>
     function edit(done) {
       return (
         <form
@@ -107,6 +107,7 @@ export function LogFilterBar({ search, set }: { search: LogsSearch; set: (change
       : []),
     filter("key", named(search.key, keyChoices), choose("key", keyChoices, true)),
     filter("session", search.session, typed("session")),
+    filter("id", search.id, typed("id")),
     filter("endpoint", search.endpoint, typed("endpoint")),
     filter(
       "retries",

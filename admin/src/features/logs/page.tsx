@@ -53,7 +53,7 @@ export function LogsPage() {
         </>
       }
     >
-      {logs.error ? (
+      {logs.error && logs.data === undefined ? (
         <Failed error={logs.error} retry={() => void logs.refetch()} />
       ) : (
         <DataTable

@@ -9,6 +9,7 @@ import { Failed, Loading } from "@/ui/empty";
 import { Facts } from "@/ui/page";
 import { Badge, Notice, Tag } from "@/ui/status";
 import { Duration, Time } from "@/ui/text";
+import { AsCurl } from "./as-curl";
 import { Cost } from "./cost";
 import { detail } from "./data";
 import { StoryLine } from "./story";
@@ -34,7 +35,7 @@ export function RequestPanel({ requestId, known, onClose }: Props) {
       width="sm:max-w-2xl"
     >
       {entry === undefined ? (
-        error ? (
+        error && data === undefined ? (
           <Failed error={error} retry={() => void refetch()} />
         ) : (
           <Loading />
@@ -51,6 +52,7 @@ export function RequestPanel({ requestId, known, onClose }: Props) {
           <Part title={t("logs.facts")}>
             <AllFacts entry={entry} />
           </Part>
+          <AsCurl entry={entry} />
         </div>
       )}
     </Panel>

@@ -16,6 +16,7 @@ export function filtersOf(search: LogsSearch): LogFilters {
     ...(search.key !== undefined && { keyId: search.key }),
     ...(search.provider !== undefined && { providerId: search.provider }),
     ...(search.session !== undefined && { sessionId: search.session }),
+    ...(search.id !== undefined && { requestId: search.id }),
     ...(search.endpoint !== undefined && { endpoint: search.endpoint }),
     ...(search.retries !== undefined && { minRetryCount: search.retries }),
     ...(search.failed && { excludeStatusCode200: true }),
@@ -32,11 +33,15 @@ export function fits(entry: Entry, search: LogsSearch): boolean {
     (search.key === undefined || entry.keyId === search.key) &&
     (search.provider === undefined || entry.providerId === search.provider) &&
     (search.session === undefined || entry.sessionId === search.session) &&
+    (search.id === undefined || bare(entry.requestId) === bare(search.id)) &&
     (search.endpoint === undefined || entry.endpoint === search.endpoint) &&
     (search.retries === undefined || entry.attempts - 1 >= search.retries) &&
     (!search.failed || entry.statusCode !== 200)
   );
 }
+
+/** With hyphens or without: clients print both. */
+const bare = (id: string) => id.replaceAll("-", "").toLowerCase();
 
 export const OUTCOMES = [
   "completed",

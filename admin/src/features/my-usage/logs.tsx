@@ -66,7 +66,7 @@ export function MyLogs() {
     ],
     [t],
   );
-  if (query.error) return <Failed error={query.error} retry={() => void query.refetch()} />;
+  if (query.error && query.data === undefined) return <Failed error={query.error} retry={() => void query.refetch()} />;
   return (
     <>
       <DataTable

@@ -2,7 +2,7 @@ import { screen } from "@testing-library/react";
 import { beforeEach, expect, test, vi } from "vitest";
 import { call } from "@/api/client";
 import { renderPart } from "@/test-page";
-import { Anomalies, journalFault } from "./anomalies";
+import { Anomalies } from "./anomalies";
 
 vi.mock("@/api/client", async (original) => ({ ...(await original<object>()), call: vi.fn() }));
 
@@ -21,6 +21,7 @@ const JOURNAL: Attention["journal"] = {
 const attention = (change: Partial<Attention>): Attention => ({
   nearLimits: [],
   moreNearLimits: 0,
+  problems: [],
   journal: JOURNAL,
   ...change,
 });
@@ -32,33 +33,64 @@ beforeEach(() => {
   }) as never);
 });
 
-test("a journal that is emptied as it fills is no trouble; what is lost comes before what waits", () => {
-  const fault = (change: Partial<Attention["journal"]>) => journalFault({ ...JOURNAL, ...change });
-  expect(fault({})).toBeUndefined();
-  expect(fault({ pendingRecords: 900, oldestAgeMs: 2_000 })).toBeUndefined();
-  expect(fault({ pendingRecords: 1, oldestAgeMs: 60_000 })).toBe("waiting");
-  expect(fault({ pendingRecords: 1, failing: true })).toBe("waiting");
-  expect(fault({ diskBytes: 80, pendingRecords: 9, failing: true })).toBe("full");
-  expect(fault({ setAside: 1 })).toBe("aside");
-  expect(fault({ lostRecords: 1, heldRecords: 1, setAside: 1 })).toBe("lost");
-});
-
 test("all is well when nothing is amiss", async () => {
   await renderPart(<Anomalies attention={attention({})} />);
   expect(await screen.findByText(/Nothing needs/)).toBeTruthy();
 });
 
-test("limits are named with whose they are, and records that wait with how long", async () => {
+const problem = (kind: string, severity: string, params: object): Attention["problems"][number] =>
+  ({ kind, severity, since: null, message: `the gateway's words for ${kind}`, params }) as never;
+
+test("what is wrong is told in the gateway's order, each with its cause, and before limits", async () => {
+  const lastError = {
+    kind: "connect",
+    status: null,
+    message: "Connection refused (os error 111)",
+    at: "2026-06-01T12:00:00Z",
+  };
+  const problems = [
+    problem("journal_full", "critical", { diskBytes: 10, maxBytes: 10 }),
+    problem("database_unreachable", "error", { pendingRecords: 1200 }),
+    problem("provider_failing", "error", {
+      providerId: 7,
+      providerName: "upstream",
+      lastError,
+      recentAttempts: 30,
+      recentFailures: 30,
+    }),
+    problem("reload_refused", "warning", { faults: "limits.money_status: must be 429 or 402." }),
+    problem("something_new", "warning", {}),
+  ];
+  const nearLimits = [
+    { kind: "key", id: 3, name: "cli", userId: 1, window: "daily", current: 10, limit: 10, resetAt: null },
+  ];
+  await renderPart(<Anomalies attention={attention({ problems, nearLimits })} />);
+  await screen.findByText("Key ann / cli has reached a limit");
+  const shown = screen.getAllByRole("listitem").map((item) => item.textContent ?? "");
+  const order = [
+    "All requests are refused: the disk is full",
+    "The database cannot be reached",
+    "upstream is failing",
+    "The changed configuration was refused",
+    "the gateway's words for something_new",
+    "Key ann / cli has reached a limit",
+  ];
+  expect(shown.map((text, index) => text.startsWith(order[index] ?? "?"))).toEqual(order.map(() => true));
+  expect(shown[1]).toContain("1,200");
+  expect(shown[2]).toContain("the connection was refused or failed — Connection refused (os error 111)");
+  expect(shown[2]).toContain("30 of 30 attempts failed in the past 5 minutes.");
+  expect(shown[3]).toContain("limits.money_status: must be 429 or 402.");
+});
+
+test("limits are named with whose they are", async () => {
   const near = { id: 3, name: "cli", userId: 1, window: "daily", limit: 10, resetAt: null };
   const nearLimits = [
     { ...near, kind: "key", current: 10 },
     { ...near, kind: "provider", id: 4, name: "upstream", userId: null, current: 8.5 },
   ];
-  const journal = { ...JOURNAL, pendingRecords: 12, oldestAgeMs: 125_000 };
-  await renderPart(<Anomalies attention={attention({ nearLimits, moreNearLimits: 2, journal })} />);
+  await renderPart(<Anomalies attention={attention({ nearLimits, moreNearLimits: 2 })} />);
   expect(await screen.findByText("Key ann / cli has reached a limit")).toBeTruthy();
   expect(screen.getByText("Provider upstream is near a limit")).toBeTruthy();
   expect(screen.getByText("85% of the daily limit is used.")).toBeTruthy();
   expect(screen.getByText("2 more are near a limit")).toBeTruthy();
-  expect(screen.getByText(/12 of them, the oldest for 2 min 5 s/)).toBeTruthy();
 });

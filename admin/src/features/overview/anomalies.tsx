@@ -1,4 +1,6 @@
-/** What needs somebody: open circuits, resting providers, limits nearly used up, records that wait, requests without a price. */
+/**
+ * What needs somebody, worst first: what the gateway says is wrong, then limits nearly used up, then requests without a price.
+ */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { CircleCheck } from "lucide-react";
@@ -7,17 +9,12 @@ import { useTranslation } from "react-i18next";
 import { call, type Schemas } from "@/api/client";
 import * as queries from "@/api/queries";
 import { buttonLook } from "@/ui/button";
-import { count, duration, percent, useFormat } from "@/ui/format";
+import { percent, useFormat } from "@/ui/format";
 import { Notice } from "@/ui/status";
-import { Countdown, Time, useNow } from "@/ui/text";
+import { tell } from "./problems";
 
 type Attention = NonNullable<Schemas["OverviewRecord"]["attention"]>;
 type Near = Schemas["NearLimit"];
-
-/** Records that wait this long mean that the database does not take them. */
-const OLD = 60_000;
-/** Of the journal's room on the disk. */
-const FULL = 0.8;
 
 interface Anomaly {
   id: string;
@@ -35,16 +32,6 @@ const placeOf = ({ kind, id, userId }: Near): [string, object] =>
       ? ["/people", { user: userId ?? undefined, key: id }]
       : ["/people", { user: id }];
 
-/** What is amiss with the journal, worst first; `undefined` when nothing is. */
-export function journalFault(journal: Attention["journal"]) {
-  if (journal.lostRecords > 0) return "lost";
-  if (journal.heldRecords > 0) return "held";
-  if (journal.maxBytes > 0 && journal.diskBytes / journal.maxBytes >= FULL) return "full";
-  if (journal.pendingRecords > 0 && (journal.failing || journal.oldestAgeMs >= OLD)) return "waiting";
-  if (journal.setAside > 0) return "aside";
-}
-const SEVERE = ["lost", "held", "full"];
-
 /** The beginning of today in the gateway's time zone, as its filters take it. */
 const dayIn = (timeZone: string | undefined) =>
   new Intl.DateTimeFormat("en-CA", { year: "numeric", month: "2-digit", day: "2-digit", timeZone }).format(new Date());
@@ -52,9 +39,6 @@ const dayIn = (timeZone: string | undefined) =>
 export function Anomalies({ attention }: { attention: Attention }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const now = useNow().getTime();
-  const { data: health = [] } = useQuery(queries.health);
-  const { data: providers = [] } = useQuery(queries.providers);
   const today = dayIn(format.timeZone);
   const { data: unpriced = 0 } = useQuery({
     queryKey: ["logs", "unpriced", today],
@@ -69,40 +53,11 @@ export function Anomalies({ attention }: { attention: Attention }) {
       {label}
     </Link>
   );
-  const { journal } = attention;
-  const fault = journalFault(journal);
-  const enabled = new Set(providers.filter((provider) => provider.isEnabled).map((provider) => provider.id));
-  const troubled = health.filter((one) => enabled.has(one.providerId));
   const anomalies: Anomaly[] = [
-    ...troubled
-      .filter((one) => one.state === "OPEN")
-      .map((one) => ({
-        id: `open-${one.providerId}`,
-        tone: "bad" as const,
-        title: t("overview.circuitOpen", { name: one.providerName }),
-        text: one.halfOpen ? (
-          t("overview.halfOpen")
-        ) : (
-          <>
-            {t("overview.triedAgain")} {one.openUntil && <Countdown until={one.openUntil} />} ·{" "}
-            {t("overview.lastFailure")} <Time at={one.lastFailureTime} />
-          </>
-        ),
-        action: go("/providers", { id: one.providerId }, t("overview.look")),
-      })),
-    ...troubled
-      .filter((one) => one.state !== "OPEN" && one.restUntil && new Date(one.restUntil).getTime() > now)
-      .map((one) => ({
-        id: `rest-${one.providerId}`,
-        tone: "warn" as const,
-        title: t("overview.resting", { name: one.providerName }),
-        text: (
-          <>
-            {t("overview.restingUntil")} <Time at={one.restUntil} />
-          </>
-        ),
-        action: go("/providers", { id: one.providerId }, t("overview.look")),
-      })),
+    ...attention.problems.map((problem) => {
+      const { providerId, ...told } = tell(problem, t, format);
+      return { ...told, action: providerId && go("/providers", { id: providerId }, t("overview.look")) };
+    }),
     ...attention.nearLimits.map((near) => {
       const share = near.current / near.limit;
       const user = users.find((one) => one.id === near.userId);
@@ -127,22 +82,6 @@ export function Anomalies({ attention }: { attention: Attention }) {
             title: t("overview.moreLimits", { count: attention.moreNearLimits }),
             text: undefined,
             action: go("/people", {}, t("overview.look")),
-          },
-        ]
-      : []),
-    ...(fault
-      ? [
-          {
-            id: "journal",
-            tone: SEVERE.includes(fault) ? ("bad" as const) : ("warn" as const),
-            title: t(`overview.journal.${fault}.title`, {
-              count: { lost: journal.lostRecords, held: journal.heldRecords, aside: journal.setAside }[fault as "lost"],
-            }),
-            text: t(`overview.journal.${fault}.text`, {
-              records: count(journal.pendingRecords, format),
-              age: duration(journal.oldestAgeMs, format),
-            }),
-            action: undefined,
           },
         ]
       : []),

@@ -33,6 +33,7 @@ export function Figures({ data }: { data: Schemas["OverviewRecord"] }) {
         now={data.todayErrorRate}
         before={data.yesterdaySamePeriodErrorRate}
         show={rate}
+        note={t("overview.refusals", { count: data.todayLimitRefusals })}
         worse
       />
       <Figure

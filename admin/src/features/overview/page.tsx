@@ -18,7 +18,7 @@ export function OverviewPage() {
   return (
     <Page title={t("nav.overview")}>
       {admin && <Guide />}
-      {error ? (
+      {error && data === undefined ? (
         <Failed error={error} retry={() => void refetch()} />
       ) : !data ? (
         <Loading />

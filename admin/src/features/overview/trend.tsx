@@ -79,14 +79,20 @@ export function Trend() {
         </div>
       }
     >
-      {error ? (
+      {error && data === undefined ? (
         <Failed error={error} retry={() => void refetch()} />
       ) : !data ? (
         <Loading lines={5} />
       ) : series.length === 0 ? (
         <p className="py-12 text-center text-sm text-faint">{t("overview.noTraffic")}</p>
       ) : (
-        <Chart times={times} series={series} show={show} label={t("overview.overTime")} />
+        <Chart
+          times={times}
+          series={series}
+          show={show}
+          label={t("overview.overTime")}
+          whole={t("overview.whole", { range: t(`overview.ranges.${range}`) })}
+        />
       )}
     </Card>
   );

@@ -1,6 +1,9 @@
 /** Pieces of both lists and of the panel: whether somebody works, and lists of words. */
 import { useTranslation } from "react-i18next";
+import type { Schemas } from "@/api/client";
 import { cx } from "@/ui/cx";
+import { money, percent, useFormat } from "@/ui/format";
+import { Bar } from "@/ui/meter";
 import { Badge, Tag } from "@/ui/status";
 import type { State } from "./values";
 
@@ -11,6 +14,33 @@ export function StateBadge({ state }: { state: State }) {
     <Badge tone={state === "enabled" ? "good" : state === "expired" ? "warn" : "off"}>
       {t(`people.states.${state}`)}
     </Badge>
+  );
+}
+
+type Limit = Schemas["UserRecord"]["tightestLimit"];
+
+/** What is spent of the limit of which most is used; amber from 80 %, red when it refuses. */
+export function Tightest({ limit }: { limit: Limit }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  if (!limit) return <span className="text-faint">{t("people.noLimit")}</span>;
+  const share = limit.percent / 100;
+  const tone = share >= 1 ? "bad" : share >= 0.8 ? "warn" : "accent";
+  const window = t(`overview.windows.${limit.window as "5h"}`);
+  return (
+    <span className="block min-w-36" title={t("people.tightestOf", { window, share: percent(share, format) })}>
+      <span className="flex items-baseline justify-between gap-2 text-xs">
+        <span className="tabular whitespace-nowrap">
+          {money(limit.current, format)} <span className="text-faint">/ {money(limit.limit, format)}</span>
+        </span>
+        <span className={cx(tone === "bad" ? "text-bad" : tone === "warn" ? "text-warn" : "text-faint")}>{window}</span>
+      </span>
+      <Bar
+        share={share}
+        colour={tone === "bad" ? "bg-bad" : tone === "warn" ? "bg-warn" : "bg-accent"}
+        className="!mt-0.5"
+      />
+    </span>
   );
 }
 

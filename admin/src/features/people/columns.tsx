@@ -4,7 +4,7 @@ import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import type { Column } from "@/ui/table";
 import { Count, Money, Time } from "@/ui/text";
-import { StateBadge, Words } from "./cells";
+import { StateBadge, Tightest, Words } from "./cells";
 import { type Key, MONEY, type MoneyLimit, type State, type User, userState, words } from "./values";
 
 /** A key, and whose it is. */
@@ -68,7 +68,19 @@ export function useUserColumns(now: Date): Column<User>[] {
         header: t("people.providerGroup"),
         cell: (user) => <Words list={words(user.providerGroup)} none="default" few />,
       },
-      ...limitColumns<User>(t, (user) => user, ["limitDailyUsd", "limitMonthlyUsd"]),
+      {
+        id: "spent",
+        header: t("people.tightest"),
+        value: (user) => user.tightestLimit?.percent,
+        cell: (user) => <Tightest limit={user.tightestLimit} />,
+      },
+      {
+        id: "lastUsed",
+        header: t("people.lastUsed"),
+        value: (user) => user.lastUsedAt,
+        cell: (user) => <Time at={user.lastUsedAt} none={t("people.neverUsed")} />,
+      },
+      ...limitColumns<User>(t, (user) => user, []),
       {
         id: "rpm",
         header: t("people.rpm"),
@@ -140,7 +152,19 @@ const keyColumns = (t: TFunction): Column<KeyRow>[] => [
     header: t("people.providerGroup"),
     cell: ({ key }) => <Words list={words(key.providerGroup)} none="default" few />,
   },
-  ...limitColumns<KeyRow>(t, ({ key }) => key, ["limit5hUsd", "limitDailyUsd"]),
+  {
+    id: "spent",
+    header: t("people.tightest"),
+    value: ({ key }) => key.tightestLimit?.percent,
+    cell: ({ key }) => <Tightest limit={key.tightestLimit} />,
+  },
+  {
+    id: "lastUsed",
+    header: t("people.lastUsed"),
+    value: ({ key }) => key.lastUsedAt,
+    cell: ({ key }) => <Time at={key.lastUsedAt} none={t("people.neverUsed")} />,
+  },
+  ...limitColumns<KeyRow>(t, ({ key }) => key, []),
   {
     id: "login",
     header: t("people.canLoginWebUi"),

@@ -117,7 +117,12 @@ export function UserForm({ user, onClose, onCreated }: Props) {
         />
       </Section>
       <LimitFields register={register} control={control} errors={errors}>
-        <Field label={t("people.rpm")} error={errors.rpm?.message} unit={t("people.perMinute")}>
+        <Field
+          label={t("people.rpm")}
+          help={t("people.rpmHelp")}
+          error={errors.rpm?.message}
+          unit={t("people.perMinute")}
+        >
           {(ids) => <NumberInput {...ids} placeholder={t("people.noLimit")} {...register("rpm")} />}
         </Field>
         <Switch

@@ -5,6 +5,7 @@ import { CloudDownload, Plus, Tags, Upload } from "lucide-react";
 import { useDeferredValue, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import * as queries from "@/api/queries";
+import { usePricesLooked } from "@/app/first-steps";
 import { Button } from "@/ui/button";
 import { Empty, Failed } from "@/ui/empty";
 import { Select } from "@/ui/field";
@@ -31,6 +32,7 @@ export function PricesPage() {
   const set = (change: Partial<typeof search>) =>
     void navigate({ search: (old) => ({ ...old, ...change }), replace: true });
   const { data, error, isPending, refetch } = useQuery(queries.prices);
+  usePricesLooked(data !== undefined && data.length > 0);
   const prices = data as Price[] | undefined;
   const [dialog, setDialog] = useState<"upload" | "sync" | "edit">();
   const columns = useColumns();
@@ -69,7 +71,7 @@ export function PricesPage() {
         </>
       }
     >
-      {error ? (
+      {error && data === undefined ? (
         <Failed error={error} retry={() => void refetch()} />
       ) : (
         <>

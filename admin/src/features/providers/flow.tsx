@@ -5,13 +5,15 @@ import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import * as queries from "@/api/queries";
 import { cx } from "@/ui/cx";
-import { Field, Input } from "@/ui/field";
+import { Field, Input, Select } from "@/ui/field";
 import { percent, useFormat } from "@/ui/format";
 import { Bar } from "@/ui/meter";
 import { Badge } from "@/ui/status";
 import { useNow } from "@/ui/text";
-import { type Health, type Provider, selection, type Tier } from "./selection";
+import { type ClientFormat, type Health, type Provider, selection, type Tier } from "./selection";
 import { useSpent } from "./spent";
+
+const FORMATS = ["native", "responses", "chat-compatible", "alt-cli"] as const;
 
 interface Props {
   providers: Provider[];
@@ -22,18 +24,19 @@ export function Flow({ providers, health }: Props) {
   const { t } = useTranslation();
   const [group, setGroup] = useState("");
   const [model, setModel] = useState("");
+  const [clientFormat, setClientFormat] = useState<ClientFormat>();
   const { data: prices } = useQuery(queries.prices);
   const now = useNow().getTime();
   const spent = useSpent();
   const tiers = useMemo(
-    () => selection(providers, health, { group, model }, now, ({ id }) => spent.has(id)),
-    [providers, health, group, model, now, spent],
+    () => selection(providers, health, { group, model, format: clientFormat }, now, ({ id }) => spent.has(id)),
+    [providers, health, group, model, clientFormat, now, spent],
   );
   const reached = tiers.some((tier) => tier.first);
   return (
     <div className="space-y-4">
       <p className="max-w-3xl text-sm text-quiet">{t("providers.flow.help")}</p>
-      <div className="grid max-w-2xl grid-cols-1 gap-3 sm:grid-cols-2">
+      <div className="grid max-w-3xl grid-cols-1 gap-3 sm:grid-cols-3">
         <Field label={t("providers.flow.group")} help={t("providers.flow.groupHelp")}>
           {(ids) => (
             <Input {...ids} placeholder="default" value={group} onChange={(event) => setGroup(event.target.value)} />
@@ -55,6 +58,19 @@ export function Flow({ providers, health }: Props) {
                 ))}
               </datalist>
             </>
+          )}
+        </Field>
+        <Field label={t("providers.flow.format")} help={t("providers.flow.formatHelp")}>
+          {(ids) => (
+            <Select
+              {...ids}
+              value={clientFormat ?? ""}
+              choices={[
+                { value: "", label: t("providers.flow.anyFormat") },
+                ...FORMATS.map((value) => ({ value, label: t(`providers.kinds.${value}`) })),
+              ]}
+              onChange={(event) => setClientFormat(FORMATS.find((one) => one === event.target.value))}
+            />
           )}
         </Field>
       </div>
@@ -92,7 +108,7 @@ function TierBox({ tier }: { tier: Tier }) {
         )}
       </div>
       <ul className="space-y-2">
-        {tier.choices.map(({ provider, out, share }) => (
+        {tier.choices.map(({ provider, out, converts, share }) => (
           <li key={provider.id} className="grid grid-cols-[minmax(6rem,14rem)_1fr_auto] items-center gap-3 text-sm">
             <span className={cx("truncate", out && "text-faint")}>{provider.name}</span>
             {out ? (
@@ -101,11 +117,13 @@ function TierBox({ tier }: { tier: Tier }) {
                   {t(`providers.out.${out}`)}
                 </Badge>
               </span>
+            ) : converts ? (
+              <span className="text-xs text-faint">{t("providers.flow.converts")}</span>
             ) : (
               <Bar share={share} className="!mt-0" />
             )}
             <span className="tabular text-right text-xs text-quiet sm:w-32 sm:whitespace-nowrap">
-              {out ? "—" : percent(share, format)}{" "}
+              {out || converts ? "—" : percent(share, format)}{" "}
               <span className="text-faint">({t("providers.flow.weight", { weight: provider.weight })})</span>
             </span>
           </li>

@@ -1,10 +1,11 @@
 /** Creating and editing a provider, in sections; only the first is needed to begin. A test asks it for a few words. */
 import { useQueryClient } from "@tanstack/react-query";
 import type { TFunction } from "i18next";
+import { useEffect, useRef } from "react";
 import { useForm } from "react-hook-form";
 import { useTranslation } from "react-i18next";
-import { call } from "@/api/client";
-import { changes } from "@/api/form";
+import { ApiError, call } from "@/api/client";
+import { changes, showFault } from "@/api/form";
 import * as queries from "@/api/queries";
 import { FormDrawer } from "@/parts/form";
 import { ListField } from "@/parts/list-field";
@@ -13,9 +14,12 @@ import { useFormat } from "@/ui/format";
 import { Notice } from "@/ui/status";
 import { useToast } from "@/ui/toast";
 import { moved } from "./destination";
+import { ModelsField } from "./models-field";
 import type { Provider } from "./selection";
 import { type Asked, Trial } from "./trial";
-import { type Body, body, MONEY, TIMEOUTS, TYPES, type Values, values } from "./values";
+import { type Body, body, copied, MONEY, TIMEOUTS, TYPES, type Values, values } from "./values";
+import { VendorField } from "./vendor-field";
+import { follow, proposed } from "./vendors";
 
 /** An address of each format that one may have seen, as an example. */
 const PLACES: Record<(typeof TYPES)[number], string> = {
@@ -26,16 +30,36 @@ const PLACES: Record<(typeof TYPES)[number], string> = {
   "alt-cli": "generativelanguage.googleapis.com",
 };
 
-export function ProviderForm({ provider, onClose }: { provider?: Provider; onClose: () => void }) {
+interface Props {
+  /** The one that is edited. */
+  provider?: Provider;
+  /** The one that a new one begins like; without its credential. */
+  like?: Provider;
+  onClose: () => void;
+}
+
+export function ProviderForm({ provider, like, onClose }: Props) {
   const { t } = useTranslation();
   const cache = useQueryClient();
   const toast = useToast();
   const { currency } = useFormat();
-  const initial = values(provider);
+  const initial = provider ? values(provider) : like ? copied(like, t("providers.copyName", like)) : fresh();
   const form = useForm<Values>({ defaultValues: initial });
   const { register, control } = form;
   const errors = form.formState.errors as Record<string, { message?: string } | undefined>;
   const fault = (name: keyof Values) => errors[name]?.message;
+  const place = (error: unknown) =>
+    showFault(error, form.setError, (name) => name in initial).length > 0 && error instanceof ApiError;
+  // A new provider proposes its family's models, until somebody chooses others.
+  const [type, url] = form.watch(["provider_type", "url"]);
+  const before = useRef<[string, string]>([type, url]);
+  useEffect(() => {
+    if (provider || like) return;
+    const models = form.getValues("allowed_models");
+    const next = follow(models, before.current, [type, url]);
+    before.current = [type, url];
+    if (next !== models) form.setValue("allowed_models", next);
+  }, [form, provider, like, type, url]);
   const asked = () => {
     const { url, key, provider_type, proxy_url } = body(form.getValues());
     // A stored proxy that was taken out of the form is to be left out of the test as well.
@@ -47,7 +71,7 @@ export function ProviderForm({ provider, onClose }: { provider?: Provider; onClo
   const keyWanted = elsewhere !== undefined && form.watch("key") === "";
 
   const kept = provider && !elsewhere ? t("providers.keyKept", { key: provider.key }) : undefined;
-  const keyHelp = provider ? kept : t("providers.keyHelp");
+  const keyHelp = provider ? kept : t(like ? "providers.keyOfCopy" : "providers.keyHelp");
 
   const save = async (typed: Values) => {
     if (provider) {
@@ -80,17 +104,6 @@ export function ProviderForm({ provider, onClose }: { provider?: Provider; onClo
       )}
     </Field>
   );
-  const list = (name: "group_tag" | "allowed_models", placeholder: string) => (
-    <ListField
-      control={control}
-      name={name}
-      label={t(`providers.fields.${name}`)}
-      help={helps(t, name)}
-      placeholder={placeholder}
-      className="sm:col-span-2"
-    />
-  );
-
   return (
     <FormDrawer
       title={provider ? t("providers.edit", { name: provider.name }) : t("providers.add")}
@@ -101,6 +114,7 @@ export function ProviderForm({ provider, onClose }: { provider?: Provider; onClo
       submit={provider ? t("ui.save") : t("providers.add")}
     >
       <Section title={t("providers.sections.basics")}>
+        {!provider && <VendorField form={form} />}
         <Field label={t("providers.fields.name")} error={fault("name")} className="sm:col-span-2">
           {(ids) => <Input {...ids} autoFocus={!provider} autoComplete="off" {...register("name")} />}
         </Field>
@@ -123,7 +137,7 @@ export function ProviderForm({ provider, onClose }: { provider?: Provider; onClo
             <Input
               {...ids}
               type="url"
-              placeholder={`https://${PLACES[form.watch("provider_type") as "native"]}`}
+              placeholder={`https://${PLACES[type as "native"]}`}
               autoComplete="off"
               spellCheck={false}
               {...register("url")}
@@ -148,7 +162,7 @@ export function ProviderForm({ provider, onClose }: { provider?: Provider; onClo
           </div>
         )}
         <div className="sm:col-span-2">
-          <Trial asked={asked} />
+          <Trial asked={asked} onFault={place} />
           <p className="mt-1 text-xs text-faint">{t("providers.testHelp")}</p>
         </div>
         <Switch label={t("providers.fields.is_enabled")} {...register("is_enabled")} />
@@ -156,8 +170,15 @@ export function ProviderForm({ provider, onClose }: { provider?: Provider; onClo
       <Section title={t("providers.sections.selection")} help={t("providers.sections.selectionHelp")}>
         {number("priority")}
         {number("weight")}
-        {list("group_tag", "default")}
-        {list("allowed_models", t("providers.everyModel"))}
+        <ListField
+          control={control}
+          name="group_tag"
+          label={t("providers.fields.group_tag")}
+          help={helps(t, "group_tag")}
+          placeholder="default"
+          className="sm:col-span-2"
+        />
+        <ModelsField control={control} asked={asked} onFault={place} />
         <Field
           label={t("providers.fields.model_redirects")}
           help={helps(t, "model_redirects")}
@@ -231,6 +252,12 @@ function host(url: string | undefined): string {
   } catch {
     return url ?? "";
   }
+}
+
+/** A new one, with what its family's models are called. */
+function fresh(): Values {
+  const empty = values(undefined);
+  return { ...empty, allowed_models: proposed(empty.provider_type, empty.url) };
 }
 
 /** The one line of help under a field, where it has one. */

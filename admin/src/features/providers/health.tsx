@@ -1,18 +1,20 @@
-/** A provider's circuit as a word, with the time until it is tried again. */
+/** A provider's state as a word, with its cause on hover and the time until it is tried again. */
 import { useTranslation } from "react-i18next";
+import { useCause } from "@/parts/cause";
 import { Badge } from "@/ui/status";
 import { Countdown, useNow } from "@/ui/text";
 import type { Health, Provider } from "./selection";
 import { useSpent } from "./spent";
 
-export type Condition = "off" | "open" | "half" | "resting" | "spent" | "failing" | "good";
+export type Condition = "off" | "open" | "half" | "resting" | "spent" | "failing" | "unused" | "good";
 
 export function condition(provider: Provider, health: Health | undefined, now: number, spent = false): Condition {
   if (!provider.isEnabled) return "off";
   if (health?.state === "OPEN") return health.halfOpen ? "half" : "open";
   if (health?.restUntil && new Date(health.restUntil).getTime() > now) return "resting";
+  if (health?.health === "failing" || (health?.failureCount ?? 0) > 0) return "failing";
   if (spent) return "spent";
-  return health && health.failureCount > 0 ? "failing" : "good";
+  return health === undefined || health.health === "never_used" ? "unused" : "good";
 }
 
 const TONES = {
@@ -21,27 +23,47 @@ const TONES = {
   half: "warn",
   resting: "warn",
   spent: "warn",
-  failing: "warn",
+  failing: "bad",
+  unused: "plain",
   good: "good",
 } as const;
 
-export function HealthBadge({ provider, health }: { provider: Provider; health: Health | undefined }) {
+/** `cause`: says beside the state why, where there is something to say. */
+export function HealthBadge({
+  provider,
+  health,
+  cause = false,
+}: {
+  provider: Provider;
+  health: Health | undefined;
+  cause?: boolean;
+}) {
   const { t } = useTranslation();
+  const causeOf = useCause();
   const now = useNow().getTime();
   const spent = useSpent().has(provider.id);
   const state = condition(provider, health, now, spent);
   const until = state === "open" ? health?.openUntil : state === "resting" ? health?.restUntil : null;
+  const why = (state === "open" || state === "half" ? health?.openReason : undefined) ?? health?.lastError ?? undefined;
+  const troubled = ["open", "half", "resting", "failing"].includes(state) && why;
   return (
-    <Badge tone={TONES[state]}>
-      {state === "failing"
-        ? t("providers.conditions.failing", { count: health?.failureCount ?? 0 })
-        : t(`providers.conditions.${state}`)}
-      {until && (
-        <>
-          {" · "}
-          <Countdown until={until} />
-        </>
+    <span className="inline-flex max-w-full min-w-0 items-center gap-2">
+      <Badge tone={TONES[state]} title={troubled ? `${causeOf(why)} — ${why.message}` : undefined}>
+        {state === "failing"
+          ? t("providers.conditions.failing", { count: health?.failedInARow || health?.failureCount || 0 })
+          : t(`providers.conditions.${state}`)}
+        {until && (
+          <>
+            {" · "}
+            <Countdown until={until} />
+          </>
+        )}
+      </Badge>
+      {cause && troubled && (
+        <span className="max-w-64 truncate text-xs text-quiet" title={why.message}>
+          {causeOf(why)}
+        </span>
       )}
-    </Badge>
+    </span>
   );
 }

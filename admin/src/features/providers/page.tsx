@@ -1,12 +1,13 @@
 /** Where requests go: the providers in the order in which they are asked, their health, and how one of them is chosen. */
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { Plus, Server } from "lucide-react";
+import { Plus, Server, Zap } from "lucide-react";
 import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import * as queries from "@/api/queries";
 import { Button } from "@/ui/button";
 import { Empty, Failed } from "@/ui/empty";
+import { percent, useFormat } from "@/ui/format";
 import { Page } from "@/ui/page";
 import { Tag } from "@/ui/status";
 import { type Column, DataTable } from "@/ui/table";
@@ -17,6 +18,7 @@ import { ProviderForm } from "./form";
 import { HealthBadge } from "./health";
 import { ProviderPanel } from "./panel";
 import type { Health, Provider } from "./selection";
+import { TestAll } from "./test-all";
 
 export function ProvidersPage() {
   const { t } = useTranslation();
@@ -24,7 +26,8 @@ export function ProvidersPage() {
   const navigate = useNavigate({ from: "/providers" });
   const { data, error, isPending, refetch } = useQuery(queries.providers);
   const { data: health = [] } = useQuery(queries.health);
-  const [form, setForm] = useState<{ provider?: Provider } | null>(null);
+  const [form, setForm] = useState<{ provider?: Provider; like?: Provider } | null>(null);
+  const [testing, setTesting] = useState(false);
   const rows = useMemo(
     () => [...(data ?? [])].sort((a, b) => a.priority - b.priority || b.weight - a.weight || a.id - b.id),
     [data],
@@ -56,8 +59,20 @@ export function ProvidersPage() {
     />
   );
   return (
-    <Page title={t("nav.providers")} actions={rows.length > 0 && add}>
-      {error ? (
+    <Page
+      title={t("nav.providers")}
+      actions={
+        rows.length > 0 && (
+          <>
+            <Button icon={<Zap className="size-4" aria-hidden />} onClick={() => setTesting(true)}>
+              {t("providers.testAll")}
+            </Button>
+            {add}
+          </>
+        )
+      }
+    >
+      {error && data === undefined ? (
         <Failed error={error} retry={() => void refetch()} />
       ) : rows.length === 0 ? (
         list
@@ -81,9 +96,11 @@ export function ProvidersPage() {
           health={health.find((one) => one.providerId === chosen.id)}
           onClose={() => void navigate({ search: (old) => ({ ...old, id: undefined }), replace: true })}
           onEdit={() => setForm({ provider: chosen })}
+          onCopy={() => setForm({ like: chosen })}
         />
       )}
-      {form && <ProviderForm provider={form.provider} onClose={() => setForm(null)} />}
+      {form && <ProviderForm {...form} onClose={() => setForm(null)} />}
+      {testing && <TestAll providers={rows} onClose={() => setTesting(false)} />}
     </Page>
   );
 }
@@ -105,6 +122,20 @@ function useToday(): Map<number, { calls: number; cost: number }> {
   }, [data]);
 }
 
+/** Of the attempts of the past five minutes, those that failed. */
+function Recent({ health }: { health: Health | undefined }) {
+  const format = useFormat();
+  const { t } = useTranslation();
+  if (!health || health.recentAttempts === 0) return <span className="text-faint">—</span>;
+  const { recentFailures: failures, recentAttempts: attempts, recentFailureRate } = health;
+  const share = percent(recentFailureRate / 100, format);
+  return (
+    <span className="tabular" title={t("providers.recentRate", { failures, attempts, share })}>
+      {share}
+    </span>
+  );
+}
+
 function useColumns(health: Health[]): Column<Provider>[] {
   const { t } = useTranslation();
   const today = useToday();
@@ -124,7 +155,16 @@ function useColumns(health: Health[]): Column<Provider>[] {
       {
         id: "health",
         header: t("providers.health"),
-        cell: (one) => <HealthBadge provider={one} health={health.find((state) => state.providerId === one.id)} />,
+        cell: (one) => (
+          <HealthBadge provider={one} health={health.find((state) => state.providerId === one.id)} cause />
+        ),
+      },
+      {
+        id: "recent",
+        header: t("providers.recentShort"),
+        align: "right",
+        value: (one) => health.find((state) => state.providerId === one.id)?.recentFailureRate ?? 0,
+        cell: (one) => <Recent health={health.find((state) => state.providerId === one.id)} />,
       },
       {
         id: "priority",

@@ -1,6 +1,6 @@
 /** One provider: its circuit with a reset, a test, and what it used of its limits. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { CirclePause, CirclePlay, MoreHorizontal, Pencil, RotateCcw, Trash2 } from "lucide-react";
+import { CirclePause, CirclePlay, Copy, MoreHorizontal, Pencil, RotateCcw, Trash2 } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import { call } from "@/api/client";
 import * as queries from "@/api/queries";
@@ -11,10 +11,10 @@ import { Panel } from "@/ui/dialog";
 import { Menu } from "@/ui/menu";
 import { Facts } from "@/ui/page";
 import { Tag } from "@/ui/status";
-import { Count, Time } from "@/ui/text";
 import { useToast } from "@/ui/toast";
 import { HealthBadge } from "./health";
 import type { Health, Provider } from "./selection";
+import { ProviderState } from "./state";
 import { Trial } from "./trial";
 
 interface Props {
@@ -22,9 +22,10 @@ interface Props {
   health: Health | undefined;
   onClose: () => void;
   onEdit: () => void;
+  onCopy: () => void;
 }
 
-export function ProviderPanel({ provider, health, onClose, onEdit }: Props) {
+export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Props) {
   const { t } = useTranslation();
   const cache = useQueryClient();
   const confirm = useConfirm();
@@ -60,7 +61,9 @@ export function ProviderPanel({ provider, health, onClose, onEdit }: Props) {
     change.mutate(() => call("actions/providers/removeProvider", { providerId: provider.id }), { onSuccess: onClose });
   };
   const icon = "size-4 text-faint";
-  const troubled = health !== undefined && (health.state === "OPEN" || health.failureCount > 0 || !!health.restUntil);
+  const troubled =
+    health !== undefined &&
+    (health.state === "OPEN" || health.failureCount > 0 || health.failedInARow > 0 || !!health.restUntil);
   return (
     <Panel
       open
@@ -88,6 +91,11 @@ export function ProviderPanel({ provider, health, onClose, onEdit }: Props) {
                   <CirclePlay className={icon} aria-hidden />
                 ),
                 onSelect: () => void toggle(),
+              },
+              {
+                label: t("providers.copy"),
+                icon: <Copy className={icon} aria-hidden />,
+                onSelect: onCopy,
               },
               "line",
               {
@@ -118,18 +126,10 @@ export function ProviderPanel({ provider, health, onClose, onEdit }: Props) {
               {t("providers.reset")}
             </Button>
           </div>
+          <ProviderState health={health} />
           <Trial asked={() => ({ providerId: provider.id })} />
           <Facts
             facts={[
-              [t("providers.failuresInARow"), <Count key="failures" value={health?.failureCount ?? 0} />],
-              [
-                t("providers.lastFailure"),
-                <Time key="failure" at={health?.lastFailureTime} none={t("providers.none")} />,
-              ],
-              [
-                t("providers.lastSuccess"),
-                <Time key="success" at={health?.lastSuccessTime} none={t("providers.none")} />,
-              ],
               [t("providers.fields.provider_type"), t(`providers.types.${provider.providerType as "native"}`)],
               [
                 t("providers.fields.url"),

@@ -66,3 +66,25 @@ test("a star sees every group, and a redirect is a model too", () => {
   expect(supports(provider(1, { allowedModels: ["x"], modelRedirects: { y: "x" } }), "y")).toBe(true);
   expect(supports(provider(1, { allowedModels: ["x-*"] }), "y-1")).toBe(false);
 });
+
+test("within a tier, providers of the request's own format go before those that need conversion", () => {
+  const providers = [
+    provider(1, { providerType: "native", weight: 3 }),
+    provider(2, { providerType: "native-auth", weight: 1 }),
+    provider(3, { providerType: "responses", weight: 9 }),
+    provider(4, { providerType: "responses", priority: 1 }),
+  ];
+  const asked = { group: "default", model: "", format: "native" as const };
+  const [first, second] = selection(providers, [], asked, NOW);
+  expect(first?.choices.map(({ provider, share, converts }) => [provider.id, share, converts ?? false])).toEqual([
+    [1, 0.75, false],
+    [2, 0.25, false],
+    [3, 0, true],
+  ]);
+  // A tier without one of the own format converts.
+  expect(second?.choices[0]?.converts).toBeUndefined();
+  expect(second?.choices[0]?.share).toBe(1);
+  // One that cannot be asked sets nobody aside.
+  const open = [1, 2].map((id) => health(id, { state: "OPEN" }));
+  expect(selection(providers, open, asked, NOW)[0]?.choices[0]).toMatchObject({ provider: { id: 3 }, share: 1 });
+});

@@ -8,10 +8,14 @@ export type Provider = Schemas["ProviderRecord"];
 export type Health = Schemas["ProviderHealth"];
 
 export type Out = "disabled" | "group" | "model" | "circuit" | "resting" | "limit";
+/** The wire format of a request. */
+export type ClientFormat = "native" | "responses" | "chat-compatible" | "alt-cli";
 export interface Choice {
   provider: Provider;
   /** Why it is passed over; `undefined` = it can be chosen. */
   out?: Out;
+  /** Others of its tier speak the request's own format: it is asked after them. */
+  converts?: boolean;
   /** 0..1: how often it is taken first, while its tier is the one in turn. */
   share: number;
 }
@@ -61,6 +65,17 @@ export interface Asked {
   /** Comma-separated; empty = default, `*` = all. */
   group: string;
   model: string;
+  /** Nothing = whichever: no provider needs conversion. */
+  format?: ClientFormat;
+}
+
+const formatOf = ({ providerType }: Provider) => (providerType === "native-auth" ? "native" : providerType);
+
+/** Sets aside those of a tier that need conversion while others do not. */
+function prefer(choices: Choice[], format: ClientFormat | undefined) {
+  const own = ({ out, provider }: Choice) => !out && formatOf(provider) === format;
+  if (format === undefined || !choices.some(own)) return;
+  for (const choice of choices) if (!choice.out && !own(choice)) choice.converts = true;
 }
 
 export function selection(
@@ -88,8 +103,10 @@ export function selection(
   const ordered = [...tiers.entries()].sort(([a], [b]) => a - b);
   let found = false;
   return ordered.map(([priority, choices]) => {
-    const weight = choices.filter((choice) => !choice.out).reduce((sum, { provider }) => sum + provider.weight, 0);
-    for (const choice of choices) choice.share = choice.out || weight === 0 ? 0 : choice.provider.weight / weight;
+    prefer(choices, asked.format);
+    const drawn = (choice: Choice) => !choice.out && !choice.converts;
+    const weight = choices.filter(drawn).reduce((sum, { provider }) => sum + provider.weight, 0);
+    for (const choice of choices) choice.share = drawn(choice) && weight > 0 ? choice.provider.weight / weight : 0;
     choices.sort((a, b) => b.share - a.share || a.provider.name.localeCompare(b.provider.name));
     const first = !found && weight > 0;
     found ||= first;

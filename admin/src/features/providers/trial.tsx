@@ -1,31 +1,45 @@
-/** Asking a provider for a few words, as it is stored or as it is being typed: which model, and what came of it. */
+/**
+ * Asking a provider for a few words, as it is stored or as it is being typed: which model, and what came of it. The models that
+ * the provider lists are offered for the next attempt.
+ */
 import { useMutation } from "@tanstack/react-query";
 import { Zap } from "lucide-react";
 import { type ReactNode, useId, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { type BodyOf, call, type DataOf } from "@/api/client";
+import { ApiError, type BodyOf, call, type DataOf } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Input } from "@/ui/field";
 import { Notice } from "@/ui/status";
+import { TestResult } from "./test-result";
 
 export type Asked = BodyOf<"actions/providers/testProvider">;
-type Tested = DataOf<"actions/providers/testProvider">;
+export type Tested = DataOf<"actions/providers/testProvider">;
+export const testProvider = (asked: Asked) => call("actions/providers/testProvider", asked);
+
+/** Offered as buttons; the rest while typing. */
+const OFFERED = 8;
 
 interface Props {
   /** What is to be tested, read when the button is pressed. */
   asked: () => Asked;
+  /** Shows a fault at the field that it names; true = done. */
+  onFault?: (error: unknown) => boolean;
   /** Beside the button. */
   children?: ReactNode;
 }
 
-export function Trial({ asked, children }: Props) {
+export function Trial({ asked, onFault, children }: Props) {
   const { t } = useTranslation();
   const list = useId();
   const [model, setModel] = useState("");
+  const [fault, setFault] = useState<Error | null>(null);
   const trial = useMutation({
-    mutationFn: () =>
-      call("actions/providers/testProvider", { ...asked(), ...(model.trim() ? { model: model.trim() } : {}) }),
+    mutationFn: (name: string) => testProvider({ ...asked(), ...(name.trim() ? { model: name.trim() } : {}) }),
+    onMutate: () => setFault(null),
+    onError: (error) => setFault(onFault?.(error) ? null : error),
   });
+  const listed = trial.data?.models ?? [];
+  const offered = trial.data?.ok === false ? listed.slice(0, OFFERED) : [];
   return (
     <div className="space-y-2">
       <div className="flex flex-wrap items-center gap-2">
@@ -33,7 +47,7 @@ export function Trial({ asked, children }: Props) {
           size="sm"
           icon={<Zap className="size-3.5" aria-hidden />}
           busy={trial.isPending}
-          onClick={() => trial.mutate()}
+          onClick={() => trial.mutate(model)}
         >
           {t("providers.test")}
         </Button>
@@ -48,30 +62,35 @@ export function Trial({ asked, children }: Props) {
           onChange={(event) => setModel(event.target.value)}
         />
         <datalist id={list}>
-          {trial.data?.models.map((name) => (
+          {listed.map((name) => (
             <option key={name} value={name} />
           ))}
         </datalist>
         {children}
       </div>
-      <Result result={trial.data} error={trial.error} />
+      {fault && <Notice tone="bad">{fault instanceof ApiError ? fault.message : t("ui.noConnection")}</Notice>}
+      {!fault && trial.data && <TestResult result={trial.data} />}
+      {!fault && offered.length > 0 && (
+        <div className="flex flex-wrap items-center gap-1.5 text-xs">
+          <span className="text-faint">{t("providers.tryWith")}</span>
+          {offered.map((name) => (
+            <button
+              key={name}
+              type="button"
+              className="max-w-full truncate rounded border border-line px-1.5 py-0.5 hover:bg-hover"
+              onClick={() => {
+                setModel(name);
+                trial.mutate(name);
+              }}
+            >
+              {name}
+            </button>
+          ))}
+          {listed.length > offered.length && (
+            <span className="text-faint">{t("providers.andMore", { count: listed.length - offered.length })}</span>
+          )}
+        </div>
+      )}
     </div>
-  );
-}
-
-function Result({ result, error }: { result: Tested | undefined; error: Error | null }) {
-  const { t } = useTranslation();
-  if (error) return <Notice tone="bad">{error.message || t("ui.noConnection")}</Notice>;
-  if (!result) return null;
-  const facts = [result.model, result.status && `HTTP ${result.status}`, `${result.latencyMs} ms`];
-  return (
-    <Notice
-      tone={result.ok ? "good" : "bad"}
-      title={`${result.ok ? t("providers.testGood") : t("providers.testBad")} — ${facts.filter(Boolean).join(" · ")}`}
-    >
-      <span className="line-clamp-4" title={result.message}>
-        {result.message}
-      </span>
-    </Notice>
   );
 }

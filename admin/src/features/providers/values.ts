@@ -92,6 +92,11 @@ export function values(provider: Provider | undefined): Values {
   };
 }
 
+/** A new provider like this one. The credential is not known here, and is asked for. */
+export function copied(provider: Provider, name: string): Values {
+  return { ...values(provider), name, key: "" };
+}
+
 const orNull = (value: string) => (value.trim() === "" ? null : value.trim());
 /** In milliseconds; what is no number goes as it is, for the gateway to refuse at its field. */
 const scaled = (value: string, by: number) => {

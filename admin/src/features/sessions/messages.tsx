@@ -17,14 +17,14 @@ export function Messages({ sessionId, keyId }: { sessionId: string; keyId: numbe
       call("actions/active-sessions/getSessionMessages", { sessionId, keyId, pageSize: 20 }, signal),
     retry: false,
   });
-  if (error instanceof ApiError && error.code === "OPERATION_FAILED") {
+  if (error instanceof ApiError && error.code === "OPERATION_FAILED" && !error.away) {
     return (
       <Notice tone="plain" title={t("sessions.notStored")}>
         {error.message}
       </Notice>
     );
   }
-  if (error) return <Failed error={error} retry={() => void refetch()} />;
+  if (error && data === undefined) return <Failed error={error} retry={() => void refetch()} />;
   if (isPending) return <Loading />;
   if (data.messages.length === 0) return <Empty title={t("sessions.noMessages")} />;
   return (

@@ -37,7 +37,7 @@ export function SessionsPage() {
     void navigate({ search: (old) => ({ ...old, ...change }), replace: true });
   return (
     <Page title={t("nav.sessions")} help={t("sessions.help")} full>
-      {error ? (
+      {error && data === undefined ? (
         <Failed error={error} retry={() => void refetch()} />
       ) : (
         <DataTable

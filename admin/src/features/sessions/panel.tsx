@@ -45,7 +45,7 @@ export function SessionPanel({ sessionId, live, onClose }: Props) {
       description={<Id value={sessionId} />}
       width="sm:max-w-2xl"
     >
-      {error ? (
+      {error && data === undefined ? (
         <Failed error={error} retry={() => void refetch()} />
       ) : isPending ? (
         <Loading />

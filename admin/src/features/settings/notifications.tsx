@@ -16,7 +16,7 @@ import { Webhook } from "./webhook";
 
 export function NotificationsView() {
   const { data, error, refetch } = useQuery(notifications);
-  if (error) return <Failed error={error} retry={() => void refetch()} />;
+  if (error && data === undefined) return <Failed error={error} retry={() => void refetch()} />;
   if (!data) return <Loading />;
   return <NotificationsForm saved={data} />;
 }

@@ -20,7 +20,7 @@ export const formOf = ({ timezone: _, cleanupRetentionDays, ...rest }: Settings)
 
 export function SystemView() {
   const { data, error, refetch } = useQuery(settings);
-  if (error) return <Failed error={error} retry={() => void refetch()} />;
+  if (error && data === undefined) return <Failed error={error} retry={() => void refetch()} />;
   if (!data) return <Loading />;
   return <SystemForm saved={data} />;
 }

@@ -16,6 +16,7 @@ pub use add::blank as blank_key;
 use crate::admin::call::Call;
 use crate::admin::envelope::{Code, Refusal};
 use crate::admin::fields::Body;
+use crate::admin::holdings::{self, LastUses};
 use crate::admin::records::key::KeyRecord;
 use crate::admin::table::{Operation, Permission};
 use crate::domain::ids::UserId;
@@ -23,7 +24,7 @@ use crate::domain::ids::UserId;
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/keys/getKeys", Permission::Own, Body::of(fields::USER_ID, &[]), get_keys)
-            .doc("The keys of a user, masked.")
+            .doc("The keys of a user, masked, with what each has spent of its tightest limit, and when it was last used.")
             .errors(&[Code::NOT_FOUND]),
         Operation::action(
             "actions/keys/getKeysWithStatistics",
@@ -83,5 +84,9 @@ async fn get_keys(call: Call) -> Result<Vec<KeyRecord>, Refusal> {
     }
     let mut keys: Vec<_> = snapshot.callers().map(|caller| &caller.key).filter(|key| key.user_id == user).collect();
     keys.sort_by_key(|key| key.id);
-    Ok(keys.into_iter().map(|key| KeyRecord::new(key, call.now)).collect())
+    let used = LastUses::read(&call.ctx, Some(user)).await?;
+    let spent = holdings::of_keys(&call.ctx, keys.iter().copied().cloned().collect(), call.now).await;
+    let mut records: Vec<_> = keys.into_iter().map(|key| KeyRecord::new(key, call.now)).collect();
+    holdings::show_keys(&mut records, &spent, &used);
+    Ok(records)
 }

@@ -21,21 +21,21 @@ pub fn operations() -> Vec<Operation> {
             Body::EMPTY,
             get_providers_health_status,
         )
-        .doc("The circuit of every provider, also of those that were never asked."),
+        .doc("How every provider does: its circuit, its last error, and how often attempts failed in the last five minutes."),
         Operation::action(
             "actions/providers/resetProviderCircuit",
             Permission::Admin,
             Body::of(fields::PROVIDER_ID, &[]),
             reset_provider_circuit,
         )
-        .doc("Closes a provider's circuit, sets its counts to zero and ends its rest.")
+        .doc("Closes a provider's circuit, sets all its counts to zero and ends its rest.")
         .errors(&[Code::NOT_FOUND]),
     ]
 }
 
 /// The health of one provider now.
 pub fn of(ctx: &Context, provider: &Provider, now: Timestamp) -> ProviderHealth {
-    ProviderHealth::new(provider, &ctx.health.snapshot(provider.id, now), ctx.health.rest_until(provider.id, now))
+    ProviderHealth::new(provider, &ctx.health.snapshot(provider.id, now), &ctx.health.seen(provider.id, now))
 }
 
 async fn get_providers_health_status(call: Call) -> Result<Vec<ProviderHealth>, Refusal> {

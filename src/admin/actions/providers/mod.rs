@@ -6,6 +6,7 @@
 mod destination;
 pub mod fields;
 pub mod health;
+mod outcome;
 mod test;
 
 use rust_decimal::Decimal;

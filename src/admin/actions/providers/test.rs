@@ -10,6 +10,7 @@ use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
 use super::fields::TYPES;
+use super::outcome::{self, Told};
 use super::{blank, destination};
 use crate::admin::call::{Call, Change};
 use crate::admin::envelope::{Code, Refusal};
@@ -22,14 +23,13 @@ use crate::domain::secret::Secret;
 use crate::state::vault::Place;
 use crate::store::StoredProvider;
 use crate::upstream::endpoint::Call as Upstream;
-use crate::upstream::probe::{Probed, probe};
+use crate::upstream::probe::probe;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 /// For the list of models, which is only an extra.
 const LIST_PATIENCE: Duration = Duration::from_secs(5);
 /// Characters of the answer that are shown.
 const SHOWN: usize = 500;
-const MODELS: usize = 500;
 
 pub const FIELDS: &[Field] = &[
     Field::new("providerId", Kind::ID, "A stored provider; the fields below replace its own for this test.").nullable(),
@@ -42,6 +42,7 @@ pub const FIELDS: &[Field] = &[
     ),
     Field::new("provider_type", TYPES, ""),
     Field::new("proxy_url", Kind::Text { min: 1, max: 500, form: Form::ProxyUrl }, "").nullable(),
+    Field::new("listOnly", Kind::Boolean, "Only the list of models is asked for: no request is sent.").or_false(),
 ];
 
 /// What is to be tested, and the stored provider that it is based on.
@@ -61,32 +62,34 @@ pub async fn test_provider(call: Call) -> Result<ProviderTest, Refusal> {
 }
 
 async fn run(call: &Call, provider: &Provider) -> Result<ProviderTest, Refusal> {
-    let models = listed(provider).await;
+    let (listing, models) = listed(provider).await;
+    if call.values.boolean("listOnly").set() == Some(true) {
+        return Ok(record(provider, "listing", None, listing, models));
+    }
     let model = match call.values.text("model").set().or_else(|| usual(provider)).or_else(|| models.first().cloned()) {
         Some(model) => {
             provider.model_redirects.iter().find(|(from, _)| *from == model).map_or(model, |(_, to)| to.clone())
         }
-        None => {
-            let message = "model: name one, since the provider neither allows nor lists any by name";
-            return Err(Refusal::field(Code::REQUIRED_FIELD, "model", message));
-        }
+        // Nothing to ask for: what the list, or the connection, said is the result.
+        None => return Ok(record(provider, "listing", None, listing, models)),
     };
     let format = provider.kind.format();
     let asked = Upstream::Generate { model: &model, stream: false };
     let outcome = probe(provider, asked, Some(request(format, &model).to_string()), PATIENCE).await;
-    let (ok, status, latency_ms, message) = match outcome {
-        Ok(Probed { status, body, took }) => {
-            let read = serde_json::from_slice::<Value>(&body).ok();
-            let said = read.as_ref().and_then(|reply| text(format, reply)).filter(|_| (200..300).contains(&status));
-            let ok = said.is_some();
-            let raw = || String::from_utf8_lossy(&body).into_owned();
-            let message = said.or_else(|| read.as_ref().and_then(error)).unwrap_or_else(raw);
-            (ok, Some(status), u64::try_from(took.as_millis()).unwrap_or(u64::MAX), message)
-        }
-        Err(why) => (false, None, 0, why),
-    };
-    let shown: String = without_secret(&message, &provider.key).chars().take(SHOWN).collect();
-    Ok(ProviderTest { ok, status, latency_ms, model, message: shown, models })
+    let told = outcome::of_answer(provider, &outcome, |reply| text(format, reply));
+    Ok(record(provider, "request", Some(model), told, models))
+}
+
+fn record(
+    provider: &Provider,
+    stage: &'static str,
+    model: Option<String>,
+    told: Told,
+    models: Vec<String>,
+) -> ProviderTest {
+    let Told { ok, code, status, latency_ms, message, params } = told;
+    let message = without_secret(&message, &provider.key).chars().take(SHOWN).collect();
+    ProviderTest { ok, stage, code, params, status, latency_ms, model, message, models }
 }
 
 /// The stored provider with what was sent in place of its own. Its credential is not opened yet.
@@ -160,18 +163,10 @@ fn usual(provider: &Provider) -> Option<String> {
     allowed.or_else(|| provider.model_redirects.first().map(|(from, _)| from.clone()))
 }
 
-/// What the provider itself lists; nothing when it does not say.
-async fn listed(provider: &Provider) -> Vec<String> {
-    let answer = probe(provider, Upstream::ListModels, None, LIST_PATIENCE).await;
-    let Ok(Probed { status: 200, body, .. }) = answer else { return Vec::new() };
-    let listing: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let entries = listing["data"].as_array().or_else(|| listing["models"].as_array());
-    let name = |entry: &Value| {
-        let name = entry["id"].as_str().or_else(|| entry["name"].as_str())?;
-        let name = without_secret(name.strip_prefix("models/").unwrap_or(name), &provider.key);
-        Some(name.chars().take(200).collect())
-    };
-    entries.into_iter().flatten().filter_map(name).take(MODELS).collect()
+/// What the provider itself lists, and what asking for it came to. The credential is in no name.
+async fn listed(provider: &Provider) -> (Told, Vec<String>) {
+    let (told, models) = outcome::of_listing(provider, &probe(provider, Upstream::ListModels, None, LIST_PATIENCE).await);
+    (told, models.into_iter().map(|name| without_secret(&name, &provider.key)).collect())
 }
 
 /// The smallest sensible request.
@@ -207,12 +202,6 @@ fn text(format: WireFormat, reply: &Value) -> Option<String> {
         }
     };
     Some(blocks.iter().filter_map(|block| block["text"].as_str()).collect())
-}
-
-/// What an error says, in whichever of the usual shapes.
-fn error(reply: &Value) -> Option<String> {
-    let places = ["/error/message", "/0/error/message", "/message", "/detail", "/error"];
-    places.iter().find_map(|place| reply.pointer(place)?.as_str().map(str::to_owned))
 }
 
 /// Also in the way that JSON writes it.

@@ -6,6 +6,7 @@ pub mod fields;
 use crate::admin::call::Call;
 use crate::admin::envelope::{Code, Refusal};
 use crate::admin::fields::Body;
+use crate::admin::holdings::{self, LastUses};
 use crate::admin::records::key::KeyRecord;
 use crate::admin::records::user::UserRecord;
 use crate::admin::table::{Operation, Permission};
@@ -14,7 +15,7 @@ use crate::domain::user::User;
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/users/getUsers", Permission::Admin, Body::EMPTY, get_users)
-            .doc("All users with their keys."),
+            .doc("All users with their keys, what each has spent of its tightest limit, and when it was last used."),
         Operation::action("actions/users/addUser", Permission::Admin, Body::of(&[], fields::USER), edit::add_user)
             .doc("Creates a user and a key named `default`, which is shown this once."),
         Operation::action(
@@ -37,15 +38,23 @@ pub fn operations() -> Vec<Operation> {
 }
 
 async fn get_users(call: Call) -> Result<Vec<UserRecord>, Refusal> {
-    let snapshot = call.ctx.state.snapshot();
+    let ctx = &*call.ctx;
+    let snapshot = ctx.state.snapshot();
     let mut keys: Vec<_> = snapshot.callers().map(|caller| &caller.key).collect();
     keys.sort_by_key(|key| (key.user_id, key.id));
+    let used = LastUses::read(ctx, None).await?;
+    let spent_by_keys = holdings::of_keys(ctx, keys.iter().copied().cloned().collect(), call.now).await;
     let keys_of = |user: &User| {
         let first = keys.partition_point(|key| key.user_id < user.id);
         let own = keys[first..].iter().take_while(|key| key.user_id == user.id);
-        own.map(|key| KeyRecord::new(key, call.now)).collect()
+        let mut own: Vec<_> = own.map(|key| KeyRecord::new(key, call.now)).collect();
+        holdings::show_keys(&mut own, &spent_by_keys, &used);
+        own
     };
     let mut users: Vec<_> = snapshot.users.values().collect();
     users.sort_by_key(|user| user.id);
-    Ok(users.into_iter().map(|user| UserRecord::new(user, keys_of(user))).collect())
+    let spent_by_users = holdings::of_users(ctx, users.iter().copied().cloned().collect(), call.now).await;
+    let mut records: Vec<_> = users.into_iter().map(|user| UserRecord::new(user, keys_of(user))).collect();
+    holdings::show_users(&mut records, &spent_by_users, &used);
+    Ok(records)
 }

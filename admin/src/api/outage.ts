@@ -1,0 +1,126 @@
+/**
+ * Whether what is shown can be trusted: the database or the gateway may be away. Learned from refused requests, from the event
+ * stream, and while something is away from a question every few seconds. Once it is back, everything is read anew.
+ */
+import { type ApiError, call, whenDatabaseAway } from "./client";
+
+export interface Outage {
+  what: "database" | "gateway";
+  since: number;
+  /** What is shown is no newer than this. */
+  asOf: number;
+}
+
+/** What the stream says of the database. */
+export interface DatabaseStatus {
+  databaseUp: boolean;
+  databaseDownSince?: string | null;
+  figuresAt?: string | null;
+}
+
+const AGAIN = 5_000;
+/** A connection that is back this soon, as after an upgrade of the gateway, is not worth a word. */
+const SHORT = 3_000;
+
+const moment = (text: unknown): number | undefined =>
+  typeof text === "string" && !Number.isNaN(Date.parse(text)) ? Date.parse(text) : undefined;
+
+export class Outages {
+  private current: Outage | undefined;
+  /** The stream is open and says that the database is away: only the stream says when it is back. */
+  private told = false;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private started = false;
+  /** Since when the stream is lost. */
+  private lostAt: number | undefined;
+  private readonly watchers = new Set<() => void>();
+
+  /** `onBack`: everything is to be read anew. */
+  constructor(private readonly onBack: () => void) {}
+
+  /** For `useSyncExternalStore`. */
+  readonly subscribe = (watcher: () => void) => {
+    this.watchers.add(watcher);
+    return () => this.watchers.delete(watcher);
+  };
+  readonly state = () => this.current;
+
+  start() {
+    this.started = true;
+    whenDatabaseAway((error) => this.refused(error));
+  }
+
+  stop() {
+    this.started = false;
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    whenDatabaseAway(undefined);
+  }
+
+  /** What the stream says. */
+  status({ databaseUp, databaseDownSince, figuresAt }: DatabaseStatus) {
+    this.told = !databaseUp;
+    if (databaseUp) return this.current?.what === "database" ? this.back() : undefined;
+    const since = moment(databaseDownSince) ?? Date.now();
+    this.become({ what: "database", since, asOf: moment(figuresAt) ?? since });
+  }
+
+  /** The stream was lost: why, is asked for. */
+  lost() {
+    this.told = false;
+    this.lostAt ??= Date.now();
+    this.ask(SHORT);
+  }
+
+  /** The stream is open. */
+  live() {
+    this.lostAt = undefined;
+    if (this.current?.what === "gateway") this.back();
+  }
+
+  /** A request was refused because the database is away. */
+  private refused(error: ApiError) {
+    const since = moment(error.params.since) ?? Date.now();
+    // The stream knows of which moment the figures are.
+    if (this.current?.what === "database") return this.ask(AGAIN);
+    this.become({ what: "database", since, asOf: since });
+  }
+
+  private become(outage: Outage) {
+    this.current = outage;
+    for (const watcher of this.watchers) watcher();
+    this.ask(AGAIN);
+  }
+
+  private back() {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.current = undefined;
+    for (const watcher of this.watchers) watcher();
+    this.onBack();
+  }
+
+  private ask(pause: number) {
+    if (this.started) this.timer ??= setTimeout(() => void this.look(), pause);
+  }
+
+  private async look() {
+    this.timer = undefined;
+    if (this.current === undefined && this.lostAt === undefined) return;
+    // Nobody looks: asked again when the page is seen.
+    if (document.visibilityState === "hidden") return this.ask(AGAIN);
+    try {
+      await call("auth/whoami", {});
+      if (this.current === undefined) return;
+      if (this.told) this.ask(AGAIN);
+      else this.back();
+    } catch (error) {
+      const { status, params } = error as ApiError;
+      const lostAt = this.lostAt ?? Date.now();
+      if (params?.reason !== "database_unreachable" && (status === 0 || status === 502)) {
+        if (this.current?.what !== "gateway") return this.become({ what: "gateway", since: lostAt, asOf: lostAt });
+      }
+      if (this.current !== undefined) this.ask(AGAIN);
+    }
+  }
+}

@@ -1,0 +1,115 @@
+/**
+ * A page's end of the event stream that all tabs share. The stream is left when the page is put away (`pagehide`, which also
+ * lets the browser keep it for Back) and when it has been hidden for a minute; it is joined again when the page is seen.
+ */
+import { BEAT, type FromHub, Hub, type LiveState, type Port, type ToHub } from "./stream-hub";
+import StreamWorker from "./stream-worker?sharedworker";
+
+/** A hidden page leaves after this long. */
+const HIDDEN = 60_000;
+/** A worker that has not answered by then does not work in this browser: the page opens a stream of its own. */
+const ANSWER = 10_000;
+
+interface Listener {
+  state: (state: LiveState) => void;
+  event: (name: string, data: string) => void;
+}
+type Send = (message: ToHub) => void;
+
+export class Stream {
+  private send: Send | undefined;
+  private beat: ReturnType<typeof setInterval> | undefined;
+  private hidden: ReturnType<typeof setTimeout> | undefined;
+  private unanswered: ReturnType<typeof setTimeout> | undefined;
+  private joined = false;
+  private alone = typeof SharedWorker === "undefined";
+
+  /** `viewer` says who is logged in: pages of different people never share a stream. */
+  constructor(
+    private readonly viewer: string,
+    private readonly listener: Listener,
+  ) {}
+
+  start() {
+    addEventListener("pagehide", this.leave);
+    addEventListener("pageshow", this.join);
+    document.addEventListener("visibilitychange", this.looked);
+    this.join();
+  }
+
+  stop() {
+    removeEventListener("pagehide", this.leave);
+    removeEventListener("pageshow", this.join);
+    document.removeEventListener("visibilitychange", this.looked);
+    this.leave();
+  }
+
+  /** The gateway is back: a lost connection is opened at once. */
+  now() {
+    if (this.joined) this.send?.("now");
+  }
+
+  private readonly looked = () => {
+    clearTimeout(this.hidden);
+    if (document.visibilityState === "hidden") this.hidden = setTimeout(this.leave, HIDDEN);
+    else this.join();
+  };
+
+  private readonly join = () => {
+    if (this.joined) return;
+    this.joined = true;
+    this.send ??= this.alone ? this.own() : this.shared();
+    this.beat = setInterval(this.say, BEAT);
+    this.say();
+    // A page that is opened in the background leaves as well.
+    if (document.visibilityState === "hidden") this.looked();
+  };
+
+  private readonly leave = () => {
+    clearTimeout(this.hidden);
+    clearInterval(this.beat);
+    clearTimeout(this.unanswered);
+    if (!this.joined) return;
+    this.joined = false;
+    this.send?.("leave");
+    this.listener.state({ state: "connecting" });
+  };
+
+  private readonly say = () => {
+    this.send?.("join");
+    if (this.alone) return;
+    clearTimeout(this.unanswered);
+    this.unanswered = setTimeout(this.fallBack, ANSWER);
+  };
+
+  private readonly fallBack = () => {
+    this.alone = true;
+    clearTimeout(this.unanswered);
+    if (!this.joined) return;
+    this.send?.("leave");
+    this.send = this.own();
+    this.say();
+  };
+
+  private take(message: FromHub) {
+    clearTimeout(this.unanswered);
+    if (!this.joined) return;
+    if (message.kind === "state") this.listener.state(message.state);
+    else this.listener.event(message.name, message.data);
+  }
+
+  /** By the worker that all tabs have in common. */
+  private shared(): Send {
+    const worker = new StreamWorker({ name: `events of ${this.viewer}` });
+    worker.onerror = () => !this.alone && this.fallBack();
+    worker.port.onmessage = ({ data }: MessageEvent<FromHub>) => !this.alone && this.take(data);
+    return (message) => worker.port.postMessage(message);
+  }
+
+  /** By a stream of this page's own. */
+  private own(): Send {
+    const hub = new Hub();
+    const port: Port = { postMessage: (message) => this.take(message) };
+    return (message) => hub.take(port, message);
+  }
+}

@@ -1,0 +1,93 @@
+/** What the gateway itself says is wrong, worst first, as it gives them: each in the person's language, with its cause. */
+import type { TFunction } from "i18next";
+import type { ReactNode } from "react";
+import type { Schemas } from "@/api/client";
+import { type Cause, CauseText } from "@/parts/cause";
+import { count, type Format } from "@/ui/format";
+import { Countdown, Time } from "@/ui/text";
+
+export type Problem = Schemas["Problem"];
+
+/** Those that have words of their own; another one is told as the gateway says it. */
+const KNOWN = [
+  "journal_full",
+  "records_lost",
+  "no_provider_usable",
+  "database_unreachable",
+  "counters_lost",
+  "records_held",
+  "provider_circuit_open",
+  "provider_failing",
+  "reload_refused",
+  "records_set_aside",
+  "provider_cooldown",
+] as const;
+
+const number = (value: unknown) => (typeof value === "number" ? value : 0);
+const text = (value: unknown) => (typeof value === "string" ? value : "");
+
+export interface Told {
+  id: string;
+  tone: "bad" | "warn";
+  title: string;
+  text: ReactNode;
+  /** The provider that it is about. */
+  providerId: number | undefined;
+}
+
+export function tell(problem: Problem, t: TFunction, format: Format): Told {
+  const { kind, severity, params, message } = problem;
+  const known = KNOWN.find((one) => one === kind);
+  const providerId = typeof params.providerId === "number" ? params.providerId : undefined;
+  const values = {
+    name: text(params.providerName),
+    count: number(params.lostRecords ?? params.heldRecords ?? params.setAside ?? params.enabled),
+    records: count(number(params.pendingRecords), format),
+    attempts: number(params.recentAttempts),
+    failures: number(params.recentFailures),
+    faults: text(params.faults),
+    mode: text(params.mode),
+  };
+  return {
+    id: `${kind}-${providerId ?? ""}`,
+    tone: severity === "warning" ? "warn" : "bad",
+    title: known ? t(`problems.${known}.title`, values) : message,
+    text: known ? <Text problem={problem} words={t(`problems.${known}.text`, values)} t={t} /> : undefined,
+    providerId,
+  };
+}
+
+function Text({ problem, words, t }: { problem: Problem; words: string; t: TFunction }) {
+  const { params, since } = problem;
+  const cause = params.lastError as Cause | null | undefined;
+  const until = text(params.openUntil);
+  const rest = text(params.until);
+  return (
+    <>
+      {cause && (
+        <div>
+          <CauseText cause={cause} />
+        </div>
+      )}
+      {words}
+      {until !== "" && (
+        <>
+          {" "}
+          {t("overview.triedAgain")} <Countdown until={until} />.
+        </>
+      )}
+      {rest !== "" && (
+        <>
+          {" "}
+          {t("overview.restingUntil")} <Time at={rest} />.
+        </>
+      )}
+      {since && (
+        <>
+          {" "}
+          {t("overview.since")} <Time at={since} relative={false} />.
+        </>
+      )}
+    </>
+  );
+}

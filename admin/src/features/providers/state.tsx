@@ -1,0 +1,56 @@
+/** A provider's last minutes: what failed, why, and how much of what was tried. */
+import { useTranslation } from "react-i18next";
+import { CauseText } from "@/parts/cause";
+import { percent, useFormat } from "@/ui/format";
+import { Facts } from "@/ui/page";
+import { Notice } from "@/ui/status";
+import { Count, Time } from "@/ui/text";
+import type { Health } from "./selection";
+
+export function ProviderState({ health }: { health: Health | undefined }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const attempts = health?.recentAttempts ?? 0;
+  const rate = t("providers.recentRate", {
+    failures: health?.recentFailures ?? 0,
+    attempts,
+    share: percent((health?.recentFailureRate ?? 0) / 100, format),
+  });
+  return (
+    <>
+      {health?.state === "OPEN" && health.openReason && (
+        <Notice tone="bad" title={t("providers.openedBy")}>
+          <CauseText cause={health.openReason} />
+        </Notice>
+      )}
+      <Facts
+        facts={[
+          [t("providers.recent"), attempts === 0 ? t("providers.noRecent") : rate],
+          [
+            t("providers.failuresInARow"),
+            <Count key="failures" value={health?.failedInARow ?? health?.failureCount ?? 0} />,
+          ],
+          ...(health?.failingSince
+            ? [
+                [t("providers.failingSince"), <Time key="since" at={health.failingSince} />] as [
+                  string,
+                  React.ReactNode,
+                ],
+              ]
+            : []),
+          [
+            t("providers.lastError"),
+            health?.lastError ? (
+              <span key="error">
+                <CauseText cause={health.lastError} /> · <Time at={health.lastError.at} />
+              </span>
+            ) : (
+              t("providers.none")
+            ),
+          ],
+          [t("providers.lastSuccess"), <Time key="success" at={health?.lastSuccessTime} none={t("providers.none")} />],
+        ]}
+      />
+    </>
+  );
+}

@@ -1,0 +1,47 @@
+/** What a test of a provider found: whether it answers, what it said, and in the person's language why not. */
+import { useTranslation } from "react-i18next";
+import { cx } from "@/ui/cx";
+import { Notice } from "@/ui/status";
+import type { Tested } from "./trial";
+
+const CODES = [
+  "connection_refused",
+  "unknown_host",
+  "tls_failed",
+  "timed_out",
+  "no_connection",
+  "bad_address",
+  "unauthorized",
+  "not_found",
+  "rate_limited",
+  "provider_error",
+  "client_error",
+  "no_models",
+  "not_a_reply",
+] as const;
+
+/** Why it failed, in the person's language; `undefined` where nothing failed. */
+export function useTestWords() {
+  const { t } = useTranslation();
+  return ({ code, params }: Tested): string | undefined => {
+    const known = CODES.find((one) => one === code);
+    return known && t(`providers.testCodes.${known}`, params);
+  };
+}
+
+export function TestResult({ result }: { result: Tested }) {
+  const { t } = useTranslation();
+  const words = useTestWords()(result);
+  const facts = [result.model, result.status && `HTTP ${result.status}`, `${result.latencyMs} ms`];
+  return (
+    <Notice
+      tone={result.ok ? "good" : "bad"}
+      title={`${result.ok ? t("providers.testGood") : t("providers.testBad")} — ${facts.filter(Boolean).join(" · ")}`}
+    >
+      {words && <div>{words}</div>}
+      <span className={cx("line-clamp-4", words && "text-faint")} title={result.message}>
+        {result.message}
+      </span>
+    </Notice>
+  );
+}

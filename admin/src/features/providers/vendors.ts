@@ -1,0 +1,78 @@
+/**
+ * Well-known vendors: where they are reached, which format they speak there, and what their models are called. Pure.
+ *
+ * A provider that takes every model silently answers for other vendors' models too; so a new one proposes its family's patterns.
+ */
+import type { TYPES } from "./values";
+
+type Type = (typeof TYPES)[number];
+
+export interface Vendor {
+  id: string;
+  /** A proper name: the same in every language. */
+  name: string;
+  type: Type;
+  url: string;
+  /** What its models are called; a trailing `*` matches any ending. Empty: only the provider itself knows. */
+  models: string[];
+}
+
+const CLAUDE = ["claude-*"];
+const OPENAI = ["gpt-*", "chatgpt-*", "codex-*", "o1*", "o3*", "o4*"];
+const GEMINI = ["gemini-*"];
+const MISTRAL = ["mistral-*", "ministral-*", "magistral-*", "codestral-*", "devstral-*", "pixtral-*", "open-*"];
+const ROUTED = ["anthropic/*", "openai/*", "google/*", "deepseek/*", "mistralai/*", "moonshotai/*", "qwen/*", "x-ai/*"];
+
+const vendor = (id: string, name: string, type: Type, url: string, models: string[]): Vendor => ({
+  id,
+  name,
+  type,
+  url,
+  models,
+});
+
+export const VENDORS: readonly Vendor[] = [
+  vendor("anthropic", "Anthropic", "native", "https://api.anthropic.com", CLAUDE),
+  vendor("openai", "OpenAI · Responses", "responses", "https://api.openai.com", OPENAI),
+  vendor("openai-chat", "OpenAI · Chat Completions", "chat-compatible", "https://api.openai.com", OPENAI),
+  vendor("gemini", "Google Gemini", "alt-cli", "https://generativelanguage.googleapis.com", GEMINI),
+  vendor("deepseek", "DeepSeek", "chat-compatible", "https://api.deepseek.com", ["deepseek-*"]),
+  vendor("mistral", "Mistral", "chat-compatible", "https://api.mistral.ai", MISTRAL),
+  vendor("moonshot", "Moonshot", "chat-compatible", "https://api.moonshot.ai", ["kimi-*", "moonshot-*"]),
+  vendor("qwen", "Qwen", "chat-compatible", "https://dashscope.aliyuncs.com/compatible-mode/v1", ["qwen*", "qwq-*"]),
+  vendor("xai", "xAI", "chat-compatible", "https://api.x.ai", ["grok-*"]),
+  vendor("zai", "Z.ai", "chat-compatible", "https://api.z.ai/api/paas/v4", ["glm-*"]),
+  vendor("openrouter", "OpenRouter", "chat-compatible", "https://openrouter.ai/api/v1", ROUTED),
+  vendor("ollama", "Ollama", "chat-compatible", "http://127.0.0.1:11434", []),
+];
+
+/** The models of a format's own vendor. The chat format is spoken by many: it has no family. */
+const FAMILY: Record<Type, string[]> = {
+  native: CLAUDE,
+  "native-auth": CLAUDE,
+  responses: OPENAI,
+  "chat-compatible": [],
+  "alt-cli": GEMINI,
+};
+
+const hostOf = (url: string) => {
+  try {
+    return new URL(url.trim()).host;
+  } catch {
+    return "";
+  }
+};
+
+/** The models that a provider of this format at this address is proposed to take. */
+export function proposed(type: string, url: string): string[] {
+  const host = hostOf(url);
+  const known = host === "" ? undefined : VENDORS.find((one) => hostOf(one.url) === host);
+  return known?.models ?? FAMILY[type as Type] ?? [];
+}
+
+const same = (a: string[], b: string[]) => a.join("\n") === b.join("\n");
+
+/** The list after the format or the address changed: the new proposal, unless somebody chose the models. */
+export function follow(models: string[], before: [string, string], now: [string, string]): string[] {
+  return same(models, proposed(...before)) ? proposed(...now) : models;
+}

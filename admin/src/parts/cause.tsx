@@ -1,0 +1,26 @@
+/** What went wrong with a provider last, in the person's language, with what it said. */
+import { useTranslation } from "react-i18next";
+import type { Schemas } from "@/api/client";
+
+export type Cause = NonNullable<Schemas["ProviderHealth"]["lastError"]>;
+
+const KINDS = ["dns", "connect", "tls", "timeout", "broken", "status", "unusable"] as const;
+
+/** A cause in a few words: "connection refused or failed", "status 502". */
+export function useCause() {
+  const { t } = useTranslation();
+  return ({ kind, status }: Pick<Cause, "kind" | "status">) => {
+    const known = KINDS.find((one) => one === kind) ?? "broken";
+    return t(`causes.${known}`, { status: status ?? "?" });
+  };
+}
+
+export function CauseText({ cause }: { cause: Cause }) {
+  const words = useCause()(cause);
+  return (
+    <span className="min-w-0 break-words">
+      {words}
+      {cause.message !== "" && <span className="text-faint"> — {cause.message}</span>}
+    </span>
+  );
+}

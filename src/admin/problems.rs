@@ -1,0 +1,127 @@
+//! What is wrong now, ordered by harm: what refuses all requests comes before what loses records, that before a single
+//! provider, and that before a limit that is nearly used up (which `live::near` lists).
+//!
+//! The sentences are those of `/readyz`: both are made from [`crate::state`].
+
+use serde_json::{Map, Value, json};
+
+use super::context::Context;
+use super::records::Iso;
+use super::records::health::AttemptErrorRecord;
+use super::records::problem::Problem;
+use crate::counters::OnLoss;
+use crate::domain::clock::Timestamp;
+use crate::domain::provider::Provider;
+use crate::ledger::JournalStats;
+use crate::policy::provider_state::ProviderState;
+use crate::state::attempts::Seen;
+use crate::state::roll::{self, Roll};
+
+/// Providers that are listed.
+const PROVIDERS: usize = 20;
+
+/// All problems of this node, the worst first.
+pub fn all(ctx: &Context, journal: &JournalStats, now: Timestamp) -> Vec<Problem> {
+    let roll = Roll::call(&ctx.state.snapshot(), &ctx.health, now);
+    let shared = ctx.counters.shared_state().filter(|shared| !shared.up);
+    let counters = |closed: bool| {
+        let shared = shared.filter(|shared| (shared.on_loss == OnLoss::Closed) == closed)?;
+        Some(lost_counters(shared.on_loss, &shared.fault()?))
+    };
+    let mut problems: Vec<Problem> = Vec::new();
+    problems.extend(journal.full.then(|| full(journal)));
+    problems.extend(counters(true));
+    problems.extend((journal.lost_records > 0).then(|| lost(journal)));
+    problems.extend(roll.none_works().then(|| {
+        let message = format!("no provider can be expected to answer: {}", roll.none_works_text());
+        problem("no_provider_usable", "critical", message, json!({ "enabled": roll.enabled }))
+    }));
+    problems.extend(database(ctx, journal));
+    problems.extend(counters(false));
+    let (paused, broken): (Vec<_>, Vec<_>) =
+        roll.amiss.iter().take(PROVIDERS).partition(|(_, seen)| seen.state == ProviderState::Cooldown);
+    problems.extend(broken.into_iter().map(|(provider, seen)| of_provider(provider, seen)));
+    problems.extend(reload(ctx));
+    problems.extend(set_aside(journal));
+    problems.extend(paused.into_iter().map(|(provider, seen)| of_provider(provider, seen)));
+    problems
+}
+
+fn problem(kind: &'static str, severity: &'static str, message: String, params: Value) -> Problem {
+    let params = match params {
+        Value::Object(params) => params,
+        _ => Map::new(),
+    };
+    Problem { kind, severity, since: None, message, params }
+}
+
+fn full(journal: &JournalStats) -> Problem {
+    let JournalStats { disk_bytes, max_bytes, held_records, .. } = *journal;
+    let (cause, why) = match held_records {
+        0 => ("limit", "records wait for the database, and fill ledger.max_bytes"),
+        _ => ("disk", "the disk of the data directory takes no records"),
+    };
+    let params = json!({ "cause": cause, "diskBytes": disk_bytes, "maxBytes": max_bytes, "heldRecords": held_records });
+    problem("journal_full", "critical", format!("all requests are refused: {why}"), params)
+}
+
+fn lost(journal: &JournalStats) -> Problem {
+    let lost = journal.lost_records;
+    let message = format!("{lost} records were lost since the start: they are in the log alone");
+    problem("records_lost", "critical", message, json!({ "lostRecords": lost }))
+}
+
+fn database(ctx: &Context, journal: &JournalStats) -> Option<Problem> {
+    let fault = ctx.conditions.database()?;
+    let message = format!("the database {}", fault.text);
+    let params = json!({ "pendingRecords": journal.pending_records });
+    Some(Problem { since: Some(Iso(fault.since)), ..problem("database_unreachable", "error", message, params) })
+}
+
+fn lost_counters(on_loss: OnLoss, fault: &str) -> Problem {
+    let (mode, severity) = match on_loss {
+        OnLoss::Local => ("local", "error"),
+        OnLoss::Open => ("open", "error"),
+        OnLoss::Closed => ("closed", "critical"),
+    };
+    problem("counters_lost", severity, format!("Redis {fault}"), json!({ "mode": mode }))
+}
+
+fn of_provider(provider: &Provider, seen: &Seen) -> Problem {
+    let (kind, severity) = match seen.state {
+        ProviderState::CircuitOpen => ("provider_circuit_open", "error"),
+        ProviderState::Cooldown => ("provider_cooldown", "warning"),
+        _ => ("provider_failing", "error"),
+    };
+    let error = seen.open_reason.as_ref().or(seen.last_error.as_ref());
+    let mut message = format!("provider {} {}", provider.name, roll::words(seen));
+    if let Some(error) = error {
+        message.push_str(": ");
+        message.push_str(&error.message);
+    }
+    let params = json!({
+        "providerId": provider.id.0,
+        "providerName": provider.name,
+        "lastError": error.map(|error| AttemptErrorRecord::from(&**error)),
+        "failedInARow": seen.failed_in_a_row,
+        "recentAttempts": seen.recent.attempts,
+        "recentFailures": seen.recent.failures,
+        "openUntil": seen.open_until.map(Iso),
+        "until": seen.cooldown_until.map(Iso),
+    });
+    Problem { since: seen.failing_since.map(Iso), ..problem(kind, severity, message, params) }
+}
+
+fn reload(ctx: &Context) -> Option<Problem> {
+    let fault = ctx.conditions.reload()?;
+    let message = format!("the configuration file was refused, the old configuration stays in force: {}", fault.text);
+    let params = json!({ "faults": fault.text });
+    Some(Problem { since: Some(Iso(fault.since)), ..problem("reload_refused", "warning", message, params) })
+}
+
+fn set_aside(journal: &JournalStats) -> Option<Problem> {
+    let set_aside = journal.refused_records.saturating_add(journal.damaged_ranges);
+    let message =
+        format!("{set_aside} records or damaged stretches of the journal were put aside: see journal/set-aside");
+    (set_aside > 0).then(|| problem("records_set_aside", "warning", message, json!({ "setAside": set_aside })))
+}

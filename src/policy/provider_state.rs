@@ -1,0 +1,228 @@
+//! What a provider's attempts say about it, beside its circuit: whether it fails, since when, and how often in the
+//! last five minutes.
+//!
+//! The circuit decides whether requests are sent; this state is for people. It counts every failed attempt, also those
+//! that the circuit does not count.
+
+use crate::domain::clock::Timestamp;
+
+/// The stretch of time that rates are of.
+pub const RECENT_MS: i64 = 300_000;
+const BUCKETS: usize = 30;
+const BUCKET_MS: i64 = RECENT_MS / BUCKETS as i64;
+/// From this many attempts of the last minute on, a failure rate of one half makes a provider failing, although its last
+/// attempt succeeded.
+const ENOUGH: u32 = 10;
+const MINUTE: i64 = 60_000 / BUCKET_MS;
+
+/// How a provider does, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProviderState {
+    /// No attempt has ended since the process started.
+    NeverUsed,
+    Healthy,
+    /// The last attempt failed, or half of those of the last minute did.
+    Failing,
+    /// The provider asked not to be sent requests for a while (`Retry-After`).
+    Cooldown,
+    /// No requests are sent, or one at a time to try it.
+    CircuitOpen,
+}
+
+impl ProviderState {
+    pub const ALL: [Self; 5] = [Self::NeverUsed, Self::Healthy, Self::Failing, Self::Cooldown, Self::CircuitOpen];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NeverUsed => "never_used",
+            Self::Healthy => "healthy",
+            Self::Failing => "failing",
+            Self::Cooldown => "cooldown",
+            Self::CircuitOpen => "circuit_open",
+        }
+    }
+}
+
+/// How an attempt failed: a small set, for metrics and for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The name did not resolve.
+    Dns,
+    Connect,
+    Tls,
+    Timeout,
+    /// The connection or the reply broke off.
+    Broken,
+    /// An error reply.
+    Status,
+    /// A success status without a usable reply.
+    Unusable,
+}
+
+impl FailureKind {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Dns => "dns",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::Timeout => "timeout",
+            Self::Broken => "broken",
+            Self::Status => "status",
+            Self::Unusable => "unusable",
+        }
+    }
+}
+
+/// Counts of the last five minutes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Recent {
+    pub attempts: u32,
+    pub failures: u32,
+}
+
+/// One provider's attempts since the process started.
+#[derive(Debug, Clone, Default)]
+pub struct Attempts {
+    /// A ring: each bucket holds the stretch of time that it was last used for.
+    buckets: [Bucket; BUCKETS],
+    in_a_row: u32,
+    failing_since: Option<Timestamp>,
+    has_succeeded: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Bucket {
+    number: i64,
+    succeeded: u32,
+    failed: u32,
+}
+
+impl Attempts {
+    /// An attempt succeeded. Returns whether the ones before it failed.
+    pub fn succeeded(&mut self, now: Timestamp) -> bool {
+        let bucket = self.bucket(now);
+        bucket.succeeded = bucket.succeeded.saturating_add(1);
+        self.has_succeeded = true;
+        self.in_a_row = 0;
+        self.failing_since.take().is_some()
+    }
+
+    /// An attempt failed. Returns how many have failed in a row now.
+    pub fn failed(&mut self, now: Timestamp) -> u32 {
+        let bucket = self.bucket(now);
+        bucket.failed = bucket.failed.saturating_add(1);
+        self.in_a_row = self.in_a_row.saturating_add(1);
+        self.failing_since.get_or_insert(now);
+        self.in_a_row
+    }
+
+    /// Failed attempts since the last success.
+    #[must_use]
+    pub const fn in_a_row(&self) -> u32 {
+        self.in_a_row
+    }
+
+    /// When the first of them failed.
+    #[must_use]
+    pub const fn failing_since(&self) -> Option<Timestamp> {
+        self.failing_since
+    }
+
+    /// The last five minutes.
+    #[must_use]
+    pub fn recent(&self, now: Timestamp) -> Recent {
+        self.within(now, BUCKETS as i64)
+    }
+
+    fn within(&self, now: Timestamp, buckets: i64) -> Recent {
+        let newest = number_of(now);
+        let oldest = newest - buckets;
+        let recent = self.buckets.iter().filter(|bucket| bucket.number > oldest && bucket.number <= newest);
+        recent.fold(Recent::default(), |sum, bucket| Recent {
+            attempts: sum.attempts.saturating_add(bucket.succeeded).saturating_add(bucket.failed),
+            failures: sum.failures.saturating_add(bucket.failed),
+        })
+    }
+
+    /// The state, given what the circuit and a cooldown say.
+    #[must_use]
+    pub fn state(&self, circuit_open: bool, cooling_down: bool, now: Timestamp) -> ProviderState {
+        let recent = self.within(now, MINUTE);
+        let often = recent.attempts >= ENOUGH && recent.failures >= recent.attempts.div_ceil(2);
+        match () {
+            () if circuit_open => ProviderState::CircuitOpen,
+            () if cooling_down => ProviderState::Cooldown,
+            () if self.failing_since.is_some() || often => ProviderState::Failing,
+            () if self.has_succeeded => ProviderState::Healthy,
+            () => ProviderState::NeverUsed,
+        }
+    }
+
+    fn bucket(&mut self, now: Timestamp) -> &mut Bucket {
+        let number = number_of(now);
+        let at = usize::try_from(number.rem_euclid(BUCKETS as i64)).unwrap_or(0);
+        let bucket = &mut self.buckets[at];
+        if bucket.number != number {
+            *bucket = Bucket { number, ..Bucket::default() };
+        }
+        bucket
+    }
+}
+
+const fn number_of(now: Timestamp) -> i64 {
+    now.0.div_euclid(BUCKET_MS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Timestamp = Timestamp(1_700_000_000_000);
+
+    #[test]
+    fn one_failure_shows_and_one_success_ends_it() {
+        let mut attempts = Attempts::default();
+        assert_eq!(attempts.state(false, false, START), ProviderState::NeverUsed);
+        assert_eq!((attempts.failed(START), attempts.failed(START.plus_ms(5))), (1, 2));
+        assert_eq!(attempts.state(false, false, START), ProviderState::Failing);
+        assert_eq!(attempts.failing_since(), Some(START));
+        assert!(attempts.succeeded(START.plus_ms(9)));
+        assert!(!attempts.succeeded(START.plus_ms(9)));
+        assert_eq!(attempts.state(false, false, START.plus_ms(9)), ProviderState::Healthy);
+        assert_eq!((attempts.in_a_row(), attempts.failing_since()), (0, None));
+    }
+
+    #[test]
+    fn a_high_rate_is_failing_although_the_last_attempt_succeeded() {
+        let mut attempts = Attempts::default();
+        for _ in 0..5 {
+            attempts.failed(START);
+            attempts.succeeded(START);
+        }
+        assert_eq!(attempts.recent(START), Recent { attempts: 10, failures: 5 });
+        assert_eq!(attempts.state(false, false, START), ProviderState::Failing);
+        assert_eq!(attempts.state(false, false, START.plus_ms(60_000)), ProviderState::Healthy, "a minute later");
+        attempts.succeeded(START);
+        assert_eq!(attempts.state(false, false, START), ProviderState::Healthy);
+    }
+
+    #[test]
+    fn counts_age_out_after_five_minutes_and_come_from_one_round_of_the_ring() {
+        let mut attempts = Attempts::default();
+        attempts.failed(START);
+        assert_eq!(attempts.recent(START.plus_ms(RECENT_MS - BUCKET_MS)).failures, 1);
+        assert_eq!(attempts.recent(START.plus_ms(RECENT_MS)).failures, 0);
+        attempts.succeeded(START.plus_ms(RECENT_MS));
+        assert_eq!(attempts.recent(START.plus_ms(RECENT_MS)), Recent { attempts: 1, failures: 0 });
+    }
+
+    #[test]
+    fn circuit_and_cooldown_come_first() {
+        let mut attempts = Attempts::default();
+        attempts.failed(START);
+        assert_eq!(attempts.state(true, true, START), ProviderState::CircuitOpen);
+        assert_eq!(attempts.state(false, true, START), ProviderState::Cooldown);
+    }
+}

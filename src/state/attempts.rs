@@ -1,0 +1,173 @@
+//! What is kept of one provider's attempts: the counts, the last error, what opened the circuit, and when the log last
+//! said so.
+//!
+//! It lives in the provider's entry of [`super::health`], under its lock, and is of this process alone: other nodes have
+//! their own attempts.
+
+use std::sync::Arc;
+
+use crate::domain::clock::Timestamp;
+use crate::domain::provider::Provider;
+use crate::policy::provider_state::{Attempts, FailureKind, ProviderState, Recent};
+
+/// From one line of the log about a failing provider to the next.
+const LINE_MS: i64 = 60_000;
+/// Failed attempts in a row from which on notifications tell of a failing provider.
+const TOLD_AFTER: u32 = 3;
+/// Characters of an error that are kept.
+const ERROR_CHARS: usize = 300;
+
+/// A failed attempt as the data plane saw it.
+#[derive(Debug, Clone, Copy)]
+pub struct Failed<'a> {
+    pub kind: FailureKind,
+    /// The provider's status, where one came.
+    pub status: Option<u16>,
+    pub message: &'a str,
+}
+
+/// A failed attempt as it is kept and shown: bounded, without the provider's credential.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttemptError {
+    pub kind: FailureKind,
+    pub status: Option<u16>,
+    pub message: Box<str>,
+    pub at: Timestamp,
+}
+
+impl AttemptError {
+    #[must_use]
+    pub fn new(provider: &Provider, failed: Failed<'_>, at: Timestamp) -> Self {
+        let open = match provider.key.expose() {
+            "" => failed.message.to_owned(),
+            key => failed.message.replace(key, "***"),
+        };
+        let plain = open.chars().map(|c| if c.is_control() { ' ' } else { c });
+        let message: String = plain.take(ERROR_CHARS).collect();
+        Self { kind: failed.kind, status: failed.status, message: message.into(), at }
+    }
+}
+
+/// A provider's attempts as shown.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    pub state: ProviderState,
+    pub last_error: Option<Arc<AttemptError>>,
+    /// What opened the circuit, while it is open. `None` if another node or process opened it.
+    pub open_reason: Option<Arc<AttemptError>>,
+    pub failing_since: Option<Timestamp>,
+    /// Failed attempts since the last success.
+    pub failed_in_a_row: u32,
+    pub recent: Recent,
+    /// The cooldown's end, where there is one.
+    pub cooldown_until: Option<Timestamp>,
+    /// The open circuit's end.
+    pub open_until: Option<Timestamp>,
+}
+
+/// What is to be done about an attempt's end, once the lock is released.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Noted {
+    /// Write a line: for so many failures since the last one.
+    pub(super) line: Option<u32>,
+    /// The provider began or stopped failing.
+    pub(super) turned: bool,
+    /// Notifications are due.
+    pub(super) told: bool,
+    pub(super) in_a_row: u32,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct AttemptLog {
+    attempts: Attempts,
+    last_error: Option<Arc<AttemptError>>,
+    open_reason: Option<Arc<AttemptError>>,
+    last_line: Option<Timestamp>,
+    /// Failures since then.
+    unlogged: u32,
+    /// Notifications know that it fails.
+    told: bool,
+}
+
+impl AttemptLog {
+    pub(super) fn succeeded(&mut self, now: Timestamp) -> Noted {
+        let turned = self.attempts.succeeded(now);
+        Noted { turned, told: turned && std::mem::take(&mut self.told), ..Noted::default() }
+    }
+
+    pub(super) fn failed(&mut self, now: Timestamp, error: Arc<AttemptError>) -> Noted {
+        let in_a_row = self.attempts.failed(now);
+        self.last_error = Some(error);
+        self.unlogged = self.unlogged.saturating_add(1);
+        let due = self.last_line.is_none_or(|last| now.since(last) >= LINE_MS);
+        let line = due.then(|| {
+            self.last_line = Some(now);
+            std::mem::take(&mut self.unlogged)
+        });
+        let told = in_a_row >= TOLD_AFTER && !std::mem::replace(&mut self.told, in_a_row >= TOLD_AFTER);
+        Noted { line, turned: in_a_row == 1, told, in_a_row }
+    }
+
+    /// The circuit opened here.
+    pub(super) fn opened(&mut self) {
+        self.open_reason.clone_from(&self.last_error);
+    }
+
+    /// The circuit closed, or another node opened it.
+    pub(super) fn forget_reason(&mut self) {
+        self.open_reason = None;
+    }
+
+    /// An administrator's reset: as if nothing had been tried. The last error stays on view.
+    pub(super) fn reset(&mut self) {
+        let last_error = self.last_error.take();
+        *self = Self { last_error, last_line: self.last_line, ..Self::default() };
+    }
+
+    pub(super) fn last_message(&self) -> Option<Arc<str>> {
+        self.last_error.as_ref().map(|error| Arc::from(&*error.message))
+    }
+
+    pub(super) fn seen(&self, open_until: Option<Timestamp>, cooldown: Option<Timestamp>, now: Timestamp) -> Seen {
+        Seen {
+            state: self.attempts.state(open_until.is_some(), cooldown.is_some(), now),
+            last_error: self.last_error.clone(),
+            open_reason: self.open_reason.clone().filter(|_| open_until.is_some()),
+            failing_since: self.attempts.failing_since(),
+            failed_in_a_row: self.attempts.in_a_row(),
+            recent: self.attempts.recent(now),
+            cooldown_until: cooldown,
+            open_until,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(at: Timestamp) -> Arc<AttemptError> {
+        let message = "no connection".into();
+        Arc::new(AttemptError { kind: FailureKind::Connect, status: None, message, at })
+    }
+
+    #[test]
+    fn the_first_failure_has_a_line_and_the_rest_one_a_minute_with_their_number() {
+        let (mut log, start) = (AttemptLog::default(), Timestamp(1_000_000));
+        let mut fail = |ms| log.failed(start.plus_ms(ms), error(start));
+        assert_eq!(fail(0).line, Some(1));
+        assert_eq!((fail(1).line, fail(59_999).line), (None, None));
+        assert_eq!(fail(60_000).line, Some(3));
+    }
+
+    #[test]
+    fn notifications_are_due_once_at_the_third_failure_and_at_the_recovery_after_it() {
+        let (mut log, now) = (AttemptLog::default(), Timestamp(1_000_000));
+        let told: Vec<bool> = (0..5).map(|_| log.failed(now, error(now)).told).collect();
+        assert_eq!(told, [false, false, true, false, false]);
+        assert!(log.succeeded(now).told);
+        assert!(!log.failed(now, error(now)).told);
+        let recovered = log.succeeded(now);
+        assert!(recovered.turned && !recovered.told, "nobody was told that it failed");
+    }
+}

@@ -1,0 +1,64 @@
+//! What is wrong with this node as a whole, and since when: one source for `/readyz`, the overview, the live stream
+//! and refused writes, so that they agree.
+//!
+//! Requests never look here.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+
+use crate::domain::clock::Timestamp;
+
+/// Something that is wrong now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    pub since: Timestamp,
+    /// What follows the name of the part: "cannot be reached since …".
+    pub text: String,
+}
+
+/// The conditions of one node.
+#[derive(Debug, Default)]
+pub struct Conditions {
+    database: ArcSwapOption<Fault>,
+    reload: ArcSwapOption<Fault>,
+}
+
+impl Conditions {
+    /// The database did not answer. Returns whether it did before.
+    pub fn database_lost(&self, now: Timestamp) -> bool {
+        let lost = self.database.load().is_none();
+        if lost {
+            let text = format!("cannot be reached since {}", now.to_iso());
+            self.database.store(Some(Arc::new(Fault { since: now, text })));
+        }
+        lost
+    }
+
+    /// The database answered. Returns whether it did not before.
+    pub fn database_reached(&self) -> bool {
+        self.database.swap(None).is_some()
+    }
+
+    /// Since when the database is away, if it is.
+    #[must_use]
+    pub fn database(&self) -> Option<Arc<Fault>> {
+        self.database.load_full()
+    }
+
+    /// A configuration file was refused: the old configuration stays in force.
+    pub fn reload_refused(&self, faults: &str, now: Timestamp) {
+        let since = self.reload.load().as_ref().map_or(now, |fault| fault.since);
+        self.reload.store(Some(Arc::new(Fault { since, text: faults.to_owned() })));
+    }
+
+    pub fn reload_accepted(&self) {
+        self.reload.store(None);
+    }
+
+    /// Why the last reload was refused, if it was.
+    #[must_use]
+    pub fn reload(&self) -> Option<Arc<Fault>> {
+        self.reload.load_full()
+    }
+}

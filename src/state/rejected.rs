@@ -1,0 +1,197 @@
+//! Requests that failed authentication, for administrators: the last ones, in memory, bounded in number and in what a
+//! flood of them costs.
+//!
+//! They leave no row in the database: anyone can send them. Equal ones share an entry. A key's text is never kept; a
+//! short fingerprint under a secret of this process tells whether two wrong keys are the same.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use sha2::{Digest, Sha256};
+
+use crate::domain::clock::Timestamp;
+use crate::domain::format::WireFormat;
+use crate::domain::ids::KeyId;
+
+/// Entries that are kept; beyond that the one that is quiet for longest goes.
+const ENTRIES: usize = 200;
+/// Requests that are looked at in one second; the rest of a flood is only counted.
+const PER_SECOND: u32 = 50;
+/// Characters of a path and of a client's name that are kept.
+const TEXT_CHARS: usize = 200;
+
+/// A request whose credential was refused.
+#[derive(Debug, Clone, Copy)]
+pub struct Attempt<'a> {
+    pub at: Timestamp,
+    pub client: Option<IpAddr>,
+    pub endpoint: &'a str,
+    pub format: WireFormat,
+    /// A short name: `unknown_key`, …
+    pub reason: &'static str,
+    pub user_agent: Option<&'a str>,
+    /// What was presented, where it was one key.
+    pub credential: Option<&'a str>,
+    /// The key, where it is one that exists and may not be used.
+    pub key: Option<KeyId>,
+}
+
+/// Requests of one kind, as kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejected {
+    pub first_at: Timestamp,
+    pub last_at: Timestamp,
+    pub count: u64,
+    pub client: Option<IpAddr>,
+    pub endpoint: Box<str>,
+    pub format: WireFormat,
+    pub reason: &'static str,
+    pub user_agent: Option<Box<str>>,
+    pub fingerprint: Option<Box<str>>,
+    pub key: Option<KeyId>,
+    same: u64,
+}
+
+/// The rejected requests of this process.
+pub struct RejectedRequests {
+    since: Timestamp,
+    /// Makes fingerprints worthless elsewhere.
+    secret: [u8; 32],
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// The quietest first.
+    entries: Vec<Rejected>,
+    total: u64,
+    second: i64,
+    looked_at: u32,
+}
+
+impl RejectedRequests {
+    #[must_use]
+    pub fn new(now: Timestamp) -> Self {
+        let mut secret = [0; 32];
+        // Without random bytes fingerprints could be computed elsewhere, but no key is in them either way.
+        let _ = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut secret);
+        Self { since: now, secret, inner: Mutex::default() }
+    }
+
+    /// Notes a request. What is returned is worth a line in the log; `None` in a flood.
+    pub fn note(&self, attempt: &Attempt<'_>) -> Option<Rejected> {
+        let mut inner = self.inner.lock();
+        inner.total += 1;
+        let second = attempt.at.0.div_euclid(1_000);
+        if std::mem::replace(&mut inner.second, second) != second {
+            inner.looked_at = 0;
+        }
+        inner.looked_at += 1;
+        if inner.looked_at > PER_SECOND {
+            return None;
+        }
+        let new = self.entry(attempt);
+        let found = inner.entries.iter().position(|entry| entry.same == new.same);
+        let entry = match found {
+            Some(at) => {
+                let Rejected { first_at, count, .. } = inner.entries.remove(at);
+                Rejected { first_at, count: count + 1, ..new }
+            }
+            None => new,
+        };
+        if inner.entries.len() >= ENTRIES {
+            inner.entries.remove(0);
+        }
+        inner.entries.push(entry.clone());
+        Some(entry)
+    }
+
+    /// All that is kept, the latest first; how many there were in all, and since when.
+    #[must_use]
+    pub fn all(&self) -> (Vec<Rejected>, u64, Timestamp) {
+        let inner = self.inner.lock();
+        (inner.entries.iter().rev().cloned().collect(), inner.total, self.since)
+    }
+
+    fn entry(&self, attempt: &Attempt<'_>) -> Rejected {
+        let Attempt { at, client, endpoint, format, reason, user_agent, credential, key } = *attempt;
+        let cut = |text: &str| -> Box<str> { text.chars().take(TEXT_CHARS).collect::<String>().into() };
+        let fingerprint = credential.map(|text| self.fingerprint(text));
+        let (endpoint, user_agent) = (cut(endpoint), user_agent.map(cut));
+        let mut hasher = DefaultHasher::new();
+        (client, &endpoint, format as u8, reason, &user_agent, &fingerprint, key).hash(&mut hasher);
+        let same = hasher.finish();
+        Rejected {
+            first_at: at,
+            last_at: at,
+            count: 1,
+            client,
+            endpoint,
+            format,
+            reason,
+            user_agent,
+            fingerprint,
+            key,
+            same,
+        }
+    }
+
+    /// Eight hexadecimal digits: enough to recognise a key among a few hundred, far too few to find it.
+    fn fingerprint(&self, credential: &str) -> Box<str> {
+        let digest = Sha256::new().chain_update(self.secret).chain_update(credential).finalize();
+        digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect::<String>().into()
+    }
+}
+
+/// Shared by the data plane and the administration.
+pub type Rejections = Arc<RejectedRequests>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attempt(at: i64, endpoint: &str) -> Attempt<'_> {
+        Attempt {
+            at: Timestamp(at),
+            client: None,
+            endpoint,
+            format: WireFormat::Native,
+            reason: "unknown_key",
+            user_agent: Some("curl/8"),
+            credential: Some("sk-0123456789abcdef0123456789abcdef"),
+            key: None,
+        }
+    }
+
+    #[test]
+    fn equal_ones_share_an_entry_and_the_key_is_nowhere() {
+        let rejected = RejectedRequests::new(Timestamp(0));
+        rejected.note(&attempt(1, "/v1/messages"));
+        rejected.note(&attempt(2, "/v1/models"));
+        rejected.note(&attempt(3, "/v1/messages"));
+        let other = Attempt { credential: Some("sk-another"), ..attempt(4, "/v1/models") };
+        rejected.note(&other);
+        let (all, total, _) = rejected.all();
+        let shown: Vec<_> = all.iter().map(|e| (&*e.endpoint, e.count, e.first_at.0, e.last_at.0)).collect();
+        assert_eq!(shown, [("/v1/models", 1, 4, 4), ("/v1/messages", 2, 1, 3), ("/v1/models", 1, 2, 2)]);
+        assert_eq!((total, all[1].fingerprint == all[2].fingerprint), (4, true));
+        assert_ne!(all[0].fingerprint, all[2].fingerprint);
+        assert!(!format!("{all:?}").contains("0123456789abcdef"));
+        let another_process = RejectedRequests::new(Timestamp(0)).note(&attempt(1, "/v1/messages"));
+        assert_ne!(another_process.unwrap().fingerprint, all[1].fingerprint);
+    }
+
+    #[test]
+    fn a_flood_is_counted_and_costs_a_bounded_number_of_entries() {
+        let rejected = RejectedRequests::new(Timestamp(0));
+        let paths: Vec<String> = (0..1_000).map(|n| format!("/{n}")).collect();
+        for (n, path) in (0_i64..).zip(&paths) {
+            rejected.note(&attempt(n * 100, path));
+        }
+        let noted = paths.iter().filter(|path| rejected.note(&attempt(7_000_000, path)).is_some()).count();
+        let (all, total, _) = rejected.all();
+        assert_eq!((all.len(), total, noted), (ENTRIES, 2_000, PER_SECOND as usize));
+    }
+}

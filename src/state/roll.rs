@@ -1,0 +1,99 @@
+//! All providers at a glance: which of the enabled ones work, and what is wrong with the others.
+
+use std::sync::Arc;
+
+use super::attempts::Seen;
+use super::health::Health;
+use super::snapshot::Snapshot;
+use crate::domain::clock::Timestamp;
+use crate::domain::provider::Provider;
+use crate::policy::provider_state::ProviderState;
+
+/// Providers that a sentence names.
+const NAMED: usize = 5;
+
+/// The enabled providers of a snapshot, as one process sees them.
+pub struct Roll {
+    pub enabled: usize,
+    /// Enabled providers that do not work now, the most harmful state first, then by id.
+    pub amiss: Vec<(Arc<Provider>, Seen)>,
+    /// Providers exist, enabled or not.
+    any: bool,
+}
+
+impl Roll {
+    #[must_use]
+    pub fn call(snapshot: &Snapshot, health: &Health, now: Timestamp) -> Self {
+        let enabled = || snapshot.providers.iter().filter(|provider| provider.is_enabled);
+        let seen = enabled().map(|provider| (Arc::clone(provider), health.seen(provider.id, now)));
+        let works = |state| matches!(state, ProviderState::Healthy | ProviderState::NeverUsed);
+        let mut amiss: Vec<_> = seen.filter(|(_, seen)| !works(seen.state)).collect();
+        amiss.sort_by_key(|(provider, seen)| (rank(seen.state), provider.id));
+        Self { enabled: enabled().count(), amiss, any: !snapshot.providers.is_empty() }
+    }
+
+    /// Providers exist, and none of them can be expected to answer.
+    #[must_use]
+    pub fn none_works(&self) -> bool {
+        self.any && self.amiss.len() == self.enabled
+    }
+
+    /// What `/readyz` and the overview say when none works.
+    #[must_use]
+    pub fn none_works_text(&self) -> String {
+        match self.enabled {
+            0 => "none is enabled: no request can be served".to_owned(),
+            _ => format!("none of the enabled ones works: {}", self.names()),
+        }
+    }
+
+    /// For `/readyz`: `None` when all is well. Cooldowns alone are no fault while another provider works.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        let fails = self.amiss.iter().any(|(_, seen)| seen.state != ProviderState::Cooldown);
+        match () {
+            () if self.none_works() => Some(self.none_works_text()),
+            () if fails => {
+                Some(format!("{} of {} enabled ones do not work: {}", self.amiss.len(), self.enabled, self.names()))
+            }
+            () => None,
+        }
+    }
+
+    fn names(&self) -> String {
+        let named = self.amiss.iter().take(NAMED).map(|(provider, seen)| format!("{} {}", provider.name, words(seen)));
+        let mut text = named.collect::<Vec<_>>().join(", ");
+        if self.amiss.len() > NAMED {
+            text.push_str(", …");
+        }
+        text
+    }
+}
+
+const fn rank(state: ProviderState) -> u8 {
+    match state {
+        ProviderState::CircuitOpen => 0,
+        ProviderState::Failing => 1,
+        ProviderState::Cooldown => 2,
+        ProviderState::Healthy | ProviderState::NeverUsed => 3,
+    }
+}
+
+/// A provider's state with the kind and status of its last error, but not its words: `/readyz` asks for no credential.
+#[must_use]
+pub fn words(seen: &Seen) -> String {
+    let state = match seen.state {
+        ProviderState::CircuitOpen => "has an open circuit",
+        ProviderState::Failing => "is failing",
+        ProviderState::Cooldown => "asked for a pause",
+        ProviderState::Healthy => "is healthy",
+        ProviderState::NeverUsed => "was never used",
+    };
+    match &seen.last_error {
+        Some(error) => match error.status {
+            Some(status) => format!("{state} ({} {status})", error.kind.as_str()),
+            None => format!("{state} ({})", error.kind.as_str()),
+        },
+        None => state.to_owned(),
+    }
+}

@@ -1,0 +1,44 @@
+//! How providers do: failed attempts by kind, and each provider's state.
+
+use prometheus::{Error, IntCounterVec, IntGaugeVec};
+
+use super::metrics::forget;
+use super::registration::Registration;
+
+/// Failed attempts and states, by provider.
+pub struct ProviderHealthMetrics {
+    failures: IntCounterVec,
+    states: IntGaugeVec,
+}
+
+impl ProviderHealthMetrics {
+    pub(super) fn register(on: &Registration<'_>) -> Result<Self, Error> {
+        Ok(Self {
+            failures: on.counters(
+                "tollgate_upstream_failures_total",
+                "Failed attempts at providers, by kind: dns, connect, tls, timeout, broken, status, unusable.",
+                &["provider", "kind"],
+            )?,
+            states: on.gauges(
+                "tollgate_provider_state",
+                "1 for the state that an enabled provider is in: never_used, healthy, failing, cooldown, circuit_open.",
+                &["provider", "state"],
+            )?,
+        })
+    }
+
+    /// An attempt at a provider failed.
+    pub fn failed(&self, provider: &str, kind: &'static str) {
+        self.failures.with_label_values(&[provider, kind]).inc();
+    }
+
+    /// Whether a provider is in a state. To be set for every state, so that the others become 0.
+    pub fn state(&self, provider: &str, state: &'static str, is_in: bool) {
+        self.states.with_label_values(&[provider, state]).set(i64::from(is_in));
+    }
+
+    pub(super) fn keep(&self, keep: &impl Fn(&str) -> bool) {
+        forget(&self.failures, keep);
+        forget(&self.states, keep);
+    }
+}

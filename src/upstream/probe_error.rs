@@ -1,0 +1,64 @@
+//! Why a probe got no answer: a kind that can be translated, and the words of the libraries.
+
+use std::error::Error;
+use std::io;
+
+/// What prevented an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProbeFault {
+    /// The address or the key cannot be used.
+    BadAddress,
+    /// The name does not resolve.
+    UnknownHost,
+    ConnectionRefused,
+    TlsFailed,
+    TimedOut,
+    /// Anything else that broke the exchange.
+    NoConnection,
+}
+
+/// Why there was no answer; the credential is not in the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProbeError {
+    pub fault: ProbeFault,
+    pub text: String,
+}
+
+impl ProbeError {
+    pub(super) fn new(fault: ProbeFault, text: impl Into<String>) -> Self {
+        Self { fault, text: text.into() }
+    }
+}
+
+impl From<reqwest::Error> for ProbeError {
+    fn from(error: reqwest::Error) -> Self {
+        let error = error.without_url();
+        let (mut text, mut fault) = (error.to_string(), ProbeFault::NoConnection);
+        if error.is_timeout() {
+            fault = ProbeFault::TimedOut;
+        }
+        let mut cause = error.source();
+        while let Some(inner) = cause {
+            let said = inner.to_string();
+            fault = of_cause(inner, &said).unwrap_or(fault);
+            text.push_str(": ");
+            text.push_str(&said);
+            cause = inner.source();
+        }
+        Self { fault, text }
+    }
+}
+
+/// The resolver's error has no type of its own: hyper says "dns error".
+fn of_cause(cause: &(dyn Error + 'static), said: &str) -> Option<ProbeFault> {
+    let io = cause.downcast_ref::<io::Error>();
+    let is_tls =
+        cause.is::<rustls::Error>() || io.and_then(io::Error::get_ref).is_some_and(|inner| inner.is::<rustls::Error>());
+    match io.map(io::Error::kind) {
+        _ if is_tls => Some(ProbeFault::TlsFailed),
+        _ if said == "dns error" => Some(ProbeFault::UnknownHost),
+        Some(io::ErrorKind::ConnectionRefused) => Some(ProbeFault::ConnectionRefused),
+        Some(io::ErrorKind::TimedOut) => Some(ProbeFault::TimedOut),
+        _ => None,
+    }
+}

@@ -1,0 +1,22 @@
+//! The log as people read it: one format at a time, and no errors where nothing is wrong.
+
+use serde_json::json;
+
+use super::stage::Stage;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_log_has_text_lines_only() {
+    let stage = Stage::native_with(&[("LOG_FORMAT", "text")]).await;
+    assert_eq!(stage.ask().header("user-agent", "my cli/1").send().await.unwrap().status(), 200);
+    let login = format!("{}/api/auth/login", stage.gateway.admin);
+    let refused = stage.gateway.client.post(login).json(&json!({"key": "wrong"})).send().await.unwrap();
+    assert_eq!(refused.status(), 401);
+    let log = stage.gateway.log_shows("a login failed").await;
+    stage.gateway.log_shows(" INFO access: ").await;
+    assert!(!log.lines().any(|line| line.starts_with('{')), "{log}");
+    let line = log.lines().find(|line| line.contains(" INFO access: ")).unwrap();
+    for part in ["status=200", "outcome=completed", "endpoint=/v1/messages", "user_agent=\"my cli/1\"", "model=m "] {
+        assert!(line.contains(part), "no {part} in {line}");
+    }
+    assert!(log.contains("peer=127.0.0.1") && !log.contains("Some("), "{log}");
+}
