@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::parts::Parts;
 use super::serve::Source;
 use crate::config::{self, Config, Live};
 use crate::domain::clock::Clock;
@@ -18,6 +19,19 @@ pub struct Reloaded {
     pub metrics: Arc<Metrics>,
     pub conditions: Arc<Conditions>,
     pub clock: Arc<dyn Clock>,
+}
+
+impl Reloaded {
+    #[must_use]
+    pub fn of(parts: &Parts, log: &LogHandle) -> Self {
+        Self {
+            live: Arc::clone(&parts.live),
+            log: log.clone(),
+            metrics: Arc::clone(&parts.metrics),
+            conditions: Arc::clone(&parts.conditions),
+            clock: Arc::clone(&parts.clock),
+        }
+    }
 }
 
 /// Hang-ups from now on: one that nobody listens to ends the process. Call it within a runtime.

@@ -64,13 +64,7 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     let doors = io.block_on(open_doors(&parts, io.handle(), &stop, readiness))?;
     let tasks = tasks::start(&parts, io.handle(), &stop);
     io.block_on(counting::wait(&parts.counters));
-    let reloaded = reload::Reloaded {
-        live: Arc::clone(&parts.live),
-        log: log.clone(),
-        metrics: Arc::clone(&parts.metrics),
-        conditions: Arc::clone(&parts.conditions),
-        clock: Arc::clone(&parts.clock),
-    };
+    let reloaded = reload::Reloaded::of(&parts, &log);
     // From here on; the proxy opens later, and nobody is told before that the process is ready.
     let (hangups, (signals, impatience)) = listen_to_signals(&io, phase_sender);
     io.spawn(reload::on_hangup(hangups, parts.config.clone(), source, reloaded));
