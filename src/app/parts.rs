@@ -111,10 +111,8 @@ pub async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts> {
     let state = State::open(store.clone(), vault, events.clone()).await?;
     let metrics = Arc::new(Metrics::by_holder(config.metrics.per_user, config.metrics.per_key)?);
     let (counters, marker) = super::counting::build(&config)?;
-    let ledger = Ledger::open(&config.data_dir.join("journal"), ledger_settings(&config), Arc::clone(&clock))
-        .context("opening the journal")?;
     // First what a process left that did not stop in good order; then the counters know all that was ever spent.
-    Arc::clone(&ledger).run(store.clone(), std::future::ready(())).await;
+    let ledger = delivered_ledger(&config, &clock, &store).await?;
     super::rebuild::counters(&counters, &store, config.time_zone, clock.now())
         .await
         .context("rebuilding the counters")?;
@@ -199,6 +197,14 @@ fn upkeep(config: &Config, store: &Store, gateway: &Gateway) -> Upkeep {
         metrics: Arc::clone(&gateway.metrics),
         time_zone: config.time_zone,
     })
+}
+
+/// The journal, with what an earlier process left in it delivered.
+async fn delivered_ledger(config: &Config, clock: &Arc<dyn Clock>, store: &Store) -> anyhow::Result<Arc<Ledger>> {
+    let ledger = Ledger::open(&config.data_dir.join("journal"), ledger_settings(config), Arc::clone(clock))
+        .context("opening the journal")?;
+    Arc::clone(&ledger).run(store.clone(), std::future::ready(())).await;
+    Ok(ledger)
 }
 
 /// What holds until a restart.

@@ -50,7 +50,9 @@ fn another(field: &Field) -> Value {
 /// The record's fields that differ between two looks, apart from the time of the change.
 fn changed(before: &Value, after: &Value) -> Vec<String> {
     let (before, after) = (before.as_object().unwrap(), after.as_object().unwrap());
-    let names = after.keys().filter(|name| name.as_str() != "updatedAt" && before.get(*name) != after.get(*name));
+    // The tightest limit follows from the limits, and is no field of the record.
+    let derived = ["updatedAt", "tightestLimit"];
+    let names = after.keys().filter(|name| !derived.contains(&name.as_str()) && before.get(*name) != after.get(*name));
     names.cloned().collect()
 }
 

@@ -77,10 +77,16 @@ async fn a_database_that_is_away_is_named_with_a_request_id_and_nothing_else() {
     gate.store.close().await;
     let reply = gate.admin("users/addUser", json!({ "name": "x" })).await;
     assert_eq!(reply.failure(), (503, "CREATE_FAILED"));
-    assert!(reply.body["error"].as_str().unwrap().starts_with("the database cannot be reached. "), "{:?}", reply.body);
+    let cause = format!("the database cannot be reached since {}", super::gate::NOON.to_iso());
+    assert_eq!(
+        reply.body["error"],
+        format!("{cause}. Unless it broke off in the very moment of saving, nothing was changed")
+    );
+    assert_eq!(reply.body["errorParams"]["reason"], "database_unreachable");
     assert_eq!(reply.headers["retry-after"], "5");
     assert_eq!(reply.body["errorParams"]["requestId"].as_str().unwrap().len(), 36);
-    assert_eq!(gate.admin("providers/getProviders", json!({})).await.failure(), (503, "OPERATION_FAILED"));
+    let read = gate.admin("providers/getProviders", json!({})).await;
+    assert_eq!((read.failure(), &read.body["error"]), ((503, "OPERATION_FAILED"), &json!(cause)));
 }
 
 /// Sends a body of unannounced length; gives the status line.

@@ -25,6 +25,7 @@ pub const LOGS: &[Field] = &[
     Field::new("model", TEXT, "As the client asked for it, exactly.").nullable(),
     Field::new("statusCode", Kind::Integer { min: 100, max: 599 }, "").nullable(),
     Field::new("sessionId", TEXT, "").nullable(),
+    Field::new("requestId", Kind::text(1, 64), "One request, by its header `x-tollgate-request-id`.").nullable(),
     Field::new("endpoint", TEXT, "The request's path, exactly.").nullable(),
     Field::new("minRetryCount", Kind::Integer { min: 0, max: 100 }, "At least so many attempts beyond the first.")
         .nullable(),
