@@ -23,7 +23,7 @@ use crate::state::builtin;
 use crate::state::health::Health;
 use crate::state::vault::Vault;
 use crate::state::{
-    AdminToken, ClientVersions, Conditions, Events, MessageQueue, Messages, RejectedRequests, State, key_text, reseal,
+    AdminToken, ClientVersions, Conditions, Events, MessageQueue, Messages, RejectedRequests, State, reseal,
 };
 use crate::store::{Backend, Store};
 use crate::telemetry::Metrics;

@@ -12,6 +12,8 @@ use crate::files;
 /// What the gateway itself makes in its data directory.
 const OWN: [&str; 7] =
     ["secret.key", "admin.token", "tollgate.db", "tollgate.db-wal", "tollgate.db-shm", "circuits", "journal"];
+/// How the names of its unfinished files begin.
+const UNFINISHED: [&str; 3] = ["secret.", "admin.", "circuits."];
 
 /// Takes the rights of others from the gateway's own files, and logs what could be read.
 pub fn tighten(config: &Config) {
@@ -60,7 +62,9 @@ fn own_files(dir: &Path) -> Vec<PathBuf> {
     let names = |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
     let own = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        OWN.contains(&name) || name.starts_with("counting-")
+        // A process that was killed while it replaced a file leaves the new one beside it.
+        let is_unfinished = name.ends_with(".new") && UNFINISHED.iter().any(|start| name.starts_with(start));
+        OWN.contains(&name) || is_unfinished || name.starts_with("counting-")
     };
     let mut found: Vec<PathBuf> = names(dir).filter(own).collect();
     let mut next = 0;

@@ -132,6 +132,7 @@ impl Failure {
                 NetworkFailure::Tls => FailureKind::Tls,
                 NetworkFailure::Broken => FailureKind::Broken,
                 NetworkFailure::ConnectTimeout
+                | NetworkFailure::TlsTimeout
                 | NetworkFailure::FirstByteTimeout
                 | NetworkFailure::IdleTimeout
                 | NetworkFailure::TotalTimeout => FailureKind::Timeout,

@@ -116,3 +116,18 @@ async fn the_pool_keeps_so_many_idle_connections() {
         assert!((least..=most).contains(&reused), "{size}: {reused} of {AT_ONCE} were used again");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn users_and_keys_have_metrics_where_that_is_set() {
+    for flag in ["true", "false"] {
+        let env = [("TOLLGATE_METRICS_PER_USER", flag), ("TOLLGATE_METRICS_PER_KEY", flag)];
+        let stage = Stage::native_with(&env).await;
+        assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+        stage.gateway.metric_shows("tollgate_model_requests_total", |count| count >= 1.0).await;
+        let metrics = stage.gateway.client.get(format!("{}/metrics", stage.gateway.metrics)).send().await.unwrap();
+        let text = metrics.text().await.unwrap();
+        for name in ["tollgate_user_requests_total{", "tollgate_key_requests_total{"] {
+            assert_eq!(text.contains(name), flag == "true", "{name} {flag}");
+        }
+    }
+}

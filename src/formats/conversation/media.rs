@@ -113,13 +113,22 @@ fn split_data_url(url: Text<'_>) -> Option<(Text<'_>, Text<'_>)> {
     })
 }
 
-/// The spelling that every vendor takes.
+/// The spelling that every vendor takes. What is no media type would break the data URL that it is written into.
 fn known_type(media_type: Text<'_>) -> Text<'_> {
-    match &*media_type {
-        "" => Cow::Borrowed("application/octet-stream"),
+    let bare = media_type.split(';').next().unwrap_or_default().trim();
+    match bare {
         "image/jpg" => Cow::Borrowed("image/jpeg"),
-        _ => media_type,
+        _ if !is_media_type(bare) => Cow::Borrowed("application/octet-stream"),
+        _ if bare.len() == media_type.len() => media_type,
+        _ => Cow::Owned(bare.to_owned()),
     }
+}
+
+/// Type and subtype in the characters of RFC 6838, without parameters.
+fn is_media_type(text: &str) -> bool {
+    let is_name =
+        |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&b));
+    text.split_once('/').is_some_and(|(of, sub)| is_name(of) && is_name(sub))
 }
 
 /// Standard base64 with padding, from that or from the URL-safe alphabet, padded or not.
@@ -189,6 +198,27 @@ mod tests {
         for bad in ["data:image/png,rawbytes", "data:nothing", "file:///etc/passwd", ""] {
             assert!(Media::from_url(bad.into(), MediaKind::Image, "f").is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn what_is_no_media_type_is_not_written_into_an_address() {
+        let ok = ["image/png", "image/svg+xml", "application/vnd.ms-excel"];
+        let not =
+            ["", "image", "image,png", "image/png,x", "a,b;base64,b/c", "image/\"png", "image/p ng", "/png", "image/"];
+        for (text, kept) in ok.map(|text| (text, true)).into_iter().chain(not.map(|text| (text, false))) {
+            let media = Media::base64(text.into(), "abcd".into());
+            assert_eq!(media.media_type(), if kept { text } else { "application/octet-stream" }, "{text}");
+            let mut url = Vec::new();
+            media.write_url(&mut url);
+            let url: String = serde_json::from_slice(&url).unwrap();
+            assert!(Media::from_url(url.into(), MediaKind::Image, "f").is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn parameters_of_a_media_type_are_left_out() {
+        let media = Media::base64("audio/pcm; rate=16000".into(), "abcd".into());
+        assert_eq!((media.media_type(), media.kind), ("audio/pcm", MediaKind::Audio));
     }
 
     #[test]

