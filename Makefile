@@ -8,12 +8,13 @@
 # make soak   the gateway under a mixed load for MINUTES (30), and whether anything of it grows
 # make fuzz   the fuzz targets, FUZZ_SECONDS (30) each
 # make schemathesis   a running gateway against its own API document
+# make dist   a release in dist/: the program, its SBOMs, checksums
 # make lint   format and lints alone
 #
 # Each installs what it needs and says so; nothing when nothing is missing (scripts/setup.sh).
 
 .DEFAULT_GOAL := run
-.PHONY: run demo test bench bench-admin bench-convert bench-admission soak fuzz schemathesis lint fmt
+.PHONY: run demo test bench bench-admin bench-convert bench-admission soak fuzz schemathesis dist lint fmt
 
 run:
 	@scripts/setup.sh run
@@ -60,6 +61,10 @@ schemathesis:
 	@scripts/setup.sh test
 	cargo build --locked
 	@scripts/schemathesis.sh
+
+dist:
+	@scripts/setup.sh dist
+	@scripts/dist.sh
 
 lint:
 	@scripts/setup.sh build

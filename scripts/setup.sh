@@ -7,6 +7,7 @@
 #   scripts/setup.sh test     also PostgreSQL, Redis, Chromium, strace, cargo-deny and cargo-shear, and for the client
 #                             tests Python and Node packages
 #   scripts/setup.sh bench    also nginx
+#   scripts/setup.sh dist     the web UI, cargo-deny, and cargo-cyclonedx for SBOMs
 #   scripts/setup.sh fuzz     also a C++ compiler, and cargo-fuzz
 #
 # System packages come from apt and need root or sudo. Everything else goes into .tools/ of this folder.
@@ -15,6 +16,7 @@ cd "$(dirname "$0")/.."
 
 readonly NODE_WANTED=20.19.0
 readonly NODE_WHEEL=22.20.0
+readonly CARGO_CYCLONEDX=0.5.9
 missing=()
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -117,6 +119,13 @@ for_fuzz() {
   want g++ have c++
   want python3 have python3
   want python3-venv venv_works
+}
+
+# Compiles for a minute or two: there is no finished program of it.
+cargo_cyclonedx() {
+  [ -x .tools/bin/cargo-cyclonedx ] && return
+  say "installing cargo-cyclonedx $CARGO_CYCLONEDX into .tools/"
+  cargo install --quiet --locked --version $CARGO_CYCLONEDX --root .tools cargo-cyclonedx
 }
 
 # unchanged <stamp> <file…>: whether the files are those that the stamp was written for.
@@ -229,7 +238,8 @@ case ${1:-build} in
   test) for_build && for_node && for_test ;;
   bench) for_build && for_bench ;;
   fuzz) for_build && for_fuzz ;;
-  *) fail "usage: scripts/setup.sh build|run|demo|test|bench|fuzz" ;;
+  dist) for_build && for_node && want python3 have python3 && want python3-venv venv_works ;;
+  *) fail "usage: scripts/setup.sh build|run|demo|test|bench|fuzz|dist" ;;
 esac
 install_missing
 rust
@@ -240,6 +250,11 @@ case ${1:-build} in
     cargo_tools
     node_runtime
     node_packages
+    web_ui
+    ;;
+  dist)
+    cargo_tools
+    cargo_cyclonedx
     web_ui
     ;;
 esac

@@ -9,6 +9,7 @@ mod problem;
 mod read;
 mod rules;
 mod secret_file;
+mod setting;
 mod show;
 mod table;
 mod types;
@@ -21,8 +22,9 @@ pub use kind::Kind;
 pub use problem::{Problem, Problems};
 pub use secret_file::{WatchedFile, secret_of};
 use serde_yaml_ng::{Mapping, Value as Yaml};
+pub use setting::Setting;
 pub use show::{Change, Changes};
-pub use table::{ADMIN_TOKEN_MIN, SETTINGS, Setting};
+pub use table::{ADMIN_TOKEN_MIN, SETTINGS};
 pub use types::{
     Admin, Auth, Breaker, Config, ConnectionBounds, Database, HeaderRules, Instructions, Ledger, Limits, Live, Log,
     LogFormat, Metrics, OnAbort, OnRedisLoss, Prices, Proxy, Redis, Retry, Session, Shutdown, Target, Timeouts,

@@ -7,7 +7,8 @@ use serde_yaml_ng::{Mapping, Value as Yaml};
 
 use super::kind::Fault;
 use super::problem::{Problem, Problems, nearest};
-use super::table::{NOT_BUILT, SETTINGS, Setting, find};
+use super::setting::Setting;
+use super::table::{NOT_BUILT, SETTINGS, find};
 use super::value::{Entry, Origin, Value, Values};
 
 /// Looks a variable up.

@@ -3,59 +3,15 @@
 //! Parsing, environment, validation, printing, reload and the test of the documented file all read this table. A new
 //! setting is a row here, a field in `types`, its line in `build`, and its entry in `conf/tollgate.yaml`.
 
-use std::borrow::Cow;
-
 use super::kind::Kind::{
-    self, Address, Choice, ChoiceOrFlag, Count, DatabaseUrl, Duration, File, Flag, FlagOrAuto, Headers, Name, Networks,
+    Address, Choice, ChoiceOrFlag, Count, DatabaseUrl, Duration, File, Flag, FlagOrAuto, Headers, Name, Networks,
     Origin, Path, RedisUrl, Seconds, Secret, SecretFile, Size, Source, Zone,
 };
 use super::kind::Zero::{MeansNone, Refused};
+use super::setting::{Setting, setting, unset};
 use super::types::{LogFormat, OnAbort, OnRedisLoss};
 use crate::policy::reservation::Reservation;
 use crate::policy::unpriced::Unpriced;
-
-/// One row.
-#[derive(Debug, Clone, Copy)]
-pub struct Setting {
-    /// Dotted path in the YAML file.
-    pub path: &'static str,
-    pub kind: Kind,
-    /// As it would be written; `None` = unset.
-    pub default: Option<&'static str>,
-    /// The variable's name where it does not follow from the path.
-    named_variable: Option<&'static str>,
-    /// Whether a reload changes it; else it needs a restart.
-    pub live: bool,
-    pub doc: &'static str,
-}
-
-impl Setting {
-    /// `proxy.tls.cert` → `TOLLGATE_PROXY_TLS_CERT`, unless the row names another.
-    #[must_use]
-    pub fn variable(&self) -> Cow<'static, str> {
-        match self.named_variable {
-            Some(name) => Cow::Borrowed(name),
-            None => Cow::Owned(format!("TOLLGATE_{}", self.path.to_ascii_uppercase().replace('.', "_"))),
-        }
-    }
-
-    const fn variable_is(self, name: &'static str) -> Self {
-        Self { named_variable: Some(name), ..self }
-    }
-
-    const fn live(self) -> Self {
-        Self { live: true, ..self }
-    }
-}
-
-const fn setting(path: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Setting {
-    Setting { path, kind, default: Some(default), named_variable: None, live: false, doc }
-}
-
-/// A setting that is unset unless somebody sets it.
-const fn unset(path: &'static str, kind: Kind, doc: &'static str) -> Setting {
-    Setting { path, kind, default: None, named_variable: None, live: false, doc }
-}
 
 const MS: u64 = 1;
 const S: u64 = 1_000 * MS;

@@ -18,5 +18,5 @@ async fn a_text_log_has_text_lines_only() {
     for part in ["status=200", "outcome=completed", "endpoint=/v1/messages", "user_agent=\"my cli/1\"", "model=m "] {
         assert!(line.contains(part), "no {part} in {line}");
     }
-    assert!(log.contains("peer=127.0.0.1") && !log.contains("Some("), "{log}");
+    assert!(log.contains("client=127.0.0.1") && !log.contains("Some("), "{log}");
 }

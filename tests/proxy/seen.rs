@@ -83,7 +83,9 @@ async fn a_dead_provider_is_seen_everywhere_and_its_recovery_too() {
     let log = gateway.log_shows("attempts at a provider fail").await;
     assert_eq!(log.matches("attempts at a provider fail").count(), 1, "one line a minute:\n{log}");
 
-    gateway.admin("providers/editProvider", json!({"providerId": id, "url": stage.upstream.url})).await;
+    gateway
+        .admin("providers/editProvider", json!({"providerId": id, "url": stage.upstream.url, "key": "upstream-key"}))
+        .await;
     assert_eq!(stage.ask().send().await.unwrap().status(), 200);
     let seen = health(gateway, |seen| seen["health"] != "failing" || seen["failedInARow"] == 0).await;
     assert_eq!((&seen["failedInARow"], &seen["failingSince"]), (&json!(0), &Value::Null), "{seen}");

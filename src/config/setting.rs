@@ -1,0 +1,49 @@
+//! One setting: a row of the table.
+
+use std::borrow::Cow;
+
+use super::kind::Kind;
+
+/// One row of [`super::SETTINGS`].
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// Dotted path in the YAML file.
+    pub path: &'static str,
+    pub kind: Kind,
+    /// As it would be written; `None` = unset.
+    pub default: Option<&'static str>,
+    /// The variable's name where it does not follow from the path.
+    named_variable: Option<&'static str>,
+    /// Whether a reload changes it; else it needs a restart.
+    pub live: bool,
+    pub doc: &'static str,
+}
+
+impl Setting {
+    /// `proxy.tls.cert` → `TOLLGATE_PROXY_TLS_CERT`, unless the row names another.
+    #[must_use]
+    pub fn variable(&self) -> Cow<'static, str> {
+        match self.named_variable {
+            Some(name) => Cow::Borrowed(name),
+            None => Cow::Owned(format!("TOLLGATE_{}", self.path.to_ascii_uppercase().replace('.', "_"))),
+        }
+    }
+
+    pub(super) const fn variable_is(self, name: &'static str) -> Self {
+        Self { named_variable: Some(name), ..self }
+    }
+
+    pub(super) const fn live(self) -> Self {
+        Self { live: true, ..self }
+    }
+}
+
+/// A setting with a default.
+pub(super) const fn setting(path: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Setting {
+    Setting { path, kind, default: Some(default), named_variable: None, live: false, doc }
+}
+
+/// A setting that is unset unless somebody sets it.
+pub(super) const fn unset(path: &'static str, kind: Kind, doc: &'static str) -> Setting {
+    Setting { path, kind, default: None, named_variable: None, live: false, doc }
+}
