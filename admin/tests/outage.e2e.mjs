@@ -42,7 +42,7 @@ test("PostgreSQL stops and starts again", async (t) => {
   // An open page says so, without a click.
   const away = "The database has not answered since";
   for (const one of [page, other]) {
-    await one.getByRole("alert").filter({ hasText: away }).waitFor();
+    await one.getByRole("alert").filter({ hasText: away }).first().waitFor();
     await one.getByText(/What you see is as of/).waitFor();
     await dot(one, /No database since/);
     assert.equal(await one.getByRole("status").filter({ hasText: "Live" }).count(), 0);

@@ -161,20 +161,20 @@ fn secret(config: &Config, command: &SecretCommand) -> anyhow::Result<()> {
     match command {
         SecretCommand::Status => {
             for line in app::secret_status(config)? {
-                println!("{line}");
+                say(&format!("{line}\n"))?;
             }
         }
         SecretCommand::Rotate { distributed } => match app::rotate(config, *distributed)? {
             app::Rotation::Done { key, rotated } => {
-                println!(
-                    "sealed {} of {} stored texts anew; all are sealed with key {key}",
-                    rotated.resealed, rotated.texts
-                );
+                let (resealed, texts) = (rotated.resealed, rotated.texts);
+                say(&format!("sealed {resealed} of {texts} stored texts anew; all are sealed with key {key}\n"))?;
             }
             app::Rotation::Distribute { file } => {
-                println!("a new key is in {file}; nothing is sealed with it yet");
-                println!("copy this file to the data directory of every gateway on this database, then run:");
-                println!("  tollgate secret rotate --distributed");
+                say(&format!(
+                    "a new key is in {file}; nothing is sealed with it yet\n\
+                     copy this file to the data directory of every gateway on this database, then run:\n  \
+                     tollgate secret rotate --distributed\n"
+                ))?;
             }
         },
     }

@@ -137,79 +137,82 @@ mod tests {
         meaning.headers.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str())
     }
 
+    const CENT: i64 = 10_000_000;
+
+    /// Limit, nano-dollars, milliseconds to the reset, message.
+    const MESSAGES: [(LimitType, i64, Option<i64>, &str); 10] = [
+        (
+            LimitType::KeyDaily,
+            CENT,
+            Some(10 * HOUR),
+            "The daily limit of this key ($0.01) is used up. It resets at 00:00 (Europe/Berlin).",
+        ),
+        (
+            LimitType::UserDaily,
+            50 * CENT,
+            Some(10 * HOUR),
+            "The daily limit of this key's user ($0.50) is used up. It resets at 00:00 (Europe/Berlin).",
+        ),
+        (
+            LimitType::KeyFiveHours,
+            500 * CENT,
+            Some(HOUR - 1),
+            "The 5-hour limit of this key ($5) is used up. There is room again at 15:00 (Europe/Berlin).",
+        ),
+        (
+            LimitType::UserFiveHours,
+            500 * CENT,
+            Some(HOUR),
+            "The 5-hour limit of this key's user ($5) is used up. There is room again at 15:00 (Europe/Berlin).",
+        ),
+        (
+            LimitType::KeyWeekly,
+            500 * CENT,
+            Some(10 * HOUR),
+            "The weekly limit of this key ($5) is used up. It resets at 00:00 (Europe/Berlin).",
+        ),
+        (
+            LimitType::UserWeekly,
+            500 * CENT,
+            Some(34 * HOUR),
+            "The weekly limit of this key's user ($5) is used up. It resets on Tuesday, 2026-11-24 at 00:00 (Europe/Berlin).",
+        ),
+        (
+            LimitType::KeyMonthly,
+            1_234 * CENT,
+            Some(202 * HOUR),
+            "The monthly limit of this key ($12.34) is used up. It resets on Tuesday, 2026-12-01 at 00:00 (Europe/Berlin).",
+        ),
+        (
+            LimitType::UserMonthly,
+            500 * CENT,
+            None,
+            "The monthly limit of this key's user ($5) is used up. Ask an administrator to raise it.",
+        ),
+        (
+            LimitType::KeyTotal,
+            500 * CENT,
+            None,
+            "The total limit of this key ($5) is used up. It does not reset. Ask an administrator to raise it.",
+        ),
+        (
+            LimitType::UserTotal,
+            0,
+            None,
+            "The total limit of this key's user is $0: it may spend nothing. Ask an administrator to raise it.",
+        ),
+    ];
+
     #[test]
     fn each_money_limit_has_a_message_for_people() {
-        use LimitType::*;
-        let cent = 10_000_000;
-        for (limit_type, nano, reset, wanted) in [
-            (
-                KeyDaily,
-                cent,
-                Some(10 * HOUR),
-                "The daily limit of this key ($0.01) is used up. It resets at 00:00 (Europe/Berlin).",
-            ),
-            (
-                UserDaily,
-                50 * cent,
-                Some(10 * HOUR),
-                "The daily limit of this key's user ($0.50) is used up. It resets at 00:00 (Europe/Berlin).",
-            ),
-            (
-                KeyFiveHours,
-                500 * cent,
-                Some(HOUR - 1),
-                "The 5-hour limit of this key ($5) is used up. There is room again at 15:00 (Europe/Berlin).",
-            ),
-            (
-                UserFiveHours,
-                500 * cent,
-                Some(HOUR),
-                "The 5-hour limit of this key's user ($5) is used up. There is room again at 15:00 (Europe/Berlin).",
-            ),
-            (
-                KeyWeekly,
-                500 * cent,
-                Some(10 * HOUR),
-                "The weekly limit of this key ($5) is used up. It resets at 00:00 (Europe/Berlin).",
-            ),
-            (
-                UserWeekly,
-                500 * cent,
-                Some(34 * HOUR),
-                "The weekly limit of this key's user ($5) is used up. It resets on Tuesday, 2026-11-24 at 00:00 (Europe/Berlin).",
-            ),
-            (
-                KeyMonthly,
-                1_234 * cent,
-                Some(202 * HOUR),
-                "The monthly limit of this key ($12.34) is used up. It resets on Tuesday, 2026-12-01 at 00:00 (Europe/Berlin).",
-            ),
-            (
-                UserMonthly,
-                500 * cent,
-                None,
-                "The monthly limit of this key's user ($5) is used up. Ask an administrator to raise it.",
-            ),
-            (
-                KeyTotal,
-                500 * cent,
-                None,
-                "The total limit of this key ($5) is used up. It does not reset. Ask an administrator to raise it.",
-            ),
-            (
-                UserTotal,
-                0,
-                None,
-                "The total limit of this key's user is $0: it may spend nothing. Ask an administrator to raise it.",
-            ),
-        ] {
+        for (limit_type, nano, reset, wanted) in MESSAGES {
             let meaning = meaning(&denied(limit_type, nano, reset), NOW, Tz::Europe__Berlin);
             assert_eq!(meaning.message, wanted);
             assert_eq!((meaning.status, header(&meaning, "x-should-retry")), (429, Some("false")), "{limit_type:?}");
             assert_eq!(header(&meaning, "retry-after"), None, "{limit_type:?}");
             assert_eq!(meaning.extra[0], ("limit_type", json!(limit_type.as_str())));
         }
-        let soon = meaning(&denied(LimitType::KeyDaily, cent, Some(59_500)), NOW, Tz::UTC);
+        let soon = meaning(&denied(LimitType::KeyDaily, CENT, Some(59_500)), NOW, Tz::UTC);
         assert_eq!(header(&soon, "retry-after"), Some("60"));
     }
 

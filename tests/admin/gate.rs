@@ -156,6 +156,7 @@ impl Gate {
         Self::start_in(ZONE, backend, app_url, secure_cookies).await
     }
 
+    #[expect(clippy::too_many_lines, reason = "two literals that name every part once")]
     pub async fn start_in(
         time_zone: chrono_tz::Tz,
         backend: Backend,

@@ -120,7 +120,7 @@ async fn record() -> Run {
             gateway.ended().await;
         }
         let first = ops.last().map_or(0, |op: &Op| op.ended + 1);
-        ops.extend(trace::read(&out, pid, &data, first));
+        ops.extend(trace::read(&out, pid, &data, first).await);
     }
     ops.iter().for_each(|op| disk.run(op));
     disk.assert_complete();
@@ -182,6 +182,9 @@ struct Case {
     certain: bool,
 }
 
+/// A change that may be lost: its operation, its file, whether it is a name.
+type Change = (usize, usize, bool);
+
 /// Every disk that is tried for any moment, each once.
 fn all_disks(disk: &Disk) -> Vec<Case> {
     let (mut cases, mut known) = (Vec::new(), BTreeSet::new());
@@ -189,7 +192,7 @@ fn all_disks(disk: &Disk) -> Vec<Case> {
     for at in 0..disk.ops() {
         let (certain, pending) = disk.at(at);
         let base = certain.iter().fold(0, |sum: u64, (op, left)| sum.wrapping_add(mark(*op, *left)));
-        let mut add = |how: String, kept: &dyn Fn(&(usize, usize, bool)) -> Option<Left>| {
+        let mut add = |how: String, kept: &dyn Fn(&Change) -> Option<Left>| {
             let kept: Vec<_> = pending.iter().filter_map(|change| Some((change.0, kept(change)?))).collect();
             if known.insert(kept.iter().fold(base, |sum, (op, left)| sum.wrapping_add(mark(*op, *left)))) {
                 cases.push(Case { at, certain: how == "nothing", how, kept });

@@ -25,7 +25,7 @@ async fn the_secrets_of_a_first_start_are_whole_or_missing_and_stay() {
     gateway.ready().await;
     let pid = gateway.pid();
     gateway.kill();
-    let ops: Vec<_> = trace::read(&out, pid, &below, 0);
+    let ops: Vec<_> = trace::read(&out, pid, &below, 0).await;
     ops.iter().for_each(|op| disk.run(op));
     // Both secrets are made before the journal, and nothing is sealed earlier.
     let used = |op: &super::Op| matches!(&op.call, Call::MakeDir { path } if path.ends_with("journal"));

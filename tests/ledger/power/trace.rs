@@ -64,7 +64,7 @@ pub enum Call {
 }
 
 /// Waits until the tracer has written everything, then reads what was done below `root`.
-pub fn read(out: &Path, pid: u32, root: &Path, first_line: usize) -> Vec<Op> {
+pub async fn read(out: &Path, pid: u32, root: &Path, first_line: usize) -> Vec<Op> {
     let pid = pid.to_string();
     let ended = |line: &str| line.split_whitespace().take(2).eq([pid.as_str(), "+++"]);
     let began = std::time::Instant::now();
@@ -77,7 +77,7 @@ pub fn read(out: &Path, pid: u32, root: &Path, first_line: usize) -> Vec<Op> {
             began.elapsed().as_secs() < 60,
             "strace writes nothing: may this process trace others (ptrace)?\n{text}"
         );
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     };
     let mut reader = Reader { offsets: HashMap::new() };
     let mut unfinished: HashMap<&str, (usize, &str)> = HashMap::new();
