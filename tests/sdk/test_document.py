@@ -89,7 +89,7 @@ def test_the_document_is_enough(stage, client):
     assert figures[key["id"]]["todayCallCount"] == 3
     assert client.ask("overview_getOverviewData")["todayRequests"] >= 3
     audited = client.ask("audit_getAuditLog", target=f"provider {provider}")["entries"]
-    assert [entry["action"] for entry in audited] == ["providers.addProvider"]
+    assert [entry["action"] for entry in audited] == ["providers.testProvider", "providers.addProvider"]
 
     client.ask("keys_removeKey", keyId=key["id"])
     assert call(f"{stage.proxy}/v1/messages", body, {"x-api-key": key["generatedKey"]})[0] == 401

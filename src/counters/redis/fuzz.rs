@@ -116,6 +116,7 @@ fn user(limits: Limits) -> User {
         tags: Vec::new(),
         allowed_models: Vec::new(),
         allowed_clients: Vec::new(),
+        lock_key_limits: false,
         created_at: NOW,
         updated_at: NOW,
         deleted_at: None,
