@@ -12,6 +12,8 @@
 //! domain                          nouns
 //! ```
 
+#![cfg_attr(not(test), deny(unreachable_pub))]
+
 pub mod admin;
 pub mod app;
 pub mod cli;

@@ -32,11 +32,11 @@ struct Held {
 
 /// There is no place for that many bytes more.
 #[derive(Debug, PartialEq, Eq)]
-pub struct AdminBudgetExceeded;
+pub(super) struct AdminBudgetExceeded;
 
 /// The part of the budget that one body holds; given back on drop.
 #[derive(Debug)]
-pub struct AdminBodyReservation {
+pub(super) struct AdminBodyReservation {
     budget: Arc<AdminBodyBudget>,
     /// `None` = an administrator's body.
     user: Option<UserId>,
@@ -44,7 +44,7 @@ pub struct AdminBodyReservation {
 }
 
 impl AdminBodyReservation {
-    pub fn new(budget: &Arc<AdminBodyBudget>, user: Option<UserId>) -> Self {
+    pub(super) fn new(budget: &Arc<AdminBodyBudget>, user: Option<UserId>) -> Self {
         Self { budget: Arc::clone(budget), user, bytes: 0 }
     }
 
@@ -52,7 +52,7 @@ impl AdminBodyReservation {
     ///
     /// # Errors
     /// When the budget, or the caller's part of it, is used up.
-    pub fn grow(&mut self, more: usize) -> Result<(), AdminBudgetExceeded> {
+    pub(super) fn grow(&mut self, more: usize) -> Result<(), AdminBudgetExceeded> {
         let mut held = self.budget.0.lock();
         if held.all.saturating_add(more) > ALL {
             return Err(AdminBudgetExceeded);

@@ -27,7 +27,7 @@ use crate::domain::ids::RequestId;
 const ACTION_TIME: Duration = Duration::from_secs(60);
 
 /// Answers any request below `/api/`.
-pub async fn dispatch(State(surface): State<Surface>, request: Request<Body>) -> Response<Body> {
+pub(super) async fn dispatch(State(surface): State<Surface>, request: Request<Body>) -> Response<Body> {
     let path = request.uri().path().to_owned();
     let operation = table::find(path.trim_start_matches("/api/"));
     let ctx = Arc::clone(&surface.ctx);

@@ -17,7 +17,7 @@ use tokio::time::{Sleep, sleep};
 
 /// Whether a request is being answered, or the rest of its body read: what comes is no head.
 #[derive(Debug, Clone, Default)]
-pub struct Answering(Arc<Counts>);
+pub(super) struct Answering(Arc<Counts>);
 
 #[derive(Debug, Default)]
 struct Counts {
@@ -28,7 +28,7 @@ struct Counts {
 
 impl Answering {
     /// Until the result is dropped.
-    pub fn begin(&self) -> AnsweringGuard {
+    pub(super) fn begin(&self) -> AnsweringGuard {
         self.0.running.fetch_add(1, Ordering::Relaxed);
         self.0.begun.fetch_add(1, Ordering::Relaxed);
         AnsweringGuard(Arc::clone(&self.0))
@@ -36,7 +36,7 @@ impl Answering {
 }
 
 /// Ends the answering on drop.
-pub struct AnsweringGuard(Arc<Counts>);
+pub(super) struct AnsweringGuard(Arc<Counts>);
 
 impl Drop for AnsweringGuard {
     fn drop(&mut self) {
@@ -44,7 +44,7 @@ impl Drop for AnsweringGuard {
     }
 }
 
-pub struct HeadTimer<S> {
+pub(super) struct HeadTimer<S> {
     stream: S,
     answering: Answering,
     limit: Duration,
@@ -57,12 +57,12 @@ pub struct HeadTimer<S> {
 }
 
 impl<S> HeadTimer<S> {
-    pub fn new(stream: S, limit: Duration) -> Self {
+    pub(super) fn new(stream: S, limit: Duration) -> Self {
         Self { stream, answering: Answering::default(), limit, until: None, begun: 0, is_http2: None }
     }
 
     /// To be told when a request is being answered.
-    pub fn answering(&self) -> Answering {
+    pub(super) fn answering(&self) -> Answering {
         self.answering.clone()
     }
 }

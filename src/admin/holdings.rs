@@ -24,7 +24,7 @@ use crate::domain::user::User;
 const AT_ONCE: usize = 64;
 
 /// When keys and users were last used.
-pub struct LastUses {
+pub(super) struct LastUses {
     keys: HashMap<KeyId, Timestamp>,
     users: HashMap<UserId, Timestamp>,
 }
@@ -34,7 +34,7 @@ impl LastUses {
     ///
     /// # Errors
     /// The store failed.
-    pub async fn read(ctx: &Context, user: Option<UserId>) -> Result<Self, Refusal> {
+    pub(super) async fn read(ctx: &Context, user: Option<UserId>) -> Result<Self, Refusal> {
         let (mut keys, mut users) = (HashMap::new(), HashMap::new());
         for used in ctx.store.last_uses(user).await? {
             let Some(at) = used.at else { continue };
@@ -45,17 +45,17 @@ impl LastUses {
         Ok(Self { keys, users })
     }
 
-    pub fn of_key(&self, key: KeyId) -> Option<Iso> {
+    pub(super) fn of_key(&self, key: KeyId) -> Option<Iso> {
         self.keys.get(&key).copied().map(Iso)
     }
 
-    pub fn of_user(&self, user: UserId) -> Option<Iso> {
+    pub(super) fn of_user(&self, user: UserId) -> Option<Iso> {
         self.users.get(&user).copied().map(Iso)
     }
 }
 
 /// The tightest limit of each of the keys that has one.
-pub async fn of_keys(ctx: &Context, keys: Vec<Arc<Key>>, now: Timestamp) -> HashMap<KeyId, TightestLimit> {
+pub(super) async fn of_keys(ctx: &Context, keys: Vec<Arc<Key>>, now: Timestamp) -> HashMap<KeyId, TightestLimit> {
     let limited = keys.into_iter().filter(|key| key.limits.of_money());
     let asked = limited.map(|key| async move {
         let tightest = TightestLimit::of(&ctx.counters.key_usage(&key, now).await);
@@ -65,7 +65,7 @@ pub async fn of_keys(ctx: &Context, keys: Vec<Arc<Key>>, now: Timestamp) -> Hash
 }
 
 /// The tightest limit of each of the users that has one.
-pub async fn of_users(ctx: &Context, users: Vec<Arc<User>>, now: Timestamp) -> HashMap<UserId, TightestLimit> {
+pub(super) async fn of_users(ctx: &Context, users: Vec<Arc<User>>, now: Timestamp) -> HashMap<UserId, TightestLimit> {
     let limited = users.into_iter().filter(|user| user.limits.of_money());
     let asked = limited.map(|user| async move {
         let tightest = TightestLimit::of(&ctx.counters.user_usage(&user, now).await);
@@ -75,7 +75,7 @@ pub async fn of_users(ctx: &Context, users: Vec<Arc<User>>, now: Timestamp) -> H
 }
 
 /// Adds what was found to records of keys.
-pub fn show_keys(records: &mut [KeyRecord], tightest: &HashMap<KeyId, TightestLimit>, used: &LastUses) {
+pub(super) fn show_keys(records: &mut [KeyRecord], tightest: &HashMap<KeyId, TightestLimit>, used: &LastUses) {
     for record in records {
         let id = KeyId(record.id);
         record.tightest_limit = tightest.get(&id).cloned();
@@ -84,7 +84,7 @@ pub fn show_keys(records: &mut [KeyRecord], tightest: &HashMap<KeyId, TightestLi
 }
 
 /// Adds what was found to records of users.
-pub fn show_users(records: &mut [UserRecord], tightest: &HashMap<UserId, TightestLimit>, used: &LastUses) {
+pub(super) fn show_users(records: &mut [UserRecord], tightest: &HashMap<UserId, TightestLimit>, used: &LastUses) {
     for record in records {
         let id = UserId(record.id);
         record.tightest_limit = tightest.get(&id).cloned();

@@ -4,7 +4,7 @@ use super::fields::Values;
 use crate::domain::limits::{Limits, ResetMode, TimeOfDay};
 
 /// What the limits are called in a body.
-pub struct Names {
+pub(super) struct Names {
     pub five_hours: &'static str,
     pub daily: &'static str,
     pub weekly: &'static str,
@@ -15,7 +15,7 @@ pub struct Names {
     pub reset_time: &'static str,
 }
 
-pub const CAMEL: Names = Names {
+pub(super) const CAMEL: Names = Names {
     five_hours: "limit5hUsd",
     daily: "limitDailyUsd",
     weekly: "limitWeeklyUsd",
@@ -26,7 +26,7 @@ pub const CAMEL: Names = Names {
     reset_time: "dailyResetTime",
 };
 
-pub const SNAKE: Names = Names {
+pub(super) const SNAKE: Names = Names {
     five_hours: "limit_5h_usd",
     daily: "limit_daily_usd",
     weekly: "limit_weekly_usd",
@@ -38,7 +38,7 @@ pub const SNAKE: Names = Names {
 };
 
 /// Puts what was sent into `limits`; the rest stays.
-pub fn apply(values: &Values, names: &Names, limits: &mut Limits) {
+pub(super) fn apply(values: &Values, names: &Names, limits: &mut Limits) {
     values.usd(names.five_hours).apply_option(&mut limits.five_hours);
     values.usd(names.daily).apply_option(&mut limits.daily);
     values.usd(names.weekly).apply_option(&mut limits.weekly);
@@ -50,7 +50,7 @@ pub fn apply(values: &Values, names: &Names, limits: &mut Limits) {
 }
 
 /// The limits that this body sets, and none else: an edit answers for what it changes, not for what was there.
-pub fn sent(values: &Values, names: &Names) -> Limits {
+pub(super) fn sent(values: &Values, names: &Names) -> Limits {
     let mut limits = Limits::default();
     apply(values, names, &mut limits);
     limits

@@ -21,7 +21,7 @@ use crate::state::roll::{self, Roll};
 const PROVIDERS: usize = 20;
 
 /// All problems of this node, the worst first.
-pub fn all(ctx: &Context, journal: &JournalStats, now: Timestamp) -> Vec<Problem> {
+pub(super) fn all(ctx: &Context, journal: &JournalStats, now: Timestamp) -> Vec<Problem> {
     let roll = Roll::call(&ctx.state.snapshot(), &ctx.health, now);
     let shared = ctx.counters.shared_state().filter(|shared| !shared.up);
     let counters = |closed: bool| {

@@ -12,7 +12,7 @@ use super::envelope::Refusal;
 ///
 /// # Errors
 /// 403.
-pub fn same_origin(ctx: &Context, head: &Parts) -> Result<(), Refusal> {
+pub(super) fn same_origin(ctx: &Context, head: &Parts) -> Result<(), Refusal> {
     let text = |name: HeaderName| head.headers.get(name).and_then(|v| v.to_str().ok());
     if text(HeaderName::from_static("sec-fetch-site")) == Some("cross-site") {
         return Err(Refusal::denied("a page of another site made this request"));
@@ -49,7 +49,7 @@ fn authority(url: &str) -> Option<String> {
 }
 
 /// The headers of every reply: no sniffing, no framing, no referrer, and nothing loaded from elsewhere.
-pub async fn harden(mut response: Response<Body>) -> Response<Body> {
+pub(super) async fn harden(mut response: Response<Body>) -> Response<Body> {
     const CSP: &str = "default-src 'self'; img-src 'self' data:; object-src 'none'; \
                        base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
     let set: [(HeaderName, &'static str); 5] = [

@@ -28,7 +28,7 @@ const UNBUILT: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">
 <p>or let <code>make run</code> do both.</p></html>\n";
 
 /// Answers whatever is not below `/api/`: a file or a view. Other methods than GET and HEAD are no business of a web UI.
-pub async fn serve(State(surface): State<Surface>, request: Request<Body>) -> Response<Body> {
+pub(super) async fn serve(State(surface): State<Surface>, request: Request<Body>) -> Response<Body> {
     let path = request.uri().path();
     let reading = request.method() == Method::GET || request.method() == Method::HEAD;
     if !reading || path == "/api" || path.starts_with("/api/") {
@@ -50,12 +50,12 @@ pub async fn serve(State(surface): State<Surface>, request: Request<Body>) -> Re
 }
 
 /// Whether this build carries the file.
-pub fn has(name: &str) -> bool {
+pub(super) fn has(name: &str) -> bool {
     Files::get(name).is_some()
 }
 
 /// What stands in for a page in a build without the web UI.
-pub fn unbuilt() -> Response<Body> {
+pub(super) fn unbuilt() -> Response<Body> {
     page(StatusCode::OK, "text/html; charset=utf-8", UNBUILT)
 }
 

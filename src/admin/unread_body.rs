@@ -23,7 +23,7 @@ use super::head_timer::AnsweringGuard;
 const DRAIN: Duration = Duration::from_secs(5);
 
 /// A body that is drained on drop.
-pub struct UnreadBody {
+pub(super) struct UnreadBody {
     /// `None` once it is dropped.
     body: Option<Incoming>,
     has_begun: Arc<AtomicBool>,
@@ -36,12 +36,12 @@ pub struct UnreadBody {
 
 impl UnreadBody {
     /// `is_awaited`: the client waits for a `100 Continue`.
-    pub fn new(body: Incoming, is_awaited: bool, answering: AnsweringGuard, runtime: Handle) -> Self {
+    pub(super) fn new(body: Incoming, is_awaited: bool, answering: AnsweringGuard, runtime: Handle) -> Self {
         Self { body: Some(body), has_begun: Arc::default(), is_awaited, answering: Some(answering), runtime }
     }
 
     /// Whether somebody has asked for it by now.
-    pub fn has_begun(&self) -> Arc<AtomicBool> {
+    pub(super) fn has_begun(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.has_begun)
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::parts::Parts;
 
 /// The addresses, and the file of a generated admin token.
-pub struct Banner {
+pub(super) struct Banner {
     proxy: String,
     admin: String,
     metrics: String,
@@ -13,7 +13,7 @@ pub struct Banner {
 }
 
 impl Banner {
-    pub fn of(parts: &Parts) -> Self {
+    pub(super) fn of(parts: &Parts) -> Self {
         let config = &parts.config;
         let scheme = |tls: bool| if tls { "https" } else { "http" };
         Self {
@@ -24,7 +24,7 @@ impl Banner {
         }
     }
 
-    pub fn print(&self) {
+    pub(super) fn print(&self) {
         let Self { proxy, admin, metrics, token_file } = self;
         tracing::info!(version = env!("CARGO_PKG_VERSION"), proxy, admin, metrics, "tollgate is up");
         if let Some(file) = token_file {

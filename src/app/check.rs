@@ -92,7 +92,7 @@ pub fn migrate(config: &Config) -> anyhow::Result<Vec<String>> {
     })
 }
 
-pub fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().context("starting the runtime")
 }
 

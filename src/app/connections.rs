@@ -45,7 +45,7 @@ const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const LOOKED_AT: [usize; 3] = [3, 16, PREFACE.len()];
 
 /// The proxy as Pingora's listeners see it.
-pub struct Connections {
+pub(super) struct Connections {
     pub proxy: Arc<HttpProxy<Service>>,
     pub gateway: Arc<Gateway>,
     pub phase: watch::Receiver<Phase>,

@@ -19,13 +19,13 @@ use crate::state::{Kept, Peers};
 use crate::telemetry::{IntCounter, Metrics, PartState, Readiness};
 
 /// How long a start waits for Redis before it serves without.
-pub const START_WAIT: Duration = Duration::from_secs(5);
+pub(super) const START_WAIT: Duration = Duration::from_secs(5);
 
 /// The counters that the configuration asks for; beside shared ones, the mark of a process that counts.
 ///
 /// # Errors
 /// When the address of Redis cannot be read, or the mark not be laid.
-pub fn build(config: &Config) -> anyhow::Result<(Counters, Option<Marker>)> {
+pub(super) fn build(config: &Config) -> anyhow::Result<(Counters, Option<Marker>)> {
     let settings = CounterSettings {
         time_zone: config.time_zone,
         session_ttl_ms: i64::try_from(config.session.ttl_s.saturating_mul(1000)).unwrap_or(i64::MAX),
@@ -55,7 +55,7 @@ pub fn build(config: &Config) -> anyhow::Result<(Counters, Option<Marker>)> {
 ///
 /// # Errors
 /// Which file cannot be read.
-pub fn server(redis: &Redis) -> anyhow::Result<Server> {
+pub(super) fn server(redis: &Redis) -> anyhow::Result<Server> {
     let read = |path: &Path| std::fs::read_to_string(path).with_context(|| path.display().to_string());
     let authorities = redis.ca.as_deref().map(read).transpose()?.map(String::into_bytes);
     let identity = match &redis.tls {
@@ -66,19 +66,19 @@ pub fn server(redis: &Redis) -> anyhow::Result<Server> {
 }
 
 /// The task that keeps shared counters.
-pub fn keeper(parts: &Parts) -> Option<Keeper> {
+pub(super) fn keeper(parts: &Parts) -> Option<Keeper> {
     let (counters, store) = (parts.counters.clone(), parts.store.clone());
     parts.counters.keeper(Arc::new(FromStore { counters, store }), Arc::clone(&parts.clock))
 }
 
 /// The task that shares providers' health. An address that cannot be read was refused with the counters.
-pub fn peers(parts: &Parts) -> Option<Peers> {
+pub(super) fn peers(parts: &Parts) -> Option<Peers> {
     let redis = parts.config.redis.as_ref()?;
     Peers::new(&server(redis).ok()?, &redis.prefix, Arc::clone(&parts.state), Arc::clone(&parts.health)).ok()
 }
 
 /// How providers stood when the process before this one ended; and the task that keeps it, where Redis does not.
-pub fn kept(parts: &Parts) -> Option<Kept> {
+pub(super) fn kept(parts: &Parts) -> Option<Kept> {
     if parts.config.redis.is_some() {
         return None;
     }
@@ -87,21 +87,21 @@ pub fn kept(parts: &Parts) -> Option<Kept> {
 }
 
 /// Waits a while for shared counters.
-pub async fn wait(counters: &Counters) {
+pub(super) async fn wait(counters: &Counters) {
     if tokio::time::timeout(START_WAIT, counters.connected()).await.is_err() {
         tracing::warn!("Redis does not answer: serving without");
     }
 }
 
 /// After the last request: the mark goes if Redis was told everything.
-pub fn end(parts: &Parts) {
+pub(super) fn end(parts: &Parts) {
     if let (Some(marker), Some(SharedState { waiting: 0, .. })) = (&parts.marker, parts.counters.shared_state()) {
         marker.lift();
     }
 }
 
 /// Shared counters in `/readyz`: missed where the node can go on without them.
-pub fn readiness(readiness: Readiness, counters: &Counters) -> Readiness {
+pub(super) fn readiness(readiness: Readiness, counters: &Counters) -> Readiness {
     let Some(shared) = counters.shared_state() else { return readiness };
     let SharedState { up, on_loss, clock_off_ms, other_zone, .. } = shared;
     let state: PartState = shared.fault().map_or(Ok(()), Err);
@@ -124,7 +124,7 @@ fn time_zone(other: Option<chrono_tz::Tz>) -> PartState {
 }
 
 /// For a scrape.
-pub fn measure(counters: &Counters, metrics: &Metrics) {
+pub(super) fn measure(counters: &Counters, metrics: &Metrics) {
     let Some(state) = counters.shared_state() else { return };
     let SharedState { up, errors, losses, spells, waiting, clock_off_ms, other_zone, .. } = state;
     metrics.redis.clock_off_seconds.set(clock_off_ms / 1_000);

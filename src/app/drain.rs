@@ -25,7 +25,7 @@ const SILENT_HANDED_OVER: Duration = Duration::from_secs(10);
 
 /// How the serving ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub(super) enum Ended {
     /// All that ran has ended.
     Drained,
     /// Somebody did not want to wait.
@@ -35,7 +35,7 @@ pub enum Ended {
 }
 
 /// Turns Pingora's stop into the other parts' stop, and reports the end of the drain.
-pub struct Drain {
+pub(super) struct Drain {
     pub running: IntGauge,
     pub open: IntGauge,
     pub phase: watch::Receiver<Phase>,
@@ -70,7 +70,7 @@ impl BackgroundService for Drain {
 }
 
 /// Resolves when a flag has been set, the stop's or another.
-pub async fn stopped(mut stop: watch::Receiver<bool>) {
+pub(super) async fn stopped(mut stop: watch::Receiver<bool>) {
     while !*stop.borrow_and_update() {
         if stop.changed().await.is_err() {
             return;

@@ -13,7 +13,7 @@ use tower::ServiceExt;
 use crate::proxy::embedded_admin::{AdminReply, ClientBody, EmbeddedAdmin, Pieces};
 
 /// The administration's router, called in process.
-pub struct AdminRouter(pub Router);
+pub(super) struct AdminRouter(pub Router);
 
 #[async_trait]
 impl EmbeddedAdmin for AdminRouter {

@@ -26,10 +26,10 @@ const END_HEADERS: u8 = 4;
 
 /// The client has used up its budget.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Spent;
+pub(super) struct Spent;
 
 /// Follows the frames of one connection.
-pub struct FrameWatch {
+pub(super) struct FrameWatch {
     /// Bytes of the preface, or of the present frame's payload, that are still to come.
     payload_left: usize,
     head: [u8; FRAME_HEAD],
@@ -43,7 +43,7 @@ pub struct FrameWatch {
 }
 
 impl FrameWatch {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             payload_left: PREFACE,
             head: [0; FRAME_HEAD],
@@ -59,7 +59,7 @@ impl FrameWatch {
     ///
     /// # Errors
     /// When more frames came than the budget has.
-    pub fn take(&mut self, mut bytes: &[u8]) -> Result<(), Spent> {
+    pub(super) fn take(&mut self, mut bytes: &[u8]) -> Result<(), Spent> {
         while !bytes.is_empty() {
             let wanted = if self.payload_left > 0 { self.payload_left } else { FRAME_HEAD - self.head_len };
             let (now, later) = bytes.split_at(wanted.min(bytes.len()));
@@ -101,7 +101,7 @@ impl FrameWatch {
     }
 
     /// Whether the rest of a request's head, or of the preface, is awaited.
-    pub const fn is_in_head(&self) -> bool {
+    pub(super) const fn is_in_head(&self) -> bool {
         self.is_block_open || self.head_len > 0 || (self.is_part_of_head && self.payload_left > 0)
     }
 }
@@ -153,8 +153,9 @@ mod tests {
         let later = || Instant::now() + Duration::from_secs(3600);
         watch.filled_at = later();
         assert_eq!(watch.take(&frame(6, 0, 8)), Err(Spent));
+        // Another connection: one that has spent its budget is closed, and not followed further.
         let filled_at = Instant::now().checked_sub(ONE_PER * 20).unwrap();
-        watch.filled_at = filled_at;
+        let mut watch = FrameWatch { budget: 0, payload_left: 0, filled_at, ..FrameWatch::new() };
         let mut passed = 0;
         while watch.take(&frame(6, 0, 8)).is_ok() {
             passed += 1;

@@ -36,7 +36,7 @@ const LINGER_MAX: Duration = Duration::from_secs(5);
 const PIECE: usize = 2 << 10;
 
 /// Bounds of an HTTP/2 connection.
-pub struct Bounds {
+pub(super) struct Bounds {
     /// How long the client may say nothing at all.
     pub first_bytes: Duration,
     /// For the whole head of a request; zero = none.
@@ -46,7 +46,7 @@ pub struct Bounds {
 }
 
 /// A connection whose shutdown waits until the peer has closed its side, or had the time to.
-pub struct LingeringClose {
+pub(super) struct LingeringClose {
     connection: Stream,
     bounds: Bounds,
     watch: FrameWatch,
@@ -60,7 +60,7 @@ pub struct LingeringClose {
 }
 
 impl LingeringClose {
-    pub fn new(connection: Stream, bounds: Bounds) -> Self {
+    pub(super) fn new(connection: Stream, bounds: Bounds) -> Self {
         let silent = Some(Box::pin(sleep(bounds.first_bytes)));
         Self { connection, bounds, watch: FrameWatch::new(), silent, has_begun: false, late: None }
     }

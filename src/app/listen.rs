@@ -13,7 +13,7 @@ const BACKLOG: u32 = 1024;
 ///
 /// # Errors
 /// When the address cannot be bound; names it and the setting's purpose.
-pub fn bind(addr: SocketAddr, purpose: &str) -> anyhow::Result<TcpListener> {
+pub(super) fn bind(addr: SocketAddr, purpose: &str) -> anyhow::Result<TcpListener> {
     let socket = if addr.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;
     socket.set_reuseport(true)?;

@@ -33,7 +33,7 @@ use super::signals::Phase;
 const BACKLOG: u32 = 65_535;
 
 /// The proxy's address, bound but not listened on yet.
-pub struct ListenSocket {
+pub(super) struct ListenSocket {
     addr: SocketAddr,
     /// `None` if the previous process still holds the listener.
     socket: Option<TcpSocket>,
@@ -44,7 +44,7 @@ impl ListenSocket {
     ///
     /// # Errors
     /// When the address cannot be bound.
-    pub fn claim(addr: SocketAddr, upgrade: bool) -> anyhow::Result<Self> {
+    pub(super) fn claim(addr: SocketAddr, upgrade: bool) -> anyhow::Result<Self> {
         let socket = if addr.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
         socket.set_reuseaddr(true)?;
         let socket = match socket.bind(addr) {
@@ -73,7 +73,7 @@ impl ListenSocket {
 }
 
 /// What the rest of the process is told of the proxy.
-pub struct Watched {
+pub(super) struct Watched {
     /// Set once connections are taken.
     pub open: Arc<AtomicBool>,
     /// Printed then.
@@ -84,7 +84,7 @@ pub struct Watched {
 }
 
 /// Pingora's service of the proxy, with its socket.
-pub struct Proxy {
+pub(super) struct Proxy {
     pub socket: ListenSocket,
     pub listening: Listening<Connections>,
     pub watched: Watched,

@@ -14,7 +14,7 @@ const NAME: &str = "counting-";
 
 /// The file of this process; it stays when the process dies.
 #[derive(Debug)]
-pub struct Marker {
+pub(super) struct Marker {
     path: PathBuf,
     _locked: File,
 }
@@ -24,7 +24,7 @@ impl Marker {
     ///
     /// # Errors
     /// When the data directory cannot be read or written.
-    pub fn lay(data_dir: &Path) -> anyhow::Result<(Self, bool)> {
+    pub(super) fn lay(data_dir: &Path) -> anyhow::Result<(Self, bool)> {
         let about = || format!("in {}", data_dir.display());
         let mut unclean = false;
         for entry in std::fs::read_dir(data_dir).with_context(about)? {
@@ -45,7 +45,7 @@ impl Marker {
     }
 
     /// Everything was told.
-    pub fn lift(&self) {
+    pub(super) fn lift(&self) {
         if let Err(e) = std::fs::remove_file(&self.path) {
             tracing::warn!(error = %e, path = %self.path.display(), "could not be removed");
         }

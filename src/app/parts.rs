@@ -34,7 +34,7 @@ use crate::upstream::Upstreams;
 const DRAIN: Duration = Duration::from_secs(15);
 
 /// Everything that is shared, each part once.
-pub struct Parts {
+pub(super) struct Parts {
     pub config: Config,
     pub clock: Arc<dyn Clock>,
     pub store: Store,
@@ -68,7 +68,7 @@ pub struct Parts {
 ///
 /// # Errors
 /// When it cannot be reached.
-pub async fn store(config: &Config) -> anyhow::Result<Store> {
+pub(super) async fn store(config: &Config) -> anyhow::Result<Store> {
     match &config.database.target {
         Target::Sqlite { dir } => Store::open_sqlite(dir).await.context("opening the embedded database"),
         Target::Postgres(url) => {
@@ -101,7 +101,7 @@ async fn ready_store(config: &Config, clock: &dyn Clock) -> anyhow::Result<Store
 ///
 /// # Errors
 /// The first part that cannot be built, and why.
-pub async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts> {
+pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts> {
     secrets::data_dir(&config)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let admin_token = secrets::admin_token(&config)?;
@@ -250,7 +250,7 @@ fn ledger_settings(config: &Config) -> LedgerSettings {
 impl Parts {
     /// What sends notifications.
     #[must_use]
-    pub fn bell(&self) -> crate::notify::Bell {
+    pub(super) fn bell(&self) -> crate::notify::Bell {
         crate::notify::Bell {
             store: self.store.clone(),
             state: Arc::clone(&self.state),
@@ -266,7 +266,7 @@ impl Parts {
 
     /// What the administration works with, until `stop` says so.
     #[must_use]
-    pub fn admin_context(&self, stop: watch::Receiver<bool>) -> Arc<crate::admin::Context> {
+    pub(super) fn admin_context(&self, stop: watch::Receiver<bool>) -> Arc<crate::admin::Context> {
         let ledger = Arc::clone(&self.ledger);
         let (live, trusting) = (Arc::clone(&self.gateway.live), Arc::clone(&self.gateway.live));
         Arc::new(crate::admin::Context {

@@ -8,12 +8,12 @@ use crate::state::{Entry, Listener, PlaceBounds, Places};
 use crate::telemetry::IntGauge;
 
 /// Of the proxy's listener.
-pub fn of_proxy(parts: &Parts) -> Entry {
+pub(super) fn of_proxy(parts: &Parts) -> Entry {
     entry(parts, "proxy", parts.metrics.connections.open.clone(), |live| live.max_connections)
 }
 
 /// Of the administration's listener.
-pub fn of_admin(parts: &Parts) -> Entry {
+pub(super) fn of_admin(parts: &Parts) -> Entry {
     entry(parts, "admin", parts.metrics.connections.admin_open.clone(), |live| live.admin_max_connections)
 }
 

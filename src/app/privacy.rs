@@ -16,7 +16,7 @@ const OWN: [&str; 7] =
 const UNFINISHED: [&str; 3] = ["secret.", "admin.", "circuits."];
 
 /// Takes the rights of others from the gateway's own files, and logs what could be read.
-pub fn tighten(config: &Config) {
+pub(super) fn tighten(config: &Config) {
     if let Some(warning) = open_dir(&config.data_dir) {
         tracing::warn!("{warning}");
     }
@@ -36,7 +36,7 @@ pub fn tighten(config: &Config) {
 }
 
 /// What other users can read. Changes nothing.
-pub fn warnings(config: &Config) -> Vec<String> {
+pub(super) fn warnings(config: &Config) -> Vec<String> {
     let own = own_files(&config.data_dir).into_iter().filter_map(|path| {
         let mode = octal(files::exposed(&path)?);
         Some(format!("other users can use {} (mode {mode}): a start takes their rights away", path.display()))

@@ -20,7 +20,7 @@ const BY_THE_MINUTE_MS: i64 = 26 * 3600 * 1000;
 ///
 /// # Errors
 /// When the store cannot be read.
-pub async fn counters(counters: &Counters, store: &Store, zone: Tz, now: Timestamp) -> anyhow::Result<()> {
+pub(super) async fn counters(counters: &Counters, store: &Store, zone: Tz, now: Timestamp) -> anyhow::Result<()> {
     let LedgerSums { rows, totals, .. } = read(counters, store, zone, (now, None)).await?;
     counters.rebuild(rows, totals, now);
     let recent = store.recent_requests(counters.replay_from(now)).await?;
@@ -29,7 +29,7 @@ pub async fn counters(counters: &Counters, store: &Store, zone: Tz, now: Timesta
 }
 
 /// The ledger as shared counters read it.
-pub struct FromStore {
+pub(super) struct FromStore {
     pub counters: Counters,
     pub store: Store,
 }

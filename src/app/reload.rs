@@ -20,10 +20,10 @@ use crate::telemetry::{LogHandle, Metrics};
 const LOOK: Duration = Duration::from_secs(2);
 
 /// The secret itself, and what is wrong with it, stay in the log.
-pub const SECRET_REFUSED: &str = "a secret could not be put in force: the log says why";
+pub(super) const SECRET_REFUSED: &str = "a secret could not be put in force: the log says why";
 
 /// What a reload reaches.
-pub struct Reloaded {
+pub(super) struct Reloaded {
     pub live: Arc<ArcSwap<Live>>,
     pub log: LogHandle,
     pub metrics: Arc<Metrics>,
@@ -34,13 +34,13 @@ pub struct Reloaded {
 }
 
 /// Hang-ups from now on: one that nobody listens to ends the process. Call it within a runtime.
-pub fn hangups() -> Option<Signal> {
+pub(super) fn hangups() -> Option<Signal> {
     let failed = "SIGHUP cannot be heard: the configuration can only be changed by a restart";
     signal(SignalKind::hangup()).inspect_err(|e| tracing::error!(error = %e, "{failed}")).ok()
 }
 
 /// Waits for hang-ups and for changed files for as long as the process runs.
-pub async fn run(mut hangups: Option<Signal>, mut current: Config, source: Source, parts: Reloaded) {
+pub(super) async fn run(mut hangups: Option<Signal>, mut current: Config, source: Source, parts: Reloaded) {
     let mut files = SecretFiles::default();
     loop {
         let hung_up = async {
@@ -81,7 +81,7 @@ async fn reload(current: &mut Config, source: &Source, parts: &Reloaded) {
 }
 
 impl Reloaded {
-    pub fn of(parts: &Parts, log: LogHandle) -> Self {
+    pub(super) fn of(parts: &Parts, log: LogHandle) -> Self {
         Self {
             live: Arc::clone(&parts.live),
             log,
@@ -94,7 +94,7 @@ impl Reloaded {
     }
 
     /// Tells metrics, `/readyz` and the overview how a change ended; `Err` = why it is not in force.
-    pub fn told(&self, ended: Result<(), &str>) {
+    pub(super) fn told(&self, ended: Result<(), &str>) {
         self.metrics.reloaded(ended.is_ok());
         match ended {
             Ok(()) => self.conditions.reload_accepted(),
@@ -103,7 +103,7 @@ impl Reloaded {
     }
 
     /// Puts token and secret keys of the configuration in force; whether both could be.
-    pub async fn apply_secrets(&self, config: &Config) -> bool {
+    pub(super) async fn apply_secrets(&self, config: &Config) -> bool {
         let token = match secrets::admin_token(config) {
             Ok(found) => {
                 if self.admin_token.replace(found.token) {

@@ -116,7 +116,7 @@ pub fn secret_status(config: &Config) -> anyhow::Result<Vec<String>> {
 ///
 /// # Errors
 /// Texts that do not open, by name.
-pub async fn check(store: &Store, vault: &Vault) -> anyhow::Result<Vec<String>> {
+pub(super) async fn check(store: &Store, vault: &Vault) -> anyhow::Result<Vec<String>> {
     let (texts, _) = store.sealed_texts().await?;
     let ring = vault.ring();
     let named = |text: reseal::Examined| text.fault.map(|fault| format!("{} {fault}", text.name));

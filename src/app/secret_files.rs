@@ -18,14 +18,14 @@ const TOKEN: &str = "auth.admin_token";
 
 /// What each setting's file held at the last look; `None` = it could not be read.
 #[derive(Default)]
-pub struct SecretFiles {
+pub(super) struct SecretFiles {
     seen: BTreeMap<&'static str, Option<[u8; 32]>>,
 }
 
 impl SecretFiles {
     /// Puts what has changed in force. A file that was not looked at before has changed if its secret
     /// is another than the one in force.
-    pub async fn look(&mut self, current: &mut Config, parts: &Reloaded) {
+    pub(super) async fn look(&mut self, current: &mut Config, parts: &Reloaded) {
         let mut changed = false;
         for file in watched(current) {
             let now = digest(&file.path);

@@ -13,7 +13,7 @@ use crate::state::key_text;
 use crate::state::vault::Vault;
 
 /// The administrator's token, and where it lies if the gateway made it.
-pub struct AdminToken {
+pub(super) struct AdminToken {
     pub token: Secret,
     pub file: Option<PathBuf>,
 }
@@ -22,7 +22,7 @@ pub struct AdminToken {
 ///
 /// # Errors
 /// When the file cannot be read or made.
-pub fn admin_token(config: &Config) -> anyhow::Result<AdminToken> {
+pub(super) fn admin_token(config: &Config) -> anyhow::Result<AdminToken> {
     if let Some(token) = &config.auth.admin_token {
         return Ok(AdminToken { token: token.clone(), file: None });
     }
@@ -39,7 +39,7 @@ pub fn admin_token(config: &Config) -> anyhow::Result<AdminToken> {
 
 /// Where a token lies that the gateway made.
 #[must_use]
-pub fn generated_token(config: &Config) -> PathBuf {
+pub(super) fn generated_token(config: &Config) -> PathBuf {
     config.data_dir.join("admin.token")
 }
 
@@ -47,7 +47,7 @@ pub fn generated_token(config: &Config) -> PathBuf {
 ///
 /// # Errors
 /// When the file cannot be read, or what it holds is no token: an operator may have written it.
-pub fn kept_admin_token(config: &Config) -> anyhow::Result<Option<Secret>> {
+pub(super) fn kept_admin_token(config: &Config) -> anyhow::Result<Option<Secret>> {
     let path = generated_token(config);
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
@@ -76,7 +76,7 @@ fn make(path: &Path) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// When the data directory's keys cannot be read or made.
-pub fn vault(config: &Config) -> anyhow::Result<Vault> {
+pub(super) fn vault(config: &Config) -> anyhow::Result<Vault> {
     match key_ring(config) {
         Some(ring) => Ok(Vault::new(ring)),
         None => Ok(Vault::from_data_dir(&config.data_dir)?),
@@ -85,7 +85,7 @@ pub fn vault(config: &Config) -> anyhow::Result<Vault> {
 
 /// The configured secret keys, the newest first.
 #[must_use]
-pub fn key_ring(config: &Config) -> Option<KeyRing> {
+pub(super) fn key_ring(config: &Config) -> Option<KeyRing> {
     let current = config.auth.secret_key.as_ref()?;
     Some(KeyRing::from_secrets(current, config.auth.secret_key_previous.as_ref()))
 }
@@ -94,7 +94,7 @@ pub fn key_ring(config: &Config) -> Option<KeyRing> {
 ///
 /// # Errors
 /// When it cannot be made.
-pub fn data_dir(config: &Config) -> anyhow::Result<()> {
+pub(super) fn data_dir(config: &Config) -> anyhow::Result<()> {
     files::make_dir(&config.data_dir)
         .with_context(|| format!("making the data directory {}", config.data_dir.display()))?;
     super::privacy::tighten(config);

@@ -12,7 +12,7 @@ use crate::store::Store;
 ///
 /// # Errors
 /// When the file cannot be read or is no JSON object, or the store fails. A bad entry is named in the log and left out.
-pub async fn prices(config: &Config, store: &Store, now: Timestamp) -> anyhow::Result<usize> {
+pub(super) async fn prices(config: &Config, store: &Store, now: Timestamp) -> anyhow::Result<usize> {
     let mut tx = store.begin().await?;
     if !tx.prices().await?.is_empty() {
         return Ok(0);

@@ -17,7 +17,7 @@ use tokio::sync::{oneshot, watch};
 
 /// How far the process is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub(super) enum Phase {
     Serving,
     /// A stop was asked for.
     Stopping,
@@ -27,7 +27,7 @@ pub enum Phase {
 
 /// Listens from the moment it is made, which must be before anybody is told that the process is ready: a signal that nobody
 /// listens to ends the process on the spot.
-pub struct Signals {
+pub(super) struct Signals {
     phase: watch::Sender<Phase>,
     heard: Mutex<Option<Heard>>,
 }
@@ -42,11 +42,11 @@ struct Heard {
 }
 
 /// Resolves at a SIGINT that comes while the process is stopping already.
-pub struct Impatience(oneshot::Receiver<Option<Signal>>);
+pub(super) struct Impatience(oneshot::Receiver<Option<Signal>>);
 
 impl Signals {
     /// Tells the phase to those who watch it. Call it within a runtime.
-    pub fn new(phase: watch::Sender<Phase>) -> (Self, Impatience) {
+    pub(super) fn new(phase: watch::Sender<Phase>) -> (Self, Impatience) {
         let (impatience, impatient) = oneshot::channel();
         let [quit, terminate, interrupt] =
             [SignalKind::quit(), SignalKind::terminate(), SignalKind::interrupt()].map(listen);
@@ -75,7 +75,7 @@ impl ShutdownSignalWatch for Signals {
 }
 
 impl Impatience {
-    pub async fn comes(self) {
+    pub(super) async fn comes(self) {
         let Ok(mut interrupt) = self.0.await else { return std::future::pending().await };
         next(&mut interrupt).await;
     }

@@ -29,14 +29,14 @@ const PRUNING: Duration = Duration::from_secs(10);
 
 /// The tasks that a stop waits for: one ends once the journal is drained, one once Redis was told what was counted, one once
 /// it is written which circuits are open.
-pub struct Tasks {
+pub(super) struct Tasks {
     pub writer: JoinHandle<()>,
     pub keeper: Option<JoinHandle<()>>,
     pub kept: Option<JoinHandle<()>>,
 }
 
 /// Starts the tasks; they end when `stop` says so.
-pub fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) -> Tasks {
+pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) -> Tasks {
     // Before the bell: what was open already is no news.
     let kept = counting::kept(parts).map(|kept| io.spawn(kept.run(stopped(stop.clone()))));
     let versions = parts.gateway.client_versions.clone();
@@ -225,7 +225,7 @@ fn journal_metrics(metrics: &Metrics, journal: &crate::ledger::JournalStats) {
 
 /// Ready: migrated, the database reachable, room in the journal, and the proxy takes connections (`open`).
 /// Providers that do not work or are left out, and a refused configuration file, are told, and leave it ready.
-pub fn readiness(
+pub(super) fn readiness(
     parts: &Parts,
     open: Arc<AtomicBool>,
     phase: watch::Receiver<Phase>,

@@ -33,7 +33,7 @@ use crate::state::{Entry, Full, Place};
 /// Connections that are being refused at once.
 const REFUSALS: usize = 256;
 /// How long a client's first bytes are waited for, so that the answer follows a request.
-pub const FIRST_BYTES: Duration = Duration::from_millis(500);
+pub(super) const FIRST_BYTES: Duration = Duration::from_millis(500);
 /// How long a refusal may take.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 const RETRY_AFTER_S: &str = "5";
@@ -41,13 +41,13 @@ const RETRY_AFTER_S: &str = "5";
 const BODY: &str = r#"{"type":"error","error":{"type":"overloaded_error","code":"too_many_connections","message":"the gateway has too many connections: try again in a few seconds"}}"#;
 
 /// Where connections are counted, and room for refusals.
-pub struct Counted {
+pub(super) struct Counted {
     entry: Entry,
     refusals: Arc<Semaphore>,
 }
 
 /// What became of a connection: a place, or the room for an answer that says why not.
-pub enum Admission {
+pub(super) enum Admission {
     Admitted(Place),
     Refused(OwnedSemaphorePermit),
     /// Too many are being refused already.
@@ -55,12 +55,12 @@ pub enum Admission {
 }
 
 impl Counted {
-    pub fn new(entry: Entry) -> Arc<Self> {
+    pub(super) fn new(entry: Entry) -> Arc<Self> {
         Arc::new(Self { entry, refusals: Arc::new(Semaphore::new(REFUSALS)) })
     }
 
     /// Counts a connection, unless it was counted before its handshake.
-    pub fn admit(&self, connection: &Stream) -> Admission {
+    pub(super) fn admit(&self, connection: &Stream) -> Admission {
         let before = connection.get_proxy_digest();
         let before =
             before.as_ref().and_then(|digest| digest.user_data.as_ref()?.downcast_ref::<Mutex<Option<Admission>>>());
@@ -88,7 +88,7 @@ fn peer(digest: Option<Arc<SocketDigest>>) -> Option<IpAddr> {
 /// Counts connections before their TLS handshake. The place travels with the connection, in the
 /// digest that Pingora keeps for a proxy in front, and is given back with it when the handshake
 /// fails.
-pub struct BeforeHandshake(pub Arc<Counted>);
+pub(super) struct BeforeHandshake(pub Arc<Counted>);
 
 #[async_trait]
 impl PreTlsProcess for BeforeHandshake {
@@ -104,7 +104,7 @@ impl PreTlsProcess for BeforeHandshake {
 }
 
 /// Answers 503 and closes. `http2`: its bounds, where the client speaks HTTP/2.
-pub async fn refuse(connection: Stream, http2: Option<Bounds>, _room: OwnedSemaphorePermit) {
+pub(super) async fn refuse(connection: Stream, http2: Option<Bounds>, _room: OwnedSemaphorePermit) {
     // Whether it could be told or not: the connection is closed.
     let _ = match http2 {
         Some(bounds) => timeout(REFUSAL_TIMEOUT, refuse_http2(connection, bounds)).await.is_ok(),

@@ -21,7 +21,7 @@ use crate::policy::reservation::Reservation;
 use crate::policy::unpriced::Unpriced;
 
 /// Puts the values in their places.
-pub fn build(values: Values, problems: &mut Problems) -> Config {
+pub(super) fn build(values: Values, problems: &mut Problems) -> Config {
     let mut take = Take { values: &values, problems };
     let data_dir = take.path("data_dir").unwrap_or_default();
     let proxy = proxy(&mut take, &data_dir);

@@ -12,10 +12,10 @@ use super::table::{NOT_BUILT, SETTINGS, find};
 use super::value::{Entry, Origin, Value, Values};
 
 /// Looks a variable up.
-pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// All settings' values; faults go to `problems`, and the faulty setting then has its default.
-pub fn read(tree: &Mapping, env: Environment, problems: &mut Problems) -> Values {
+pub(super) fn read(tree: &Mapping, env: Environment, problems: &mut Problems) -> Values {
     unknown_keys(tree, "", problems);
     let mut values = Values::default();
     for setting in SETTINGS {
@@ -152,7 +152,7 @@ fn not_built(env: Environment, problems: &mut Problems) {
 }
 
 /// `TOLLGATE_…` variables among `names` that no setting reads: typing errors, most likely.
-pub fn strays(names: impl Iterator<Item = String>) -> Vec<Problem> {
+pub(super) fn strays(names: impl Iterator<Item = String>) -> Vec<Problem> {
     let known: Vec<String> = SETTINGS.iter().map(|setting| setting.variable().into_owned()).collect();
     let unknown = names.filter(|name| name.starts_with("TOLLGATE_") && !known.contains(name));
     unknown

@@ -11,7 +11,7 @@ use super::units::{show_duration, show_size};
 use super::value::{Origin, Value, Values};
 
 /// Adds what is wrong between settings.
-pub fn check(config: &Config, problems: &mut Problems) {
+pub(super) fn check(config: &Config, problems: &mut Problems) {
     let values = &config.values;
     pairs(values, problems);
     without_effect(config, problems);

@@ -34,7 +34,7 @@ pub struct WatchedFile {
 }
 
 /// Puts the content of each file that is named in place of the secret.
-pub fn resolve(values: &mut Values, env: Environment, problems: &mut Problems) {
+pub(super) fn resolve(values: &mut Values, env: Environment, problems: &mut Problems) {
     for (setting, of) in pairs() {
         let Value::Path(named) = values.get(setting.path).clone() else { continue };
         if values.is_given(of.path) {

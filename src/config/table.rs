@@ -455,10 +455,10 @@ pub const SETTINGS: &[Setting] = &[
 ];
 
 /// Settings of other editions that this one does not have: setting one is an error, since it would do nothing.
-pub const NOT_BUILT: &[(&str, &str, &str)] = &[];
+pub(super) const NOT_BUILT: &[(&str, &str, &str)] = &[];
 
 /// The row of a path.
 #[must_use]
-pub fn find(path: &str) -> Option<&'static Setting> {
+pub(super) fn find(path: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.path == path)
 }

@@ -15,13 +15,13 @@ const SIZES: [(&str, u64); 7] = [
 
 /// Milliseconds of `1500ms`, `90s`, `30m`, `12h`, `7d` or `0`. One unit, a whole number; `None` for anything else.
 #[must_use]
-pub fn read_duration(text: &str) -> Option<u64> {
+pub(super) fn read_duration(text: &str) -> Option<u64> {
     read(text, &DURATIONS)
 }
 
 /// Bytes of `512B`, `64KiB`, `32MiB`, `4GiB` (or decimal `KB`, `MB`, `GB`).
 #[must_use]
-pub fn read_size(text: &str) -> Option<u64> {
+pub(super) fn read_size(text: &str) -> Option<u64> {
     read(text, &SIZES)
 }
 
@@ -37,13 +37,13 @@ fn read(text: &str, units: &[(&str, u64)]) -> Option<u64> {
 
 /// The shortest exact way to write a duration: `1500ms`, `90s`, `30m`, `12h`.
 #[must_use]
-pub fn show_duration(ms: u64) -> String {
+pub(super) fn show_duration(ms: u64) -> String {
     show(ms, &[("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)], "ms")
 }
 
 /// The shortest exact way to write a size: `1500B`, `32MiB`.
 #[must_use]
-pub fn show_size(bytes: u64) -> String {
+pub(super) fn show_size(bytes: u64) -> String {
     show(bytes, &[("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)], "B")
 }
 

@@ -60,7 +60,7 @@ fn masked(secret: &Secret) -> String {
 
 /// Who set a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub(super) enum Origin {
     Default,
     /// The configuration file.
     File,
@@ -83,28 +83,28 @@ impl std::fmt::Display for Origin {
 
 /// One setting's value and its origin.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub(super) struct Entry {
     pub value: Value,
     pub origin: Origin,
 }
 
 /// All values by the path of their setting.
 #[derive(Debug, Clone, Default)]
-pub struct Values(pub BTreeMap<&'static str, Entry>);
+pub(super) struct Values(pub BTreeMap<&'static str, Entry>);
 
 impl Values {
-    pub fn get(&self, path: &str) -> &Value {
+    pub(super) fn get(&self, path: &str) -> &Value {
         self.0.get(path).map_or(&Value::Unset, |entry| &entry.value)
     }
 
     /// Set by file or environment.
     #[must_use]
-    pub fn is_given(&self, path: &str) -> bool {
+    pub(super) fn is_given(&self, path: &str) -> bool {
         self.0.get(path).is_some_and(|entry| entry.origin != Origin::Default)
     }
 
     /// The origin of a setting, for messages: the variable's name, else `file`.
-    pub fn origin(&self, path: &str) -> Origin {
+    pub(super) fn origin(&self, path: &str) -> Origin {
         self.0.get(path).map_or(Origin::Default, |entry| entry.origin.clone())
     }
 }

@@ -81,7 +81,7 @@ pub fn read(_format: WireFormat, status: u16, body: &[u8]) -> UpstreamError {
 
 /// The error in a JSON value; `None` when it holds nothing that looks like one.
 #[must_use]
-pub fn from_value(value: &Value) -> Option<UpstreamError> {
+pub(super) fn from_value(value: &Value) -> Option<UpstreamError> {
     // alt-cli streams without SSE are arrays, and so are their errors.
     if let Some(first) = value.as_array() {
         return first.iter().find_map(from_value);

@@ -28,7 +28,7 @@ const SIMPLE_OR_U: [u8; 256] = {
 
 /// What is known of a chunk before its strings are read.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Known {
+pub(super) struct Known {
     /// Up to here its characters are valid.
     valid: usize,
     /// It has no control characters, not even between strings.
@@ -38,16 +38,16 @@ pub struct Known {
 impl Known {
     /// The part of the chunk in which characters are valid, when there are no control characters in it.
     #[inline]
-    pub fn calm<'c>(&self, chunk: &'c [u8]) -> Option<&'c [u8]> {
+    pub(super) fn calm<'c>(&self, chunk: &'c [u8]) -> Option<&'c [u8]> {
         if self.calm { chunk.get(..self.valid) } else { None }
     }
 
-    pub const fn valid(&self) -> usize {
+    pub(super) const fn valid(&self) -> usize {
         self.valid
     }
 
     /// Looks at a chunk whose first `missing` bytes belong to a character of the one before it.
-    pub fn of(chunk: &[u8], missing: usize) -> Self {
+    pub(super) fn of(chunk: &[u8], missing: usize) -> Self {
         if chunk.len() < WORTH {
             return Self::default();
         }
@@ -77,7 +77,7 @@ fn valid(chunk: &[u8], missing: usize) -> usize {
 
 /// Runs through what is valid and has no control characters: to the closing quote, or else to where a closer look is needed, which
 /// is not inside an escape but may be inside a character.
-pub fn calm_run(bytes: &[u8], from: usize, escaped: &mut bool) -> Result<usize, usize> {
+pub(super) fn calm_run(bytes: &[u8], from: usize, escaped: &mut bool) -> Result<usize, usize> {
     let mut at = from;
     let mut quiet = 0;
     while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<64>) {

@@ -2,7 +2,7 @@
 
 /// How far into a number the text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Digits {
+pub(super) enum Digits {
     Start,
     Minus,
     /// A leading zero: no digit may follow.
@@ -17,7 +17,7 @@ pub enum Digits {
 
 impl Digits {
     /// The number may end here.
-    pub const fn may_end(self) -> bool {
+    pub(super) const fn may_end(self) -> bool {
         matches!(self, Self::Zero | Self::Whole | Self::Fraction | Self::Power)
     }
 }
@@ -26,7 +26,7 @@ impl Digits {
 ///
 /// # Errors
 /// The index of a byte that breaks the grammar. (A number that stops too early is seen by `may_end`.)
-pub fn run(bytes: &[u8], from: usize, digits: Digits) -> Result<(usize, Digits), usize> {
+pub(super) fn run(bytes: &[u8], from: usize, digits: Digits) -> Result<(usize, Digits), usize> {
     let mut state = digits;
     let mut at = from;
     while let Some(&byte) = bytes.get(at) {

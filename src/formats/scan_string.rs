@@ -24,7 +24,7 @@ pub(super) const SIMPLE: [bool; 256] = {
 
 /// Where in a string a chunk ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub(super) enum Phase {
     Plain,
     /// Behind a backslash.
     Escape,
@@ -36,7 +36,7 @@ pub enum Phase {
 
 /// How a run through a string's bytes ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
+pub(super) enum Stop {
     /// The closing quote is at this index.
     Quote(usize),
     /// The chunk ended first.
@@ -46,7 +46,7 @@ pub enum Stop {
 
 impl Phase {
     /// How many bytes the character lacks that the last chunk cut.
-    pub const fn missing(self) -> usize {
+    pub(super) const fn missing(self) -> usize {
         match self {
             Self::Utf8([lead, ..], len) => character_len_of(lead).saturating_sub(len as usize),
             _ => 0,
@@ -65,7 +65,7 @@ pub(super) const fn character_len_of(lead: u8) -> usize {
 }
 
 /// Goes on in a string from `from`, in the phase where the last chunk left it. Sets `escaped` when it meets an escape.
-pub fn resume(bytes: &[u8], from: usize, known: Known, phase: Phase, escaped: &mut bool) -> Stop {
+pub(super) fn resume(bytes: &[u8], from: usize, known: Known, phase: Phase, escaped: &mut bool) -> Stop {
     let mut at = from;
     let mut phase = phase;
     loop {
@@ -85,7 +85,7 @@ pub fn resume(bytes: &[u8], from: usize, known: Known, phase: Phase, escaped: &m
 
 /// Runs through a string from `from`, which is neither inside an escape nor inside a character.
 #[inline]
-pub fn run(bytes: &[u8], from: usize, known: Known, escaped: &mut bool) -> Stop {
+pub(super) fn run(bytes: &[u8], from: usize, known: Known, escaped: &mut bool) -> Stop {
     let mut at = from;
     // Keys and short values end within the first few bytes.
     if let Some(lane) = bytes[at..].first_chunk::<16>() {

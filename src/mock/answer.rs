@@ -18,7 +18,7 @@ const LETTERS_PER_TOKEN: u64 = 4;
 
 /// The reply to `asked`. `text` is the user's tail text without its marker.
 #[must_use]
-pub fn compose(route: &Route, asked: &Asked, directive: &Directive, request: Value, serial: u64) -> Reply {
+pub(super) fn compose(route: &Route, asked: &Asked, directive: &Directive, request: Value, serial: u64) -> Reply {
     let calls = calls(asked, directive, serial);
     let mut parts = Vec::new();
     let unasked = (asked.thinks && !calls.is_empty()).then(|| "A tool was asked for.".to_owned());
@@ -134,7 +134,7 @@ fn computed_usage(asked: &Asked, parts: &[Part]) -> Usage {
 
 /// Tokens that the request's texts count as, for the counting operations.
 #[must_use]
-pub fn count_tokens(asked: &Asked) -> u64 {
+pub(super) fn count_tokens(asked: &Asked) -> u64 {
     asked.letters.div_ceil(LETTERS_PER_TOKEN).max(1)
 }
 

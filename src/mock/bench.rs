@@ -31,13 +31,13 @@ const TEXT_EVENTS: usize = 50;
 
 /// A reply of the cheap path.
 #[derive(Debug, Clone, Copy)]
-pub struct Bench {
+pub(super) struct Bench {
     format: WireFormat,
     stream: bool,
 }
 
 /// The cheap reply that a request asks for, from its head and the first bytes of its body.
-pub fn wanted(parts: &Parts, first: &[u8]) -> Option<Bench> {
+pub(super) fn wanted(parts: &Parts, first: &[u8]) -> Option<Bench> {
     let path = parts.uri.path();
     let head = &first[..first.len().min(WINDOW)];
     let tail = &first[first.len().saturating_sub(WINDOW)..];
@@ -82,7 +82,7 @@ fn prebuild(format: WireFormat) -> Prebuilt {
 }
 
 /// The prebuilt reply.
-pub fn answer(bench: Bench, parts: &Parts, exchange: Exchange) -> Response {
+pub(super) fn answer(bench: Bench, parts: &Parts, exchange: Exchange) -> Response {
     let prebuilt = &PREBUILT[WireFormat::ALL.iter().position(|format| *format == bench.format).unwrap_or(0)];
     let (steps, length, kind) = if bench.stream {
         (stream_steps(&prebuilt.events, parts), None, "text/event-stream")

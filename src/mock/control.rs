@@ -24,7 +24,7 @@ const WAIT_MS: u64 = 5_000;
 
 /// One mock instance.
 #[derive(Debug, Default)]
-pub struct Mock {
+pub(super) struct Mock {
     pub records: Arc<Records>,
     plans: Mutex<Plans>,
 }
@@ -38,7 +38,7 @@ struct Plans {
 
 impl Mock {
     /// The layers for a request with this credential: defaults, and for a generating request the script's next entry.
-    pub fn layers(&self, key: &str, generating: bool) -> (Vec<Layer>, Option<Layer>) {
+    pub(super) fn layers(&self, key: &str, generating: bool) -> (Vec<Layer>, Option<Layer>) {
         let mut plans = self.plans.lock();
         let own = plans.defaults.get(key).filter(|_| !key.is_empty());
         let defaults = plans.defaults.get("").into_iter().chain(own).cloned().collect();
@@ -49,7 +49,7 @@ impl Mock {
 }
 
 /// Everything that the mock answers to.
-pub fn routes(mock: Arc<Mock>) -> Router {
+pub(super) fn routes(mock: Arc<Mock>) -> Router {
     Router::new()
         .route("/mock/default", post(set_default).delete(forget_defaults))
         .route("/mock/script", post(append_script).delete(forget_scripts))

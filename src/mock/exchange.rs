@@ -29,7 +29,7 @@ use crate::domain::format::WireFormat;
 const MAX_BODY: usize = 64 << 20;
 
 /// Answers any request that is not the operator's.
-pub async fn handle(State(mock): State<Arc<Mock>>, request: Request) -> Response {
+pub(super) async fn handle(State(mock): State<Arc<Mock>>, request: Request) -> Response {
     let exchange = mock.records.start();
     let (parts, body) = request.into_parts();
     match receive(&parts, body).await {
@@ -142,7 +142,7 @@ fn directive_for(mock: &Mock, parts: &Parts, route: &Route, asked: &mut Asked) -
 }
 
 /// The decoded query; empty when it cannot be decoded.
-pub fn query(parts: &Parts) -> HashMap<String, String> {
+pub(super) fn query(parts: &Parts) -> HashMap<String, String> {
     Query::try_from_uri(&parts.uri).map(|Query(map)| map).unwrap_or_default()
 }
 

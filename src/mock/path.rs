@@ -4,7 +4,7 @@ use crate::domain::format::WireFormat;
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Operation {
+pub(super) enum Operation {
     Generate,
     CountTokens,
     ListModels,
@@ -13,7 +13,7 @@ pub enum Operation {
 
 /// A path, understood. The format of `/v1/models` is a guess until the headers are seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Route {
+pub(super) struct Route {
     pub format: WireFormat,
     pub operation: Operation,
     /// The model, where the path carries it.
@@ -32,7 +32,7 @@ impl Route {
 
 /// The route of `path`, or `None` where the real services would answer 404.
 #[must_use]
-pub fn parse(path: &str) -> Option<Route> {
+pub(super) fn parse(path: &str) -> Option<Route> {
     use Operation::{CountTokens, Generate, GetModel, ListModels};
     let route = match path {
         "/v1/messages" => Route::plain(WireFormat::Native, Generate),

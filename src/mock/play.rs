@@ -18,7 +18,7 @@ use super::records::Exchange;
 
 /// One thing that a body does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub(super) enum Step {
     Write(Bytes),
     Pause(Duration),
     /// Wait for the operator's word.
@@ -32,7 +32,7 @@ pub enum Step {
 }
 
 /// The body. Dropping it before its last step counts as the peer leaving.
-pub struct Playback {
+pub(super) struct Playback {
     steps: VecDeque<Step>,
     /// Bytes still to come, when the length is declared.
     left: Option<u64>,
@@ -44,7 +44,7 @@ pub struct Playback {
 
 impl Playback {
     /// `length` is declared to the peer when given; it may be more than the steps write.
-    pub fn new(steps: Vec<Step>, length: Option<u64>, exchange: Exchange) -> Self {
+    pub(super) fn new(steps: Vec<Step>, length: Option<u64>, exchange: Exchange) -> Self {
         let mut playback = Self { steps: steps.into(), left: length, pause: None, stalled: None, exchange };
         playback.note_end();
         playback
@@ -108,7 +108,7 @@ impl Body for Playback {
 
 /// Cuts `bytes` into the writes that `chunking` asks for.
 #[must_use]
-pub fn writes(bytes: &Bytes, chunking: Chunking) -> Vec<Bytes> {
+pub(super) fn writes(bytes: &Bytes, chunking: Chunking) -> Vec<Bytes> {
     match chunking {
         Chunking::Event | Chunking::Whole => vec![bytes.clone()],
         Chunking::Bytes(count) => {
@@ -136,7 +136,7 @@ pub fn writes(bytes: &Bytes, chunking: Chunking) -> Vec<Bytes> {
 ///
 /// # Errors
 /// Never in practice: the encoder writes to memory.
-pub fn gzip(pieces: Vec<Bytes>) -> io::Result<Vec<Bytes>> {
+pub(super) fn gzip(pieces: Vec<Bytes>) -> io::Result<Vec<Bytes>> {
     use std::io::Write;
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     let mut encoded = Vec::with_capacity(pieces.len() + 1);

@@ -46,7 +46,7 @@ struct Counts {
 
 /// Records and counts of one mock instance.
 #[derive(Debug)]
-pub struct Records {
+pub(super) struct Records {
     kept: Mutex<VecDeque<Record>>,
     counts: Counts,
     changed: Notify,
@@ -70,24 +70,24 @@ impl Default for Records {
 
 impl Records {
     /// A request has begun; its end comes through the guard.
-    pub fn start(self: &Arc<Self>) -> Exchange {
+    pub(super) fn start(self: &Arc<Self>) -> Exchange {
         let serial = self.counts.started.fetch_add(1, Ordering::Relaxed) + 1;
         self.changed.notify_waiters();
         Exchange { records: Arc::clone(self), serial, ended: false }
     }
 
     /// A peer has connected.
-    pub fn connected(&self) {
+    pub(super) fn connected(&self) {
         self.counts.connections.fetch_add(1, Ordering::Relaxed);
     }
 
     /// From now on every stall and every pause before a head ends.
-    pub fn close(&self) {
+    pub(super) fn close(&self) {
         self.closing.send_replace(true);
     }
 
     /// So many streams may go on: those that hold, or the next ones to.
-    pub fn go_on(&self, streams: usize) {
+    pub(super) fn go_on(&self, streams: usize) {
         let room = Semaphore::MAX_PERMITS - self.words.available_permits();
         self.words.add_permits(streams.min(room));
     }
@@ -109,18 +109,18 @@ impl Records {
 
     /// The last `last` requests, oldest first.
     #[must_use]
-    pub fn last(&self, last: usize) -> Value {
+    pub(super) fn last(&self, last: usize) -> Value {
         let kept = self.kept.lock();
         Value::Array(kept.iter().skip(kept.len().saturating_sub(last)).map(shown).collect())
     }
 
     /// Forgets records; counts stay.
-    pub fn clear(&self) {
+    pub(super) fn clear(&self) {
         self.kept.lock().clear();
     }
 
     #[must_use]
-    pub fn counts(&self) -> Value {
+    pub(super) fn counts(&self) -> Value {
         let [started, finished, dropped, connections] = self.numbers();
         json!({"started": started, "finished": finished, "dropped": dropped, "connections": connections})
     }
@@ -131,7 +131,7 @@ impl Records {
     }
 
     /// Returns once started, finished, dropped and connections are at least `least`.
-    pub async fn reach(&self, least: [u64; 4]) {
+    pub(super) async fn reach(&self, least: [u64; 4]) {
         loop {
             let mut changed = Box::pin(self.changed.notified());
             changed.as_mut().enable();
@@ -144,7 +144,7 @@ impl Records {
 }
 
 /// The guard of one exchange: dropped unfinished, it counts as dropped by the peer.
-pub struct Exchange {
+pub(super) struct Exchange {
     records: Arc<Records>,
     serial: u64,
     ended: bool,
@@ -153,12 +153,12 @@ pub struct Exchange {
 impl Exchange {
     /// The request's number at this instance, from 1.
     #[must_use]
-    pub const fn serial(&self) -> u64 {
+    pub(super) const fn serial(&self) -> u64 {
         self.serial
     }
 
     /// Keeps what was received.
-    pub fn keep(&self, parts: Parts, body: &Bytes) {
+    pub(super) fn keep(&self, parts: Parts, body: &Bytes) {
         let shown = body.slice(..body.len().min(MAX_BODY));
         let serial = self.serial;
         let state = State::Running;
@@ -166,12 +166,12 @@ impl Exchange {
     }
 
     /// Notes the status that is being sent.
-    pub fn answered(&self, status: u16) {
+    pub(super) fn answered(&self, status: u16) {
         self.records.update(self.serial, |record| record.status = Some(status));
     }
 
     /// The mock has said all that it meant to say.
-    pub fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         self.end(State::Finished);
     }
 
@@ -187,7 +187,7 @@ impl Exchange {
     }
 
     /// Ends when the operator lets this stream go on, or the mock closes.
-    pub fn told_to_go_on(&self) -> impl Future<Output = ()> + Send + 'static {
+    pub(super) fn told_to_go_on(&self) -> impl Future<Output = ()> + Send + 'static {
         let (words, closing) = (Arc::clone(&self.records.words), self.closing());
         async move {
             tokio::select! {
@@ -203,7 +203,7 @@ impl Exchange {
     }
 
     /// Ends when the mock closes.
-    pub fn closing(&self) -> impl Future<Output = ()> + Send + 'static {
+    pub(super) fn closing(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut closing = self.records.closing.subscribe();
         async move {
             // An error means that the sender is gone: closed as well.

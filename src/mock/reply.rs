@@ -10,7 +10,7 @@ const DELTA_CHARS: usize = 16;
 
 /// One part of a reply, in order.
 #[derive(Debug, Clone)]
-pub enum Part {
+pub(super) enum Part {
     Thinking(String),
     Text(String),
     Call(Call),
@@ -18,7 +18,7 @@ pub enum Part {
 
 /// A tool call. `text` is the arguments as the wire's text, valid JSON or not.
 #[derive(Debug, Clone)]
-pub struct Call {
+pub(super) struct Call {
     /// Unique within the reply; each format puts its own prefix before it unless the directive gave an id.
     pub id: String,
     /// True when `id` is the directive's and stands as it is.
@@ -31,20 +31,20 @@ pub struct Call {
 impl Call {
     /// The call's id with a format's prefix.
     #[must_use]
-    pub fn id(&self, prefix: &str) -> String {
+    pub(super) fn id(&self, prefix: &str) -> String {
         if self.own_id { self.id.clone() } else { format!("{prefix}{}", self.id) }
     }
 
     /// The arguments' text in pieces of at most `letters` letters.
     #[must_use]
-    pub fn pieces(&self, letters: usize) -> Vec<&str> {
+    pub(super) fn pieces(&self, letters: usize) -> Vec<&str> {
         split(&self.text, self.text.chars().count().div_ceil(letters.max(1)))
     }
 }
 
 /// A whole reply.
 #[derive(Debug, Clone)]
-pub struct Reply {
+pub(super) struct Reply {
     /// Number of the request at this mock: ids are made from it.
     pub serial: u64,
     pub model: String,
@@ -69,7 +69,7 @@ pub struct Reply {
 impl Reply {
     /// `text` cut into this reply's number of deltas, at letter boundaries.
     #[must_use]
-    pub fn deltas<'t>(&self, text: &'t str) -> Vec<&'t str> {
+    pub(super) fn deltas<'t>(&self, text: &'t str) -> Vec<&'t str> {
         let letters = text.chars().count();
         split(text, self.deltas.unwrap_or(letters.div_ceil(DELTA_CHARS)).clamp(1, letters.max(1)))
     }
@@ -77,7 +77,7 @@ impl Reply {
 
 /// Cuts `text` into `pieces` of nearly equal numbers of letters. Empty text gives no piece.
 #[must_use]
-pub fn split(text: &str, pieces: usize) -> Vec<&str> {
+pub(super) fn split(text: &str, pieces: usize) -> Vec<&str> {
     if text.is_empty() || pieces == 0 {
         return Vec::new();
     }
@@ -91,7 +91,7 @@ pub fn split(text: &str, pieces: usize) -> Vec<&str> {
 
 /// `count` words, the same every time, some of them with letters of two, three and four bytes.
 #[must_use]
-pub fn words(count: usize) -> String {
+pub(super) fn words(count: usize) -> String {
     const WORDS: [&str; 12] =
         ["alpha", "naïve", "gamma", "東京", "delta", "smörgås", "omega", "🚀", "sigma", "café", "theta", "Привет"];
     let mut text = String::with_capacity(count * 8);

@@ -10,7 +10,7 @@ const MAX_DEPTH: usize = 24;
 
 /// A value that fits `schema`; type names in upper case (alt-cli) are understood.
 #[must_use]
-pub fn smallest(schema: &Value) -> Value {
+pub(super) fn smallest(schema: &Value) -> Value {
     at_depth(schema, 0)
 }
 

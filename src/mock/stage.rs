@@ -24,7 +24,7 @@ const HTML: &str =
 
 /// What will be sent: head facts, and the body in its natural pieces (a stream's events, or one whole).
 #[derive(Debug)]
-pub struct Answer {
+pub(super) struct Answer {
     pub format: WireFormat,
     pub status: u16,
     pub content_type: &'static str,
@@ -43,7 +43,7 @@ impl Answer {
 
     /// An error reply.
     #[must_use]
-    pub fn fault(format: WireFormat, fault: &Fault) -> Self {
+    pub(super) fn fault(format: WireFormat, fault: &Fault) -> Self {
         Self::whole(format, fault.status, fault.body(format).to_string())
     }
 
@@ -54,7 +54,7 @@ impl Answer {
 }
 
 /// The answer to a request whose credential is in order.
-pub fn answer(
+pub(super) fn answer(
     route: &Route,
     directive: &Directive,
     parts: &Parts,
@@ -157,7 +157,7 @@ fn streamed(format: WireFormat, reply: &Reply, directive: &Directive) -> Answer 
 impl Answer {
     /// The steps that play this answer, and the length to declare (none for a stream).
     #[must_use]
-    pub fn steps(&self, directive: &Directive) -> (Vec<Step>, Option<u64>) {
+    pub(super) fn steps(&self, directive: &Directive) -> (Vec<Step>, Option<u64>) {
         if directive.hang_up {
             return (vec![Step::Cut], None);
         }

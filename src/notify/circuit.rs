@@ -20,7 +20,7 @@ struct Data<'a> {
     last_error: Option<&'a str>,
 }
 
-pub async fn opened(bell: &Bell, outbox: &Outbox, change: &CircuitChange) -> Result<(), Fault> {
+pub(super) async fn opened(bell: &Bell, outbox: &Outbox, change: &CircuitChange) -> Result<(), Fault> {
     let Some(open_until) = change.open_until else { return Ok(()) };
     let Some(stored) = bell.settings().await? else { return Ok(()) };
     let settings = &stored.settings;

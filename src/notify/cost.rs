@@ -47,7 +47,7 @@ struct Target<'a> {
     limits: &'a Limits,
 }
 
-pub async fn if_due(bell: &Bell, outbox: &Outbox, checked: &mut Timestamp) -> Result<(), Fault> {
+pub(super) async fn if_due(bell: &Bell, outbox: &Outbox, checked: &mut Timestamp) -> Result<(), Fault> {
     let Some(stored) = bell.settings().await? else { return Ok(()) };
     let settings = &stored.settings;
     if !settings.cost_alert_enabled || settings.cost_alert_webhook.is_none() {

@@ -22,7 +22,7 @@ const QUEUE: usize = 256;
 const AT_ONCE: usize = 64;
 
 /// A message on its way.
-pub struct Parcel {
+pub(super) struct Parcel {
     pub kind: Kind,
     pub address: String,
     pub body: String,
@@ -30,18 +30,18 @@ pub struct Parcel {
 }
 
 /// Where messages are posted. It never waits.
-pub struct Outbox {
+pub(super) struct Outbox {
     queue: mpsc::Sender<Parcel>,
     metrics: Arc<Metrics>,
 }
 
-pub fn outbox(metrics: Arc<Metrics>) -> (Outbox, mpsc::Receiver<Parcel>) {
+pub(super) fn outbox(metrics: Arc<Metrics>) -> (Outbox, mpsc::Receiver<Parcel>) {
     let (queue, waiting) = mpsc::channel(QUEUE);
     (Outbox { queue, metrics }, waiting)
 }
 
 impl Outbox {
-    pub fn post(&self, parcel: Parcel) {
+    pub(super) fn post(&self, parcel: Parcel) {
         let event = parcel.kind.as_str();
         match self.queue.try_send(parcel) {
             Ok(()) => self.metrics.upkeep.notifications_waiting.inc(),
@@ -54,7 +54,7 @@ impl Outbox {
 }
 
 /// Delivers what is posted; ends when nobody can post any more.
-pub async fn deliver(mut waiting: mpsc::Receiver<Parcel>, bell: &Bell) {
+pub(super) async fn deliver(mut waiting: mpsc::Receiver<Parcel>, bell: &Bell) {
     let mut under_way = FuturesUnordered::new();
     loop {
         tokio::select! {

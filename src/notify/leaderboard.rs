@@ -37,7 +37,7 @@ struct Entry {
     cost: Usd,
 }
 
-pub async fn if_due(bell: &Bell, outbox: &Outbox) -> Result<(), Fault> {
+pub(super) async fn if_due(bell: &Bell, outbox: &Outbox) -> Result<(), Fault> {
     let Some(stored) = bell.settings().await? else { return Ok(()) };
     let settings = &stored.settings;
     let address = settings.daily_leaderboard_webhook.clone().filter(|_| settings.daily_leaderboard_enabled);

@@ -9,7 +9,7 @@ use crate::domain::money::NanoUsd;
 /// How urgent a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Level {
+pub(super) enum Level {
     Info,
     Warning,
     Error,
@@ -17,7 +17,7 @@ pub enum Level {
 
 /// The kinds of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     CircuitBreaker,
     ProviderFailing,
     ProviderRecovered,
@@ -26,7 +26,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const fn as_str(self) -> &'static str {
+    pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::CircuitBreaker => "circuit_breaker",
             Self::ProviderFailing => "provider_failing",
@@ -39,7 +39,7 @@ impl Kind {
 
 /// Exact USD as a JSON number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Usd(pub NanoUsd);
+pub(super) struct Usd(pub NanoUsd);
 
 impl Serialize for Usd {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -48,7 +48,7 @@ impl Serialize for Usd {
 }
 
 /// The text of a message.
-pub fn text<T: Serialize>(kind: Kind, title: &str, level: Level, at: Timestamp, data: &T) -> String {
+pub(super) fn text<T: Serialize>(kind: Kind, title: &str, level: Level, at: Timestamp, data: &T) -> String {
     #[derive(Serialize)]
     struct Whole<'a, T> {
         event: &'static str,

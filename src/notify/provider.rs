@@ -20,7 +20,7 @@ struct Data<'a> {
     last_error: Option<&'a str>,
 }
 
-pub async fn changed(bell: &Bell, outbox: &Outbox, change: &ProviderChange) -> Result<(), Fault> {
+pub(super) async fn changed(bell: &Bell, outbox: &Outbox, change: &ProviderChange) -> Result<(), Fault> {
     let Some(stored) = bell.settings().await? else { return Ok(()) };
     let settings = &stored.settings;
     let Some(address) = settings.circuit_breaker_webhook.clone().filter(|_| settings.circuit_breaker_enabled) else {

@@ -30,7 +30,7 @@ pub struct Admitted {
 ///
 /// # Errors
 /// The first limit that is reached, or that the journal is full and nothing could be accounted for.
-pub async fn admit(
+pub(super) async fn admit(
     ctx: &mut RequestContext,
     identified: &Identified,
     screened: Screened,

@@ -12,9 +12,9 @@ use crate::domain::record::RequestOutcome;
 use crate::formats::error;
 
 /// Carries the request's id, on every answer.
-pub const REQUEST_ID: &str = "x-tollgate-request-id";
+pub(super) const REQUEST_ID: &str = "x-tollgate-request-id";
 /// Carries the session id, where one is known.
-pub const SESSION_ID: &str = "x-tollgate-session-id";
+pub(super) const SESSION_ID: &str = "x-tollgate-session-id";
 
 /// A complete answer, and how it ends the request.
 #[derive(Debug, Clone)]
@@ -62,7 +62,7 @@ impl Answer {
 ///
 /// # Errors
 /// Pingora's, when a value cannot stand in a head.
-pub fn own_headers(head: &mut ResponseHeader, ctx: &RequestContext) -> pingora::Result<()> {
+pub(super) fn own_headers(head: &mut ResponseHeader, ctx: &RequestContext) -> pingora::Result<()> {
     head.insert_header(REQUEST_ID, ctx.id.to_string())?;
     if let Some(body) = ctx.record.as_ref().and_then(|record| record.body.as_ref()) {
         // A session id is the client's own text: one that cannot stand in a head is left out.

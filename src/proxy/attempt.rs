@@ -109,7 +109,7 @@ impl Attempt {
 ///
 /// # Errors
 /// With a [`GiveUp`] as its cause when no provider is left.
-pub async fn next_peer(ctx: &mut RequestContext) -> pingora::Result<Box<HttpPeer>> {
+pub(super) async fn next_peer(ctx: &mut RequestContext) -> pingora::Result<Box<HttpPeer>> {
     loop {
         if ctx.forwarding()?.attempt.is_none() {
             let attempt = next_provider(ctx).await?;
@@ -218,7 +218,7 @@ fn render_body(ctx: &mut RequestContext) -> pingora::Result<()> {
 ///
 /// # Errors
 /// When the path or a credential cannot stand in a head.
-pub fn build_head(session: &Session, head: &mut RequestHeader, ctx: &mut RequestContext) -> pingora::Result<()> {
+pub(super) fn build_head(session: &Session, head: &mut RequestHeader, ctx: &mut RequestContext) -> pingora::Result<()> {
     let attempt = ctx.attempt()?;
     let (length, converted) = (attempt.length, matches!(attempt.form, ReplyForm::Convert(_)));
     let query = attempt.query.take();
@@ -248,6 +248,6 @@ pub fn build_head(session: &Session, head: &mut RequestHeader, ctx: &mut Request
 
 /// Milliseconds of a duration, for decisions.
 #[must_use]
-pub fn millis(time: Duration) -> u64 {
+pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

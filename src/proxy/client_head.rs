@@ -30,7 +30,7 @@ const NEVER: [&str; 12] = [
 ///
 /// # Errors
 /// Pingora's, when a value cannot stand in a head.
-pub fn build(
+pub(super) fn build(
     session: &Session,
     ctx: &RequestContext,
     relay: &Relay,

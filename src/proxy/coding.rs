@@ -9,7 +9,7 @@ const DECODE_STEP: u64 = 256 * 1024;
 
 /// The codings that are understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Coding {
+pub(super) enum Coding {
     Identity,
     Gzip,
     Deflate,
@@ -18,7 +18,7 @@ pub enum Coding {
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CodingError {
+pub(super) enum CodingError {
     #[error("the content encoding is not one of gzip, deflate, br, zstd")]
     Unknown,
     #[error("the compressed body is damaged")]
@@ -35,7 +35,7 @@ impl Coding {
     ///
     /// # Errors
     /// [`CodingError::Unknown`].
-    pub fn of(header: Option<&http::HeaderValue>) -> Result<Self, CodingError> {
+    pub(super) fn of(header: Option<&http::HeaderValue>) -> Result<Self, CodingError> {
         let Some(value) = header else { return Ok(Self::Identity) };
         match value.to_str().unwrap_or("?").trim().to_ascii_lowercase().as_str() {
             "" | "identity" => Ok(Self::Identity),
@@ -53,7 +53,7 @@ impl Coding {
 ///
 /// # Errors
 /// When the body is damaged, or larger than `max` once decoded.
-pub fn decode_whole(coding: Coding, chunks: Vec<Bytes>, max: usize) -> Result<Vec<Bytes>, CodingError> {
+pub(super) fn decode_whole(coding: Coding, chunks: Vec<Bytes>, max: usize) -> Result<Vec<Bytes>, CodingError> {
     decode_within(coding, chunks, max, |_| true)
 }
 
@@ -62,7 +62,7 @@ pub fn decode_whole(coding: Coding, chunks: Vec<Bytes>, max: usize) -> Result<Ve
 ///
 /// # Errors
 /// When the body is damaged, larger than `max` once decoded, or above the body budget.
-pub fn decode_within(
+pub(super) fn decode_within(
     coding: Coding,
     chunks: Vec<Bytes>,
     max: usize,
@@ -116,7 +116,7 @@ impl Read for Chunks {
 const PIECE_MAX: usize = 16 * 1024 * 1024;
 
 /// Decodes a reply piece by piece as it arrives.
-pub enum StreamDecoder {
+pub(super) enum StreamDecoder {
     Gzip(flate2::write::MultiGzDecoder<Decoded>),
     Deflate(flate2::write::ZlibDecoder<Decoded>),
     Brotli(Box<brotli::DecompressorWriter<Decoded>>),
@@ -125,7 +125,7 @@ pub enum StreamDecoder {
 
 /// What was decoded of one piece, up to a bound: a few bytes can stand for gigabytes.
 #[derive(Default)]
-pub struct Decoded(Vec<u8>);
+pub(super) struct Decoded(Vec<u8>);
 
 impl Write for Decoded {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -146,7 +146,7 @@ impl StreamDecoder {
     ///
     /// # Errors
     /// When a decoder cannot be made.
-    pub fn new(coding: Coding) -> Result<Option<Self>, CodingError> {
+    pub(super) fn new(coding: Coding) -> Result<Option<Self>, CodingError> {
         Ok(match coding {
             Coding::Identity => None,
             Coding::Gzip => Some(Self::Gzip(flate2::write::MultiGzDecoder::new(Decoded::default()))),
@@ -164,7 +164,7 @@ impl StreamDecoder {
     ///
     /// # Errors
     /// When the stream is damaged, or the chunk decodes to more than 16 MiB.
-    pub fn push(&mut self, chunk: &[u8]) -> Result<Bytes, CodingError> {
+    pub(super) fn push(&mut self, chunk: &[u8]) -> Result<Bytes, CodingError> {
         let decoded = match self {
             Self::Gzip(d) => d.write_all(chunk).and_then(|()| d.flush()).map(|()| std::mem::take(d.get_mut())),
             Self::Deflate(d) => d.write_all(chunk).and_then(|()| d.flush()).map(|()| std::mem::take(d.get_mut())),

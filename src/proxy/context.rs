@@ -340,7 +340,7 @@ impl Drop for RequestContext {
 }
 
 /// A hook ran for a request that no earlier phase prepared.
-pub fn out_of_order() -> Box<Error> {
+pub(super) fn out_of_order() -> Box<Error> {
     Error::explain(ErrorType::InternalError, "a hook ran before the phase that it needs").into_in()
 }
 

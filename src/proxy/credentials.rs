@@ -11,7 +11,7 @@ const COOKIE_NAME: &str = "auth-token";
 
 /// What the sources of a request amount to.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Presented {
+pub(super) enum Presented {
     None,
     /// One key, however many sources carried it.
     One(String),
@@ -25,7 +25,7 @@ pub enum Presented {
 /// Empty values are no credential. The cookie counts only if it holds a key (`sk-…`) or
 /// `is_admin_token` says so: the web UI's opaque session tokens are no proxy credentials, and must
 /// not conflict with one.
-pub fn presented(
+pub(super) fn presented(
     headers: &HeaderMap,
     query: Option<&str>,
     alias_headers: &[String],

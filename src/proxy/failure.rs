@@ -83,7 +83,7 @@ impl From<Failure> for Box<Error> {
 
 /// Takes the failure out of an error; for an error without one, its kind stands for it.
 #[must_use]
-pub fn take(error: &mut Error) -> Failure {
+pub(super) fn take(error: &mut Error) -> Failure {
     match error.cause.take().map(|cause| cause.downcast::<Failure>()) {
         Some(Ok(failure)) => *failure,
         _ => Failure::network(NetworkFailure::Broken, error.etype().as_str()),

@@ -84,7 +84,7 @@ impl Forwarding {
 
 /// The refusal when no provider is left, and how it ends the request.
 #[must_use]
-pub fn exhausted(ctx: &mut RequestContext) -> (Refusal, RequestOutcome) {
+pub(super) fn exhausted(ctx: &mut RequestContext) -> (Refusal, RequestOutcome) {
     let now = ctx.now();
     let tally = ctx.forwarding().map(|forwarding| std::mem::take(&mut forwarding.tally)).unwrap_or_default();
     let left_out = tally.left_out;

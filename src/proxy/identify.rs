@@ -27,7 +27,7 @@ pub struct Identified {
 ///
 /// # Errors
 /// The step that failed.
-pub fn identify(session: &Session, ctx: &mut RequestContext, route: &Route) -> Result<Identified, Refusal> {
+pub(super) fn identify(session: &Session, ctx: &mut RequestContext, route: &Route) -> Result<Identified, Refusal> {
     let head = session.req_header();
     let fixed = &ctx.gateway.fixed;
     // A web session's token is not compared: browsers send it along, and it is no attempt at the admin token.

@@ -218,7 +218,7 @@ impl Relay {
 ///
 /// # Errors
 /// When no reply can follow this head.
-pub fn begin(ctx: &mut RequestContext, head: &ResponseHeader) -> pingora::Result<()> {
+pub(super) fn begin(ctx: &mut RequestContext, head: &ResponseHeader) -> pingora::Result<()> {
     let client_format = ctx.format;
     let forwarding = ctx.forwarding()?;
     let (stream_asked, generates) = (forwarding.inbound.stream, forwarding.route.operation == Operation::Generate);
@@ -284,7 +284,7 @@ pub fn begin(ctx: &mut RequestContext, head: &ResponseHeader) -> pingora::Result
 ///
 /// # Errors
 /// When an error reply is whole, or a reply cannot go on.
-pub fn take(ctx: &mut RequestContext, body: &mut Option<Bytes>, end: bool) -> pingora::Result<()> {
+pub(super) fn take(ctx: &mut RequestContext, body: &mut Option<Bytes>, end: bool) -> pingora::Result<()> {
     let is_settled = !ctx.is_open();
     let attempt = ctx.attempt()?;
     match &mut attempt.incoming {

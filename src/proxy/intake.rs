@@ -61,7 +61,7 @@ impl Inbound {
 ///
 /// # Errors
 /// When nothing is served at this path, by this method, or with such a head.
-pub fn head(session: &Session, ctx: &mut RequestContext) -> Result<Route, Refusal> {
+pub(super) fn head(session: &Session, ctx: &mut RequestContext) -> Result<Route, Refusal> {
     let head = session.req_header();
     let path = head.uri.path();
     ctx.head = HeadFacts {
@@ -100,7 +100,7 @@ pub fn head(session: &Session, ctx: &mut RequestContext) -> Result<Route, Refusa
 ///
 /// # Errors
 /// When a head has a length and a transfer encoding, or no host.
-pub fn framing(session: &Session) -> Result<(), Refusal> {
+pub(super) fn framing(session: &Session) -> Result<(), Refusal> {
     let head = session.req_header();
     if head.version > http::Version::HTTP_11 {
         return Ok(());
@@ -120,7 +120,7 @@ pub fn framing(session: &Session) -> Result<(), Refusal> {
 /// # Errors
 /// When it is too large, too slow, damaged, no JSON object, or lacks what its format demands; when
 /// the client leaves before it is whole.
-pub async fn body(
+pub(super) async fn body(
     session: &mut Session,
     ctx: &mut RequestContext,
     identified: &Identified,
@@ -148,7 +148,7 @@ pub async fn body(
 }
 
 /// A complete body, in the pieces it arrived in, and the budget that it holds.
-pub struct Received {
+pub(super) struct Received {
     pub pieces: Vec<Bytes>,
     pub reservation: BodyReservation,
 }
@@ -164,7 +164,11 @@ impl From<BudgetExceeded> for Refusal {
 /// # Errors
 /// When it is too large, too slow or badly framed, when the budget is used up, or when the client
 /// leaves.
-pub async fn read(session: &mut Session, mut reservation: BodyReservation, live: &Live) -> pingora::Result<Received> {
+pub(super) async fn read(
+    session: &mut Session,
+    mut reservation: BodyReservation,
+    live: &Live,
+) -> pingora::Result<Received> {
     let limit = live.max_body_bytes;
     let headers = &session.req_header().headers;
     let declared = headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
@@ -215,7 +219,7 @@ async fn pieces(session: &mut Session, mut reservation: BodyReservation, live: &
 }
 
 /// Why a body could not be read to its end.
-pub fn unread(error: Box<Error>) -> Box<Error> {
+pub(super) fn unread(error: Box<Error>) -> Box<Error> {
     match error.etype() {
         ErrorType::ReadTimedout => Refusal::BodyTimedOut.into(),
         ErrorType::ConnectionClosed | ErrorType::ReadError | ErrorType::H2Error => error.into_down(),

@@ -26,7 +26,7 @@ const COST: Names = ["x-ratelimit-limit-cost", "x-ratelimit-remaining-cost", "x-
 ///
 /// # Errors
 /// Pingora's, when a value cannot stand in a head.
-pub fn add(head: &mut ResponseHeader, ctx: &RequestContext) -> pingora::Result<()> {
+pub(super) fn add(head: &mut ResponseHeader, ctx: &RequestContext) -> pingora::Result<()> {
     match ctx.record.as_ref().and_then(|record| record.permit.as_ref()) {
         Some(permit) => write(head, ctx, permit.standing()),
         None => Ok(()),
@@ -47,7 +47,7 @@ fn write(head: &mut ResponseHeader, ctx: &RequestContext, standing: &Standing) -
 
 /// The same of the limit that refused a request.
 #[must_use]
-pub fn of_refusal(ctx: &RequestContext, denied: &Denied) -> Vec<(&'static str, String)> {
+pub(super) fn of_refusal(ctx: &RequestContext, denied: &Denied) -> Vec<(&'static str, String)> {
     let [limit, remaining, resets] = match (denied.limit_type, denied.limit) {
         (LimitType::UserRpm, _) => requests_names(ctx.format),
         (_, Amount::Money(_)) => COST,

@@ -21,7 +21,7 @@ const AT_ONCE_MS: &str = "200";
 
 /// The answer to a request that a limit refused.
 #[must_use]
-pub fn meaning(denied: &Denied, now: Timestamp, zone: Tz) -> Meaning {
+pub(super) fn meaning(denied: &Denied, now: Timestamp, zone: Tz) -> Meaning {
     let spent = is_spent(denied);
     let (kind, message) = match spent {
         true => (error::SPENT, for_people(denied, now, zone)),

@@ -14,7 +14,7 @@ use crate::state::Reach;
 use crate::state::reach::is_listing_needed;
 
 /// Every model in reach, sorted, without duplicates.
-pub async fn list(session: &mut Session, ctx: &RequestContext, identified: &Identified) -> Answer {
+pub(super) async fn list(session: &mut Session, ctx: &RequestContext, identified: &Identified) -> Answer {
     let names = reachable(session, ctx, identified).await;
     Answer::ok(models::list(ctx.format, names.iter().map(String::as_str)))
 }
@@ -23,7 +23,7 @@ pub async fn list(session: &mut Session, ctx: &RequestContext, identified: &Iden
 ///
 /// # Errors
 /// 404 when it is not in reach.
-pub async fn get(
+pub(super) async fn get(
     session: &mut Session,
     ctx: &RequestContext,
     identified: &Identified,

@@ -21,7 +21,7 @@ use super::{admit, count, embedded_admin, identify, intake, models, plan, screen
 use crate::formats::route::Operation;
 
 /// What becomes of a request.
-pub enum Prepared {
+pub(super) enum Prepared {
     /// The embedded administration has answered it.
     Answered,
     /// The gateway answers it.
@@ -35,7 +35,7 @@ pub enum Prepared {
 ///
 /// # Errors
 /// The first stage's refusal, or that the client has left.
-pub async fn prepare(session: &mut Session, ctx: &mut RequestContext) -> Result<Prepared> {
+pub(super) async fn prepare(session: &mut Session, ctx: &mut RequestContext) -> Result<Prepared> {
     intake::framing(session)?;
     let gateway = Arc::clone(&ctx.gateway);
     if let Some(admin) = gateway.admin.get().filter(|_| embedded_admin::is_admin(session.req_header())) {

@@ -17,7 +17,7 @@ use crate::policy::select::{self, Availability, NoProvider, ProviderView, Select
 pub struct Plan(pub Vec<usize>);
 
 /// Why there is no plan.
-pub enum Unplanned {
+pub(super) enum Unplanned {
     NoGroup,
     NotPriced,
     UnknownModel,
@@ -26,7 +26,7 @@ pub enum Unplanned {
 
 impl Unplanned {
     #[must_use]
-    pub fn into_refusal(self, admitted: &Admitted) -> Refusal {
+    pub(super) fn into_refusal(self, admitted: &Admitted) -> Refusal {
         match self {
             Self::NoGroup => Refusal::NoGroup,
             Self::NotPriced => Refusal::ModelNotPriced { model: admitted.inbound.model.to_string() },
@@ -41,7 +41,7 @@ impl Unplanned {
 /// # Errors
 /// When no provider is in reach, none serves the model, none has a price that the request must have, or
 /// none is available now.
-pub async fn plan(
+pub(super) async fn plan(
     ctx: &mut RequestContext,
     identified: &Identified,
     admitted: &Admitted,

@@ -7,7 +7,7 @@
 
 /// Whether a header describes the provider's account or edge. `name`: lower-case.
 #[must_use]
-pub fn is_of_account(name: &str) -> bool {
+pub(super) fn is_of_account(name: &str) -> bool {
     let known = matches!(
         name,
         "anthropic-organization-id"

@@ -4,7 +4,7 @@
 use crate::formats::query::decode;
 
 /// The values of the parameter `name`, percent-decoded.
-pub fn values<'a>(query: &'a str, name: &'a str) -> impl Iterator<Item = String> + 'a {
+pub(super) fn values<'a>(query: &'a str, name: &'a str) -> impl Iterator<Item = String> + 'a {
     pairs(query).filter(move |(n, _)| decode(n) == name).map(|(_, value)| decode(value))
 }
 

@@ -22,7 +22,7 @@ use crate::upstream::Call;
 const DEPTH: PeekLimits = PeekLimits { max_depth: 1024 };
 
 /// What goes to the provider.
-pub struct Rendered {
+pub(super) struct Rendered {
     pub body: Vec<Bytes>,
     /// The query of the call, without `?`.
     pub query: Option<String>,
@@ -40,7 +40,7 @@ pub enum ReplyForm {
 
 impl Rendered {
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.body.iter().map(Bytes::len).sum()
     }
 }
@@ -48,7 +48,7 @@ impl Rendered {
 /// Which formats a provider may speak for a client of another one. Tokens are counted in the
 /// client's own only.
 #[must_use]
-pub fn convertible(operation: &Operation) -> fn(WireFormat, WireFormat) -> bool {
+pub(super) fn convertible(operation: &Operation) -> fn(WireFormat, WireFormat) -> bool {
     match operation {
         Operation::CountTokens => |client, provider| client == provider,
         _ => convert::convertible,
@@ -57,7 +57,7 @@ pub fn convertible(operation: &Operation) -> fn(WireFormat, WireFormat) -> bool 
 
 /// The call that the client's operation amounts to.
 #[must_use]
-pub fn call<'a>(forwarding: &Forwarding, model: &'a str) -> Call<'a> {
+pub(super) fn call<'a>(forwarding: &Forwarding, model: &'a str) -> Call<'a> {
     match forwarding.route.operation {
         Operation::CountTokens => Call::CountTokens { model },
         _ => Call::Generate { model, stream: forwarding.inbound.stream },
@@ -77,7 +77,7 @@ struct Source<'a> {
 ///
 /// # Errors
 /// With [`Failure::Unfit`] as its cause when the provider's format cannot express the request.
-pub fn render(ctx: &RequestContext) -> pingora::Result<Rendered> {
+pub(super) fn render(ctx: &RequestContext) -> pingora::Result<Rendered> {
     let forwarding = ctx.forwarding_ref()?;
     let attempt = forwarding.attempt()?;
     let source = Source { ctx, forwarding, provider: &attempt.provider, model: &attempt.model };

@@ -24,14 +24,18 @@ use crate::policy::words::{Fingerprint, Words};
 const INLINE_MAX: usize = 512 * 1024;
 
 /// A request that its caller may make and that holds no sensitive word.
-pub struct Screened(pub Arc<Inbound>);
+pub(super) struct Screened(pub Arc<Inbound>);
 
 /// Checks the allow-lists of the key's owner, the client's version, then the texts of the body.
 ///
 /// # Errors
 /// When the model or the client is not on a list that is not empty, when the client is too old, or
 /// when a text holds a sensitive word.
-pub async fn screen(ctx: &RequestContext, identified: &Identified, inbound: Inbound) -> Result<Screened, Refusal> {
+pub(super) async fn screen(
+    ctx: &RequestContext,
+    identified: &Identified,
+    inbound: Inbound,
+) -> Result<Screened, Refusal> {
     let inbound = Arc::new(inbound);
     allowed(ctx, identified, &inbound)?;
     recent(ctx, identified)?;

@@ -10,7 +10,7 @@ use crate::upstream::pool::LinkTimes;
 
 /// The bounds of one attempt.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Timing {
+pub(super) struct Timing {
     /// Until the first meaningful part of the reply. Streams only.
     first_content: Option<Instant>,
     /// Between meaningful parts of a stream.
@@ -23,7 +23,7 @@ impl Timing {
     /// `deadline` bounds the first byte of a stream over all attempts; a reply in one piece may
     /// take its own time, and the deadline then only forbids further attempts.
     #[must_use]
-    pub fn start(provider: &Provider, live: &Live, stream: bool, deadline: Option<Instant>) -> Self {
+    pub(super) fn start(provider: &Provider, live: &Live, stream: bool, deadline: Option<Instant>) -> Self {
         let now = Instant::now();
         let (own, defaults) = (provider.timeouts, live.timeouts);
         let after = |own: Option<u64>, default: u64| bound(own.unwrap_or(default));
@@ -39,7 +39,7 @@ impl Timing {
 
     /// How long to wait for the head, or for the first meaningful part.
     #[must_use]
-    pub fn until_content(&self) -> Bound {
+    pub(super) fn until_content(&self) -> Bound {
         let until = [self.first_content, self.whole].into_iter().flatten().min();
         let timeout =
             if self.whole.is_some() { NetworkFailure::TotalTimeout } else { NetworkFailure::FirstByteTimeout };
@@ -48,7 +48,7 @@ impl Timing {
 
     /// How long to wait for the next part, when the last meaningful one came at `last`.
     #[must_use]
-    pub fn until_next(&self, last: Instant) -> Bound {
+    pub(super) fn until_next(&self, last: Instant) -> Bound {
         let until = [self.idle.map(|idle| last + idle), self.whole].into_iter().flatten().min();
         let timeout = if self.whole.is_some() { NetworkFailure::TotalTimeout } else { NetworkFailure::IdleTimeout };
         Bound { time: until.map(|at| at.saturating_duration_since(Instant::now())), timeout }
@@ -57,7 +57,7 @@ impl Timing {
 
 /// Bounds of the connection itself.
 #[must_use]
-pub fn link_times(live: &Live) -> LinkTimes {
+pub(super) fn link_times(live: &Live) -> LinkTimes {
     LinkTimes {
         connect: bound(live.timeouts.connect_ms),
         tls: bound(live.timeouts.tls_ms),

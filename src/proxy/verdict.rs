@@ -31,7 +31,7 @@ use crate::state::health::Setback;
 /// `error.retry` must be decided. It is set on arrival only where the request never reached the
 /// provider.
 #[must_use]
-pub fn failed(ctx: &mut RequestContext, mut error: Box<Error>) -> Box<Error> {
+pub(super) fn failed(ctx: &mut RequestContext, mut error: Box<Error>) -> Box<Error> {
     let unprocessed = error.retry();
     error.set_retry(false);
     if *error.esource() == ErrorSource::Downstream {

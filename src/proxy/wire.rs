@@ -45,7 +45,7 @@ pub struct Bound {
 }
 
 /// An open exchange with a provider.
-pub struct Wire {
+pub(super) struct Wire {
     // Boxed: each future that holds a `Wire` keeps a place for it as long as a stream lives.
     up: Box<HttpSession>,
     reused: bool,
@@ -139,7 +139,7 @@ impl Wire {
     ///
     /// # Errors
     /// When none can be made in time, or the client leaves.
-    pub async fn open(session: &mut Session, upstreams: &Upstreams, peer: &HttpPeer) -> Result<Self> {
+    pub(super) async fn open(session: &mut Session, upstreams: &Upstreams, peer: &HttpPeer) -> Result<Self> {
         let (up, reused) =
             unless_gone(session, false, upstreams.connect(peer)).await?.map_err(|e| connect_failure(e, peer))?;
         Ok(Self {
@@ -155,13 +155,13 @@ impl Wire {
 
     /// Whether the connection had been used before.
     #[must_use]
-    pub const fn is_reused(&self) -> bool {
+    pub(super) const fn is_reused(&self) -> bool {
         self.reused
     }
 
     /// The connection's socket, and what Pingora knows of it.
     #[must_use]
-    pub fn identity(&self) -> (i32, Option<&Digest>) {
+    pub(super) fn identity(&self) -> (i32, Option<&Digest>) {
         let socket = match &*self.up {
             HttpSession::H1(h1) => h1.id(),
             HttpSession::H2(h2) => h2.fd(),
@@ -171,18 +171,18 @@ impl Wire {
     }
 
     /// From now on the client's leaving ends nothing.
-    pub const fn detach(&mut self) {
+    pub(super) const fn detach(&mut self) {
         self.detached = true;
     }
 
     /// Whether the whole request was sent.
     #[must_use]
-    pub const fn is_sent(&self) -> bool {
+    pub(super) const fn is_sent(&self) -> bool {
         self.sent_whole
     }
 
     #[must_use]
-    pub fn is_http2(&self) -> bool {
+    pub(super) fn is_http2(&self) -> bool {
         matches!(*self.up, HttpSession::H2(_))
     }
 
@@ -191,7 +191,7 @@ impl Wire {
     ///
     /// # Errors
     /// When the client leaves.
-    pub async fn send(&mut self, session: &mut Session, head: RequestHeader, body: &[Bytes]) -> Result<()> {
+    pub(super) async fn send(&mut self, session: &mut Session, head: RequestHeader, body: &[Bytes]) -> Result<()> {
         self.up.set_write_timeout(Some(WRITE_TIMEOUT));
         let (up, mut begun) = (&mut self.up, false);
         let sending = async {
@@ -218,7 +218,7 @@ impl Wire {
     ///
     /// # Errors
     /// When none comes in time, the connection breaks, or the client leaves.
-    pub async fn head(&mut self, session: &mut Session, bound: Bound) -> Result<Box<ResponseHeader>> {
+    pub(super) async fn head(&mut self, session: &mut Session, bound: Bound) -> Result<Box<ResponseHeader>> {
         let Bound { time, timeout } = bound;
         let sent = Instant::now();
         let bound = if self.sent_whole { time } else { Some(EARLY_ANSWER) };
@@ -270,7 +270,7 @@ impl Wire {
     ///
     /// # Errors
     /// When none comes in time, the connection breaks, or the client leaves.
-    pub async fn piece(&mut self, session: &mut Session, bound: Bound) -> Result<Option<Bytes>> {
+    pub(super) async fn piece(&mut self, session: &mut Session, bound: Bound) -> Result<Option<Bytes>> {
         let Bound { time, timeout } = bound;
         if let Some(error) = self.broken.take() {
             return Err(error);
@@ -309,7 +309,7 @@ impl Wire {
     }
 
     /// Whether the answer came to its proper end.
-    pub fn is_done(&mut self) -> bool {
+    pub(super) fn is_done(&mut self) -> bool {
         // Pingora's own question panics before there is a head, and behind a 1xx without one.
         self.broken.is_none() && self.has_head && self.up.response_done()
     }
@@ -318,7 +318,7 @@ impl Wire {
     ///
     /// # Errors
     /// When the client leaves.
-    pub async fn read_up_to(&mut self, session: &mut Session, max: usize, time: Duration) -> Result<Bytes> {
+    pub(super) async fn read_up_to(&mut self, session: &mut Session, max: usize, time: Duration) -> Result<Bytes> {
         let until = Instant::now() + time;
         let mut body = BytesMut::new();
         while body.len() < max {
@@ -333,7 +333,7 @@ impl Wire {
     }
 
     /// Gives the connection back if its exchange is over, or closes it.
-    pub async fn close(mut self, upstreams: &Upstreams, link: &Link) {
+    pub(super) async fn close(mut self, upstreams: &Upstreams, link: &Link) {
         if self.sent_whole && self.is_done() {
             upstreams.release(self.up, link).await;
         } else {

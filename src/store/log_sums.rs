@@ -19,7 +19,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::money::NanoUsd;
 
 /// Rows that are counted and summed at most, where only the log itself can tell.
-pub const COUNTED: u64 = 20_000;
+pub(super) const COUNTED: u64 = 20_000;
 /// More of hours than this are read only where they are known to be few.
 const LONG_MS: i64 = 32 * 24 * HOUR_MS;
 /// Hourly sums of so long a time that are added up at most.

@@ -18,9 +18,9 @@ use super::registration::Registration;
 use crate::domain::record::{Record, RequestOutcome};
 
 /// Models with series of their own.
-pub const MODELS: usize = 500;
+pub(super) const MODELS: usize = 500;
 /// Users, and keys, with series of their own.
-pub const HOLDERS: usize = 200;
+pub(super) const HOLDERS: usize = 200;
 
 const OTHER: &str = "other";
 const RESULTS: [&str; 3] = ["ok", "error", "limited"];

@@ -13,13 +13,13 @@ const OUTCOMES: usize = RequestOutcome::ALL.len();
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
 /// `tollgate_requests_total`, one cell per combination; only combinations that occur are exported.
-pub struct RequestCounts {
+pub(super) struct RequestCounts {
     family: IntCounterVec,
     cells: Box<[OnceLock<IntCounter>]>,
 }
 
 impl RequestCounts {
-    pub fn register(registry: &Registry) -> Result<Self, Error> {
+    pub(super) fn register(registry: &Registry) -> Result<Self, Error> {
         let opts = Opts::new("tollgate_requests_total", "Requests that were answered, refusals included.");
         let family = IntCounterVec::new(opts, &["client_format", "provider_format", "status_class", "outcome"])?;
         registry.register(Box::new(family.clone()))?;
@@ -27,7 +27,7 @@ impl RequestCounts {
         Ok(Self { family, cells })
     }
 
-    pub fn count(&self, record: &Record) {
+    pub(super) fn count(&self, record: &Record) {
         let client = record.client_format as usize;
         let provider = record.provider_format.map_or(FORMATS, |format| format as usize);
         let class = class_of(record.status_code);
@@ -48,19 +48,19 @@ fn class_of(status: u16) -> usize {
 }
 
 /// A histogram per client format, streamed or not.
-pub struct ReplyTimes {
+pub(super) struct ReplyTimes {
     cells: [[Histogram; 2]; FORMATS],
 }
 
 impl ReplyTimes {
-    pub fn register(registry: &Registry, opts: HistogramOpts) -> Result<Self, Error> {
+    pub(super) fn register(registry: &Registry, opts: HistogramOpts) -> Result<Self, Error> {
         let family = HistogramVec::new(opts, &["client_format", "streamed"])?;
         registry.register(Box::new(family.clone()))?;
         let cell = |format: WireFormat, streamed| family.with_label_values(&[format.as_str(), streamed]);
         Ok(Self { cells: WireFormat::ALL.map(|format| [cell(format, "false"), cell(format, "true")]) })
     }
 
-    pub fn observe(&self, record: &Record, ms: u64) {
+    pub(super) fn observe(&self, record: &Record, ms: u64) {
         let cell = &self.cells[record.client_format as usize][usize::from(record.streamed)];
         cell.observe(std::time::Duration::from_millis(ms).as_secs_f64());
     }

@@ -16,7 +16,7 @@ use tracing_subscriber::layer::Context;
 
 /// The level in force; clones share it.
 #[derive(Clone)]
-pub struct Levels {
+pub(super) struct Levels {
     verbosity: Arc<AtomicU8>,
 }
 
@@ -32,17 +32,17 @@ fn verbosity_of(level: Level) -> u8 {
 }
 
 impl Levels {
-    pub fn new(level: Level) -> Self {
+    pub(super) fn new(level: Level) -> Self {
         Self { verbosity: Arc::new(AtomicU8::new(verbosity_of(level))) }
     }
 
-    pub fn set(&self, level: Level) {
+    pub(super) fn set(&self, level: Level) {
         self.verbosity.store(verbosity_of(level), Ordering::Relaxed);
         tracing::callsite::rebuild_interest_cache();
     }
 
     /// Whether a line of this target and level is written.
-    pub fn allows(&self, target: &str, level: Level) -> bool {
+    pub(super) fn allows(&self, target: &str, level: Level) -> bool {
         let verbosity = self.verbosity.load(Ordering::Relaxed);
         let room = target.split("::").next().unwrap_or(target);
         let most = match room {

@@ -20,13 +20,13 @@ const GATHER: Duration = Duration::from_millis(10);
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 
 /// Lines dropped since the process began.
-pub fn dropped_total() -> u64 {
+pub(super) fn dropped_total() -> u64 {
     DROPPED.load(Ordering::Relaxed)
 }
 
 /// A sink of log lines; clones share it.
 #[derive(Clone)]
-pub struct LineBuffer(Arc<Shared>);
+pub(super) struct LineBuffer(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
@@ -45,7 +45,7 @@ struct State {
 
 impl LineBuffer {
     /// Starts the writing thread.
-    pub fn start(mut out: impl Write + Send + 'static) -> io::Result<Self> {
+    pub(super) fn start(mut out: impl Write + Send + 'static) -> io::Result<Self> {
         let buffer =
             Self(Arc::new(Shared { state: Mutex::default(), arrived: Condvar::new(), written: Condvar::new() }));
         let shared = Arc::clone(&buffer.0);
@@ -63,7 +63,7 @@ impl LineBuffer {
     }
 
     /// Adds a whole line, its end included.
-    pub fn append(&self, line: &[u8]) {
+    pub(super) fn append(&self, line: &[u8]) {
         let mut state = self.0.state.lock();
         if state.waiting.len() + line.len() > CAPACITY {
             DROPPED.fetch_add(1, Ordering::Relaxed);
@@ -78,7 +78,7 @@ impl LineBuffer {
     }
 
     /// Waits until what is there now has been written, two seconds at most.
-    pub fn flush(&self) {
+    pub(super) fn flush(&self) {
         let mut state = self.0.state.lock();
         state.flush_wanted = true;
         self.0.arrived.notify_one();

@@ -9,7 +9,7 @@ use prometheus::{Counter, Error, IntGauge, Registry};
 /// Linux reports processor time in hundredths of a second on every architecture that has a Rust tool chain.
 const TICK: Duration = Duration::from_millis(10);
 
-pub struct ProcessMetrics {
+pub(super) struct ProcessMetrics {
     resident_bytes: IntGauge,
     open_files: IntGauge,
     threads: IntGauge,
@@ -17,7 +17,7 @@ pub struct ProcessMetrics {
 }
 
 impl ProcessMetrics {
-    pub fn register(registry: &Registry) -> Result<Self, Error> {
+    pub(super) fn register(registry: &Registry) -> Result<Self, Error> {
         let gauge = |name: &str, help: &str| {
             let gauge = IntGauge::new(name, help)?;
             registry.register(Box::new(gauge.clone()))?;
@@ -34,7 +34,7 @@ impl ProcessMetrics {
     }
 
     /// Reads the figures again.
-    pub fn update(&self) {
+    pub(super) fn update(&self) {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let field = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name))?;

@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 
 /// Connects to the peer's own address.
 #[derive(Debug)]
-pub struct Direct;
+pub(super) struct Direct;
 
 #[async_trait]
 impl Connect for Direct {

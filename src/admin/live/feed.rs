@@ -11,7 +11,7 @@ const CAPACITY: usize = 256;
 /// Log entries from one look to the next, a second later. More are more than anybody reads, and cost the gateway to write.
 const LOGS_PER_LOOK: u32 = 100;
 
-pub struct Feed {
+pub(super) struct Feed {
     frames: broadcast::Sender<Bytes>,
     /// The last of each kind: what a new client gets first, and what a next one is compared with.
     status: Option<Bytes>,
@@ -29,26 +29,26 @@ impl Default for Feed {
 }
 
 impl Feed {
-    pub fn clients(&self) -> usize {
+    pub(super) fn clients(&self) -> usize {
         self.frames.receiver_count()
     }
 
-    pub fn join(&self) -> broadcast::Receiver<Bytes> {
+    pub(super) fn join(&self) -> broadcast::Receiver<Bytes> {
         self.frames.subscribe()
     }
 
     /// What is known already.
-    pub fn latest(&self) -> Vec<Bytes> {
+    pub(super) fn latest(&self) -> Vec<Bytes> {
         [&self.status, &self.overview, &self.sessions].into_iter().flatten().cloned().collect()
     }
 
-    pub fn send(&self, frame: Bytes) {
+    pub(super) fn send(&self, frame: Bytes) {
         // Fails only when the last client has just left.
         let _ = self.frames.send(frame);
     }
 
     /// An entry of the log, unless there were too many since the last look.
-    pub fn send_log(&mut self, frame: Bytes) {
+    pub(super) fn send_log(&mut self, frame: Bytes) {
         match self.logs_left.checked_sub(1) {
             Some(left) => {
                 self.logs_left = left;
@@ -58,12 +58,12 @@ impl Feed {
         }
     }
 
-    pub fn missed(&mut self, count: u64) {
+    pub(super) fn missed(&mut self, count: u64) {
         self.missed += count;
     }
 
     /// Tells what was left out; a new look begins.
-    pub fn look(&mut self) {
+    pub(super) fn look(&mut self) {
         self.logs_left = LOGS_PER_LOOK;
         let count = std::mem::take(&mut self.missed);
         if count > 0 {
@@ -71,21 +71,21 @@ impl Feed {
         }
     }
 
-    pub fn show_status(&mut self, frame: Bytes) {
+    pub(super) fn show_status(&mut self, frame: Bytes) {
         if self.status.as_ref() != Some(&frame) {
             self.status = Some(frame.clone());
             self.send(frame);
         }
     }
 
-    pub fn show_overview(&mut self, frame: Bytes) {
+    pub(super) fn show_overview(&mut self, frame: Bytes) {
         if self.overview.as_ref() != Some(&frame) {
             self.overview = Some(frame.clone());
             self.send(frame);
         }
     }
 
-    pub fn show_sessions(&mut self, frame: Bytes) {
+    pub(super) fn show_sessions(&mut self, frame: Bytes) {
         if self.sessions.as_ref() != Some(&frame) {
             self.sessions = Some(frame.clone());
             self.send(frame);
@@ -94,7 +94,7 @@ impl Feed {
 }
 
 /// An event as it goes to clients.
-pub fn frame(event: &LiveEvent) -> Bytes {
+pub(super) fn frame(event: &LiveEvent) -> Bytes {
     match event {
         LiveEvent::Hello(data) => write("hello", data),
         LiveEvent::Status(data) => write("status", data),

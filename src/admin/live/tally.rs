@@ -22,7 +22,7 @@ const RETRY: Duration = Duration::from_secs(2);
 const REMEMBERED: usize = 2_000;
 
 #[derive(Default)]
-pub struct Tally {
+pub(super) struct Tally {
     found: Option<OverviewFound>,
     day: Option<Span>,
     /// The sum of what the store has not counted, as far as is known.
@@ -36,7 +36,7 @@ pub struct Tally {
 
 impl Tally {
     /// Whether the store is to be asked.
-    pub fn is_due(&self, now: Timestamp) -> bool {
+    pub(super) fn is_due(&self, now: Timestamp) -> bool {
         // The day's first requests: their users and models are only known from the store.
         let first = self.more.requests > 0 && self.found.as_ref().is_some_and(|found| found.users.is_empty());
         let patience = if self.failed || first { RETRY } else { FRESH };
@@ -45,12 +45,12 @@ impl Tally {
     }
 
     /// Requests of which the store is to say whether it has counted them.
-    pub fn pending(&self) -> Vec<RequestId> {
+    pub(super) fn pending(&self) -> Vec<RequestId> {
         self.remembered.iter().map(|(id, _)| *id).collect()
     }
 
     /// A request ended here.
-    pub fn add(&mut self, record: &Record) {
+    pub(super) fn add(&mut self, record: &Record) {
         if self.day.is_some_and(|day| !day.contains(record.started_at)) {
             return;
         }
@@ -69,7 +69,7 @@ impl Tally {
     }
 
     /// The store was read.
-    pub fn found(&mut self, found: OverviewFound, day: Span, now: Timestamp) {
+    pub(super) fn found(&mut self, found: OverviewFound, day: Span, now: Timestamp) {
         self.read_at = Some(now);
         if self.day.is_some_and(|before| before != day) {
             self.remembered.clear();
@@ -81,17 +81,17 @@ impl Tally {
     }
 
     /// As of when the store's part of the figures is.
-    pub fn read_at(&self) -> Option<Timestamp> {
+    pub(super) fn read_at(&self) -> Option<Timestamp> {
         self.read_at
     }
 
     /// The store could not be read.
-    pub fn failed(&mut self) {
+    pub(super) fn failed(&mut self) {
         (self.tried, self.failed) = (Some(Instant::now()), true);
     }
 
     /// `None` before the first reading.
-    pub fn record(&self, sessions: u64, attention: Option<Attention>) -> Option<OverviewRecord> {
+    pub(super) fn record(&self, sessions: u64, attention: Option<Attention>) -> Option<OverviewRecord> {
         self.found.as_ref().map(|found| OverviewRecord::new(found, self.more, sessions, attention))
     }
 }

@@ -13,12 +13,12 @@ const OPTIONAL: usize = 4;
 const DEPTH: usize = 12;
 
 /// What a caller may send to an operation of that module: what must be there, and some of what may.
-pub fn of_body(schema: &Value, module: &str) -> Value {
+pub(super) fn of_body(schema: &Value, module: &str) -> Value {
     Maker { components: &Value::Null, optional: OPTIONAL }.of(schema, At { place: module, name: "", depth: 0 })
 }
 
 /// What an answer of that module looks like, whole. `components` are the document's schemas.
-pub fn of_answer(schema: &Value, module: &str, components: &Value) -> Value {
+pub(super) fn of_answer(schema: &Value, module: &str, components: &Value) -> Value {
     Maker { components, optional: usize::MAX }.of(schema, At { place: module, name: "", depth: 0 })
 }
 

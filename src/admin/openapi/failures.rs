@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::admin::envelope::Code;
 
 /// The name of the component for a code at a status.
-pub fn name(status: u16, code: Code) -> String {
+pub(super) fn name(status: u16, code: Code) -> String {
     match status {
         500.. => format!("{}_{status}", code.0),
         _ => code.0.to_owned(),
@@ -13,7 +13,7 @@ pub fn name(status: u16, code: Code) -> String {
 }
 
 /// The component; `None` for a code that is not told of here, which a test notices.
-pub fn component(status: u16, code: Code) -> Option<Value> {
+pub(super) fn component(status: u16, code: Code) -> Option<Value> {
     let (error, params) = match status {
         500 => ("internal error", json!({ "requestId": "019aa51c-7a00-7000-8000-000000000001" })),
         503 => (

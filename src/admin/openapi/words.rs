@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value, json};
 
 /// The time at which the examples play.
-pub const MOMENT: &str = "2026-11-21T04:00:00.000Z";
+pub(super) const MOMENT: &str = "2026-11-21T04:00:00.000Z";
 
 /// The word for a property of this name in that place: a module of operations or a schema. `null` stands for what is mostly not there.
-pub fn of(place: &str, name: &str) -> Option<Value> {
+pub(super) fn of(place: &str, name: &str) -> Option<Value> {
     static WORDS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
         let all = [people(), providers(), requests(), figures(), rules(), service(), of_a_place()];
         all.into_iter().filter_map(|some| some.as_object().cloned()).flatten().collect()

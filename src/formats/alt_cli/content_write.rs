@@ -13,7 +13,7 @@ const OPENING: &str = "(continued)";
 const SKIP_PROOF: &str = "skip_thought_signature_validator";
 
 /// Writes `contents`.
-pub fn write(o: &mut Object<'_>, request: &Request<'_>, model: &str, rules: &mut Rules) {
+pub(super) fn write(o: &mut Object<'_>, request: &Request<'_>, model: &str, rules: &mut Rules) {
     let wants_proof = demands_proof(model);
     o.array("contents", |a| {
         if request.turns.first().is_none_or(|turn| turn.role == Role::Assistant) {

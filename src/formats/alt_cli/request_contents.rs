@@ -14,7 +14,7 @@ use crate::formats::conversation::{
 
 /// One message.
 #[derive(Deserialize)]
-pub struct WireContent<'a> {
+pub(super) struct WireContent<'a> {
     #[serde(borrow)]
     role: Option<Str<'a>>,
     #[serde(borrow)]
@@ -130,7 +130,10 @@ impl Calls {
 ///
 /// # Errors
 /// A part or role that cannot be converted, by its path.
-pub fn read<'a>(contents: Content<'a, WireContent<'a>>, rules: &mut Rules) -> Result<Vec<Turn<'a>>, Unsupported> {
+pub(super) fn read<'a>(
+    contents: Content<'a, WireContent<'a>>,
+    rules: &mut Rules,
+) -> Result<Vec<Turn<'a>>, Unsupported> {
     let contents = match contents {
         Content::Text(text) => return Ok(vec![Turn { role: Role::User, parts: vec![Part::Text(text)] }]),
         Content::Parts(contents) => contents,
@@ -161,7 +164,7 @@ pub fn read<'a>(contents: Content<'a, WireContent<'a>>, rules: &mut Rules) -> Re
 }
 
 /// The texts of `systemInstruction`, whichever of its forms it has.
-pub fn texts<'a>(content: Content<'a, WireContent<'a>>) -> Vec<Text<'a>> {
+pub(super) fn texts<'a>(content: Content<'a, WireContent<'a>>) -> Vec<Text<'a>> {
     let contents = match content {
         Content::Text(text) => return vec![text],
         Content::Parts(contents) => contents,

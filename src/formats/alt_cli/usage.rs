@@ -5,7 +5,7 @@ use crate::domain::usage::Usage;
 use crate::formats::conversation::json::Object;
 
 /// Writes `usageMetadata`.
-pub fn write(o: &mut Object<'_>, usage: &Usage) {
+pub(super) fn write(o: &mut Object<'_>, usage: &Usage) {
     o.object("usageMetadata", |o| {
         o.uint("promptTokenCount", usage.total_input());
         o.uint("candidatesTokenCount", usage.output.saturating_sub(usage.reasoning));

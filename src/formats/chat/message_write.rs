@@ -13,7 +13,7 @@ const SEE_BELOW: &str = "(the result is attached in the next message)";
 ///
 /// # Errors
 /// Documents by address, video, audio that is neither wav nor mp3.
-pub fn refuse(request: &Request<'_>) -> Result<(), Unsupported> {
+pub(super) fn refuse(request: &Request<'_>) -> Result<(), Unsupported> {
     for part in request.turns.iter().flat_map(|turn| &turn.parts) {
         match part {
             Part::Media(media) => refuse_media(media)?,
@@ -50,7 +50,7 @@ fn audio_format(media_type: &str) -> Option<&'static str> {
 }
 
 /// Writes `messages`.
-pub fn write(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
+pub(super) fn write(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
     o.array("messages", |a| {
         let system: Vec<&str> =
             request.system.iter().map(AsRef::as_ref).filter(|text: &&str| !text.is_empty()).collect();

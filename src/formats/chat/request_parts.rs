@@ -10,7 +10,7 @@ use crate::formats::conversation::{
 
 /// One message of any role.
 #[derive(Deserialize)]
-pub struct Message<'a> {
+pub(super) struct Message<'a> {
     #[serde(borrow)]
     role: Str<'a>,
     #[serde(borrow)]
@@ -70,7 +70,7 @@ struct File<'a> {
 
 /// A tool call, in the history and in replies.
 #[derive(Deserialize)]
-pub struct WireCall<'a> {
+pub(super) struct WireCall<'a> {
     #[serde(borrow)]
     id: Option<Str<'a>>,
     #[serde(borrow)]
@@ -97,7 +97,7 @@ struct Custom<'a> {
 
 impl<'a> WireCall<'a> {
     /// The call, or `None` if it names no tool. `fallback` is its id when the service gave none.
-    pub fn into_call(self, fallback: impl FnOnce() -> String) -> Option<ToolCall<'a>> {
+    pub(super) fn into_call(self, fallback: impl FnOnce() -> String) -> Option<ToolCall<'a>> {
         let id = self.id.filter(|id| !id.is_empty()).map_or_else(|| Text::Owned(fallback()), Str::into_text);
         if let Some(custom) = self.custom {
             let bytes = json::document(|o| o.str("input", &custom.input.unwrap_or_default()));
@@ -114,7 +114,10 @@ impl<'a> WireCall<'a> {
 ///
 /// # Errors
 /// A part or role that cannot be converted, by its path.
-pub fn read<'a>(messages: Vec<Message<'a>>, rules: &mut Rules) -> Result<(Vec<Text<'a>>, Vec<Turn<'a>>), Unsupported> {
+pub(super) fn read<'a>(
+    messages: Vec<Message<'a>>,
+    rules: &mut Rules,
+) -> Result<(Vec<Text<'a>>, Vec<Turn<'a>>), Unsupported> {
     let mut system = Vec::new();
     let mut turns: Vec<Turn<'a>> = Vec::with_capacity(messages.len());
     // Whether the last turn is made of tool messages, which one turn holds together.

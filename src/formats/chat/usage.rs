@@ -5,7 +5,7 @@ use crate::domain::usage::Usage;
 use crate::formats::conversation::json::Object;
 
 /// Writes `usage`.
-pub fn write(o: &mut Object<'_>, usage: &Usage) {
+pub(super) fn write(o: &mut Object<'_>, usage: &Usage) {
     o.object("usage", |o| {
         o.uint("prompt_tokens", usage.total_input());
         o.uint("completion_tokens", usage.output);

@@ -19,7 +19,7 @@ struct Wrapper<'a> {
 
 /// The request within the wrapper, for the plain endpoint; `None` if the body has no wrapper.
 #[must_use]
-pub fn request(body: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn request(body: &[u8]) -> Option<Vec<u8>> {
     let inner = serde_json::from_slice::<Wrapper<'_>>(body).ok()?.request?;
     let Members(members) = serde_json::from_str(inner.get()).ok()?;
     Some(json::document_of(inner.get().len(), |o| {
@@ -30,7 +30,7 @@ pub fn request(body: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Puts a reply, or a chunk's JSON, into the wrapper that the client expects.
-pub fn reply(json: &[u8], context: &ReplyContext, out: &mut Vec<u8>) {
+pub(super) fn reply(json: &[u8], context: &ReplyContext, out: &mut Vec<u8>) {
     if context.wrapped {
         out.extend_from_slice(b"{\"response\":");
         out.extend_from_slice(json);
@@ -42,13 +42,13 @@ pub fn reply(json: &[u8], context: &ReplyContext, out: &mut Vec<u8>) {
 
 /// A stream's chunks: as events, or as one JSON array.
 #[derive(Debug, Default)]
-pub struct Stream {
+pub(super) struct Stream {
     began: bool,
 }
 
 impl Stream {
     /// Writes one chunk, which was read before. Its JSON is put on one line, as one event's data.
-    pub fn chunk(&mut self, json: &[u8], context: &ReplyContext, out: &mut Vec<u8>) {
+    pub(super) fn chunk(&mut self, json: &[u8], context: &ReplyContext, out: &mut Vec<u8>) {
         // Some services end with the mark of another format; it is no chunk, and no JSON.
         if matches!(json.trim_ascii(), b"" | b"[DONE]") {
             return;
@@ -70,7 +70,7 @@ impl Stream {
 
     /// Whether a chunk was written.
     #[must_use]
-    pub const fn began(&self) -> bool {
+    pub(super) const fn began(&self) -> bool {
         self.began
     }
 }

@@ -7,7 +7,7 @@ use crate::formats::conversation::{
 use crate::formats::names::{call_id, wire_name};
 
 /// Stands for what went before, where the format demands a user message first.
-pub const OPENING: &str = "(continued)";
+pub(super) const OPENING: &str = "(continued)";
 
 /// A message as it will be written: parts that survive, in the format's order.
 struct Message<'m, 'a> {
@@ -19,7 +19,7 @@ struct Message<'m, 'a> {
 ///
 /// # Errors
 /// Audio and video.
-pub fn refuse_sound(request: &Request<'_>) -> Result<(), Unsupported> {
+pub(super) fn refuse_sound(request: &Request<'_>) -> Result<(), Unsupported> {
     let mut all = request.turns.iter().flat_map(|turn| &turn.parts);
     let heard = all.any(|part| match part {
         Part::Media(media) => is_sound(media),
@@ -37,7 +37,7 @@ fn is_sound(media: &Media<'_>) -> bool {
 
 /// Whether the part is written at all.
 #[must_use]
-pub fn survives(part: &Part<'_>) -> bool {
+pub(super) fn survives(part: &Part<'_>) -> bool {
     match part {
         Part::Text(text) => !text.trim().is_empty(),
         Part::Thinking(thinking) => thinking
@@ -49,7 +49,7 @@ pub fn survives(part: &Part<'_>) -> bool {
 }
 
 /// Writes `messages`.
-pub fn write(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
+pub(super) fn write(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
     let messages = arrange(request, rules);
     let last = messages.len().saturating_sub(1);
     o.array("messages", |a| {

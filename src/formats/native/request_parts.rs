@@ -11,7 +11,7 @@ use crate::formats::conversation::{
 
 /// Every member that some kind of block has. A block is read in one pass, without buffering it first.
 #[derive(Deserialize, Default)]
-pub struct Block<'a> {
+pub(super) struct Block<'a> {
     #[serde(borrow, rename = "type")]
     kind: Option<Str<'a>>,
     #[serde(borrow)]
@@ -43,7 +43,7 @@ pub struct Block<'a> {
 
 /// Source of an image or a document.
 #[derive(Deserialize)]
-pub struct WireSource<'a> {
+pub(super) struct WireSource<'a> {
     #[serde(borrow, rename = "type")]
     kind: Str<'a>,
     #[serde(borrow)]
@@ -60,7 +60,11 @@ pub struct WireSource<'a> {
 ///
 /// # Errors
 /// A block that cannot be converted, by its path.
-pub fn read<'a>(content: Content<'a, Block<'a>>, field: &str, rules: &mut Rules) -> Result<Vec<Part<'a>>, Unsupported> {
+pub(super) fn read<'a>(
+    content: Content<'a, Block<'a>>,
+    field: &str,
+    rules: &mut Rules,
+) -> Result<Vec<Part<'a>>, Unsupported> {
     let blocks = match content {
         Content::Text(text) => return Ok(vec![Part::Text(text)]),
         Content::Parts(blocks) => blocks,
@@ -75,7 +79,7 @@ pub fn read<'a>(content: Content<'a, Block<'a>>, field: &str, rules: &mut Rules)
 }
 
 /// The texts of a list of blocks; other kinds are passed over.
-pub fn texts<'a>(content: Content<'a, Block<'a>>, rules: &mut Rules) -> Vec<Text<'a>> {
+pub(super) fn texts<'a>(content: Content<'a, Block<'a>>, rules: &mut Rules) -> Vec<Text<'a>> {
     match content {
         Content::Text(text) => vec![text],
         Content::Parts(blocks) => {

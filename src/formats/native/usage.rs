@@ -5,7 +5,7 @@ use crate::domain::usage::Usage;
 use crate::formats::conversation::json::Object;
 
 /// Writes `usage` with every field that the SDKs and clients look at.
-pub fn write(o: &mut Object<'_>, usage: &Usage) {
+pub(super) fn write(o: &mut Object<'_>, usage: &Usage) {
     o.object("usage", |o| {
         o.uint("input_tokens", usage.input);
         o.uint("cache_creation_input_tokens", usage.cache_write_5m + usage.cache_write_1h);

@@ -7,7 +7,7 @@ use crate::formats::conversation::{Finish, ReplyContext};
 
 /// How far the response is.
 #[derive(Debug, Clone, Copy)]
-pub enum State<'s> {
+pub(super) enum State<'s> {
     InProgress,
     Ended { finish: &'s Finish, usage: &'s Usage },
 }
@@ -16,7 +16,7 @@ pub enum State<'s> {
 ///
 /// The request's tools and instructions are not repeated: they would be sent three times in each stream, and clients
 /// know them.
-pub fn write(o: &mut Object<'_>, context: &ReplyContext, state: State<'_>, items: &[u8]) {
+pub(super) fn write(o: &mut Object<'_>, context: &ReplyContext, state: State<'_>, items: &[u8]) {
     let (status, reason) = status(state);
     o.str("id", &context.id("resp_"));
     o.str("object", "response");
@@ -55,7 +55,7 @@ pub fn write(o: &mut Object<'_>, context: &ReplyContext, state: State<'_>, items
 
 /// The status word, and the reason of an incomplete response.
 #[must_use]
-pub fn status(state: State<'_>) -> (&'static str, Option<&'static str>) {
+pub(super) fn status(state: State<'_>) -> (&'static str, Option<&'static str>) {
     match state {
         State::InProgress => ("in_progress", None),
         State::Ended { finish: Finish::Length, .. } => ("incomplete", Some("max_output_tokens")),
@@ -66,7 +66,7 @@ pub fn status(state: State<'_>) -> (&'static str, Option<&'static str>) {
 
 /// One output item, as far as it is known.
 #[derive(Debug, Clone, Copy)]
-pub enum Item<'i> {
+pub(super) enum Item<'i> {
     /// `None`: without its part yet.
     Message {
         text: Option<&'i str>,
@@ -94,7 +94,7 @@ pub enum Item<'i> {
 impl Item<'_> {
     /// The usual beginning of the item's id.
     #[must_use]
-    pub const fn prefix(&self) -> &'static str {
+    pub(super) const fn prefix(&self) -> &'static str {
         match self {
             Self::Message { .. } => "msg_",
             Self::Reasoning { .. } => "rs_",
@@ -104,7 +104,7 @@ impl Item<'_> {
     }
 
     /// Writes the item.
-    pub fn write(&self, o: &mut Object<'_>, id: &str, status: &str) {
+    pub(super) fn write(&self, o: &mut Object<'_>, id: &str, status: &str) {
         o.str("id", id);
         match self {
             Self::Message { text, refusal } => {
@@ -147,13 +147,13 @@ impl Item<'_> {
 
     /// The item as JSON text.
     #[must_use]
-    pub fn to_json(self, id: &str, status: &str) -> Vec<u8> {
+    pub(super) fn to_json(self, id: &str, status: &str) -> Vec<u8> {
         json::document(|o| self.write(o, id, status))
     }
 }
 
 /// A message's only part.
-pub fn write_part(o: &mut Object<'_>, text: &str, refusal: bool) {
+pub(super) fn write_part(o: &mut Object<'_>, text: &str, refusal: bool) {
     if refusal {
         o.str("type", "refusal");
         o.str("refusal", text);

@@ -10,7 +10,7 @@ use crate::formats::names::{call_id, wire_name};
 ///
 /// # Errors
 /// Audio and video.
-pub fn refuse(request: &Request<'_>) -> Result<(), Unsupported> {
+pub(super) fn refuse(request: &Request<'_>) -> Result<(), Unsupported> {
     let is_sound = |part: &Part<'_>| match part {
         Part::Media(media) => matches!(media.kind, MediaKind::Audio | MediaKind::Video),
         _ => false,
@@ -23,7 +23,7 @@ pub fn refuse(request: &Request<'_>) -> Result<(), Unsupported> {
 }
 
 /// Writes `input`.
-pub fn write(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
+pub(super) fn write(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
     o.array("input", |a| {
         for turn in &request.turns {
             match turn.role {

@@ -11,7 +11,7 @@ use crate::formats::conversation::{
 
 /// Every member that some kind of item or part has; so each is read in one pass.
 #[derive(Deserialize, Default)]
-pub struct Item<'a> {
+pub(super) struct Item<'a> {
     #[serde(borrow, rename = "type")]
     kind: Option<Str<'a>>,
     #[serde(borrow)]
@@ -57,7 +57,7 @@ pub struct Item<'a> {
 
 /// What the input says.
 #[derive(Default)]
-pub struct Input<'a> {
+pub(super) struct Input<'a> {
     /// Instructions before the first other item.
     pub system: Vec<Text<'a>>,
     pub turns: Vec<Turn<'a>>,
@@ -71,7 +71,7 @@ pub struct Input<'a> {
 ///
 /// # Errors
 /// An item that cannot be converted, by its path.
-pub fn read<'a>(input: Content<'a, Item<'a>>, rules: &mut Rules) -> Result<Input<'a>, Unsupported> {
+pub(super) fn read<'a>(input: Content<'a, Item<'a>>, rules: &mut Rules) -> Result<Input<'a>, Unsupported> {
     let mut all = Input::default();
     match input {
         Content::Text(text) => all.turns.push(Turn { role: Role::User, parts: vec![Part::Text(text)] }),

@@ -9,7 +9,7 @@ use crate::formats::conversation::{
 
 /// A tool, or a namespace of tools.
 #[derive(Deserialize)]
-pub struct WireTool<'a> {
+pub(super) struct WireTool<'a> {
     #[serde(borrow, rename = "type")]
     kind: Option<Str<'a>>,
     #[serde(borrow)]
@@ -38,7 +38,7 @@ struct Filters<'a> {
 
 /// A choice that is more than a word.
 #[derive(Deserialize)]
-pub struct Choice<'a> {
+pub(super) struct Choice<'a> {
     #[serde(borrow, rename = "type")]
     kind: Option<Str<'a>>,
     #[serde(borrow)]
@@ -50,7 +50,12 @@ pub struct Choice<'a> {
 }
 
 /// Reads a list of tools into `all`; those of a namespace carry its name.
-pub fn read<'a>(tools: Vec<WireTool<'a>>, namespace: Option<&Str<'a>>, all: &mut Vec<Tool<'a>>, rules: &mut Rules) {
+pub(super) fn read<'a>(
+    tools: Vec<WireTool<'a>>,
+    namespace: Option<&Str<'a>>,
+    all: &mut Vec<Tool<'a>>,
+    rules: &mut Rules,
+) {
     for tool in tools {
         let kind = match tool.kind.as_deref() {
             Some("function") | None => {
@@ -92,7 +97,7 @@ fn read_search<'a>(tool: &WireTool<'a>) -> WebSearch<'a> {
 }
 
 /// Reads a tool choice. A namespaced tool is chosen by its bare name.
-pub fn read_choice<'a>(
+pub(super) fn read_choice<'a>(
     choice: Content<'a, Choice<'a>>,
     tools: &[Tool<'a>],
     rules: &mut Rules,

@@ -10,7 +10,7 @@ use crate::domain::format::WireFormat;
 
 /// The parts of a request that decide the answer.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub(super) struct Asked {
     pub model: String,
     pub stream: bool,
     /// Chat-compatible: `stream_options.include_usage`.
@@ -31,7 +31,7 @@ pub struct Asked {
 
 /// Reads `body` as the route's format.
 #[must_use]
-pub fn read(route: &Route, body: &Value) -> Asked {
+pub(super) fn read(route: &Route, body: &Value) -> Asked {
     let mut asked = match route.format {
         WireFormat::Native => native(body),
         WireFormat::Chat => chat(body),
@@ -53,13 +53,13 @@ pub fn read(route: &Route, body: &Value) -> Asked {
 
 /// The body proper of an alt-cli request, wrapped or not.
 #[must_use]
-pub fn inner<'b>(route: &Route, body: &'b Value) -> &'b Value {
+pub(super) fn inner<'b>(route: &Route, body: &'b Value) -> &'b Value {
     if route.wrapped { &body["request"] } else { body }
 }
 
 /// `object[camel]`, or its snake_case spelling, which the alt-cli service takes too.
 #[must_use]
-pub fn either<'b>(object: &'b Value, camel: &str) -> &'b Value {
+pub(super) fn either<'b>(object: &'b Value, camel: &str) -> &'b Value {
     let found = &object[camel];
     if !found.is_null() {
         return found;

@@ -121,7 +121,7 @@ const DECLARATION: [&str; 7] =
 const MAX_DEPTH: usize = 64;
 
 /// Checks a body without its wrapper.
-pub fn check(body: &Value) -> Result<(), Fault> {
+pub(super) fn check(body: &Value) -> Result<(), Fault> {
     known(body, &FIELDS, "")?;
     let config = either(body, "generationConfig");
     known(config, &CONFIG, "generation_config")?;

@@ -24,7 +24,7 @@ const FOREIGN: [&str; 11] = [
 const LONGEST_NAME: usize = 64;
 const MOST_STOPS: usize = 4;
 
-pub fn check(body: &Value) -> Result<(), Fault> {
+pub(super) fn check(body: &Value) -> Result<(), Fault> {
     if let Some(field) = FOREIGN.iter().find(|field| body.get(**field).is_some()) {
         return Err(Fault::bad(format!("Unrecognized request argument supplied: {field}")));
     }
@@ -105,12 +105,12 @@ fn tools(body: &Value) -> Result<(), Fault> {
 }
 
 /// A value that the service does not know.
-pub fn invalid(param: &str, value: &str) -> Fault {
+pub(super) fn invalid(param: &str, value: &str) -> Fault {
     Fault::bad(format!("Invalid value: '{value}'.")).param(param).code("invalid_value")
 }
 
 /// A name out of shape.
-pub fn bad_name(param: &str, name: &str) -> Fault {
+pub(super) fn bad_name(param: &str, name: &str) -> Fault {
     let shown: String = name.chars().take(80).collect();
     let message = if name.len() > LONGEST_NAME {
         format!("Invalid '{param}': string too long. Expected a string with maximum length {LONGEST_NAME}.")

@@ -24,7 +24,7 @@ const BAD_KEY: &str = "invalid";
 const NO_MODEL: &str = "no-such";
 
 /// A wrong method, and the websocket that the responses service may be asked for.
-pub fn method(route: &Route, parts: &Parts) -> Result<(), Fault> {
+pub(super) fn method(route: &Route, parts: &Parts) -> Result<(), Fault> {
     let reading = matches!(route.operation, Operation::ListModels | Operation::GetModel(_));
     let wanted = if reading { Method::GET } else { Method::POST };
     if parts.method == wanted {
@@ -37,7 +37,7 @@ pub fn method(route: &Route, parts: &Parts) -> Result<(), Fault> {
 }
 
 /// The credential where `format` looks for it; the one anywhere when not `strict`.
-pub fn credential(format: WireFormat, parts: &Parts, query_key: Option<&str>) -> Option<String> {
+pub(super) fn credential(format: WireFormat, parts: &Parts, query_key: Option<&str>) -> Option<String> {
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = header("authorization").and_then(|value| value.strip_prefix("Bearer "));
     let found = match format {
@@ -49,7 +49,7 @@ pub fn credential(format: WireFormat, parts: &Parts, query_key: Option<&str>) ->
 }
 
 /// Refuses a missing or bad credential.
-pub fn authenticated(format: WireFormat, key: Option<&str>) -> Result<(), Fault> {
+pub(super) fn authenticated(format: WireFormat, key: Option<&str>) -> Result<(), Fault> {
     let (missing, bad) = match format {
         WireFormat::Native => ("x-api-key header is required", "invalid x-api-key"),
         WireFormat::Chat | WireFormat::Responses => (
@@ -69,7 +69,7 @@ pub fn authenticated(format: WireFormat, key: Option<&str>) -> Result<(), Fault>
 }
 
 /// A body that is no JSON.
-pub fn bad_json(format: WireFormat, error: &serde_json::Error) -> Fault {
+pub(super) fn bad_json(format: WireFormat, error: &serde_json::Error) -> Fault {
     Fault::bad(match format {
         WireFormat::Native => format!("The request body is not valid JSON: {error}"),
         WireFormat::Chat | WireFormat::Responses => {
@@ -80,7 +80,7 @@ pub fn bad_json(format: WireFormat, error: &serde_json::Error) -> Fault {
 }
 
 /// A model that does not exist.
-pub fn no_model(format: WireFormat, id: &str) -> Fault {
+pub(super) fn no_model(format: WireFormat, id: &str) -> Fault {
     let fault = Fault::new(
         404,
         match format {
@@ -95,7 +95,7 @@ pub fn no_model(format: WireFormat, id: &str) -> Fault {
 }
 
 /// What cannot be answered at all, and when `strict` everything that the service refuses.
-pub fn request(route: &Route, parts: &Parts, body: &Value, asked: &Asked, strict: bool) -> Result<(), Fault> {
+pub(super) fn request(route: &Route, parts: &Parts, body: &Value, asked: &Asked, strict: bool) -> Result<(), Fault> {
     let format = route.format;
     if !body.is_object() {
         return Err(Fault::bad("The request body must be a JSON object"));

@@ -5,28 +5,28 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use serde_json::Value;
 
 /// Letters, digits, `_` and `-`, 1 to `longest` of them.
-pub fn is_name(text: &str, longest: usize) -> bool {
+pub(super) fn is_name(text: &str, longest: usize) -> bool {
     (1..=longest).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }
 
 /// As [`is_name`], but dots and colons too, and a letter or `_` first.
-pub fn is_alt_name(text: &str) -> bool {
+pub(super) fn is_alt_name(text: &str) -> bool {
     let starts_well = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     starts_well && is_name(&text.replace(['.', ':'], "_"), 64)
 }
 
 /// Standard alphabet, padded.
-pub fn is_base64(text: &str) -> bool {
+pub(super) fn is_base64(text: &str) -> bool {
     STANDARD.decode(text).is_ok()
 }
 
 /// Either alphabet.
-pub fn is_any_base64(text: &str) -> bool {
+pub(super) fn is_any_base64(text: &str) -> bool {
     is_base64(text) || URL_SAFE.decode(text).is_ok()
 }
 
 /// An http address, or a data URL whose base64 is good.
-pub fn is_image_url(text: &str) -> bool {
+pub(super) fn is_image_url(text: &str) -> bool {
     if let Some(data) = text.strip_prefix("data:") {
         return data.split_once(";base64,").is_some_and(|(kind, data)| kind.starts_with("image/") && is_base64(data));
     }
@@ -34,22 +34,22 @@ pub fn is_image_url(text: &str) -> bool {
 }
 
 /// Absent, null, or a number from 0 to `most`.
-pub fn in_range(value: &Value, most: u32) -> bool {
+pub(super) fn in_range(value: &Value, most: u32) -> bool {
     value.is_null() || value.as_f64().is_some_and(|number| (0.0..=f64::from(most)).contains(&number))
 }
 
 /// The elements, or none when it is no list.
-pub fn items(value: &Value) -> &[Value] {
+pub(super) fn items(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
 /// The text, or "" when it is no text.
-pub fn text(value: &Value) -> &str {
+pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
 /// The first key of `object` that is not `known`.
-pub fn unknown<'o>(object: &'o Value, known: &[&str]) -> Option<&'o str> {
+pub(super) fn unknown<'o>(object: &'o Value, known: &[&str]) -> Option<&'o str> {
     object.as_object()?.keys().map(String::as_str).find(|key| !known.contains(key))
 }
 

@@ -48,7 +48,7 @@ const LEAST_BUDGET: u64 = 1024;
 const LONGEST_NAME: usize = 128;
 
 /// Checks a body. `counting`: for the token counting operation.
-pub fn check(body: &Value, counting: bool) -> Result<(), Fault> {
+pub(super) fn check(body: &Value, counting: bool) -> Result<(), Fault> {
     let extra = |field: &str| Fault::bad(format!("{field}: Extra inputs are not permitted"));
     if let Some(field) = unknown(body, &FIELDS) {
         return Err(extra(field));

@@ -32,7 +32,7 @@ const SERVICE_BLOCKS: [&str; 18] = [
 ];
 const IMAGE_TYPES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
-pub fn check(body: &Value) -> Result<(), Fault> {
+pub(super) fn check(body: &Value) -> Result<(), Fault> {
     let messages = items(&body["messages"]);
     if messages.is_empty() {
         return Err(Fault::bad("messages: at least one message is required"));

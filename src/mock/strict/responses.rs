@@ -48,7 +48,7 @@ const FIELDS: [&str; 37] = [
 const LEAST_OUTPUT: u64 = 16;
 const LONGEST_NAME: usize = 64;
 
-pub fn check(body: &Value) -> Result<(), Fault> {
+pub(super) fn check(body: &Value) -> Result<(), Fault> {
     if let Some(field) = unknown(body, &FIELDS) {
         return Err(Fault::bad(format!("Unknown parameter: '{field}'.")).param(field).code("unknown_parameter"));
     }

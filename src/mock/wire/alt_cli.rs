@@ -10,7 +10,7 @@ const CALL_PREFIX: &str = "fc_";
 /// Stands where the real service signs a thought: valid base64.
 const SIGNATURE: &str = "bW9jay10aG91Z2h0";
 
-pub fn whole(reply: &Reply) -> Value {
+pub(super) fn whole(reply: &Reply) -> Value {
     let parts: Vec<Value> = reply.parts.iter().map(part).collect();
     wrap(reply, chunk(reply, parts, true))
 }
@@ -84,11 +84,11 @@ fn usage_value(usage: &Usage, last: bool) -> Value {
 }
 
 /// One event of an `alt=sse` stream; this service ends its lines with CR LF.
-pub fn sse_line(value: &Value) -> String {
+pub(super) fn sse_line(value: &Value) -> String {
     format!("data: {value}\r\n\r\n")
 }
 
-pub fn events(reply: &Reply) -> Vec<String> {
+pub(super) fn events(reply: &Reply) -> Vec<String> {
     let mut pieces: Vec<Value> = Vec::new();
     for one in &reply.parts {
         match one {

@@ -10,7 +10,7 @@ use crate::mock::reply::{Call, Part, Reply};
 const CALL_PREFIX: &str = "call_";
 const ARGUMENT_PIECE: usize = 24;
 
-pub fn whole(reply: &Reply) -> Value {
+pub(super) fn whole(reply: &Reply) -> Value {
     let mut message = json!({"role": "assistant", "content": null, "refusal": null, "annotations": []});
     let mut text: Option<String> = None;
     let mut calls = Vec::new();
@@ -72,7 +72,7 @@ fn usage_value(usage: &Usage) -> Value {
     })
 }
 
-pub fn events(reply: &Reply) -> Vec<String> {
+pub(super) fn events(reply: &Reply) -> Vec<String> {
     let mut events = Vec::new();
     events.extend((0..reply.pings).map(|_| ": ping\n\n".to_owned()));
     let chunk = |delta: Value, finish: Option<&str>| {

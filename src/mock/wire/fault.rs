@@ -7,7 +7,7 @@ use crate::mock::directive::ErrorSpec;
 
 /// An error to report.
 #[derive(Debug, Clone)]
-pub struct Fault {
+pub(crate) struct Fault {
     pub status: u16,
     /// The error's type word; absent: what the format uses for the status.
     pub kind: Option<String>,
@@ -19,29 +19,29 @@ pub struct Fault {
 
 impl Fault {
     #[must_use]
-    pub fn new(status: u16, message: impl Into<String>) -> Self {
+    pub(crate) fn new(status: u16, message: impl Into<String>) -> Self {
         Self { status, kind: None, message: message.into(), code: None, param: None }
     }
 
     /// A refused request: status 400.
     #[must_use]
-    pub fn bad(message: impl Into<String>) -> Self {
+    pub(crate) fn bad(message: impl Into<String>) -> Self {
         Self::new(400, message)
     }
 
     #[must_use]
-    pub fn param(self, param: impl Into<String>) -> Self {
+    pub(crate) fn param(self, param: impl Into<String>) -> Self {
         Self { param: Some(param.into()), ..self }
     }
 
     #[must_use]
-    pub fn code(self, code: impl Into<String>) -> Self {
+    pub(crate) fn code(self, code: impl Into<String>) -> Self {
         Self { code: Some(code.into()), ..self }
     }
 
     /// What a directive asks for.
     #[must_use]
-    pub fn from_spec(status: u16, spec: Option<&ErrorSpec>) -> Self {
+    pub(crate) fn from_spec(status: u16, spec: Option<&ErrorSpec>) -> Self {
         let spec = spec.cloned().unwrap_or_default();
         let message = spec.message.unwrap_or_else(|| format!("The mock was told to answer {status}."));
         Self { status, kind: spec.kind, message, code: spec.code, param: spec.param }
@@ -49,7 +49,7 @@ impl Fault {
 
     /// The error body of `format`.
     #[must_use]
-    pub fn body(&self, format: WireFormat) -> Value {
+    pub(crate) fn body(&self, format: WireFormat) -> Value {
         match format {
             WireFormat::Native => {
                 let kind = self.kind.as_deref().unwrap_or_else(|| native_kind(self.status));
@@ -78,7 +78,7 @@ impl Fault {
 
     /// The responses format's `error` stream event.
     #[must_use]
-    pub fn responses_event(&self, sequence: usize) -> Value {
+    pub(crate) fn responses_event(&self, sequence: usize) -> Value {
         let code = self.code.as_deref().or_else(|| open_code(self.status)).unwrap_or("server_error");
         json!({"type": "error", "code": code, "message": self.message, "param": self.param, "sequence_number": sequence})
     }

@@ -4,22 +4,22 @@
 mod alt_cli;
 mod chat;
 mod fault;
-pub mod models;
+pub(super) mod models;
 mod native;
 mod responses;
 
-pub use fault::Fault;
+pub(super) use fault::Fault;
 use serde_json::Value;
 
 use super::reply::Reply;
 use crate::domain::format::WireFormat;
 
 /// When every reply says it was made: fixed, so that replies can be compared. Seconds since the epoch.
-pub const CREATED: u64 = 1_700_000_000;
+pub(super) const CREATED: u64 = 1_700_000_000;
 
 /// The whole body of a reply that is not streamed.
 #[must_use]
-pub fn whole(format: WireFormat, reply: &Reply) -> Value {
+pub(super) fn whole(format: WireFormat, reply: &Reply) -> Value {
     match format {
         WireFormat::Native => native::whole(reply),
         WireFormat::Responses => responses::whole(reply),
@@ -30,7 +30,7 @@ pub fn whole(format: WireFormat, reply: &Reply) -> Value {
 
 /// The events of a streamed reply, each complete with its line ends.
 #[must_use]
-pub fn events(format: WireFormat, reply: &Reply) -> Vec<String> {
+pub(super) fn events(format: WireFormat, reply: &Reply) -> Vec<String> {
     match format {
         WireFormat::Native => native::events(reply),
         WireFormat::Responses => responses::events(reply),
@@ -41,7 +41,7 @@ pub fn events(format: WireFormat, reply: &Reply) -> Vec<String> {
 
 /// The event that tells of an error inside a stream. `sequence` is its number among the stream's events.
 #[must_use]
-pub fn stream_error(format: WireFormat, fault: &Fault, sequence: usize) -> String {
+pub(super) fn stream_error(format: WireFormat, fault: &Fault, sequence: usize) -> String {
     match format {
         WireFormat::Native => sse("error", &fault.body(format)),
         WireFormat::Responses => sse("error", &fault.responses_event(sequence)),

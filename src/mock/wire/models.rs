@@ -6,11 +6,11 @@ use super::CREATED;
 use crate::domain::format::WireFormat;
 
 /// What the listing shows when no directive says otherwise.
-pub const DEFAULT: [&str; 4] = ["bench-json", "bench-stream", "mock-large", "mock-small"];
+pub(crate) const DEFAULT: [&str; 4] = ["bench-json", "bench-stream", "mock-large", "mock-small"];
 
 /// The listing of `ids`.
 #[must_use]
-pub fn list(format: WireFormat, ids: &[String]) -> Value {
+pub(crate) fn list(format: WireFormat, ids: &[String]) -> Value {
     let all: Vec<Value> = ids.iter().map(|id| one(format, id)).collect();
     match format {
         WireFormat::Native => {
@@ -23,7 +23,7 @@ pub fn list(format: WireFormat, ids: &[String]) -> Value {
 
 /// One model's entry.
 #[must_use]
-pub fn one(format: WireFormat, id: &str) -> Value {
+pub(crate) fn one(format: WireFormat, id: &str) -> Value {
     match format {
         WireFormat::Native => {
             json!({"type": "model", "id": id, "display_name": id, "created_at": "2023-11-14T22:13:20Z"})

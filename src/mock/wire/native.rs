@@ -13,7 +13,7 @@ const ARGUMENT_PIECE: usize = 24;
 /// What the mock puts where the real service signs its thinking: valid base64 and nothing more.
 const SIGNATURE: &str = "bW9jay10aGlua2luZy1zaWduYXR1cmU=";
 
-pub fn whole(reply: &Reply) -> Value {
+pub(super) fn whole(reply: &Reply) -> Value {
     let content: Vec<Value> = reply.parts.iter().map(block).collect();
     let mut message = head(reply);
     message["content"] = Value::Array(content);
@@ -77,7 +77,7 @@ fn short_usage(usage: &Usage, output: u64) -> Value {
     })
 }
 
-pub fn events(reply: &Reply) -> Vec<String> {
+pub(super) fn events(reply: &Reply) -> Vec<String> {
     let mut message = head(reply);
     if let Some(usage) = &reply.usage {
         message["usage"] = full_usage(usage, 1);

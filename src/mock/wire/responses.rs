@@ -77,7 +77,7 @@ fn usage_value(usage: &Usage) -> Value {
     })
 }
 
-pub fn whole(reply: &Reply) -> Value {
+pub(super) fn whole(reply: &Reply) -> Value {
     let status = final_status(reply.finish);
     let items = reply.parts.iter().enumerate().map(|(index, part)| item(reply, index, part, "completed"));
     response(reply, status, items.collect())
@@ -140,7 +140,7 @@ impl Events {
     }
 }
 
-pub fn events(reply: &Reply) -> Vec<String> {
+pub(super) fn events(reply: &Reply) -> Vec<String> {
     let mut events = Events(Vec::new());
     let opening = response(reply, "in_progress", Vec::new());
     events.push("response.created", json!({"response": opening}));

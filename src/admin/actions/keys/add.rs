@@ -34,7 +34,7 @@ pub fn blank(user_id: UserId, new: &NewKey, now: Timestamp) -> Key {
     }
 }
 
-pub async fn add_key(call: Call) -> Result<GeneratedKey, Refusal> {
+pub(super) async fn add_key(call: Call) -> Result<GeneratedKey, Refusal> {
     let user_id = UserId(call.values.id("userId"));
     let who = call.who()?;
     who.must_own(user_id)?;

@@ -21,14 +21,14 @@ use crate::store::Tx;
 /// What a batch did.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct BatchResult {
+pub(super) struct BatchResult {
     /// Keys that were named, each counted once.
     requested_count: usize,
     updated_count: usize,
     updated_ids: Vec<i64>,
 }
 
-pub async fn update(call: Call) -> Result<BatchResult, Refusal> {
+pub(super) async fn update(call: Call) -> Result<BatchResult, Refusal> {
     let updates = call.values.object("updates");
     let mut tx = call.ctx.store.begin().await?;
     let before = named(&call, &mut tx).await?;

@@ -11,7 +11,7 @@ use crate::domain::key::Key;
 use crate::policy::key_rules;
 use crate::store::Tx;
 
-pub async fn edit_key(call: Call) -> Result<(), Refusal> {
+pub(super) async fn edit_key(call: Call) -> Result<(), Refusal> {
     let mut tx = call.ctx.store.begin().await?;
     let held = rules::held(&call, &mut tx).await?;
     let mut after = held.key.clone();
@@ -28,7 +28,7 @@ pub async fn edit_key(call: Call) -> Result<(), Refusal> {
     save(&call, tx, "keys.editKey", held, after).await
 }
 
-pub async fn toggle_key(call: Call) -> Result<(), Refusal> {
+pub(super) async fn toggle_key(call: Call) -> Result<(), Refusal> {
     let mut tx = call.ctx.store.begin().await?;
     let held = rules::held(&call, &mut tx).await?;
     let enabled = matches!(call.values.boolean("enabled"), Patch::Set(true));
@@ -36,7 +36,7 @@ pub async fn toggle_key(call: Call) -> Result<(), Refusal> {
     save(&call, tx, "keys.toggleKeyEnabled", held, after).await
 }
 
-pub async fn renew_key(call: Call) -> Result<(), Refusal> {
+pub(super) async fn renew_key(call: Call) -> Result<(), Refusal> {
     let mut tx = call.ctx.store.begin().await?;
     let held = rules::held(&call, &mut tx).await?;
     let mut after = held.key.clone();

@@ -7,7 +7,7 @@ use crate::admin::records::key::KeyRecord;
 use crate::domain::key::Key;
 use crate::policy::key_rules;
 
-pub async fn remove_key(call: Call) -> Result<(), Refusal> {
+pub(super) async fn remove_key(call: Call) -> Result<(), Refusal> {
     let mut tx = call.ctx.store.begin().await?;
     let held = rules::held(&call, &mut tx).await?;
     key_rules::may_delete(&held.keys, held.key.id, call.who()?.is_admin(), call.now)?;

@@ -7,7 +7,7 @@ use crate::domain::ids::UserId;
 use crate::domain::limits::DailyReset;
 use crate::policy::window::Window;
 
-pub async fn get_keys_with_statistics(call: Call) -> Result<Vec<KeyStatisticsRecord>, Refusal> {
+pub(super) async fn get_keys_with_statistics(call: Call) -> Result<Vec<KeyStatisticsRecord>, Refusal> {
     let user = UserId(call.values.id("userId"));
     call.who()?.must_own(user)?;
     if call.ctx.state.snapshot().user(user).is_none() {

@@ -13,16 +13,16 @@ use crate::domain::price::{Price, PriceSource};
 use crate::policy::cost::{Belief, rates_from_json};
 
 /// Bytes: the public list is some two million.
-pub const MAX_TABLE: usize = 16 * 1024 * 1024;
+pub(super) const MAX_TABLE: usize = 16 * 1024 * 1024;
 /// Characters of a model's name.
-pub const MAX_NAME: usize = 200;
+pub(super) const MAX_NAME: usize = 200;
 
 /// The entry of the public list that explains the others.
 const EXPLANATION: &str = "sample_spec";
 
 /// How a table is taken.
 #[derive(Debug, Clone, Copy)]
-pub struct Taking {
+pub(super) struct Taking {
     pub source: PriceSource,
     /// Whether entries that were entered by hand are replaced.
     pub overwrite_manual: bool,
@@ -34,7 +34,7 @@ pub struct Taking {
 ///
 /// # Errors
 /// 400 when it is no JSON object; `field` is the one at fault.
-pub fn parse(text: &str, field: &str) -> Result<Map<String, Value>, Refusal> {
+pub(super) fn parse(text: &str, field: &str) -> Result<Map<String, Value>, Refusal> {
     serde_json::from_str(text).map_err(|error| {
         let message = format!("{field}: must hold a JSON object of model names: {error}");
         Refusal::field(Code::INVALID_FORMAT, field, message)
@@ -42,7 +42,7 @@ pub fn parse(text: &str, field: &str) -> Result<Map<String, Value>, Refusal> {
 }
 
 /// What becomes of each entry, and the prices to be stored.
-pub fn sort(
+pub(super) fn sort(
     mut table: Map<String, Value>,
     known: &HashMap<String, Price>,
     taking: Taking,
@@ -77,7 +77,7 @@ pub fn sort(
 ///
 /// # Errors
 /// Why it is none, in words for the administrator.
-pub fn read(model: &str, data: Value, taking: Taking) -> Result<Price, String> {
+pub(super) fn read(model: &str, data: Value, taking: Taking) -> Result<Price, String> {
     let length = model.chars().count();
     if model.trim().is_empty() || length > MAX_NAME || model.contains('\0') {
         return Err(format!("a model's name has 1 to {MAX_NAME} characters"));

@@ -11,7 +11,7 @@ use crate::upstream::probe::{ProbeError, ProbeFault, Probed};
 const MODELS: usize = 500;
 
 /// What came of one exchange.
-pub struct Told {
+pub(super) struct Told {
     pub ok: bool,
     pub code: &'static str,
     pub status: Option<u16>,
@@ -21,7 +21,7 @@ pub struct Told {
 }
 
 /// The answer to the one small request; `said` is the text of a proper reply.
-pub fn of_answer(
+pub(super) fn of_answer(
     provider: &Provider,
     outcome: &Result<Probed, ProbeError>,
     said: impl FnOnce(&Value) -> Option<String>,
@@ -31,7 +31,7 @@ pub fn of_answer(
 }
 
 /// The list of models, and what asking for it came to.
-pub fn of_listing(provider: &Provider, outcome: &Result<Probed, ProbeError>) -> (Told, Vec<String>) {
+pub(super) fn of_listing(provider: &Provider, outcome: &Result<Probed, ProbeError>) -> (Told, Vec<String>) {
     let mut models = Vec::new();
     let told = told(provider, outcome, |body| {
         let entries = body["data"].as_array().or_else(|| body["models"].as_array()).ok_or("not_a_reply")?;

@@ -31,7 +31,7 @@ const LIST_PATIENCE: Duration = Duration::from_secs(5);
 /// Characters of the answer that are shown.
 const SHOWN: usize = 500;
 
-pub const FIELDS: &[Field] = &[
+pub(super) const FIELDS: &[Field] = &[
     Field::new("providerId", Kind::ID, "A stored provider; the fields below replace its own for this test.").nullable(),
     Field::new("model", Kind::text(1, 200), "Left out: the first that the provider allows, or lists.").nullable(),
     Field::new("url", Kind::Text { min: 1, max: 500, form: Form::BaseUrl }, ""),
@@ -51,7 +51,7 @@ struct Trial {
     provider: Provider,
 }
 
-pub async fn test_provider(call: Call) -> Result<ProviderTest, Refusal> {
+pub(super) async fn test_provider(call: Call) -> Result<ProviderTest, Refusal> {
     let mut trial = trial(&call).await?;
     let outcome = match take_key(&call, &mut trial) {
         Ok(()) => run(&call, &trial.provider).await,

@@ -37,7 +37,7 @@ fn blank(now: Timestamp) -> User {
     }
 }
 
-pub async fn add_user(call: Call) -> Result<NewUser, Refusal> {
+pub(super) async fn add_user(call: Call) -> Result<NewUser, Refusal> {
     let mut user = blank(call.now);
     fields::apply(&call.values, &mut user)?;
     let new = key_text::generate().map_err(Refusal::internal)?;
@@ -58,7 +58,7 @@ pub async fn add_user(call: Call) -> Result<NewUser, Refusal> {
     Ok(NewUser { user: shown, default_key })
 }
 
-pub async fn edit_user(call: Call) -> Result<(), Refusal> {
+pub(super) async fn edit_user(call: Call) -> Result<(), Refusal> {
     let mut tx = call.ctx.store.begin().await?;
     let (before, _) = found(&call, &mut tx).await?;
     let mut after = before.clone();
@@ -79,7 +79,7 @@ pub async fn edit_user(call: Call) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub async fn remove_user(call: Call) -> Result<(), Refusal> {
+pub(super) async fn remove_user(call: Call) -> Result<(), Refusal> {
     let mut tx = call.ctx.store.begin().await?;
     let (user, keys) = found(&call, &mut tx).await?;
     let before = UserRecord::new(&user, keys.iter().map(|key| KeyRecord::new(key, call.now)).collect());
