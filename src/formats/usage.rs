@@ -95,7 +95,8 @@ impl UsageReader {
     /// Takes the next bytes of the reply's (decoded) body.
     pub fn feed(&mut self, chunk: &[u8]) {
         if self.layout == Layout::Unknown {
-            match chunk.trim_ascii_start().first() {
+            // JSON's own white space: a form feed is none, and no JSON begins behind it.
+            match chunk.iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r')) {
                 None => return,
                 Some(b'{' | b'[') => self.become_json(),
                 Some(_) => self.layout = Layout::Events,

@@ -381,3 +381,12 @@ proptest! {
         assert_eq!(read_parts(format, true, parts), whole);
     }
 }
+
+#[test]
+fn behind_a_form_feed_there_is_no_json_however_the_bytes_come() {
+    let reply = r#"{"usage":{"input_tokens":5,"output_tokens":1},"model":"m"}"#;
+    for format in [Native, Responses, Chat] {
+        assert_eq!(read(format, true, &format!("\u{c}\n\u{c}{reply}")).usage, None);
+        assert_eq!(read(format, true, &format!("\n \t\r{reply}")).usage, read(format, true, reply).usage);
+    }
+}
