@@ -54,30 +54,30 @@ struct Trial {
 pub(super) async fn test_provider(call: Call) -> Result<ProviderTest, Refusal> {
     let mut trial = trial(&call).await?;
     let outcome = match take_key(&call, &mut trial) {
-        Ok(()) => run(&call, &trial.provider).await,
+        Ok(()) => Ok(run(&call, &trial.provider).await),
         Err(refusal) => Err(refusal),
     };
     audit(&call, &trial, &outcome).await?;
     outcome
 }
 
-async fn run(call: &Call, provider: &Provider) -> Result<ProviderTest, Refusal> {
+async fn run(call: &Call, provider: &Provider) -> ProviderTest {
     let (listing, models) = listed(provider).await;
     if call.values.boolean("listOnly").set() == Some(true) {
-        return Ok(record(provider, "listing", None, listing, models));
+        return record(provider, "listing", None, listing, models);
     }
     let model = match call.values.text("model").set().or_else(|| usual(provider)).or_else(|| models.first().cloned()) {
         Some(model) => {
             provider.model_redirects.iter().find(|(from, _)| *from == model).map_or(model, |(_, to)| to.clone())
         }
         // Nothing to ask for: what the list, or the connection, said is the result.
-        None => return Ok(record(provider, "listing", None, listing, models)),
+        None => return record(provider, "listing", None, listing, models),
     };
     let format = provider.kind.format();
     let asked = Upstream::Generate { model: &model, stream: false };
     let outcome = probe(provider, asked, Some(request(format, &model).to_string()), PATIENCE).await;
     let told = outcome::of_answer(provider, &outcome, |reply| text(format, reply));
-    Ok(record(provider, "request", Some(model), told, models))
+    record(provider, "request", Some(model), told, models)
 }
 
 fn record(
