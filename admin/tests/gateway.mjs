@@ -115,10 +115,10 @@ export async function startGateway(env = {}) {
     answer,
     action,
     log: () => gate.said(),
-    /** Stops the gateway, and starts it again on the same data and ports. */
+    /** Stops the gateway, and starts it again on the same data and ports: with these settings changed. */
     halt: () => ended([gate.child]),
-    again: async () => {
-      gate = await start(["serve"], settings, `http://${at(metricsPort)}/readyz`);
+    again: async (changed = {}) => {
+      gate = await start(["serve"], { ...settings, ...changed }, `http://${at(metricsPort)}/readyz`);
     },
     /** Tells the mock what to answer: see `tollgate mock`. */
     direct: (path, body, method = "POST") =>
