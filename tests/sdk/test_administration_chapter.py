@@ -14,7 +14,7 @@ from conftest import ROOT, free_ports, program, start, stop
 
 RUN_SECONDS = 180
 CHAPTERS = {
-    "README.md": "## First key and provider in five minutes",
+    "docs/getting-started.md": "## First key and provider in five minutes",
     "docs/administration.md": "## By curl",
 }
 
