@@ -8,7 +8,9 @@ const read = (path: string): unknown => JSON.parse(readFileSync(path, "utf8"));
 
 /** The catalogue's text of this key, or undefined. */
 function text(catalogue: unknown, key: string): unknown {
-  return key.split(".").reduce<unknown>((tree, name) => (tree as Record<string, unknown> | undefined)?.[name], catalogue);
+  return key
+    .split(".")
+    .reduce<unknown>((tree, name) => (tree as Record<string, unknown> | undefined)?.[name], catalogue);
 }
 
 test("the pictures of the docs show the UI's present texts", () => {
@@ -17,7 +19,10 @@ test("the pictures of the docs show the UI's present texts", () => {
   const catalogue = read("src/i18n/en.json");
   const changed = Object.entries(shown).filter(([key, value]) => text(catalogue, key) !== value);
   const told = changed.map(([key, value]) => `${key}: the picture says "${value}", the UI "${text(catalogue, key)}"`);
-  expect(told, "docs/images is older than the UI's texts: run `npm run shots pictures`, look at them, commit them").toEqual([]);
+  expect(
+    told,
+    "docs/images is older than the UI's texts: run `npm run shots pictures`, look at them, commit them",
+  ).toEqual([]);
 });
 
 test("the pictures are there, in both themes, and small enough for a README", () => {

@@ -18,7 +18,10 @@ const BYTES_AT_MOST = 200_000;
 
 /** The library that moves a program's clock; undefined where it is not installed. */
 function clockMover() {
-  const places = [`/usr/lib/${process.arch === "arm64" ? "aarch64" : "x86_64"}-linux-gnu/faketime`, "/usr/lib/faketime"];
+  const places = [
+    `/usr/lib/${process.arch === "arm64" ? "aarch64" : "x86_64"}-linux-gnu/faketime`,
+    "/usr/lib/faketime",
+  ];
   return places.map((place) => `${place}/libfaketimeMT.so.1`).find(existsSync);
 }
 
@@ -34,10 +37,27 @@ const LOAD = [9, 12, 14, 11, 8, 10, 13, 12, 7, 4, 2, 1, 0, 0, 1, 0, 1, 2, 3, 5, 
 
 async function furnish({ action, mockUrl }) {
   const provider = (fields) => action("providers/addProvider", { url: mockUrl, ...fields });
-  await provider({ name: "anthropic-main", provider_type: "native", key: "key-anthropic-main-01", limit_daily_usd: 400 });
+  await provider({
+    name: "anthropic-main",
+    provider_type: "native",
+    key: "key-anthropic-main-01",
+    limit_daily_usd: 400,
+  });
   await provider({ name: "anthropic-eu", provider_type: "native", key: "key-anthropic-eu-0001", priority: 1 });
-  await provider({ name: "openai", provider_type: "responses", key: "key-openai-0000000001", priority: 2, allowed_models: ["gpt-5*"] });
-  await provider({ name: "gemini", provider_type: "alt-cli", key: "key-gemini-0000000001", priority: 3, allowed_models: ["gemini-*"] });
+  await provider({
+    name: "openai",
+    provider_type: "responses",
+    key: "key-openai-0000000001",
+    priority: 2,
+    allowed_models: ["gpt-5*"],
+  });
+  await provider({
+    name: "gemini",
+    provider_type: "alt-cli",
+    key: "key-gemini-0000000001",
+    priority: 3,
+    allowed_models: ["gemini-*"],
+  });
   const people = [];
   for (const [name, tags, limitDailyUsd] of [
     ["Ada Novak", ["platform"], 60],
@@ -80,6 +100,7 @@ async function failover({ ask, direct }, keys) {
 
 /** Every text of the catalogue that stands as a line of its own on the page, by its key. */
 async function shown(page) {
+  // biome-ignore lint/performance/useDomNodeTextContent: the lines that a person sees, not the text of the nodes
   const lines = new Set((await page.locator("body").innerText()).split("\n").map((line) => line.trim()));
   const found = {};
   const walk = (tree, path) => {
