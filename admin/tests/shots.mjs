@@ -50,7 +50,9 @@ async function shoot(gateway, pages) {
 }
 
 const browser = await startBrowser();
-if (wanted.length === 0 || wanted.includes("pictures")) await makePictures(browser);
+if (wanted.includes("pictures")) await makePictures(browser);
+// What is missing for them must not keep anyone from the others.
+else if (wanted.length === 0) await makePictures(browser).catch((error) => console.log(`pictures: ${error.message}`));
 if (wanted.length === 1 && wanted[0] === "pictures") {
   await browser.close();
   process.exit(0);

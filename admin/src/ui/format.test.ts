@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { difference, exactMoney, money } from "./format";
+import { difference, exactMoney, money, used } from "./format";
 
 const as = (currency: string) => ({ locale: "en", currency });
 
@@ -35,4 +35,9 @@ test("parts add up to their sum as they are shown", () => {
 test("a difference has a sign, but not where it rounds to nothing", () => {
   const shown = [0.0934, -0.124, 12, -0.0004, 0.0004, 0].map((share) => difference(share, as("USD")));
   expect(shown).toEqual(["+9.3%", "-12%", "+1,200%", "0%", "0%", "0%"]);
+});
+
+test("what is used of a limit is a percentage, and a multiple from ten times on", () => {
+  const shown = [0.0512, 0.83, 1, 9.99, 10, 463.67, 12_345].map((share) => used(share, as("USD")));
+  expect(shown).toEqual(["5.1%", "83%", "100%", "999%", "10×", "464×", "12,345×"]);
 });

@@ -67,6 +67,17 @@ export function percent(share: number, { locale }: Format): string {
   return number(locale, { style: "percent", maximumFractionDigits: share > 0 && share < 0.1 ? 1 : 0 }).format(share);
 }
 
+/** From ten times a limit on, `464×` is easier to read than `46,367%`. */
+export const isMultiple = (share: number) => share >= 10;
+
+export function multiple(share: number, { locale }: Format): string {
+  return `${number(locale, { maximumFractionDigits: 0 }).format(share)}×`;
+}
+
+/** What is used of a limit: `83%`, or `464×`. */
+export const used = (share: number, format: Format): string =>
+  isMultiple(share) ? multiple(share, format) : percent(share, format);
+
 /** A difference: `+9.3%`, `-12%`; no sign where it rounds to nothing. */
 export function difference(share: number, { locale }: Format): string {
   const maximumFractionDigits = Math.abs(share) < 0.1 ? 1 : 0;

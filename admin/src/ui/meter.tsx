@@ -4,7 +4,7 @@
  */
 import type { ReactNode } from "react";
 import { cx } from "./cx";
-import { percent, useFormat } from "./format";
+import { used, useFormat } from "./format";
 
 interface Props {
   label: ReactNode;
@@ -34,7 +34,7 @@ export function Meter({ label, current, reserved = 0, limit, show, noLimit, note
           <span className="text-faint"> / {bound === null ? noLimit : show(bound)}</span>
           {bound !== null && (
             <span className={cx("ml-1.5 text-xs", share >= 1 ? "text-bad" : share >= 0.8 ? "text-warn" : "text-faint")}>
-              {percent(share, format)}
+              {used(share, format)}
             </span>
           )}
         </span>

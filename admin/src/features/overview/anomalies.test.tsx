@@ -87,10 +87,12 @@ test("limits are named with whose they are", async () => {
   const nearLimits = [
     { ...near, kind: "key", current: 10 },
     { ...near, kind: "provider", id: 4, name: "upstream", userId: null, current: 8.5 },
+    { ...near, kind: "provider", id: 5, name: "far", userId: null, current: 4636.7 },
   ];
   await renderPart(<Anomalies attention={attention({ nearLimits, moreNearLimits: 2 })} />);
   expect(await screen.findByText("Key ann / cli has reached a limit")).toBeTruthy();
   expect(screen.getByText("Provider upstream is near a limit")).toBeTruthy();
   expect(screen.getByText("85% of the daily limit is used.")).toBeTruthy();
+  expect(screen.getByText("464× the daily limit is used.")).toBeTruthy();
   expect(screen.getByText("2 more are near a limit")).toBeTruthy();
 });

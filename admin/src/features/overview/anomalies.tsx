@@ -9,7 +9,7 @@ import { useTranslation } from "react-i18next";
 import { call, type Schemas } from "@/api/client";
 import * as queries from "@/api/queries";
 import { buttonLook } from "@/ui/button";
-import { percent, useFormat } from "@/ui/format";
+import { isMultiple, used, useFormat } from "@/ui/format";
 import { Notice } from "@/ui/status";
 import { tell } from "./problems";
 
@@ -67,8 +67,8 @@ export function Anomalies({ attention }: { attention: Attention }) {
         id: `limit-${near.kind}-${near.id}`,
         tone: share >= 1 ? ("bad" as const) : ("warn" as const),
         title: share >= 1 ? t("overview.limitReached", { name }) : t("overview.limitNear", { name }),
-        text: t("overview.limitText", {
-          share: percent(share, format),
+        text: t(isMultiple(share) ? "overview.limitTimes" : "overview.limitText", {
+          share: used(share, format),
           window: t(`overview.windows.${near.window as "5h"}`),
         }),
         action: go(...placeOf(near), t("overview.look")),

@@ -2,7 +2,7 @@
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
 import { cx } from "@/ui/cx";
-import { money, percent, useFormat } from "@/ui/format";
+import { isMultiple, money, used, useFormat } from "@/ui/format";
 import { Bar } from "@/ui/meter";
 import { Badge, Tag } from "@/ui/status";
 import type { State } from "./values";
@@ -28,7 +28,13 @@ export function Tightest({ limit }: { limit: Limit }) {
   const tone = share >= 1 ? "bad" : share >= 0.8 ? "warn" : "accent";
   const window = t(`overview.windows.${limit.window as "5h"}`);
   return (
-    <span className="block min-w-36" title={t("people.tightestOf", { window, share: percent(share, format) })}>
+    <span
+      className="block min-w-36"
+      title={t(isMultiple(share) ? "people.tightestTimes" : "people.tightestOf", {
+        window,
+        share: used(share, format),
+      })}
+    >
       <span className="flex items-baseline justify-between gap-2 text-xs">
         <span className="tabular whitespace-nowrap">
           {money(limit.current, format)} <span className="text-faint">/ {money(limit.limit, format)}</span>
