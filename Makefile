@@ -12,11 +12,13 @@
 # make dist-twice   builds this commit's release twice and compares every byte
 # make test-dist   installs, upgrades, removes and purges the package of dist/ in a Debian 12 of its own
 # make lint   format and lints alone
+# make pictures   the architecture picture and the badges of the README, from their sources
+# make hooks  run scripts/pre-commit.sh before each commit
 #
 # Each installs what it needs and says so; nothing when nothing is missing (scripts/setup.sh).
 
 .DEFAULT_GOAL := run
-.PHONY: run demo test bench bench-admin bench-convert bench-admission soak fuzz schemathesis dist dist-twice test-dist lint fmt
+.PHONY: run demo test bench bench-admin bench-convert bench-admission soak fuzz schemathesis dist dist-twice test-dist lint fmt pictures hooks
 
 run:
 	@scripts/setup.sh run
@@ -83,3 +85,10 @@ lint:
 
 fmt:
 	cargo fmt --all
+
+pictures:
+	@python3 scripts/pictures.py
+
+hooks:
+	@ln -sfn "$$(pwd)/scripts/pre-commit.sh" "$$(git rev-parse --git-path hooks)/pre-commit"
+	@echo "scripts/pre-commit.sh runs before each commit now; git commit --no-verify skips it"

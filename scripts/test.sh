@@ -16,6 +16,8 @@ step lints
 cargo clippy --locked --workspace --all-targets -- -D warnings
 step documentation
 RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items --quiet
+step documents
+python3 scripts/documents.py
 step "supply chain"
 scripts/supply-chain.sh
 step "web UI"

@@ -34,9 +34,13 @@ async function start(args, env, url) {
   child.stdout.on("data", (piece) => (said += piece));
   child.stderr.on("data", (piece) => (said += piece));
   // Whatever happens to the test, nothing is left running.
-  process.once("exit", () => child.kill("SIGKILL"));
+  const kill = () => child.kill("SIGKILL");
+  process.once("exit", kill);
   let ended = false;
-  child.on("exit", () => (ended = true));
+  child.on("exit", () => {
+    ended = true;
+    process.off("exit", kill);
+  });
   for (let tries = 0; tries < 600; tries++) {
     if (ended) throw new Error(`${args[0]} ended:\n${said}`);
     const up = await fetch(url)
@@ -115,10 +119,10 @@ export async function startGateway(env = {}) {
     answer,
     action,
     log: () => gate.said(),
-    /** Stops the gateway, and starts it again on the same data and ports. */
+    /** Stops the gateway, and starts it again on the same data and ports: with these settings changed. */
     halt: () => ended([gate.child]),
-    again: async () => {
-      gate = await start(["serve"], settings, `http://${at(metricsPort)}/readyz`);
+    again: async (changed = {}) => {
+      gate = await start(["serve"], { ...settings, ...changed }, `http://${at(metricsPort)}/readyz`);
     },
     /** Tells the mock what to answer: see `tollgate mock`. */
     direct: (path, body, method = "POST") =>

@@ -225,7 +225,7 @@ test("a circuit that trips shows by itself, and a reset closes it", async () => 
     .waitFor();
   await page.getByRole("tab", { name: "How selection works" }).click();
   await page.getByLabel("Groups of the key").fill("fragile");
-  await page.getByText("Nobody is left").waitFor();
+  await page.getByText("No provider is available").waitFor();
   await page.getByRole("tab", { name: "List" }).click();
   await page.getByRole("link", { name: "Overview" }).click();
   await page.getByText("fragile gets no requests").waitFor();

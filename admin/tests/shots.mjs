@@ -1,11 +1,13 @@
 /**
  * Pictures of every page, in both themes and two widths, into `shots/`: of a gateway in use, and of an empty one. `npm run shots
- * [name…]`: look at them. `SHOTS_LANGUAGE=zh` for the Chinese ones (a font for them must be installed).
+ * [name…]`: look at them. `SHOTS_LANGUAGE=zh` for the Chinese ones (a font for them must be installed). Without names, and by
+ * the name `pictures`, also those of the README, into `docs/images/` (`pictures.mjs`).
  */
 import { mkdirSync } from "node:fs";
 import { furnish } from "./furnish.mjs";
 import { logIn, openPage, startBrowser, startGateway } from "./gateway.mjs";
 import { EMPTY, open, PAGES, words } from "./pages.mjs";
+import { makePictures } from "./pictures.mjs";
 
 const wanted = process.argv.slice(2);
 const isWanted = (name) => wanted.length === 0 || wanted.some((word) => name.startsWith(word));
@@ -48,6 +50,11 @@ async function shoot(gateway, pages) {
 }
 
 const browser = await startBrowser();
+if (wanted.length === 0 || wanted.includes("pictures")) await makePictures(browser);
+if (wanted.length === 1 && wanted[0] === "pictures") {
+  await browser.close();
+  process.exit(0);
+}
 const furnished = await startGateway({ STORE_SESSION_MESSAGES: "true" });
 const empty = await startGateway();
 try {

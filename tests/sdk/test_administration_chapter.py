@@ -1,4 +1,4 @@
-"""Runs the administration chapters of the documentation, command by command, against a gateway that has just been made.
+"""Runs the administration chapters and the README's quick start, command by command, against a gateway that has just been made.
 
 What a shell block of the chapter says is what is run: only addresses and the program's path are put in. Every answer of an
 operation must be a success, but for those that the chapter shows as refused, and what the chapter shows of an answer
@@ -11,10 +11,11 @@ import subprocess
 
 import pytest
 from conftest import ROOT, free_ports, program, start, stop
+from launch import Program
 
 RUN_SECONDS = 180
 CHAPTERS = {
-    "README.md": "## First key and provider in five minutes",
+    "docs/getting-started.md": "## First key and provider in five minutes",
     "docs/administration.md": "## By curl",
 }
 
@@ -98,3 +99,32 @@ def test_the_chapter_does_what_it_says(file, gateway, tmp_path):
     for line in "\n".join(blocks(text, "")).splitlines():
         if re.fullmatch(r"\d{3}", line):
             assert line in said.splitlines(), f"{file} shows {line}:\n{said}"
+
+
+def test_the_quick_start_of_the_readme_ends_in_an_answer(gateway, tmp_path):
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split("## Quick start\n", 1)[1].split("\n## ", 1)[0]
+    script = blocks(text, "sh")[-1]
+    replaced = {"https://api.anthropic.com": f"http://{gateway['127.0.0.1:9100']}", "YOUR-PROVIDER-KEY": "provider-key",
+                "127.0.0.1:8080": gateway["127.0.0.1:8080"], "127.0.0.1:8081": gateway["127.0.0.1:8081"]}
+    for written, meant in replaced.items():
+        assert written in script, f"the README no longer names {written}"
+        script = script.replace(written, meant)
+    set_up, _, last = script.strip().rpartition("\n")
+    assert last.endswith("claude -p 'Say hello.'")
+    with open(tmp_path / "mock.log", "w+", encoding="utf-8") as log:
+        address = gateway["127.0.0.1:9100"]
+        mock = start([str(program()), "mock", "--addr", address], {"PATH": os.environ["PATH"]}, log, f"http://{address}/mock/stats")
+        try:
+            done = subprocess.run(["bash", "-euo", "pipefail", "-c", set_up], cwd=tmp_path, capture_output=True, text=True,
+                                  timeout=RUN_SECONDS, check=True)
+            key = re.search(r'"key":"(sk-[0-9a-f]{32})"', done.stdout)
+            assert done.stdout.count('{"ok":true') == 2 and key, done.stdout
+            quiet = {name: "1" for name in ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER",
+                                            "DISABLE_ERROR_REPORTING", "DISABLE_TELEMETRY")}
+            claude = Program("claude", tmp_path, quiet)
+            command = last.replace("sk-THE-USERS-KEY", key[1]).replace("claude -p", f"{claude.path} -p")
+            said = subprocess.run(["bash", "-c", command], cwd=claude.work, env=claude.environment, capture_output=True,
+                                  stdin=subprocess.DEVNULL, text=True, timeout=RUN_SECONDS, check=False)
+            assert said.returncode == 0 and "the mock model" in said.stdout, said.stdout + said.stderr
+        finally:
+            stop(mock)

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { exactMoney, money } from "./format";
+import { difference, exactMoney, money } from "./format";
 
 const as = (currency: string) => ({ locale: "en", currency });
 
@@ -30,4 +30,9 @@ test("parts add up to their sum as they are shown", () => {
   expect(shown).toEqual(["$0.0804", "$0.01", "$0.00061", "$0.091"]);
   expect(money(0.09041, as("USD"))).toBe("$0.0904");
   expect(money(0.5, as("USD"))).toBe("$0.50");
+});
+
+test("a difference has a sign, but not where it rounds to nothing", () => {
+  const shown = [0.0934, -0.124, 12, -0.0004, 0.0004, 0].map((share) => difference(share, as("USD")));
+  expect(shown).toEqual(["+9.3%", "-12%", "+1,200%", "0%", "0%", "0%"]);
 });

@@ -67,6 +67,12 @@ export function percent(share: number, { locale }: Format): string {
   return number(locale, { style: "percent", maximumFractionDigits: share > 0 && share < 0.1 ? 1 : 0 }).format(share);
 }
 
+/** A difference: `+9.3%`, `-12%`; no sign where it rounds to nothing. */
+export function difference(share: number, { locale }: Format): string {
+  const maximumFractionDigits = Math.abs(share) < 0.1 ? 1 : 0;
+  return number(locale, { style: "percent", maximumFractionDigits, signDisplay: "exceptZero" }).format(share);
+}
+
 /** `820 ms`, `4.2 s`, `3 min 4 s`, `2 h 5 min`, `3 d 2 h`. */
 export function duration(ms: number, { locale }: Format): string {
   const text = (value: number, digits = 0) => number(locale, { maximumFractionDigits: digits }).format(value);

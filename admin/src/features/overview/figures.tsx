@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
 import { cx } from "@/ui/cx";
-import { count, duration, money, percent, useFormat } from "@/ui/format";
+import { count, difference, duration, money, percent, useFormat } from "@/ui/format";
 
 export function Figures({ data }: { data: Schemas["OverviewRecord"] }) {
   const { t } = useTranslation();
@@ -86,7 +86,7 @@ function Figure({ label, value, now, before, show, note, worse }: Props) {
               {change !== undefined && <Arrow className="size-3.5" aria-hidden />}
               {change === undefined
                 ? t("overview.yesterday", { value: show(before) })
-                : `${change > 0 ? "+" : ""}${percent(change, format)} · ${t("overview.yesterday", { value: show(before) })}`}
+                : `${difference(change, format)} · ${t("overview.yesterday", { value: show(before) })}`}
             </span>
           )}
           {note !== undefined && <span className="block">{note}</span>}

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# What `make hooks` runs before each commit: formats and documents, a few seconds. Nothing is built and no test runs; `make test` does that.
+# It looks at the working tree, not at the index. `git commit --no-verify` skips it.
+set -euo pipefail
+cd "$(git rev-parse --show-toplevel)"
+[ ! -x .tools/bin/node ] || PATH="$PWD/.tools/bin:$PATH"
+
+staged() { git diff --cached --name-only --diff-filter=ACMR -- "$@" | grep -q .; }
+fail() { printf 'pre-commit: %s\n' "$*" >&2; exit 1; }
+
+git diff --cached --check -- ':!tests/golden' || fail "white space at the end of a line, or a conflict marker"
+! staged '*.rs' || cargo fmt --all --check >/dev/null || fail "run: make fmt"
+! staged '*.md' docs scripts/pictures.py Cargo.toml || python3 scripts/documents.py
+if staged admin && [ -x admin/node_modules/.bin/biome ]; then
+  (cd admin && node_modules/.bin/biome check . >/dev/null) || fail "run: npm run fix --prefix admin"
+fi
