@@ -8,7 +8,9 @@
 # make soak   the gateway under a mixed load for MINUTES (30), and whether anything of it grows
 # make fuzz   the fuzz targets, FUZZ_SECONDS (30) each
 # make schemathesis   a running gateway against its own API document
-# make dist   a release in dist/: the program, its SBOMs, checksums
+# make dist   a release in dist/: archive, Debian package, SBOMs, checksums
+# make dist-twice   builds this commit's release twice and compares every byte
+# make test-dist   installs, upgrades, removes and purges the package of dist/ in a Debian 12 of its own
 # make lint   format and lints alone
 # make pictures   the architecture picture and the badges of the README, from their sources
 # make hooks  run scripts/pre-commit.sh before each commit
@@ -16,7 +18,7 @@
 # Each installs what it needs and says so; nothing when nothing is missing (scripts/setup.sh).
 
 .DEFAULT_GOAL := run
-.PHONY: run demo test bench bench-admin bench-convert bench-admission soak fuzz schemathesis dist lint fmt pictures hooks
+.PHONY: run demo test bench bench-admin bench-convert bench-admission soak fuzz schemathesis dist dist-twice test-dist lint fmt pictures hooks
 
 run:
 	@scripts/setup.sh run
@@ -67,6 +69,14 @@ schemathesis:
 dist:
 	@scripts/setup.sh dist
 	@scripts/dist.sh
+
+dist-twice:
+	@scripts/setup.sh dist
+	@scripts/dist-twice.sh
+
+test-dist: dist
+	@scripts/setup.sh test-dist
+	@scripts/test-dist.sh
 
 lint:
 	@scripts/setup.sh build

@@ -1,11 +1,46 @@
 #!/usr/bin/env bash
-# Builds a release into dist/: the program, its SBOMs and the checksums of all. `make dist` calls it after the set-up.
+# Builds a release into dist/: an archive of the program with what belongs to it, a Debian package, SBOMs, and the
+# checksums of all. `make dist` calls it after the set-up. The same commit gives the same bytes: `make dist-twice` checks.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+PATH="$PWD/.tools/bin:$PATH"
+cargo_home=${CARGO_HOME:-$HOME/.cargo}
+target=${CARGO_TARGET_DIR:-$PWD/target}
+version=$(cargo metadata --no-deps --locked --format-version 1 |
+  python3 -c 'import json, sys; print(next(p["version"] for p in json.load(sys.stdin)["packages"] if p["name"] == "tollgate"))')
+arch=$(uname -m)
+
+# What the program says it was built from. A tree with changes is no commit.
+TOLLGATE_COMMIT=$(git rev-parse --short=12 HEAD)
+[ -z "$(git status --porcelain)" ] || TOLLGATE_COMMIT+="-changed"
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+# No path of the building machine gets into the program.
+RUSTFLAGS="--remap-path-prefix=$target=/target --remap-path-prefix=$PWD=/tollgate --remap-path-prefix=$cargo_home=/cargo"
+CFLAGS="-ffile-prefix-map=$target=/target -ffile-prefix-map=$PWD=/tollgate -ffile-prefix-map=$cargo_home=/cargo"
+export TOLLGATE_COMMIT SOURCE_DATE_EPOCH RUSTFLAGS CFLAGS
+
 scripts/supply-chain.sh
 cargo build --profile dist --locked --workspace --bin tollgate
-rm -rf dist
-mkdir dist
-strip -o dist/tollgate "${CARGO_TARGET_DIR:-target}/dist/tollgate"
-scripts/sbom.sh dist
+
+# target/package: what archive and package have in common. Cargo.toml names its files for the package.
+package=target/package
+rm -rf dist $package
+mkdir -p dist $package/completions
+strip -o $package/tollgate "$target/dist/tollgate"
+for shell in bash:tollgate.bash zsh:_tollgate fish:tollgate.fish; do
+  $package/tollgate completions "${shell%%:*}" >"$package/completions/${shell##*:}"
+done
+$package/tollgate man $package/man
+scripts/sbom.py $package
+scripts/licences.py $package >$package/THIRD-PARTY.txt
+
+name=tollgate-$version-linux-$arch
+mkdir "dist/$name"
+cp -r $package/{tollgate,completions,man,THIRD-PARTY.txt} conf/{systemd,prometheus,grafana} conf/tollgate.yaml \
+  README.md CHANGELOG.md LICENSE docs "dist/$name/"
+tar --directory dist --sort=name --owner=0 --group=0 --numeric-owner --mode=u+rw,go=rX --mtime="@$SOURCE_DATE_EPOCH" \
+  -cf - "$name" | zstd -19 -q -o "dist/$name.tar.zst"
+rm -r "dist/${name:?}"
+cargo deb --quiet --no-build --no-strip --locked --output dist/
+for sbom in tollgate tollgate-ui; do cp $package/$sbom.cdx.json "dist/$sbom-$version.cdx.json"; done
 (cd dist && sha256sum -- * >SHA256SUMS && cat SHA256SUMS)

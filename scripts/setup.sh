@@ -7,7 +7,7 @@
 #   scripts/setup.sh test     also PostgreSQL, Redis, Chromium, strace, cargo-deny and cargo-shear, and for the client
 #                             tests Python and Node packages
 #   scripts/setup.sh bench    also nginx
-#   scripts/setup.sh dist     the web UI, cargo-deny, and cargo-cyclonedx for SBOMs
+#   scripts/setup.sh dist     the web UI, cargo-deny, zstd, cargo-cyclonedx for SBOMs and cargo-deb
 #   scripts/setup.sh fuzz     also a C++ compiler, and cargo-fuzz
 #
 # System packages come from apt and need root or sudo. Everything else goes into .tools/ of this folder.
@@ -17,6 +17,7 @@ cd "$(dirname "$0")/.."
 readonly NODE_WANTED=20.19.0
 readonly NODE_WHEEL=22.20.0
 readonly CARGO_CYCLONEDX=0.5.9
+readonly CARGO_DEB=3.8.0
 missing=()
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -122,10 +123,11 @@ for_fuzz() {
 }
 
 # Compiles for a minute or two: there is no finished program of it.
-cargo_cyclonedx() {
-  [ -x .tools/bin/cargo-cyclonedx ] && return
-  say "installing cargo-cyclonedx $CARGO_CYCLONEDX into .tools/"
-  cargo install --quiet --locked --version $CARGO_CYCLONEDX --root .tools cargo-cyclonedx
+# crate <name> <version>: a Cargo command of which there is no finished program, compiled into .tools/bin.
+crate() {
+  [ -x ".tools/bin/$1" ] && return
+  say "compiling $1 $2 into .tools/"
+  cargo install --quiet --locked --version "$2" --root .tools "$1"
 }
 
 # unchanged <stamp> <file…>: whether the files are those that the stamp was written for.
@@ -238,7 +240,7 @@ case ${1:-build} in
   test) for_build && for_node && for_test ;;
   bench) for_build && for_bench ;;
   fuzz) for_build && for_fuzz ;;
-  dist) for_build && for_node && want python3 have python3 && want python3-venv venv_works ;;
+  dist) for_build && for_node && want python3 have python3 && want python3-venv venv_works && want zstd have zstd ;;
   *) fail "usage: scripts/setup.sh build|run|demo|test|bench|fuzz|dist" ;;
 esac
 install_missing
@@ -254,7 +256,8 @@ case ${1:-build} in
     ;;
   dist)
     cargo_tools
-    cargo_cyclonedx
+    crate cargo-cyclonedx $CARGO_CYCLONEDX
+    crate cargo-deb $CARGO_DEB
     web_ui
     ;;
 esac

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use crate::support::gateway::Gateway;
+
 /// Runs the program with this environment and nothing else, in an empty folder of its own.
 fn run(folder: &Path, arguments: &[&str], env: &[(&str, &str)]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tollgate"))
@@ -78,7 +80,55 @@ fn an_unknown_command_is_a_wrong_line() {
     let (code, out, err) = texts(&run(folder.path(), &["srve"], &[]));
     assert!(code == Some(2) && out.is_empty() && err.contains("srve"), "{err}");
     let (code, out, _) = texts(&run(folder.path(), &["--version"], &[]));
-    assert_eq!((code, out.trim()), (Some(0), concat!("tollgate ", env!("CARGO_PKG_VERSION"))));
+    assert_eq!((code, out.trim()), (Some(0), concat!("tollgate ", env!("CARGO_PKG_VERSION"), " (development build)")));
+}
+
+#[test]
+fn completions_and_manual_pages_know_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    for (shell, sign) in
+        [("bash", "complete -F _tollgate"), ("zsh", "#compdef tollgate"), ("fish", "complete -c tollgate")]
+    {
+        let (code, out, err) = texts(&run(folder.path(), &["completions", shell], &[]));
+        assert!(code == Some(0) && out.contains(sign) && out.contains("rotate"), "{shell}: {err}{out}");
+    }
+    let (code, out, err) = texts(&run(folder.path(), &["completions", "tcl"], &[]));
+    assert!(code == Some(2) && out.is_empty() && err.contains("tcl"), "{err}");
+    let (code, _, err) = texts(&run(folder.path(), &["man", "pages"], &[]));
+    assert_eq!(code, Some(0), "{err}");
+    let page = |name: &str| std::fs::read_to_string(folder.path().join("pages").join(name)).unwrap();
+    assert!(page("tollgate.1").contains("tollgate\\-check(1)"), "{}", page("tollgate.1"));
+    assert!(page("tollgate-secret-rotate.1").contains("\\-\\-distributed"));
+    // A folder that cannot be made.
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    let (code, _, err) = texts(&run(folder.path(), &["man", "file"], &[]));
+    assert!(code == Some(1) && err.contains("file"), "{err}");
+}
+
+#[test]
+fn health_of_nobody_is_a_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = crate::support::ports::free_port();
+    let address = format!("127.0.0.1:{port}");
+    let (code, out, err) = texts(&run(folder.path(), &["health"], &[("TOLLGATE_METRICS_ADDR", &address)]));
+    assert!(code == Some(1) && out.is_empty() && err.contains(&address) && err.contains("metrics.addr"), "{err}");
+}
+
+/// A gateway on every address is asked on loopback; one whose database is away is not ready, and says why.
+#[tokio::test(flavor = "multi_thread")]
+async fn health_is_what_readyz_says() {
+    let mut gateway = Gateway::prepare(&[]);
+    let port = gateway.metrics.rsplit(':').next().unwrap().to_owned();
+    gateway.set("TOLLGATE_METRICS_ADDR", &format!("0.0.0.0:{port}"));
+    gateway.spawn();
+    gateway.ready().await;
+    assert_eq!(gateway.run(&["health"]), (true, "ready\n".to_owned()));
+    // Something else that answers there.
+    let other = crate::support::upstream::Upstream::start().await;
+    let address = other.url.trim_start_matches("http://").to_owned();
+    gateway.set("TOLLGATE_METRICS_ADDR", &address);
+    let (well, said) = gateway.run(&["health"]);
+    assert!(!well && said.contains(&address), "{said}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::parts::Parts;
+use crate::domain::version;
 
 /// The addresses, and the file of a generated admin token.
 pub(super) struct Banner {
@@ -26,7 +27,7 @@ impl Banner {
 
     pub(super) fn print(&self) {
         let Self { proxy, admin, metrics, token_file } = self;
-        tracing::info!(version = env!("CARGO_PKG_VERSION"), proxy, admin, metrics, "tollgate is up");
+        tracing::info!(version = version::text(), proxy, admin, metrics, "tollgate is up");
         if let Some(file) = token_file {
             tracing::info!(
                 file = %file.display(),

@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::signals::Phase;
+use super::supervisor;
 use crate::telemetry::IntGauge;
 
 /// How often connections and requests are counted while draining.
@@ -39,6 +40,8 @@ pub(super) struct Drain {
     pub running: IntGauge,
     pub open: IntGauge,
     pub phase: watch::Receiver<Phase>,
+    /// The most that this takes.
+    pub grace: Duration,
     /// Whether connections without a request have been closed.
     pub closed: watch::Receiver<bool>,
     pub stop: watch::Sender<bool>,
@@ -49,6 +52,9 @@ pub(super) struct Drain {
 impl BackgroundService for Drain {
     async fn start(&self, mut shutdown: ShutdownWatch) {
         let _ = shutdown.changed().await;
+        if *self.phase.borrow() == Phase::Stopping {
+            supervisor::stopping(self.grace);
+        }
         let (running, open) = (self.running.get(), self.open.get());
         tracing::info!(running, open, "stopping: no new connections, running requests go on");
         stopped(self.closed.clone()).await;

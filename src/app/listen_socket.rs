@@ -22,12 +22,14 @@ use pingora::server::{Fds, ListenFds, ShutdownWatch};
 use pingora::services::Service;
 use pingora::services::listening::Service as Listening;
 use tokio::net::TcpSocket;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::banner::Banner;
 use super::connections::Connections;
 use super::drain::Ended;
 use super::signals::Phase;
+use super::supervisor;
 
 /// Connections that may wait to be accepted; the system has a bound of its own.
 const BACKLOG: u32 = 65_535;
@@ -78,6 +80,8 @@ pub(super) struct Watched {
     pub open: Arc<AtomicBool>,
     /// Printed then.
     pub banner: Banner,
+    /// Where everything else runs.
+    pub others: Handle,
     pub phase: watch::Receiver<Phase>,
     /// Told when the proxy ends without a stop.
     pub ended: SyncSender<Ended>,
@@ -102,6 +106,8 @@ impl Service for Proxy {
         }
         self.watched.open.store(true, Ordering::Relaxed);
         self.watched.banner.print();
+        supervisor::ready();
+        tokio::spawn(supervisor::stay_alive(self.watched.others.clone()));
         Service::start_service(&mut self.listening, Some(fds), shutdown, listeners_per_fd).await;
     }
 

@@ -23,12 +23,17 @@ mod secrets;
 mod seed;
 mod serve;
 mod signals;
+mod successor;
+mod supervisor;
 mod tasks;
 mod too_many;
 
 pub use check::{check, migrate};
 pub use rotate::{Rotation, rotate, secret_status};
 pub use serve::{Source, serve};
+
+use crate::config::Config;
+use crate::fetch::readiness;
 
 /// Runs the scripted upstream until it is interrupted.
 ///
@@ -45,6 +50,21 @@ pub fn mock(addr: std::net::SocketAddr) -> anyhow::Result<()> {
         .await?;
         Ok(())
     })
+}
+
+/// Asks the gateway of this configuration whether it is ready: a line for each part that is not fine, when it is.
+///
+/// # Errors
+/// When it is not ready, or does not answer.
+pub fn health(config: &Config) -> anyhow::Result<Vec<String>> {
+    let io = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let address = config.metrics.addr;
+    let answer = io
+        .block_on(readiness::ask(address))
+        .map_err(|why| anyhow::anyhow!("no answer from the metrics listener (metrics.addr, {address}): {why}"))?;
+    let faults: Vec<String> = answer.faults.iter().map(|(part, fault)| format!("{part}: {fault}")).collect();
+    anyhow::ensure!(answer.ready, "not ready: {}", faults.join("; "));
+    Ok(faults)
 }
 
 /// The OpenAPI document of the administration API, as pretty JSON.

@@ -13,6 +13,7 @@ use super::{secrets, seed};
 use crate::config::{Config, Live, Target};
 use crate::counters::Counters;
 use crate::domain::clock::{Clock, SystemClock};
+use crate::domain::version;
 use crate::fetch::Webhooks;
 use crate::formats::client_address::client_address;
 use crate::ledger::{Ledger, LedgerSettings};
@@ -280,7 +281,7 @@ impl Parts {
             time_zone: self.config.time_zone,
             app_url: self.config.admin.app_url.clone(),
             secure_cookies: self.config.admin.secure_cookies,
-            version: env!("CARGO_PKG_VERSION"),
+            version: version::NUMBER,
             proxy: crate::admin::auth::whoami::ProxyPlace {
                 port: self.config.proxy.addr.port(),
                 tls: self.config.proxy.tls.is_some(),

@@ -11,6 +11,7 @@ use super::parts::Parts;
 use super::secret_files::SecretFiles;
 use super::secrets;
 use super::serve::Source;
+use super::supervisor;
 use crate::config::{self, Config, Live};
 use crate::domain::clock::Clock;
 use crate::state::{AdminToken, Conditions, State};
@@ -52,8 +53,10 @@ pub(super) async fn run(mut hangups: Option<Signal>, mut current: Config, source
         tokio::select! {
             signal = hung_up => match signal {
                 Some(()) => {
+                    supervisor::reloading();
                     reload(&mut current, &source, &parts).await;
                     files = SecretFiles::default();
+                    supervisor::ready();
                 }
                 None => hangups = None,
             },

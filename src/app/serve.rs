@@ -24,6 +24,7 @@ use super::embedded_admin::AdminRouter;
 use super::listen_socket::{ListenSocket, Proxy, Watched};
 use super::parts::{self, Parts};
 use super::signals::{Impatience, Phase, Signals};
+use super::successor::Successor;
 use super::tasks::{self, Tasks};
 use super::too_many::{BeforeHandshake, Counted};
 use super::{banner::Banner, counting, listen, places, reload};
@@ -67,7 +68,9 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     io.block_on(counting::wait(&parts.counters));
     let reloaded = reload::Reloaded::of(&parts, log.clone());
     // From here on; the proxy opens later, and nobody is told before that the process is ready.
-    let (hangups, (signals, impatience)) = listen_to_signals(&io, phase_sender);
+    let socket_of_upgrade = parts.config.proxy.upgrade_socket.clone();
+    let successor = Successor { config: source.file.clone(), socket: socket_of_upgrade };
+    let (hangups, (signals, impatience)) = listen_to_signals(&io, phase_sender, successor);
     io.spawn(reload::run(hangups, parts.config.clone(), source, reloaded));
     let (ended_sender, ended) = sync_channel(3);
     let (closed_sender, closed) = watch::channel(false);
@@ -75,6 +78,7 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
         running: parts.metrics.requests_live.clone(),
         open: parts.metrics.connections.open.clone(),
         phase: phase.clone(),
+        grace: Duration::from_secs(parts.config.shutdown.grace_s),
         closed,
         stop: stop_sender,
         ended: Mutex::new(Some(ended_sender.clone())),
@@ -87,7 +91,9 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
         closed: closed_sender,
         counted: Counted::new(places::of_proxy(&parts)),
     };
-    let watched = Watched { open, banner: Banner::of(&parts), phase: phase.clone(), ended: ended_sender.clone() };
+    let others = io.handle().clone();
+    let watched =
+        Watched { open, banner: Banner::of(&parts), others, phase: phase.clone(), ended: ended_sender.clone() };
     let server = server(&parts, connections, drain, upgrade, |listening| Proxy { socket, listening, watched })?;
     io.spawn(async move {
         impatience.comes().await;
@@ -115,9 +121,10 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
 fn listen_to_signals(
     io: &Runtime,
     phase: watch::Sender<Phase>,
+    successor: Successor,
 ) -> (Option<tokio::signal::unix::Signal>, (Signals, Impatience)) {
     let _within = io.enter();
-    (reload::hangups(), Signals::new(phase))
+    (reload::hangups(), Signals::new(phase, successor))
 }
 
 /// Waits until all has ended, somebody does not want to wait, or the grace is over.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | SIGTERM, SIGINT (Ctrl-C) | a stop: no new connections, what runs goes on to its end |
 //! | SIGQUIT | the same, after the listeners were handed to the process that waits for them |
+//! | SIGUSR2 | the same, once that process, which it starts, waits for them |
 //! | SIGINT during either | an end at once |
 //!
 //! Pingora asks for the first of them through [`Signals`], in place of its own watch, for which SIGINT is a stop that cuts
@@ -14,6 +15,8 @@ use parking_lot::Mutex;
 use pingora::server::{ShutdownSignal, ShutdownSignalWatch};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{oneshot, watch};
+
+use super::successor::Successor;
 
 /// How far the process is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +31,7 @@ pub(super) enum Phase {
 /// Listens from the moment it is made, which must be before anybody is told that the process is ready: a signal that nobody
 /// listens to ends the process on the spot.
 pub(super) struct Signals {
+    successor: Successor,
     phase: watch::Sender<Phase>,
     heard: Mutex<Option<Heard>>,
 }
@@ -37,6 +41,7 @@ struct Heard {
     quit: Option<Signal>,
     terminate: Option<Signal>,
     interrupt: Option<Signal>,
+    replace: Option<Signal>,
     /// Takes over the listening to SIGINT then, so that none is missed between the first and the second.
     impatience: oneshot::Sender<Option<Signal>>,
 }
@@ -46,12 +51,12 @@ pub(super) struct Impatience(oneshot::Receiver<Option<Signal>>);
 
 impl Signals {
     /// Tells the phase to those who watch it. Call it within a runtime.
-    pub(super) fn new(phase: watch::Sender<Phase>) -> (Self, Impatience) {
+    pub(super) fn new(phase: watch::Sender<Phase>, successor: Successor) -> (Self, Impatience) {
         let (impatience, impatient) = oneshot::channel();
-        let [quit, terminate, interrupt] =
-            [SignalKind::quit(), SignalKind::terminate(), SignalKind::interrupt()].map(listen);
-        let heard = Mutex::new(Some(Heard { quit, terminate, interrupt, impatience }));
-        (Self { phase, heard }, Impatience(impatient))
+        let kinds = [SignalKind::quit(), SignalKind::terminate(), SignalKind::interrupt(), SignalKind::user_defined2()];
+        let [quit, terminate, interrupt, replace] = kinds.map(listen);
+        let heard = Mutex::new(Some(Heard { quit, terminate, interrupt, replace, impatience }));
+        (Self { successor, phase, heard }, Impatience(impatient))
     }
 }
 
@@ -59,11 +64,12 @@ impl Signals {
 impl ShutdownSignalWatch for Signals {
     async fn recv(&self) -> ShutdownSignal {
         let heard = self.heard.lock().take();
-        let Some(Heard { mut quit, mut terminate, mut interrupt, impatience }) = heard else {
+        let Some(Heard { mut quit, mut terminate, mut interrupt, mut replace, impatience }) = heard else {
             return std::future::pending().await;
         };
         let (phase, asked) = tokio::select! {
             () = next(&mut quit) => (Phase::HandingOver, ShutdownSignal::GracefulUpgrade),
+            () = self.replaced(&mut replace) => (Phase::HandingOver, ShutdownSignal::GracefulUpgrade),
             () = next(&mut terminate) => (Phase::Stopping, ShutdownSignal::GracefulTerminate),
             () = next(&mut interrupt) => (Phase::Stopping, ShutdownSignal::GracefulTerminate),
         };
@@ -71,6 +77,21 @@ impl ShutdownSignalWatch for Signals {
         let _ = impatience.send(interrupt);
         self.phase.send_replace(phase);
         asked
+    }
+}
+
+impl Signals {
+    /// Resolves when a process that was started for it waits for the listeners.
+    async fn replaced(&self, asked: &mut Option<Signal>) {
+        loop {
+            next(asked).await;
+            match self.successor.start().await {
+                Ok(()) => return,
+                Err(e) => {
+                    tracing::error!(error = format!("{e:#}"), "no new process took over: this one goes on serving");
+                }
+            }
+        }
     }
 }
 

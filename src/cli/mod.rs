@@ -5,19 +5,22 @@
 
 use std::io::{self, ErrorKind, Write};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use anyhow::Context;
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap_complete::Shell;
 
 use crate::app;
 use crate::config::{self, Config, LogFormat};
+use crate::domain::version;
 use crate::files;
 use crate::telemetry::{self, LogHandle};
 
 /// An AI-model API gateway.
 #[derive(Debug, Parser)]
-#[command(name = "tollgate", version)]
+#[command(name = "tollgate", version = version::text())]
 struct Cli {
     /// The configuration file; without it conf/tollgate.yaml if there is one, else the defaults.
     #[arg(long, global = true, value_name = "PATH")]
@@ -32,6 +35,8 @@ enum Command {
     Serve(ServeArgs),
     /// Validate configuration, database and stored credentials; print what is in force, secrets masked.
     Check,
+    /// Ask the gateway of this configuration whether it is ready: 0 when it is, 1 when not.
+    Health,
     /// Bring the database's schema up to date.
     Migrate,
     /// The key that stored credentials are sealed with.
@@ -41,6 +46,10 @@ enum Command {
     },
     /// Print the OpenAPI document of the administration API.
     Openapi,
+    /// Print what completes this program's commands in a shell.
+    Completions { shell: Shell },
+    /// Write the manual pages into a folder.
+    Man { folder: PathBuf },
     /// Run a scripted upstream that speaks all four wire formats.
     Mock(MockArgs),
 }
@@ -82,9 +91,12 @@ pub fn run() -> ExitCode {
     match command.unwrap_or_else(|| Command::Serve(ServeArgs::default())) {
         Command::Serve(args) => with_config(file, |config, file| serve(config, file, args.upgrade)),
         Command::Check => with_config(file, |config, _| check(&config)),
+        Command::Health => with_config(file, |config, _| health(&config)),
         Command::Migrate => with_config(file, |config, _| migrate(&config)),
         Command::Secret { command } => with_config(file, |config, _| secret(&config, &command)),
         Command::Openapi => with_config(file, |config, _| openapi(&config)),
+        Command::Completions { shell } => exit_code(completions(shell)),
+        Command::Man { folder } => exit_code(man(&folder)),
         Command::Mock(args) => exit_code(mock(args.addr)),
     }
 }
@@ -146,6 +158,15 @@ fn check(config: &Config) -> anyhow::Result<()> {
     say("\nall good\n")
 }
 
+fn health(config: &Config) -> anyhow::Result<()> {
+    let degraded = app::health(config)?;
+    say("ready\n")?;
+    for part in degraded {
+        say(&format!("degraded: {part}\n"))?;
+    }
+    Ok(())
+}
+
 fn migrate(config: &Config) -> anyhow::Result<()> {
     let applied = app::migrate(config)?;
     for name in &applied {
@@ -183,6 +204,19 @@ fn secret(config: &Config, command: &SecretCommand) -> anyhow::Result<()> {
 
 fn openapi(config: &Config) -> anyhow::Result<()> {
     say(&format!("{}\n", app::openapi(config.admin.app_url.as_deref())?))
+}
+
+fn completions(shell: Shell) -> anyhow::Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "tollgate", &mut script);
+    say(&String::from_utf8(script)?)
+}
+
+/// tollgate.1, and a page for each command.
+fn man(folder: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder)
+        .and_then(|()| clap_mangen::generate_to(Cli::command().disable_help_subcommand(true), folder))
+        .with_context(|| format!("writing the manual pages into {}", folder.display()))
 }
 
 fn mock(addr: SocketAddr) -> anyhow::Result<()> {

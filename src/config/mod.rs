@@ -16,7 +16,7 @@ mod types;
 mod units;
 mod value;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use kind::Kind;
 pub use problem::{Problem, Problems};
@@ -98,6 +98,17 @@ fn parse(text: &str, name: &str, problems: &mut Problems) -> Mapping {
 #[must_use]
 pub fn process_env(name: &str) -> Option<String> {
     std::env::var(name).ok()
+}
+
+/// The file that this program was started from. When it was replaced since, Linux says so behind its name, and the file
+/// that stands there now is meant.
+///
+/// # Errors
+/// When the system does not tell.
+pub fn program() -> std::io::Result<PathBuf> {
+    let path = std::env::current_exe()?;
+    let replaced = path.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
+    Ok(replaced.unwrap_or(path))
 }
 
 /// `TOLLGATE_…` variables of this process that no setting reads. Worth a warning each.

@@ -20,4 +20,5 @@ pub mod secret;
 pub mod settings;
 pub mod usage;
 pub mod user;
+pub mod version;
 pub mod word;

@@ -1,9 +1,10 @@
-//! HTTP requests that the gateway makes for itself: webhooks it sends, and the price list it fetches.
+//! HTTP requests that the gateway makes for itself: webhooks it sends, the price list it fetches, and `tollgate health`.
 //!
-//! Neither takes a proxy from the environment, keeps cookies, or takes longer than its bound. Proxied requests have nothing to do
+//! None takes a proxy from the environment, keeps cookies, or takes longer than its bound. Proxied requests have nothing to do
 //! with this room.
 
 pub mod list;
+pub mod readiness;
 pub mod webhook;
 
 pub use list::ListError;

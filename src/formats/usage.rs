@@ -97,7 +97,8 @@ impl UsageReader {
         if self.layout == Layout::Unknown {
             // JSON's own white space: a form feed is none, and no JSON begins behind it.
             match chunk.iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r')) {
-                None => return,
+                // If these are events, it belongs to their first line.
+                None => return self.events(chunk),
                 Some(b'{' | b'[') => self.become_json(),
                 Some(_) => self.layout = Layout::Events,
             }
@@ -107,8 +108,11 @@ impl UsageReader {
             self.scan(chunk);
             return;
         }
-        let mut rest = chunk;
-        while let Some(piece) = self.splitter.next(&mut rest) {
+        self.events(chunk);
+    }
+
+    fn events(&mut self, mut chunk: &[u8]) {
+        while let Some(piece) = self.splitter.next(&mut chunk) {
             match piece {
                 Piece::Data(part) => self.data(part),
                 Piece::End => self.end_of_event(),

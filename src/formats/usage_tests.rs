@@ -390,3 +390,15 @@ fn behind_a_form_feed_there_is_no_json_however_the_bytes_come() {
         assert_eq!(read(format, true, &format!("\n \t\r{reply}")).usage, read(format, true, reply).usage);
     }
 }
+
+/// A line that begins with a space is none of data, also where the stream is cut behind that space.
+#[test]
+fn white_space_that_comes_first_is_part_of_its_line() {
+    let stream = b" data:.\ndata:{\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
+    for pieces in [stream.len(), 1] {
+        let mut reader = UsageReader::new(WireFormat::Chat, true);
+        stream.chunks(pieces).for_each(|piece| reader.feed(piece));
+        reader.finish();
+        assert_eq!((reader.output_chars(), reader.seen_content()), (1, true), "in pieces of {pieces}");
+    }
+}

@@ -86,6 +86,7 @@ async fn the_administration_says_since_when_postgres_is_away_and_recovers_by_its
     gateway.readiness_shows(database_is_away).await;
     let cause = gateway.readiness().await.1["database"].as_str().unwrap().to_owned();
     let since = cause.strip_prefix("cannot be reached since ").unwrap().to_owned();
+    assert_eq!(gateway.run(&["health"]), (false, format!("tollgate: not ready: database: {cause}\n")));
     for operation in ["auth/whoami", "actions/users/getUsers", "actions/overview/getOverviewData"] {
         let (status, answer) = by_cookie(&stage, &cookie, operation).await;
         assert_eq!((status, &answer["ok"], &answer["errorCode"]), (503, &json!(false), &json!("OPERATION_FAILED")));

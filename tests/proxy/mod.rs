@@ -31,4 +31,5 @@ mod seen;
 pub mod stage;
 mod story;
 mod streams;
+mod supervised;
 mod words;

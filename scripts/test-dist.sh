@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# Installs the package of dist/ in a Debian 12 of its own (a folder, entered by chroot), as root: first start as the unit
+# starts it, first request, upgrade to a newer package while the service's user has data, removal, purge. Then unpacks the
+# archive and starts that. `make test-dist` builds first.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+PATH="$PWD/.tools/bin:$PATH"
+[ "$(id -u)" = 0 ] || { echo "test-dist: needs root, for chroot" >&2; exit 1; }
+
+root=$(mktemp -d)
+pids=()
+leave() {
+  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
+  umount "$root/proc" 2>/dev/null || true
+  rm -rf "$root"
+}
+trap leave EXIT
+
+step() { printf '\n==> %s\n' "$*"; }
+fail() { echo "test-dist: $*" >&2; exit 1; }
+inside() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive "$@"; }
+# As the unit does: its user, its folder, its environment.
+readonly SERVICE=(setpriv --reuid tollgate --regid tollgate --clear-groups env TOLLGATE_DATA_DIR=/var/lib/tollgate)
+readonly COMMAND=(tollgate --config /etc/tollgate/tollgate.yaml)
+
+start() {
+  inside install -d -o tollgate -g tollgate -m 0700 /var/lib/tollgate
+  # The package's unit names this command; a change of one needs a change of the other.
+  grep -qx "ExecStart=/usr/bin/${COMMAND[*]} serve" "$root/lib/systemd/system/tollgate.service" || fail "another ExecStart"
+  inside "${SERVICE[@]}" "${COMMAND[@]}" serve >"$root/log" 2>&1 &
+  pids+=($!)
+  for _ in $(seq 100); do
+    inside "${SERVICE[@]}" "${COMMAND[@]}" health >/dev/null 2>&1 && return
+    sleep 0.1
+  done
+  cat "$root/log"
+  fail "it did not get ready"
+}
+
+stop() {
+  kill -TERM "${pids[-1]}"
+  wait "${pids[-1]}" || fail "it did not stop well"
+  unset 'pids[-1]'
+}
+
+# The administration as the administrator: <operation> <JSON>.
+admin() {
+  curl --silent --show-error --fail-with-body --noproxy '*' --header "authorization: Bearer $token" --header 'content-type: application/json' \
+    --data "$2" "http://127.0.0.1:8081/api/actions/$1"
+}
+
+# A request as a client: the status.
+request() {
+  curl --silent --output "$root/answer" --write-out '%{http_code}' --noproxy '*' --header "x-api-key: $1" --header 'content-type: application/json' \
+    --data '{"model": "claude-sonnet-4-5", "max_tokens": 10, "messages": [{"role": "user", "content": "hello"}]}' \
+    http://127.0.0.1:8080/v1/messages
+}
+
+requests() { admin usage-logs/getUsageLogs '{}' | python3 -c 'import json, sys; print(len(json.load(sys.stdin)["data"]["logs"]))'; }
+
+step "Debian 12"
+mmdebstrap --variant=apt --include=systemd,adduser,ca-certificates,util-linux bookworm "$root" >/dev/null 2>"$root.log" ||
+  { cat "$root.log"; fail "no Debian to install in"; }
+rm -f "$root.log"
+mount --bind /proc "$root/proc" 2>/dev/null || mount -t proc proc "$root/proc" 2>/dev/null || true
+package=$(echo dist/tollgate_*.deb)
+cp "$package" "$root/tollgate.deb"
+
+step install
+inside apt-get install --yes --quiet=2 --no-install-recommends ./tollgate.deb >/dev/null
+inside tollgate --version
+inside systemd-analyze verify /lib/systemd/system/tollgate.service 2>&1 | grep -v "man tollgate" | grep . && fail "the unit has faults"
+inside test -f /usr/share/man/man1/tollgate.1.gz -a -f /usr/share/bash-completion/completions/tollgate || fail "files are missing"
+
+step "first start, first request"
+start
+token=$(cat "$root/var/lib/tollgate/admin.token")
+inside tollgate mock --addr 127.0.0.1:9177 >"$root/mock.log" 2>&1 &
+pids=("$!" "${pids[@]}")
+user=$(admin users/addUser '{"name": "ada"}' | python3 -c 'import json, sys; print(json.load(sys.stdin)["data"]["user"]["id"])')
+key=$(admin keys/addKey "{\"userId\": $user, \"name\": \"laptop\"}" | python3 -c 'import json, sys; print(json.load(sys.stdin)["data"]["key"])')
+admin providers/addProvider '{"name": "mock", "type": "native", "url": "http://127.0.0.1:9177", "key": "sk-mock"}' >/dev/null
+[ "$(request "$key")" = 200 ] || { cat "$root/answer"; fail "the first request failed"; }
+[ "$(stat -c '%a %U' "$root/var/lib/tollgate")" = "700 $(stat -c %U "$root/var/lib/tollgate")" ] || fail "others can read the data"
+
+step "upgrade to a newer package"
+echo '# kept by the upgrade' >>"$root/etc/tollgate/tollgate.yaml"
+mkdir "$root/newer"
+dpkg-deb --raw-extract "$package" "$root/newer/package"
+sed -i 's/^Version: .*/&+newer1/' "$root/newer/package/DEBIAN/control"
+dpkg-deb --root-owner-group --build "$root/newer/package" "$root/newer.deb" >/dev/null
+stop
+inside dpkg --install /newer.deb >/dev/null
+grep -q 'kept by the upgrade' "$root/etc/tollgate/tollgate.yaml" || fail "the upgrade replaced the configuration"
+inside dpkg-query --show --showformat '${Version}\n' tollgate | grep -q newer1 || fail "it was not upgraded"
+start
+[ "$(request "$key")" = 200 ] || fail "the key does not work after the upgrade"
+for _ in $(seq 50); do [ "$(requests)" = 2 ] && break || sleep 0.2; done
+[ "$(requests)" = 2 ] || fail "$(requests) requests are on record"
+stop
+
+step "remove, and purge"
+inside dpkg --remove tollgate >/dev/null
+[ ! -e "$root/usr/bin/tollgate" ] || fail "the program is still there"
+[ -e "$root/var/lib/tollgate/tollgate.db" ] && [ -e "$root/etc/tollgate/tollgate.yaml" ] || fail "removal took data"
+inside dpkg --purge tollgate >/dev/null 2>&1
+[ ! -e "$root/var/lib/tollgate" ] && [ ! -e "$root/etc/tollgate" ] || fail "purge left data"
+! inside getent passwd tollgate >/dev/null || fail "purge left the user"
+
+step "the archive"
+mkdir "$root/archive"
+tar --directory "$root/archive" --use-compress-program=unzstd -xf dist/tollgate-*.tar.zst
+folder=$(cd "$root/archive" && echo tollgate-*)
+inside "/archive/$folder/tollgate" --version
+inside env TOLLGATE_DATA_DIR=/archive/data "/archive/$folder/tollgate" --config "/archive/$folder/tollgate.yaml" serve >"$root/log" 2>&1 &
+pids+=($!)
+for _ in $(seq 100); do inside "/archive/$folder/tollgate" health >/dev/null 2>&1 && ready=yes && break || sleep 0.1; done
+[ "${ready:-}" = yes ] || { cat "$root/log"; fail "the archive's program did not get ready"; }
+stop
+printf '\ntest-dist: all good\n'

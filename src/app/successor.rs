@@ -1,0 +1,66 @@
+//! SIGUSR2: starts the program that stands at this one's path now, a newer one as a rule, with the same configuration
+//! and environment, and has it take the listeners over (`serve --upgrade`). Only when it is ready for that does this
+//! process hand them over. Whatever goes wrong before, this one goes on serving.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use tokio::time::Instant;
+
+use crate::config;
+
+/// How often the new process is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long it may take to wait for the listeners: it may have a large database to migrate.
+const PATIENCE: Duration = Duration::from_mins(15);
+
+pub(super) struct Successor {
+    /// The configuration file that this process was started with.
+    pub config: Option<PathBuf>,
+    /// Where the new process waits for the listeners (`proxy.upgrade_socket`).
+    pub socket: Option<PathBuf>,
+}
+
+impl Successor {
+    /// Starts the new process, and returns when it waits for the listeners.
+    ///
+    /// # Errors
+    /// When it cannot be started, ends, or does not come to wait. It does not run any more then.
+    pub(super) async fn start(&self) -> anyhow::Result<()> {
+        let socket = self.socket.as_ref().context("proxy.upgrade_socket is not set")?;
+        // One that a process left behind is no sign of a new one.
+        if let Err(e) = std::fs::remove_file(socket)
+            && e.kind() != std::io::ErrorKind::NotFound
+        {
+            return Err(e).with_context(|| format!("removing the old {}", socket.display()));
+        }
+        let mut child = self.spawn()?;
+        tracing::info!(pid = child.id(), "a new process was started, which will take over");
+        let began = Instant::now();
+        while !socket.exists() {
+            if let Some(status) = child.try_wait()? {
+                bail!("it ended: {status}");
+            }
+            if began.elapsed() > PATIENCE {
+                let _ = child.kill();
+                let _ = child.wait();
+                bail!("it did not come to wait for the listeners within {PATIENCE:?}");
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(())
+    }
+
+    fn spawn(&self) -> anyhow::Result<Child> {
+        let program = config::program().context("finding this program's file")?;
+        let mut command = Command::new(&program);
+        if let Some(file) = &self.config {
+            command.arg("--config").arg(file);
+        }
+        // systemd's watchdog is meant for this process by its id, and then for the new one.
+        command.args(["serve", "--upgrade"]).env_remove("WATCHDOG_PID").stdin(Stdio::null());
+        command.spawn().with_context(|| format!("starting {}", program.display()))
+    }
+}

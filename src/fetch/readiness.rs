@@ -1,0 +1,44 @@
+//! Asks a running gateway whether it is ready.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use serde_json::Value;
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What `/readyz` of the metrics listener answered.
+#[derive(Debug)]
+pub struct Answer {
+    pub ready: bool,
+    /// Parts with what is wrong with each; empty when all are fine.
+    pub faults: Vec<(String, String)>,
+}
+
+/// Asks the gateway whose metrics listener has this address; one that listens on every address is asked on loopback.
+///
+/// # Errors
+/// In words, when nobody answers there within five seconds, or not as a gateway does.
+pub async fn ask(metrics: SocketAddr) -> Result<Answer, String> {
+    let address = SocketAddr::new(reachable(metrics.ip()), metrics.port());
+    let client = super::builder(PATIENCE).build().map_err(super::describe)?;
+    let answer = client.get(format!("http://{address}/readyz")).send().await.map_err(super::describe)?;
+    let body: Value = answer.json().await.map_err(super::describe)?;
+    read(&body).ok_or_else(|| format!("{address} does not answer as tollgate does"))
+}
+
+/// `None` when it is not what `/readyz` answers.
+fn read(body: &Value) -> Option<Answer> {
+    let parts = body["parts"].as_object()?;
+    let state = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let faults = parts.iter().map(|(name, value)| (name.clone(), state(value))).filter(|(_, state)| state != "ok");
+    Some(Answer { ready: body["ready"].as_bool()?, faults: faults.collect() })
+}
+
+fn reachable(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        other => other,
+    }
+}

@@ -1,0 +1,137 @@
+//! The gateway under a supervisor that speaks systemd's protocol: what it is told, and when.
+
+use std::os::unix::net::UnixDatagram;
+use std::time::Duration;
+
+use crate::support::gateway::Gateway;
+
+/// What systemd's end of the socket hears.
+struct Supervisor {
+    socket: UnixDatagram,
+    _dir: tempfile::TempDir,
+    path: String,
+}
+
+impl Supervisor {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("notify").display().to_string();
+        let socket = UnixDatagram::bind(&path).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        Self { socket, _dir: dir, path }
+    }
+
+    /// The next message that is no sign of life.
+    fn hears(&self) -> String {
+        loop {
+            let message = self.next();
+            if message != "WATCHDOG=1\n" {
+                return message;
+            }
+        }
+    }
+
+    fn next(&self) -> String {
+        let mut bytes = [0; 1024];
+        let length = self.socket.recv(&mut bytes).expect("a message");
+        String::from_utf8(bytes[..length].to_vec()).unwrap()
+    }
+
+    /// Nothing more than signs of life is to be heard.
+    fn hears_nothing_more(&self) {
+        self.socket.set_nonblocking(true).unwrap();
+        let mut bytes = [0; 1024];
+        while let Ok(length) = self.socket.recv(&mut bytes) {
+            assert_eq!(&bytes[..length], b"WATCHDOG=1\n", "{}", String::from_utf8_lossy(&bytes[..length]));
+        }
+        self.socket.set_nonblocking(false).unwrap();
+    }
+}
+
+/// The process that took over; it is killed when dropped.
+struct Replacement(u32);
+
+impl Replacement {
+    /// The process that a message names as the unit's main one, from now on.
+    fn named(message: &str) -> Self {
+        let pid = message.strip_prefix("MAINPID=").and_then(|rest| rest.strip_suffix("\nREADY=1\n"));
+        Self(pid.unwrap_or_else(|| panic!("{message}")).parse().unwrap())
+    }
+}
+
+impl Drop for Replacement {
+    fn drop(&mut self) {
+        let _ended = std::process::Command::new("kill").args(["-KILL", &self.0.to_string()]).status();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn systemd_is_told_of_start_reload_life_and_stop() {
+    let systemd = Supervisor::new();
+    let mut gateway = Gateway::with(&[("NOTIFY_SOCKET", &systemd.path), ("WATCHDOG_USEC", "200000")]).await;
+    assert_eq!(systemd.hears(), format!("MAINPID={}\nREADY=1\n", gateway.pid()));
+    for _ in 0..3 {
+        assert_eq!(systemd.next(), "WATCHDOG=1\n");
+    }
+    gateway.signal("HUP");
+    let reloading = systemd.hears();
+    assert!(reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{reloading}");
+    assert_eq!(systemd.hears(), format!("MAINPID={}\nREADY=1\n", gateway.pid()));
+    gateway.signal("TERM");
+    // The grace of 20 s that tests set, and the margin for the journal.
+    assert_eq!(systemd.hears(), "STOPPING=1\nEXTEND_TIMEOUT_USEC=35000000\n");
+    gateway.ended().await;
+    systemd.hears_nothing_more();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unasked_gateway_tells_nobody_it_is_alive() {
+    let systemd = Supervisor::new();
+    let mut gateway = Gateway::with(&[("NOTIFY_SOCKET", &systemd.path)]).await;
+    assert!(systemd.next().ends_with("READY=1\n"));
+    gateway.signal("TERM");
+    assert!(systemd.next().starts_with("STOPPING=1\n"));
+    gateway.ended().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sigusr2_replaces_the_process_and_systemd_follows() {
+    let systemd = Supervisor::new();
+    let mut gateway = Gateway::with(&[("NOTIFY_SOCKET", &systemd.path)]).await;
+    let old = gateway.pid();
+    assert_eq!(systemd.hears(), format!("MAINPID={old}\nREADY=1\n"));
+    gateway.signal("USR2");
+    let new = Replacement::named(&systemd.hears());
+    assert_ne!(new.0, old);
+    // The old one ends; its answers come from the new one then.
+    gateway.ended().await;
+    let (ready, parts) = gateway.readiness().await;
+    assert!(ready, "{parts}");
+    let asked = gateway.client.get(format!("{}/v1/models", gateway.proxy)).send().await.unwrap();
+    assert_eq!(asked.status(), 401);
+    // For systemd the unit goes on: it heard of no stop.
+    systemd.hears_nothing_more();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_process_that_cannot_start_leaves_the_old_one_serving() {
+    let systemd = Supervisor::new();
+    let mut gateway = Gateway::prepare(&[("NOTIFY_SOCKET", &systemd.path)]);
+    let config = gateway.dir.path().join("conf/tollgate.yaml");
+    std::fs::create_dir(config.parent().unwrap()).unwrap();
+    std::fs::write(&config, "proxy: { h2c: true }\n").unwrap();
+    gateway.spawn();
+    gateway.ready().await;
+    assert!(systemd.hears().ends_with("READY=1\n"));
+    std::fs::write(&config, "proxy: { h2c: many }\n").unwrap();
+    gateway.signal("USR2");
+    gateway.log_shows("no new process took over: this one goes on serving").await;
+    assert!(gateway.log().contains("`many`"), "{}", gateway.log());
+    assert!(gateway.readiness().await.0);
+    // And takes a second try.
+    std::fs::write(&config, "proxy: { h2c: true }\n").unwrap();
+    gateway.signal("USR2");
+    let _new = Replacement::named(&systemd.hears());
+    gateway.ended().await;
+    assert!(gateway.readiness().await.0);
+}
