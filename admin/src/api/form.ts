@@ -1,5 +1,7 @@
 /** Failures of the server, put where the person can mend them. */
+import i18n from "i18next";
 import type { FieldValues, Path, UseFormSetError } from "react-hook-form";
+import { fieldLabel, plainName } from "@/i18n/field-label";
 import { ApiError } from "./client";
 
 /**
@@ -17,6 +19,18 @@ function faultsOf(refusal: ApiError): ApiError[] {
   );
 }
 
+/** A fault that cannot stand at its field: with the field's label in front, as the form would call it. */
+export function awayFromField(fault: ApiError): string {
+  const label = fault.field === undefined ? undefined : fieldLabel(fault.field);
+  return label === undefined ? fault.message || fault.code : i18n.t("ui.faultOf", { label, fault: fault.atField });
+}
+
+/** A fault at a field of the form. */
+export interface Placed {
+  name: string;
+  fault: ApiError;
+}
+
 /**
  * Puts a refusal's faults at their fields where the form has some of that name, and otherwise at the form as a whole (`root`).
  * Nothing that was typed is lost. Gives what was put at fields, for where some of those fields are not drawn.
@@ -26,19 +40,19 @@ export function showFault<T extends FieldValues>(
   setError: UseFormSetError<T>,
   has: (name: string) => boolean,
   names: Names<T> = {},
-): ApiError[] {
+): Placed[] {
   const refusal = error instanceof ApiError ? error : new ApiError(0, "UNKNOWN", String(error));
-  const placed: ApiError[] = [];
+  const placed: Placed[] = [];
   const others: string[] = [];
   for (const fault of faultsOf(refusal)) {
     // `updates.limitDailyUsd` is the form's `limitDailyUsd`, and `allowed_models[2]` is about `allowed_models`.
-    const said = fault.field?.replace(/^updates\./, "").replace(/\[.*$/, "");
+    const said = fault.field === undefined ? undefined : plainName(fault.field);
     const ours = typeof names === "function" ? names(fault) : (names[fault.field ?? ""] ?? names[fault.code]);
     const named = ours ?? said;
     if (named !== undefined && has(named.split(".")[0] ?? named)) {
       setError(named as Path<T>, { type: fault.code, message: fault.atField }, { shouldFocus: placed.length === 0 });
-      placed.push(fault);
-    } else others.push(fault.message || fault.code);
+      placed.push({ name: named, fault });
+    } else others.push(awayFromField(fault));
   }
   if (others.length > 0) setError("root", { type: refusal.code, message: others.join(" · ") });
   return placed;

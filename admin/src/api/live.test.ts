@@ -79,3 +79,46 @@ test("a first reading that was under way when something changed is begun again",
   expect(cache.getQueryData(["audit", "pages"])).toBe("after the change");
   watching();
 });
+
+test("an answer from before an event does not take the event's place", async () => {
+  const { cache } = started();
+  const answers: ((data: unknown) => void)[] = [];
+  const options = { queryKey: ["health"], queryFn: () => new Promise<unknown>((done) => answers.push(done)) };
+  const watching = new QueryObserver(cache, options).subscribe(() => undefined);
+  const closed = [{ providerId: 1, state: "CLOSED" }];
+  answers[0]?.(closed);
+  await vi.advanceTimersByTimeAsync(10);
+  // A reading begins, is answered by the gateway, and its answer is on the way as the circuit opens.
+  void cache.invalidateQueries({ queryKey: ["health"] });
+  Stream.last.send("breaker", { providerId: 1, state: "OPEN" });
+  expect(cache.getQueryData(["health"])).toEqual([{ providerId: 1, state: "OPEN" }]);
+  answers[1]?.(closed);
+  await vi.advanceTimersByTimeAsync(10);
+  expect(cache.getQueryData(["health"])).toEqual([{ providerId: 1, state: "OPEN" }]);
+  // The others are read anew.
+  answers[2]?.([{ providerId: 1, state: "OPEN" }, { providerId: 2 }]);
+  await vi.advanceTimersByTimeAsync(10);
+  expect(cache.getQueryData(["health"])).toHaveLength(2);
+  watching();
+});
+
+test("a first answer from before an event does not take the event's place", async () => {
+  const { cache } = started();
+  for (const [event, key] of [
+    ["breaker", "health"],
+    ["overview", "overview"],
+    ["sessions", "sessions"],
+  ] as const) {
+    const answers: ((data: unknown) => void)[] = [];
+    const options = { queryKey: [key], queryFn: () => new Promise<unknown>((done) => answers.push(done)) };
+    const watching = new QueryObserver(cache, options).subscribe(() => undefined);
+    const after = event === "overview" ? { todayRequests: 2 } : [{ providerId: 1, state: "OPEN" }];
+    Stream.last.send(event, event === "breaker" ? (after as object[])[0] : after);
+    await vi.advanceTimersByTimeAsync(10);
+    answers[0]?.(event === "overview" ? { todayRequests: 1 } : []);
+    answers[1]?.(after);
+    await vi.advanceTimersByTimeAsync(10);
+    expect(cache.getQueryData([key]), event).toEqual(after);
+    watching();
+  }
+});

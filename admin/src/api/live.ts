@@ -4,7 +4,7 @@
  *
  * States: `connecting`, `live`, `lost` (since when; it tries again by itself), `off` (this browser has no such streams).
  */
-import type { QueryClient, QueryFilters } from "@tanstack/react-query";
+import type { QueryClient, QueryFilters, QueryKey } from "@tanstack/react-query";
 import type { Schemas } from "./client";
 import { Moved } from "./moved";
 import { type DatabaseStatus, Outages } from "./outage";
@@ -103,9 +103,9 @@ export class Live {
       this.settled = setTimeout(() => void this.cache.invalidateQueries({ queryKey: ["logs", "pages"] }), SETTLE);
     });
     this.on("status", (data) => this.outages.status(data as DatabaseStatus));
-    this.on("overview", (data) => this.cache.setQueryData(keys.overview, data));
+    this.on("overview", (data) => this.put(keys.overview, data));
     this.on("sessions", (data) => {
-      this.cache.setQueryData(keys.sessions, data);
+      this.put(keys.sessions, data);
       this.moved.sessions(data as Schemas["ActiveSession"][]);
     });
     this.on("breaker", (data) => this.breaker(data as { providerId: number }));
@@ -120,6 +120,7 @@ export class Live {
         keys.whoami,
         keys.users,
         keys.providers,
+        keys.health,
         keys.prices,
         ["limits"],
         ["settings"],
@@ -152,7 +153,19 @@ export class Live {
     this.acts.set(name, act);
   }
 
+  /**
+   * Takes over what the stream says is so now. A reading that is still under way may have been answered before, and would
+   * put the older state in its place, for good where nothing changes any more: it is given up.
+   */
+  private put(queryKey: QueryKey, data: unknown) {
+    const one = { queryKey, exact: true };
+    if (this.cache.isFetching(one) === 0) this.cache.setQueryData(queryKey, data);
+    else void this.cache.cancelQueries(one).then(() => this.cache.setQueryData(queryKey, data));
+  }
+
+  /** One of many: a reading that is under way is begun again, for the others. */
   private breaker(record: { providerId: number }) {
+    if (this.cache.isFetching({ queryKey: keys.health, exact: true }) > 0) this.renew({ queryKey: keys.health });
     this.cache.setQueryData<{ providerId: number }[]>(keys.health, (old) => {
       if (!old) return old;
       const others = old.filter((one) => one.providerId !== record.providerId);

@@ -3,6 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { useForm } from "react-hook-form";
 import { expect, test, vi } from "vitest";
 import { ApiError } from "@/api/client";
+import { speak } from "@/i18n";
 import { renderPart } from "@/test-page";
 import { Field, Input } from "@/ui/field";
 import { FormDialog } from "./form";
@@ -11,7 +12,7 @@ const save = vi.fn<(values: object) => Promise<void>>();
 const onClose = vi.fn();
 
 function Form() {
-  const form = useForm({ defaultValues: { name: "before", hidden: "", other: "" } });
+  const form = useForm({ defaultValues: { name: "before", hidden: "", other: "", folded: "", dailyResetTime: "" } });
   const { errors } = form.formState;
   return (
     <FormDialog
@@ -28,6 +29,11 @@ function Form() {
       <Field label="Other" error={errors.other?.message}>
         {(ids) => <Input {...ids} {...form.register("other")} />}
       </Field>
+      <details data-testid="more">
+        <Field label="Folded" error={errors.folded?.message}>
+          {(ids) => <Input {...ids} {...form.register("folded")} />}
+        </Field>
+      </details>
     </FormDialog>
   );
 }
@@ -104,4 +110,41 @@ test("all faults of a refusal are shown at once, each at its field", async () =>
   expect(screen.getByText("must not be empty")).toBeTruthy();
   expect(screen.getAllByRole("alert")).toHaveLength(2);
   expect(field.getAttribute("aria-invalid")).toBe("true");
+});
+
+test("a fault of a field that is not drawn names it as the form does, in both languages", async () => {
+  const { user, field } = await open();
+  // The form has the first, but does not draw it just now; the second it does not have at all.
+  const faults = [
+    { field: "dailyResetTime", errorCode: "ODD", error: "dailyResetTime: is odd" },
+    { field: "updates.allowedModels[1]", errorCode: "ODD", error: "updates.allowedModels[1]: is odder" },
+    { field: "name", errorCode: "REQUIRED_FIELD", error: "name: is required" },
+  ];
+  const refusal = () => new ApiError(400, "ODD", "dailyResetTime: is odd", { faults });
+  try {
+    for (const [language, expected] of [
+      ["en", "Models: is odder · Day begins at: is odd"],
+      ["zh", "模型：is odder · 每日起始时间：is odd"],
+    ] as const) {
+      await speak(language);
+      save.mockRejectedValueOnce(refusal());
+      await user.type(field, "x");
+      await user.click(screen.getByRole("button", { name: "Save" }));
+      expect(await screen.findByText(expected)).toBeTruthy();
+      expect(field.getAttribute("aria-invalid")).toBe("true");
+    }
+  } finally {
+    await speak("en");
+  }
+});
+
+test("a fault in a folded part of the form opens it and puts the cursor there", async () => {
+  const { user, field } = await open();
+  save.mockRejectedValueOnce(new ApiError(400, "INVALID_FORMAT", "folded: is odd", { field: "folded" }));
+  await user.type(field, "x");
+  await user.click(screen.getByRole("button", { name: "Save" }));
+  expect(await screen.findByText("is odd")).toBeTruthy();
+  expect(screen.getByTestId<HTMLDetailsElement>("more").open).toBe(true);
+  await waitFor(() => expect(document.activeElement).toBe(screen.getByLabelText("Folded")));
+  expect(screen.getAllByRole("alert")).toHaveLength(1);
 });

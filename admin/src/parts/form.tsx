@@ -3,10 +3,9 @@
  * gateway's words, and nothing that was typed is lost without asking. `useSubmit` is the same for forms that are a page.
  */
 import { type ReactNode, type RefObject, useEffect, useId, useRef } from "react";
-import type { FieldValues, UseFormReturn } from "react-hook-form";
+import type { FieldValues, Path, UseFormReturn } from "react-hook-form";
 import { useTranslation } from "react-i18next";
-import type { ApiError } from "@/api/client";
-import { type Names, showFault } from "@/api/form";
+import { awayFromField, type Names, type Placed, showFault } from "@/api/form";
 import { Button } from "@/ui/button";
 import { Dialog, Drawer } from "@/ui/dialog";
 import { useDiscard } from "@/ui/discard";
@@ -24,16 +23,21 @@ interface Submit<T extends FieldValues> {
 /** What a form does when it is sent. */
 export function useSubmit<T extends FieldValues>({ form, onSubmit, names, place }: Submit<T>) {
   /** Faults that were just put at fields. */
-  const told = useRef<ApiError[]>([]);
+  const told = useRef<Placed[]>([]);
   // Once they are drawn: the first may be scrolled out of sight in a long form, and some may not be shown at all.
   useEffect(() => {
     const faults = told.current;
     if (faults.length === 0) return;
     told.current = [];
-    const fields = place.current?.querySelectorAll("[aria-invalid]") ?? [];
-    fields[0]?.scrollIntoView({ block: "center" });
-    if (fields.length < faults.length) {
-      form.setError("root", { message: faults.map((fault) => fault.message).join(" · ") });
+    const shown = place.current?.querySelector<HTMLElement>("[aria-invalid]");
+    if (shown) reveal(shown);
+    const away = faults.filter(({ name }) => !isShown(place.current, name));
+    if (away.length > 0) {
+      const before = form.formState.errors.root?.message;
+      const messages = away.map(({ fault }) => awayFromField(fault));
+      // A fault at a field that is not there would stay, and keep the form from ever being sent again.
+      for (const { name } of away) form.clearErrors(name as Path<T>);
+      form.setError("root", { message: [before, ...messages].filter(Boolean).join(" · ") });
     }
   });
   return form.handleSubmit(async (values) => {
@@ -43,6 +47,20 @@ export function useSubmit<T extends FieldValues>({ form, onSubmit, names, place 
       told.current = showFault(error, form.setError, (name) => name in values, names);
     }
   });
+}
+
+/** Whether a field of that name is drawn with a fault. */
+function isShown(form: HTMLFormElement | null, name: string) {
+  const faulty = [...(form?.querySelectorAll("[aria-invalid]") ?? [])];
+  return faulty.some((field) => field.getAttribute("name") === name);
+}
+
+/** Brings a field to where it is seen, also out of a part of the form that is folded up, and puts the cursor there. */
+function reveal(field: HTMLElement) {
+  const folded = field.closest("details");
+  if (folded) folded.open = true;
+  field.scrollIntoView({ block: "center" });
+  field.focus({ preventScroll: true });
 }
 
 interface Props<T extends FieldValues> extends Omit<Submit<T>, "place"> {

@@ -25,6 +25,7 @@ export function ListField<T extends FieldValues>({ control, name, known, placeho
       {(ids) => (
         <TagsInput
           {...ids}
+          name={name}
           value={field.value}
           onChange={field.onChange}
           known={known}

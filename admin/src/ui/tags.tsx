@@ -4,6 +4,7 @@ import { useState } from "react";
 
 interface Props {
   id?: string;
+  name?: string;
   value: string[];
   onChange: (value: string[]) => void;
   placeholder?: string;
@@ -14,7 +15,7 @@ interface Props {
   "aria-invalid"?: boolean;
 }
 
-export function TagsInput({ id, value, onChange, placeholder, removeLabel, known = [], ...aria }: Props) {
+export function TagsInput({ id, name, value, onChange, placeholder, removeLabel, known = [], ...aria }: Props) {
   const [typed, setTyped] = useState("");
   const add = (text: string) => {
     const words = text
@@ -44,6 +45,7 @@ export function TagsInput({ id, value, onChange, placeholder, removeLabel, known
       ))}
       <input
         id={id}
+        name={name}
         {...aria}
         list={known.length > 0 ? `${id}-known` : undefined}
         className="min-w-24 flex-1 bg-transparent px-1 text-sm outline-none"
