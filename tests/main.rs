@@ -27,6 +27,8 @@ mod mock;
 #[cfg(test)]
 mod money;
 #[cfg(test)]
+mod moving;
+#[cfg(test)]
 mod nodes;
 #[cfg(test)]
 mod proxy;

@@ -193,6 +193,7 @@ fn shipped_alerts_and_dashboard_use_names_that_exist() {
     metrics.breaker_state("north", "closed");
     metrics.provider_health.state("north", "failing", true);
     metrics.provider_health.failed("north", "connect");
+    metrics.provider_health.switched_off("north", false);
     metrics.request_of(&record(), Some("a-model"));
     metrics.redis_up("counters", true);
     metrics.reloaded(true);

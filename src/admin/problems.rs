@@ -9,6 +9,7 @@ use super::context::Context;
 use super::records::Iso;
 use super::records::health::AttemptErrorRecord;
 use super::records::problem::Problem;
+use super::records::provider::SwitchedOffRecord;
 use crate::counters::OnLoss;
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
@@ -41,6 +42,8 @@ pub(super) fn all(ctx: &Context, journal: &JournalStats, now: Timestamp) -> Vec<
     let (paused, broken): (Vec<_>, Vec<_>) =
         roll.amiss.iter().take(PROVIDERS).partition(|(_, seen)| seen.state == ProviderState::Cooldown);
     problems.extend(broken.into_iter().map(|(provider, seen)| of_provider(provider, seen)));
+    let snapshot = ctx.state.snapshot();
+    problems.extend(snapshot.providers.iter().filter_map(|provider| switched_off(provider)).take(PROVIDERS));
     problems.extend(reload(ctx));
     problems.extend(set_aside(journal));
     problems.extend(paused.into_iter().map(|(provider, seen)| of_provider(provider, seen)));
@@ -110,6 +113,25 @@ fn of_provider(provider: &Provider, seen: &Seen) -> Problem {
         "until": seen.cooldown_until.map(Iso),
     });
     Problem { since: seen.failing_since.map(Iso), ..problem(kind, severity, message, params) }
+}
+
+/// It fails no request, but nobody else will enable it.
+fn switched_off(provider: &Provider) -> Option<Problem> {
+    let off = provider.switched_off.as_ref()?;
+    let mut message =
+        format!("provider {} was disabled by the gateway: {} probes in a row failed", provider.name, off.failed_probes);
+    if let Some(error) = &off.error {
+        message.push_str(": ");
+        message.push_str(&error.message);
+    }
+    let record = SwitchedOffRecord::from(off);
+    let params = json!({
+        "providerId": provider.id.0,
+        "providerName": provider.name,
+        "failedProbes": off.failed_probes,
+        "lastError": record.error,
+    });
+    Some(Problem { since: Some(record.at), ..problem("provider_switched_off", "warning", message, params) })
 }
 
 fn reload(ctx: &Context) -> Option<Problem> {

@@ -7,11 +7,13 @@ mod counting;
 mod drain;
 mod embedded_admin;
 mod frame_watch;
+mod in_use;
 mod lingering_close;
 mod listen;
 mod listen_socket;
 mod marker;
 mod messages;
+mod moving;
 mod parts;
 mod places;
 mod privacy;
@@ -29,6 +31,7 @@ mod tasks;
 mod too_many;
 
 pub use check::{check, migrate};
+pub use moving::{MoveNews, Moved, NotEmbedded, check_move, move_database};
 pub use rotate::{Rotation, rotate, secret_status};
 pub use serve::{Source, serve};
 

@@ -9,6 +9,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
+use super::in_use::InUse;
 use super::{secrets, seed};
 use crate::config::{Config, Live, Target};
 use crate::counters::Counters;
@@ -24,7 +25,7 @@ use crate::state::builtin;
 use crate::state::health::Health;
 use crate::state::vault::Vault;
 use crate::state::{
-    AdminToken, ClientVersions, Conditions, Events, MessageQueue, Messages, RejectedRequests, State, reseal,
+    AdminToken, ClientVersions, Conditions, Events, MessageQueue, Messages, RejectedRequests, State, SwitchOff, reseal,
 };
 use crate::store::{Backend, Store};
 use crate::telemetry::Metrics;
@@ -63,6 +64,8 @@ pub(super) struct Parts {
     pub message_queue: Mutex<Option<MessageQueue>>,
     /// Where the admin token lies, if the gateway made it.
     pub token_file: Option<PathBuf>,
+    /// Held: nobody moves the database meanwhile.
+    _in_use: InUse,
 }
 
 /// Opens the database that the configuration names.
@@ -104,6 +107,7 @@ async fn ready_store(config: &Config, clock: &dyn Clock) -> anyhow::Result<Store
 /// The first part that cannot be built, and why.
 pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts> {
     secrets::data_dir(&config)?;
+    let in_use = InUse::to_serve(&config.data_dir)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let admin_token = secrets::admin_token(&config)?;
     let store = ready_store(&config, &*clock).await?;
@@ -156,6 +160,7 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
         gateway,
         message_queue: Mutex::new(message_queue),
         token_file: admin_token.file,
+        _in_use: in_use,
     })
 }
 
@@ -202,10 +207,22 @@ fn upkeep(config: &Config, store: &Store, gateway: &Gateway) -> Upkeep {
 
 /// The journal, with what an earlier process left in it delivered.
 async fn delivered_ledger(config: &Config, clock: &Arc<dyn Clock>, store: &Store) -> anyhow::Result<Arc<Ledger>> {
-    let ledger = Ledger::open(&config.data_dir.join("journal"), ledger_settings(config), Arc::clone(clock))
-        .context("opening the journal")?;
+    let ledger = open_ledger(config, clock)?;
     Arc::clone(&ledger).run(store.clone(), std::future::ready(())).await;
     Ok(ledger)
+}
+
+/// The journal of this process.
+///
+/// # Errors
+/// When its directory cannot be made or locked.
+pub(super) fn open_ledger(config: &Config, clock: &Arc<dyn Clock>) -> anyhow::Result<Arc<Ledger>> {
+    Ledger::open(&journal_root(config), ledger_settings(config), Arc::clone(clock)).context("opening the journal")
+}
+
+/// Where the journals of all processes on this data directory are.
+pub(super) fn journal_root(config: &Config) -> PathBuf {
+    config.data_dir.join("journal")
 }
 
 /// What holds until a restart.
@@ -262,6 +279,18 @@ impl Parts {
             webhooks: Webhooks::new(self.config.webhooks.allow_private.clone()),
             time_zone: self.config.time_zone,
             backoff: crate::notify::usual_backoff(),
+        }
+    }
+
+    /// What disables providers that fail for too long.
+    #[must_use]
+    pub(super) fn switch_off(&self) -> SwitchOff {
+        SwitchOff {
+            state: Arc::clone(&self.state),
+            health: Arc::clone(&self.health),
+            events: self.events.clone(),
+            live: Arc::clone(&self.live),
+            clock: Arc::clone(&self.clock),
         }
     }
 

@@ -10,8 +10,8 @@ use crate::config::Config;
 use crate::files;
 
 /// What the gateway itself makes in its data directory.
-const OWN: [&str; 7] =
-    ["secret.key", "admin.token", "tollgate.db", "tollgate.db-wal", "tollgate.db-shm", "circuits", "journal"];
+const OWN: [&str; 8] =
+    ["secret.key", "admin.token", "tollgate.db", "tollgate.db-wal", "tollgate.db-shm", "circuits", "journal", "lock"];
 /// How the names of its unfinished files begin.
 const UNFINISHED: [&str; 3] = ["secret.", "admin.", "circuits."];
 

@@ -46,6 +46,7 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
     io.spawn(watch_store(parts.store_watch(), stop.clone()));
     io.spawn(parts.upkeep.clone().run(stopped(stop.clone())));
     io.spawn(parts.bell().run(stopped(stop.clone())));
+    io.spawn(parts.switch_off().run(stopped(stop.clone())));
     scrape_hooks(parts);
     let ledger = Arc::clone(&parts.ledger);
     let store = parts.store.clone();
@@ -186,14 +187,15 @@ fn scrape_hooks(parts: &Parts) {
         metrics.sessions_live.set(i64::try_from(counters.sessions_here(now)).unwrap_or(i64::MAX));
         metrics.bodies.held.set(i64::try_from(bodies.held()).unwrap_or(i64::MAX));
         for provider in &snapshot.providers {
-            let circuit = health.snapshot(provider.id, now);
+            let circuit = health.snapshot(provider, now);
             let state = match (circuit.open, circuit.half_open) {
                 (_, true) => "half_open",
                 (true, false) => "open",
                 (false, false) => "closed",
             };
             metrics.breaker_state(&provider.name, state);
-            let seen = health.seen(provider.id, now).state;
+            metrics.provider_health.switched_off(&provider.name, provider.switched_off.is_some());
+            let seen = health.seen(provider, now).state;
             for state in ProviderState::ALL {
                 let is_in = provider.is_enabled && state == seen;
                 metrics.provider_health.state(&provider.name, state.as_str(), is_in);

@@ -3,6 +3,8 @@
 //! Exit codes: 0 = done, 1 = it failed, 2 = the command line or the configuration is wrong. Results go to standard
 //! output, faults to standard error, what a running gateway has to say to its log.
 
+mod moving;
+
 use std::io::{self, ErrorKind, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -44,6 +46,9 @@ enum Command {
         #[command(subcommand)]
         command: SecretCommand,
     },
+    /// Move the embedded SQLite database to an empty PostgreSQL database. The gateway must be stopped; an interrupted move
+    /// goes on when it is started again.
+    Move(moving::MoveArgs),
     /// Print the OpenAPI document of the administration API.
     Openapi,
     /// Print what completes this program's commands in a shell.
@@ -94,6 +99,13 @@ pub fn run() -> ExitCode {
         Command::Health => with_config(file, |config, _| health(&config)),
         Command::Migrate => with_config(file, |config, _| migrate(&config)),
         Command::Secret { command } => with_config(file, |config, _| secret(&config, &command)),
+        Command::Move(args) => match args.address() {
+            Ok(to) => with_config(file, |config, _| moving::run(&config, &args, &to)),
+            Err(wrong) => {
+                complain(&wrong);
+                ExitCode::from(WRONG_INPUT)
+            }
+        },
         Command::Openapi => with_config(file, |config, _| openapi(&config)),
         Command::Completions { shell } => exit_code(completions(shell)),
         Command::Man { folder } => exit_code(man(&folder)),
@@ -121,7 +133,9 @@ fn exit_code(result: anyhow::Result<()>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&format!("{error:#}"));
-            ExitCode::FAILURE
+            // The configuration is in order, but not for this command.
+            let is_input = error.is::<app::NotEmbedded>();
+            if is_input { ExitCode::from(WRONG_INPUT) } else { ExitCode::FAILURE }
         }
     }
 }

@@ -26,8 +26,14 @@ fn the_file_may_stand_before_or_after_the_command() {
 
 #[test]
 fn wrong_lines_are_refused() {
-    for line in ["tollgate srve", "tollgate check --upgrade", "tollgate mock --addr localhost", "tollgate serve extra"]
-    {
+    for line in [
+        "tollgate srve",
+        "tollgate check --upgrade",
+        "tollgate mock --addr localhost",
+        "tollgate serve extra",
+        "tollgate move",
+        "tollgate move --to postgres://h/x --to-file address",
+    ] {
         assert!(parse(line).is_err(), "{line}");
     }
 }

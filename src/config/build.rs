@@ -170,7 +170,11 @@ fn live(take: &mut Take) -> Live {
             switch_on_upstream_auth: take.flag("retry.switch_on_upstream_auth"),
             max_rest_ms: take.millis("retry.max_rest"),
         },
-        breaker: Breaker { count_network_errors: take.flag("breaker.count_network_errors") },
+        breaker: Breaker {
+            count_network_errors: take.flag("breaker.count_network_errors"),
+            disable_after_failed_probes: u32::try_from(take.number("breaker.disable_after_failed_probes"))
+                .unwrap_or(u32::MAX),
+        },
         forward_headers: HeaderRules {
             drop_request: take.list("headers.drop_request"),
             drop_response: take.list("headers.drop_response"),

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 pub use kind::Kind;
 pub use problem::{Problem, Problems};
-pub use secret_file::{WatchedFile, secret_of};
+pub use secret_file::{WatchedFile, postgres_address, secret_of};
 use serde_yaml_ng::{Mapping, Value as Yaml};
 pub use setting::Setting;
 pub use show::{Change, Changes};

@@ -106,6 +106,19 @@ fn read(path: &Path) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "holds bytes that are no text".to_owned())
 }
 
+/// The address of a PostgreSQL database that is no setting.
+///
+/// # Errors
+/// What is wrong with it, without the address.
+pub fn postgres_address(text: &str) -> Result<Secret, String> {
+    let kind = Kind::DatabaseUrl;
+    match kind.read_text(text) {
+        Ok(Value::Secret(secret)) => Ok(secret),
+        Ok(_) => Err(kind.shape()),
+        Err(fault) => Err(format!("{}: {}", fault.wrong, kind.shape())),
+    }
+}
+
 /// The secret of a setting as a file has it now.
 ///
 /// # Errors

@@ -437,6 +437,13 @@ pub const SETTINGS: &[Setting] = &[
         "Let refused, reset and timed-out connections open a provider's circuit, as its error replies do.",
     )
     .live(),
+    setting(
+        "breaker.disable_after_failed_probes",
+        Count { min: 0, max: 1000 },
+        "0",
+        "Disable a provider once so many probes of its open circuit failed in a row, unless it is the last one; 0 = never.",
+    )
+    .live(),
     setting("headers.drop_request", Headers, "", "Request headers not passed on to providers.").live(),
     setting("headers.drop_response", Headers, "", "Reply headers not passed back to clients.").live(),
     // The process.

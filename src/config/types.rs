@@ -331,6 +331,8 @@ pub struct Retry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Breaker {
     pub count_network_errors: bool,
+    /// Probes in a row; 0 = never.
+    pub disable_after_failed_probes: u32,
 }
 
 /// Header names, lower case, removed on top of those that never pass.

@@ -117,9 +117,37 @@ pub struct Provider {
     /// `http://host:port` of a CONNECT proxy.
     pub proxy_url: Option<String>,
     pub note: String,
+    /// Attempts before this time say nothing about the provider as it is now: its address, credential or proxy was
+    /// changed then, or an administrator enabled it again.
+    pub health_since: Timestamp,
+    /// `Some` while the gateway itself has disabled the provider.
+    pub switched_off: Option<SwitchedOff>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub deleted_at: Option<Timestamp>,
+}
+
+/// Why and when the gateway disabled a provider by itself. Stored as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SwitchedOff {
+    pub at: Timestamp,
+    /// Probes of its circuit that failed in a row.
+    pub failed_probes: u32,
+    /// How the last of them failed; `None` if the node that disabled the provider does not know.
+    pub error: Option<LastError>,
+}
+
+/// The failed attempt that a provider was disabled for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LastError {
+    /// `connect`, `status`, …
+    pub kind: String,
+    pub status: Option<u16>,
+    /// Bounded, without the provider's credential.
+    pub message: String,
+    pub at: Timestamp,
 }
 
 /// When a provider's circuit opens and closes.

@@ -58,22 +58,26 @@ impl Claim {
     /// Takes over every directory whose owner is gone.
     pub(super) fn abandoned(root: &Path) -> io::Result<Vec<Self>> {
         let mut claims = Vec::new();
-        let mut dirs = Vec::new();
-        for entry in fs::read_dir(root)? {
-            let entry = entry?;
-            if entry.file_type()?.is_dir() && is_journal(&entry.file_name()) {
-                dirs.push(entry.path());
-            }
-        }
-        // By name is by age: the oldest records first.
-        dirs.sort();
-        for path in dirs {
+        for path in journals(root)? {
             match Self::take(path) {
                 Ok(claim) => claims.extend(claim),
                 Err(error) => tracing::warn!(%error, "a journal directory cannot be looked at"),
             }
         }
         Ok(claims)
+    }
+
+    /// Directories whose owner is gone, and how many are held by other processes.
+    pub(super) fn survey(root: &Path) -> io::Result<(Vec<Self>, usize)> {
+        let (mut abandoned, mut held) = (Vec::new(), 0);
+        for path in journals(root)? {
+            match Self::take(path.clone())? {
+                Some(claim) => abandoned.push(claim),
+                // Else its owner has just removed it.
+                None => held += usize::from(path.exists()),
+            }
+        }
+        Ok((abandoned, held))
     }
 
     /// The directory, if nobody holds it.
@@ -118,6 +122,19 @@ impl Claim {
     }
 }
 
+/// All journal directories, the oldest first: by name is by age.
+fn journals(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut dirs = Vec::new();
+    for entry in fs::read_dir(root)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() && is_journal(&entry.file_name()) {
+            dirs.push(entry.path());
+        }
+    }
+    dirs.sort();
+    Ok(dirs)
+}
+
 fn is_journal(name: &OsStr) -> bool {
     let name = name.to_str().unwrap_or_default();
     uuid::Uuid::try_parse(name.strip_prefix(UNBORN).unwrap_or(name)).is_ok()
@@ -133,8 +150,12 @@ mod tests {
         let first = Claim::fresh(root.path()).unwrap();
         let second = Claim::fresh(root.path()).unwrap();
         assert!(Claim::abandoned(root.path()).unwrap().is_empty());
+        assert_eq!(Claim::survey(root.path()).unwrap().1, 2);
         let path = first.path().to_owned();
         drop(first);
+        let (left, held) = Claim::survey(root.path()).unwrap();
+        assert_eq!((left.iter().map(Claim::path).collect::<Vec<_>>(), held), (vec![path.as_path()], 1));
+        drop(left);
         let taken = Claim::abandoned(root.path()).unwrap();
         assert_eq!(taken.iter().map(Claim::path).collect::<Vec<_>>(), [path.as_path()]);
         assert!(Claim::abandoned(root.path()).unwrap().is_empty(), "held by its new owner");

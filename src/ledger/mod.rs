@@ -38,6 +38,7 @@ mod segment;
 mod set_aside;
 mod sink;
 mod stats;
+mod survey;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -58,6 +59,7 @@ use stats::Tally;
 pub use error::{LedgerError, Refusal};
 pub use sink::{Sink, SinkError};
 pub use stats::JournalStats;
+pub use survey::{Survey, survey};
 
 /// Sizes and times of the ledger. Configuration has the same values with their documentation and bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

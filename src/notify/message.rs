@@ -21,6 +21,7 @@ pub(super) enum Kind {
     CircuitBreaker,
     ProviderFailing,
     ProviderRecovered,
+    ProviderSwitchedOff,
     DailyLeaderboard,
     CostAlert,
 }
@@ -31,6 +32,7 @@ impl Kind {
             Self::CircuitBreaker => "circuit_breaker",
             Self::ProviderFailing => "provider_failing",
             Self::ProviderRecovered => "provider_recovered",
+            Self::ProviderSwitchedOff => "provider_switched_off",
             Self::DailyLeaderboard => "daily_leaderboard",
             Self::CostAlert => "cost_alert",
         }

@@ -1,12 +1,13 @@
 //! `provider_failing` and `provider_recovered`: several attempts at a provider in a row failed, and the first success
-//! after that. They go where `circuit_breaker` goes, each at most once in five minutes for each provider.
+//! after that, each at most once in five minutes for each provider. `provider_switched_off`: the gateway disabled it; the
+//! one node that did so tells it. They go where `circuit_breaker` goes.
 
 use serde::Serialize;
 
 use super::delivery::{Outbox, Parcel};
 use super::message::{self, Kind, Level};
 use super::{Bell, Fault};
-use crate::state::ProviderChange;
+use crate::state::{ProviderChange, ProviderNews};
 
 const QUIET_MS: i64 = 5 * 60_000;
 
@@ -16,7 +17,11 @@ struct Data<'a> {
     provider_id: i64,
     provider_name: &'a str,
     /// Failed attempts in a row; 0 when it works again.
-    failures_in_a_row: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failures_in_a_row: Option<u32>,
+    /// Probes of its circuit in a row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed_probes: Option<u32>,
     last_error: Option<&'a str>,
 }
 
@@ -27,19 +32,34 @@ pub(super) async fn changed(bell: &Bell, outbox: &Outbox, change: &ProviderChang
         return Ok(());
     };
     let name = &change.provider_name;
-    let (kind, level, title) = match change.failures {
-        0 => (Kind::ProviderRecovered, Level::Info, format!("Provider {name} works again")),
-        n => (Kind::ProviderFailing, Level::Warning, format!("Provider {name} is failing: {n} attempts in a row")),
+    let (kind, level, title) = match change.news {
+        ProviderNews::Recovered => (Kind::ProviderRecovered, Level::Info, format!("Provider {name} works again")),
+        ProviderNews::Failing { in_a_row } => {
+            let title = format!("Provider {name} is failing: {in_a_row} attempts in a row");
+            (Kind::ProviderFailing, Level::Warning, title)
+        }
+        ProviderNews::SwitchedOff { failed_probes } => {
+            let title = format!("Provider {name} was disabled: {failed_probes} probes in a row failed");
+            (Kind::ProviderSwitchedOff, Level::Error, title)
+        }
     };
     let now = bell.clock.now();
     let notice = format!("{}:{}", kind.as_str(), change.provider_id);
-    if !bell.store.claim_notice(&notice, now, now.plus_ms(QUIET_MS)).await? {
+    let claimed =
+        kind == Kind::ProviderSwitchedOff || bell.store.claim_notice(&notice, now, now.plus_ms(QUIET_MS)).await?;
+    if !claimed {
         return Ok(());
     }
+    let (failures_in_a_row, failed_probes) = match change.news {
+        ProviderNews::Recovered => (Some(0), None),
+        ProviderNews::Failing { in_a_row } => (Some(in_a_row), None),
+        ProviderNews::SwitchedOff { failed_probes } => (None, Some(failed_probes)),
+    };
     let data = Data {
         provider_id: change.provider_id.0,
         provider_name: name,
-        failures_in_a_row: change.failures,
+        failures_in_a_row,
+        failed_probes,
         last_error: change.last_error.as_deref(),
     };
     let body = message::text(kind, &title, level, change.at, &data);

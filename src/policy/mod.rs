@@ -22,6 +22,7 @@ pub mod reservation;
 pub mod retry_after;
 pub mod select;
 pub mod session;
+pub mod stand_in;
 pub mod unpriced;
 pub mod window;
 pub mod words;

@@ -118,6 +118,12 @@ impl Attempts {
         self.in_a_row
     }
 
+    /// Whether no attempt has ended.
+    #[must_use]
+    pub const fn is_unused(&self) -> bool {
+        !self.has_succeeded && self.failing_since.is_none()
+    }
+
     /// Failed attempts since the last success.
     #[must_use]
     pub const fn in_a_row(&self) -> u32 {

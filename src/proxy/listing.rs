@@ -1,79 +1,89 @@
-//! Asks a provider what it serves: its own model listing, when it is needed and not known
-//! (`state::reach` keeps it).
+//! Asks providers what they serve: their own model listings, where they are needed and not known
+//! (`state::reach` keeps them).
 //!
-//! Only the model listing asks for it, never a request for a reply. A provider that does not answer
-//! in time is left out, and retried later.
+//! Only the model listing asks for it, never a request for a reply. All are asked at the same time, within one time-out.
+//! A provider that does not answer in time is left out, and asked again later. The exchange is the test button's
+//! (`upstream::probe`): a connection of its own, so that many can be asked beside one client's session.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::HeaderMap;
+use futures_util::StreamExt as _;
+use futures_util::stream;
 use pingora::proxy::Session;
-use pingora::{ErrorSource, Result};
 use serde::Deserialize;
+use tokio::time::{Instant, timeout_at};
 
 use super::context::RequestContext;
-use super::failure::{self, Failure};
-use super::timing;
-use super::wire::{Bound, Wire};
+use super::wire;
+use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
-use crate::policy::classify::NetworkFailure;
+use crate::state::Listings;
 use crate::upstream::Call;
-use crate::upstream::headers::{self, HeadParts};
+use crate::upstream::probe::probe;
 
-/// How long a provider may take, and how much it may send.
+/// For all providers together: a client waits for the list.
 const TIMEOUT: Duration = Duration::from_secs(3);
-const MAX_BYTES: usize = 2 * 1024 * 1024;
+/// Providers that are asked at the same time by one request.
+const AT_ONCE: usize = 32;
 
-/// The models that a provider lists; `None` when it does not say.
-pub async fn of(session: &mut Session, ctx: &RequestContext, provider: &Provider) -> Option<Arc<[String]>> {
+/// A provider's models, where it says them.
+type Listed = Option<Arc<[String]>>;
+
+/// What each of the providers lists; `None` for one that does not say. A client that leaves ends it.
+pub async fn of_all(
+    session: &mut Session,
+    ctx: &RequestContext,
+    providers: Vec<Arc<Provider>>,
+) -> HashMap<ProviderId, Listed> {
     let listings = &ctx.gateway.listings;
-    if let Some(known) = listings.fresh(provider) {
+    let mut known = HashMap::new();
+    let mut asked = Vec::new();
+    for provider in providers {
+        match listings.fresh(&provider) {
+            Some(models) => drop(known.insert(provider.id, models)),
+            None => asked.push(provider),
+        }
+    }
+    if asked.is_empty() {
         return known;
     }
-    let models = match ask(session, ctx, provider).await {
-        Ok(body) => read(&body).map(Arc::from),
-        // Says nothing about the provider.
-        Err(e) if *e.esource() == ErrorSource::Downstream => return None,
-        Err(mut e) => {
-            let why = failure::take(&mut e).describe();
-            tracing::debug!(provider = provider.name, why, "a provider lists no models");
+    let deadline = Instant::now() + TIMEOUT;
+    let listings = Arc::clone(listings);
+    let asking = stream::iter(asked).map(move |provider| ask(Arc::clone(&listings), provider, deadline));
+    let asking = asking.buffer_unordered(AT_ONCE).collect::<Vec<_>>();
+    // A client that has left says nothing about the providers, and reads no answer.
+    if let Ok(answers) = wire::unless_gone(session, false, asking).await {
+        known.extend(answers);
+    }
+    known
+}
+
+/// Asks one provider and keeps its answer, unless it is too late to ask at all.
+async fn ask(listings: Arc<Listings>, provider: Arc<Provider>, deadline: Instant) -> (ProviderId, Listed) {
+    if Instant::now() >= deadline {
+        return (provider.id, None);
+    }
+    let models: Listed = match timeout_at(deadline, models_of(&provider)).await {
+        Ok(models) => models.map(Arc::from),
+        Err(_) => {
+            tracing::debug!(provider = provider.name, "a provider lists no models in time");
             None
         }
     };
-    listings.put(provider, models.clone());
-    models
+    listings.put(&provider, models.clone());
+    (provider.id, models)
 }
 
-async fn ask(session: &mut Session, ctx: &RequestContext, provider: &Provider) -> Result<Bytes> {
-    let broken = |e: String| Failure::network(NetworkFailure::Connect, e);
-    let upstreams = &ctx.gateway.upstreams;
-    let link = upstreams.link(provider, timing::link_times(&ctx.live)).await.map_err(|e| broken(e.to_string()))?;
-    let mut wire = Wire::open(session, upstreams, &upstreams.peer(&link, false)).await?;
-    let path = link.endpoint().path(provider.kind.format(), Call::ListModels);
-    let parts = HeadParts {
-        client: &HeaderMap::new(),
-        provider,
-        endpoint: link.endpoint(),
-        target: &path,
-        body_len: None,
-        converted: true,
-        http2: wire.is_http2(),
-        client_ip: None,
-        credentials: &[],
-        drop: &[],
+async fn models_of(provider: &Provider) -> Option<Vec<String>> {
+    let why = match probe(provider, Call::ListModels, None, TIMEOUT).await {
+        Ok(answer) if (200..300).contains(&answer.status) => return read(&answer.body),
+        Ok(answer) => format!("status {}", answer.status),
+        Err(error) => error.text,
     };
-    let head = headers::build(http::Method::GET, &parts).map_err(|e| broken(e.to_string()))?;
-    wire.send(session, head, &[]).await?;
-    let bound = Bound { time: Some(TIMEOUT), timeout: NetworkFailure::FirstByteTimeout };
-    let answered = wire.head(session, bound).await;
-    let body = match &answered {
-        Ok(head) if head.status.is_success() => wire.read_up_to(session, MAX_BYTES, TIMEOUT).await?,
-        _ => Bytes::new(),
-    };
-    wire.close(upstreams, &link).await;
-    answered.map(|_| body)
+    tracing::debug!(provider = provider.name, why, "a provider lists no models");
+    None
 }
 
 #[derive(Deserialize)]

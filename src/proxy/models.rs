@@ -1,6 +1,7 @@
 //! The model listing: what the caller's key can reach, in the caller's format.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use pingora::proxy::Session;
 
@@ -41,9 +42,8 @@ async fn reachable(session: &mut Session, ctx: &RequestContext, identified: &Ide
         Caller::Key { key, user } => Reach { groups: Some(&key.provider_group), allowed_models: &user.allowed_models },
         Caller::Admin => Reach { groups: None, allowed_models: &[] },
     };
-    let mut listed = HashMap::new();
-    for provider in reach.providers(snapshot).filter(|p| is_listing_needed(p)) {
-        listed.insert(provider.id, listing::of(session, ctx, provider).await);
-    }
+    let asked = reach.providers(snapshot).filter(|provider| is_listing_needed(provider));
+    let asked = asked.map(Arc::clone).collect();
+    let listed = listing::of_all(session, ctx, asked).await;
     reach.models(snapshot, |provider| listed.get(&provider.id).cloned().flatten())
 }

@@ -113,12 +113,12 @@ impl ProviderView for View<'_> {
         self.identified.snapshot.price_for(model, provider.upstream_model(model)).is_some()
     }
 
-    fn availability(&self, id: ProviderId) -> Availability {
-        match self.ctx.gateway.health.availability(id, self.now) {
+    fn availability(&self, provider: &Provider) -> Availability {
+        match self.ctx.gateway.health.availability(provider, self.now) {
             Availability::Ready => {}
             blocked => return blocked,
         }
-        match self.blocked.iter().find(|(blocked, _)| *blocked == id) {
+        match self.blocked.iter().find(|(blocked, _)| *blocked == provider.id) {
             Some((_, Blocked::Limit)) => Availability::LimitReached,
             Some((_, Blocked::SessionCap)) => Availability::SessionCap,
             None => Availability::Ready,

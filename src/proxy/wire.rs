@@ -16,7 +16,7 @@ use pingora::protocols::UniqueID as _;
 use pingora::protocols::http::client::HttpSession;
 use pingora::proxy::Session;
 use pingora::upstreams::peer::HttpPeer;
-use pingora::{Error, ErrorSource, ErrorType, Result, RetryType};
+use pingora::{Error, ErrorType, Result, RetryType};
 
 use super::client_stream::ClientStream;
 use super::failure::Failure;
@@ -61,7 +61,7 @@ pub(super) struct Wire {
 }
 
 /// Runs `work` until it ends, or the client leaves. `detached`: it has left, and `work` goes on.
-async fn unless_gone<T>(session: &mut Session, detached: bool, work: impl Future<Output = T>) -> Result<T> {
+pub(super) async fn unless_gone<T>(session: &mut Session, detached: bool, work: impl Future<Output = T>) -> Result<T> {
     if detached {
         return Ok(work.await);
     }
@@ -312,24 +312,6 @@ impl Wire {
     pub(super) fn is_done(&mut self) -> bool {
         // Pingora's own question panics before there is a head, and behind a 1xx without one.
         self.broken.is_none() && self.has_head && self.up.response_done()
-    }
-
-    /// Reads a small body: up to `max` bytes, for at most `time`. What breaks off is what there is.
-    ///
-    /// # Errors
-    /// When the client leaves.
-    pub(super) async fn read_up_to(&mut self, session: &mut Session, max: usize, time: Duration) -> Result<Bytes> {
-        let until = Instant::now() + time;
-        let mut body = BytesMut::new();
-        while body.len() < max {
-            let left = until.saturating_duration_since(Instant::now());
-            match self.piece(session, Bound { time: Some(left), timeout: NetworkFailure::TotalTimeout }).await {
-                Ok(Some(piece)) => body.extend_from_slice(&piece[..piece.len().min(max - body.len())]),
-                Err(e) if *e.esource() == ErrorSource::Downstream => return Err(e),
-                Ok(None) | Err(_) => break,
-            }
-        }
-        Ok(body.freeze())
     }
 
     /// Gives the connection back if its exchange is over, or closes it.

@@ -92,7 +92,7 @@ pub(super) struct AttemptLog {
 impl AttemptLog {
     pub(super) fn succeeded(&mut self, now: Timestamp) -> Noted {
         let turned = self.attempts.succeeded(now);
-        Noted { turned, told: turned && std::mem::take(&mut self.told), ..Noted::default() }
+        Noted { turned, told: std::mem::take(&mut self.told), ..Noted::default() }
     }
 
     pub(super) fn failed(&mut self, now: Timestamp, error: Arc<AttemptError>) -> Noted {
@@ -122,6 +122,22 @@ impl AttemptLog {
     pub(super) fn reset(&mut self) {
         let last_error = self.last_error.take();
         *self = Self { last_error, last_line: self.last_line, ..Self::default() };
+    }
+
+    /// The provider has another address or credential: nothing was tried. A notification of its failure is still
+    /// followed by one of its first success.
+    pub(super) fn renew(&mut self) {
+        *self = Self { told: self.told, ..Self::default() };
+    }
+
+    /// Whether nothing was tried.
+    pub(super) fn is_empty(&self) -> bool {
+        self.last_error.is_none() && self.attempts.is_unused()
+    }
+
+    /// What the last failed attempt was.
+    pub(super) fn last_error(&self) -> Option<Arc<AttemptError>> {
+        self.last_error.clone()
     }
 
     pub(super) fn last_message(&self) -> Option<Arc<str>> {

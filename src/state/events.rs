@@ -44,13 +44,26 @@ pub struct CircuitChange {
     pub at: Timestamp,
 }
 
-/// A provider whose attempts have failed several times in a row, or succeed again.
+/// What is told of a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProviderNews {
+    /// So many attempts in a row have failed.
+    Failing {
+        in_a_row: u32,
+    },
+    Recovered,
+    /// The gateway disabled it.
+    SwitchedOff {
+        failed_probes: u32,
+    },
+}
+
+/// A provider that fails, works again or was disabled for its failures.
 #[derive(Debug, Clone)]
 pub struct ProviderChange {
     pub provider_id: ProviderId,
     pub provider_name: Arc<str>,
-    /// Failed attempts in a row; 0: it works again.
-    pub failures: u32,
+    pub news: ProviderNews,
     /// The last failure.
     pub last_error: Option<Arc<str>>,
     pub at: Timestamp,

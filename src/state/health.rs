@@ -11,7 +11,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
 use super::attempts::{AttemptError, AttemptLog, Failed, Noted, Seen};
-use super::events::{CircuitChange, Event, Events, ProviderChange};
+use super::events::{CircuitChange, Event, Events, ProviderChange, ProviderNews};
 use super::told::Told;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
@@ -36,6 +36,8 @@ struct Entry {
     rest_until: Option<Timestamp>,
     /// When circuit or rest last changed, here or elsewhere.
     changed: Option<Timestamp>,
+    /// [`Provider::health_since`] of the newest version of the provider that was seen: the entry knows nothing older.
+    since: Timestamp,
     /// How attempts of this process ended.
     log: AttemptLog,
 }
@@ -43,6 +45,12 @@ struct Entry {
 impl Entry {
     fn standing(&self) -> (Standing, Option<Timestamp>) {
         (self.breaker.standing(), self.rest_until)
+    }
+
+    /// Whether the version of the provider is one from before its address or credential was changed: a request that
+    /// began then still works with it.
+    fn outdates(&self, provider: &Provider) -> bool {
+        provider.health_since < self.since
     }
 
     fn resting(&self, now: Timestamp) -> Option<Timestamp> {
@@ -67,9 +75,10 @@ impl Health {
 
     /// Whether the provider may be asked; changes nothing.
     #[must_use]
-    pub fn availability(&self, provider: ProviderId, now: Timestamp) -> Availability {
-        let Some(entry) = self.entries.read().get(&provider).cloned() else { return Availability::Ready };
-        let entry = entry.lock();
+    pub fn availability(&self, provider: &Provider, now: Timestamp) -> Availability {
+        let Some(entry) = self.entries.read().get(&provider.id).cloned() else { return Availability::Ready };
+        let mut entry = entry.lock();
+        self.renew(provider, &mut entry);
         match (entry.breaker.look(now), entry.resting(now)) {
             (Outlook::Refuse { until }, _) => Availability::CircuitOpen { until },
             (_, Some(until)) => Availability::Resting { until },
@@ -82,6 +91,7 @@ impl Health {
     pub fn enter(&self, provider: &Provider, now: Timestamp) -> Option<Ticket> {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();
+        self.renew(provider, &mut entry);
         if entry.resting(now).is_some() {
             return None;
         }
@@ -95,6 +105,10 @@ impl Health {
     pub fn succeeded(&self, provider: &Provider, ticket: Ticket, now: Timestamp) {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();
+        self.renew(provider, &mut entry);
+        if entry.outdates(provider) {
+            return self.take_back(provider.id, &mut entry, ticket);
+        }
         let before = entry.standing();
         let change = entry.breaker.succeeded(ticket, now, &provider.breaker);
         self.mark(provider.id, &mut entry, before, now);
@@ -111,7 +125,15 @@ impl Health {
     /// The first failure has a line in the log, the next ones at most one a minute.
     pub fn attempt_failed(&self, provider: &Provider, now: Timestamp, failed: Failed<'_>) {
         let error = Arc::new(AttemptError::new(provider, failed, now));
-        let noted = self.entry(provider.id).lock().log.failed(now, Arc::clone(&error));
+        let noted = {
+            let entry = self.entry(provider.id);
+            let mut entry = entry.lock();
+            self.renew(provider, &mut entry);
+            if entry.outdates(provider) {
+                return;
+            }
+            entry.log.failed(now, Arc::clone(&error))
+        };
         if let Some(failures) = noted.line {
             tracing::warn!(
                 provider = provider.name,
@@ -137,7 +159,10 @@ impl Health {
             self.events.provider(ProviderChange {
                 provider_id: provider.id,
                 provider_name: provider.name.as_str().into(),
-                failures: noted.in_a_row,
+                news: match noted.in_a_row {
+                    0 => ProviderNews::Recovered,
+                    in_a_row => ProviderNews::Failing { in_a_row },
+                },
                 last_error: error.map(|error| Arc::from(&*error.message)),
                 at: now,
             });
@@ -146,9 +171,10 @@ impl Health {
 
     /// How the provider does, as far as this process has seen.
     #[must_use]
-    pub fn seen(&self, provider: ProviderId, now: Timestamp) -> Seen {
-        let entry = self.entry(provider);
-        let entry = entry.lock();
+    pub fn seen(&self, provider: &Provider, now: Timestamp) -> Seen {
+        let entry = self.entry(provider.id);
+        let mut entry = entry.lock();
+        self.renew(provider, &mut entry);
         entry.log.seen(entry.breaker.snapshot(now).open_until, entry.resting(now), now)
     }
 
@@ -156,6 +182,10 @@ impl Health {
     pub fn failed(&self, provider: &Provider, ticket: Ticket, now: Timestamp, setback: Setback) {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();
+        self.renew(provider, &mut entry);
+        if entry.outdates(provider) {
+            return self.take_back(provider.id, &mut entry, ticket);
+        }
         let before = entry.standing();
         entry.rest_until = entry.rest_until.max(setback.rest_until);
         let change = if setback.counts {
@@ -177,11 +207,44 @@ impl Health {
     /// The attempt says nothing about the provider: the client left, or nothing was asked.
     pub fn gave_up(&self, provider: &Provider, ticket: Ticket) {
         let entry = self.entry(provider.id);
-        let mut entry = entry.lock();
+        self.take_back(provider.id, &mut entry.lock(), ticket);
+    }
+
+    fn take_back(&self, provider: ProviderId, entry: &mut Entry, ticket: Ticket) {
         let (before, now) = (entry.standing(), entry.changed);
         entry.breaker.gave_up(ticket);
         // As late as the probe that it takes back: told after it, and so believed.
-        self.mark(provider.id, &mut entry, before, now.unwrap_or(Timestamp(0)).plus_ms(1));
+        self.mark(provider, entry, before, now.unwrap_or(Timestamp(0)).plus_ms(1));
+    }
+
+    /// Forgets what was seen of a provider before its address, credential or proxy was changed, or before it was enabled
+    /// again. Every node does so by itself, as it first works with the new version.
+    fn renew(&self, provider: &Provider, entry: &mut Entry) {
+        if provider.health_since <= entry.since {
+            return;
+        }
+        entry.since = provider.health_since;
+        let was_known = entry.changed.is_some() || !entry.log.is_empty();
+        let change = entry.breaker.renew();
+        entry.log.renew();
+        entry.rest_until = None;
+        if let Some(changed) = entry.changed {
+            entry.changed = Some(changed.plus_ms(1).max(entry.since));
+            self.tell_of(provider.id);
+        }
+        self.report(provider, change, Happened { now: entry.since, failures: 0, error: None });
+        if was_known {
+            self.events.tell(|| Event::Provider(provider.id));
+        }
+    }
+
+    /// The probes of a provider's circuit that failed in a row, and what the last failed attempt on this node was.
+    #[must_use]
+    pub fn failed_probes(&self, provider: &Provider) -> (u32, Option<Arc<AttemptError>>) {
+        let entry = self.entry(provider.id);
+        let mut entry = entry.lock();
+        self.renew(provider, &mut entry);
+        (entry.breaker.standing().failed_probes, entry.log.last_error())
     }
 
     /// Closes the circuit by hand and ends a rest. Told even if it was closed: its counts are gone.
@@ -191,7 +254,8 @@ impl Health {
         entry.breaker.reset();
         entry.log.reset();
         entry.rest_until = None;
-        entry.changed = Some(now);
+        // Later than what it undoes, also where that was told by a node whose clock is ahead.
+        entry.changed = entry.changed.map(|changed| changed.plus_ms(1)).max(Some(now));
         self.tell_of(provider.id);
         drop(entry);
         self.report(provider, Change::Closed, Happened { now, failures: 0, error: None });
@@ -205,8 +269,11 @@ impl Health {
 
     /// The circuit as administrators see it; closed for a provider that was never asked.
     #[must_use]
-    pub fn snapshot(&self, provider: ProviderId, now: Timestamp) -> BreakerSnapshot {
-        self.entry(provider).lock().breaker.snapshot(now)
+    pub fn snapshot(&self, provider: &Provider, now: Timestamp) -> BreakerSnapshot {
+        let entry = self.entry(provider.id);
+        let mut entry = entry.lock();
+        self.renew(provider, &mut entry);
+        entry.breaker.snapshot(now)
     }
 
     /// Resolves when there is something that other nodes do not know.
@@ -244,6 +311,10 @@ impl Health {
     pub fn hear(&self, told: &Told, provider: &Provider) {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();
+        self.renew(provider, &mut entry);
+        if told.at < entry.since {
+            return;
+        }
         match entry.changed {
             Some(changed) if changed > told.at => return self.tell_of(provider.id),
             Some(changed) if changed == told.at => return,

@@ -25,7 +25,7 @@ impl Roll {
     #[must_use]
     pub fn call(snapshot: &Snapshot, health: &Health, now: Timestamp) -> Self {
         let enabled = || snapshot.providers.iter().filter(|provider| provider.is_enabled);
-        let seen = enabled().map(|provider| (Arc::clone(provider), health.seen(provider.id, now)));
+        let seen = enabled().map(|provider| (Arc::clone(provider), health.seen(provider, now)));
         let works = |state| matches!(state, ProviderState::Healthy | ProviderState::NeverUsed);
         let mut amiss: Vec<_> = seen.filter(|(_, seen)| !works(seen.state)).collect();
         amiss.sort_by_key(|(provider, seen)| (rank(seen.state), provider.id));

@@ -22,7 +22,7 @@ const SQLITE_READERS: u32 = 4;
 /// How long a caller waits for a free connection, or for PostgreSQL to accept one.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Statements that take longer are logged as warnings (their text, never their values).
-const SLOW: Duration = Duration::from_secs(2);
+pub(super) const SLOW: Duration = Duration::from_secs(2);
 
 /// For every SQLite connection. With `synchronous = FULL` a commit returns when it is on the disk:
 /// the journal lets go of records then, and an answered change of the configuration is not undone
@@ -41,7 +41,7 @@ const READER_SETTINGS: &str = "PRAGMA query_only = ON; PRAGMA cache_size = -4000
 /// server without one does not mind. And a server that is set to acknowledge commits before they
 /// are on its disk (`synchronous_commit = off`) must not do so here: the journal lets go of what is
 /// acknowledged. Other values are kept.
-const POSTGRES_SETTINGS: &str = "SELECT set_config(name, CASE name WHEN 'jit' THEN 'off' ELSE 'on' END, false) \
+pub(super) const POSTGRES_SETTINGS: &str = "SELECT set_config(name, CASE name WHEN 'jit' THEN 'off' ELSE 'on' END, false) \
      FROM pg_settings WHERE name = 'jit' OR (name = 'synchronous_commit' AND setting = 'off')";
 
 /// The pools of one database: `write` and `read` are one and the same on PostgreSQL.

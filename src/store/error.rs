@@ -45,6 +45,11 @@ pub enum SchemaError {
          by hand"
     )]
     HalfMigrated { name: String, why: String },
+    #[error(
+        "a `tollgate move` into this database was begun and not finished: start the same move again, and it goes on. To \
+         give it up, drop the database"
+    )]
+    HalfMoved,
 }
 
 impl From<sqlx::Error> for StoreError {

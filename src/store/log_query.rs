@@ -48,6 +48,13 @@ impl Conditions {
         conditions
     }
 
+    /// What a row of the hourly sums must meet to be of requests that a limit refused.
+    pub(super) fn on_refused(filter: &LogFilter, span: Span) -> Self {
+        let mut conditions = Self::default();
+        conditions.fixed("provider_id = 0").fixed("status_code IN (402, 429)").span("hour", span).shared(filter);
+        conditions
+    }
+
     /// What a row of the summed days must meet, cut in a way that the filter fits.
     pub(super) fn on_days(filter: &LogFilter, span: Span, cut: Cut) -> Self {
         let mut conditions = Self::default();

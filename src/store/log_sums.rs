@@ -31,6 +31,8 @@ pub struct LogSummary {
     pub requests: u64,
     /// Requests that failed or were refused.
     pub errors: u64,
+    /// Those of them that a limit of a key or a user refused.
+    pub limit_refusals: u64,
     /// Requests whose model had no price.
     pub unpriced: u64,
     pub input_tokens: u64,
@@ -89,7 +91,7 @@ pub(super) async fn summary(
     if hours_in(&pieces) > LONG_MS {
         if filter.fits_totals() && fields.opt_time("first")? == Some(oldest) {
             let conditions = Conditions::on_totals(filter);
-            return Ok((sum_of(connection, "usage_totals", conditions).await?, true));
+            return Ok((sum_of(connection, "usage_totals", REFUSED_IN_HOURS, conditions).await?, true));
         }
         if hourly_sums_of(connection, filter, Span { from: Some(from), until: Some(until) }).await? > MOST_HOURS {
             return sum_newest(connection, filter).await;
@@ -126,8 +128,15 @@ async fn hourly_sums_of(connection: &mut AnyConnection, filter: &LogFilter, span
 
 const SUM_HOURS: &str = "SELECT COALESCE(CAST(SUM(requests) AS BIGINT), 0) AS requests, \
     COALESCE(CAST(SUM(errors) AS BIGINT), 0) AS errors, COALESCE(CAST(SUM(unpriced) AS BIGINT), 0) AS unpriced";
+/// What a limit refused: by the statuses of limits, and without a provider (one that is asked may answer 429 too).
+const REFUSED_IN_HOURS: &str = "COALESCE(CAST(SUM(CASE WHEN provider_id = 0 AND status_code IN (402, 429) THEN requests \
+    ELSE 0 END) AS BIGINT), 0) AS limit_refusals";
+/// Days are not cut by provider and status together: what they lack is read from the hours of refusals.
+const REFUSED_IN_DAYS: &str = "0 AS limit_refusals";
 const SUM_LOG: &str = "SELECT COUNT(*) AS requests, \
     COALESCE(CAST(SUM(CASE WHEN outcome IN ('completed', 'client_aborted') THEN 0 ELSE 1 END) AS BIGINT), 0) AS errors, \
+    COALESCE(CAST(SUM(CASE WHEN provider_id IS NULL AND status_code IN (402, 429) AND outcome = 'refused' THEN 1 \
+    ELSE 0 END) AS BIGINT), 0) AS limit_refusals, \
     COALESCE(CAST(SUM(CASE WHEN cost IS NULL THEN 1 ELSE 0 END) AS BIGINT), 0) AS unpriced";
 const SUM_BOTH: &str = "COALESCE(CAST(SUM(input_tokens) AS BIGINT), 0) AS input_tokens, \
     COALESCE(CAST(SUM(output_tokens) AS BIGINT), 0) AS output_tokens, \
@@ -145,19 +154,57 @@ async fn sum_piece(
 ) -> Result<LogSummary, StoreError> {
     let span = Span { from: Some(Timestamp(piece.from)), until: Some(Timestamp(piece.until)) };
     match (piece.source, cut) {
-        (Source::Days, Some(cut)) => sum_of(connection, "daily_sums", Conditions::on_days(filter, span, cut)).await,
-        (Source::Rows, _) => {
-            let conditions = Conditions::on_log(filter, span);
-            let sql = format!("{SUM_LOG}, {SUM_BOTH} FROM request_log {}", conditions.clause());
-            sum(connection, sql, conditions).await
+        (Source::Days, Some(cut)) => {
+            let conditions = Conditions::on_days(filter, span, cut);
+            let sums = sum_of(connection, "daily_sums", REFUSED_IN_DAYS, conditions).await?;
+            Ok(LogSummary { limit_refusals: refused_in(connection, filter, *piece).await?, ..sums })
         }
-        (Source::Hours | Source::Days, _) => sum_of(connection, "hourly_sums", Conditions::on_sums(filter, span)).await,
+        (Source::Rows, _) => sum_rows(connection, filter, span).await,
+        (Source::Hours | Source::Days, _) => {
+            sum_of(connection, "hourly_sums", REFUSED_IN_HOURS, Conditions::on_sums(filter, span)).await
+        }
     }
 }
 
-async fn sum_of(connection: &mut AnyConnection, table: &str, conditions: Conditions) -> Result<LogSummary, StoreError> {
-    let sql = format!("{SUM_HOURS}, {SUM_BOTH} FROM {table} {}", conditions.clause());
+async fn sum_of(
+    connection: &mut AnyConnection,
+    table: &str,
+    refused: &str,
+    conditions: Conditions,
+) -> Result<LogSummary, StoreError> {
+    let sql = format!("{SUM_HOURS}, {refused}, {SUM_BOTH} FROM {table} {}", conditions.clause());
     sum(connection, sql, conditions).await
+}
+
+async fn sum_rows(connection: &mut AnyConnection, filter: &LogFilter, span: Span) -> Result<LogSummary, StoreError> {
+    let conditions = Conditions::on_log(filter, span);
+    let sql = format!("{SUM_LOG}, {SUM_BOTH} FROM request_log {}", conditions.clause());
+    sum(connection, sql, conditions).await
+}
+
+/// Refusals by limits in whole days: of the few hourly sums without a provider, by the index of providers
+/// (`hourly_sums_provider`). Where days begin within an hour of UTC, the log itself has the hours that the span cuts.
+async fn refused_in(connection: &mut AnyConnection, filter: &LogFilter, piece: Piece) -> Result<u64, StoreError> {
+    if filter.provider_id.is_some() {
+        return Ok(0);
+    }
+    let (first, last) = (hour_of(piece.from.saturating_add(HOUR_MS - 1)), hour_of(piece.until));
+    let mut refused = 0;
+    for (from, until) in [(piece.from, first), (last, piece.until)] {
+        if from < until {
+            let span = Span { from: Some(Timestamp(from)), until: Some(Timestamp(until)) };
+            refused += sum_rows(connection, filter, span).await?.limit_refusals;
+        }
+    }
+    let span = Span { from: Some(Timestamp(first)), until: Some(Timestamp(last)) };
+    let conditions = Conditions::on_refused(filter, span);
+    let sql = format!(
+        "SELECT COALESCE(CAST(SUM(requests) AS BIGINT), 0) AS refused FROM hourly_sums {}",
+        conditions.clause()
+    );
+    let query = sqlx::query_with(AssertSqlSafe(sql), conditions.values.into_arguments());
+    let summed: u64 = Fields { row: &query.fetch_one(connection).await?, table: "hourly_sums" }.number("refused")?;
+    Ok(refused + summed)
 }
 
 /// Sums over the newest rows that match: for what only the log itself knows.
@@ -178,6 +225,7 @@ async fn sum(connection: &mut AnyConnection, sql: String, conditions: Conditions
     Ok(LogSummary {
         requests: fields.number("requests")?,
         errors: fields.number("errors")?,
+        limit_refusals: fields.number("limit_refusals")?,
         unpriced: fields.number("unpriced")?,
         input_tokens: fields.number("input_tokens")?,
         output_tokens: fields.number("output_tokens")?,
@@ -195,6 +243,7 @@ impl LogSummary {
         Self {
             requests: self.requests + other.requests,
             errors: self.errors + other.errors,
+            limit_refusals: self.limit_refusals + other.limit_refusals,
             unpriced: self.unpriced + other.unpriced,
             input_tokens: self.input_tokens + other.input_tokens,
             output_tokens: self.output_tokens + other.output_tokens,

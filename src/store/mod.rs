@@ -43,6 +43,7 @@ mod sql;
 mod statistics;
 mod sums;
 mod totals;
+pub mod transfer;
 mod tx;
 mod users;
 mod web_session;

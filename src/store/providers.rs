@@ -53,6 +53,8 @@ const COLUMNS: &[&str] = &[
     "preserve_client_ip",
     "proxy_url",
     "note",
+    "health_since",
+    "switched_off",
     "created_at",
     "updated_at",
     "deleted_at",
@@ -78,6 +80,9 @@ fn bind(provider: &Provider) -> Values {
     values.opt_count_of(timeouts.request_non_streaming_ms);
     values.text(provider.cache_ttl.as_str()).text(provider.instructions.as_str());
     values.flag(provider.preserve_client_ip).opt_text(provider.proxy_url.as_deref()).text(&provider.note);
+    values.time(provider.health_since);
+    let switched_off = provider.switched_off.as_ref().and_then(|why| serde_json::to_string(why).ok());
+    values.opt_text(switched_off.as_deref());
     values.time(provider.created_at).time(provider.updated_at).opt_time(provider.deleted_at);
     values
 }
@@ -114,6 +119,11 @@ fn read(row: &AnyRow) -> Result<StoredProvider, StoreError> {
         preserve_client_ip: fields.flag("preserve_client_ip")?,
         proxy_url: fields.opt_text("proxy_url")?,
         note: fields.text("note")?,
+        health_since: fields.time("health_since")?,
+        switched_off: match fields.opt_text("switched_off")? {
+            None => None,
+            Some(_) => Some(fields.json("switched_off")?),
+        },
         created_at: fields.time("created_at")?,
         updated_at: fields.time("updated_at")?,
         deleted_at: fields.opt_time("deleted_at")?,

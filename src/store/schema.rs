@@ -45,6 +45,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(12, "0012_prices"),
     migration!(13, "0013_rights"),
     migration!(14, "0014_vault"),
+    migration!(15, "0015_provider_off"),
 ];
 
 /// What `schema_history` says of one migration.
@@ -72,7 +73,11 @@ const HISTORY: &str = "CREATE TABLE IF NOT EXISTS schema_history (version BIGINT
                        checksum TEXT NOT NULL, finished BIGINT NOT NULL, applied_at BIGINT NOT NULL)";
 
 /// Held by PostgreSQL's migrating session; any number that nothing else uses.
-const LOCK: &str = "SELECT CAST(pg_advisory_xact_lock(7215836401) AS TEXT)";
+pub(super) const LOCK: &str = "SELECT CAST(pg_advisory_xact_lock(7215836401) AS TEXT)";
+
+/// The row of the history that stands for a `tollgate move` into the database that is not finished. Earlier versions take it
+/// for a migration that was begun, and do not start either.
+const MOVE: i64 = 0;
 
 impl Store {
     /// Applies the migrations that are missing and gives their names; none when the database is up to date.
@@ -112,12 +117,53 @@ impl Store {
     }
 }
 
+impl Store {
+    /// As [`Store::check_schema`], for the move itself: whether a move is in progress does not count.
+    pub(super) async fn check_schema_beneath_move(&self) -> Result<(), StoreError> {
+        let mut tx = self.read().await?;
+        let (_, schema) = beneath_move(&mut tx, self.backend()).await?;
+        tx.commit().await?;
+        Ok(schema?)
+    }
+}
+
+/// Whether the database carries the mark of a move, and how its schema is apart from that.
+pub(super) async fn beneath_move(
+    connection: &mut AnyConnection,
+    backend: Backend,
+) -> Result<(bool, Result<(), SchemaError>), StoreError> {
+    let mut applied = history(connection, backend).await?;
+    let all = applied.len();
+    applied.retain(|row| row.version != MOVE);
+    Ok((applied.len() < all, compare(&applied, backend)))
+}
+
+/// Keeps every gateway from starting on the database.
+pub(super) async fn mark_move(connection: &mut AnyConnection) -> Result<(), StoreError> {
+    let mut values = Values::default();
+    values.int(MOVE).text("a move from SQLite").text("").flag(false).time(SystemClock.now());
+    sqlx::query_with(RECORD, values.into_arguments()).execute(connection).await?;
+    Ok(())
+}
+
+/// Lets gateways start.
+pub(super) async fn unmark_move(connection: &mut AnyConnection) -> Result<(), StoreError> {
+    let mut values = Values::default();
+    values.int(MOVE);
+    sqlx::query_with("DELETE FROM schema_history WHERE version = $1", values.into_arguments())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+const RECORD: &str =
+    "INSERT INTO schema_history (version, name, checksum, finished, applied_at) VALUES ($1, $2, $3, $4, $5)";
+
 async fn record(connection: &mut AnyConnection, migration: &Migration, backend: Backend) -> Result<(), StoreError> {
     let mut values = Values::default();
     values.int(migration.version).text(migration.name).text(&migration.checksum(backend));
     values.flag(true).time(SystemClock.now());
-    let sql = "INSERT INTO schema_history (version, name, checksum, finished, applied_at) VALUES ($1, $2, $3, $4, $5)";
-    sqlx::query_with(sql, values.into_arguments()).execute(connection).await?;
+    sqlx::query_with(RECORD, values.into_arguments()).execute(connection).await?;
     Ok(())
 }
 
@@ -166,6 +212,9 @@ fn compare(applied: &[Applied], backend: Backend) -> Result<(), SchemaError> {
     let known = MIGRATIONS.last().map_or(0, |m| m.version);
     if let Some(newest) = applied.iter().map(|a| a.version).max().filter(|&found| found > known) {
         return Err(SchemaError::Newer { found: newest, known });
+    }
+    if applied.iter().any(|row| row.version == MOVE) {
+        return Err(SchemaError::HalfMoved);
     }
     for row in applied {
         if !row.finished {

@@ -9,6 +9,7 @@ use super::registration::Registration;
 pub struct ProviderHealthMetrics {
     failures: IntCounterVec,
     states: IntGaugeVec,
+    switched_off: IntGaugeVec,
 }
 
 impl ProviderHealthMetrics {
@@ -24,6 +25,11 @@ impl ProviderHealthMetrics {
                 "1 for the state that an enabled provider is in: never_used, healthy, failing, cooldown, circuit_open.",
                 &["provider", "state"],
             )?,
+            switched_off: on.gauges(
+                "tollgate_provider_switched_off",
+                "1 while a provider is disabled because the gateway itself disabled it for its failures.",
+                &["provider"],
+            )?,
         })
     }
 
@@ -37,8 +43,14 @@ impl ProviderHealthMetrics {
         self.states.with_label_values(&[provider, state]).set(i64::from(is_in));
     }
 
+    /// Whether the gateway itself has disabled a provider.
+    pub fn switched_off(&self, provider: &str, is_off: bool) {
+        self.switched_off.with_label_values(&[provider]).set(i64::from(is_off));
+    }
+
     pub(super) fn keep(&self, keep: &impl Fn(&str) -> bool) {
         forget(&self.failures, keep);
         forget(&self.states, keep);
+        forget(&self.switched_off, keep);
     }
 }

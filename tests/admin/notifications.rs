@@ -13,7 +13,7 @@ use tollgate::domain::money::NanoUsd;
 use tollgate::domain::secret::Secret;
 use tollgate::fetch::webhook::{SIGNATURE, sign};
 use tollgate::notify::Bell;
-use tollgate::state::{CircuitChange, Events, ProviderChange};
+use tollgate::state::{CircuitChange, Events, ProviderChange, ProviderNews};
 use tollgate::store::Backend;
 
 use super::gate::{Gate, NOON, webhooks};
@@ -183,7 +183,10 @@ async fn a_failing_provider_and_its_recovery_are_told_once_each() {
     let change = |failures| ProviderChange {
         provider_id: ProviderId(3),
         provider_name: "up".into(),
-        failures,
+        news: match failures {
+            0 => ProviderNews::Recovered,
+            in_a_row => ProviderNews::Failing { in_a_row },
+        },
         last_error: (failures > 0).then(|| "no connection".into()),
         at: NOON,
     };
@@ -192,9 +195,19 @@ async fn a_failing_provider_and_its_recovery_are_told_once_each() {
             tokio::task::yield_now().await;
         }
     }
-    let got = gate.receiver.wait_for(2).await;
+    // Each time: it is the one node that disabled it which tells so.
+    for _ in 0..2 {
+        let news = ProviderNews::SwitchedOff { failed_probes: 5 };
+        events.provider(ProviderChange { news, ..change(5) });
+    }
+    let got = gate.receiver.wait_for(4).await;
     let mut told: Vec<Value> = got.iter().map(super::receiver::Got::json).collect();
     told.sort_by_key(|message| message["event"].to_string());
+    let off = json!({
+        "event": "provider_switched_off", "title": "Provider up was disabled: 5 probes in a row failed",
+        "level": "error", "timestamp": NOON.to_iso(),
+        "data": { "providerId": 3, "providerName": "up", "failedProbes": 5, "lastError": "no connection" },
+    });
     assert_eq!(
         told,
         [
@@ -208,10 +221,12 @@ async fn a_failing_provider_and_its_recovery_are_told_once_each() {
                 "timestamp": NOON.to_iso(),
                 "data": { "providerId": 3, "providerName": "up", "failuresInARow": 0, "lastError": null },
             }),
+            off.clone(),
+            off,
         ]
     );
     metric(&gate, "tollgate_notifications_waiting 0").await;
-    assert_eq!(gate.receiver.got().len(), 2);
+    assert_eq!(gate.receiver.got().len(), 4);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -11,4 +11,5 @@ pub mod pair;
 mod places;
 mod secure;
 mod slow;
+mod switch_off;
 mod upkeep;

@@ -32,4 +32,5 @@ pub mod stage;
 mod story;
 mod streams;
 mod supervised;
+mod switch_off;
 mod words;

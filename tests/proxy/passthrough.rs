@@ -1,5 +1,7 @@
 //! Same format in and out: bytes pass through, headers as they should, credentials never.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use crate::support::upstream::Upstream;
@@ -133,6 +135,27 @@ async fn websocket_probes_and_wrong_methods() {
     let wrong = get("/v1/messages").send().await.unwrap();
     assert_eq!((wrong.status().as_u16(), wrong.headers()["allow"].to_str().unwrap()), (405, "POST"));
     assert_eq!(get("/nowhere").send().await.unwrap().status(), 404);
+}
+
+/// Asked one after another they took three seconds each.
+#[tokio::test(flavor = "multi_thread")]
+async fn providers_that_do_not_answer_hold_a_model_listing_up_once() {
+    let stage = Stage::bare(&[]).await;
+    stage.upstream.default(json!({"delay_ms": 600_000})).await;
+    for n in 0..8 {
+        stage.gateway.provider("native", &stage.upstream.url, json!({"name": format!("hangs-{n}")})).await;
+    }
+    let open = Upstream::start().await;
+    open.default(json!({"models": ["omega"]})).await;
+    stage.gateway.provider("chat-compatible", &open.url, json!({"name": "answers"})).await;
+    let get = stage.gateway.client.get(format!("{}/v1/models", stage.gateway.proxy)).bearer_auth(&stage.key);
+    let began = Instant::now();
+    let (listed, _) = tokio::join!(get.send(), stage.upstream.stats("started=8"));
+    let listed: Value = listed.unwrap().json().await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    let ids: Vec<&str> = listed["data"].as_array().unwrap().iter().map(|m| m["id"].as_str().unwrap()).collect();
+    assert!(ids.contains(&"omega"), "what the one that answers lists: {ids:?}");
+    assert!(ids.contains(&"m"), "and the priced models for those that do not: {ids:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

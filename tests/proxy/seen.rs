@@ -86,10 +86,17 @@ async fn a_dead_provider_is_seen_everywhere_and_its_recovery_too() {
     gateway
         .admin("providers/editProvider", json!({"providerId": id, "url": stage.upstream.url, "key": "upstream-key"}))
         .await;
+    // What was seen of the old address says nothing of the new one.
+    let seen = health(gateway, |_| true).await;
+    assert_eq!((&seen["health"], &seen["lastError"]), (&json!("never_used"), &Value::Null), "{seen}");
+    stage.upstream.default(json!({"status": 500})).await;
+    assert_eq!(stage.ask().send().await.unwrap().status(), 502);
+    health(gateway, |seen| seen["health"] == "failing").await;
+    stage.upstream.default(json!({})).await;
     assert_eq!(stage.ask().send().await.unwrap().status(), 200);
     let seen = health(gateway, |seen| seen["health"] != "failing" || seen["failedInARow"] == 0).await;
     assert_eq!((&seen["failedInARow"], &seen["failingSince"]), (&json!(0), &Value::Null), "{seen}");
-    assert_eq!(seen["lastError"]["kind"], "connect", "it stays on view");
+    assert_eq!(seen["lastError"]["kind"], "status", "it stays on view");
     gateway.log_shows("a provider that failed answers again").await;
     // The rate of the last minute may keep it failing.
     gateway.admin("providers/resetProviderCircuit", json!({"providerId": id})).await;
@@ -113,6 +120,35 @@ async fn refused_connections_open_the_circuit_by_default_and_it_says_why() {
     let found = problems(&stage.gateway).await;
     assert_eq!(kinds(&found), ["no_provider_usable", "provider_circuit_open"]);
     assert!(found[1]["params"]["openUntil"].is_string(), "{found:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_address_or_credential_closes_the_circuit_and_another_name_does_not() {
+    let stage = Stage::bare(&[]).await;
+    let gateway = &stage.gateway;
+    let fields = json!({"name": "up", "max_retry_attempts": 1, "circuit_breaker_failure_threshold": 1});
+    let id = gateway.provider("native", &stage.upstream.url, fields).await;
+    let moved = format!("{}/v1", stage.upstream.url);
+    for (changed, clears) in [
+        (json!({"name": "renamed", "weight": 7}), false),
+        (json!({"url": stage.upstream.url}), false),
+        (json!({"url": moved}), true),
+        (json!({"key": "another-upstream-key"}), true),
+    ] {
+        gateway.admin("providers/resetProviderCircuit", json!({"providerId": id})).await;
+        stage.upstream.default(json!({"status": 500})).await;
+        assert_eq!(stage.ask().send().await.unwrap().status(), 502);
+        stage.upstream.default(json!({})).await;
+        health(gateway, |seen| seen["health"] == "circuit_open").await;
+        let mut edit = changed.clone();
+        edit["providerId"] = json!(id);
+        gateway.admin("providers/editProvider", edit).await;
+        let seen = health(gateway, |_| true).await;
+        let (health, status) = if clears { ("never_used", 200) } else { ("circuit_open", 503) };
+        assert_eq!(seen["health"], health, "{changed}: {seen}");
+        assert_eq!(seen["lastError"].is_null(), clears, "{changed}: {seen}");
+        assert_eq!(stage.ask().send().await.unwrap().status(), status, "{changed}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -141,6 +141,11 @@ const SHOWN: &[(&str, &str, &str)] = &[
         "proxy/failover_classes.rs",
         "network_errors_open_a_circuit_only_where_configured",
     ),
+    (
+        "breaker.disable_after_failed_probes",
+        "proxy/switch_off.rs",
+        "a_provider_is_disabled_after_so_many_failed_probes_and_an_administrator_enables_it",
+    ),
     ("headers.drop_request", "settings/requests.rs", "headers_that_are_named_go_neither_way"),
     ("headers.drop_response", "settings/requests.rs", "headers_that_are_named_go_neither_way"),
     ("log.level", "proxy/hooks.rs", "an_answered_request_and_a_refused_one"),

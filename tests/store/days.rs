@@ -37,16 +37,22 @@ fn at(text: &str) -> Timestamp {
 fn records(random: &mut fastrand::Rng, first: Timestamp, days: i64, count: usize) -> Vec<Record> {
     let one = |random: &mut fastrand::Rng| {
         let key = random.i64(0..4);
-        let status = [200, 200, 200, 429, 500][random.usize(0..5)];
+        let status = [200, 200, 200, 429, 402, 500][random.usize(0..6)];
+        let provider_id = random.bool().then(|| ProviderId(random.i64(1..3)));
+        let refused = provider_id.is_none() && matches!(status, 402 | 429);
         Record {
             started_at: first.plus_ms(random.i64(0..days * DAY)),
             key_id: (key > 0).then_some(KeyId(key)),
             user_id: (key > 0).then_some(UserId(1 + key % 2)),
-            provider_id: random.bool().then(|| ProviderId(random.i64(1..3))),
+            provider_id,
             model: format!("model-{}", random.u8(0..3)).into(),
             endpoint: if random.bool() { "/v1/messages".into() } else { "/v1/responses".into() },
             status_code: status,
-            outcome: if status == 200 { RequestOutcome::Completed } else { RequestOutcome::UpstreamFailed },
+            outcome: match status {
+                200 => RequestOutcome::Completed,
+                _ if refused => RequestOutcome::Refused,
+                _ => RequestOutcome::UpstreamFailed,
+            },
             cost: (random.u8(0..10) > 0).then(|| NanoUsd(random.i64(0..1_000_000))),
             usage: Usage { input: random.u64(0..1_000), output: random.u64(0..100), ..Usage::default() },
             duration_ms: random.u64(0..10_000),
@@ -126,6 +132,7 @@ async fn check_log(store: &Store, records: &[Record], times: &[Option<Timestamp>
             assert_eq!(page.total, found.len() as u64, "{filter:?}");
             assert_eq!(summary.cost, found.iter().map(|r| r.cost.unwrap_or_default()).sum(), "{filter:?}");
             assert_eq!(summary.errors, sum(|r| u64::from(r.status_code != 200)), "{filter:?}");
+            assert_eq!(summary.limit_refusals, sum(|r| u64::from(r.is_limit_refusal())), "{filter:?}");
             assert_eq!(summary.unpriced, sum(|r| u64::from(r.cost.is_none())), "{filter:?}");
             assert_eq!(summary.input_tokens, sum(|r| r.usage.input), "{filter:?}");
             assert_eq!(summary.output_tokens, sum(|r| r.usage.output), "{filter:?}");

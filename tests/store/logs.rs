@@ -89,6 +89,7 @@ async fn filters_give_what_they_say(place: Place) {
         assert_eq!(summary.cost, expected.iter().map(|r| r.cost.unwrap_or_default()).sum::<NanoUsd>(), "{filter:?}");
         let sum = |of: fn(&Record) -> u64| expected.iter().map(|record| of(record)).sum::<u64>();
         assert_eq!(summary.errors, sum(|r| u64::from(r.status_code != 200)), "{filter:?}");
+        assert_eq!(summary.limit_refusals, sum(|r| u64::from(r.is_limit_refusal())), "{filter:?}");
         assert_eq!(summary.unpriced, sum(|r| u64::from(r.cost.is_none())), "{filter:?}");
         assert_eq!(summary.input_tokens, sum(|r| r.usage.input), "{filter:?}");
         assert_eq!(summary.output_tokens, sum(|r| r.usage.output), "{filter:?}");

@@ -10,7 +10,9 @@ use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use tollgate::domain::key::{CacheTtl, Key, KeyHash};
 use tollgate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
 use tollgate::domain::money::NanoUsd;
-use tollgate::domain::provider::{BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType};
+use tollgate::domain::provider::{
+    BreakerSettings, InstructionsStrategy, LastError, Provider, ProviderTimeouts, ProviderType, SwitchedOff,
+};
 use tollgate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use tollgate::domain::secret::Secret;
 use tollgate::domain::usage::{ServiceTier, Usage};
@@ -131,6 +133,17 @@ pub fn provider() -> Provider {
         preserve_client_ip: true,
         proxy_url: Some("http://proxy:3128".to_owned()),
         note: "note".to_owned(),
+        health_since: NOON.plus_ms(7),
+        switched_off: Some(SwitchedOff {
+            at: NOON.plus_ms(9),
+            failed_probes: 3,
+            error: Some(LastError {
+                kind: "status".to_owned(),
+                status: Some(502),
+                message: "bad \"gateway\"".to_owned(),
+                at: NOON.plus_ms(8),
+            }),
+        }),
         created_at: NOON,
         updated_at: NOON.plus_ms(2),
         deleted_at: None,
@@ -252,7 +265,11 @@ pub fn varied_record(n: u64) -> Record {
         model: format!("model-{}", n % 3).into(),
         endpoint: if n.is_multiple_of(2) { "/v1/messages".into() } else { "/v1/responses".into() },
         status_code: status,
-        outcome: if status == 200 { RequestOutcome::Completed } else { RequestOutcome::UpstreamFailed },
+        outcome: match status {
+            200 => RequestOutcome::Completed,
+            429 if n.is_multiple_of(6) => RequestOutcome::Refused,
+            _ => RequestOutcome::UpstreamFailed,
+        },
         cost: (!n.is_multiple_of(11)).then(|| NanoUsd(1_000 + pick(1_000))),
         usage: Usage { input: n, output: n * 2, cache_read: n % 13, ..Usage::default() },
         duration_ms: n,

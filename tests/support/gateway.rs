@@ -92,12 +92,18 @@ impl Gateway {
 
     /// Another command with these settings: whether it succeeded, and what it says.
     pub fn run(&self, arguments: &[&str]) -> (bool, String) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
-        let done = command.args(arguments).current_dir(self.dir.path()).env_clear().envs(&self.env).output().unwrap();
+        let done = self.command(arguments).output().unwrap();
         (
             done.status.success(),
             format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr)),
         )
+    }
+
+    /// Another command with these settings, to be started.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+        command.args(arguments).current_dir(self.dir.path()).env_clear().envs(&self.env);
+        command
     }
 
     fn spawn_with(&mut self, arguments: &[&str]) {

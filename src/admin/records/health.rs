@@ -1,5 +1,7 @@
 //! A provider's health, as shown.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -27,6 +29,8 @@ pub struct ProviderHealth {
     pub failure_count: u32,
     /// Successes in a row.
     pub success_count: u32,
+    /// Probes of the open circuit that failed in a row, on all nodes together.
+    pub failed_probes: u32,
     /// The last failed attempt; `null` = none since the gateway started.
     pub last_failure_time: Option<Iso>,
     /// `null` = none since the gateway started.
@@ -62,7 +66,7 @@ pub struct ProviderHealth {
 #[serde(rename_all = "camelCase")]
 pub struct AttemptErrorRecord {
     /// `dns`, `connect`, `tls`, `timeout`, `broken`, `status` (an error reply) or `unusable` (no usable reply).
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// The provider's status; `null` = there was no reply.
     pub status: Option<u16>,
     /// What it said, or why there was no reply: at most 300 characters, the credential masked.
@@ -72,7 +76,12 @@ pub struct AttemptErrorRecord {
 
 impl From<&AttemptError> for AttemptErrorRecord {
     fn from(error: &AttemptError) -> Self {
-        Self { kind: error.kind.as_str(), status: error.status, message: error.message.to_string(), at: Iso(error.at) }
+        Self {
+            kind: error.kind.as_str().into(),
+            status: error.status,
+            message: error.message.to_string(),
+            at: Iso(error.at),
+        }
     }
 }
 
@@ -88,6 +97,7 @@ impl ProviderHealth {
             half_open: circuit.half_open,
             failure_count: circuit.failure_count,
             success_count: circuit.success_count,
+            failed_probes: circuit.failed_probes,
             last_failure_time: circuit.last_failure.max(last_error.map(|error| error.at)).map(Iso),
             last_success_time: circuit.last_success.map(Iso),
             open_until: circuit.open_until.map(Iso),

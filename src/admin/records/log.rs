@@ -143,6 +143,9 @@ pub struct LogSums {
     pub requests: u64,
     /// Requests that failed or were refused.
     pub errors: u64,
+    /// Those of them that a limit of a key or a user refused: an error rate leaves them out, of the errors and of the
+    /// requests.
+    pub limit_refusals: u64,
     /// Requests whose model had no price.
     pub unpriced: u64,
     pub cost_usd: Exact,
@@ -162,6 +165,7 @@ impl LogSums {
         Self {
             requests: summary.requests,
             errors: summary.errors,
+            limit_refusals: summary.limit_refusals,
             unpriced: summary.unpriced,
             cost_usd: Exact::usd(summary.cost),
             input_tokens: summary.input_tokens,

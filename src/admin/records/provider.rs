@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::health::AttemptErrorRecord;
 use super::{Exact, Iso};
-use crate::domain::provider::Provider;
+use crate::domain::provider::{Provider, SwitchedOff};
 
 /// An upstream provider; its key is masked.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -60,6 +61,8 @@ pub struct ProviderRecord {
     pub preserve_client_ip: bool,
     pub proxy_url: Option<String>,
     pub note: String,
+    /// Why the gateway itself disabled the provider; `null` when it did not, and once the provider is enabled again.
+    pub switched_off: Option<SwitchedOffRecord>,
     pub created_at: Iso,
     pub updated_at: Iso,
 }
@@ -102,9 +105,33 @@ impl ProviderRecord {
             preserve_client_ip: provider.preserve_client_ip,
             proxy_url: provider.proxy_url.clone(),
             note: provider.note.clone(),
+            switched_off: provider.switched_off.as_ref().map(SwitchedOffRecord::from),
             created_at: Iso(provider.created_at),
             updated_at: Iso(provider.updated_at),
         }
+    }
+}
+
+/// A provider that the gateway itself disabled (`breaker.disable_after_failed_probes`).
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SwitchedOffRecord {
+    pub at: Iso,
+    /// Probes of its circuit that failed in a row.
+    pub failed_probes: u32,
+    /// How the last of them failed; `null` where it is not known.
+    pub error: Option<AttemptErrorRecord>,
+}
+
+impl From<&SwitchedOff> for SwitchedOffRecord {
+    fn from(off: &SwitchedOff) -> Self {
+        let error = off.error.as_ref().map(|error| AttemptErrorRecord {
+            kind: error.kind.clone().into(),
+            status: error.status,
+            message: error.message.clone(),
+            at: Iso(error.at),
+        });
+        Self { at: Iso(off.at), failed_probes: off.failed_probes, error }
     }
 }
 

@@ -255,6 +255,8 @@ fn provider(limits: Limits) -> Provider {
         preserve_client_ip: false,
         proxy_url: None,
         note: String::new(),
+        health_since: NOON,
+        switched_off: None,
         created_at: NOON,
         updated_at: NOON,
         deleted_at: None,

@@ -37,6 +37,8 @@ pub struct Breaker {
     failures: u32,
     /// In a row, since the last failure.
     successes: u32,
+    /// In a row, since the circuit was last closed or a probe succeeded.
+    failed_probes: u32,
     last_failure: Option<Timestamp>,
     last_success: Option<Timestamp>,
 }
@@ -142,6 +144,7 @@ impl Breaker {
         self.successes = self.successes.saturating_add(1);
         match self.state {
             State::HalfOpen { since, successes, .. } => {
+                self.failed_probes = 0;
                 let successes = successes + 1;
                 if successes >= settings.half_open_success_threshold {
                     self.enter(State::Closed);
@@ -164,7 +167,10 @@ impl Breaker {
         self.successes = 0;
         let trips = match self.state {
             State::Closed => settings.failure_threshold > 0 && self.failures >= settings.failure_threshold,
-            State::HalfOpen { .. } => true,
+            State::HalfOpen { .. } => {
+                self.failed_probes = self.failed_probes.saturating_add(1);
+                true
+            }
             State::Open { .. } => false,
         };
         if !trips {
@@ -189,7 +195,15 @@ impl Breaker {
     pub fn reset(&mut self) -> Change {
         let was_open = self.state != State::Closed;
         self.enter(State::Closed);
-        (self.failures, self.successes) = (0, 0);
+        (self.failures, self.successes, self.failed_probes) = (0, 0, 0);
+        if was_open { Change::Closed } else { Change::None }
+    }
+
+    /// The provider has another address or credential: what it did before says nothing any more. Tickets given out
+    /// before change nothing.
+    pub fn renew(&mut self) -> Change {
+        let was_open = self.state != State::Closed;
+        *self = Self { generation: self.generation.wrapping_add(1), ..Self::default() };
         if was_open { Change::Closed } else { Change::None }
     }
 

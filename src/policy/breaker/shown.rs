@@ -14,6 +14,8 @@ pub struct BreakerSnapshot {
     pub failure_count: u32,
     /// In a row.
     pub success_count: u32,
+    /// In a row, since the circuit was last closed.
+    pub failed_probes: u32,
     pub last_failure: Option<Timestamp>,
     pub last_success: Option<Timestamp>,
     /// When open: the end of the open duration (past, when half open).
@@ -35,6 +37,7 @@ impl Breaker {
             half_open,
             failure_count: self.failures,
             success_count: self.successes,
+            failed_probes: self.failed_probes,
             last_failure: self.last_failure,
             last_success: self.last_success,
             open_until,

@@ -9,6 +9,8 @@ pub struct Standing {
     state: State,
     /// In a row, when it changed.
     pub failures: u32,
+    /// In a row. Nodes take turns to probe, so they count together.
+    pub failed_probes: u32,
 }
 
 impl Standing {
@@ -23,17 +25,22 @@ impl Standing {
         self.state == State::Closed
     }
 
-    /// `closed`, `open UNTIL` or `half SINCE SUCCESSES PROBE` (times in ms, `-` for none), and the failures.
+    /// `closed`, `open UNTIL` or `half SINCE SUCCESSES PROBE` (times in ms, `-` for none), after the failures. Failed
+    /// probes stand at the end, where there are any: earlier versions do not read that far.
     #[must_use]
     pub fn to_text(self) -> String {
         let failures = self.failures;
-        match self.state {
+        let text = match self.state {
             State::Closed => format!("{failures} closed"),
             State::Open { until } => format!("{failures} open {}", until.0),
             State::HalfOpen { since, successes, probe } => {
                 let probe = probe.map_or_else(|| "-".to_owned(), |began| began.0.to_string());
                 format!("{failures} half {} {successes} {probe}", since.0)
             }
+        };
+        match self.failed_probes {
+            0 => text,
+            probes => format!("{text} {probes}"),
         }
     }
 
@@ -55,7 +62,8 @@ impl Standing {
             },
             _ => return None,
         };
-        Some(Self { state, failures })
+        let failed_probes = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+        Some(Self { state, failures, failed_probes })
     }
 }
 
@@ -63,7 +71,7 @@ impl Breaker {
     /// For other nodes.
     #[must_use]
     pub const fn standing(&self) -> Standing {
-        Standing { state: self.state, failures: self.failures }
+        Standing { state: self.state, failures: self.failures, failed_probes: self.failed_probes }
     }
 
     /// Takes over what another node tells. Tickets given out before change nothing any more if the state is another one.
@@ -78,7 +86,7 @@ impl Breaker {
         } else {
             self.enter(told.state)
         }
-        self.failures = told.failures;
+        (self.failures, self.failed_probes) = (told.failures, told.failed_probes);
         match told.state {
             State::Closed => Change::Closed,
             State::Open { until } if was_closed => Change::Opened { until },

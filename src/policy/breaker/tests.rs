@@ -128,3 +128,37 @@ fn what_one_node_tells_another_takes_over() {
     assert_eq!(here.adopt(tell(&there)), Change::Closed);
     assert_eq!(Standing::read("3 ajar"), None);
 }
+
+#[test]
+fn failed_probes_count_over_nodes_until_one_succeeds() {
+    let (mut here, mut there) = (opened(), Breaker::default());
+    let tell = |from: &Breaker| Standing::read(&from.standing().to_text()).unwrap();
+    let fail = |breaker: &mut Breaker, now| {
+        let probe = breaker.admit(at(now)).unwrap();
+        breaker.failed(probe, at(now), &SETTINGS);
+    };
+    assert_eq!(here.snapshot(at(0)).failed_probes, 0, "what opened it was no probe");
+    fail(&mut here, 1_000);
+    there.adopt(tell(&here));
+    fail(&mut there, 2_000);
+    here.adopt(tell(&there));
+    fail(&mut here, 3_000);
+    assert_eq!(here.snapshot(at(3_000)).failed_probes, 3);
+    let probe = here.admit(at(4_000)).unwrap();
+    here.succeeded(probe, at(4_000), &SETTINGS);
+    fail(&mut here, 4_001);
+    assert_eq!(here.snapshot(at(4_001)).failed_probes, 1);
+    here.reset();
+    assert_eq!(here.standing().to_text(), "0 closed", "as earlier versions write it");
+}
+
+#[test]
+fn a_renewed_circuit_knows_nothing_and_ends_of_earlier_requests_change_nothing() {
+    let mut breaker = opened();
+    let probe = breaker.admit(at(1_000)).unwrap();
+    assert_eq!(breaker.renew(), Change::Closed);
+    assert_eq!(breaker.failed(probe, at(1_001), &SETTINGS), Change::None);
+    let shown = breaker.snapshot(at(1_001));
+    assert_eq!((shown.open, shown.failure_count, shown.failed_probes), (false, 0, 0));
+    assert_eq!(Breaker::default().renew(), Change::None);
+}

@@ -48,7 +48,7 @@ pub enum Availability {
 
 /// What is known about providers beyond their records.
 pub trait ProviderView {
-    fn availability(&self, provider: ProviderId) -> Availability;
+    fn availability(&self, provider: &Provider) -> Availability;
 
     /// Whether the model has a price at this provider, or needs none for this request.
     fn is_priced(&self, _provider: &Provider) -> bool {

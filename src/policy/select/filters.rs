@@ -74,7 +74,7 @@ pub(super) fn pass(ask: &SelectAsk<'_>, provider: &Provider, view: &dyn Provider
         Some(stage) => return stage,
         None => {}
     }
-    match view.availability(provider.id) {
+    match view.availability(provider) {
         Availability::Ready => Stage::Ready,
         Availability::CircuitOpen { until } => Stage::CircuitOpen { until },
         Availability::Resting { until } => Stage::Resting { until },

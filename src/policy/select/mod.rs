@@ -19,6 +19,9 @@ mod tests;
 
 use std::sync::Arc;
 
+#[cfg(test)]
+pub(super) use tests::provider as test_provider;
+
 pub use ask::{Availability, NoProvider, ProviderView, SelectAsk, Selection};
 
 use crate::domain::provider::Provider;

@@ -16,7 +16,7 @@ use crate::domain::secret::Secret;
 
 const NOW: Timestamp = Timestamp(1_000_000);
 
-fn provider(id: i64, change: impl FnOnce(&mut Provider)) -> Arc<Provider> {
+pub(in crate::policy) fn provider(id: i64, change: impl FnOnce(&mut Provider)) -> Arc<Provider> {
     let mut provider = Provider {
         id: ProviderId(id),
         name: format!("p{id}"),
@@ -39,6 +39,8 @@ fn provider(id: i64, change: impl FnOnce(&mut Provider)) -> Arc<Provider> {
         preserve_client_ip: false,
         proxy_url: None,
         note: String::new(),
+        health_since: NOW,
+        switched_off: None,
         created_at: NOW,
         updated_at: NOW,
         deleted_at: None,
@@ -55,8 +57,8 @@ fn unpriced(id: i64) -> Arc<Provider> {
 struct View(HashMap<i64, Availability>);
 
 impl ProviderView for View {
-    fn availability(&self, provider: ProviderId) -> Availability {
-        self.0.get(&provider.0).copied().unwrap_or(Availability::Ready)
+    fn availability(&self, provider: &Provider) -> Availability {
+        self.0.get(&provider.id.0).copied().unwrap_or(Availability::Ready)
     }
 
     /// In these tests a note says that there is none.

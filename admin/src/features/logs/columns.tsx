@@ -1,13 +1,16 @@
 /** The log's columns. */
 import type { TFunction } from "i18next";
 import { useTranslation } from "react-i18next";
+import { percent, useFormat } from "@/ui/format";
 import { Badge, Tag } from "@/ui/status";
 import type { Column } from "@/ui/table";
 import { Count, Duration, Money, Time } from "@/ui/text";
-import { type Entry, outcomeOf, tokensIn, toneOf } from "./values";
+import { type Entry, errorShare, outcomeOf, tokensIn, toneOf } from "./values";
 
 interface Totals {
   requests: number;
+  errors: number;
+  limitRefusals: number;
   costUsd: number;
   inputTokens: number;
   outputTokens: number;
@@ -22,7 +25,12 @@ export function columns(t: TFunction, admin: boolean, totals: Totals | undefined
       cell: (entry) => <Time at={entry.createdAt} relative={false} />,
       footer: totals && t("logs.total", { count: totals.requests }),
     },
-    { id: "status", header: t("logs.status"), cell: (entry) => <Outcome entry={entry} /> },
+    {
+      id: "status",
+      header: t("logs.status"),
+      cell: (entry) => <Outcome entry={entry} />,
+      footer: totals && <Errors totals={totals} />,
+    },
     ...(admin
       ? [
           {
@@ -152,5 +160,21 @@ function Outcome({ entry }: { entry: Entry }) {
     <Badge tone={toneOf(entry)} title={entry.errorMessage ?? undefined}>
       {entry.statusCode} {entry.outcome === "completed" ? "" : t(`logs.outcomes.${outcomeOf(entry)}`)}
     </Badge>
+  );
+}
+
+/** The share of errors, and beside it what limits refused: that is no error of the gateway or of a provider. */
+function Errors({ totals }: { totals: Totals }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return (
+    <span className="block py-1 leading-tight whitespace-nowrap" data-testid="error-share">
+      {t("logs.errorRate", { rate: percent(errorShare(totals), format) })}
+      {totals.limitRefusals > 0 && (
+        <span className="block text-xs font-normal text-faint">
+          {t("logs.refusals", { count: totals.limitRefusals })}
+        </span>
+      )}
+    </span>
   );
 }

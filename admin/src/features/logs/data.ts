@@ -4,7 +4,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { call } from "@/api/client";
 import { merged, useLive, useLiveLog } from "@/app/live";
 import type { LogsSearch } from "@/app/router";
-import { type Entry, filtersOf, fits, tokensIn } from "./values";
+import { type Entry, filtersOf, fits, isError, isLimitRefusal, tokensIn } from "./values";
 
 const PAGE = 50;
 /** Requests that are kept while a list stands still. */
@@ -79,6 +79,8 @@ export function useLogs(search: LogsSearch, paused: boolean) {
   const fresh = rows.slice(0, rows.length - read.length);
   const summary = first && {
     requests: first.summary.requests + fresh.length,
+    errors: first.summary.errors + fresh.filter(isError).length,
+    limitRefusals: first.summary.limitRefusals + fresh.filter(isLimitRefusal).length,
     costUsd: fresh.reduce((sum, entry) => sum + (entry.costUsd ?? 0), first.summary.costUsd),
     inputTokens: fresh.reduce((sum, entry) => sum + tokensIn(entry), tokensIn(first.summary)),
     outputTokens: fresh.reduce((sum, entry) => sum + entry.outputTokens, first.summary.outputTokens),

@@ -4,7 +4,7 @@ import { merged } from "@/app/live";
 import en from "@/i18n/en.json";
 import { reasonOf, story } from "./chain";
 import { cell, row } from "./csv";
-import { type Entry, filtersOf, fits } from "./values";
+import { type Entry, errorShare, filtersOf, fits, isError, isLimitRefusal } from "./values";
 
 const entry = (change: Partial<Entry>): Entry =>
   ({ requestId: "a", model: "m", statusCode: 200, attempts: 1, outcome: "completed", ...change }) as Entry;
@@ -50,6 +50,18 @@ describe("the story", () => {
     expect(story({ decisionChain: null }).attempts).toEqual([]);
     expect(story({ decisionChain: ["x", null] }).passedOver).toEqual([]);
   });
+});
+
+test("refusals by limits are left out of the share of errors, of both its parts", () => {
+  expect(errorShare({ requests: 10, errors: 6, limitRefusals: 5 })).toBe(0.2);
+  expect(errorShare({ requests: 5, errors: 5, limitRefusals: 5 })).toBe(0);
+  expect(errorShare({ requests: 0, errors: 0, limitRefusals: 0 })).toBe(0);
+  const refused = entry({ outcome: "refused", statusCode: 429, providerId: null });
+  expect([isError(refused), isLimitRefusal(refused)]).toEqual([true, true]);
+  // A provider's own 429, and a refusal that is no limit's.
+  expect(isLimitRefusal({ ...refused, outcome: "upstream_failed", providerId: 1 })).toBe(false);
+  expect(isLimitRefusal({ ...refused, statusCode: 403 })).toBe(false);
+  expect(isError(entry({ outcome: "client_aborted" }))).toBe(false);
 });
 
 describe("the file", () => {

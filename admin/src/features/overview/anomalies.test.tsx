@@ -58,6 +58,12 @@ test("what is wrong is told in the gateway's order, each with its cause, and bef
       recentAttempts: 30,
       recentFailures: 30,
     }),
+    problem("provider_switched_off", "warning", {
+      providerId: 8,
+      providerName: "spare",
+      lastError: { ...lastError, kind: "status", status: 502, message: "bad gateway" },
+      failedProbes: 4,
+    }),
     problem("reload_refused", "warning", { faults: "limits.money_status: must be 429 or 402." }),
     problem("something_new", "warning", {}),
   ];
@@ -71,6 +77,7 @@ test("what is wrong is told in the gateway's order, each with its cause, and bef
     "All requests are refused: the disk is full",
     "The database cannot be reached",
     "upstream is failing",
+    "spare was disabled by the gateway",
     "The changed configuration was refused",
     "the gateway's words for something_new",
     "Key ann / cli has reached a limit",
@@ -79,7 +86,9 @@ test("what is wrong is told in the gateway's order, each with its cause, and bef
   expect(shown[1]).toContain("1,200");
   expect(shown[2]).toContain("the connection was refused or failed — Connection refused (os error 111)");
   expect(shown[2]).toContain("30 of 30 attempts failed in the past 5 minutes.");
-  expect(shown[3]).toContain("limits.money_status: must be 429 or 402.");
+  expect(shown[3]).toContain("Its circuit was probed in vain: 4 failed in a row.");
+  expect(shown[3]).toContain("502");
+  expect(shown[4]).toContain("limits.money_status: must be 429 or 402.");
 });
 
 test("limits are named with whose they are", async () => {

@@ -18,6 +18,7 @@ const KNOWN = [
   "records_held",
   "provider_circuit_open",
   "provider_failing",
+  "provider_switched_off",
   "reload_refused",
   "records_set_aside",
   "provider_cooldown",
@@ -45,6 +46,7 @@ export function tell(problem: Problem, t: TFunction, format: Format): Told {
     records: count(number(params.pendingRecords), format),
     attempts: number(params.recentAttempts),
     failures: number(params.recentFailures),
+    probes: number(params.failedProbes),
     faults: text(params.faults),
     mode: text(params.mode),
   };

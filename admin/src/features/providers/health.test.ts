@@ -16,6 +16,12 @@ test("a provider that was never asked is not healthy but unused", () => {
   expect(condition(provider, undefined, NOW)).toBe("unused");
 });
 
+test("one that the gateway disabled is told from one that an administrator did, until it is enabled", () => {
+  const switchedOff = { at: "2026-06-01T11:00:00Z", failedProbes: 3, error: null };
+  expect(condition({ isEnabled: false, switchedOff } as Provider, undefined, NOW)).toBe("gone");
+  expect(condition({ isEnabled: false, switchedOff: null } as Provider, undefined, NOW)).toBe("off");
+});
+
 test("an open circuit and a pause come before what failed; disabled comes first", () => {
   expect(state({ health: "circuit_open", state: "OPEN", failedInARow: 3 })).toBe("open");
   expect(state({ state: "OPEN", halfOpen: true })).toBe("half");

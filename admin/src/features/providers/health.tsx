@@ -6,10 +6,10 @@ import { Countdown, useNow } from "@/ui/text";
 import type { Health, Provider } from "./selection";
 import { useSpent } from "./spent";
 
-export type Condition = "off" | "open" | "half" | "resting" | "spent" | "failing" | "unused" | "good";
+export type Condition = "off" | "gone" | "open" | "half" | "resting" | "spent" | "failing" | "unused" | "good";
 
 export function condition(provider: Provider, health: Health | undefined, now: number, spent = false): Condition {
-  if (!provider.isEnabled) return "off";
+  if (!provider.isEnabled) return provider.switchedOff ? "gone" : "off";
   if (health?.state === "OPEN") return health.halfOpen ? "half" : "open";
   if (health?.restUntil && new Date(health.restUntil).getTime() > now) return "resting";
   if (health?.health === "failing" || (health?.failureCount ?? 0) > 0) return "failing";
@@ -19,6 +19,7 @@ export function condition(provider: Provider, health: Health | undefined, now: n
 
 const TONES = {
   off: "off",
+  gone: "warn",
   open: "bad",
   half: "warn",
   resting: "warn",
@@ -44,8 +45,9 @@ export function HealthBadge({
   const spent = useSpent().has(provider.id);
   const state = condition(provider, health, now, spent);
   const until = state === "open" ? health?.openUntil : state === "resting" ? health?.restUntil : null;
-  const why = (state === "open" || state === "half" ? health?.openReason : undefined) ?? health?.lastError ?? undefined;
-  const troubled = ["open", "half", "resting", "failing"].includes(state) && why;
+  const opened = state === "open" || state === "half" ? health?.openReason : undefined;
+  const why = state === "gone" ? provider.switchedOff?.error : (opened ?? health?.lastError);
+  const troubled = ["gone", "open", "half", "resting", "failing"].includes(state) && why;
   return (
     <span className="inline-flex max-w-full min-w-0 items-center gap-2">
       <Badge tone={TONES[state]} title={troubled ? `${causeOf(why)} — ${why.message}` : undefined}>

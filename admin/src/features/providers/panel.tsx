@@ -114,6 +114,16 @@ export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Pro
           <div className="flex flex-wrap items-center gap-2">
             <HealthBadge provider={provider} health={health} />
             <span className="flex-1" />
+            {!provider.isEnabled && provider.switchedOff && (
+              <Button
+                size="sm"
+                icon={<CirclePlay className="size-3.5" aria-hidden />}
+                busy={change.isPending}
+                onClick={() => void toggle()}
+              >
+                {t("providers.enable")}
+              </Button>
+            )}
             <Button
               size="sm"
               icon={<RotateCcw className="size-3.5" aria-hidden />}
@@ -126,7 +136,7 @@ export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Pro
               {t("providers.reset")}
             </Button>
           </div>
-          <ProviderState health={health} />
+          <ProviderState provider={provider} health={health} />
           <Trial asked={() => ({ providerId: provider.id })} />
           <Facts
             facts={[

@@ -5,9 +5,9 @@ import { percent, useFormat } from "@/ui/format";
 import { Facts } from "@/ui/page";
 import { Notice } from "@/ui/status";
 import { Count, Time } from "@/ui/text";
-import type { Health } from "./selection";
+import type { Health, Provider } from "./selection";
 
-export function ProviderState({ health }: { health: Health | undefined }) {
+export function ProviderState({ provider, health }: { provider: Provider; health: Health | undefined }) {
   const { t } = useTranslation();
   const format = useFormat();
   const attempts = health?.recentAttempts ?? 0;
@@ -18,6 +18,7 @@ export function ProviderState({ health }: { health: Health | undefined }) {
   });
   return (
     <>
+      {!provider.isEnabled && provider.switchedOff && <SwitchedOff off={provider.switchedOff} />}
       {health?.state === "OPEN" && health.openReason && (
         <Notice tone="bad" title={t("providers.openedBy")}>
           <CauseText cause={health.openReason} />
@@ -52,5 +53,27 @@ export function ProviderState({ health }: { health: Health | undefined }) {
         ]}
       />
     </>
+  );
+}
+
+/** That the gateway itself disabled the provider: when, and why. */
+function SwitchedOff({ off }: { off: NonNullable<Provider["switchedOff"]> }) {
+  const { t } = useTranslation();
+  return (
+    <Notice
+      tone="warn"
+      title={
+        <>
+          {t("providers.switchedOff.title")} · <Time at={off.at} />
+        </>
+      }
+    >
+      {t("providers.switchedOff.text", { count: off.failedProbes })}
+      {off.error && (
+        <div>
+          {t("providers.switchedOff.cause")} <CauseText cause={off.error} />
+        </div>
+      )}
+    </Notice>
   );
 }

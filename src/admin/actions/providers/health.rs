@@ -35,7 +35,7 @@ pub fn operations() -> Vec<Operation> {
 
 /// The health of one provider now.
 pub fn of(ctx: &Context, provider: &Provider, now: Timestamp) -> ProviderHealth {
-    ProviderHealth::new(provider, &ctx.health.snapshot(provider.id, now), &ctx.health.seen(provider.id, now))
+    ProviderHealth::new(provider, &ctx.health.snapshot(provider, now), &ctx.health.seen(provider, now))
 }
 
 async fn get_providers_health_status(call: Call) -> Result<Vec<ProviderHealth>, Refusal> {

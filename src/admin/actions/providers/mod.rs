@@ -52,7 +52,9 @@ fn records() -> Vec<Operation> {
             edit_provider,
         )
         .doc(
-            "Changes what is sent and leaves the rest, the credential too. Where `url` gets another origin (scheme, host, \
+            "Changes what is sent and leaves the rest, the credential too. Another `url`, `provider_type` or `proxy_url`, or a \
+             `key`, closes the circuit and clears the provider's health, which described what was there before; so does \
+             enabling a provider that the gateway itself disabled. Where `url` gets another origin (scheme, host, \
              port), or `proxy_url` changes, `key` must be sent again: else `REQUIRED_FIELD`.",
         )
         .errors(&[Code::NOT_FOUND, Code::OPERATION_FAILED]),
@@ -101,6 +103,8 @@ fn blank(now: Timestamp) -> Provider {
         preserve_client_ip: false,
         proxy_url: None,
         note: String::new(),
+        health_since: now,
+        switched_off: None,
         created_at: now,
         updated_at: now,
         deleted_at: None,
@@ -154,6 +158,12 @@ async fn edit_provider(call: Call) -> Result<(), Refusal> {
         }
         given => given,
     };
+    if is_another(&before.provider, &after.provider, call.values.has("key")) {
+        after.provider.health_since = call.now;
+    }
+    if after.provider.is_enabled && after.provider.switched_off.take().is_some() {
+        after.provider.health_since = call.now;
+    }
     tx.update_provider(&after.provider, cipher.as_deref()).await?;
     after.key_cipher = cipher.unwrap_or(after.key_cipher);
     let change = Change {
@@ -164,6 +174,13 @@ async fn edit_provider(call: Call) -> Result<(), Refusal> {
     };
     call.audit(&mut tx, change).await?;
     call.commit(tx).await
+}
+
+/// Whether requests go somewhere else, by another way or with another credential from now on, so that earlier failures
+/// say nothing any more.
+fn is_another(before: &Provider, after: &Provider, new_key: bool) -> bool {
+    let of = |provider: &Provider| (provider.url.clone(), provider.proxy_url.clone(), provider.kind);
+    new_key || of(before) != of(after)
 }
 
 async fn remove_provider(call: Call) -> Result<(), Refusal> {

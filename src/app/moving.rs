@@ -1,0 +1,275 @@
+//! `tollgate move`: brings the embedded database to PostgreSQL, offline.
+//!
+//! The steps, each of which can be interrupted: see that nothing uses the data directory; deliver what waits in the
+//! journal; take SQLite's write lock and its figures; mark the target; copy; compare; take the mark away. The SQLite
+//! database is only read, but for the records of the journal.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context;
+use parking_lot::Mutex;
+
+use super::check::runtime;
+use super::in_use::InUse;
+use super::parts;
+use crate::config::{Config, Target as Configured};
+use crate::domain::clock::{Clock, SystemClock};
+use crate::domain::record::Record;
+use crate::domain::secret::Secret;
+use crate::ledger::{self, Sink, SinkError};
+use crate::store::transfer::{Figures, Filled, Source, Standing, Target, TransferError};
+use crate::store::{SchemaError, Store, StoreError};
+
+/// Differences that are named; the first of them say what is wrong.
+const DIFFERENCES_SHOWN: usize = 20;
+/// The embedded database's file.
+const FILE: &str = "tollgate.db";
+
+/// The configuration names PostgreSQL: there is nothing to move.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the configuration names PostgreSQL already (database.url): `tollgate move` reads the embedded SQLite database"
+)]
+pub struct NotEmbedded;
+
+/// What a move says while it works.
+#[derive(Debug)]
+pub enum MoveNews<'a> {
+    /// Something worth knowing.
+    Note(&'a str),
+    /// So many of a table's rows are in the target.
+    Copied { table: &'static str, rows: i64, of: i64 },
+}
+
+/// A move that is finished.
+#[derive(Debug)]
+pub struct Moved {
+    /// An earlier run had finished it.
+    pub already: bool,
+    /// Of both sides: they are the same.
+    pub here: Figures,
+    pub there: Figures,
+    pub database: PathBuf,
+}
+
+/// Moves the embedded database that the configuration names.
+///
+/// # Errors
+/// What is in the way, and what to do. A move that had begun goes on when it is started again.
+pub fn move_database(config: &Config, to: &Secret, tell: &mut dyn FnMut(MoveNews<'_>)) -> anyhow::Result<Moved> {
+    let database = embedded(config)?;
+    runtime()?.block_on(async {
+        let _alone = alone(config)?;
+        let store = parts::store(config).await?;
+        store.check_schema().await.context("the SQLite database")?;
+        let mut target = Target::connect(to).await.context("the target")?;
+        let looked_at = Source::looked_at(&store).await.context("the SQLite database")?;
+        // Before anything is written anywhere.
+        if let Standing::BegunByOther { path } = target.standing(&looked_at, None).await.context("the target")? {
+            return Err(begun_by_other(&path));
+        }
+        deliver(config, &store, tell).await?;
+        let source = Source::held(&store).await.context("taking the SQLite database's write lock")?;
+        for name in &source.strangers {
+            tell(MoveNews::Note(&format!("not copied: the table {name}, which is not tollgate's")));
+        }
+        tell(MoveNews::Note("reading the figures of the SQLite database"));
+        let here = source.figures().await.context("the SQLite database")?;
+        let already = prepare(&mut target, (&source, &here, database.as_path()), tell).await?;
+        if !already {
+            let mut progress = |at: crate::store::transfer::Progress| {
+                tell(MoveNews::Copied { table: at.table, rows: at.copied, of: here.rows(at.table) });
+            };
+            let copied = target.copy(&source, &mut progress).await;
+            copied.context("the move is not finished: start it again, and it goes on where it stopped")?;
+            tell(MoveNews::Note("comparing both databases"));
+        }
+        let there = target.figures(&source).await.context("the target")?;
+        compare(&here, &there)?;
+        if !already {
+            target.finish(&source).await.context("all is copied, and the last step failed: start the move again")?;
+        }
+        target.close().await;
+        Ok(Moved { already, here, there, database })
+    })
+}
+
+/// Looks whether the move can be made, and changes nothing. Lines that say what there is to move.
+///
+/// # Errors
+/// What is in the way, but for a gateway that runs.
+pub fn check_move(config: &Config, to: &Secret) -> anyhow::Result<Vec<String>> {
+    embedded(config)?;
+    runtime()?.block_on(async {
+        let mut lines = Vec::new();
+        let store = parts::store(config).await?;
+        let source = Source::looked_at(&store).await.context("the SQLite database")?;
+        let target = Target::connect(to).await.context("the target")?;
+        match target.standing(&source, None).await.context("the target")? {
+            Standing::Empty => lines.push("the target is empty".to_owned()),
+            Standing::Begun { .. } => lines.push("the target has a part of it: the move goes on from there".to_owned()),
+            Standing::BegunByOther { path } => return Err(begun_by_other(&path)),
+            Standing::Filled(filled) => return Err(not_empty(&filled)),
+        }
+        for (table, rows) in source.rows().await? {
+            lines.push(format!("{table}: {rows} rows"));
+        }
+        lines.extend(source.strangers.iter().map(|name| format!("{name}: not tollgate's, is not copied")));
+        let journal = ledger::survey(&parts::journal_root(config)).context("the journal")?;
+        if journal.waiting_bytes > 0 {
+            let bytes = journal.waiting_bytes;
+            lines.push(format!("the journal: {bytes} bytes, which are delivered to SQLite before the move"));
+        }
+        if journal.held > 0 {
+            lines.push("a gateway is running: stop it before the move".to_owned());
+        }
+        Ok(lines)
+    })
+}
+
+/// The file of the embedded database, which is there.
+fn embedded(config: &Config) -> anyhow::Result<PathBuf> {
+    let Configured::Sqlite { dir } = &config.database.target else { return Err(NotEmbedded.into()) };
+    let path = dir.join(FILE);
+    anyhow::ensure!(path.is_file(), "there is no SQLite database to move: {} is missing", path.display());
+    Ok(path)
+}
+
+/// Keeps gateways out. Those of earlier versions are found by their journals.
+fn alone(config: &Config) -> anyhow::Result<InUse> {
+    let in_use = InUse::alone(&config.data_dir)?;
+    let held = ledger::survey(&parts::journal_root(config)).context("the journal")?.held;
+    let dir = config.data_dir.display();
+    in_use.filter(|_| held == 0).with_context(|| {
+        format!(
+            "a gateway, or another move, is running on the data directory {dir}. Stop the gateway (SIGTERM), wait until it \
+             has ended, and start the move then. Nothing was changed"
+        )
+    })
+}
+
+/// The store as the ledger's sink, which remembers why it did not take records.
+#[derive(Clone)]
+struct Remembering {
+    store: Store,
+    refusal: Arc<Mutex<Option<String>>>,
+}
+
+impl Sink for Remembering {
+    async fn append_records(&self, records: &[Record]) -> Result<u64, SinkError> {
+        let taken = Sink::append_records(&self.store, records).await;
+        if let Err(error) = &taken {
+            *self.refusal.lock() = Some(error.to_string());
+        }
+        taken
+    }
+}
+
+/// Brings what a gateway left in its journal to SQLite, as its next start would have.
+async fn deliver(config: &Config, store: &Store, tell: &mut dyn FnMut(MoveNews<'_>)) -> anyhow::Result<()> {
+    let root = parts::journal_root(config);
+    if ledger::survey(&root).context("the journal")?.abandoned == 0 {
+        return Ok(());
+    }
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let ledger = parts::open_ledger(config, &clock)?;
+    let sink = Remembering { store: store.clone(), refusal: Arc::default() };
+    let mut done = 0;
+    let stats = loop {
+        // It gives up after some seconds without success.
+        Arc::clone(&ledger).run(sink.clone(), std::future::ready(())).await;
+        let stats = ledger.stats();
+        if ledger::survey(&root).context("the journal")?.abandoned == 0 {
+            break stats;
+        }
+        let moved = stats.writer_rows + stats.writer_repeated;
+        if moved == done {
+            return Err(undelivered(&root, sink.refusal.lock().take()));
+        }
+        done = moved;
+    };
+    let (new, known) = (stats.writer_rows, stats.writer_repeated);
+    tell(MoveNews::Note(&format!("delivered the journal to the SQLite database: {new} records, {known} known before")));
+    if stats.refused_records + stats.damaged_ranges > 0 {
+        let aside = root.join("set-aside");
+        let note = format!("some of the journal could not be read or written: it is kept in {}", aside.display());
+        tell(MoveNews::Note(&note));
+    }
+    Ok(())
+}
+
+fn undelivered(root: &Path, why: Option<String>) -> anyhow::Error {
+    let why = why.unwrap_or_else(|| "they cannot be read".to_owned());
+    anyhow::anyhow!(
+        "records wait in the journal {} and cannot be brought to the SQLite database: {why}. Nothing was moved, and \
+         nothing is lost. Remove the cause and start the move again; or start the gateway on SQLite, whose log says more",
+        root.display()
+    )
+}
+
+/// Makes the target ready to be copied to; whether an earlier run has finished the move.
+async fn prepare(
+    target: &mut Target,
+    (source, here, database): (&Source, &Figures, &Path),
+    tell: &mut dyn FnMut(MoveNews<'_>),
+) -> anyhow::Result<bool> {
+    match target.standing(source, Some(here)).await.context("the target")? {
+        Standing::Empty => {
+            let path = database.display().to_string();
+            target.begin(source, here, &path).await.context("making the target ready")?;
+        }
+        Standing::Begun { changed: false } => {
+            tell(MoveNews::Note("a move was begun and not finished: going on where it stopped"));
+        }
+        Standing::Begun { changed: true } => {
+            tell(MoveNews::Note("the SQLite database was changed since the move began: copying all of it again"));
+            target.start_over(here).await.context("emptying the target")?;
+        }
+        Standing::BegunByOther { path } => return Err(begun_by_other(&path)),
+        Standing::Filled(filled) => match target.figures(source).await {
+            Ok(there) if here.differences(&there).is_empty() => return Ok(true),
+            Ok(_) | Err(TransferError::Store(StoreError::Schema(SchemaError::Behind { .. }))) => {
+                return Err(not_empty(&filled));
+            }
+            Err(error) => return Err(error).context("the target"),
+        },
+    }
+    Ok(false)
+}
+
+fn begun_by_other(path: &str) -> anyhow::Error {
+    anyhow::anyhow!(
+        "the target holds a part of another database ({path}), whose move was not finished: name an empty database, or \
+         drop this one and create it anew. Nothing was changed"
+    )
+}
+
+fn not_empty(filled: &[Filled]) -> anyhow::Error {
+    let tables: Vec<String> = filled.iter().map(|f| format!("{}: {}", f.table, f.rows)).collect();
+    anyhow::anyhow!(
+        "the target holds data that is not from this move (rows of {}). A gateway that was once started on it leaves \
+         prices and rules there, too. Name an empty database, or drop this one and create it anew. Nothing was changed",
+        tables.join(", ")
+    )
+}
+
+fn compare(here: &Figures, there: &Figures) -> anyhow::Result<()> {
+    let differences = here.differences(there);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let mut lines: Vec<String> = differences
+        .iter()
+        .take(DIFFERENCES_SHOWN)
+        .map(|d| format!("  {}: {} in SQLite, {} in PostgreSQL", d.what, d.here, d.there))
+        .collect();
+    if differences.len() > DIFFERENCES_SHOWN {
+        lines.push(format!("  and {} more", differences.len() - DIFFERENCES_SHOWN));
+    }
+    anyhow::bail!(
+        "the databases differ after the copy:\n{}\nThe SQLite database is as it was, and no gateway starts on the target. \
+         Somebody else may have written there: drop it, create it anew, and start the move again",
+        lines.join("\n")
+    )
+}

@@ -1,0 +1,33 @@
+//! Why a database is not copied.
+
+use thiserror::Error;
+
+use crate::store::error::{SchemaError, StoreError};
+
+/// A step of a move that failed. What was committed before stays; the next run goes on from there.
+#[derive(Debug, Error)]
+pub enum TransferError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A table or column is on one side only.
+    #[error("the two databases differ in their tables: {0}")]
+    Shape(String),
+    /// A stored value that PostgreSQL cannot hold.
+    #[error("{table}.{column} cannot be copied: {why}")]
+    Value { table: &'static str, column: String, why: String },
+    /// The progress that is stored in the target is not the one of this run.
+    #[error("another `tollgate move` writes to the same target")]
+    Interfered,
+}
+
+impl From<sqlx::Error> for TransferError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+impl From<SchemaError> for TransferError {
+    fn from(error: SchemaError) -> Self {
+        Self::Store(error.into())
+    }
+}

@@ -1,0 +1,84 @@
+//! The database that is copied: SQLite's tables and figures, held still while they are read.
+
+use sqlx::{Any, Row, Transaction};
+
+use super::error::TransferError;
+use super::figures::Figures;
+use super::tables::{self, TABLES, Table};
+use crate::store::error::StoreError;
+use crate::store::{Backend, Store};
+
+/// An embedded database that is to be copied.
+pub struct Source {
+    pub(super) store: Store,
+    pub(super) tables: Vec<Table>,
+    /// When its schema was made: tells it from other databases.
+    pub(super) identity: String,
+    /// Tables that are not the program's, which are left out.
+    pub strangers: Vec<String>,
+    /// Held: nobody can write.
+    _lock: Option<Transaction<'static, Any>>,
+}
+
+impl Source {
+    /// Takes the database's write lock, until this is dropped.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] when another program is writing; the schema is not the one of this program.
+    pub async fn held(store: &Store) -> Result<Self, TransferError> {
+        let lock = store.write().await?;
+        Ok(Self { _lock: Some(lock), ..Self::looked_at(store).await? })
+    }
+
+    /// Only looks at the database, which may be written to meanwhile.
+    ///
+    /// # Errors
+    /// The schema is not the one of this program.
+    pub async fn looked_at(store: &Store) -> Result<Self, TransferError> {
+        store.check_schema().await?;
+        let mut connection = store.reader().await?;
+        let found = tables::names(&mut connection, Backend::Sqlite).await?;
+        let known = |name: &String| TABLES.contains(&name.as_str()) || name == "schema_history";
+        let row = sqlx::query("SELECT MIN(applied_at) FROM schema_history").fetch_one(&mut *connection).await?;
+        let made: i64 = row.try_get(0).map_err(StoreError::from)?;
+        Ok(Self {
+            store: store.clone(),
+            tables: tables::of_source(&mut connection).await?,
+            identity: made.to_string(),
+            strangers: found.into_iter().filter(|name| !known(name)).collect(),
+            _lock: None,
+        })
+    }
+
+    /// All figures. Reads the whole database.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn figures(&self) -> Result<Figures, TransferError> {
+        Ok(Figures::of(&mut *self.store.reader().await?, &self.tables).await?)
+    }
+
+    /// Every table with its number of rows.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn rows(&self) -> Result<Vec<(&'static str, i64)>, TransferError> {
+        let mut connection = self.store.reader().await?;
+        let mut rows = Vec::with_capacity(self.tables.len());
+        for table in &self.tables {
+            rows.push((table.name, super::target::rows_of(&mut connection, table.name).await?));
+        }
+        Ok(rows)
+    }
+
+    /// The highest number that a table has given to a row, removed ones included; `None`: none.
+    pub(super) async fn highest_id(&self, table: &Table) -> Result<Option<i64>, StoreError> {
+        let sql = format!(
+            "SELECT MAX(id) FROM (SELECT MAX(id) AS id FROM {name} UNION ALL \
+             SELECT seq FROM sqlite_sequence WHERE name = '{name}')",
+            name = table.name
+        );
+        let row = sqlx::query(sqlx::AssertSqlSafe(sql)).fetch_one(&mut *self.store.reader().await?).await?;
+        Ok(row.try_get(0)?)
+    }
+}

@@ -1,0 +1,203 @@
+//! The database that is copied to: what it holds before, and the mark that it carries meanwhile.
+
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AnyConnection, AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection, Row};
+
+use super::error::TransferError;
+use super::figures::Figures;
+use super::source::Source;
+use super::state::{self, Reached, State};
+use super::tables::{self, TABLES, Table};
+use crate::domain::secret::Secret;
+use crate::store::connect::{POSTGRES_SETTINGS, SLOW};
+use crate::store::error::{SchemaError, StoreError};
+use crate::store::schema::{self, LOCK};
+use crate::store::{Backend, Store};
+
+/// Connections beside the one that rows are written by.
+const CONNECTIONS: u32 = 2;
+
+/// A PostgreSQL database that is copied to.
+pub struct Target {
+    pub(super) store: Store,
+    /// Rows are written by this one.
+    pub(super) connection: PgConnection,
+    /// Of the source, as they fit the tables here.
+    pub(super) tables: Vec<Table>,
+}
+
+/// What a target holds.
+#[derive(Debug)]
+pub enum Standing {
+    /// No data; maybe tables.
+    Empty,
+    /// A move of this source was begun and not finished. `changed`: the source is not as it was then.
+    Begun { changed: bool },
+    /// A move of another database, which was here, was begun and not finished.
+    BegunByOther { path: String },
+    /// Data, and no mark of a move.
+    Filled(Vec<Filled>),
+}
+
+/// A table that has rows.
+#[derive(Debug)]
+pub struct Filled {
+    pub table: &'static str,
+    pub rows: i64,
+}
+
+impl Target {
+    /// Connects. Changes nothing.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreachable`] when no connection can be made.
+    pub async fn connect(url: &Secret) -> Result<Self, TransferError> {
+        let store = Store::open_postgres(url, CONNECTIONS).await?;
+        let options: PgConnectOptions = url.expose().parse()?;
+        let options = options.log_statements(log::LevelFilter::Trace).log_slow_statements(log::LevelFilter::Warn, SLOW);
+        let refused = |error| Backend::Postgres.acquire_error(error);
+        let mut connection = PgConnection::connect_with(&options).await.map_err(refused)?;
+        connection.execute(POSTGRES_SETTINGS).await?;
+        Ok(Self { store, connection, tables: Vec::new() })
+    }
+
+    /// What there is, compared with the source. Changes nothing.
+    ///
+    /// # Errors
+    /// The schema is newer than this program or half migrated; [`StoreError`] of the read.
+    pub async fn standing(&self, source: &Source, figures: Option<&Figures>) -> Result<Standing, TransferError> {
+        let mut tx = self.store.read().await?;
+        let standing = standing(&mut tx, source, figures).await?;
+        tx.commit().await?;
+        Ok(standing)
+    }
+
+    /// Makes the schema, and marks the database: from here on no gateway starts on it.
+    ///
+    /// # Errors
+    /// When it holds data by now; [`StoreError`] of the write.
+    pub async fn begin(&mut self, source: &Source, figures: &Figures, path: &str) -> Result<(), TransferError> {
+        self.store.migrate().await?;
+        let mut tx = self.store.write().await?;
+        tx.execute(LOCK).await?;
+        if !matches!(standing(&mut tx, source, Some(figures)).await?, Standing::Empty) {
+            return Err(TransferError::Interfered);
+        }
+        tx.execute(state::CREATE).await?;
+        let begun = State {
+            source: source.identity.clone(),
+            path: path.to_owned(),
+            digest: figures.digest(),
+            at: Reached { table: TABLES[0].to_owned(), ..Reached::default() },
+        };
+        state::insert(&mut tx, &begun).await?;
+        schema::mark_move(&mut tx).await?;
+        // What the migrations put there.
+        tx.execute("DELETE FROM config_version").await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Removes what was copied. Only for a database that carries the mark.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the write.
+    pub async fn start_over(&mut self, figures: &Figures) -> Result<(), TransferError> {
+        let mut tx = self.store.write().await?;
+        tx.execute(LOCK).await?;
+        let sql = format!("UPDATE move_state SET digest = $1, table_name = '{}', copied = 0, place = NULL", TABLES[0]);
+        let digest = figures.digest();
+        sqlx::query(AssertSqlSafe(sql)).bind(digest).execute(&mut *tx).await?;
+        sqlx::raw_sql(AssertSqlSafe(format!("TRUNCATE {}", TABLES.join(", ")))).execute(&mut *tx).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// The target's figures. Reads the whole database.
+    ///
+    /// # Errors
+    /// The tables differ; [`StoreError`] of the read.
+    pub async fn figures(&mut self, source: &Source) -> Result<Figures, TransferError> {
+        self.fit(source).await?;
+        let mut tx = self.store.read().await?;
+        let figures = Figures::of(&mut tx, &self.tables).await?;
+        tx.commit().await?;
+        Ok(figures)
+    }
+
+    /// Takes the tables of the source over as they are here.
+    pub(super) async fn fit(&mut self, source: &Source) -> Result<(), TransferError> {
+        self.store.check_schema_beneath_move().await?;
+        let mut tables = source.tables.clone();
+        tables::fit_target(&mut tables, &mut *self.store.reader().await?).await?;
+        self.tables = tables;
+        Ok(())
+    }
+
+    /// New rows get numbers behind the highest; the mark is removed. From here on gateways start.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the write.
+    pub async fn finish(&mut self, source: &Source) -> Result<(), TransferError> {
+        let mut tx = self.store.write().await?;
+        tx.execute(LOCK).await?;
+        for table in source.tables.iter().filter(|table| table.has_id()) {
+            let Some(highest) = source.highest_id(table).await?.filter(|highest| *highest > 0) else { continue };
+            let sql = format!("SELECT CAST(setval(pg_get_serial_sequence('{}', 'id'), $1) AS TEXT)", table.name);
+            sqlx::query(AssertSqlSafe(sql)).bind(highest).execute(&mut *tx).await?;
+        }
+        tx.execute(AssertSqlSafe(format!("DROP TABLE {}", state::NAME))).await?;
+        schema::unmark_move(&mut tx).await?;
+        tx.commit().await?;
+        // Without it the first requests are planned as if the tables were empty.
+        for table in TABLES {
+            self.connection.execute(AssertSqlSafe(format!("ANALYZE {table}"))).await?;
+        }
+        Ok(())
+    }
+
+    /// Closes the connections.
+    pub async fn close(self) {
+        let _closed = self.connection.close().await;
+        self.store.close().await;
+    }
+}
+
+async fn standing(
+    connection: &mut AnyConnection,
+    source: &Source,
+    figures: Option<&Figures>,
+) -> Result<Standing, TransferError> {
+    let (marked, schema) = schema::beneath_move(connection, Backend::Postgres).await?;
+    match (marked, schema) {
+        (false, Ok(()) | Err(SchemaError::Behind { .. })) => {}
+        (true, Ok(())) => {
+            let state = state::read(connection).await?;
+            return Ok(match state.source == source.identity {
+                true => Standing::Begun { changed: figures.is_some_and(|now| now.digest() != state.digest) },
+                false => Standing::BegunByOther { path: state.path },
+            });
+        }
+        (_, Err(error)) => return Err(error.into()),
+    }
+    let there = tables::names(connection, Backend::Postgres).await?;
+    let mut filled = Vec::new();
+    for table in TABLES.into_iter().filter(|name| there.iter().any(|there| there == name)) {
+        let rows = match table {
+            // The migrations put one row there; it counts the changes.
+            "config_version" => first(connection, "SELECT COUNT(*) FROM config_version WHERE version <> 0").await?,
+            _ => rows_of(connection, table).await?,
+        };
+        if rows > 0 {
+            filled.push(Filled { table, rows });
+        }
+    }
+    Ok(if filled.is_empty() { Standing::Empty } else { Standing::Filled(filled) })
+}
+
+/// How many rows a table has.
+pub(super) async fn rows_of(connection: &mut AnyConnection, table: &str) -> Result<i64, StoreError> {
+    first(connection, &format!("SELECT COUNT(*) FROM {table}")).await
+}
+
+async fn first(connection: &mut AnyConnection, sql: &str) -> Result<i64, StoreError> {
+    Ok(sqlx::query(AssertSqlSafe(sql.to_owned())).fetch_one(connection).await?.try_get(0)?)
+}

@@ -1,0 +1,154 @@
+//! A move from beginning to end: what clients, administrators and the accounts notice of it, which is nothing.
+
+use serde_json::{Value, json};
+
+use super::{Bed, one, run, tables, texts};
+use crate::proxy::stage::request;
+use crate::support::gateway::ADMIN_TOKEN;
+
+/// Gives every table that is empty a row, whatever its columns: a table that is not copied would lose it.
+async fn furnish_empty_tables(url: &str) {
+    for table in tables(url).await {
+        if one(url, &format!("SELECT CAST(COUNT(*) AS TEXT) FROM {table}")).await != "0" {
+            continue;
+        }
+        let columns =
+            texts(url, &format!("SELECT name || ' ' || type FROM pragma_table_info('{table}') WHERE name <> 'id'"))
+                .await;
+        let (names, values): (Vec<&str>, Vec<&str>) = columns
+            .iter()
+            .map(|column| column.split_once(' ').unwrap())
+            .map(|(name, kind)| match (name, kind) {
+                ("match_type", _) => (name, "'exact'"),
+                ("key_id" | "user_id", "INTEGER") => (name, "1"),
+                (flag, "INTEGER") if flag.starts_with("is_") => (name, "1"),
+                (_, "INTEGER") => (name, "1700000000123"),
+                ("data" | "report", _) => (name, "'{}'"),
+                (_, "BLOB") => (name, "x'00ff7f80'"),
+                _ => (name, "'naïve ☃'"),
+            })
+            .unzip();
+        let sql = format!("INSERT INTO {table} ({}) VALUES ({})", names.join(", "), values.join(", "));
+        run(url, &sql).await;
+    }
+}
+
+/// The status of a request with a cookie of the web UI.
+async fn by_cookie(bed: &Bed, cookie: &str) -> u16 {
+    let url = format!("{}/api/actions/users/getUsers", bed.stage.gateway.admin);
+    let ask = bed.stage.gateway.client.post(url).header("cookie", format!("auth-token={cookie}")).json(&json!({}));
+    ask.send().await.unwrap().status().as_u16()
+}
+
+async fn log_in(bed: &Bed) -> String {
+    let url = format!("{}/api/auth/login", bed.stage.gateway.admin);
+    let answer = bed.stage.gateway.client.post(url).json(&json!({"key": ADMIN_TOKEN})).send().await.unwrap();
+    let cookie = answer.headers()["set-cookie"].to_str().unwrap();
+    cookie.strip_prefix("auth-token=").unwrap().split(';').next().unwrap().to_owned()
+}
+
+async fn ask(bed: &Bed, key: &str) -> u16 {
+    let url = format!("{}/v1/messages", bed.stage.gateway.proxy);
+    let ask = bed.stage.gateway.client.post(url).header("x-api-key", key).json(&request("native", false));
+    ask.send().await.unwrap().status().as_u16()
+}
+
+async fn summary(bed: &Bed, rows: usize) -> (Value, Vec<Value>) {
+    let logs = bed.stage.gateway.logs(rows).await;
+    let page = bed.stage.gateway.admin("usage-logs/getUsageLogs", json!({"pageSize": 1})).await;
+    let mut ids: Vec<Value> = logs.iter().map(|row| row["requestId"].clone()).collect();
+    ids.sort_by_key(Value::to_string);
+    (page["summary"].clone(), ids)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_gateway_goes_on_as_if_it_had_always_been_on_postgres() {
+    let mut bed = Bed::start(&[("STORE_SESSION_MESSAGES", "true")], 3).await;
+    let gateway = &bed.stage.gateway;
+    let (_, _, bob) = gateway.user(json!({"name": "bob", "limitDailyUsd": 0.01})).await;
+    let mut spent = 0;
+    while ask(&bed, &bob).await == 200 {
+        spent += 1;
+    }
+    assert!((1..=5).contains(&spent), "{spent} requests of 0.002 USD");
+    // Those of the first user, the refused one, too.
+    let rows = 3 + spent + 1;
+    let secret = json!({"webhookSecret": "a-secret-for-webhooks"});
+    gateway.admin("notifications/updateNotificationSettingsAction", secret).await;
+    // A number that is used up, though no row has it any more.
+    let word = json!({"word": "never-said", "matchType": "contains"});
+    gateway.admin("sensitive-words/createSensitiveWordAction", word.clone()).await;
+    let list = gateway.admin("sensitive-words/listSensitiveWords", json!({})).await;
+    let used = list[0]["id"].as_i64().unwrap();
+    gateway.admin("sensitive-words/deleteSensitiveWordAction", json!({"id": used})).await;
+    let cookie = log_in(&bed).await;
+    let before = summary(&bed, rows).await;
+    bed.stop().await;
+    furnish_empty_tables(&bed.sqlite()).await;
+    run(&bed.sqlite(), "DELETE FROM sensitive_words").await;
+
+    let said = bed.done();
+    for wanted in ["SQLite  PostgreSQL", "ledger", "cost in USD", "database.url", "tollgate.db was left as it is"] {
+        assert!(said.contains(wanted), "{wanted}: {said}");
+    }
+    let cost = said.lines().find(|line| line.starts_with("cost in USD")).unwrap();
+    let expected = format!("0.0{:02}", 2 * (3 + spent)).trim_end_matches('0').to_owned();
+    assert_eq!(cost.split_whitespace().skip(3).collect::<Vec<_>>(), [&expected, &expected]);
+    bed.assert_same().await;
+    let said = bed.done();
+    assert!(said.contains("an earlier run has moved"), "{said}");
+
+    bed.start_on_target().await;
+    assert_eq!(summary(&bed, rows).await, before);
+    assert_eq!(by_cookie(&bed, &cookie).await, 200, "a login goes on");
+    assert_eq!(ask(&bed, &bob).await, 429, "what was spent is known");
+    let sent = bed.stage.upstream.requests().await.len();
+    assert_eq!(bed.stage.ask().send().await.unwrap().status(), 200, "the key works");
+    let requests = bed.stage.upstream.requests().await;
+    assert_eq!(requests.len(), sent + 1);
+    assert_eq!(requests[sent]["headers"]["x-api-key"], "upstream-secret-key", "the credential opens");
+    bed.stage.gateway.logs(rows + 2).await;
+    let ids = texts(&bed.target, "SELECT CAST(id AS TEXT) FROM request_log ORDER BY request_log.id").await;
+    assert_eq!(ids, (1..=rows + 2).map(|id| id.to_string()).collect::<Vec<_>>(), "new requests get new numbers");
+    bed.stage.gateway.admin("sensitive-words/createSensitiveWordAction", word).await;
+    let list = bed.stage.gateway.admin("sensitive-words/listSensitiveWords", json!({})).await;
+    assert!(list[0]["id"].as_i64().unwrap() > used, "{list}");
+    let (user, key, _) = bed.stage.gateway.user(json!({"name": "cy"})).await;
+    assert!(user > 2 && key > 2, "{user} {key}");
+    let (code, said) = bed.command(&["check"]);
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waits_in_the_journal_is_moved_too_and_counted_once() {
+    // Records wait a minute for others to share their batch.
+    let mut bed = Bed::start(&[("TOLLGATE_LEDGER_FLUSH_INTERVAL", "1m")], 5).await;
+    bed.stage.gateway.kill();
+    assert_eq!(one(&bed.sqlite(), "SELECT CAST(COUNT(*) AS TEXT) FROM ledger").await, "0");
+    let (code, said) = bed.command(&["move", "--to", &bed.target, "--check"]);
+    assert!(code == Some(0) && said.contains("delivered to SQLite before the move"), "{said}");
+    assert_eq!(tables(&bed.target).await, Vec::<String>::new(), "a check changes nothing");
+    assert_eq!(one(&bed.sqlite(), "SELECT CAST(COUNT(*) AS TEXT) FROM ledger").await, "0");
+
+    let said = bed.done();
+    assert!(said.contains("delivered the journal to the SQLite database: 5 records"), "{said}");
+    bed.assert_same().await;
+    bed.start_on_target().await;
+    assert_eq!(bed.stage.gateway.logs(5).await.len(), 5);
+    let sums = "SELECT CAST(COUNT(*) AS TEXT) || ' ' || CAST(SUM(cost) AS TEXT) FROM ledger";
+    assert_eq!(one(&bed.target, sums).await, "5 10000000");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_check_beside_the_running_gateway_says_what_there_is_and_changes_nothing() {
+    let bed = Bed::start(&[], 2).await;
+    bed.stage.gateway.logs(2).await;
+    let file = bed.stage.gateway.dir.path().join("address");
+    std::fs::write(&file, format!("{}\n", bed.target)).unwrap();
+    let (code, said) = bed.command(&["move", "--to-file", file.to_str().unwrap(), "--check"]);
+    assert_eq!(code, Some(0), "{said}");
+    for wanted in ["the target is empty", "ledger: 2 rows", "a gateway is running: stop it before the move"] {
+        assert!(said.contains(wanted), "{wanted}: {said}");
+    }
+    assert_eq!(tables(&bed.target).await, Vec::<String>::new());
+}
