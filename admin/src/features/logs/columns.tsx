@@ -1,10 +1,10 @@
 /** The log's columns. */
 import type { TFunction } from "i18next";
 import { useTranslation } from "react-i18next";
+import { type Entry, outcomeOf, tokensIn, toneOf } from "@/parts/request/entry";
 import { Badge, Tag } from "@/ui/status";
 import type { Column } from "@/ui/table";
 import { Count, Duration, Money, Time } from "@/ui/text";
-import { type Entry, outcomeOf, tokensIn, toneOf } from "./values";
 
 interface Totals {
   requests: number;
