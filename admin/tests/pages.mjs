@@ -75,6 +75,26 @@ export const PAGES = ({ ann, bob, max, fragile }) => [
       await sees(page, t("sessions.asked"));
     },
   },
+  { name: "playground", path: `/playground?key=${ann.defaultKey.id}` },
+  {
+    name: "playground-reply",
+    path: `/playground?key=${bob.defaultKey.id}&model=claude-haiku-4-5`,
+    open: async (page, t) => {
+      await page.getByLabel(t("playground.prompt"), { exact: true }).fill("Say hello.");
+      await page.getByRole("button", { name: t("playground.send"), exact: true }).click();
+      await sees(page, t("logs.costs.total"));
+    },
+  },
+  {
+    name: "playground-json",
+    path: `/playground?key=${bob.defaultKey.id}&format=responses`,
+    open: async (page, t) => {
+      await page.getByRole("tab", { name: "JSON" }).click();
+      await page.getByLabel(t("playground.json"), { exact: true }).fill('{\n  "model": "gpt-5",\n  "input": \n}');
+      await page.getByRole("button", { name: t("logs.asCurl"), exact: true }).click();
+      await page.getByText(t("playground.badJson", { line: 4, column: 1 })).waitFor();
+    },
+  },
   { name: "connect", path: "/connect" },
   { name: "connect-gemini", path: "/connect?client=gemini-cli" },
   { name: "connect-curl", path: "/connect?client=curl" },
@@ -220,6 +240,16 @@ export const PAGES = ({ ann, bob, max, fragile }) => [
   { name: "overview-user", path: "/dashboard", key: ann.defaultKey.key },
   { name: "people-own", path: "/people", key: ann.defaultKey.key },
   {
+    name: "playground-refused",
+    path: "/playground?format=chat-compatible&model=claude-haiku-4-5",
+    key: ann.defaultKey.key,
+    open: async (page, t) => {
+      await page.getByLabel(t("playground.prompt"), { exact: true }).fill("Say hello.");
+      await page.getByRole("button", { name: t("playground.send"), exact: true }).click();
+      await sees(page, t("logs.story"));
+    },
+  },
+  {
     name: "my-usage",
     path: "/my-usage",
     key: ann.defaultKey.key,
@@ -240,7 +270,17 @@ export const PAGES = ({ ann, bob, max, fragile }) => [
 ];
 
 /** What is there before anything is: each says what to do next. */
-export const EMPTY = ["dashboard", "logs", "sessions", "people", "providers", "rules", "audit", "connect"];
+export const EMPTY = [
+  "dashboard",
+  "logs",
+  "sessions",
+  "people",
+  "providers",
+  "rules",
+  "audit",
+  "connect",
+  "playground",
+];
 
 /** Opens one of them, and waits until everything on it is loaded and still. */
 export async function open(page, gateway, t, { path, open: act }) {

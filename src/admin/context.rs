@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use super::auth::whoami::ProxyPlace;
 use super::body_budget::AdminBodyBudget;
 use super::live::Live;
+use super::playground::Playground;
 use crate::counters::Counters;
 use crate::domain::clock::Clock;
 use crate::fetch::Webhooks;
@@ -64,6 +65,8 @@ pub struct Context {
     pub version: &'static str,
     /// Turns true when the process stops: what is open without end closes then.
     pub stop: watch::Receiver<bool>,
+    /// Requests that people send from the web UI as a key.
+    pub playground: Playground,
     /// Where clients send their requests; the web UI shows it.
     pub proxy: ProxyPlace,
 }

@@ -18,6 +18,7 @@ mod holdings;
 mod limits;
 pub mod live;
 mod openapi;
+pub mod playground;
 mod problems;
 pub mod records;
 mod security;

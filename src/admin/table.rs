@@ -153,12 +153,26 @@ impl Operation {
         T: JsonSchema + 'static,
         F: Future<Output = Result<Response<axum::body::Body>, Refusal>> + Send + 'static,
     {
+        Self { verb: Verb::Get, ..Self::stream::<T, F>(path, permission, Body::EMPTY, media, action) }
+    }
+
+    /// The same with a POST, which has a body.
+    pub fn stream<T, F>(
+        path: &'static str,
+        permission: Permission,
+        body: Body,
+        media: &'static str,
+        action: fn(Call) -> F,
+    ) -> Self
+    where
+        T: JsonSchema + 'static,
+        F: Future<Output = Result<Response<axum::body::Body>, Refusal>> + Send + 'static,
+    {
         let run = move |call| -> Answering {
             let running = action(call);
             Box::pin(async move { Ok(Answer::Whole(Box::new(running.await?))) })
         };
-        let this = Self::with(path, permission, Body::EMPTY, schema_of::<T>, Box::new(run));
-        Self { verb: Verb::Get, enveloped: false, media, ..this }
+        Self { enveloped: false, media, ..Self::with(path, permission, body, schema_of::<T>, Box::new(run)) }
     }
 
     fn with(
@@ -234,6 +248,7 @@ pub fn operations() -> &'static [Operation] {
             actions::sessions::operations(),
             actions::messages::operations(),
             actions::my_usage::operations(),
+            actions::playground::operations(),
             actions::events::operations(),
             actions::settings::operations(),
             actions::notifications::operations(),

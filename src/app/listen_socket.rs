@@ -28,6 +28,7 @@ use tokio::sync::watch;
 use super::banner::Banner;
 use super::connections::Connections;
 use super::drain::Ended;
+use super::in_process::InProcess;
 use super::signals::Phase;
 use super::supervisor;
 
@@ -83,6 +84,8 @@ pub(super) struct Watched {
     /// Where everything else runs.
     pub others: Handle,
     pub phase: watch::Receiver<Phase>,
+    /// Connections from inside the process are served on the proxy's runtime.
+    pub in_process: Arc<InProcess>,
     /// Told when the proxy ends without a stop.
     pub ended: SyncSender<Ended>,
 }
@@ -104,6 +107,7 @@ impl Service for Proxy {
             tracing::error!(error = format!("{e:#}"), "the proxy address (proxy.addr) cannot be listened on");
             return;
         }
+        self.watched.in_process.open(Handle::current());
         self.watched.open.store(true, Ordering::Relaxed);
         self.watched.banner.print();
         supervisor::ready();

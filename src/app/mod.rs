@@ -7,6 +7,7 @@ mod counting;
 mod drain;
 mod embedded_admin;
 mod frame_watch;
+mod in_process;
 mod in_use;
 mod lingering_close;
 mod listen;

@@ -9,8 +9,10 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
+use super::in_process::InProcess;
 use super::in_use::InUse;
 use super::{secrets, seed};
+use crate::admin::playground::{InProcessProxy, Playground};
 use crate::config::{Config, Live, Target};
 use crate::counters::Counters;
 use crate::domain::clock::{Clock, SystemClock};
@@ -60,6 +62,8 @@ pub(super) struct Parts {
     /// Settings that a reload replaces.
     pub live: Arc<ArcSwap<Live>>,
     pub gateway: Arc<Gateway>,
+    /// The proxy as the administration reaches it.
+    pub in_process: Arc<InProcess>,
     /// What is to be stored of what was said, until the task that stores it takes it.
     pub message_queue: Mutex<Option<MessageQueue>>,
     /// Where the admin token lies, if the gateway made it.
@@ -158,6 +162,7 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
         events,
         live,
         gateway,
+        in_process: Arc::default(),
         message_queue: Mutex::new(message_queue),
         token_file: admin_token.file,
         _in_use: in_use,
@@ -328,6 +333,7 @@ impl Parts {
             listings: Arc::clone(&self.gateway.listings),
             rejected: Arc::clone(&self.gateway.rejected),
             store_messages: self.config.session.store_messages,
+            playground: Playground::new(Arc::clone(&self.in_process) as Arc<dyn InProcessProxy>),
             stop,
         })
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -12,7 +12,7 @@ use pingora::listeners::tls::TlsSettings;
 use pingora::protocols::l4::stream::L4BufferSettings;
 use pingora::proxy::HttpProxy;
 use pingora::server::configuration::{Opt, ServerConf};
-use pingora::server::{RunArgs, Server};
+use pingora::server::{RunArgs, Server, ShutdownWatch};
 use pingora::services::background::background_service;
 use pingora::services::listening::Service as Listening;
 use tokio::runtime::{Handle, Runtime};
@@ -21,6 +21,7 @@ use tokio::sync::watch;
 use super::connections::Connections;
 use super::drain::{Drain, Ended, stopped};
 use super::embedded_admin::AdminRouter;
+use super::in_process::Reached;
 use super::listen_socket::{ListenSocket, Proxy, Watched};
 use super::parts::{self, Parts};
 use super::signals::{Impatience, Phase, Signals};
@@ -84,16 +85,14 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
         ended: Mutex::new(Some(ended_sender.clone())),
     };
     let connections = |proxy| Connections {
-        proxy: Arc::new(proxy),
+        proxy: reachable(&parts, proxy, &phase, closed_sender.subscribe()),
         gateway: Arc::clone(&parts.gateway),
         phase: phase.clone(),
         goaway: closed_sender.subscribe(),
         closed: closed_sender,
         counted: Counted::new(places::of_proxy(&parts)),
     };
-    let others = io.handle().clone();
-    let watched =
-        Watched { open, banner: Banner::of(&parts), others, phase: phase.clone(), ended: ended_sender.clone() };
+    let watched = watched(&parts, open, io.handle(), &phase, &ended_sender);
     let server = server(&parts, connections, drain, upgrade, |listening| Proxy { socket, listening, watched })?;
     io.spawn(async move {
         impatience.comes().await;
@@ -115,6 +114,37 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     }
     log.flush();
     Ok(())
+}
+
+/// What the rest of the process is told of the proxy.
+fn watched(
+    parts: &Parts,
+    open: Arc<AtomicBool>,
+    others: &Handle,
+    phase: &watch::Receiver<Phase>,
+    ended: &SyncSender<Ended>,
+) -> Watched {
+    Watched {
+        open,
+        banner: Banner::of(parts),
+        others: others.clone(),
+        phase: phase.clone(),
+        in_process: Arc::clone(&parts.in_process),
+        ended: ended.clone(),
+    }
+}
+
+/// The proxy, reached from inside the process too.
+fn reachable(
+    parts: &Parts,
+    proxy: HttpProxy<Service>,
+    phase: &watch::Receiver<Phase>,
+    goaway: ShutdownWatch,
+) -> Arc<HttpProxy<Service>> {
+    let proxy = Arc::new(proxy);
+    let gateway = Arc::clone(&parts.gateway);
+    parts.in_process.reach(Reached { proxy: Arc::clone(&proxy), gateway, phase: phase.clone(), goaway });
+    proxy
 }
 
 /// Within the runtime, which hears them.

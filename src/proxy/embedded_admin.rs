@@ -20,7 +20,7 @@ use pingora::proxy::Session;
 use tokio::sync::mpsc;
 
 use super::context::RequestContext;
-use super::intake;
+use super::{intake, wire};
 
 /// The administration's service in this process.
 #[async_trait]
@@ -169,6 +169,14 @@ fn is_live(head: &http::response::Parts) -> bool {
     head.headers.get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream")
 }
 
+/// The next piece. A client that leaves while none comes ends the reply, unless it is still sending.
+async fn next(session: &mut Session, body: &mut dyn Pieces) -> Result<Option<Bytes>> {
+    if session.as_downstream_mut().is_body_done() {
+        return wire::unless_gone(session, false, body.next()).await;
+    }
+    Ok(body.next().await)
+}
+
 async fn write(session: &mut Session, reply: AdminReply) -> Result<()> {
     let AdminReply { head: from, mut body } = reply;
     let mut head = ResponseHeader::build_no_case(from.status, Some(from.headers.len() + 1))?;
@@ -181,7 +189,7 @@ async fn write(session: &mut Session, reply: AdminReply) -> Result<()> {
         head.insert_header(TRANSFER_ENCODING, "chunked")?;
     }
     session.write_response_header(Box::new(head), false).await.map_err(|e| e.into_down())?;
-    while let Some(piece) = body.next().await {
+    while let Some(piece) = next(session, body.as_mut()).await? {
         session.write_response_body(Some(piece), false).await.map_err(|e| e.into_down())?;
     }
     session.write_response_body(Some(Bytes::new()), true).await.map_err(|e| e.into_down())

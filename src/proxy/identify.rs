@@ -9,12 +9,13 @@ use pingora::proxy::Session;
 
 use super::context::{Caller, RequestContext};
 use super::credentials::{self, Presented};
+use super::on_behalf::OnBehalf;
 use super::record::OpenRecord;
 use super::refusal::Refusal;
 use crate::domain::ids::KeyId;
 use crate::formats::route::Route;
 use crate::state::rejected::Attempt;
-use crate::state::{Snapshot, TokenCheck, key_text};
+use crate::state::{Caller as KeyHolder, Snapshot, TokenCheck, key_text};
 use crate::telemetry::{RejectedLine, access_rejected};
 
 /// A known caller, and the snapshot that the whole request works on.
@@ -32,9 +33,16 @@ pub(super) fn identify(session: &Session, ctx: &mut RequestContext, route: &Rout
     let fixed = &ctx.gateway.fixed;
     // A web session's token is not compared: browsers send it along, and it is no attempt at the admin token.
     let is_admin = |text: &str| !key_text::is_like_a_session(text) && check(ctx, text) == TokenCheck::Right;
-    let presented = credentials::presented(&head.headers, head.uri.query(), &fixed.alt_key_headers, is_admin);
     let snapshot = ctx.gateway.state.snapshot();
-    let caller = match caller(ctx, &snapshot, &presented) {
+    let (presented, found) = match OnBehalf::of(session) {
+        Some(on_behalf) => (Presented::None, named(ctx, &snapshot, on_behalf.key)),
+        None => {
+            let presented = credentials::presented(&head.headers, head.uri.query(), &fixed.alt_key_headers, is_admin);
+            let found = caller(ctx, &snapshot, &presented);
+            (presented, found)
+        }
+    };
+    let caller = match found {
         Ok(caller) => caller,
         Err((refusal, key)) => {
             note_rejected(ctx, &refusal, &presented, key);
@@ -70,6 +78,16 @@ fn caller(
             TokenCheck::Throttled { seconds } => Err((Refusal::TooManyAttempts { seconds }, None)),
         };
     };
+    usable(ctx, found)
+}
+
+/// The caller of a request that the administration makes as a key: no credential was presented.
+fn named(ctx: &RequestContext, snapshot: &Snapshot, key: KeyId) -> Result<Caller, (Refusal, Option<KeyId>)> {
+    usable(ctx, snapshot.key(key).ok_or((Refusal::UnknownKey, Some(key)))?)
+}
+
+/// The holder of a key that exists, if it may be used.
+fn usable(ctx: &RequestContext, found: &KeyHolder) -> Result<Caller, (Refusal, Option<KeyId>)> {
     let (key, user) = (&found.key, &found.user);
     let fault = match () {
         () if !key.is_enabled => Refusal::KeyDisabled,

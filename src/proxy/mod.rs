@@ -28,6 +28,7 @@ mod limit_headers;
 mod limit_refusal;
 pub mod listing;
 mod models;
+pub mod on_behalf;
 mod pipeline;
 mod plan;
 mod provider_headers;

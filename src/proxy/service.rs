@@ -28,6 +28,7 @@ use super::context::RequestContext;
 use super::failure::GiveUp;
 use super::gateway::Gateway;
 use super::incoming::{self, Incoming};
+use super::on_behalf::OnBehalf;
 use super::pipeline::{self, Prepared};
 use super::record::Ending;
 use super::refusal::Refusal;
@@ -95,6 +96,9 @@ impl ProxyHttp for Service {
         trace(ctx, "early_request_filter");
         if let Some(client) = ClientStream::of(session) {
             client.head_is_read();
+        }
+        if let Some(on_behalf) = OnBehalf::of(session) {
+            ctx.id = on_behalf.request;
         }
         let live = &ctx.live;
         // Pingora keeps a connection that may be reused without limit (0); where it may not be,

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tollgate::admin::auth::whoami::ProxyPlace;
+use tollgate::admin::playground::Playground;
 use tollgate::admin::{Context, router, serve};
 use tollgate::counters::{Asks, CounterSettings, Counters};
 use tollgate::domain::clock::{Clock, ManualClock, Timestamp};
@@ -25,6 +26,7 @@ use tollgate::telemetry::Metrics;
 use tollgate::upkeep::{Upkeep, UpkeepParts};
 
 use super::places::places;
+use super::playground::OneAnswer;
 use super::receiver::Receiver;
 use crate::support::postgres;
 
@@ -188,6 +190,7 @@ impl Gate {
             listings: Arc::default(),
             rejected: Arc::new(RejectedRequests::new(NOON)),
             store_messages: true,
+            playground: Playground::new(Arc::new(OneAnswer)),
             events: events.clone(),
             conditions: Arc::clone(&conditions),
             journal: Arc::new(move || *look.lock().unwrap()),

@@ -20,6 +20,7 @@ mod my_usage;
 mod notifications;
 mod overview;
 mod places;
+mod playground;
 mod prices;
 mod provider_test;
 mod providers;

@@ -229,9 +229,9 @@ fn assert_no_secret(people: &People, body: &Value, path: &str) {
 fn writes(path: &str) -> bool {
     const READS: [&str; 12] =
         ["get", "fetch", "has", "list", "health", "openapi", "events", "test", "whoami", "site", "scalar", "docs"];
-    const WRITES: [&str; 16] = [
+    const WRITES: [&str; 17] = [
         "add", "edit", "remove", "toggle", "renew", "batch", "upload", "sync", "upsert", "delete", "save", "run",
-        "update", "create", "reset", "restore",
+        "update", "create", "reset", "restore", "send",
     ];
     // Logins change nothing that is configured; refreshing a cache changes nothing at all.
     const NEITHER: [&str; 3] = ["auth/login", "auth/logout", "actions/sensitive-words/refreshCacheAction"];

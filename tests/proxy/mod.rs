@@ -24,6 +24,7 @@ mod log_lines;
 mod malformed;
 mod messages;
 mod passthrough;
+mod playground;
 mod refusals;
 mod reload;
 mod room;

@@ -125,6 +125,42 @@ export async function callAny<T>(operation: string, body?: unknown, signal?: Abo
   return answer.data.data as T;
 }
 
+/** Runs an operation whose answer is told line by line, as JSON: each line as it comes. */
+export async function* callLines<T>(operation: string, body: unknown, signal: AbortSignal): AsyncGenerator<T> {
+  const answer = await within(() =>
+    fetch(`/api/${operation}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      credentials: "same-origin",
+      body: JSON.stringify(body),
+      signal,
+    }),
+  );
+  if (!answer.ok || answer.body === null) {
+    const told = (await answer.json().catch(() => undefined)) as Envelope | undefined;
+    throw fault(answer.status, told);
+  }
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let held = "";
+  for (;;) {
+    const { done, value } = await within(() => reader.read());
+    if (done) break;
+    const lines = (held + value).split("\n");
+    held = lines.pop() ?? "";
+    for (const line of lines) if (line !== "") yield JSON.parse(line) as T;
+  }
+}
+
+/** A connection that breaks is a fault; that somebody wanted it to end is none. */
+async function within<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw fault(0, undefined);
+  }
+}
+
 type GetPath = { [P in keyof paths]: paths[P] extends { get: object } ? P : never }[keyof paths];
 /** The name of a document: its path below `/api/`. */
 type Document = GetPath extends infer P ? (P extends `/api/${infer O}` ? O : never) : never;

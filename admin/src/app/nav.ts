@@ -2,6 +2,7 @@
 import {
   type Activity,
   BookOpenText,
+  FlaskConical,
   Gauge,
   History,
   LayoutDashboard,
@@ -39,6 +40,7 @@ export const PAGES = [
   { path: "/rules", name: "rules", group: "manage", audience: "admin", icon: ShieldAlert },
   { path: "/settings", name: "settings", group: "system", audience: "admin", icon: SlidersHorizontal },
   { path: "/audit", name: "audit", group: "system", audience: "admin", icon: History },
+  { path: "/playground", name: "playground", group: "system", audience: "user", icon: FlaskConical },
   { path: "/connect", name: "connect", group: "system", audience: "any", icon: PlugZap },
 ] as const satisfies readonly Page[];
 

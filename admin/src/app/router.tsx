@@ -192,6 +192,24 @@ const connect = createRoute({
   component: lazyRouteComponent(() => import("@/features/connect/page"), "ConnectPage"),
 });
 
+const playground = createRoute({
+  getParentRoute: () => shell,
+  path: "/playground",
+  validateSearch: (search: Record<string, unknown>): PlaygroundSearch => ({
+    key: number(search.key),
+    format: oneOf(search.format, ["native", "responses", "chat-compatible", "alt-cli"] as const),
+    model: text(search.model),
+  }),
+  component: lazyRouteComponent(() => import("@/features/playground/page"), "PlaygroundPage"),
+});
+export interface PlaygroundSearch {
+  /** The id of the key that requests are sent as. */
+  key?: number;
+  /** `native` unless it says otherwise. */
+  format?: "native" | "responses" | "chat-compatible" | "alt-cli";
+  model?: string;
+}
+
 const prices = createRoute({
   getParentRoute: () => shell,
   path: "/prices",
@@ -269,6 +287,7 @@ export function makeRouter(cache: QueryClient) {
         people,
         providers,
         rules,
+        playground,
         connect,
         prices,
         settings,

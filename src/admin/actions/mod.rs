@@ -14,6 +14,7 @@ pub mod messages;
 pub mod my_usage;
 pub mod notifications;
 pub mod overview;
+pub mod playground;
 pub mod prices;
 pub mod providers;
 pub mod reference;

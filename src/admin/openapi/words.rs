@@ -166,6 +166,8 @@ fn figures() -> Value {
 fn of_a_place() -> Value {
     json!({
         "keys.name": "cli",
+        "playground.format": "native",
+        "playground.body": "{\"model\": \"claude-sonnet-4-5\", \"max_tokens\": 100, \"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}",
         "KeyRecord.name": "default",
         "KeyRecord.expiresAt": null,
         "UserRecord.expiresAt": null,

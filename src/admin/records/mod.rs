@@ -13,6 +13,7 @@ pub mod message;
 pub mod my_usage;
 pub mod notifications;
 pub mod overview;
+pub mod playground;
 pub mod price;
 pub mod problem;
 pub mod provider;

@@ -6,11 +6,11 @@ import { useTranslation } from "react-i18next";
 import { call } from "@/api/client";
 import { proxyBase } from "@/api/clients";
 import { useSession } from "@/app/session";
+import type { Entry } from "@/parts/request/entry";
 import { Button } from "@/ui/button";
 import { Code } from "@/ui/code";
 import { Loading } from "@/ui/empty";
 import { type Stored, toCurl } from "./curl";
-import type { Entry } from "./values";
 
 /** What was stored of the request; `null` = nothing that could be sent again. */
 const stored = ({ requestId, sessionId, keyId }: Entry) => ({

@@ -1,11 +1,12 @@
 /** The log's columns. */
 import type { TFunction } from "i18next";
 import { useTranslation } from "react-i18next";
+import { type Entry, outcomeOf, tokensIn, toneOf } from "@/parts/request/entry";
 import { percent, useFormat } from "@/ui/format";
 import { Badge, Tag } from "@/ui/status";
 import type { Column } from "@/ui/table";
 import { Count, Duration, Money, Time } from "@/ui/text";
-import { type Entry, errorShare, outcomeOf, tokensIn, toneOf } from "./values";
+import { errorShare } from "./values";
 
 interface Totals {
   requests: number;

@@ -1,7 +1,7 @@
 /** The log as a CSV file: all pages of what is filtered, read one after the other by cursor. */
 import { call } from "@/api/client";
 import type { LogFilters } from "@/api/queries";
-import type { Entry } from "./values";
+import type { Entry } from "@/parts/request/entry";
 
 export const COLUMNS = [
   "createdAt",

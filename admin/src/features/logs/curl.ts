@@ -1,6 +1,6 @@
 /** A logged request as a line for curl. Pure. */
 import { curlLine, exampleRequest, type Format } from "@/api/clients";
-import type { Entry } from "./values";
+import type { Entry } from "@/parts/request/entry";
 
 export interface Stored {
   request: unknown;

@@ -4,7 +4,8 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { call } from "@/api/client";
 import { merged, useLive, useLiveLog } from "@/app/live";
 import type { LogsSearch } from "@/app/router";
-import { type Entry, filtersOf, fits, isError, isLimitRefusal, tokensIn } from "./values";
+import { type Entry, tokensIn } from "@/parts/request/entry";
+import { filtersOf, fits, isError, isLimitRefusal } from "./values";
 
 const PAGE = 50;
 /** Requests that are kept while a list stands still. */

@@ -2,9 +2,10 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { merged } from "@/app/live";
 import en from "@/i18n/en.json";
-import { reasonOf, story } from "./chain";
+import { reasonOf, story } from "@/parts/request/chain";
+import type { Entry } from "@/parts/request/entry";
 import { cell, row } from "./csv";
-import { type Entry, errorShare, filtersOf, fits, isError, isLimitRefusal } from "./values";
+import { errorShare, filtersOf, fits, isError, isLimitRefusal } from "./values";
 
 const entry = (change: Partial<Entry>): Entry =>
   ({ requestId: "a", model: "m", statusCode: 200, attempts: 1, outcome: "completed", ...change }) as Entry;

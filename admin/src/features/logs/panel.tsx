@@ -3,6 +3,9 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
+import { Cost } from "@/parts/request/cost";
+import { type Entry, outcomeOf, toneOf } from "@/parts/request/entry";
+import { StoryLine } from "@/parts/request/story";
 import { Id } from "@/ui/code";
 import { Panel } from "@/ui/dialog";
 import { Failed, Loading } from "@/ui/empty";
@@ -10,10 +13,7 @@ import { Facts } from "@/ui/page";
 import { Badge, Notice, Tag } from "@/ui/status";
 import { Duration, Time } from "@/ui/text";
 import { AsCurl } from "./as-curl";
-import { Cost } from "./cost";
 import { detail } from "./data";
-import { StoryLine } from "./story";
-import { type Entry, outcomeOf, toneOf } from "./values";
 
 interface Props {
   requestId: string;

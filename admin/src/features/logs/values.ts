@@ -1,9 +1,7 @@
 /** What the log is filtered by, as it lies in the address, and what that means for the API and for entries that come live. */
-import type { Schemas } from "@/api/client";
 import type { LogFilters } from "@/api/queries";
 import type { LogsSearch } from "@/app/router";
-
-export type Entry = Schemas["LogEntry"];
+import type { Entry } from "@/parts/request/entry";
 
 /** The API's filters. Absent ones are not sent. */
 export function filtersOf(search: LogsSearch): LogFilters {
@@ -42,63 +40,6 @@ export function fits(entry: Entry, search: LogsSearch): boolean {
 
 /** With hyphens or without: clients print both. */
 const bare = (id: string) => id.replaceAll("-", "").toLowerCase();
-
-export const OUTCOMES = [
-  "completed",
-  "refused",
-  "client_error",
-  "upstream_failed",
-  "broken_off",
-  "client_aborted",
-  "internal",
-] as const;
-/** The outcome's name among the texts. */
-export const outcomeOf = (entry: Entry) => OUTCOMES.find((one) => one === entry.outcome) ?? "internal";
-
-export const KINDS = [
-  "input",
-  "image_input",
-  "audio_input",
-  "cache_write_5m",
-  "cache_write_1h",
-  "cache_read",
-  "output",
-  "image_output",
-  "audio_output",
-  "reasoning",
-  "web_search",
-  "request",
-] as const;
-export type Kind = (typeof KINDS)[number];
-/** A kind of use by its name among the texts. */
-export const kindOf = (name: string): Kind => KINDS.find((one) => one === name) ?? "input";
-
-export const TIERS = ["standard", "flex", "priority", "batch"] as const;
-/** A service tier by its name among the texts. */
-export const tierOf = (name: string): (typeof TIERS)[number] => TIERS.find((one) => one === name) ?? "standard";
-
-type TokensIn = "inputTokens" | "cacheReadTokens" | "cacheCreation5mTokens" | "cacheCreation1hTokens";
-/** Of one request, or of the sum of many. */
-export const tokensIn = (used: Pick<Entry, TokensIn>) =>
-  used.inputTokens + used.cacheReadTokens + used.cacheCreation5mTokens + used.cacheCreation1hTokens;
-
-export type Tone = "good" | "warn" | "bad" | "off";
-
-/** How an entry's end is coloured; the word beside it says the same. */
-export function toneOf(entry: Entry): Tone {
-  switch (entry.outcome) {
-    case "completed":
-      return "good";
-    case "client_aborted":
-      return "off";
-    case "refused":
-    case "client_error":
-      return "warn";
-    default:
-      return "bad";
-  }
-}
-
 /** Whether a request failed or was refused. */
 export const isError = (entry: Pick<Entry, "outcome">) => !["completed", "client_aborted"].includes(entry.outcome);
 

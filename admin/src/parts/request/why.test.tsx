@@ -1,7 +1,7 @@
 import { screen } from "@testing-library/react";
 import { expect, test } from "vitest";
 import { renderPart } from "@/test-page";
-import type { Entry } from "./values";
+import type { Entry } from "./entry";
 import { Why } from "./why";
 
 const entry = {

@@ -5,7 +5,7 @@ import type { DataOf } from "@/api/client";
 import { cx } from "@/ui/cx";
 import { count, exactMoney, useFormat } from "@/ui/format";
 import { Notice } from "@/ui/status";
-import { type Entry, type Kind, kindOf } from "./values";
+import { type Entry, type Kind, kindOf } from "./entry";
 import { Why } from "./why";
 
 type Detail = DataOf<"actions/usage-logs/getUsageLogDetail">;

@@ -2,7 +2,7 @@
 import { useTranslation } from "react-i18next";
 import type { DataOf } from "@/api/client";
 import { count, useFormat } from "@/ui/format";
-import { type Entry, tierOf, tokensIn } from "./values";
+import { type Entry, tierOf, tokensIn } from "./entry";
 
 type Detail = DataOf<"actions/usage-logs/getUsageLogDetail">;
 

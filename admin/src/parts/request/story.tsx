@@ -8,7 +8,7 @@ import { cx } from "@/ui/cx";
 import { duration, useFormat } from "@/ui/format";
 import { Badge, type Tone } from "@/ui/status";
 import { NAMED, reasonOf, type Step, story } from "./chain";
-import { type Entry, outcomeOf, toneOf } from "./values";
+import { type Entry, outcomeOf, toneOf } from "./entry";
 
 export function StoryLine({ entry }: { entry: Entry }) {
   const { t } = useTranslation();

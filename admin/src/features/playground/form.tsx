@@ -1,0 +1,241 @@
+/** What is asked, and as whom. */
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import type { TFunction } from "i18next";
+import { Send, Square, SquareTerminal } from "lucide-react";
+import { useEffect, useId, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { curlLine, type Format, proxyBase } from "@/api/clients";
+import * as queries from "@/api/queries";
+import { useExampleModel } from "@/app/example-model";
+import { useIsAdmin, useSession, type useUsers } from "@/app/session";
+import { Button } from "@/ui/button";
+import { Code } from "@/ui/code";
+import { Field, Input, Select, Switch } from "@/ui/field";
+import { Card } from "@/ui/page";
+import { Notice } from "@/ui/status";
+import { Body } from "./body";
+import { bodyOf, type Draft, isStreamed, pathOf, type Refused, refused, simpleBody, toSend } from "./request";
+
+const route = getRouteApi("/shell/playground");
+const FORMATS: readonly Format[] = ["native", "responses", "chat-compatible", "alt-cli"];
+/** Models that are suggested. */
+const SUGGESTED = 200;
+
+const BLANK = { stream: true, raw: false, system: "", prompt: "", maxTokens: "", body: "" };
+/** What was typed last: a look at another page does not cost it. */
+let kept: typeof BLANK = BLANK;
+
+interface Props {
+  users: NonNullable<ReturnType<typeof useUsers>["data"]>;
+  running: boolean;
+  onSend: (asked: ReturnType<typeof toSend>) => void;
+  onStop: () => void;
+}
+
+export function AskForm({ users, running, onSend, onStop }: Props) {
+  const { t } = useTranslation();
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const example = useExampleModel();
+  const [rest, setRest] = useState(kept);
+  const [model, setModel] = useState(search.model ?? "");
+  const [tried, setTried] = useState(false);
+  const [curl, setCurl] = useState(false);
+  const keys = useKeys(users);
+  const chosen = keys.find(({ id }) => id === search.key) ?? keys[0];
+  const format = search.format ?? "native";
+  const draft: Draft = { ...rest, format, model: model.trim() || example(format) };
+  const fault = refused(draft);
+  useEffect(() => {
+    kept = rest;
+  }, [rest]);
+  const change = (changed: Partial<typeof BLANK>) => setRest((old) => ({ ...old, ...changed }));
+  const go = (changed: Partial<typeof search>) =>
+    void navigate({ search: (old) => ({ ...old, ...changed }), replace: true });
+  const submit = () => {
+    setTried(true);
+    if (fault || !chosen || running) return;
+    go({ model: model.trim() || undefined });
+    onSend(toSend(draft, chosen.id));
+  };
+  return (
+    <Card>
+      <form
+        noValidate
+        className="space-y-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          submit();
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit();
+        }}
+      >
+        <Field label={t("playground.key")} help={t("playground.keyHelp")}>
+          {(ids) => (
+            <Select
+              {...ids}
+              value={String(chosen?.id ?? "")}
+              choices={keys.map(({ id, label }) => ({ value: String(id), label }))}
+              onChange={(event) => go({ key: Number(event.target.value) })}
+            />
+          )}
+        </Field>
+        <Field label={t("playground.format")}>
+          {(ids) => (
+            <Select
+              {...ids}
+              value={format}
+              choices={FORMATS.map((one) => ({ value: one, label: t(`playground.formats.${one}`) }))}
+              onChange={(event) => {
+                const other = event.target.value as Format;
+                // A body that was written for one format is none of another.
+                if (rest.raw) change({ raw: false });
+                go({ format: other });
+              }}
+            />
+          )}
+        </Field>
+        {(!rest.raw || format === "alt-cli") && (
+          <ModelAndStream
+            model={model}
+            example={example(format)}
+            stream={rest.stream}
+            onModel={setModel}
+            onStream={(stream) => change({ stream })}
+          />
+        )}
+        <Body
+          draft={draft}
+          fault={tried || (fault?.what === "json" && rest.raw) ? said(t, fault) : undefined}
+          onChange={change}
+          onRaw={(raw) => change(raw ? { raw, body: JSON.stringify(simpleBody(draft), null, 2) } : { raw })}
+        />
+        {chosen && <Charged holder={chosen} />}
+        <div className="flex flex-wrap gap-2">
+          {/* Two elements: one that became the other within a click would submit the form. */}
+          {running ? (
+            <Button key="stop" icon={<Square className="size-3.5" aria-hidden />} onClick={onStop}>
+              {t("playground.stop")}
+            </Button>
+          ) : (
+            <Button key="send" type="submit" variant="primary" icon={<Send className="size-3.5" aria-hidden />}>
+              {t("playground.send")}
+            </Button>
+          )}
+          <Button
+            icon={<SquareTerminal className="size-3.5" aria-hidden />}
+            aria-expanded={curl}
+            onClick={() => setCurl(!curl)}
+          >
+            {t("logs.asCurl")}
+          </Button>
+        </div>
+        {curl && <AsCurl draft={draft} />}
+      </form>
+    </Card>
+  );
+}
+
+/** Why it cannot be sent, in words. */
+function said(t: TFunction, fault: Refused | undefined): string | undefined {
+  if (fault === undefined) return undefined;
+  if (fault.what === "json") return t("playground.badJson", { line: fault.at.line, column: fault.at.column });
+  return t(`playground.refused.${fault.what}`);
+}
+
+/** The keys that may be chosen. The caller's own come first. */
+function useKeys(users: Props["users"]) {
+  const { userId } = useSession();
+  const own = (id: number) => (id === userId ? 0 : 1);
+  return users
+    .toSorted((a, b) => own(a.id) - own(b.id) || a.name.localeCompare(b.name))
+    .flatMap((user) =>
+      user.keys.map((key) => ({
+        id: key.id,
+        user: user.name,
+        name: key.name,
+        foreign: user.id !== userId,
+        label: user.id === userId ? key.name : `${user.name} / ${key.name}`,
+      })),
+    );
+}
+
+interface ModelProps {
+  model: string;
+  example: string;
+  stream: boolean;
+  onModel: (model: string) => void;
+  onStream: (stream: boolean) => void;
+}
+
+function ModelAndStream({ model, example, stream, onModel, onStream }: ModelProps) {
+  const { t } = useTranslation();
+  const list = useId();
+  const models = useModels();
+  return (
+    <>
+      <Field label={t("playground.model")}>
+        {(ids) => (
+          <Input
+            {...ids}
+            value={model}
+            list={list}
+            placeholder={example}
+            autoComplete="off"
+            spellCheck={false}
+            onChange={(event) => onModel(event.target.value)}
+          />
+        )}
+      </Field>
+      <datalist id={list}>
+        {models.map((one) => (
+          <option key={one} value={one} />
+        ))}
+      </datalist>
+      <Switch
+        label={t("playground.stream")}
+        checked={stream}
+        onChange={(event) => onStream(event.target.checked)}
+        className="flex"
+      />
+    </>
+  );
+}
+
+/** Models that are known: those that providers name, and those that were asked for. */
+function useModels(): string[] {
+  const admin = useIsAdmin();
+  const { data: providers } = useQuery({ ...queries.providers, enabled: admin });
+  const { data: asked } = useQuery(queries.models);
+  const named = (providers ?? [])
+    .filter((provider) => provider.isEnabled)
+    .flatMap((provider) => [...provider.allowedModels, ...Object.keys(provider.modelRedirects ?? {})])
+    .filter((model) => !model.endsWith("*"));
+  return [...new Set([...named, ...(asked ?? [])])].sort().slice(0, SUGGESTED);
+}
+
+/** What sending means, before it is done. */
+function Charged({ holder }: { holder: { user: string; name: string; foreign: boolean } }) {
+  const { t } = useTranslation();
+  return (
+    <Notice tone="warn">
+      {t("playground.charged", { user: holder.user, key: holder.name })}
+      {holder.foreign && <span className="mt-1 block">{t("playground.audited")}</span>}
+    </Notice>
+  );
+}
+
+function AsCurl({ draft }: { draft: Draft }) {
+  const { t } = useTranslation();
+  const { proxyPort, proxyTls } = useSession();
+  const base = proxyBase(window.location, { port: proxyPort, tls: proxyTls });
+  const [path, body, stream] = [pathOf(draft), bodyOf(draft), isStreamed(draft)];
+  return (
+    <div className="space-y-1.5">
+      <Code label="curl" text={curlLine({ base, path, body, stream, native: draft.format === "native" })} />
+      <p className="text-xs text-faint">{t("playground.curlHelp")}</p>
+    </div>
+  );
+}

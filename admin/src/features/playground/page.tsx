@@ -1,0 +1,88 @@
+/** Sends a request as a key through the proxy's real path, and shows the reply as it comes, what it cost and how it went. */
+
+import { Link } from "@tanstack/react-router";
+import { FlaskConical } from "lucide-react";
+import { useRef } from "react";
+import { useTranslation } from "react-i18next";
+import { useIsAdmin, useUsers } from "@/app/session";
+import { buttonLook } from "@/ui/button";
+import { Empty, Failed, Loading } from "@/ui/empty";
+import { Card, Page } from "@/ui/page";
+import { Answer } from "./answer";
+import { AskForm } from "./form";
+import { Record } from "./record";
+import { isRunning, useRun } from "./run";
+
+export function PlaygroundPage() {
+  const { t } = useTranslation();
+  const { data: users, error, refetch } = useUsers();
+  return (
+    <Page title={t("nav.playground")} help={t("playground.help")}>
+      {error && users === undefined ? (
+        <Failed error={error} retry={() => void refetch()} />
+      ) : users === undefined ? (
+        <Loading />
+      ) : users.some((user) => user.keys.length > 0) ? (
+        <Bench users={users} />
+      ) : (
+        <NoKey />
+      )}
+    </Page>
+  );
+}
+
+function NoKey() {
+  const { t } = useTranslation();
+  return (
+    <Card>
+      <Empty
+        icon={<FlaskConical className="size-6" aria-hidden />}
+        title={t("playground.noKey")}
+        action={
+          <Link to="/people" className={buttonLook("primary")}>
+            {t("playground.toPeople")}
+          </Link>
+        }
+      >
+        {t("playground.noKeyHelp")}
+      </Empty>
+    </Card>
+  );
+}
+
+function Bench({ users }: { users: NonNullable<ReturnType<typeof useUsers>["data"]> }) {
+  const { t } = useTranslation();
+  const admin = useIsAdmin();
+  const { run, send, stop } = useRun();
+  const reply = useRef<HTMLDivElement>(null);
+  return (
+    <div className="grid grid-cols-1 items-start gap-4 lg:grid-cols-[24rem_minmax(0,1fr)]">
+      <AskForm
+        users={users}
+        running={isRunning(run)}
+        onSend={(asked) => {
+          void send(asked);
+          // On a phone the reply comes below the form.
+          if (matchMedia("(width < 64rem)").matches) reply.current?.scrollIntoView({ block: "start" });
+        }}
+        onStop={stop}
+      />
+      <div ref={reply} className="min-w-0 scroll-mt-4 space-y-4">
+        {run === undefined ? (
+          <Card>
+            <Empty icon={<FlaskConical className="size-6" aria-hidden />} title={t("playground.empty")}>
+              {t("playground.emptyHelp")}
+            </Empty>
+          </Card>
+        ) : (
+          <>
+            <Answer run={run} />
+            {!isRunning(run) && run.requestId !== undefined && (
+              <Record key={run.requestId} requestId={run.requestId} status={run.status} admin={admin} />
+            )}
+          </>
+        )}
+      </div>
+    </div>
+  );
+}

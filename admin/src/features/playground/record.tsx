@@ -1,0 +1,112 @@
+/** The request's entry in the usage log: who answered it, what it used and cost, and how it went. */
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+import { ApiError, call } from "@/api/client";
+import { useLiveRows } from "@/app/live";
+import { Cost } from "@/parts/request/cost";
+import { type Entry, outcomeOf, tokensIn, toneOf } from "@/parts/request/entry";
+import { StoryLine } from "@/parts/request/story";
+import { buttonLook } from "@/ui/button";
+import { Failed, Loading } from "@/ui/empty";
+import { Card, Facts } from "@/ui/page";
+import { Badge, Notice } from "@/ui/status";
+import { Count, Duration, Money } from "@/ui/text";
+
+/** A request is in the log a moment after its end: asked for again until then, this often and so many times. */
+const AGAIN = 400;
+const TIMES = 50;
+
+const detail = (requestId: string, enabled: boolean) =>
+  queryOptions({
+    queryKey: ["logs", "detail", requestId],
+    queryFn: ({ signal }) => call("actions/usage-logs/getUsageLogDetail", { requestId }, signal),
+    enabled,
+    retry: (failed, error) => failed < TIMES && error instanceof ApiError && error.code === "NOT_FOUND",
+    retryDelay: AGAIN,
+    staleTime: 60_000,
+  });
+
+interface Props {
+  requestId: string;
+  status: number | undefined;
+  admin: boolean;
+}
+
+export function Record({ requestId, status, admin }: Props) {
+  const { t } = useTranslation();
+  // What fails authentication is accounted nowhere.
+  const unknown = status === 401;
+  const { data, error, refetch } = useQuery(detail(requestId, !unknown));
+  const [live] = useLiveRows((entry) => entry.requestId === requestId);
+  const entry = data?.entry ?? live;
+  return (
+    <Card
+      title={t("playground.record")}
+      actions={
+        entry && (
+          <Link to="/logs" search={{ id: requestId, request: requestId }} className={buttonLook("secondary", "sm")}>
+            {t("playground.toLogs")}
+          </Link>
+        )
+      }
+    >
+      {unknown ? (
+        <Notice
+          tone="warn"
+          action={
+            admin && (
+              <Link to="/rejected" className={buttonLook("secondary", "sm")}>
+                {t("nav.rejected")}
+              </Link>
+            )
+          }
+        >
+          {t("playground.noRecord")}
+        </Notice>
+      ) : entry ? (
+        <div className="space-y-5">
+          <Figures entry={entry} />
+          <Part title={t("logs.tokensAndCost")}>
+            <Cost entry={entry} detail={data} />
+          </Part>
+          <Part title={t("logs.story")}>
+            <StoryLine entry={entry} />
+          </Part>
+        </div>
+      ) : error ? (
+        <Failed error={error} retry={() => void refetch()} />
+      ) : (
+        <Loading lines={3} />
+      )}
+    </Card>
+  );
+}
+
+function Part({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <section>
+      <h3 className="mb-2">{title}</h3>
+      {children}
+    </section>
+  );
+}
+
+function Figures({ entry }: { entry: Entry }) {
+  const { t } = useTranslation();
+  const facts: [ReactNode, ReactNode][] = [
+    [
+      t("logs.status"),
+      <Badge key="s" tone={toneOf(entry)}>
+        {entry.statusCode} {t(`logs.outcomes.${outcomeOf(entry)}`)}
+      </Badge>,
+    ],
+    [t("logs.provider"), entry.providerName ?? "—"],
+    [t("logs.tokensIn"), <Count key="i" value={tokensIn(entry)} />],
+    [t("logs.tokensOut"), <Count key="o" value={entry.outputTokens} />],
+    [t("logs.cost"), <Money key="c" amount={entry.costUsd} none={t("logs.unpriced")} />],
+    [t("logs.duration"), <Duration key="d" ms={entry.durationMs} />],
+  ];
+  return <Facts facts={facts} />;
+}

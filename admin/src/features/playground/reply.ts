@@ -1,0 +1,119 @@
+/** A reply as it comes, read in its format: its text, its events, and the fault that it tells of. Pure. */
+
+export interface ReplyEvent {
+  /** The name of a server-sent event, where it has one. */
+  name: string;
+  data: string;
+  atMs: number;
+}
+
+export interface Fault {
+  message: string;
+  /** What programs go by: a type, a code, a status. */
+  kind: string;
+}
+
+/** Events that are kept to be looked at. */
+const MOST = 2_000;
+
+type Json = { [key: string]: Json } | Json[] | string | number | boolean | null | undefined;
+const at = (value: Json, key: string | number): Json =>
+  typeof value === "object" && value !== null ? (value as { [key: string]: Json })[key] : undefined;
+const list = (value: Json): Json[] => (Array.isArray(value) ? value : []);
+const words = (value: Json): string => (typeof value === "string" ? value : "");
+
+/** The text of a whole reply, or the text that one event of a stream adds. Every format has a shape of its own. */
+export function textOf(event: Json): string {
+  const type = words(at(event, "type"));
+  if (type === "content_block_delta") return words(at(at(event, "delta"), "text"));
+  if (type === "response.output_text.delta") return words(at(event, "delta"));
+  // The events around the deltas repeat what they brought.
+  if (type.startsWith("response.")) return "";
+  const choice = at(at(event, "choices"), 0);
+  const parts = [
+    words(at(at(choice, "delta"), "content")),
+    words(at(at(choice, "message"), "content")),
+    ...list(at(event, "content")).map((block) => words(at(block, "text"))),
+    ...list(at(event, "output")).flatMap((item) => list(at(item, "content")).map((part) => words(at(part, "text")))),
+    ...list(at(at(at(at(event, "candidates"), 0), "content"), "parts"))
+      .filter((part) => at(part, "thought") !== true)
+      .map((part) => words(at(part, "text"))),
+  ];
+  return parts.join("");
+}
+
+/** The fault that a reply, or an event, tells of. */
+export function faultOf(event: Json): Fault | undefined {
+  const error = at(event, "error") ?? at(at(event, "response"), "error");
+  const message = words(at(error, "message")) || words(error);
+  if (message === "") return undefined;
+  const kinds = [at(error, "limit_type"), at(error, "status"), at(error, "type"), at(error, "code")].map(words);
+  return { message, kind: kinds.find((kind) => kind !== "") ?? "" };
+}
+
+export class Reply {
+  /** Everything that came. */
+  body = "";
+  text = "";
+  events: ReplyEvent[] = [];
+  /** Events that are no longer kept. */
+  dropped = 0;
+  fault: Fault | undefined;
+  private held = "";
+
+  /** `streamed`: server-sent events. */
+  constructor(private readonly streamed: boolean) {}
+
+  /** Takes the next piece. */
+  take(piece: string, atMs: number) {
+    this.body += piece;
+    if (!this.streamed) return;
+    const blocks = (this.held + piece).split(/\r?\n\r?\n/);
+    this.held = blocks.pop() ?? "";
+    for (const block of blocks) this.event(block, atMs);
+  }
+
+  /** Nothing more comes. */
+  end(atMs: number) {
+    if (this.streamed) {
+      if (this.held.trim() !== "") this.event(this.held, atMs);
+      this.held = "";
+    } else {
+      this.read(this.body);
+    }
+  }
+
+  private event(block: string, atMs: number) {
+    const lines = block.split(/\r?\n/);
+    const field = (name: string) =>
+      lines.filter((line) => line.startsWith(`${name}:`)).map((line) => line.slice(name.length + 1).replace(/^ /, ""));
+    const [name, data] = [field("event").join(""), field("data").join("\n")];
+    if (name === "" && data === "") return;
+    this.events.push({ name, data, atMs });
+    if (this.events.length > MOST) {
+      this.events.shift();
+      this.dropped += 1;
+    }
+    this.read(data);
+  }
+
+  private read(text: string) {
+    let json: Json;
+    try {
+      json = JSON.parse(text) as Json;
+    } catch {
+      return;
+    }
+    this.text += textOf(json);
+    this.fault ??= faultOf(json);
+  }
+}
+
+/** JSON set out to be read; anything else as it is. */
+export function pretty(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}

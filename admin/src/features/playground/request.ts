@@ -1,0 +1,95 @@
+/** What the form says, as a request of each format. Pure. */
+import type { Format } from "@/api/clients";
+import { faultOf, type Place } from "./json";
+
+export interface Draft {
+  format: Format;
+  model: string;
+  stream: boolean;
+  /** The body is written by hand. */
+  raw: boolean;
+  system: string;
+  prompt: string;
+  maxTokens: string;
+  body: string;
+}
+
+/** Native requests must name a bound. */
+const USUAL_MAX = 1024;
+
+/** The body that the simple form makes. */
+export function simpleBody({ format, model, stream, system, prompt, maxTokens }: Draft): object {
+  const max = Number(maxTokens) || undefined;
+  const streamed = stream ? { stream } : {};
+  switch (format) {
+    case "native": {
+      const messages = [{ role: "user", content: prompt }];
+      return { model, max_tokens: max ?? USUAL_MAX, ...(system && { system }), messages, ...streamed };
+    }
+    case "responses":
+      return {
+        model,
+        ...(system && { instructions: system }),
+        input: prompt,
+        ...(max && { max_output_tokens: max }),
+        ...streamed,
+      };
+    case "chat-compatible": {
+      const first = system ? [{ role: "system", content: system }] : [];
+      const messages = [...first, { role: "user", content: prompt }];
+      return { model, messages, ...(max && { max_tokens: max }), ...streamed };
+    }
+    case "alt-cli":
+      return {
+        ...(system && { systemInstruction: { parts: [{ text: system }] } }),
+        contents: [{ role: "user", parts: [{ text: prompt }] }],
+        ...(max && { generationConfig: { maxOutputTokens: max } }),
+      };
+  }
+}
+
+/** The body as it is sent. */
+export const bodyOf = (draft: Draft) => (draft.raw ? draft.body : JSON.stringify(simpleBody(draft)));
+
+/** Where the proxy is asked. */
+export function pathOf({ format, model, stream }: Draft): string {
+  switch (format) {
+    case "native":
+      return "/v1/messages";
+    case "responses":
+      return "/v1/responses";
+    case "chat-compatible":
+      return "/v1/chat/completions";
+    case "alt-cli":
+      return `/v1beta/models/${encodeURIComponent(model)}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`;
+  }
+}
+
+/** What the operation takes. */
+export function toSend(draft: Draft, keyId: number) {
+  const { format, model, stream } = draft;
+  return { keyId, format, body: bodyOf(draft), ...(format === "alt-cli" && { model, stream }) };
+}
+
+export type Refused = { what: "prompt" } | { what: "empty" } | { what: "object" } | { what: "json"; at: Place };
+
+/** Why a draft cannot be sent as it is. */
+export function refused(draft: Draft): Refused | undefined {
+  if (!draft.raw) return draft.prompt.trim() === "" ? { what: "prompt" } : undefined;
+  if (draft.body.trim() === "") return { what: "empty" };
+  const at = faultOf(draft.body);
+  if (at) return { what: "json", at };
+  const value: unknown = JSON.parse(draft.body);
+  const object = typeof value === "object" && value !== null && !Array.isArray(value);
+  return object ? undefined : { what: "object" };
+}
+
+/** Whether the reply is to be a stream. */
+export function isStreamed(draft: Draft): boolean {
+  if (!draft.raw || draft.format === "alt-cli") return draft.stream;
+  try {
+    return (JSON.parse(draft.body) as { stream?: unknown }).stream === true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,76 @@
+/** One request on its way: sent, told as it comes, stopped. */
+import { useCallback, useEffect, useRef, useState } from "react";
+import { callLines, type Schemas } from "@/api/client";
+import { Reply } from "./reply";
+import type { toSend } from "./request";
+
+type Told = Schemas["PlaygroundEvent"];
+export interface Header {
+  name: string;
+  value: string;
+}
+
+export interface Run {
+  state: "sending" | "waiting" | "coming" | "done" | "stopped" | "failed";
+  reply: Reply;
+  requestId?: string;
+  status?: number;
+  headers: Header[];
+  firstByteMs?: number;
+  totalMs?: number;
+  /** Why there is no whole reply. */
+  broken?: string;
+  /** The request was not made. */
+  error?: unknown;
+}
+
+const fresh = (): Run => ({ state: "sending", reply: new Reply(false), headers: [] });
+export const isRunning = (run: Run | undefined) =>
+  run?.state === "sending" || run?.state === "waiting" || run?.state === "coming";
+
+function next(run: Run, told: Told): Run {
+  switch (told.type) {
+    case "begin":
+      return { ...run, state: "waiting", requestId: told.requestId };
+    case "head": {
+      const kind = told.headers.find(({ name }) => name === "content-type")?.value ?? "";
+      const reply = new Reply(kind.startsWith("text/event-stream"));
+      return { ...run, state: "coming", status: told.status, headers: told.headers, reply };
+    }
+    case "data":
+      run.reply.take(told.text, told.atMs);
+      return { ...run, firstByteMs: run.firstByteMs ?? told.atMs };
+    case "wait":
+      return run;
+    case "end":
+      run.reply.end(told.atMs);
+      return { ...run, state: "done", totalMs: told.atMs, broken: told.error ?? undefined };
+  }
+}
+
+export function useRun() {
+  const [run, setRun] = useState<Run>();
+  const stopping = useRef<AbortController>(undefined);
+  useEffect(() => () => stopping.current?.abort(), []);
+  const send = useCallback(async (asked: ReturnType<typeof toSend>) => {
+    stopping.current?.abort();
+    const stop = new AbortController();
+    stopping.current = stop;
+    let now = fresh();
+    const show = (run: Run) => {
+      now = run;
+      if (stopping.current === stop) setRun(run);
+    };
+    show(now);
+    try {
+      for await (const told of callLines<Told>("actions/playground/sendRequest", asked, stop.signal))
+        show(next(now, told));
+      if (isRunning(now)) show({ ...now, state: "failed" });
+    } catch (error) {
+      if (stop.signal.aborted) show({ ...now, state: "stopped" });
+      else show({ ...now, state: "failed", error });
+    }
+  }, []);
+  const stop = useCallback(() => stopping.current?.abort(), []);
+  return { run, send, stop };
+}

@@ -1,0 +1,60 @@
+/** A logged request: the names of its outcome, its kinds of use and its tier among the texts, and how its end is coloured. */
+import type { Schemas } from "@/api/client";
+
+export type Entry = Schemas["LogEntry"];
+
+export const OUTCOMES = [
+  "completed",
+  "refused",
+  "client_error",
+  "upstream_failed",
+  "broken_off",
+  "client_aborted",
+  "internal",
+] as const;
+/** The outcome's name among the texts. */
+export const outcomeOf = (entry: Entry) => OUTCOMES.find((one) => one === entry.outcome) ?? "internal";
+
+export const KINDS = [
+  "input",
+  "image_input",
+  "audio_input",
+  "cache_write_5m",
+  "cache_write_1h",
+  "cache_read",
+  "output",
+  "image_output",
+  "audio_output",
+  "reasoning",
+  "web_search",
+  "request",
+] as const;
+export type Kind = (typeof KINDS)[number];
+/** A kind of use by its name among the texts. */
+export const kindOf = (name: string): Kind => KINDS.find((one) => one === name) ?? "input";
+
+export const TIERS = ["standard", "flex", "priority", "batch"] as const;
+/** A service tier by its name among the texts. */
+export const tierOf = (name: string): (typeof TIERS)[number] => TIERS.find((one) => one === name) ?? "standard";
+
+type TokensIn = "inputTokens" | "cacheReadTokens" | "cacheCreation5mTokens" | "cacheCreation1hTokens";
+/** Of one request, or of the sum of many. */
+export const tokensIn = (used: Pick<Entry, TokensIn>) =>
+  used.inputTokens + used.cacheReadTokens + used.cacheCreation5mTokens + used.cacheCreation1hTokens;
+
+export type Tone = "good" | "warn" | "bad" | "off";
+
+/** How an entry's end is coloured; the word beside it says the same. */
+export function toneOf(entry: Entry): Tone {
+  switch (entry.outcome) {
+    case "completed":
+      return "good";
+    case "client_aborted":
+      return "off";
+    case "refused":
+    case "client_error":
+      return "warn";
+    default:
+      return "bad";
+  }
+}

@@ -1,0 +1,203 @@
+//! `playground/sendRequest`: one real request as a key, its reply told as it comes.
+//!
+//! The request takes the proxy's whole path and counts like any other of that key. Administrators
+//! may ask as any key, which is audited; users as their own keys only.
+
+use std::convert::Infallible;
+use std::fmt::Write as _;
+
+use axum::body::Body as Stream;
+use axum::http::{HeaderValue, Request, Response, StatusCode, header};
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::Full;
+use serde_json::json;
+
+use crate::admin::call::{Call, Change};
+use crate::admin::envelope::{Code, Refusal};
+use crate::admin::fields::{Body, Field, Kind};
+use crate::admin::playground::relay::Relay;
+use crate::admin::playground::{AsKey, Place};
+use crate::admin::records::playground::PlaygroundEvent;
+use crate::admin::table::{Operation, Permission};
+use crate::domain::format::WireFormat;
+use crate::domain::ids::{KeyId, RequestId};
+
+/// One JSON object a line.
+const LINES: &str = "application/x-ndjson";
+/// Characters of a request's body, and bytes of the administration's body that carries it.
+const LONGEST: usize = 500_000;
+const MAX_BODY: usize = 2 << 20;
+
+const KEY: &[Field] =
+    &[Field::new("keyId", Kind::ID, "The key that the request is made as, and charged to.").required()];
+
+const ASK: &[Field] = &[
+    Field::new("format", Kind::Choice(&["alt-cli", "chat-compatible", "native", "responses"]), "").required(),
+    Field::new("body", Kind::text(1, LONGEST), "The body of the request, a JSON text. It is sent as it stands.")
+        .required(),
+    Field::new(
+        "model",
+        Kind::text(1, 200),
+        "For `alt-cli`, whose path names the model. In the other formats the body does.",
+    )
+    .nullable(),
+    Field::new(
+        "stream",
+        Kind::Boolean,
+        "For `alt-cli`, whose path says whether the reply is streamed. In the other formats the body does.",
+    )
+    .nullable(),
+];
+
+pub fn operations() -> Vec<Operation> {
+    vec![
+        Operation::stream::<PlaygroundEvent, _>(
+            "actions/playground/sendRequest",
+            Permission::Own,
+            Body::of(KEY, ASK),
+            LINES,
+            send_request,
+        )
+        .doc(
+            "Sends a request to the proxy as a key, without its text. It takes the real path, is checked against the key's \
+             limits, and costs what it costs. The answer has a JSON object on each line, as they come; the reply's status is \
+             in one of them. A request of an administrator as somebody else's key is audited.",
+        )
+        .errors(&[Code::NOT_FOUND])
+        .max_body(MAX_BODY),
+    ]
+}
+
+/// Where a request goes.
+struct Ask {
+    format: WireFormat,
+    path: String,
+    body: String,
+}
+
+async fn send_request(call: Call) -> Result<Response<Stream>, Refusal> {
+    let key = KeyId(call.values.id("keyId"));
+    let ask = ask(&call)?;
+    let place = enter(&call)?;
+    let as_key = AsKey { key, request: RequestId::new(), client: call.client };
+    authorise(&call, as_key, &ask).await?;
+    let connection = call.ctx.playground.connect(as_key).ok_or_else(|| {
+        Refusal::new(Code::OPERATION_FAILED, "the proxy takes no requests now")
+            .at(StatusCode::SERVICE_UNAVAILABLE)
+            .header(header::RETRY_AFTER, HeaderValue::from_static("5"))
+    })?;
+    let begin = PlaygroundEvent::Begin { request_id: as_key.request.to_string(), path: ask.path.clone() };
+    let request = request(ask, call.ctx.version)?;
+    let relay = Relay::new(connection, request, begin, place).await.map_err(Refusal::internal)?;
+    Ok(lines(relay))
+}
+
+fn ask(call: &Call) -> Result<Ask, Refusal> {
+    let values = &call.values;
+    let format = values.word("format", WireFormat::parse).set().unwrap_or(WireFormat::Native);
+    let (model, stream) = (values.text("model").set(), values.boolean("stream").set());
+    let path = match format {
+        WireFormat::Native => "/v1/messages".to_owned(),
+        WireFormat::Responses => "/v1/responses".to_owned(),
+        WireFormat::Chat => "/v1/chat/completions".to_owned(),
+        WireFormat::AltCli => {
+            let model = model
+                .ok_or_else(|| Refusal::field(Code::REQUIRED_FIELD, "model", "model: is required for this format"))?;
+            let action = if stream == Some(true) { "streamGenerateContent?alt=sse" } else { "generateContent" };
+            format!("/v1beta/models/{}:{action}", segment(&model))
+        }
+    };
+    Ok(Ask { format, path, body: values.text("body").set().unwrap_or_default() })
+}
+
+/// A model's name as one segment of a path. Whether it may be one is for the proxy to say.
+fn segment(model: &str) -> String {
+    let mut segment = String::with_capacity(model.len());
+    for byte in model.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~:@".contains(&byte) {
+            segment.push(char::from(byte));
+        } else {
+            let _ = write!(segment, "%{byte:02X}");
+        }
+    }
+    segment
+}
+
+fn enter(call: &Call) -> Result<Place, Refusal> {
+    let person = call.who()?.user_id();
+    call.ctx.playground.enter(person).ok_or_else(|| {
+        let message = "too many requests of the playground are running: wait for one to end";
+        Refusal::new(Code::TOO_MANY_ATTEMPTS, message).header(header::RETRY_AFTER, HeaderValue::from_static("5"))
+    })
+}
+
+/// Whether the caller may ask as this key. As somebody else's it is recorded before the request is made.
+async fn authorise(call: &Call, as_key: AsKey, ask: &Ask) -> Result<(), Refusal> {
+    let who = call.who()?;
+    let snapshot = call.ctx.state.snapshot();
+    let owner = snapshot.key(as_key.key).map(|caller| caller.user.id);
+    let owner = owner.ok_or_else(|| Refusal::missing("key", as_key.key.0))?;
+    who.must_own(owner)?;
+    if who.user_id() == Some(owner) {
+        return Ok(());
+    }
+    let after = json!({
+        "requestId": as_key.request.to_string(),
+        "format": ask.format.as_str(),
+        "path": ask.path,
+        "bytes": ask.body.len(),
+    });
+    let target = format!("key {}", as_key.key);
+    let change = Change { action: "playground.sendRequest", target, before: None, after: Some(after) };
+    let mut tx = call.ctx.store.begin().await?;
+    call.audit(&mut tx, change).await?;
+    Ok(tx.commit_record().await?)
+}
+
+fn request(ask: Ask, version: &str) -> Result<Request<Full<Bytes>>, Refusal> {
+    let mut request = Request::post(ask.path)
+        .header(header::HOST, "localhost")
+        .header(header::USER_AGENT, format!("tollgate-playground/{version}"))
+        .header(header::ACCEPT, "*/*")
+        .header(header::CONTENT_TYPE, "application/json");
+    if ask.format == WireFormat::Native {
+        request = request.header("anthropic-version", "2023-06-01");
+    }
+    request.body(Full::new(ask.body.into())).map_err(Refusal::internal)
+}
+
+fn lines(relay: Relay) -> Response<Stream> {
+    let lines = stream::unfold(relay, |mut relay| async move {
+        let line = relay.next().await?;
+        Some((Ok::<_, Infallible>(line), relay))
+    });
+    let mut response = Response::new(Stream::from_stream(lines));
+    let headers = [
+        (header::CONTENT_TYPE, LINES),
+        (header::CACHE_CONTROL, "no-store"),
+        // Asks a buffering proxy in between to pass each line on at once.
+        (header::HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    for (name, value) in headers {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::segment;
+
+    #[test]
+    fn a_models_name_stays_one_segment() {
+        for (model, written) in [
+            ("gemini-2.5-pro", "gemini-2.5-pro"),
+            ("ft:g:mine", "ft:g:mine"),
+            ("a/../b?key=1#x", "a%2F..%2Fb%3Fkey%3D1%23x"),
+            ("größe x", "gr%C3%B6%C3%9Fe%20x"),
+        ] {
+            assert_eq!(segment(model), written);
+        }
+    }
+}

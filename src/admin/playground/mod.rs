@@ -1,0 +1,122 @@
+//! The playground: requests that the administration makes as a key, through the proxy's real path.
+//!
+//! The administration does not know the proxy: `app` hands it an [`InProcessProxy`]. How many such
+//! requests run at once is bounded here; everything else (limits, time-outs, accounting) is the
+//! proxy's, as for any request of that key. [`relay`] tells a reply as it comes.
+
+pub mod relay;
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::io::DuplexStream;
+
+use crate::domain::ids::{KeyId, RequestId, UserId};
+
+/// Requests at once, in all and of one person.
+const ALL: usize = 64;
+const OF_ONE: usize = 8;
+
+/// As whom, and for whom, a request is made.
+#[derive(Debug, Clone, Copy)]
+pub struct AsKey {
+    pub key: KeyId,
+    /// The id that the request will have.
+    pub request: RequestId,
+    /// The address of the person who asks for it.
+    pub client: Option<IpAddr>,
+}
+
+/// The proxy in this process.
+pub trait InProcessProxy: Send + Sync {
+    /// A connection for one HTTP/1.1 request, which needs no credential. `None`: the proxy takes no
+    /// requests now.
+    fn connect(&self, as_key: AsKey) -> Option<DuplexStream>;
+}
+
+/// The way to the proxy, and who is using it.
+pub struct Playground {
+    proxy: Arc<dyn InProcessProxy>,
+    held: Arc<Mutex<Held>>,
+}
+
+#[derive(Default)]
+struct Held {
+    all: usize,
+    /// `None`: the administrator token.
+    by_person: HashMap<Option<UserId>, usize>,
+}
+
+/// One request's place; given back on drop.
+pub struct Place {
+    held: Arc<Mutex<Held>>,
+    person: Option<UserId>,
+}
+
+impl Playground {
+    pub fn new(proxy: Arc<dyn InProcessProxy>) -> Self {
+        Self { proxy, held: Arc::default() }
+    }
+
+    /// A place for one more request; `None` when there are too many.
+    pub fn enter(&self, person: Option<UserId>) -> Option<Place> {
+        let mut held = self.held.lock();
+        let own = held.by_person.get(&person).copied().unwrap_or_default();
+        if held.all >= ALL || own >= OF_ONE {
+            return None;
+        }
+        held.all += 1;
+        held.by_person.insert(person, own + 1);
+        Some(Place { held: Arc::clone(&self.held), person })
+    }
+
+    pub fn connect(&self, as_key: AsKey) -> Option<DuplexStream> {
+        self.proxy.connect(as_key)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut held = self.held.lock();
+        held.all -= 1;
+        if let Some(own) = held.by_person.get_mut(&self.person) {
+            *own -= 1;
+            if *own == 0 {
+                held.by_person.remove(&self.person);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Nowhere;
+
+    impl InProcessProxy for Nowhere {
+        fn connect(&self, _: AsKey) -> Option<DuplexStream> {
+            None
+        }
+    }
+
+    #[test]
+    fn nobody_keeps_others_out_and_places_are_given_back() {
+        let playground = Playground::new(Arc::new(Nowhere));
+        let mut places = Vec::new();
+        for person in 0..8 {
+            let person = Some(UserId(person));
+            places.extend(std::iter::from_fn(|| playground.enter(person)));
+            assert!(playground.enter(person).is_none());
+        }
+        assert_eq!(places.len(), ALL);
+        assert!(playground.enter(None).is_none());
+        places.truncate(OF_ONE);
+        assert!(playground.enter(None).is_some());
+        drop(places);
+        let held = playground.held.lock();
+        assert_eq!((held.all, held.by_person.len()), (0, 0));
+    }
+}

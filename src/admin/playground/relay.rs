@@ -1,0 +1,176 @@
+//! One request through the proxy, and its reply as events, each a line of JSON, as they come.
+//!
+//! Dropping the relay closes the connection: the proxy sees its client leave.
+
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::io::DuplexStream;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::Place;
+use crate::admin::records::playground::{Header, PlaygroundEvent};
+
+/// After so long without an event a line says that nothing came, or proxies in between would close
+/// the connection.
+const BEAT: Duration = Duration::from_secs(10);
+
+type Asking = Pin<Box<dyn Future<Output = hyper::Result<Response<Incoming>>> + Send>>;
+
+/// The request on its way.
+pub struct Relay {
+    stage: Stage,
+    began: Instant,
+    text: TextPieces,
+    _place: Place,
+    /// Drives the connection.
+    _driver: JoinSet<()>,
+}
+
+enum Stage {
+    Begin(PlaygroundEvent, Asking),
+    Asking(Asking),
+    Reading(Incoming),
+    Ended,
+}
+
+impl Relay {
+    /// Prepares the request. It is sent when the second event is asked for.
+    ///
+    /// # Errors
+    /// The proxy has closed the connection.
+    pub async fn new(
+        connection: DuplexStream,
+        request: Request<Full<Bytes>>,
+        begin: PlaygroundEvent,
+        place: Place,
+    ) -> hyper::Result<Self> {
+        let (mut sender, connection) = http1::handshake(TokioIo::new(connection)).await?;
+        let mut driver = JoinSet::new();
+        driver.spawn(async move {
+            // How it ended is told by the reply.
+            let _ = connection.await;
+        });
+        let asking: Asking = Box::pin(async move { sender.send_request(request).await });
+        let stage = Stage::Begin(begin, asking);
+        Ok(Self { stage, began: Instant::now(), text: TextPieces::default(), _place: place, _driver: driver })
+    }
+
+    /// The next line; `None` after the last.
+    pub async fn next(&mut self) -> Option<Bytes> {
+        let event = match timeout(BEAT, self.event()).await {
+            Ok(event) => event?,
+            Err(_) => PlaygroundEvent::Wait { at_ms: self.at_ms() },
+        };
+        let mut line = serde_json::to_vec(&event).unwrap_or_default();
+        line.push(b'\n');
+        Some(line.into())
+    }
+
+    async fn event(&mut self) -> Option<PlaygroundEvent> {
+        loop {
+            match &mut self.stage {
+                Stage::Begin(..) => {
+                    let Stage::Begin(event, asking) = std::mem::replace(&mut self.stage, Stage::Ended) else {
+                        return None;
+                    };
+                    self.began = Instant::now();
+                    self.stage = Stage::Asking(asking);
+                    return Some(event);
+                }
+                Stage::Asking(asking) => match asking.await {
+                    Ok(reply) => {
+                        let (head, body) = reply.into_parts();
+                        self.stage = Stage::Reading(body);
+                        let headers = head.headers.iter().map(Header::from).collect();
+                        return Some(PlaygroundEvent::Head {
+                            status: head.status.as_u16(),
+                            headers,
+                            at_ms: self.at_ms(),
+                        });
+                    }
+                    Err(_) => return Some(self.end(Some("the proxy closed the connection without an answer"))),
+                },
+                Stage::Reading(body) => match body.frame().await {
+                    Some(Ok(frame)) => {
+                        let Ok(data) = frame.into_data() else { continue };
+                        let text = self.text.push(&data);
+                        if !text.is_empty() {
+                            return Some(PlaygroundEvent::Data { text, at_ms: self.at_ms() });
+                        }
+                    }
+                    Some(Err(_)) => return Some(self.end(Some("the reply broke off"))),
+                    None => return Some(self.end(None)),
+                },
+                Stage::Ended => return None,
+            }
+        }
+    }
+
+    fn end(&mut self, error: Option<&'static str>) -> PlaygroundEvent {
+        self.stage = Stage::Ended;
+        PlaygroundEvent::End { complete: error.is_none(), error, at_ms: self.at_ms() }
+    }
+
+    fn at_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// UTF-8 that comes in pieces: a character that was cut is held back until its rest has come.
+#[derive(Debug, Default)]
+struct TextPieces {
+    held: Vec<u8>,
+}
+
+impl TextPieces {
+    /// The text that is whole with this piece; what is no UTF-8 is replaced.
+    fn push(&mut self, piece: &[u8]) -> String {
+        self.held.extend_from_slice(piece);
+        let mut text = String::new();
+        let mut rest: &[u8] = &self.held;
+        loop {
+            let error = match std::str::from_utf8(rest) {
+                Ok(valid) => {
+                    text.push_str(valid);
+                    rest = &[];
+                    break;
+                }
+                Err(error) => error,
+            };
+            let (valid, bad) = rest.split_at(error.valid_up_to());
+            text.push_str(&String::from_utf8_lossy(valid));
+            rest = bad;
+            let Some(length) = error.error_len() else { break };
+            text.push(char::REPLACEMENT_CHARACTER);
+            rest = &rest[length..];
+        }
+        self.held = rest.to_vec();
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TextPieces;
+
+    #[test]
+    fn characters_survive_any_cut_and_other_bytes_are_replaced() {
+        let text = "a é 漢 🦀 z";
+        for size in 1..=text.len() {
+            let mut pieces = TextPieces::default();
+            let joined: String = text.as_bytes().chunks(size).map(|piece| pieces.push(piece)).collect();
+            assert_eq!(joined, text, "in pieces of {size}");
+        }
+        let mut pieces = TextPieces::default();
+        assert_eq!(pieces.push(b"a\xffb\xe6"), "a\u{fffd}b");
+        assert_eq!(pieces.push(b"!"), "\u{fffd}!");
+    }
+}

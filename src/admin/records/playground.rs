@@ -1,0 +1,45 @@
+//! What the playground tells of a request, event by event.
+
+use axum::http::{HeaderName, HeaderValue};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// One line of the answer: a JSON object. Times are milliseconds since the request was sent.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum PlaygroundEvent {
+    /// The first line: the request is being sent.
+    Begin {
+        /// Its entry in the usage log has this id. A request that fails authentication has none.
+        request_id: String,
+        /// Where it is sent, with its query.
+        path: String,
+    },
+    /// The head of the reply.
+    Head { status: u16, headers: Vec<Header>, at_ms: u64 },
+    /// A piece of the reply's body, as it came.
+    Data { text: String, at_ms: u64 },
+    /// Nothing has come for ten seconds.
+    Wait { at_ms: u64 },
+    /// The last line.
+    End {
+        /// Whether the reply came to its end.
+        complete: bool,
+        /// Why it did not; `null` where it did.
+        error: Option<&'static str>,
+        at_ms: u64,
+    },
+}
+
+/// One header of the reply.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Header {
+    name: String,
+    value: String,
+}
+
+impl From<(&HeaderName, &HeaderValue)> for Header {
+    fn from((name, value): (&HeaderName, &HeaderValue)) -> Self {
+        Self { name: name.to_string(), value: String::from_utf8_lossy(value.as_bytes()).into_owned() }
+    }
+}
