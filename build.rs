@@ -1,7 +1,9 @@
-//! Tells Cargo to look at the built web UI: files that come or go there are part of the binary (`src/admin/ui.rs`).
+//! Tells Cargo to look at the built web UI: files that come or go there are part of the binary
+//! (`src/admin/ui.rs`).
 //!
-//! On Linux it also asks the linker to pack relocations, where the C library can read them: 1.5 MB of the binary that would
-//! be resident from the first moment on. A program that was built so needs a C library as new as this machine's, as any does.
+//! On Linux it also asks the linker to pack relocations, where the C library can read them: 1.5 MB
+//! of the binary that would be resident from the first moment on. A program that was built so needs
+//! a C library as new as this machine's, as any does.
 
 use std::process::Command;
 

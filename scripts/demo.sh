@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# The gateway with everything one needs to look at it: a mock provider of each type, a user, a key, commands to paste.
+# The gateway with everything one needs to look at it: a mock provider of each type, a user, a key,
+# commands to paste.
 #
 #   scripts/demo.sh           runs until Ctrl-C; keeps nothing
 #   scripts/demo.sh --check   runs the printed commands itself, and fails when one does
 #
-# Expects target/release/tollgate (make demo builds it), or the program named by DEMO_PROGRAM. Addresses can be moved by
-# TOLLGATE_PROXY_ADDR, TOLLGATE_ADMIN_ADDR, TOLLGATE_METRICS_ADDR and MOCK_ADDR.
+# Expects target/release/tollgate (make demo builds it), or the program named by DEMO_PROGRAM.
+# Addresses can be moved by TOLLGATE_PROXY_ADDR, TOLLGATE_ADMIN_ADDR, TOLLGATE_METRICS_ADDR and
+# MOCK_ADDR.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -36,7 +38,8 @@ fail() {
   exit 1
 }
 
-# Waits until an address answers, ten seconds at most; fails at once when the process behind it ended.
+# Waits until an address answers, ten seconds at most; fails at once when the process behind it
+# ended.
 answers() {
   for _ in $(seq 100); do
     curl -sf -o /dev/null --max-time 2 "$2" && return

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the release of this commit twice, from two clones in two folders with two target folders, and compares every
-# byte. Takes two complete builds.
+# Builds the release of this commit twice, from two clones in two folders with two target folders,
+# and compares every byte. Takes two complete builds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ -z "$(git status --porcelain)" ] || { echo "dist-twice: commit first: only a commit can be built twice" >&2; exit 1; }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds a release into dist/: an archive of the program with what belongs to it, a Debian package, SBOMs, and the
-# checksums of all. `make dist` calls it after the set-up. The same commit gives the same bytes: `make dist-twice` checks.
+# Builds a release into dist/: an archive of the program with what belongs to it, a Debian package,
+# SBOMs, and the checksums of all. `make dist` calls it after the set-up. The same commit gives the
+# same bytes: `make dist-twice` checks.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PWD/.tools/bin:$PATH"
@@ -22,7 +23,8 @@ export TOLLGATE_COMMIT SOURCE_DATE_EPOCH RUSTFLAGS CFLAGS
 scripts/supply-chain.sh
 cargo build --profile dist --locked --workspace --bin tollgate
 
-# target/package: what archive and package have in common. Cargo.toml names its files for the package.
+# target/package: what archive and package have in common. Cargo.toml names its files for the
+# package.
 package=target/package
 rm -rf dist $package
 mkdir -p dist $package/completions

@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# Installs what is missing to build, test or measure tollgate, and nothing else. A second call is quick.
+# Installs what is missing to build, test or measure tollgate, and nothing else. A second call is
+# quick.
 #
-#   scripts/setup.sh build    a C compiler, make and cmake (for compression libraries), and Rust's presence
-#   scripts/setup.sh run      also Node, and with it the web UI (admin/dist), when its sources have changed
-#   scripts/setup.sh demo     also curl
-#   scripts/setup.sh test     also PostgreSQL, Redis, Chromium, strace, cargo-deny and cargo-shear, and for the client
+#   scripts/setup.sh build    a C compiler, make and cmake (for compression libraries), and Rust's
+#   presence scripts/setup.sh run      also Node, and with it the web UI (admin/dist), when its
+#   sources have changed scripts/setup.sh demo     also curl scripts/setup.sh test     also
+#   PostgreSQL, Redis, Chromium, strace, cargo-deny and cargo-shear, and for the client
 #                             tests Python and Node packages
 #   scripts/setup.sh bench    also nginx
 #   scripts/setup.sh dist     the web UI, cargo-deny, zstd, cargo-cyclonedx for SBOMs and cargo-deb
 #   scripts/setup.sh fuzz     also a C++ compiler, and cargo-fuzz
 #
-# System packages come from apt and need root or sudo. Everything else goes into .tools/ of this folder.
+# System packages come from apt and need root or sudo. Everything else goes into .tools/ of this
+# folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -52,7 +54,8 @@ install_missing() {
   missing=()
 }
 
-# The tests start their own servers: keeps packages from starting theirs while they are being installed.
+# The tests start their own servers: keeps packages from starting theirs while they are being
+# installed.
 no_services() {
   local policy=/usr/sbin/policy-rc.d
   [ ! -e $policy ] || return 0
@@ -96,7 +99,8 @@ for_test() {
   want python3-venv venv_works
 }
 
-# Node, where the system's is missing or too old: Debian's if that will do, else a Python wheel (node_runtime).
+# Node, where the system's is missing or too old: Debian's if that will do, else a Python wheel
+# (node_runtime).
 for_node() {
   node_new_enough && return
   [ -x .tools/bin/node ] && return
@@ -122,8 +126,8 @@ for_fuzz() {
   want python3-venv venv_works
 }
 
-# Compiles for a minute or two: there is no finished program of it.
-# crate <name> <version>: a Cargo command of which there is no finished program, compiled into .tools/bin.
+# Compiles for a minute or two: there is no finished program of it. crate <name> <version>: a Cargo
+# command of which there is no finished program, compiled into .tools/bin.
 crate() {
   [ -x ".tools/bin/$1" ] && return
   say "compiling $1 $2 into .tools/"
@@ -222,8 +226,8 @@ node_packages() {
   cp "${files[@]}" .tools/node/
   local how=install
   [ ! -e tests/sdk/package-lock.json ] || how=ci
-  # No package's script runs but those that put the programs of Claude Code and opencode in place: others would compile
-  # optional modules, for which they fetch headers from elsewhere.
+  # No package's script runs but those that put the programs of Claude Code and opencode in place:
+  # others would compile optional modules, for which they fetch headers from elsewhere.
   (
     PATH="$PWD/.tools/bin:$PATH"
     cd .tools/node

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# What the project is made of: licences, sources and known defects of every dependency, dependencies that nothing uses.
+# What the project is made of: licences, sources and known defects of every dependency, dependencies
+# that nothing uses.
 #
-#   scripts/supply-chain.sh           a database that cannot be reached is named, and the rest is checked
-#   scripts/supply-chain.sh --strict  it is a failure (for a release)
+#   scripts/supply-chain.sh           a database that cannot be reached is named, and the rest is
+#   checked scripts/supply-chain.sh --strict  it is a failure (for a release)
 #
-# deny.toml has the rules and, each with its reason, what is accepted. `scripts/setup.sh test` installs the tools.
+# deny.toml has the rules and, each with its reason, what is accepted. `scripts/setup.sh test`
+# installs the tools.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PWD/.tools/bin:$PWD/.tools/venv/bin:$PATH"
@@ -25,7 +27,8 @@ else
   unchecked "known defects of Rust dependencies" "the advisory database could not be fetched"
 fi
 
-# The registry answers this itself. A finding is JSON with `vulnerabilities`; anything else is no answer.
+# The registry answers this itself. A finding is JSON with `vulnerabilities`; anything else is no
+# answer.
 audit=$(npm --prefix admin audit --omit=dev --json 2>/dev/null || true)
 case $(python3 -c 'import json, sys
 found = json.loads(sys.argv[1]).get("metadata", {}).get("vulnerabilities")

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs the package of dist/ in a Debian 12 of its own (a folder, entered by chroot), as root: first start as the unit
-# starts it, first request, upgrade to a newer package while the service's user has data, removal, purge. Then unpacks the
-# archive and starts that. `make test-dist` builds first.
+# Installs the package of dist/ in a Debian 12 of its own (a folder, entered by chroot), as root:
+# first start as the unit starts it, first request, upgrade to a newer package while the service's
+# user has data, removal, purge. Then unpacks the archive and starts that. `make test-dist` builds
+# first.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PWD/.tools/bin:$PATH"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Everything that `make test` checks, after the set-up: format, lints, tests, the official clients and a browser against the
-# built gateway. The first failure ends it. Arguments go to `cargo test`.
+# Everything that `make test` checks, after the set-up: format, lints, tests, the official clients
+# and a browser against the built gateway. The first failure ends it. Arguments go to `cargo test`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,7 +24,8 @@ step "web UI"
 (cd admin && npm run --silent check && npm run --silent test)
 step tests
 cargo test --locked --workspace "$@"
-# The official client programs against the binary that the tests have just built; not when only some tests were asked for.
+# The official client programs against the binary that the tests have just built; not when only some
+# tests were asked for.
 if [ $# -eq 0 ]; then
   step clients
   TOLLGATE_BIN=${CARGO_TARGET_DIR:-target}/debug/tollgate .tools/venv/bin/python -m pytest tests/sdk

@@ -114,7 +114,8 @@ fn health_of_nobody_is_a_failure() {
     assert!(code == Some(1) && out.is_empty() && err.contains(&address) && err.contains("metrics.addr"), "{err}");
 }
 
-/// A gateway on every address is asked on loopback; one whose database is away is not ready, and says why.
+/// A gateway on every address is asked on loopback; one whose database is away is not ready, and
+/// says why.
 #[tokio::test(flavor = "multi_thread")]
 async fn health_is_what_readyz_says() {
     let mut gateway = Gateway::prepare(&[]);

@@ -1,4 +1,5 @@
-//! Configuration from outside: the documented file, precedence, every problem at once, reload, secrets.
+//! Configuration from outside: the documented file, precedence, every problem at once, reload,
+//! secrets.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

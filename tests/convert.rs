@@ -1,4 +1,5 @@
-//! Conversion between the wire formats: golden cases for every pair, rules of each wire, properties, the table of rules.
+//! Conversion between the wire formats: golden cases for every pair, rules of each wire,
+//! properties, the table of rules.
 
 mod bills;
 mod checks;

@@ -1,4 +1,5 @@
-//! What the documents say of the code is true: each test and file that docs/threat-model.md names is there.
+//! What the documents say of the code is true: each test and file that docs/threat-model.md names
+//! is there.
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Sensitive words are found wherever a client can say something, and nowhere else: every string of every recorded request.
+//! Sensitive words are found wherever a client can say something, and nowhere else: every string of
+//! every recorded request.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -158,7 +159,8 @@ fn is_said(path: &[Step], body: &Value) -> Option<bool> {
     let keys: Vec<&str> =
         path.iter().filter_map(|s| if let Step::Key(k) = s { Some(k.as_str()) } else { None }).collect();
     let last = keys.last()?;
-    // Free JSON within the conversation: arguments and results of tools, whatever their members are called.
+    // Free JSON within the conversation: arguments and results of tools, whatever their members are
+    // called.
     let in_tool = keys.contains(&"tools") || keys.contains(&"functions");
     let free =
         keys.iter().rev().skip(1).any(|k| ["input", "args", "response"].contains(k)) && keys.len() > 2 && !in_tool;

@@ -1,4 +1,5 @@
-// After the build: the API reference's files, compressed twins of what compresses, and the bound on what a first visit loads.
+// After the build: the API reference's files, compressed twins of what compresses, and the bound on
+// what a first visit loads.
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
@@ -25,7 +26,8 @@ for (const path of files(dist).filter((path) => /\.(js|css|html|svg|json)$/.test
   writeFileSync(`${path}.br`, brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }));
 }
 
-// What index.html names, what those modules import at once, and the one font file that every page draws with.
+// What index.html names, what those modules import at once, and the one font file that every page
+// draws with.
 const index = readFileSync(join(dist, "index.html"), "utf8");
 const first = new Set();
 const take = (path) => {

@@ -1,4 +1,5 @@
-// What the two pages of the API reference draw with, as files of the gateway's own: taken out of the packages that carry them.
+// What the two pages of the API reference draw with, as files of the gateway's own: taken out of
+// the packages that carry them.
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -6,8 +7,9 @@ import { dirname, join } from "node:path";
 const { resolve } = createRequire(import.meta.url);
 
 /**
- * Scalar's browser build. The package is a plug-in for another server, and hands the script to whoever asks at the route that it
- * adds: the one way to it that does not install an application with 280 packages.
+ * Scalar's browser build. The package is a plug-in for another server, and hands the script to
+ * whoever asks at the route that it adds: the one way to it that does not install an application
+ * with 280 packages.
  */
 async function scalar() {
   const { default: plugin } = await import("@scalar/fastify-api-reference");

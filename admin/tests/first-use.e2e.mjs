@@ -1,6 +1,7 @@
 /**
- * Somebody who has never seen it: an empty gateway, and nothing to go by but what it printed when it started and what the pages
- * say. Each step follows a link or a button that is in sight; nothing is reached by an address that one would have to know.
+ * Somebody who has never seen it: an empty gateway, and nothing to go by but what it printed when
+ * it started and what the pages say. Each step follows a link or a button that is in sight; nothing
+ * is reached by an address that one would have to know.
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -49,7 +50,8 @@ test("from the first start to the first request, by what is printed and shown", 
   assert.equal(await page.getByLabel("Done").count(), 0);
   await page.getByRole("link", { name: /Add a provider/ }).click();
 
-  // A provider: the form says what it needs, and a test says whether it answers before anything is saved.
+  // A provider: the form says what it needs, and a test says whether it answers before anything is
+  // saved.
   await next("Step 1 of 5: Add a provider").waitFor();
   await page.getByRole("button", { name: "Add provider" }).first().click();
   await field("Name").fill("my provider");

@@ -90,7 +90,8 @@ test("a Secure cookie that plain HTTP drops is explained", async (t) => {
   const secure = await startGateway({ ENABLE_SECURE_COOKIES: "true" });
   t.after(secure.stop);
   const { context, page } = await openPage(browser, secure);
-  // Browsers keep Secure cookies of loopback hosts; elsewhere they drop them. Here the cookie is dropped by hand.
+  // Browsers keep Secure cookies of loopback hosts; elsewhere they drop them. Here the cookie is
+  // dropped by hand.
   await page.route("**/api/auth/login", async (route) => {
     const reply = await route.fetch();
     const { "set-cookie": cookie, ...headers } = reply.headers();

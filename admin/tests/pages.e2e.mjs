@@ -1,7 +1,7 @@
 /**
- * Every page in both themes and two widths: axe finds no serious fault, the console is quiet, the policy holds, nothing scrolls
- * sideways. A page is loaded once and then looked at four times. The theme changes colours only, so the second theme of a
- * width is looked at for its contrasts.
+ * Every page in both themes and two widths: axe finds no serious fault, the console is quiet, the
+ * policy holds, nothing scrolls sideways. A page is loaded once and then looked at four times. The
+ * theme changes colours only, so the second theme of a width is looked at for its contrasts.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

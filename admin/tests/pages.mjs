@@ -1,7 +1,7 @@
 /**
- * Every page, panel, form, dialog and menu that is looked at: by axe, for errors on the console, and as a picture. Each opens by
- * the words of whichever language is chosen. Those with `key` are seen with that key, and come last; the others by the
- * administrator.
+ * Every page, panel, form, dialog and menu that is looked at: by axe, for errors on the console,
+ * and as a picture. Each opens by the words of whichever language is chosen. Those with `key` are
+ * seen with that key, and come last; the others by the administrator.
  */
 import { readFileSync } from "node:fs";
 

@@ -1,7 +1,8 @@
 /**
- * The pictures of the README and the docs, in `docs/images/`: a team's day of traffic, in both themes. `npm run shots` makes them
- * after its own, `npm run shots pictures` makes them alone. The gateway's clock is moved back with libfaketime (Debian: `faketime`),
- * hour by hour, so that the charts have a curve. `texts.json` beside the pictures records which of the UI's texts they show;
+ * The pictures of the README and the docs, in `docs/images/`: a team's day of traffic, in both
+ * themes. `npm run shots` makes them after its own, `npm run shots pictures` makes them alone. The
+ * gateway's clock is moved back with libfaketime (Debian: `faketime`), hour by hour, so that the
+ * charts have a curve. `texts.json` beside the pictures records which of the UI's texts they show;
  * `src/pictures.test.ts` fails when one of those has changed.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -100,7 +101,8 @@ async function failover({ ask, direct }, keys) {
 
 /** Every text of the catalogue that stands as a line of its own on the page, by its key. */
 async function shown(page) {
-  // biome-ignore lint/performance/useDomNodeTextContent: the lines that a person sees, not the text of the nodes
+  // biome-ignore lint/performance/useDomNodeTextContent: the lines that a person sees, not the text
+  // of the nodes
   const lines = new Set((await page.locator("body").innerText()).split("\n").map((line) => line.trim()));
   const found = {};
   const walk = (tree, path) => {

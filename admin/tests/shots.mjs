@@ -1,7 +1,8 @@
 /**
- * Pictures of every page, in both themes and two widths, into `shots/`: of a gateway in use, and of an empty one. `npm run shots
- * [name…]`: look at them. `SHOTS_LANGUAGE=zh` for the Chinese ones (a font for them must be installed). Without names, and by
- * the name `pictures`, also those of the README, into `docs/images/` (`pictures.mjs`).
+ * Pictures of every page, in both themes and two widths, into `shots/`: of a gateway in use, and of
+ * an empty one. `npm run shots [name…]`: look at them. `SHOTS_LANGUAGE=zh` for the Chinese ones (a
+ * font for them must be installed). Without names, and by the name `pictures`, also those of the
+ * README, into `docs/images/` (`pictures.mjs`).
  */
 import { mkdirSync } from "node:fs";
 import { furnish } from "./furnish.mjs";

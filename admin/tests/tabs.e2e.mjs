@@ -68,7 +68,7 @@ test("a tab of another person does not see this one's requests", async () => {
   await logIn(page, gateway);
   await page.goto(`${gateway.url}/logs`);
   await live(page);
-  // The same browser, logged in anew: pages loaded from now on are that person's.
+  // The same browser, logged in again: pages loaded from now on are that person's.
   const bob = await gateway.action("users/addUser", { name: "bob" });
   await page.getByRole("button", { name: "Account" }).first().click();
   await page.getByRole("menuitem", { name: "Log out" }).click();

@@ -80,7 +80,7 @@ test("a paused log stands still, says how many are new, and takes them in", asyn
   await gateway.ask(cli.generatedKey);
   await gateway.ask(cli.generatedKey);
   await page.getByRole("button", { name: "2 new" }).waitFor();
-  // Longer than the list would need to be read anew after the live connection began.
+  // Longer than the list would need to be read again after the live connection began.
   await page.waitForTimeout(2_000);
   assert.equal(await rows.count(), before);
   await page.getByRole("button", { name: "Resume" }).click();
@@ -129,7 +129,7 @@ test("somebody sees their own limits, use, models and requests, and nobody else'
   const { context, page, faults } = await openPage(browser, gateway);
   await logIn(page, gateway, cli.generatedKey);
   await page.waitForURL(/\/my-usage/);
-  // Limits: what is used of them, and when they begin anew.
+  // Limits: what is used of them, and when they begin again.
   const limits = page.locator("section").filter({ has: page.getByRole("heading", { name: "Limits", exact: true }) });
   await limits.getByText(/\$0\.12\d* \/ \$0\.50/).waitFor();
   await limits.getByText(/\$0\.12\d* \/ \$1\.00/).waitFor();

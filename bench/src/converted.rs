@@ -1,8 +1,9 @@
-//! Converted replies: every ordered pair of two different formats, beside a bare Pingora that passes the same reply on.
+//! Converted replies: every ordered pair of two different formats, beside a bare Pingora that
+//! passes the same reply on.
 //!
-//! Each type of provider has a gateway of its own, with everything on, before the same mock. The floor passes on what the
-//! mock sends in the *client's* format, so both give the client the same stream; that it costs nearly the same
-//! in the provider's format can be seen beside it.
+//! Each type of provider has its own gateway, with everything on, before the same mock. The floor
+//! passes on what the mock sends in the *client's* format, so both give the client the same stream;
+//! that it costs nearly the same in the provider's format can be seen beside it.
 
 use std::time::Duration;
 
@@ -38,7 +39,8 @@ pub struct Row {
 /// Gateways, each with one provider, of the type beside it.
 pub type Converting = [(WireFormat, Target)];
 
-/// The rows of one kind, without samples: for each client format the floor, then the other three provider types.
+/// The rows of one kind, without samples: for each client format the floor, then the other three
+/// provider types.
 #[must_use]
 pub fn rows(converting: &Converting) -> Vec<Row> {
     let mut rows = Vec::new();

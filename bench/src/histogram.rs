@@ -56,7 +56,8 @@ impl Histogram {
     }
 }
 
-/// Below `STEPS` every value has its own bucket; above, each power of two is cut into `STEPS` of them.
+/// Below `STEPS` every value has its own bucket; above, each power of two is cut into `STEPS` of
+/// them.
 fn bucket(nanos: u64) -> usize {
     let power = (u64::BITS - nanos.leading_zeros()).saturating_sub(STEP_BITS + 1);
     (u64::from(power * STEPS) + (nanos >> power)) as usize

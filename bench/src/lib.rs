@@ -1,7 +1,8 @@
-//! The load bench: what the gateway costs, beside nginx, a bare Pingora pass-through and no proxy at all.
+//! The load bench: what the gateway costs, beside nginx, a bare Pingora pass-through and no proxy
+//! at all.
 //!
-//! Everything runs on loopback in one run on one machine, in interleaved rounds, because absolute figures move from run
-//! to run: only ratios within one run mean anything. See README.md.
+//! Everything runs on loopback in one run on one machine, in interleaved rounds, because absolute
+//! figures move from run to run: only ratios within one run mean anything. See README.md.
 
 pub mod admin;
 pub mod converted;

@@ -1,7 +1,7 @@
 //! The load: so many kept connections that send one request after the other, for so long.
 //!
-//! One thread, sockets and nothing else, so that it takes little from what it measures. Bounded in time, in connections
-//! and in memory. Closed loop: a slow server gets fewer requests.
+//! One thread, sockets and nothing else, so that it takes little from what it measures. Bounded in
+//! time, in connections and in memory. Closed loop: a slow server gets fewer requests.
 
 use std::io;
 use std::net::SocketAddr;
@@ -34,7 +34,7 @@ pub struct Load {
     pub addr: SocketAddr,
     /// The request's bytes as they go over the wire.
     pub request: Vec<u8>,
-    /// Where in it a number of eight digits is written anew for each request.
+    /// Where in it a number of eight digits is written again for each request.
     pub numbers: Vec<usize>,
     pub connections: usize,
     pub time: Duration,
@@ -162,7 +162,7 @@ async fn exchange(
     Ok(())
 }
 
-/// Connections with a stream under way, held open until dropped.
+/// Connections with a stream in progress, held open until dropped.
 pub struct Held {
     _streams: Vec<std::net::TcpStream>,
 }

@@ -1,4 +1,5 @@
-//! `make bench`: starts the stage, loads every target in every scenario in interleaved rounds, prints Markdown.
+//! `make bench`: starts the stage, loads every target in every scenario in interleaved rounds,
+//! prints Markdown.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -24,7 +25,8 @@ struct Args {
     /// Seconds of load per target, scenario and round.
     #[arg(long, default_value_t = 3)]
     seconds: u64,
-    /// Only what has this in its name: scenarios, "converted stream", "converted JSON", "first byte", "memory".
+    /// Only what has this in its name: scenarios, "converted stream", "converted JSON", "first
+    /// byte", "memory".
     #[arg(long, default_value = "")]
     only: String,
     /// Sensitive words of the gateway that is on, besides three whole texts and three patterns.
@@ -63,7 +65,8 @@ fn main() -> Result<()> {
     let mut text = heading(&args, &stage);
     let mut say = |part: String| text.push_str(&(part + "\n"));
     say(scenarios(&args, &stage)?);
-    // Before the converting gateways are loaded: memory is that of the programs in the tables above.
+    // Before the converting gateways are loaded: memory is that of the programs in the tables
+    // above.
     if args.wants("first byte") {
         say(first_bytes(&args, &stage)?);
     }

@@ -111,7 +111,8 @@ pub struct Sample {
     pub errors: u64,
 }
 
-/// Loads the target for `time`. Its CPU time counts until it is quiet again: what it does behind the answers is its cost.
+/// Loads the target for `time`. Its CPU time counts until it is quiet again: what it does behind
+/// the answers is its cost.
 ///
 /// # Errors
 /// When no request at all was answered.

@@ -1,4 +1,5 @@
-//! The requests that are sent: native messages of a wanted size, and short conversations in every format.
+//! The requests that are sent: native messages of a wanted size, and short conversations in every
+//! format.
 
 use serde_json::{Value, json};
 use tollgate::domain::format::WireFormat;
@@ -9,7 +10,8 @@ const PROSE: &str =
 /// Letters of prose per message of a long conversation.
 const MESSAGE: usize = 4000;
 
-/// What each text begins with: a number that the load may change, so that no two requests are the same.
+/// What each text begins with: a number that the load may change, so that no two requests are the
+/// same.
 const MARK: &[u8] = b"#00000000 ";
 
 /// How much of a request nobody has sent before.
@@ -87,7 +89,8 @@ pub fn path_of(format: WireFormat, model: &str, stream: bool) -> String {
     }
 }
 
-/// A head that makes all requests one conversation, however they begin: each of its own would be a session of its own.
+/// A head that makes all requests one conversation, however they begin: each of its own would be
+/// its own session.
 pub const ONE_SESSION: &str = "x-session-id: bench\r\n";
 
 /// A whole HTTP/1.1 request.

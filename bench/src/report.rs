@@ -85,7 +85,8 @@ pub fn scenario(scenario: &Scenario, rows: &[Row]) -> String {
     text
 }
 
-/// Every pair of formats of one kind of reply, beside the bare Pingora that passes on the client's and the provider's.
+/// Every pair of formats of one kind of reply, beside the bare Pingora that passes on the client's
+/// and the provider's.
 #[must_use]
 pub fn conversions(kind: Kind, rows: &[Converted]) -> String {
     let cpu = |row: &Converted| median(&row.samples, |s| s.cpu_ns).unwrap_or(0);
@@ -134,8 +135,8 @@ fn threads(row: &Row) -> String {
     shown.map(|(share, name)| format!("{name} {}", hundredths(share / 10))).collect::<Vec<_>>().join(", ")
 }
 
-/// First-byte times: for each target and each scenario named in `heads` the rounds' times; the middle one is shown,
-/// beside that of the first row.
+/// First-byte times: for each target and each scenario named in `heads` the rounds' times; the
+/// middle one is shown, beside that of the first row.
 #[must_use]
 pub fn first_byte(heads: &[&str], rows: &[(&'static str, Vec<Vec<Duration>>)]) -> String {
     let middles = |times: &[Vec<Duration>]| times.iter().map(|rounds| middle(rounds)).collect::<Vec<_>>();

@@ -17,7 +17,8 @@ pub struct Follower {
 #[derive(Debug)]
 enum Body {
     Length(u64),
-    /// Bytes left of the chunk under way, its end included; then a size line, so far as it has come.
+    /// Bytes left of the chunk in progress, its end included; then a size line, so far as it has
+    /// come.
     Chunk {
         left: u64,
         line: Vec<u8>,

@@ -1,10 +1,12 @@
-//! The stage: a mock upstream, and in front of it nginx, a bare Pingora, and the gateway twice, all on loopback.
+//! The stage: a mock upstream, and in front of it nginx, a bare Pingora, and the gateway twice, all
+//! on loopback.
 //!
-//! *On*: a key and a user with every limit set (all thirteen checks are made), reservation, sensitive words where asked for,
-//! journal, usage database, metrics, a JSON access line per request. *Off*: the administrator's token as credential (no key,
-//! no user, no limit), no words, no reservation, no access lines, log level error. The journal and the metrics have no
-//! switch: they run in both.
-//! For conversion there are four gateways more, each on, each before the mock as a provider of another type.
+//! *On*: a key and a user with every limit set (all thirteen checks are made), reservation,
+//! sensitive words where asked for, journal, usage database, metrics, a JSON access line per
+//! request. *Off*: the administrator's token as credential (no key, no user, no limit), no words,
+//! no reservation, no access lines, log level error. The journal and the metrics have no switch:
+//! they run in both. For conversion there are four gateways more, each on, each before the mock as
+//! a provider of another type.
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -219,7 +221,8 @@ const OTHERS: [(&str, &str); 6] = [
     (r"\b\d{3}-\d{2}-\d{4}\b", "regex"),
 ];
 
-/// Words that no request holds: `words` of the kind `contains`, three whole texts and three regular expressions.
+/// Words that no request holds: `words` of the kind `contains`, three whole texts and three regular
+/// expressions.
 fn forbid_words(control: SocketAddr, words: usize) -> Result<()> {
     if words == 0 {
         return Ok(());
@@ -234,7 +237,8 @@ fn forbid_words(control: SocketAddr, words: usize) -> Result<()> {
     Ok(())
 }
 
-/// A pass-through with kept connections on both sides, unbuffered as streams need it, without an access log.
+/// A pass-through with kept connections on both sides, unbuffered as streams need it, without an
+/// access log.
 fn nginx_conf(dir: &Path, listen: SocketAddr, upstream: SocketAddr, workers: usize) -> String {
     let dir = dir.display();
     let root = fs::metadata("/proc/self").is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0);

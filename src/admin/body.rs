@@ -1,4 +1,5 @@
-//! A request's body: read within a size, a time and the budget, then parsed and checked against its field table.
+//! A request's body: read within a size, a time and the budget, then parsed and checked against its
+//! field table.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use super::envelope::{Code, Refusal};
 use super::fields::{self, Values};
 use super::table::{Operation, Permission};
 
-/// A whole body must arrive in this time.
+/// A complete body must arrive in this time.
 const BODY_TIME: Duration = Duration::from_secs(60);
 /// A body that anybody may send, such as a login's.
 const OPEN_BODY_TIME: Duration = Duration::from_secs(10);
@@ -76,7 +77,8 @@ async fn collect(
     Ok(bytes)
 }
 
-/// Any bytes as an operation's body: its values, or the first fault. An empty body is an empty object.
+/// Any bytes as an operation's body: its values, or the first fault. An empty body is an empty
+/// object.
 ///
 /// # Errors
 /// 400 with the code of the fault.

@@ -1,9 +1,10 @@
-//! A bound on the bytes of administration bodies that the process holds at once, apart from the data plane's.
+//! A bound on the bytes of administration bodies that the process holds at once, apart from the
+//! data plane's.
 //!
-//! What has arrived counts, not what was announced: a client that trickles holds nothing but its bytes. Users who are
-//! not administrators have a small part each and a part together, so that none of them keeps administrators out.
-//! Bodies of operations that are open to all are a few KiB at most and count for nothing here: the listeners bound
-//! the number of connections.
+//! What has arrived counts, not what was announced: a client that trickles holds nothing but its
+//! bytes. Users who are not administrators have a small part each and a part together, so that none
+//! of them keeps administrators out. Bodies of operations that are open to all are a few KiB at
+//! most and count for nothing here: the listeners bound the number of connections.
 
 use std::collections::HashMap;
 use std::sync::Arc;

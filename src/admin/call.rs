@@ -34,7 +34,8 @@ pub struct Call {
     pub now: Timestamp,
 }
 
-/// What a write changed, for the audit record. Records are the wire records, so secrets are masked in them.
+/// What a write changed, for the audit record. Records are the wire records, so secrets are masked
+/// in them.
 pub struct Change {
     /// `module.operation`
     pub action: &'static str,
@@ -70,10 +71,12 @@ impl Call {
         Ok(tx.audit(&entry).await?)
     }
 
-    /// Commits, and puts the change in force on the data plane before anybody hears that it is done.
+    /// Commits, and puts the change in effect on the data plane before anybody hears that it is
+    /// done.
     ///
     /// # Errors
-    /// The store failed; or it is committed but the snapshot could not be rebuilt, which the next look mends.
+    /// The store failed; or it is committed but the snapshot could not be rebuilt, which the next
+    /// look mends.
     pub async fn commit(&self, tx: Tx) -> Result<(), Refusal> {
         tx.commit().await?;
         self.ctx.state.publish().await.map_err(Refusal::internal)

@@ -57,7 +57,8 @@ pub struct Context {
     /// Shared with the proxy, which takes the token too.
     pub admin_token: Arc<AdminToken>,
     pub time_zone: Tz,
-    /// Where clients reach this surface; names the server in the OpenAPI document and is an allowed origin.
+    /// Where clients reach this surface; names the server in the OpenAPI document and is an allowed
+    /// origin.
     pub app_url: Option<String>,
     pub secure_cookies: bool,
     /// Whether what clients send and get is kept.

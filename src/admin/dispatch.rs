@@ -1,8 +1,8 @@
 //! From an HTTP request to an action and back: look up, authenticate, permit, read, check, run.
 //!
-//! The order matters: a caller learns nothing about a body's faults before it is known who asks. Actions run as tasks
-//! of their own, so that a client that leaves cannot stop one between its commit and its publication, and so that a
-//! panic ends one request and no more.
+//! The order matters: a caller learns nothing about a body's faults before it is known who asks.
+//! Actions run as tasks of their own, so that a client that leaves cannot stop one between its
+//! commit and its publication, and so that a panic ends one request and no more.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -23,7 +23,8 @@ use super::{body, security};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::RequestId;
 
-/// How long a caller waits for an action. The action itself goes on: to stop it half-way would leave open what it did.
+/// How long a caller waits for an action. The action itself goes on: to stop it half-way would
+/// leave open what it did.
 const ACTION_TIME: Duration = Duration::from_secs(60);
 
 /// Answers any request below `/api/`.
@@ -114,7 +115,8 @@ async fn authenticate(
     now: Timestamp,
 ) -> Result<Option<Who>, Refusal> {
     if operation.permission == Permission::Open {
-        // Logging in or out on somebody's behalf is a write that only the browser's cookie jar sees.
+        // Logging in or out on somebody's behalf is a write that only the browser's cookie jar
+        // sees.
         if operation.verb == Verb::Post {
             security::same_origin(ctx, head)?;
         }

@@ -1,7 +1,8 @@
 //! The envelope of every administration reply, and the refusals that fill its failure side.
 //!
-//! `{ok: true, data}` or `{ok: false, error, errorCode, errorParams?}`. A refusal is built where the fault is
-//! found and turned into a response in one place; internal faults show a request id, the log has the rest.
+//! `{ok: true, data}` or `{ok: false, error, errorCode, errorParams?}`. A refusal is built where
+//! the fault is found and turned into a response in one place; internal faults show a request id,
+//! the log has the rest.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
@@ -11,7 +12,8 @@ use serde_json::{Map, Value};
 use crate::domain::clock::Timestamp;
 use crate::state::Conditions;
 
-/// A machine-readable reason: the wire's `errorCode`. Rules that live in `policy` bring their own texts.
+/// A machine-readable reason: the wire's `errorCode`. Rules that live in `policy` bring their own
+/// texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Code(pub &'static str);
 
@@ -57,7 +59,8 @@ impl Code {
         Self::EMPTY_UPDATE,
     ];
 
-    /// The status that goes with the code, unless the refusal says otherwise (an unknown operation is 404).
+    /// The status that goes with the code, unless the refusal says otherwise (an unknown operation
+    /// is 404).
     pub fn status(self) -> StatusCode {
         match self {
             Self::UNAUTHORIZED => StatusCode::UNAUTHORIZED,
@@ -70,7 +73,8 @@ impl Code {
     }
 }
 
-/// A request that is not done, and what the client is told. Boxed, as it travels through every `Result` here.
+/// A request that is not done, and what the client is told. Boxed, as it travels through every
+/// `Result` here.
 #[derive(Debug)]
 pub struct Refusal(Box<Parts>);
 
@@ -117,8 +121,8 @@ impl Refusal {
         Self::new(code, message).with("field", field.into())
     }
 
-    /// Several faults of one body: the first is the answer, and `faults` in its parameters names all of them, each with
-    /// its `errorCode`, its `error` and its own parameters.
+    /// Several faults of one body: the first is the answer, and `faults` in its parameters names
+    /// all of them, each with its `errorCode`, its `error` and its own parameters.
     pub fn of_faults(faults: Vec<Self>) -> Option<Self> {
         let all: Vec<Value> = faults.iter().flat_map(Self::told).collect();
         let first = faults.into_iter().next()?;
@@ -167,7 +171,8 @@ impl Refusal {
         refusal
     }
 
-    /// The database cannot be reached, or does not answer: what it means for the caller, and the reason for the log.
+    /// The database cannot be reached, or does not answer: what it means for the caller, and the
+    /// reason for the log.
     pub fn unavailable(message: &str, reason: impl std::fmt::Display) -> Self {
         let mut refusal = Self::new(Code::OPERATION_FAILED, message).at(StatusCode::SERVICE_UNAVAILABLE);
         refusal.0.internal = Some(reason.to_string());
@@ -190,8 +195,9 @@ impl Refusal {
         refusal
     }
 
-    /// Gives a refusal because of the database the cause that `/readyz` and the overview name. `writes`: the operation
-    /// was to change something. The second value: the cause was known already, and the log has a line of it.
+    /// Gives a refusal because of the database the cause that `/readyz` and the overview name.
+    /// `writes`: the operation was to change something. The second value: the cause was known
+    /// already, and the log has a line of it.
     pub fn located(mut self, conditions: &Conditions, now: Timestamp, writes: bool) -> (Self, bool) {
         let Some(trouble) = self.0.database else { return (self, false) };
         let is_news = trouble == DatabaseTrouble::Unreachable && conditions.database_lost(now);
@@ -231,8 +237,8 @@ impl Refusal {
     }
 }
 
-/// `{ok: true, data}`, or `{ok: true}` where there is no data. Amounts stay exact: the data is written as text
-/// once, never through a tree of floats.
+/// `{ok: true, data}`, or `{ok: true}` where there is no data. Amounts stay exact: the data is
+/// written as text once, never through a tree of floats.
 ///
 /// # Errors
 /// The data cannot be written as JSON.

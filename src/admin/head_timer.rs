@@ -1,9 +1,10 @@
 //! A connection whose request heads must arrive in time, counted from their first byte.
 //!
-//! hyper has one bound for both: the wait for a head's first byte and the rest of the head. A short bound also closes
-//! idle connections that clients keep for their next request; a request that is sent at that moment gets a closed
-//! connection in place of an answer, and a POST is not repeated by clients. So hyper's bound is the idle time, longer than
-//! clients keep connections, and the bound of a head that has begun is here.
+//! hyper has one bound for both: the wait for a head's first byte and the rest of the head. A short
+//! bound also closes idle connections that clients keep for their next request; a request that is
+//! sent at that moment gets a closed connection in place of an answer, and a POST is not repeated
+//! by clients. So hyper's bound is the idle time, longer than clients keep connections, and the
+//! bound of a head that has begun is here.
 
 use std::io;
 use std::pin::Pin;
@@ -52,7 +53,8 @@ pub(super) struct HeadTimer<S> {
     until: Option<Pin<Box<Sleep>>>,
     /// How many requests had begun when it was set.
     begun: usize,
-    /// `None` before the first byte. HTTP/2 has frames of its own between requests, and pings for its idle time.
+    /// `None` before the first byte. HTTP/2 has frames of its own between requests, and pings for
+    /// its idle time.
     is_http2: Option<bool>,
 }
 

@@ -1,7 +1,8 @@
-//! Spend and last use for lists of users and keys: all rows together, not one question to the database for each.
+//! Spend and last use for lists of users and keys: all rows together, not one question to the
+//! database for each.
 //!
-//! Spend comes from the counters; where these are in Redis, the questions go out together. The last use comes from one
-//! statement.
+//! Spend comes from the counters; where these are in Redis, the questions go out together. The last
+//! use comes from one statement.
 
 use std::collections::HashMap;
 use std::sync::Arc;

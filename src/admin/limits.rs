@@ -1,4 +1,5 @@
-//! Limit fields, which keys, users and providers share: how they are declared, and how they are put into a record.
+//! Limit fields, which keys, users and providers share: how they are declared, and how they are put
+//! into a record.
 
 use super::fields::Values;
 use crate::domain::limits::{Limits, ResetMode, TimeOfDay};
@@ -49,7 +50,8 @@ pub(super) fn apply(values: &Values, names: &Names, limits: &mut Limits) {
     values.word(names.reset_time, TimeOfDay::parse).apply_set(&mut limits.daily_reset.time);
 }
 
-/// The limits that this body sets, and none else: an edit answers for what it changes, not for what was there.
+/// The limits that this body sets, and none else: an edit answers for what it changes, not for what
+/// was there.
 pub(super) fn sent(values: &Values, names: &Names) -> Limits {
     let mut limits = Limits::default();
     apply(values, names, &mut limits);

@@ -1,5 +1,6 @@
-//! What is wrong now, ordered by harm: what refuses all requests comes before what loses records, that before a single
-//! provider, and that before a limit that is nearly used up (which `live::near` lists).
+//! What is wrong now, ordered by harm: what refuses all requests comes before what loses records,
+//! that before a single provider, and that before a limit that is nearly used up (which
+//! `live::near` lists).
 //!
 //! The sentences are those of `/readyz`: both are made from [`crate::state`].
 

@@ -1,4 +1,5 @@
-//! What protects a browser that is logged in: where a write may come from, and the headers of every reply.
+//! What protects a browser that is logged in: where a write may come from, and the headers of every
+//! reply.
 
 use axum::body::Body;
 use axum::http::request::Parts;
@@ -7,8 +8,9 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, Uri, header};
 use super::context::Context;
 use super::envelope::Refusal;
 
-/// Refuses a request that a foreign page made the browser send. Requests without `Origin` and `Sec-Fetch-Site` do not
-/// come from a page of today's browsers; `SameSite=Lax` keeps the cookie from the rest.
+/// Refuses a request that a foreign page made the browser send. Requests without `Origin` and
+/// `Sec-Fetch-Site` do not come from a page of today's browsers; `SameSite=Lax` keeps the cookie
+/// from the rest.
 ///
 /// # Errors
 /// 403.
@@ -32,7 +34,8 @@ pub(super) fn same_origin(ctx: &Context, head: &Parts) -> Result<(), Refusal> {
     }
 }
 
-/// `host:port` of an address, in lower case and without a default port, as browsers write both `Origin` and `Host`.
+/// `host:port` of an address, in lower case and without a default port, as browsers write both
+/// `Origin` and `Host`.
 fn authority(url: &str) -> Option<String> {
     let uri: Uri = url.parse().ok()?;
     let default = match uri.scheme_str()? {
@@ -48,7 +51,8 @@ fn authority(url: &str) -> Option<String> {
     })
 }
 
-/// The headers of every reply: no sniffing, no framing, no referrer, and nothing loaded from elsewhere.
+/// The headers of every reply: no sniffing, no framing, no referrer, and nothing loaded from
+/// elsewhere.
 pub(super) async fn harden(mut response: Response<Body>) -> Response<Body> {
     const CSP: &str = "default-src 'self'; img-src 'self' data:; object-src 'none'; \
                        base-uri 'none'; form-action 'self'; frame-ancestors 'none'";

@@ -1,4 +1,5 @@
-//! The administration listener: HTTP/1.1 and HTTP/2, in the clear or behind TLS, with bounds against idle clients.
+//! The administration listener: HTTP/1.1 and HTTP/2, in the clear or behind TLS, with bounds
+//! against idle clients.
 //!
 //! A connection must send its handshake and each request's head in time, and needs a place
 //! (`state/places.rs`); a connection without one is answered with 503 and closed. A request that is
@@ -46,12 +47,13 @@ const REFUSALS: usize = 64;
 const REFUSAL: Duration = Duration::from_secs(1);
 const HANDSHAKE: Duration = Duration::from_secs(10);
 const HEAD: Duration = Duration::from_secs(20);
-/// Of a connection without a request: longer than clients keep one for their next request, so that it is the client
-/// that closes it (browsers, reqwest and Go: 90 s and less).
+/// Of a connection without a request: longer than clients keep one for their next request, so that
+/// it is the client that closes it (browsers, reqwest and Go: 90 s and less).
 const IDLE: Duration = Duration::from_secs(180);
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Serves `router` on `listener` until `shutdown` resolves. `tls` holds the paths of certificate chain and key, PEM.
+/// Serves `router` on `listener` until `shutdown` resolves. `tls` holds the paths of certificate
+/// chain and key, PEM.
 ///
 /// # Errors
 /// The listener, the certificate or the key cannot be used.

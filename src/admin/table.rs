@@ -1,7 +1,8 @@
-//! The one table of operations: what a route is called, who may call it, what it takes, gives and refuses.
+//! The one table of operations: what a route is called, who may call it, what it takes, gives and
+//! refuses.
 //!
-//! The router and the OpenAPI document are both made from it, so there is no route that is not documented, and no
-//! documented route that is not there. The entries stand beside their actions.
+//! The router and the OpenAPI document are both made from it, so there is no route that is not
+//! documented, and no documented route that is not there. The entries stand beside their actions.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -62,7 +63,7 @@ impl Verb {
 pub enum Answer {
     /// A JSON text, and maybe a cookie.
     Json { body: Vec<u8>, cookie: Option<HeaderValue> },
-    /// Something else, with a head of its own.
+    /// Something else, with its own head.
     Whole(Box<Response<axum::body::Body>>),
 }
 
@@ -83,7 +84,8 @@ pub struct Operation {
     pub errors: &'static [Code],
     /// Whether the result is wrapped in `{ok, data}`.
     pub enveloped: bool,
-    /// Whether it is part of the published API: what only the web interface uses is not in the document.
+    /// Whether it is part of the published API: what only the web interface uses is not in the
+    /// document.
     pub published: bool,
     /// The media type of the answer.
     pub media: &'static str,
@@ -95,7 +97,8 @@ pub struct Operation {
 const MAX_BODY: usize = 1024 * 1024;
 
 impl Operation {
-    /// An action: POST, its result in the envelope. The result's schema is that of the type which the action returns.
+    /// An action: POST, its result in the envelope. The result's schema is that of the type which
+    /// the action returns.
     pub fn action<T, F>(path: &'static str, permission: Permission, body: Body, action: fn(Call) -> F) -> Self
     where
         T: Serialize + JsonSchema + 'static,
@@ -147,7 +150,8 @@ impl Operation {
         Self { verb: Verb::Get, enveloped: false, ..this }
     }
 
-    /// A GET whose answer is no JSON text but of the media type `media`, head and all; `T` describes it in the document.
+    /// A GET whose answer is no JSON text but of the media type `media`, head and all; `T`
+    /// describes it in the document.
     pub fn whole<T, F>(path: &'static str, permission: Permission, media: &'static str, action: fn(Call) -> F) -> Self
     where
         T: JsonSchema + 'static,

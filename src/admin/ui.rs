@@ -1,9 +1,10 @@
 //! The web UI: the files that `npm run build` leaves in `admin/dist`, from inside the binary.
 //!
-//! A path that is no file is a view of the single-page application and gets its `index.html`. Names with a hash in them
-//! (below `assets/`) never change and may be kept for ever; everything else is asked for again each time. Files come
-//! compressed where the build left a smaller twin (`.br`, `.gz`) and the browser takes it. A debug build reads the folder
-//! while it runs. Without a build there is a page that says how to make one: the API works all the same.
+//! A path that is no file is a view of the single-page application and gets its `index.html`. Names
+//! with a hash in them (below `assets/`) never change and may be kept for ever; everything else is
+//! asked for again each time. Files come compressed where the build left a smaller twin (`.br`,
+//! `.gz`) and the browser takes it. A debug build reads the folder while it runs. Without a build
+//! there is a page that says how to make one: the API works all the same.
 
 use std::fmt::Write;
 
@@ -27,7 +28,8 @@ const UNBUILT: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">
 <pre>cd admin\nnpm ci\nnpm run build\ncd ..\ncargo build --release</pre>\
 <p>or let <code>make run</code> do both.</p></html>\n";
 
-/// Answers whatever is not below `/api/`: a file or a view. Other methods than GET and HEAD are no business of a web UI.
+/// Answers whatever is not below `/api/`: a file or a view. Other methods than GET and HEAD are no
+/// business of a web UI.
 pub(super) async fn serve(State(surface): State<Surface>, request: Request<Body>) -> Response<Body> {
     let path = request.uri().path();
     let reading = request.method() == Method::GET || request.method() == Method::HEAD;
@@ -38,7 +40,8 @@ pub(super) async fn serve(State(surface): State<Surface>, request: Request<Body>
     if let Some(file) = Files::get(name) {
         return answer(name, file, request.headers());
     }
-    // A view's address has no extension; what has one is a file that is gone, and a page in its place would only confuse.
+    // A view's address has no extension; what has one is a file that is gone, and a page in its
+    // place would only confuse.
     let last = name.rsplit('/').next().unwrap_or_default();
     if name.starts_with("assets/") || last.contains('.') {
         return page(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "there is no such file\n");

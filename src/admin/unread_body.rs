@@ -1,9 +1,10 @@
 //! A request body whose rest is read and discarded if it is answered before its end.
 //!
-//! Most refusals are answered from the head. hyper then looks once for the rest of the body, and closes the connection if
-//! it has not come yet: without `connection: close`, so that the client sends its next request on a connection that is
-//! being closed, and with bytes unread, so that the kernel resets it and the client may lose the answer. Here the rest is
-//! read for a while, and the connection stays.
+//! Most refusals are answered from the head. hyper then looks once for the rest of the body, and
+//! closes the connection if it has not come yet: without `connection: close`, so that the client
+//! sends its next request on a connection that is being closed, and with bytes unread, so that the
+//! kernel resets it and the client may lose the answer. Here the rest is read for a while, and the
+//! connection stays.
 
 use std::pin::Pin;
 use std::sync::Arc;

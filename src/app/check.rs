@@ -1,4 +1,5 @@
-//! `tollgate check` and `tollgate migrate`: the parts that can fail at a start, tried without serving.
+//! `tollgate check` and `tollgate migrate`: the parts that can fail at a start, tried without
+//! serving.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +16,8 @@ const GROUPS_SHOWN: usize = 20;
 const FIELDS_SHOWN: usize = 4;
 const MODELS_SHOWN: usize = 5;
 
-/// Tries Redis, the data directory, the database with its schema, and the upstream credentials. Changes nothing. Gives
-/// warnings: what is no fault and ought to be known.
+/// Tries Redis, the data directory, the database with its schema, and the upstream credentials.
+/// Changes nothing. Gives warnings: what is no fault and ought to be known.
 ///
 /// # Errors
 /// The first fault.
@@ -55,7 +56,8 @@ fn first(names: &[&str], shown: usize) -> String {
     }
 }
 
-/// A warning for each set of fields that price entries have and no request is charged by, with the models that have it.
+/// A warning for each set of fields that price entries have and no request is charged by, with the
+/// models that have it.
 fn unapplied_prices<'a>(entries: impl Iterator<Item = (&'a str, Vec<String>)>) -> Vec<String> {
     let mut models_of: BTreeMap<Vec<String>, Vec<&str>> = BTreeMap::new();
     for (model, fields) in entries.filter(|(_, fields)| !fields.is_empty()) {

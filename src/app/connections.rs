@@ -1,12 +1,13 @@
 //! The clients' connections: how many there may be, and how they end at a stop.
 //!
-//! When a stop begins, Pingora closes its listeners. Closing the idle connections at the same moment would
-//! reset those whose next request is on its way, and in a hand-over fail requests that the next process
-//! would have answered. So idle connections stay open a little longer. A request that comes on one is
-//! answered with `connection: close`.
+//! When a stop begins, Pingora closes its listeners. Closing the idle connections at the same
+//! moment would reset those whose next request is on its way, and in a hand-over fail requests that
+//! the next process would have answered. So idle connections stay open a little longer. A request
+//! that comes on one is answered with `connection: close`.
 //!
-//! HTTP/2 connections get their GOAWAY at the end of that time: a client that is told before its first
-//! request gives that request up, where it would repeat any other. `lingering_close` ends them.
+//! HTTP/2 connections get their GOAWAY at the end of that time: a client that is told before its
+//! first request gives that request up, where it would repeat any other. `lingering_close` ends
+//! them.
 
 use std::io;
 use std::sync::Arc;
@@ -69,8 +70,8 @@ impl Connections {
         }
     }
 
-    /// Whether a connection's client speaks HTTP/2. Without TLS, where that is accepted, its first bytes
-    /// tell; they have to come within the time that a connection may be idle.
+    /// Whether a connection's client speaks HTTP/2. Without TLS, where that is accepted, its first
+    /// bytes tell; they have to come within the time that a connection may be idle.
     async fn is_http2(&self, connection: &mut Stream) -> io::Result<bool> {
         let may_be_h2c = self.proxy.server_options().is_some_and(|options| options.h2c);
         if !may_be_h2c || connection.get_ssl_digest().is_some() {
@@ -103,7 +104,8 @@ impl Connections {
             // It has gone, or sent nothing.
             Err(_) => return,
         }
-        // As Pingora does it, but without the 4 KB for each connection that its future has for HTTP/2.
+        // As Pingora does it, but without the 4 KB for each connection that its future has for
+        // HTTP/2.
         let mut reused = self.proxy.process_new_http(self.first(connection, &shutdown), &shutdown).await;
         while let Some(connection) = reused {
             reused = self.proxy.process_new_http(next(connection), &shutdown).await;
@@ -159,7 +161,8 @@ fn next(reused: ReusedHttpStream) -> ServerSession {
 
 #[async_trait]
 impl ServerApp for Connections {
-    /// Gives the connection a task of its own: Pingora's keeps 9 KB for the TLS handshake, which is over.
+    /// Gives the connection its own task: Pingora's keeps 9 KB for the TLS handshake, which is
+    /// over.
     async fn process_new(self: &Arc<Self>, connection: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
         match self.counted.admit(&connection) {
             Admission::Admitted(place) => {

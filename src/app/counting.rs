@@ -21,7 +21,8 @@ use crate::telemetry::{IntCounter, Metrics, PartState, Readiness};
 /// How long a start waits for Redis before it serves without.
 pub(super) const START_WAIT: Duration = Duration::from_secs(5);
 
-/// The counters that the configuration asks for; beside shared ones, the mark of a process that counts.
+/// The counters that the configuration asks for; beside shared ones, the mark of a process that
+/// counts.
 ///
 /// # Errors
 /// When the address of Redis cannot be read, or the mark not be laid.
@@ -71,13 +72,15 @@ pub(super) fn keeper(parts: &Parts) -> Option<Keeper> {
     parts.counters.keeper(Arc::new(FromStore { counters, store }), Arc::clone(&parts.clock))
 }
 
-/// The task that shares providers' health. An address that cannot be read was refused with the counters.
+/// The task that shares providers' health. An address that cannot be read was refused with the
+/// counters.
 pub(super) fn peers(parts: &Parts) -> Option<Peers> {
     let redis = parts.config.redis.as_ref()?;
     Peers::new(&server(redis).ok()?, &redis.prefix, Arc::clone(&parts.state), Arc::clone(&parts.health)).ok()
 }
 
-/// How providers stood when the process before this one ended; and the task that keeps it, where Redis does not.
+/// How providers stood when the process before this one ended; and the task that keeps it, where
+/// Redis does not.
 pub(super) fn kept(parts: &Parts) -> Option<Kept> {
     if parts.config.redis.is_some() {
         return None;

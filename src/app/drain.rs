@@ -1,7 +1,8 @@
 //! A stop without loss and without waiting for nothing.
 //!
-//! Pingora closes its listeners at once on SIGTERM, and then sleeps its whole grace period, busy or not. So the grace is
-//! only the bound: this watches the connections and the requests, and says so as soon as the last one has ended.
+//! Pingora closes its listeners at once on SIGTERM, and then sleeps its whole grace period, busy or
+//! not. So the grace is only the bound: this watches the connections and the requests, and says so
+//! as soon as the last one has ended.
 
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
@@ -19,7 +20,8 @@ use crate::telemetry::IntGauge;
 
 /// How often connections and requests are counted while draining.
 const LOOK: Duration = Duration::from_millis(10);
-/// Connections are not waited for when nothing has run on any for so long: an HTTP/2 client may not answer.
+/// Connections are not waited for when nothing has run on any for so long: an HTTP/2 client may not
+/// answer.
 const SILENT: Duration = Duration::from_secs(1);
 /// And when another process has taken over: nobody waits for this one to end.
 const SILENT_HANDED_OVER: Duration = Duration::from_secs(10);

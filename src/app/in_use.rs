@@ -1,7 +1,8 @@
-//! Keeps gateways and `tollgate move` out of each other's way: the lock of a file in the data directory.
+//! Keeps gateways and `tollgate move` out of each other's way: the lock of a file in the data
+//! directory.
 //!
-//! Gateways share the lock, because two run at once during an upgrade. A move has it alone. The kernel drops it with the
-//! process, however that ends.
+//! Gateways share the lock, because two run at once during an upgrade. A move has it alone. The
+//! kernel drops it with the process, however that ends.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;

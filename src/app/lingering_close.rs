@@ -6,7 +6,7 @@
 //! on their way. The peer's next write fails then, and it gives up the connection without having
 //! read the end of a reply, or the GOAWAY that says which requests it may repeat. HTTP/2 peers
 //! always have something on its way (windows, answers to pings, new requests). So the writing side
-//! is closed first, and what comes is thrown away until the peer closes too.
+//! is closed first, and what comes is discarded until the peer closes too.
 //!
 //! `connections` decides when a connection ends.
 
@@ -32,7 +32,7 @@ use crate::telemetry::IntCounter;
 
 /// How long the peer has to close its side.
 const LINGER_MAX: Duration = Duration::from_secs(5);
-/// What is thrown away at a time.
+/// What is discarded at a time.
 const PIECE: usize = 2 << 10;
 
 /// Bounds of an HTTP/2 connection.

@@ -1,5 +1,5 @@
-//! Listeners of the administration and of the metrics: bound so that a new process can bind them while the old one
-//! drains.
+//! Listeners of the administration and of the metrics: bound so that a new process can bind them
+//! while the old one drains.
 
 use std::net::SocketAddr;
 

@@ -1,12 +1,13 @@
-//! The proxy's listen socket: bound before anything else is started, listened on when everything else is
-//! ready.
+//! The proxy's listen socket: bound before anything else is started, listened on when everything
+//! else is ready.
 //!
 //! Pingora by itself would retry an address that another program holds for half a minute, in the
-//! background, and then go on without it. Here a start fails at once and has changed nothing. In an upgrade
-//! the previous process hands its socket over; the socket bound here is the fallback for a changed address.
+//! background, and then go on without it. Here a start fails at once and has changed nothing. In an
+//! upgrade the previous process hands its socket over; the socket bound here is the fallback for a
+//! changed address.
 //!
-//! [`Proxy`] wraps Pingora's service: it hands it the socket, reports when connections are accepted, and
-//! ends the process if the service ends by itself.
+//! [`Proxy`] wraps Pingora's service: it hands it the socket, reports when connections are
+//! accepted, and ends the process if the service ends by itself.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -32,7 +33,7 @@ use super::in_process::InProcess;
 use super::signals::Phase;
 use super::supervisor;
 
-/// Connections that may wait to be accepted; the system has a bound of its own.
+/// Connections that may wait to be accepted; the system has its own bound.
 const BACKLOG: u32 = 65_535;
 
 /// The proxy's address, bound but not listened on yet.

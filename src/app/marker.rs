@@ -1,7 +1,9 @@
-//! A file that lies in the data directory while a process counts in Redis, and is gone when it stopped with everything told.
+//! A file that lies in the data directory while a process counts in Redis, and is gone when it
+//! stopped with everything told.
 //!
-//! A start that finds one which no process holds knows that what was counted last may be in the ledger alone: then the shared
-//! counters are made anew from it. Each process has a file of its own and holds its lock, since at an upgrade two run at once.
+//! A start that finds one which no process holds knows that what was counted last may be in the
+//! ledger alone: then the shared counters are made again from it. Each process has its own file and
+//! holds its lock, since at an upgrade two run at once.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};

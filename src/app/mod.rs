@@ -56,7 +56,8 @@ pub fn mock(addr: std::net::SocketAddr) -> anyhow::Result<()> {
     })
 }
 
-/// Asks the gateway of this configuration whether it is ready: a line for each part that is not fine, when it is.
+/// Asks the gateway of this configuration whether it is ready: a line for each part that is not
+/// fine, when it is.
 ///
 /// # Errors
 /// When it is not ready, or does not answer.

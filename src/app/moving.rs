@@ -1,8 +1,9 @@
 //! `tollgate move`: brings the embedded database to PostgreSQL, offline.
 //!
-//! The steps, each of which can be interrupted: see that nothing uses the data directory; deliver what waits in the
-//! journal; take SQLite's write lock and its figures; mark the target; copy; compare; take the mark away. The SQLite
-//! database is only read, but for the records of the journal.
+//! The steps, each of which can be interrupted: see that nothing uses the data directory; deliver
+//! what waits in the journal; take SQLite's write lock and its figures; mark the target; copy;
+//! compare; take the mark away. The SQLite database is only read, but for the records of the
+//! journal.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -42,7 +42,7 @@ pub(super) struct Parts {
     pub config: Config,
     pub clock: Arc<dyn Clock>,
     pub store: Store,
-    /// Keys, users, providers, prices: the snapshot in force.
+    /// Keys, users, providers, prices: the snapshot in effect.
     pub state: Arc<State>,
     /// Spend, sessions, requests per minute.
     pub counters: Counters,
@@ -104,8 +104,8 @@ async fn ready_store(config: &Config, clock: &dyn Clock) -> anyhow::Result<Store
     Ok(store)
 }
 
-/// Builds every part. The database is migrated first; one that is newer or half migrated is refused. `upgrade`: another
-/// process works on the same data for some seconds more.
+/// Builds every part. The database is migrated first; one that is newer or half migrated is
+/// refused. `upgrade`: another process works on the same data for some seconds more.
 ///
 /// # Errors
 /// The first part that cannot be built, and why.
@@ -120,7 +120,8 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
     let state = State::open(store.clone(), vault, events.clone()).await?;
     let metrics = Arc::new(Metrics::by_holder(config.metrics.per_user, config.metrics.per_key)?);
     let (counters, marker) = super::counting::build(&config)?;
-    // First what a process left that did not stop in good order; then the counters know all that was ever spent.
+    // First what a process left that did not stop in good order; then the counters know all that
+    // was ever spent.
     let ledger = delivered_ledger(&config, &clock, &store).await?;
     super::rebuild::counters(&counters, &store, config.time_zone, clock.now())
         .await

@@ -1,4 +1,4 @@
-//! Which connections the listeners hold: the settings in force, applied to each listener's places.
+//! Which connections the listeners hold: the settings in effect, applied to each listener's places.
 
 use std::sync::Arc;
 

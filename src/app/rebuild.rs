@@ -1,8 +1,9 @@
 //! The counters at start: what the ledger says was spent.
 //!
-//! The last day is read by the minute, for the rolling windows; the rest of the week and the month by the hour, cut at the
-//! windows' own beginnings, so that a long month of a busy gateway takes milliseconds. Of the last minutes the requests
-//! themselves are read, for live sessions and requests per minute.
+//! The last day is read by the minute, for the rolling windows; the rest of the week and the month
+//! by the hour, cut at the windows' own beginnings, so that a long month of a busy gateway takes
+//! milliseconds. Of the last minutes the requests themselves are read, for live sessions and
+//! requests per minute.
 
 use std::pin::Pin;
 

@@ -1,5 +1,6 @@
-//! SIGHUP: the configuration is read anew; what can change live does, the rest is named in the log.
-//! Files that hold secrets are looked at every few seconds, so that a changed one needs no signal.
+//! SIGHUP: the configuration is read again; what can change live does, the rest is named in the
+//! log. Files that hold secrets are looked at every few seconds, so that a changed one needs no
+//! signal.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -96,7 +97,8 @@ impl Reloaded {
         }
     }
 
-    /// Tells metrics, `/readyz` and the overview how a change ended; `Err` = why it is not in force.
+    /// Tells metrics, `/readyz` and the overview how a change ended; `Err` = why it is not in
+    /// effect.
     pub(super) fn told(&self, ended: Result<(), &str>) {
         self.metrics.reloaded(ended.is_ok());
         match ended {
@@ -105,7 +107,7 @@ impl Reloaded {
         }
     }
 
-    /// Puts token and secret keys of the configuration in force; whether both could be.
+    /// Puts token and secret keys of the configuration in effect; whether both could be.
     pub(super) async fn apply_secrets(&self, config: &Config) -> bool {
         let token = match secrets::admin_token(config) {
             Ok(found) => {

@@ -1,8 +1,10 @@
-//! `tollgate secret`: replaces the key that stored credentials are sealed with, and says how far that is.
+//! `tollgate secret`: replaces the key that stored credentials are sealed with, and says how far
+//! that is.
 //!
-//! All texts are sealed anew in one transaction, with gateways running or not. A run that was
+//! All texts are sealed again in one transaction, with gateways running or not. A run that was
 //! interrupted is finished by the next. Keys of the settings are the operator's: the new one is
-//! `auth.secret_key`, the old one `auth.secret_key_previous`. In the data directory the key is made here.
+//! `auth.secret_key`, the old one `auth.secret_key_previous`. In the data directory the key is made
+//! here.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +55,8 @@ pub fn rotate(config: &Config, distributed: bool) -> anyhow::Result<Rotation> {
     })
 }
 
-/// Sees to it that the file has a newer key than the one in use; whether everything may be sealed with it.
+/// Sees to it that the file has a newer key than the one in use; whether everything may be sealed
+/// with it.
 async fn ready_file(tx: &mut Tx, file: &mut KeyFile, backend: Backend, distributed: bool) -> anyhow::Result<bool> {
     let added = file.ring().keys().len() == 1;
     if added {

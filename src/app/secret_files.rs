@@ -1,5 +1,5 @@
-//! The files that secrets come from, looked at while the gateway runs: what can change live does, for
-//! the rest the log says that a restart is needed.
+//! The files that secrets come from, looked at while the gateway runs: what can change live does,
+//! for the rest the log says that a restart is needed.
 //!
 //! Contents are compared, not times: Kubernetes replaces a link to the folder that holds them, and
 //! editors replace files.
@@ -23,8 +23,8 @@ pub(super) struct SecretFiles {
 }
 
 impl SecretFiles {
-    /// Puts what has changed in force. A file that was not looked at before has changed if its secret
-    /// is another than the one in force.
+    /// Puts what has changed in effect. A file that was not looked at before has changed if its
+    /// secret is another than the one in effect.
     pub(super) async fn look(&mut self, current: &mut Config, parts: &Reloaded) {
         let mut changed = false;
         for file in watched(current) {
@@ -57,7 +57,7 @@ fn is_other(file: &WatchedFile, current: &Config) -> bool {
     taken.is_some_and(|taken| config::secret_of(file.setting, &file.path).is_ok_and(|now| now != *taken))
 }
 
-/// Whether there is something to put in force.
+/// Whether there is something to put in effect.
 fn take(file: &WatchedFile, current: &mut Config, parts: &Reloaded) -> bool {
     let (setting, path) = (file.setting, file.path.display());
     // The generated token is no setting's value, and is read where it lies.

@@ -1,5 +1,5 @@
-//! The administrator's token and the secret keys: from the settings, else made at first start, each in
-//! a file of the data directory that only its user can read.
+//! The administrator's token and the secret keys: from the settings, else made at first start, each
+//! in a file of the data directory that only its user can read.
 
 use std::path::{Path, PathBuf};
 

@@ -37,7 +37,8 @@ use crate::telemetry::{self, LogHandle};
 const IO_THREADS: usize = 2;
 /// Pingora's own wait for its runtimes once the grace is over.
 const RUNTIME_STOP_S: u64 = 2;
-/// Each connection's buffer for writing: head and body of a common reply fit in, and go out in one piece.
+/// Each connection's buffer for writing: head and body of a common reply fit in, and go out in one
+/// piece.
 const WRITE_BUFFER: usize = 8 << 10;
 /// Each TLS connection's buffer for reading: one record.
 const TLS_READ_BUFFER: usize = 17 << 10;
@@ -47,10 +48,12 @@ pub struct Source {
     pub file: Option<std::path::PathBuf>,
 }
 
-/// Serves until a stop is asked for. `upgrade`: take the listeners over from the process that runs now.
+/// Serves until a stop is asked for. `upgrade`: take the listeners over from the process that runs
+/// now.
 ///
 /// # Errors
-/// When a part cannot be built or a listener cannot be bound: nothing is served then. When the proxy ends by itself.
+/// When a part cannot be built or a listener cannot be bound: nothing is served then. When the
+/// proxy ends by itself.
 pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> anyhow::Result<()> {
     let io = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(IO_THREADS)
@@ -242,7 +245,8 @@ fn server(
 fn listen_on(proxy: &mut Listening<Connections>, config: &Config) -> anyhow::Result<()> {
     let listener = ListenerConfig::tcp(config.proxy.addr.to_string());
     let Some(tls) = &config.proxy.tls else {
-        // Heads and bodies are read into buffers of their own: one below them would only be memory and a copy.
+        // Heads and bodies are read into buffers of their own: one below them would only be memory
+        // and a copy.
         proxy.add_listener(listener.l4_buffer(L4BufferSettings::new(0, WRITE_BUFFER)));
         return Ok(());
     };

@@ -7,8 +7,8 @@
 //! | SIGUSR2 | the same, once that process, which it starts, waits for them |
 //! | SIGINT during either | an end at once |
 //!
-//! Pingora asks for the first of them through [`Signals`], in place of its own watch, for which SIGINT is a stop that cuts
-//! what runs. SIGHUP is `reload`'s.
+//! Pingora asks for the first of them through [`Signals`], in place of its own watch, for which
+//! SIGINT is a stop that cuts what runs. SIGHUP is `reload`'s.
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -28,8 +28,8 @@ pub(super) enum Phase {
     HandingOver,
 }
 
-/// Listens from the moment it is made, which must be before anybody is told that the process is ready: a signal that nobody
-/// listens to ends the process on the spot.
+/// Listens from the moment it is made, which must be before anybody is told that the process is
+/// ready: a signal that nobody listens to ends the process on the spot.
 pub(super) struct Signals {
     successor: Successor,
     phase: watch::Sender<Phase>,
@@ -42,7 +42,8 @@ struct Heard {
     terminate: Option<Signal>,
     interrupt: Option<Signal>,
     replace: Option<Signal>,
-    /// Takes over the listening to SIGINT then, so that none is missed between the first and the second.
+    /// Takes over the listening to SIGINT then, so that none is missed between the first and the
+    /// second.
     impatience: oneshot::Sender<Option<Signal>>,
 }
 

@@ -1,6 +1,7 @@
-//! SIGUSR2: starts the program that stands at this one's path now, a newer one as a rule, with the same configuration
-//! and environment, and has it take the listeners over (`serve --upgrade`). Only when it is ready for that does this
-//! process hand them over. Whatever goes wrong before, this one goes on serving.
+//! SIGUSR2: starts the program that stands at this one's path now, a newer one as a rule, with the
+//! same configuration and environment, and has it take the listeners over (`serve --upgrade`). Only
+//! when it is ready for that does this process hand them over. Whatever goes wrong before, this one
+//! goes on serving.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};

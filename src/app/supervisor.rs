@@ -1,8 +1,9 @@
-//! What the process tells systemd, where that asks for it (`Type=notify`; `NOTIFY_SOCKET` is set): when it is ready,
-//! reads its configuration again, stops, and that it is alive. Otherwise nothing happens here.
+//! What the process tells systemd, where that asks for it (`Type=notify`; `NOTIFY_SOCKET` is set):
+//! when it is ready, reads its configuration again, stops, and that it is alive. Otherwise nothing
+//! happens here.
 //!
-//! In an upgrade the new process names itself as the unit's main process once it serves; the old one, which then leaves,
-//! says nothing: systemd would take that for the unit's stop.
+//! In an upgrade the new process names itself as the unit's main process once it serves; the old
+//! one, which then leaves, says nothing: systemd would take that for the unit's stop.
 
 use std::time::Duration;
 
@@ -31,8 +32,9 @@ pub(super) fn stopping(grace: Duration) {
     tell(&[NotifyState::Stopping, NotifyState::ExtendTimeoutUsec(most)]);
 }
 
-/// Tells that the process is alive, for as long as it is asked for (`WatchdogSec`): twice in each period. This runs on the
-/// proxy's threads and waits for the others' each time, so both are alive whenever it tells so.
+/// Tells that the process is alive, for as long as it is asked for (`WatchdogSec`): twice in each
+/// period. This runs on the proxy's threads and waits for the others' each time, so both are alive
+/// whenever it tells so.
 pub(super) async fn stay_alive(others: Handle) {
     let Some(period) = sd_notify::watchdog_enabled() else { return };
     loop {

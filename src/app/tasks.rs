@@ -1,4 +1,5 @@
-//! What runs beside the requests: the ledger's writer, the look at other nodes' changes, housekeeping, the store's health.
+//! What runs beside the requests: the ledger's writer, the look at other nodes' changes,
+//! housekeeping, the store's health.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,8 +28,8 @@ const HEALTH: Duration = Duration::from_secs(2);
 /// How long housekeeping waits for the database.
 const PRUNING: Duration = Duration::from_secs(10);
 
-/// The tasks that a stop waits for: one ends once the journal is drained, one once Redis was told what was counted, one once
-/// it is written which circuits are open.
+/// The tasks that a stop waits for: one ends once the journal is drained, one once Redis was told
+/// what was counted, one once it is written which circuits are open.
 pub(super) struct Tasks {
     pub writer: JoinHandle<()>,
     pub keeper: Option<JoinHandle<()>>,
@@ -137,7 +138,8 @@ async fn housekeeping(keeper: Housekeeper, stop: watch::Receiver<bool>) {
     }
 }
 
-/// Asks the database whether it is there, and keeps the answer where `/readyz` and the administration look.
+/// Asks the database whether it is there, and keeps the answer where `/readyz` and the
+/// administration look.
 struct StoreWatch {
     store: Store,
     metrics: Arc<Metrics>,
@@ -225,8 +227,9 @@ fn journal_metrics(metrics: &Metrics, journal: &crate::ledger::JournalStats) {
     grow(&shown.writer_rows, journal.writer_rows);
 }
 
-/// Ready: migrated, the database reachable, room in the journal, and the proxy takes connections (`open`).
-/// Providers that do not work or are left out, and a refused configuration file, are told, and leave it ready.
+/// Ready: migrated, the database reachable, room in the journal, and the proxy takes connections
+/// (`open`). Providers that do not work or are left out, and a refused configuration file, are
+/// told, and leave it ready.
 pub(super) fn readiness(
     parts: &Parts,
     open: Arc<AtomicBool>,
@@ -244,7 +247,8 @@ pub(super) fn readiness(
         // A provider that is left out is missed; the others serve.
         let faults = &state.peek().faults;
         let snapshot = if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) };
-        // Neither makes another node the better choice: each has the same providers, and the old configuration serves.
+        // Neither makes another node the better choice: each has the same providers, and the old
+        // configuration serves.
         let providers = Roll::call(&state.peek(), &health, clock.now()).fault().map_or(Ok(()), Err);
         let reload =
             conditions.reload().map(|fault| format!("the file was refused, the old one is in force: {}", fault.text));

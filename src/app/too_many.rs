@@ -2,8 +2,8 @@
 //!
 //! A refused client gets a real answer: 503 with a reason and `Retry-After`, over HTTP/1 and over
 //! HTTP/2, after the TLS handshake where there is one. A connection that is closed without a word
-//! looks like a broken network. Only [`REFUSALS`] of these answers are under way at once, each for
-//! [`REFUSAL_TIMEOUT`] at most; what comes beyond is closed at once, before its handshake.
+//! looks like a broken network. Only [`REFUSALS`] of these answers are in progress at once, each
+//! for [`REFUSAL_TIMEOUT`] at most; what comes beyond is closed at once, before its handshake.
 //!
 //! With TLS a connection is counted before its handshake ([`BeforeHandshake`]), so that clients
 //! that never finish it are bounded too. Pingora gives a handshake a minute.

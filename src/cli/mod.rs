@@ -1,7 +1,7 @@
 //! The command line: what to do, with which configuration. Everything is done by `app`.
 //!
-//! Exit codes: 0 = done, 1 = it failed, 2 = the command line or the configuration is wrong. Results go to standard
-//! output, faults to standard error, what a running gateway has to say to its log.
+//! Exit codes: 0 = done, 1 = it failed, 2 = the command line or the configuration is wrong. Results
+//! go to standard output, faults to standard error, what a running gateway has to say to its log.
 
 mod moving;
 
@@ -35,7 +35,8 @@ struct Cli {
 enum Command {
     /// Serve requests (also without any subcommand).
     Serve(ServeArgs),
-    /// Validate configuration, database and stored credentials; print what is in force, secrets masked.
+    /// Validate configuration, database and stored credentials; print what is in effect, secrets
+    /// masked.
     Check,
     /// Ask the gateway of this configuration whether it is ready: 0 when it is, 1 when not.
     Health,
@@ -46,8 +47,8 @@ enum Command {
         #[command(subcommand)]
         command: SecretCommand,
     },
-    /// Move the embedded SQLite database to an empty PostgreSQL database. The gateway must be stopped; an interrupted move
-    /// goes on when it is started again.
+    /// Move the embedded SQLite database to an empty PostgreSQL database. The gateway must be
+    /// stopped; an interrupted move goes on when it is started again.
     Move(moving::MoveArgs),
     /// Print the OpenAPI document of the administration API.
     Openapi,
@@ -61,9 +62,11 @@ enum Command {
 
 #[derive(Debug, Subcommand)]
 enum SecretCommand {
-    /// Seal every stored credential anew, with auth.secret_key or with a new key in the data directory. Gateways may run.
+    /// Seal every stored credential again, with auth.secret_key or with a new key in the data
+    /// directory. Gateways may run.
     Rotate {
-        /// The new key in the data directory's secret.key was copied to every gateway on this PostgreSQL database.
+        /// The new key in the data directory's secret.key was copied to every gateway on this
+        /// PostgreSQL database.
         #[arg(long)]
         distributed: bool,
     },
@@ -113,8 +116,8 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Loads the configuration and goes on with it, or says everything that is wrong with it. Variables that look like
-/// settings and are none are named either way.
+/// Loads the configuration and goes on with it, or says everything that is wrong with it. Variables
+/// that look like settings and are none are named either way.
 fn with_config(file: Option<PathBuf>, go: impl FnOnce(Config, Option<PathBuf>) -> anyhow::Result<()>) -> ExitCode {
     for stray in config::stray_variables() {
         complain(&format!("warning: {stray}"));
@@ -140,8 +143,8 @@ fn exit_code(result: anyhow::Result<()>) -> ExitCode {
     }
 }
 
-/// Writes a result to standard output. A reader that closed its end (`tollgate check | head`) is no fault: the command
-/// goes on, and its exit code says how it ended.
+/// Writes a result to standard output. A reader that closed its end (`tollgate check | head`) is no
+/// fault: the command goes on, and its exit code says how it ended.
 fn say(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

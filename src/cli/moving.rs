@@ -13,7 +13,8 @@ use crate::domain::secret::Secret;
 
 #[derive(Debug, Args)]
 pub(super) struct MoveArgs {
-    /// The PostgreSQL database to move to: postgres://user:password@host/database. It must be empty.
+    /// The PostgreSQL database to move to: postgres://user:password@host/database. It must be
+    /// empty.
     #[arg(long, value_name = "ADDRESS", required_unless_present = "to_file", conflicts_with = "to_file")]
     to: Option<String>,
     /// A file that holds the address, so that the password is not seen in the list of processes.
@@ -52,7 +53,8 @@ pub(super) fn run(config: &Config, args: &MoveArgs, to: &Secret) -> anyhow::Resu
     say(&done(&moved))
 }
 
-/// A line on a terminal that is written over, or now and then a line elsewhere. On standard error: it is no result.
+/// A line on a terminal that is written over, or now and then a line elsewhere. On standard error:
+/// it is no result.
 struct Screen {
     is_terminal: bool,
     shown: Option<Instant>,

@@ -1,7 +1,8 @@
 //! From checked values to the typed [`Config`].
 //!
-//! Each line names a path of the table and the kind of value it wants. A path or kind that does not fit the table is a
-//! fault of the program: it becomes a problem like any other, and the tests load the defaults.
+//! Each line names a path of the table and the kind of value it wants. A path or kind that does not
+//! fit the table is a fault of the program: it becomes a problem like any other, and the tests load
+//! the defaults.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

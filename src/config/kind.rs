@@ -1,6 +1,7 @@
 //! What a setting may hold, and how its text is read: units, bounds, choices.
 //!
-//! Pure: text in, [`Value`] or a [`Fault`] out. Whether a file can be read is asked later, in `super::rules`.
+//! Pure: text in, [`Value`] or a [`Fault`] out. Whether a file can be read is asked later, in
+//! `super::rules`.
 
 use std::path::PathBuf;
 
@@ -40,7 +41,8 @@ pub enum Kind {
         max: u64,
     },
     Choice(&'static [&'static str]),
-    /// A choice that was a flag in earlier versions: `true` and `false` still stand for two of the names.
+    /// A choice that was a flag in earlier versions: `true` and `false` still stand for two of the
+    /// names.
     ChoiceOrFlag {
         names: &'static [&'static str],
         yes: &'static str,

@@ -1,7 +1,9 @@
-//! Configuration: YAML file and environment in, one validated [`Config`] out, or every problem at once.
+//! Configuration: YAML file and environment in, one validated [`Config`] out, or every problem at
+//! once.
 //!
-//! The table of settings (`table`) is the only list of what can be set; nothing else reads the environment. This room
-//! does not apply a reload (that is `app`), and does not open listeners or databases.
+//! The table of settings (`table`) is the only list of what can be set; nothing else reads the
+//! environment. This room does not apply a reload (that is `app`), and does not open listeners or
+//! databases.
 
 mod build;
 mod kind;
@@ -100,8 +102,8 @@ pub fn process_env(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// The file that this program was started from. When it was replaced since, Linux says so behind its name, and the file
-/// that stands there now is meant.
+/// The file that this program was started from. When it was replaced since, Linux says so behind
+/// its name, and the file that stands there now is meant.
 ///
 /// # Errors
 /// When the system does not tell.

@@ -1,7 +1,7 @@
 //! From YAML text and environment to one value per setting: environment over file over default.
 //!
-//! Everything wrong is collected; nothing stops at the first fault. A value of the file that the environment overrides
-//! is checked all the same.
+//! Everything wrong is collected; nothing stops at the first fault. A value of the file that the
+//! environment overrides is checked all the same.
 
 use serde_yaml_ng::{Mapping, Value as Yaml};
 
@@ -60,8 +60,8 @@ fn from_tree(setting: &Setting, tree: &Mapping, problems: &mut Problems) -> Opti
     }
 }
 
-/// An empty variable counts as not set, but for the administrator's token and its file: there it is a
-/// mistake that is reported.
+/// An empty variable counts as not set, but for the administrator's token and its file: there it is
+/// a mistake that is reported.
 fn from_environment(setting: &Setting, env: Environment, problems: &mut Problems) -> Option<Entry> {
     let variable = setting.variable();
     let text = env(&variable)?;
@@ -92,7 +92,8 @@ fn shown(yaml: &Yaml) -> Option<String> {
     }
 }
 
-/// Reports keys that no setting has, with the name that was probably meant, and scalars in place of sections.
+/// Reports keys that no setting has, with the name that was probably meant, and scalars in place of
+/// sections.
 fn unknown_keys(section: &Mapping, prefix: &str, problems: &mut Problems) {
     for (key, inner) in section {
         let Some(key) = key.as_str() else {

@@ -1,4 +1,5 @@
-//! What no setting can know alone: pairs, order, collisions, settings without effect, files that must be readable.
+//! What no setting can know alone: pairs, order, collisions, settings without effect, files that
+//! must be readable.
 
 use std::fs::File;
 use std::net::SocketAddr;

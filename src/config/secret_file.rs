@@ -1,8 +1,8 @@
 //! Secrets that come from files: `database.url_file` for `database.url`, and so for every secret.
 //!
-//! A file is a path, or `credential:NAME`, which systemd keeps in `$CREDENTIALS_DIRECTORY`. Its content
-//! is the value; one line end at the end is not part of it. The value is checked as if it stood in
-//! the setting itself, and neither it nor a part of it is ever in a message.
+//! A file is a path, or `credential:NAME`, which systemd keeps in `$CREDENTIALS_DIRECTORY`. Its
+//! content is the value; one line end at the end is not part of it. The value is checked as if it
+//! stood in the setting itself, and neither it nor a part of it is ever in a message.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ pub struct WatchedFile {
     /// The setting that has its value, or names it.
     pub setting: &'static str,
     pub path: PathBuf,
-    /// Whether a change is put in force while the gateway runs.
+    /// Whether a change is put in effect while the gateway runs.
     pub live: bool,
 }
 

@@ -34,7 +34,7 @@ impl Changes {
         self.live.is_empty() && self.restart.is_empty()
     }
 
-    /// One line for the log: what is in force now, and what waits for a restart.
+    /// One line for the log: what is in effect now, and what waits for a restart.
     #[must_use]
     pub fn describe(&self) -> String {
         let list = |changes: &[Change]| changes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

@@ -1,7 +1,9 @@
-//! Every setting there is, as one table: path, kind with bounds, default, environment variable, reload, meaning.
+//! Every setting there is, as one table: path, kind with bounds, default, environment variable,
+//! reload, meaning.
 //!
-//! Parsing, environment, validation, printing, reload and the test of the documented file all read this table. A new
-//! setting is a row here, a field in `types`, its line in `build`, and its entry in `conf/tollgate.yaml`.
+//! Parsing, environment, validation, printing, reload and the test of the documented file all read
+//! this table. A new setting is a row here, a field in `types`, its line in `build`, and its entry
+//! in `conf/tollgate.yaml`.
 
 use super::kind::Kind::{
     Address, Choice, ChoiceOrFlag, Count, DatabaseUrl, Duration, File, Flag, FlagOrAuto, Headers, Name, Networks,
@@ -461,7 +463,8 @@ pub const SETTINGS: &[Setting] = &[
     ),
 ];
 
-/// Settings of other editions that this one does not have: setting one is an error, since it would do nothing.
+/// Settings of other editions that this one does not have: setting one is an error, since it would
+/// do nothing.
 pub(super) const NOT_BUILT: &[(&str, &str, &str)] = &[];
 
 /// The row of a path.

@@ -1,7 +1,8 @@
 //! The configuration as the program uses it: typed, validated, immutable.
 //!
-//! Built by [`super::load`] alone. Times end in their unit (`_ms`, `_s`), sizes are bytes, 0 means "none" only where
-//! the field says so. What each setting is called in YAML and in the environment stands in `super::table`.
+//! Built by [`super::load`] alone. Times end in their unit (`_ms`, `_s`), sizes are bytes, 0 means
+//! "none" only where the field says so. What each setting is called in YAML and in the environment
+//! stands in `super::table`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -106,7 +107,8 @@ pub enum Target {
 pub struct Auth {
     /// `None`: the gateway generates one and keeps it in the data directory.
     pub admin_token: Option<Secret>,
-    /// Encrypts provider keys at rest. `None`: the gateway keeps a generated one in the data directory.
+    /// Encrypts provider keys at rest. `None`: the gateway keeps a generated one in the data
+    /// directory.
     pub secret_key: Option<Secret>,
     /// Still opens what it sealed; during a rotation.
     pub secret_key_previous: Option<Secret>,
@@ -259,10 +261,10 @@ pub struct Shutdown {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Live {
     pub max_body_bytes: usize,
-    /// Of all requests under way together; not less than `max_body_bytes`.
+    /// Of all requests in progress together; not less than `max_body_bytes`.
     pub max_inflight_body_bytes: usize,
     pub max_json_depth: usize,
-    /// For the whole body of a client's request; 0 = none.
+    /// For the complete body of a client's request; 0 = none.
     pub request_read_timeout_ms: u64,
     /// For each part of a reply that a client takes; 0 = none.
     pub reply_write_timeout_ms: u64,

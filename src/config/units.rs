@@ -13,7 +13,8 @@ const SIZES: [(&str, u64); 7] = [
     ("B", 1),
 ];
 
-/// Milliseconds of `1500ms`, `90s`, `30m`, `12h`, `7d` or `0`. One unit, a whole number; `None` for anything else.
+/// Milliseconds of `1500ms`, `90s`, `30m`, `12h`, `7d` or `0`. One unit, a whole number; `None` for
+/// anything else.
 #[must_use]
 pub(super) fn read_duration(text: &str) -> Option<u64> {
     read(text, &DURATIONS)

@@ -27,7 +27,8 @@ pub enum Value {
 }
 
 impl Value {
-    /// As it would be written in YAML; secrets as `***`, database addresses without user and password.
+    /// As it would be written in YAML; secrets as `***`, database addresses without user and
+    /// password.
     #[must_use]
     pub fn shown(&self) -> String {
         match self {

@@ -169,7 +169,8 @@ pub struct Denied {
     pub limit: Amount,
     /// When a request may pass again; `None` where that cannot be known (or is never).
     pub reset_at: Option<Timestamp>,
-    /// Set if the limit is not reached, and the request could exceed it together with those that run.
+    /// Set if the limit is not reached, and the request could exceed it together with those that
+    /// run.
     pub exceeds: Option<Exceeds>,
 }
 

@@ -1,6 +1,8 @@
-//! Where a permit is written back to, and who is asked: the node's own counters, or those that all nodes share.
+//! Where a permit is written back to, and who is asked: the node's own counters, or those that all
+//! nodes share.
 //!
-//! An enum rather than a trait: the futures of the node's own counters are ready when they are first polled, and need no box.
+//! An enum rather than a trait: the futures of the node's own counters are ready when they are
+//! first polled, and need no box.
 
 use std::sync::Arc;
 

@@ -10,8 +10,8 @@ use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
 use crate::policy::reservation::Reservation;
 
-/// Checks a request against its key's and its user's limits, and says what is left of the tightest. The figures
-/// must be up to date.
+/// Checks a request against its key's and its user's limits, and says what is left of the tightest.
+/// The figures must be up to date.
 pub(super) fn all(
     pair: &mut Pair<'_>,
     admission: &Admission<'_>,
@@ -24,8 +24,8 @@ pub(super) fn all(
     Ok(Standing { requests, money: checks.tightest })
 }
 
-/// Under strict reservation: whether a request could exceed a limit together with those that run. One that
-/// runs alone could only exceed it by itself, and passes as the specification has it.
+/// Under strict reservation: whether a request could exceed a limit together with those that run.
+/// One that runs alone could only exceed it by itself, and passes as the specification has it.
 pub(super) fn strict(held: Held, estimate: NanoUsd, limit: NanoUsd, mode: Reservation) -> Option<Exceeds> {
     let (reserved, own) = (held.reserved, estimate.max(NanoUsd::ZERO));
     let refused = mode == Reservation::Strict && reserved > NanoUsd::ZERO && held.both() + own > limit;

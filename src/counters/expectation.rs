@@ -1,7 +1,8 @@
-//! The output tokens that a key's replies from a model usually have: what a reservation is estimated from.
+//! The output tokens that a key's replies from a model usually have: what a reservation is
+//! estimated from.
 //!
-//! The 90th percentile of the last [`RECENT`] replies, once [`ENOUGH`] are known. Before that there is no figure, and the
-//! reservation takes the most that a reply may have (`policy::reservation`).
+//! The 90th percentile of the last [`RECENT`] replies, once [`ENOUGH`] are known. Before that there
+//! is no figure, and the reservation takes the most that a reply may have (`policy::reservation`).
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,5 @@
-//! Spending that becomes known after a request was settled: its model had no price then, and has one now.
+//! Spending that becomes known after a request was settled: its model had no price then, and has
+//! one now.
 
 use super::books::Books;
 use super::held::Held;
@@ -7,7 +8,8 @@ use super::{Counters, SpendRow};
 use crate::domain::clock::Timestamp;
 
 impl Counters {
-    /// Counts what settled requests turned out to cost: in the windows that hold their start, and in the lifetime's sum. Never waits.
+    /// Counts what settled requests turned out to cost: in the windows that hold their start, and
+    /// in the lifetime's sum. Never waits.
     ///
     /// To be called once for each amount, on one node, after the ledger has it.
     pub fn spent_late(&self, rows: &[SpendRow], now: Timestamp) {

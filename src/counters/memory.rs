@@ -63,7 +63,8 @@ impl Memory {
         Ok(Counted { charge, served_before, standing })
     }
 
-    /// Counts a request without asking. Gives the provider that served the session before, if it was live.
+    /// Counts a request without asking. Gives the provider that served the session before, if it
+    /// was live.
     pub(super) fn count(&self, charge: &mut Charge) -> Option<ProviderId> {
         let (user, key) = charge.holder()?;
         let mut users = self.users.lock(user.0);
@@ -118,7 +119,8 @@ impl Memory {
 }
 
 impl Memory {
-    /// Moves the request to a provider: takes its place there if a limit of it is not reached. Whether it did.
+    /// Moves the request to a provider: takes its place there if a limit of it is not reached.
+    /// Whether it did.
     pub(super) fn enter(&self, charge: &Charge, provider: &Provider, now: Timestamp) -> bool {
         let entered = self.at_provider(provider.id, now, |state| {
             let free = state.blocked(provider, &charge.slot, now, &self.settings).is_none();

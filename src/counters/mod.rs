@@ -1,19 +1,23 @@
 //! Spend, sessions and requests per minute: what is counted against limits.
 //!
-//! A request is admitted by all thirteen checks or by none, in one atomic step under one lock: a user's keys live inside the
-//! user's record, so no second lock is needed. It then holds a [`Permit`]; the permit's end replaces the reserved estimate by
-//! the true cost, or gives everything back.
+//! A request is admitted by all thirteen checks or by none, in one atomic step under one lock: a
+//! user's keys live inside the user's record, so no second lock is needed. It then holds a
+//! [`Permit`]; the permit's end replaces the reserved estimate by the true cost, or gives
+//! everything back.
 //!
-//! - **Spend** is kept per minute of the request's start for a little over a day (for the rolling windows and the daily one,
-//!   whose reset time may change), and as sums for the calendar week, the month and the lifetime. A minute ages out of a
-//!   rolling window when the whole of it is out: never too early, at most a minute late.
-//! - **Reservations** lie in the same buckets and sums, apart from what was really spent: checks look at both, readers at
-//!   the latter. A request's own reservation is added after its checks, so one client alone sees the limits exactly.
+//! - **Spend** is kept per minute of the request's start for a little over a day (for the rolling
+//!   windows and the daily one, whose reset time may change), and as sums for the calendar week,
+//!   the month and the lifetime. A minute ages out of a rolling window when the whole of it is out:
+//!   never too early, at most a minute late.
+//! - **Reservations** lie in the same buckets and sums, apart from what was really spent: checks
+//!   look at both, readers at the latter. A request's own reservation is added after its checks, so
+//!   one client alone sees the limits exactly.
 //! - **Requests per minute** are a sliding window of the past 60 seconds.
 //! - **Sessions** are live while a request runs, and for the TTL after the last one's end.
 //!
-//! A node's own counters ([`memory`]) are rebuilt from the ledger at start. What may have to ask shared ones is `async`; on a
-//! node's own counters those futures are ready at once and nothing is allocated for them.
+//! A node's own counters ([`memory`]) are rebuilt from the ledger at start. What may have to ask
+//! shared ones is `async`; on a node's own counters those futures are ready at once and nothing is
+//! allocated for them.
 
 mod admission;
 mod books;
@@ -95,7 +99,8 @@ impl Counters {
         Self { books: Books::Own(Arc::new(Memory::new(settings))) }
     }
 
-    /// Counters that all nodes share. They count for this node alone until the keeper runs ([`Self::keeper`]).
+    /// Counters that all nodes share. They count for this node alone until the keeper runs
+    /// ([`Self::keeper`]).
     ///
     /// # Errors
     /// When the address cannot be read; it is not in the text.
@@ -143,13 +148,15 @@ impl Counters {
         self.books.admit(admission).await
     }
 
-    /// For traffic of the admin token: no key, no user, no limits. Provider limits see it all the same.
+    /// For traffic of the admin token: no key, no user, no limits. Provider limits see it all the
+    /// same.
     pub fn bypass(&self, request: RequestId, session: &SessionId, estimate: NanoUsd, now: Timestamp) -> Permit {
         let started = self.books.time(now);
         Permit::new(self.books.clone(), Counted::alone(self.memory().charge(request, session, estimate, started)))
     }
 
-    /// Those of the providers that may not be given a request of this session now, and why. Changes nothing that counts.
+    /// Those of the providers that may not be given a request of this session now, and why. Changes
+    /// nothing that counts.
     pub async fn blocked(
         &self,
         providers: &[Arc<Provider>],
@@ -161,7 +168,8 @@ impl Counters {
         self.books.blocked(providers, &slot, self.books.time(now)).await
     }
 
-    /// The provider that a live session was last served by, as far as this node knows (see [`Permit::session_provider`]).
+    /// The provider that a live session was last served by, as far as this node knows (see
+    /// [`Permit::session_provider`]).
     #[must_use]
     pub fn session_provider(
         &self,
@@ -188,8 +196,8 @@ impl Counters {
         self.books.provider_usage(provider, self.books.time(now)).await
     }
 
-    /// Output tokens that a key's replies from a model usually have: the 90th percentile of the recent ones; `None` until
-    /// twenty are known.
+    /// Output tokens that a key's replies from a model usually have: the 90th percentile of the
+    /// recent ones; `None` until twenty are known.
     #[must_use]
     pub fn expected_output(&self, key: KeyId, model: &str) -> Option<u64> {
         self.memory().expectations.get(key, model)
@@ -211,7 +219,8 @@ impl Counters {
         self.memory().sessions_here(self.books.time(now))
     }
 
-    /// Takes over what the ledger knows, in place of everything counted so far: for the start, before requests come.
+    /// Takes over what the ledger knows, in place of everything counted so far: for the start,
+    /// before requests come.
     ///
     /// `rows` must reach back to the start of the month and of the week, and at least 26 hours.
     pub fn rebuild(
@@ -223,8 +232,9 @@ impl Counters {
         self.memory().rebuild(rows, totals, self.books.time(now));
     }
 
-    /// Takes over the requests of the last minutes, after [`Self::rebuild`]: live sessions and requests per minute. They must
-    /// come by their start, and reach back to [`Self::replay_from`]. Shared counters know these by themselves: nothing is done.
+    /// Takes over the requests of the last minutes, after [`Self::rebuild`]: live sessions and
+    /// requests per minute. They must come by their start, and reach back to [`Self::replay_from`].
+    /// Shared counters know these by themselves: nothing is done.
     pub fn replay(&self, requests: impl IntoIterator<Item = RecentRequest>, now: Timestamp) {
         if let Books::Own(memory) = &self.books {
             memory.replay(requests, now);
@@ -243,8 +253,8 @@ impl Counters {
         Memory::rebuild_from(now, self.zone())
     }
 
-    /// Frees what is idle: aged buckets, ended sessions, holders without any figures, and holders that `keep` no longer
-    /// knows (deleted ones). To be called every minute or so.
+    /// Frees what is idle: aged buckets, ended sessions, holders without any figures, and holders
+    /// that `keep` no longer knows (deleted ones). To be called every minute or so.
     pub fn sweep(&self, now: Timestamp, keep: &dyn Fn(Holder) -> bool) {
         self.memory().sweep(self.books.time(now), keep);
     }

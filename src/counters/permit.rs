@@ -63,8 +63,8 @@ pub struct Settlement {
     pub served: Option<ProviderId>,
 }
 
-/// Leave to run one request. [`Permit::settle`] it at the end. A permit that is dropped instead gives everything back: the
-/// reservation, the place of its session, the request of the minute.
+/// Leave to run one request. [`Permit::settle`] it at the end. A permit that is dropped instead
+/// gives everything back: the reservation, the place of its session, the request of the minute.
 #[must_use = "dropping a permit gives it back"]
 pub struct Permit {
     books: Books,
@@ -93,11 +93,13 @@ impl Permit {
         self.served_before
     }
 
-    /// Moves the request to a provider before an attempt there, leaving the one before. `false`: the provider's limits were
-    /// reached in the meantime (checked and counted in one step); the request is then at none.
+    /// Moves the request to a provider before an attempt there, leaving the one before. `false`:
+    /// the provider's limits were reached in the meantime (checked and counted in one step); the
+    /// request is then at none.
     ///
-    /// The session is served by this provider from now on (see [`Self::session_provider`]). Waits for shared counters alone,
-    /// and only where the provider has limits; on a node's own it is done at once.
+    /// The session is served by this provider from now on (see [`Self::session_provider`]). Waits
+    /// for shared counters alone, and only where the provider has limits; on a node's own it is
+    /// done at once.
     #[must_use = "the provider may not be asked when this is false"]
     pub async fn enter(&mut self, provider: &Provider, now: Timestamp) -> bool {
         let Some(charge) = &self.charge else { return false };
@@ -113,8 +115,9 @@ impl Permit {
         entered
     }
 
-    /// The request ended: the true cost takes the reservation's place, counted at the request's start. Its session lives on
-    /// for the TTL. `provider`: who served it, and is owed the cost. A cost below zero counts as zero.
+    /// The request ended: the true cost takes the reservation's place, counted at the request's
+    /// start. Its session lives on for the TTL. `provider`: who served it, and is owed the cost. A
+    /// cost below zero counts as zero.
     pub fn settle(mut self, now: Timestamp, cost: NanoUsd, provider: Option<ProviderId>) {
         if let Some(charge) = self.charge.take() {
             let cost = cost.max(NanoUsd::ZERO);

@@ -1,4 +1,5 @@
-//! Taking over the ledger's sums at start, and of the last minutes its requests: live sessions, requests per minute.
+//! Taking over the ledger's sums at start, and of the last minutes its requests: live sessions,
+//! requests per minute.
 
 use chrono_tz::Tz;
 

@@ -1,11 +1,12 @@
 //! Requests of the past 60 seconds, as a sliding window.
 //!
-//! A request counts for 60 s from its admission, to the millisecond. Beyond a thousand entries, requests of the same tenth
-//! of a second share one, at the end of that tenth: each may count a tenth of a second too long, and memory stays bounded.
+//! A request counts for 60 s from its admission, to the millisecond. Beyond a thousand entries,
+//! requests of the same tenth of a second share one, at the end of that tenth: each may count a
+//! tenth of a second too long, and memory stays bounded.
 //!
-//! Entries are kept by a time of their own, which is the clock's and never steps back: if the clock does, by more than
-//! [`JITTER_MS`], the difference is added to all that it says from then on. So no entry is forgotten early, and none counts
-//! for longer than its minute.
+//! Entries are kept by a time of their own, which is the clock's and never steps back: if the clock
+//! does, by more than [`JITTER_MS`], the difference is added to all that it says from then on. So
+//! no entry is forgotten early, and none counts for longer than its minute.
 
 use std::collections::VecDeque;
 

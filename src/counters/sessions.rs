@@ -1,4 +1,5 @@
-//! The live sessions of one holder: those with a request running, and those whose last request ended within the TTL.
+//! The live sessions of one holder: those with a request running, and those whose last request
+//! ended within the TTL.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,8 +8,9 @@ use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, SessionId};
 use crate::domain::money::NanoUsd;
 
-/// Idle sessions remembered for one holder. Beyond the highest session limit that can be set, so that forgetting the oldest
-/// lets nobody in who would have been refused; it bounds clients whose every request is a session of its own.
+/// Idle sessions remembered for one holder. Beyond the highest session limit that can be set, so
+/// that forgetting the oldest lets nobody in who would have been refused; it bounds clients whose
+/// every request is its own session.
 pub(super) const MAX_IDLE: usize = 4_096;
 
 /// A session of a key (of the admin token, without one).
@@ -29,7 +31,8 @@ pub(super) struct Live {
     pub(super) provider: Option<ProviderId>,
     /// Of the latest request; `None` where that is not known.
     pub(super) asks: Option<Asks>,
-    /// The time under which it stands among the idle ones; kept so that it never stands there twice.
+    /// The time under which it stands among the idle ones; kept so that it never stands there
+    /// twice.
     queued: Option<Timestamp>,
 }
 
@@ -42,8 +45,8 @@ impl Live {
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     live: HashMap<Slot, Live>,
-    /// Sessions by the time they became idle, ascending. One that went on since is still in here: it is skipped when its
-    /// turn comes, and cleared out when such entries are the most.
+    /// Sessions by the time they became idle, ascending. One that went on since is still in here:
+    /// it is skipped when its turn comes, and cleared out when such entries are the most.
     idle: VecDeque<(Timestamp, Slot)>,
     /// How many of `live` are idle.
     idle_count: usize,
@@ -112,7 +115,8 @@ impl Sessions {
         }
     }
 
-    /// A request of the session turns out not to have been one. Whether the session is gone with it.
+    /// A request of the session turns out not to have been one. Whether the session is gone with
+    /// it.
     pub(super) fn take_back(&mut self, slot: &Slot) -> bool {
         let Some(live) = self.live.get_mut(slot).filter(|live| live.running > 0) else { return false };
         live.running -= 1;
@@ -165,7 +169,8 @@ impl Sessions {
     }
 }
 
-/// Whether an entry of the idle ones still tells the truth; one that does not is about to be dropped.
+/// Whether an entry of the idle ones still tells the truth; one that does not is about to be
+/// dropped.
 fn still_idle(live: &mut HashMap<Slot, Live>, since: Timestamp, slot: &Slot) -> bool {
     let Some(live) = live.get_mut(slot) else { return false };
     let idle = live.is_idle_since(since);

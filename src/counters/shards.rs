@@ -8,7 +8,8 @@ use parking_lot::{Mutex, MutexGuard};
 /// A power of two, well above the number of threads.
 const SHARDS: usize = 64;
 
-/// A map by record ids: serial numbers that no client chooses, so a multiplication spreads them well enough.
+/// A map by record ids: serial numbers that no client chooses, so a multiplication spreads them
+/// well enough.
 pub(super) type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
 
 #[derive(Debug, Default)]
@@ -26,7 +27,8 @@ impl Hasher for IdHasher {
     }
 
     fn write_i64(&mut self, number: i64) {
-        // Fibonacci hashing: the high bits, which the map looks at first, depend on every bit of the number.
+        // Fibonacci hashing: the high bits, which the map looks at first, depend on every bit of
+        // the number.
         self.0 = (self.0 ^ number.cast_unsigned()).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
     }
 }

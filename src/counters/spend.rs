@@ -1,12 +1,14 @@
 //! What one holder (key, user or provider) spent, in every window.
 //!
-//! Buckets of one minute, by the minute of the request's start, feed the rolling windows and the daily calendar window; week,
-//! month and lifetime are sums. All windows are brought up to date at most once a minute: their bounds lie on minutes.
-//! Late amounts (a long request ends) go to the windows that hold the request's start, or to none.
+//! Buckets of one minute, by the minute of the request's start, feed the rolling windows and the
+//! daily calendar window; week, month and lifetime are sums. All windows are brought up to date at
+//! most once a minute: their bounds lie on minutes. Late amounts (a long request ends) go to the
+//! windows that hold the request's start, or to none.
 //!
-//! A clock that steps back erases nothing: the windows become those of the earlier time, with all that was counted in them
-//! before and since. What was counted ahead of the clock counts as present. For the rolling windows and the day that holds for
-//! steps of up to a day ([`SPARE_MINUTES`]).
+//! A clock that steps back erases nothing: the windows become those of the earlier time, with all
+//! that was counted in them before and since. What was counted ahead of the clock counts as
+//! present. For the rolling windows and the day that holds for steps of up to a day
+//! ([`SPARE_MINUTES`]).
 
 use std::collections::VecDeque;
 
@@ -94,7 +96,8 @@ struct Calendar {
     sum: Held,
 }
 
-/// The week (month) that holds the present, and the one that held it before: a clock that steps back may return to it.
+/// The week (month) that holds the present, and the one that held it before: a clock that steps
+/// back may return to it.
 #[derive(Debug, Clone, Copy)]
 struct Calendars {
     current: Calendar,
@@ -120,7 +123,8 @@ impl Default for Spend {
 }
 
 impl Spend {
-    /// Brings every window up to date but the daily calendar one, whose reset time only a reader knows.
+    /// Brings every window up to date but the daily calendar one, whose reset time only a reader
+    /// knows.
     pub(super) fn refresh(&mut self, now: Timestamp, tz: Tz) {
         let minute = minute_of(now);
         if minute <= self.minute && minute > self.minute.saturating_sub(LATE_MINUTES) {
@@ -142,7 +146,8 @@ impl Spend {
         self.monthly.refresh(Window::Monthly, now, tz);
     }
 
-    /// Adds to (or, negative, takes from) the windows that hold `started`. Call [`Self::refresh`] first.
+    /// Adds to (or, negative, takes from) the windows that hold `started`. Call [`Self::refresh`]
+    /// first.
     pub(super) fn add(&mut self, started: Timestamp, held: Held) {
         if held == Held::NONE {
             return;
@@ -193,7 +198,8 @@ impl Spend {
         }
     }
 
-    /// When less than `limit` will be held, if nothing more is added. `None`: never, or not known. Call [`Self::held`] first.
+    /// When less than `limit` will be held, if nothing more is added. `None`: never, or not known.
+    /// Call [`Self::held`] first.
     pub(super) fn below_at(&self, period: Period, reset: DailyReset, limit: NanoUsd) -> Option<Timestamp> {
         if limit <= NanoUsd::ZERO {
             return None;
@@ -204,7 +210,8 @@ impl Spend {
         }
     }
 
-    /// When what is spent now will count no more: the end of a calendar window; of a rolling one, when the last amount ages out.
+    /// When what is spent now will count no more: the end of a calendar window; of a rolling one,
+    /// when the last amount ages out.
     pub(super) fn resets_at(&self, period: Period, reset: DailyReset) -> Option<Timestamp> {
         match self.rolling(period, reset) {
             Some(rolling) => {
@@ -268,7 +275,7 @@ impl Spend {
         }
     }
 
-    /// The daily calendar window, summed anew when a day begins or the reset time was changed.
+    /// The daily calendar window, summed again when a day begins or the reset time was changed.
     fn daily(&mut self, reset: DailyReset, now: Timestamp, tz: Tz) -> &Calendar {
         let at = Timestamp(self.minute * MINUTE_MS).max(now);
         if !self.daily.span.contains(at) || reset.time != self.daily_time {

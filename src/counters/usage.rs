@@ -1,4 +1,5 @@
-//! Reading the counters, for the administration API: what was spent, and what is reserved for requests that run.
+//! Reading the counters, for the administration API: what was spent, and what is reserved for
+//! requests that run.
 
 use super::held::Held;
 use super::memory::Memory;
@@ -45,8 +46,8 @@ pub struct MoneyUsage {
     /// What running requests are expected to cost; other requests are compared with both.
     pub reserved: NanoUsd,
     pub limit: Option<NanoUsd>,
-    /// A calendar window's end; for a rolling one, when what is spent now will all have aged out. `None`: nothing to
-    /// reset, or never.
+    /// A calendar window's end; for a rolling one, when what is spent now will all have aged out.
+    /// `None`: nothing to reset, or never.
     pub reset_at: Option<Timestamp>,
 }
 

@@ -1,6 +1,7 @@
 //! Wall-clock time as milliseconds since the Unix epoch, and where it comes from.
 //!
-//! Pure code takes a [`Timestamp`] as an argument; doers hold an `Arc<dyn Clock>`, which tests replace.
+//! Pure code takes a [`Timestamp`] as an argument; doers hold an `Arc<dyn Clock>`, which tests
+//! replace.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 

@@ -1,4 +1,5 @@
-//! Error rules: what an upstream's error means, and what a client is told instead (spec, "Error rule").
+//! Error rules: what an upstream's error means, and what a client is told instead (spec, "Error
+//! rule").
 
 use serde::Deserialize;
 
@@ -92,7 +93,8 @@ pub struct OverrideResponse {
 }
 
 impl OverrideResponse {
-    /// Reads what an operator entered: a plain text is the message, a JSON object has `message` and maybe `type` and `code`.
+    /// Reads what an operator entered: a plain text is the message, a JSON object has `message` and
+    /// maybe `type` and `code`.
     ///
     /// # Errors
     /// What is wrong with the object.

@@ -1,4 +1,5 @@
-//! Provider groups: comma-separated names that tie keys to providers (spec, "Provider group constants").
+//! Provider groups: comma-separated names that tie keys to providers (spec, "Provider group
+//! constants").
 
 use serde::{Deserialize, Serialize};
 

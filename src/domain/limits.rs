@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::money::NanoUsd;
 
-/// Spending and session limits of one holder. Money `None` = no limit, `Some(0)` = nothing may be spent.
+/// Spending and session limits of one holder. Money `None` = no limit, `Some(0)` = nothing may be
+/// spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limits {
     pub five_hours: Option<NanoUsd>,

@@ -12,7 +12,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// Reads `address/prefix` or `address`. Bits beyond the prefix must be zero: what is written is what is meant.
+    /// Reads `address/prefix` or `address`. Bits beyond the prefix must be zero: what is written is
+    /// what is meant.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (address, prefix) = text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
@@ -57,8 +58,8 @@ impl Networks {
         self.0.is_empty()
     }
 
-    /// Whether one of the networks contains the address. An IPv4-mapped IPv6 address counts as IPv4: this is how a
-    /// listener on `[::]` shows IPv4 peers.
+    /// Whether one of the networks contains the address. An IPv4-mapped IPv6 address counts as
+    /// IPv4: this is how a listener on `[::]` shows IPv4 peers.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         !self.0.is_empty() && {
@@ -104,8 +105,9 @@ const NOT_PUBLIC_V6: [(&str, &str); 5] = [
     ("2620:4f:8000::/48", "reserved"),
 ];
 
-/// Why an address is not one of the public internet; `None` when it is. IPv4 addresses inside IPv6 ones (mapped, compatible,
-/// translated) are judged as what they are; tunnels that could lead to any address are refused.
+/// Why an address is not one of the public internet; `None` when it is. IPv4 addresses inside IPv6
+/// ones (mapped, compatible, translated) are judged as what they are; tunnels that could lead to
+/// any address are refused.
 #[must_use]
 pub fn not_public(address: IpAddr) -> Option<&'static str> {
     match address {
@@ -135,8 +137,8 @@ fn not_public_v6(v6: Ipv6Addr) -> Option<&'static str> {
     }
 }
 
-/// The IPv4 address that an IPv6 one stands for: `::ffff:a.b.c.d`, `::a.b.c.d`, `64:ff9b::a.b.c.d`. (Of 6to4 and Teredo it is
-/// of no concern, since none is let through.)
+/// The IPv4 address that an IPv6 one stands for: `::ffff:a.b.c.d`, `::a.b.c.d`, `64:ff9b::a.b.c.d`.
+/// (Of 6to4 and Teredo it is of no concern, since none is let through.)
 #[must_use]
 pub fn embedded(v6: Ipv6Addr) -> Option<Ipv4Addr> {
     let segments = v6.segments();

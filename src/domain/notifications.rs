@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::limits::TimeOfDay;
 
-/// The stored settings. The key that messages are signed with is kept beside them, sealed. A webhook without an address is off.
+/// The stored settings. The key that messages are signed with is kept beside them, sealed. A
+/// webhook without an address is off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NotificationSettings {

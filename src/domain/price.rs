@@ -34,7 +34,8 @@ impl PriceSource {
     }
 }
 
-/// A price table row: the entry as it was uploaded, unknown fields and all, and the rates read from it.
+/// A price table row: the entry as it was uploaded, unknown fields and all, and the rates read from
+/// it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Price {
     pub model: String,
@@ -63,8 +64,8 @@ impl Price {
     }
 }
 
-/// A price entry's JSON object as text: a tenth of the memory of a parsed one, and every snapshot holds
-/// the complete table.
+/// A price entry's JSON object as text: a tenth of the memory of a parsed one, and every snapshot
+/// holds the complete table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PriceData(Box<str>);
 
@@ -130,7 +131,8 @@ pub struct Rate {
     pub usd: Decimal,
 }
 
-/// The rates that a price entry names. What is charged for a kind that it does not name is decided in `policy::cost`.
+/// The rates that a price entry names. What is charged for a kind that it does not name is decided
+/// in `policy::cost`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rates(Box<[Rate]>);
 

@@ -117,8 +117,8 @@ pub struct Provider {
     /// `http://host:port` of a CONNECT proxy.
     pub proxy_url: Option<String>,
     pub note: String,
-    /// Attempts before this time say nothing about the provider as it is now: its address, credential or proxy was
-    /// changed then, or an administrator enabled it again.
+    /// Attempts before this time say nothing about the provider as it is now: its address,
+    /// credential or proxy was changed then, or an administrator enabled it again.
     pub health_since: Timestamp,
     /// `Some` while the gateway itself has disabled the provider.
     pub switched_off: Option<SwitchedOff>,
@@ -181,7 +181,8 @@ impl Provider {
         self.model_redirects.iter().find(|(from, _)| from == requested).map_or(requested, |(_, to)| to)
     }
 
-    /// Whether `requested` is a redirect, or in the list of allowed models (an empty list allows all).
+    /// Whether `requested` is a redirect, or in the list of allowed models (an empty list allows
+    /// all).
     #[must_use]
     pub fn supports_model(&self, requested: &str) -> bool {
         self.allowed_models.is_empty()

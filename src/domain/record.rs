@@ -1,4 +1,5 @@
-//! What one authenticated request leaves behind: the ledger record, with the story of its decisions.
+//! What one authenticated request leaves behind: the ledger record, with the story of its
+//! decisions.
 
 use std::sync::Arc;
 
@@ -13,7 +14,8 @@ use super::usage::Usage;
 
 /// One request, as billed and as logged. Every authenticated request leaves exactly one.
 ///
-/// It is written to the local journal (a new field: `ledger::encoding` too), and from there to the database.
+/// It is written to the local journal (a new field: `ledger::encoding` too), and from there to the
+/// database.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     pub request_id: RequestId,
@@ -61,7 +63,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// Whether a limit of a key or a user refused it: by the statuses of limits, and before any provider was asked.
+    /// Whether a limit of a key or a user refused it: by the statuses of limits, and before any
+    /// provider was asked.
     #[must_use]
     pub const fn is_limit_refusal(&self) -> bool {
         matches!(self.outcome, RequestOutcome::Refused)
@@ -82,9 +85,10 @@ impl Record {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestOutcome {
-    /// The whole reply reached its proper end.
+    /// The complete reply reached its proper end.
     Completed,
-    /// Refused by the gateway itself before any provider was asked (limits, words, malformed, no provider).
+    /// Refused by the gateway itself before any provider was asked (limits, words, malformed, no
+    /// provider).
     Refused,
     /// A client error that the upstream reported; passed on.
     ClientError,
@@ -109,7 +113,8 @@ impl RequestOutcome {
         Self::Internal,
     ];
 
-    /// A request that did not give its client what it asked for; a client that leaves early is no error.
+    /// A request that did not give its client what it asked for; a client that leaves early is no
+    /// error.
     #[must_use]
     pub const fn is_error(self) -> bool {
         !matches!(self, Self::Completed | Self::ClientAborted)
@@ -129,7 +134,7 @@ impl RequestOutcome {
     }
 }
 
-/// One step of the decision chain: a provider passed over, chosen, or tried, and why.
+/// One step of the decision chain: a provider skipped, chosen, or tried, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {

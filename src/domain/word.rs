@@ -17,7 +17,7 @@ pub struct SensitiveWord {
     pub updated_at: Timestamp,
 }
 
-/// A word that is in force, for unit tests.
+/// A word that is in effect, for unit tests.
 #[cfg(test)]
 pub fn word(id: i64, match_type: MatchType, word: &str) -> SensitiveWord {
     SensitiveWord {

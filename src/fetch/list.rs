@@ -1,6 +1,7 @@
 //! Fetches the public price list, or reads it from a file, within bounds of time and size.
 //!
-//! The address is configuration, so it is trusted; what comes is not, and is judged by whoever asked.
+//! The address is configuration, so it is trusted; what comes is not, and is judged by whoever
+//! asked.
 
 use std::time::Duration;
 

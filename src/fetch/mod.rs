@@ -1,7 +1,8 @@
-//! HTTP requests that the gateway makes for itself: webhooks it sends, the price list it fetches, and `tollgate health`.
+//! HTTP requests that the gateway makes for itself: webhooks it sends, the price list it fetches,
+//! and `tollgate health`.
 //!
-//! None takes a proxy from the environment, keeps cookies, or takes longer than its bound. Proxied requests have nothing to do
-//! with this room.
+//! None takes a proxy from the environment, keeps cookies, or takes longer than its bound. Proxied
+//! requests have nothing to do with this room.
 
 pub mod list;
 pub mod readiness;
@@ -24,7 +25,8 @@ fn builder(whole: Duration) -> reqwest::ClientBuilder {
         .user_agent(concat!("tollgate/", env!("CARGO_PKG_VERSION")))
 }
 
-/// What went wrong with an exchange, with the causes that reqwest keeps inside, and without the address: it may hold a secret.
+/// What went wrong with an exchange, with the causes that reqwest keeps inside, and without the
+/// address: it may hold a secret.
 fn describe(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();

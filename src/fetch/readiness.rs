@@ -15,7 +15,8 @@ pub struct Answer {
     pub faults: Vec<(String, String)>,
 }
 
-/// Asks the gateway whose metrics listener has this address; one that listens on every address is asked on loopback.
+/// Asks the gateway whose metrics listener has this address; one that listens on every address is
+/// asked on loopback.
 ///
 /// # Errors
 /// In words, when nobody answers there within five seconds, or not as a gateway does.

@@ -1,9 +1,10 @@
 //! Sends a webhook, and only to where it may go.
 //!
-//! The address is an administrator's, but the gateway stands where administrators of the web UI may not reach: so a webhook goes
-//! to the public internet, or to networks that the operator's configuration names. The name is resolved here, every address of it
-//! is judged, and the connection is made to those very addresses: what the name resolves to a moment later changes nothing.
-//! Redirects are not followed.
+//! The address is an administrator's, but the gateway stands where administrators of the web UI may
+//! not reach: so a webhook goes to the public internet, or to networks that the operator's
+//! configuration names. The name is resolved here, every address of it is judged, and the
+//! connection is made to those very addresses: what the name resolves to a moment later changes
+//! nothing. Redirects are not followed.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -16,7 +17,8 @@ use crate::domain::network::{Network, embedded, not_public};
 use crate::domain::secret::Secret;
 
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The header that proves where a message comes from: `t=<seconds>,v1=<hex>`, the HMAC-SHA256 of `<seconds>.<body>`.
+/// The header that proves where a message comes from: `t=<seconds>,v1=<hex>`, the HMAC-SHA256 of
+/// `<seconds>.<body>`.
 pub const SIGNATURE: &str = "x-tollgate-signature";
 
 /// Why a webhook was not delivered.
@@ -144,7 +146,8 @@ impl Webhooks {
     }
 }
 
-/// The address as browsers read it: so 127.1, 0x7f000001 and 2130706433 are 127.0.0.1 before anything is judged.
+/// The address as browsers read it: so 127.1, 0x7f000001 and 2130706433 are 127.0.0.1 before
+/// anything is judged.
 fn shape(address: &str) -> Result<Url, WebhookError> {
     let url = Url::parse(address.trim()).map_err(|_| WebhookError::NotAnAddress)?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
@@ -270,7 +273,8 @@ mod tests {
 
     #[test]
     fn the_signature_is_the_hmac_of_time_and_body() {
-        // As `printf '1700000000.{"a":1}' | openssl dgst -sha256 -hmac key-of-the-receiver` prints it.
+        // As `printf '1700000000.{"a":1}' | openssl dgst -sha256 -hmac key-of-the-receiver` prints
+        // it.
         let signed = sign(&Secret::new("key-of-the-receiver"), Timestamp(1_700_000_000_999), "{\"a\":1}");
         assert_eq!(signed, "t=1700000000,v1=9049d5ef64a353c41bd35d7094f062c3b83abe52553fa783f97102b6291a5ef5");
     }

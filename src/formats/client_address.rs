@@ -1,10 +1,11 @@
 //! The client's address behind reverse proxies: `X-Forwarded-For` and `Forwarded` (RFC 7239).
 //!
-//! Anybody can send these headers, so they count only if the peer is a trusted proxy. Each proxy appends the
-//! address it was called from. The walk therefore starts at the right end, passes trusted proxies, and stops at
-//! the first address that is not one: what stands left of it is the client's own claim. It also stops where an
-//! element is not an address (`unknown`, `_hidden`, a damaged line); the last address found counts then. The code
-//! reads from the left, once, and keeps what that walk would find.
+//! Anybody can send these headers, so they count only if the peer is a trusted proxy. Each proxy
+//! appends the address it was called from. The walk therefore starts at the right end, passes
+//! trusted proxies, and stops at the first address that is not one: what stands left of it is the
+//! client's own claim. It also stops where an element is not an address (`unknown`, `_hidden`, a
+//! damaged line); the last address found counts then. The code reads from the left, once, and keeps
+//! what that walk would find.
 //!
 //! Nothing is allocated here. If no proxies are trusted, the headers are not looked at.
 
@@ -18,8 +19,9 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// The address of the client whose request came from `peer`.
 ///
-/// A proxy that sets one of the two headers passes the other one on as the client sent it. If a request has both
-/// and they name different addresses, neither can be believed, and the peer's address counts.
+/// A proxy that sets one of the two headers passes the other one on as the client sent it. If a
+/// request has both and they name different addresses, neither can be believed, and the peer's
+/// address counts.
 #[must_use]
 pub fn client_address(peer: IpAddr, headers: &HeaderMap, trusted: &Networks) -> IpAddr {
     let peer = peer.to_canonical();
@@ -34,7 +36,8 @@ pub fn client_address(peer: IpAddr, headers: &HeaderMap, trusted: &Networks) -> 
     }
 }
 
-/// What the elements that were read so far say of the client. `None` = nothing: the nearest proxy's address counts.
+/// What the elements that were read so far say of the client. `None` = nothing: the nearest proxy's
+/// address counts.
 type Found = Option<IpAddr>;
 
 /// Reads a header's lines from left to right. Outer `None` = there is no such header.
@@ -60,8 +63,8 @@ fn x_forwarded_for(line: &str, found: Found, trusted: &Networks) -> Found {
     line.split(',').fold(found, |found, text| hop(found, node(text.trim()), trusted))
 }
 
-/// Quoted strings may contain commas. A client that opens a quotation in its own part of a line would hide the
-/// commas of the proxies behind it, so any fault takes the whole line away.
+/// Quoted strings may contain commas. A client that opens a quotation in its own part of a line
+/// would hide the commas of the proxies behind it, so any fault takes the whole line away.
 fn forwarded(line: &str, mut found: Found, trusted: &Networks) -> Found {
     let mut rest = Some(line);
     while let Some(text) = rest {
@@ -98,7 +101,8 @@ fn element(text: &str) -> Option<(Option<&str>, Option<&str>)> {
     }
 }
 
-/// A parameter's value without its quotes, and what follows it. Escapes are left as they are: no address has any.
+/// A parameter's value without its quotes, and what follows it. Escapes are left as they are: no
+/// address has any.
 fn value(text: &str) -> Option<(&str, &str)> {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([',', ';', '"', ' ', '\t']).unwrap_or(text.len());

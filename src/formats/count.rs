@@ -1,10 +1,14 @@
-//! A local estimate of a request's input tokens, for when no provider that could count them is in reach.
+//! A local estimate of a request's input tokens, for when no provider that could count them is in
+//! reach.
 //!
 //! The method, without any vocabulary: of each text, definition and call argument in the body,
 //!
-//! - an ASCII byte is 1/3.6 token (English prose has about four bytes to a token, code and JSON about three),
-//! - a two-byte character half a token, a three-byte one (mostly CJK) one token, a four-byte one (emoji) two;
-//! - each message adds 4 tokens for its frame, and a list of tools 340 once, for the instructions that come with it;
+//! - an ASCII byte is 1/3.6 token (English prose has about four bytes to a token, code and JSON
+//!   about three),
+//! - a two-byte character half a token, a three-byte one (mostly CJK) one token, a four-byte one
+//!   (emoji) two;
+//! - each message adds 4 tokens for its frame, and a list of tools 340 once, for the instructions
+//!   that come with it;
 //! - an image is 1500 tokens whatever its size, inline or by address: a large tile, about what the
 //!   services count at most;
 //! - other inline media are one token per 50 bytes of Base64, but no fewer than an image;
@@ -12,8 +16,9 @@
 //!   pages (the services count 1500 to 3000 tokens a page), of a video a bit more than a minute
 //!   (some 300 a second), of sound ten minutes (32 a second).
 //!
-//! It is an approximation, and how far it is off depends on the text and on the model's vocabulary: the reply that carries it is
-//! marked by a response header, and no price is computed from it where a real figure exists.
+//! It is an approximation, and how far it is off depends on the text and on the model's vocabulary:
+//! the reply that carries it is marked by a response header, and no price is computed from it where
+//! a real figure exists.
 
 use std::ops::Range;
 
@@ -147,21 +152,24 @@ pub fn estimate(chunks: &[Bytes], limits: PeekLimits) -> Result<u64, BadRequest>
     Ok((text.div_ceil(TOKEN) + counter.tokens).max(1))
 }
 
-/// A rougher estimate from what the peek knows anyhow: for reservations, where speed counts and a third more or less does not.
+/// A rougher estimate from what the peek knows anyhow: for reservations, where speed counts and a
+/// third more or less does not.
 #[must_use]
 pub fn from_peek(peek: &Peek) -> u64 {
     let text = peek.body_len.saturating_sub(peek.media_len) as u64;
     (text / 4 + peek.media_count as u64 * PER_IMAGE + peek.remote_count as u64 * PER_REMOTE).max(1)
 }
 
-/// As [`from_peek`], an upper bound: no token is shorter than a byte. Of media it is the same estimate.
+/// As [`from_peek`], an upper bound: no token is shorter than a byte. Of media it is the same
+/// estimate.
 #[must_use]
 pub fn bound_from_peek(peek: &Peek) -> u64 {
     let text = peek.body_len.saturating_sub(peek.media_len) as u64;
     (text + peek.media_count as u64 * PER_IMAGE + peek.remote_count as u64 * PER_REMOTE).max(1)
 }
 
-/// The tokens of generated text of which only the length is known, in bytes of JSON; at least one when there is any.
+/// The tokens of generated text of which only the length is known, in bytes of JSON; at least one
+/// when there is any.
 #[must_use]
 pub const fn from_len(bytes: usize) -> u64 {
     (bytes as u64 * ASCII).div_ceil(TOKEN)
@@ -206,7 +214,8 @@ impl Counter {
     }
 }
 
-/// The weight of a piece of text, in parts of a token. A character that is cut counts where it begins.
+/// The weight of a piece of text, in parts of a token. A character that is cut counts where it
+/// begins.
 fn weight(text: &[u8]) -> u64 {
     let ascii = text.iter().filter(|b| b.is_ascii()).count() as u64;
     if ascii == text.len() as u64 {

@@ -1,7 +1,9 @@
-//! Surgical edits of a body that is a list of chunks: what must change is changed, and everything else stays the same bytes.
+//! Surgical edits of a body that is a list of chunks: what must change is changed, and everything
+//! else stays the same bytes.
 //!
-//! Ranges are counted from the body's first byte, as the scanner reports them. Untouched parts are shared slices of the chunks they
-//! came from, so that a model's redirect in a 200 KB prompt copies a few dozen bytes.
+//! Ranges are counted from the body's first byte, as the scanner reports them. Untouched parts are
+//! shared slices of the chunks they came from, so that a model's redirect in a 200 KB prompt copies
+//! a few dozen bytes.
 
 use std::ops::Range;
 
@@ -51,7 +53,8 @@ impl<'b> Walk<'b> {
     }
 }
 
-/// The body with `range` replaced. A range beyond the end is cut to it; an empty one makes this an insertion.
+/// The body with `range` replaced. A range beyond the end is cut to it; an empty one makes this an
+/// insertion.
 #[must_use]
 pub fn replace(chunks: &[Bytes], range: Range<usize>, with: &[u8]) -> Vec<Bytes> {
     replace_all(chunks, &[(range, Bytes::copy_from_slice(with))])
@@ -63,7 +66,8 @@ pub fn insert(chunks: &[Bytes], at: usize, text: &[u8]) -> Vec<Bytes> {
     replace(chunks, at..at, text)
 }
 
-/// The body with several ranges replaced. They must be in order and must not overlap: one that goes back is left out.
+/// The body with several ranges replaced. They must be in order and must not overlap: one that goes
+/// back is left out.
 #[must_use]
 pub fn replace_all(chunks: &[Bytes], edits: &[(Range<usize>, Bytes)]) -> Vec<Bytes> {
     let mut out = Vec::with_capacity(chunks.len() + 2 * edits.len());
@@ -82,7 +86,8 @@ pub fn replace_all(chunks: &[Bytes], edits: &[(Range<usize>, Bytes)]) -> Vec<Byt
     out
 }
 
-/// Inserts a member at the start of the object whose `{` is at `object_start`. `member` is `"name":value`.
+/// Inserts a member at the start of the object whose `{` is at `object_start`. `member` is
+/// `"name":value`.
 #[must_use]
 pub fn insert_member(chunks: &[Bytes], object_start: usize, empty: bool, member: &str) -> Vec<Bytes> {
     let comma = if empty { "" } else { "," };
@@ -99,7 +104,8 @@ pub fn set_model(chunks: &[Bytes], peek: &Peek, model: &str) -> Vec<Bytes> {
     }
 }
 
-/// The body with `stream_options.include_usage` true, whatever is there now; `None` when it is true already.
+/// The body with `stream_options.include_usage` true, whatever is there now; `None` when it is true
+/// already.
 #[must_use]
 pub fn ask_for_usage(chunks: &[Bytes], peek: &Peek) -> Option<Vec<Bytes>> {
     const MEMBER: &str = "\"include_usage\":true";

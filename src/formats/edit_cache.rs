@@ -1,4 +1,5 @@
-//! Forcing a prompt-cache lifetime on a native request: every cache mark that the client set, and no other.
+//! Forcing a prompt-cache lifetime on a native request: every cache mark that the client set, and
+//! no other.
 //!
 //! A mark without a lifetime means five minutes, so that is left as it is when five minutes are
 //! wanted. Marks are looked for where the format allows them: on tools, system blocks, content
@@ -38,7 +39,8 @@ static BODY: Node<Tag> = Node::object(&[
     key("messages", Node::array(&MESSAGE)),
 ]);
 
-/// The body with the lifetime of all its cache marks set to `ttl`; `None` when there is nothing to change.
+/// The body with the lifetime of all its cache marks set to `ttl`; `None` when there is nothing to
+/// change.
 ///
 /// # Errors
 /// The body is no JSON, or nests too deep.

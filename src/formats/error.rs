@@ -1,13 +1,17 @@
-//! Error bodies and mid-stream error events, in the shape that each format's real service and clients use.
+//! Error bodies and mid-stream error events, in the shape that each format's real service and
+//! clients use.
 //!
-//! - native: `{type: "error", error: {type, message, …}, request_id?}`, in a stream as `event: error`.
-//! - chat-compatible and responses: `{error: {message, type, code, param, …}}`. A chat stream carries it as a data line
-//!   without the terminator, which would mean success. A responses stream carries an `error` event, flat as documented
-//!   and nested as the service sends it, and then `response.failed`: the SDKs act on the one, the coding client on the other.
-//! - alt-cli: `{error: {code: <status>, message, status, …, details}}` with `error` as first key and a numeric code: its
-//!   SDKs recognise an error within a stream by just that.
+//! - native: `{type: "error", error: {type, message, …}, request_id?}`, in a stream as `event:
+//!   error`.
+//! - chat-compatible and responses: `{error: {message, type, code, param, …}}`. A chat stream
+//!   carries it as a data line without the terminator, which would mean success. A responses stream
+//!   carries an `error` event, flat as documented and nested as the service sends it, and then
+//!   `response.failed`: the SDKs act on the one, the coding client on the other.
+//! - alt-cli: `{error: {code: <status>, message, status, …, details}}` with `error` as first key
+//!   and a numeric code: its SDKs recognise an error within a stream by just that.
 //!
-//! What an upstream sent is read by [`read`]. Which status and kind an error deserves is decided elsewhere.
+//! What an upstream sent is read by [`read`]. Which status and kind an error deserves is decided
+//! elsewhere.
 
 use serde_json::{Map, Value, json};
 
@@ -21,16 +25,19 @@ pub use super::error_read::{UpstreamError, looks_like_html, read};
 pub struct ErrorReply<'a> {
     /// The HTTP status; alt-cli bodies repeat it.
     pub status: u16,
-    /// The native format's error type: `authentication_error`, `rate_limit_error`, … see [`kind_of_status`].
+    /// The native format's error type: `authentication_error`, `rate_limit_error`, … see
+    /// [`kind_of_status`].
     pub kind: &'a str,
     pub message: &'a str,
     /// A finer reason: `rate_limit_exceeded`, `model_not_found`.
     pub code: Option<&'a str>,
-    /// Further members of the error object (`limit_type`, `current`, `limit`, `reset_at`), in order.
+    /// Further members of the error object (`limit_type`, `current`, `limit`, `reset_at`), in
+    /// order.
     ///
-    /// Some names are taken out of it: `param` (the faulty field) and `request_id` go where their format wants them,
-    /// `response_id`, `model`, `created_at` and `sequence_number` complete a responses stream's last events, and
-    /// `resets_at` (seconds of the epoch) and `retry_delay_s` say when to come back, in the formats that have a place for it.
+    /// Some names are taken out of it: `param` (the faulty field) and `request_id` go where their
+    /// format wants them, `response_id`, `model`, `created_at` and `sequence_number` complete a
+    /// responses stream's last events, and `resets_at` (seconds of the epoch) and `retry_delay_s`
+    /// say when to come back, in the formats that have a place for it.
     pub extra: &'a [(&'a str, Value)],
 }
 
@@ -54,15 +61,17 @@ impl ErrorReply<'_> {
     }
 }
 
-/// The kind of a money limit that is used up. Each format writes it as its own service does, in the form
-/// that makes its clients stop:
+/// The kind of a money limit that is used up. Each format writes it as its own service does, in the
+/// form that makes its clients stop:
 ///
 /// - native: `rate_limit_error`.
 /// - chat-compatible: type and code `insufficient_quota`.
-/// - responses: type `usage_limit_reached` with `resets_at`, code `insufficient_quota`. Codex reports both at once; with the
-///   type it also shows [`headers`]' message in place of a fixed text.
-/// - alt-cli: `google.rpc.QuotaFailure` with a quota of a day. Gemini CLI shows a fixed text for it, unless the message
-///   says that the limit is 0 (`limit: 0`), as the service does where there is no quota at all.
+/// - responses: type `usage_limit_reached` with `resets_at`, code `insufficient_quota`. Codex
+///   reports both at once; with the type it also shows [`headers`]' message in place of a fixed
+///   text.
+/// - alt-cli: `google.rpc.QuotaFailure` with a quota of a day. Gemini CLI shows a fixed text for
+///   it, unless the message says that the limit is 0 (`limit: 0`), as the service does where there
+///   is no quota at all.
 pub const SPENT: &str = "insufficient_quota";
 
 /// A header that carries the message to clients that do not show the body's.
@@ -234,7 +243,8 @@ fn alt_cli(error: &ErrorReply<'_>) -> Value {
     json!({ "error": object })
 }
 
-/// The finer reason has no member of its own, as `code` is a number here: it goes where the SDKs look for reasons.
+/// The finer reason has no member of its own, as `code` is a number here: it goes where the SDKs
+/// look for reasons.
 fn rpc_details(error: &ErrorReply<'_>) -> Value {
     let spent = error.kind == SPENT;
     let mut metadata = Map::new();

@@ -1,8 +1,9 @@
-//! Reading what an upstream sent as an error: JSON of any of the four formats and their relatives, text, HTML, nothing.
+//! Reading what an upstream sent as an error: JSON of any of the four formats and their relatives,
+//! text, HTML, nothing.
 //!
-//! The kind and code stay in the upstream's own words, since the classification goes by them. The message is bounded,
-//! freed of control characters and of anything that looks like a credential. Nothing here fails: a body that says nothing gives
-//! a message that says so.
+//! The kind and code stay in the upstream's own words, since the classification goes by them. The
+//! message is bounded, freed of control characters and of anything that looks like a credential.
+//! Nothing here fails: a body that says nothing gives a message that says so.
 
 use serde_json::Value;
 
@@ -17,9 +18,11 @@ const MAX_WORD: usize = 100;
 /// An upstream's error, in its own words.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UpstreamError {
-    /// The body's error type: `overloaded_error`, `insufficient_quota`; for alt-cli the status name, `RESOURCE_EXHAUSTED`.
+    /// The body's error type: `overloaded_error`, `insufficient_quota`; for alt-cli the status
+    /// name, `RESOURCE_EXHAUSTED`.
     pub kind: Option<String>,
-    /// The body's finer code: `context_length_exceeded`; for alt-cli the reason among the details, `API_KEY_INVALID`.
+    /// The body's finer code: `context_length_exceeded`; for alt-cli the reason among the details,
+    /// `API_KEY_INVALID`.
     pub code: Option<String>,
     pub message: String,
 }
@@ -47,7 +50,8 @@ impl UpstreamError {
 
 /// Reads an error body (bounded by the caller). `status` is the upstream's HTTP status.
 ///
-/// The format is not relied upon: an upstream's gateway, or an error path of its own, often answers in another one's shape.
+/// The format is not relied upon: an upstream's gateway, or an error path of its own, often answers
+/// in another one's shape.
 #[must_use]
 pub fn read(_format: WireFormat, status: u16, body: &[u8]) -> UpstreamError {
     let text = body.trim_ascii();
@@ -140,7 +144,8 @@ const fn bare(message: String) -> UpstreamError {
     UpstreamError { kind: None, code: None, message }
 }
 
-/// Bodies without an `error` member: `{message}`, `{detail}` (a text, or a list of `{msg}`), `{errors: [{message}]}`, `{msg}`.
+/// Bodies without an `error` member: `{message}`, `{detail}` (a text, or a list of `{msg}`),
+/// `{errors: [{message}]}`, `{msg}`.
 fn message_of_relatives(object: &serde_json::Map<String, Value>) -> Option<String> {
     ["message", "detail", "msg", "errors", "fault", "faultstring"]
         .iter()

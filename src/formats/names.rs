@@ -1,8 +1,9 @@
 //! Tool names and call ids that every vendor takes, and the way back.
 //!
-//! A name that fits is left alone: `Bash`, `mcp__server__tool`. One that is too long, has other characters or stands in
-//! a namespace is replaced in tools, choice and history alike, always by the same word, so a conversation that goes on
-//! keeps its names and its prompt cache. The map of one request turns the reply's names back.
+//! A name that fits is left alone: `Bash`, `mcp__server__tool`. One that is too long, has other
+//! characters or stands in a namespace is replaced in tools, choice and history alike, always by
+//! the same word, so a conversation that goes on keeps its names and its prompt cache. The map of
+//! one request turns the reply's names back.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -44,7 +45,8 @@ pub struct NameMap {
 }
 
 impl NameMap {
-    /// The names of a request's tools, choice and history. A name that is the same on both sides is not kept.
+    /// The names of a request's tools, choice and history. A name that is the same on both sides is
+    /// not kept.
     #[must_use]
     pub fn of(request: &Request<'_>) -> Self {
         let mut map = Self::default();

@@ -1,10 +1,13 @@
-//! What the gateway must know of a request body before it chooses a provider, read in one pass without parsing it.
+//! What the gateway must know of a request body before it chooses a provider, read in one pass
+//! without parsing it.
 //!
-//! The body is a list of chunks and stays one; nothing but short names is copied. The pass also proves that the body is
-//! valid JSON of bounded depth, so that what goes upstream can be edited at the reported spans. Members that the gateway acts upon
-//! must have the right type and must occur once, in exactly this spelling: otherwise the request is refused with the field's name.
+//! The body is a list of chunks and stays one; nothing but short names is copied. The pass also
+//! proves that the body is valid JSON of bounded depth, so that what goes upstream can be edited at
+//! the reported spans. Members that the gateway acts upon must have the right type and must occur
+//! once, in exactly this spelling: otherwise the request is refused with the field's name.
 //!
-//! Content is not judged here, except for being there ([`Peek::check`]); converters and upstreams do that.
+//! Content is not judged here, except for being there ([`Peek::check`]); converters and upstreams
+//! do that.
 
 use std::ops::Range;
 
@@ -103,7 +106,7 @@ pub struct Peek {
     /// Where the body's `{` is, and whether nothing follows it.
     pub object_start: usize,
     pub object_empty: bool,
-    /// Bytes of the whole body.
+    /// Bytes of the complete body.
     pub body_len: usize,
     /// Bytes of it that are inline images, audio or files, and how many of these there are; images
     /// by their address too.
@@ -122,7 +125,8 @@ pub struct Peek {
 /// Reads a request body, given as its chunks.
 ///
 /// # Errors
-/// The body is no JSON object, nests too deep, or one of the members of interest has the wrong type or occurs twice.
+/// The body is no JSON object, nests too deep, or one of the members of interest has the wrong type
+/// or occurs twice.
 pub fn peek(chunks: &[Bytes], limits: PeekLimits) -> Result<Peek, BadRequest> {
     let mut reader =
         Reader { peek: Peek::default(), seen: 0, bad: None, include_usage: None, remote: 0, is_image: false };
@@ -136,8 +140,9 @@ pub fn peek(chunks: &[Bytes], limits: PeekLimits) -> Result<Peek, BadRequest> {
 }
 
 impl Peek {
-    /// A hash of the first texts (system, and the messages up to the first of the user): the same on every turn of one
-    /// conversation. `None` when there is no text. `chunks` must be those that were peeked into.
+    /// A hash of the first texts (system, and the messages up to the first of the user): the same
+    /// on every turn of one conversation. `None` when there is no text. `chunks` must be those that
+    /// were peeked into.
     #[must_use]
     pub fn first_messages_hash(&self, chunks: &[Bytes]) -> Option<u64> {
         let spans = self.texts.spans();
@@ -154,8 +159,8 @@ impl Peek {
         Some(hash.finish())
     }
 
-    /// The format that the body is plainly in, when the path said `routed`: a chat-compatible path may carry a
-    /// responses body (an `input` array and no `messages`).
+    /// The format that the body is plainly in, when the path said `routed`: a chat-compatible path
+    /// may carry a responses body (an `input` array and no `messages`).
     #[must_use]
     pub const fn format(&self, routed: WireFormat) -> WireFormat {
         match routed {
@@ -164,8 +169,8 @@ impl Peek {
         }
     }
 
-    /// The most output tokens of one choice, if the body says, and the number of choices. Members that `format`
-    /// does not have are ignored, as a provider may ignore them.
+    /// The most output tokens of one choice, if the body says, and the number of choices. Members
+    /// that `format` does not have are ignored, as a provider may ignore them.
     #[must_use]
     pub fn output_bound(&self, format: WireFormat) -> (Option<u64>, u64) {
         let Bounds { max_tokens, max_output_tokens, max_completion_tokens, alt_max_tokens, choices, alt_choices } =

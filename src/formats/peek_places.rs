@@ -1,11 +1,13 @@
 //! The places in a request body that the peek looks at, for all four formats at once.
 //!
-//! The formats' members do not collide, so one tree serves them; alt-cli bodies may have theirs one level down, in `request`.
+//! The formats' members do not collide, so one tree serves them; alt-cli bodies may have theirs one
+//! level down, in `request`.
 
 use super::scan::{Key, Node, key};
 
-/// A place of interest. The first group must not occur twice in one body: the gateway acts upon them, and an upstream
-/// that takes the other of two `model` members would run a model that nobody was asked about.
+/// A place of interest. The first group must not occur twice in one body: the gateway acts upon
+/// them, and an upstream that takes the other of two `model` members would run a model that nobody
+/// was asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Body,

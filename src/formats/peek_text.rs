@@ -1,8 +1,9 @@
 //! The first texts of a conversation: where they are in the body, and a hash of them.
 //!
-//! A conversation's later turns send the same system text and the same first messages again, so the hash names the
-//! conversation. Only texts count: around them clients move cache marks from turn to turn, or write a text as a block.
-//! The hash is no defence against someone who wants two conversations to collide; session ids are kept apart by key.
+//! A conversation's later turns send the same system text and the same first messages again, so the
+//! hash names the conversation. Only texts count: around them clients move cache marks from turn to
+//! turn, or write a text as a block. The hash is no defence against someone who wants two
+//! conversations to collide; session ids are kept apart by key.
 
 use std::ops::Range;
 
@@ -62,7 +63,8 @@ impl FirstTexts {
     }
 }
 
-/// A fast hash of texts that come in any pieces: two multiplications per 16 bytes, the same on every machine.
+/// A fast hash of texts that come in any pieces: two multiplications per 16 bytes, the same on
+/// every machine.
 #[derive(Debug)]
 pub(super) struct TextHash {
     state: u64,

@@ -1,8 +1,8 @@
-//! The pieces of a request body: cut behind messages, blocks, items and tools, so that what a client sends again is the same
-//! piece again, whatever stands before and behind it.
+//! The pieces of a request body: cut behind messages, blocks, items and tools, so that what a
+//! client sends again is the same piece again, whatever stands before and behind it.
 //!
-//! A large block is a piece of its own; smaller ones are put together until they are one. Each piece begins and ends outside of
-//! strings, and all of them together are the whole body.
+//! A large block is its own piece; smaller ones are put together until they are one. Each piece
+//! begins and ends outside of strings, and all of them together are the complete body.
 
 use std::ops::Range;
 

@@ -3,7 +3,7 @@
 //! What the gateway decides on must be what the provider reads, and no parameter may take the usage
 //! out of a reply. alt-cli services read system parameters from the query (`fields`, `$fields`,
 //! `prettyPrint`, `$alt`, `callback`, …), so for them it is an allow-list of one: `alt`, written
-//! anew from its decoded value. Other formats' queries go on as they were written (some services
+//! again from its decoded value. Other formats' queries go on as they were written (some services
 //! want an `api-version`), less those parameters, which such a provider may know too. The client's
 //! key never goes on.
 

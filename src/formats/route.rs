@@ -1,8 +1,9 @@
 //! Which format and operation a path means, and the way back from a model to an alt-cli path.
 //!
-//! Only the path and the method are looked at: that a body on the chat-compatible path is plainly a responses body, or
-//! that a models call carries a native version header, is for the caller to see. alt-cli paths carry the model,
-//! percent-encoded or not; a name may hold colons, so the action is what follows the last one.
+//! Only the path and the method are looked at: that a body on the chat-compatible path is plainly a
+//! responses body, or that a models call carries a native version header, is for the caller to see.
+//! alt-cli paths carry the model, percent-encoded or not; a name may hold colons, so the action is
+//! what follows the last one.
 //!
 //! A model's name that goes into a path must stay one segment of it, however often it is decoded on
 //! the way: what was allowed and priced must be what runs. So [`check_model`] refuses names with
@@ -29,14 +30,16 @@ pub enum Operation {
 /// What a path and method say about a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
-    /// For the models calls under `/v1` this is chat-compatible, unless a native header says otherwise.
+    /// For the models calls under `/v1` this is chat-compatible, unless a native header says
+    /// otherwise.
     pub format: WireFormat,
     pub operation: Operation,
     /// alt-cli only: the model named by the path, decoded.
     pub model_in_path: Option<String>,
     /// alt-cli only: the path decides on streaming, not the body.
     pub stream_in_path: Option<bool>,
-    /// The `/v1internal:` paths: the body is `{model, request: {…}}`, and the reply is wrapped in `{response: …}`.
+    /// The `/v1internal:` paths: the body is `{model, request: {…}}`, and the reply is wrapped in
+    /// `{response: …}`.
     pub internal_wrapper: bool,
 }
 
@@ -46,7 +49,8 @@ impl Route {
     }
 }
 
-/// The route of a request; `None` for what is no model call (then [`methods`] tells a wrong method from a wrong path).
+/// The route of a request; `None` for what is no model call (then [`methods`] tells a wrong method
+/// from a wrong path).
 ///
 /// `path` comes without its query. One slash at the end is forgiven.
 #[must_use]
@@ -161,7 +165,8 @@ fn action_of(action: &str) -> Option<(Operation, Option<bool>)> {
     }
 }
 
-/// Percent-decodes a model's name. `None` when it is empty, malformed, no UTF-8, or holds control characters.
+/// Percent-decodes a model's name. `None` when it is empty, malformed, no UTF-8, or holds control
+/// characters.
 fn decode(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();

@@ -1,14 +1,18 @@
-//! An incremental, validating JSON scanner: one pass over chunks of bytes, reporting the values at paths of interest.
+//! An incremental, validating JSON scanner: one pass over chunks of bytes, reporting the values at
+//! paths of interest.
 //!
-//! It serves two readers: the request peek (a body as a list of chunks that are never joined) and the usage reader (pieces of
-//! stream events). Both want a handful of values out of much text that must be valid but is of no interest, so there is
-//! no tree and no allocation: strings are skipped by machine words (see `scan_string`), containers that nobody asked about are
-//! followed for their grammar only, and memory is bounded by the depth limit and the captures' limits.
+//! It serves two readers: the request peek (a body as a list of chunks that are never joined) and
+//! the usage reader (pieces of stream events). Both want a handful of values out of much text that
+//! must be valid but is of no interest, so there is no tree and no allocation: strings are skipped
+//! by machine words (see `scan_string`), containers that nobody asked about are followed for their
+//! grammar only, and memory is bounded by the depth limit and the captures' limits.
 //!
-//! The grammar is RFC 8259 in full. Control characters and invalid UTF-8 inside strings are refused, so is anything
-//! behind the value. Lone surrogate escapes pass, as real clients send them (cut emoji). Keys are compared after
-//! unescaping: `"\u006dodel"` is `model`. **Each occurrence of a duplicate key is reported**, in order; what that means is for the
-//! reader to decide (the peek refuses the request, the usage reader takes the last). Numbers may have any size; they are text here.
+//! The grammar is RFC 8259 in full. Control characters and invalid UTF-8 inside strings are
+//! refused, so is anything behind the value. Lone surrogate escapes pass, as real clients send them
+//! (cut emoji). Keys are compared after unescaping: `"\u006dodel"` is `model`. **Each occurrence of
+//! a duplicate key is reported**, in order; what that means is for the reader to decide (the peek
+//! refuses the request, the usage reader takes the last). Numbers may have any size; they are text
+//! here.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -70,7 +74,8 @@ impl<T> Node<T> {
         Self { tag: Some(tag), ..self }
     }
 
-    /// Any value: reported where it is a scalar, and looked into however deep it goes, as `below` says.
+    /// Any value: reported where it is a scalar, and looked into however deep it goes, as `below`
+    /// says.
     #[must_use]
     pub const fn deep(tag: T, keys: &'static [Key<T>], below: &'static Self) -> Self {
         Self { tag: Some(tag), take: 0, keys, items: Some(below), rest: Some(below) }
@@ -114,10 +119,11 @@ pub enum Kind {
 pub struct Found<'a, T> {
     pub tag: T,
     pub kind: Kind,
-    /// Where the whole value lies (quotes and brackets included), counted from the document's first byte.
+    /// Where the whole value lies (quotes and brackets included), counted from the document's first
+    /// byte.
     pub span: Range<usize>,
-    /// A scalar's text as written (a string without its quotes), cut after the node's `take` bytes (a boolean's never is).
-    /// Empty for containers.
+    /// A scalar's text as written (a string without its quotes), cut after the node's `take` bytes
+    /// (a boolean's never is). Empty for containers.
     pub text: &'a [u8],
     /// `text` was not cut.
     pub whole: bool,
@@ -130,7 +136,8 @@ pub struct Found<'a, T> {
 }
 
 impl<T> Found<'_, T> {
-    /// A string's value, escapes resolved (a lone surrogate becomes U+FFFD); `None` for other kinds and cut texts.
+    /// A string's value, escapes resolved (a lone surrogate becomes U+FFFD); `None` for other kinds
+    /// and cut texts.
     #[must_use]
     pub fn as_str(&self) -> Option<Cow<'_, str>> {
         if self.kind != Kind::String || !self.whole {
@@ -142,7 +149,8 @@ impl<T> Found<'_, T> {
         std::str::from_utf8(self.text).ok().map(Cow::Borrowed)
     }
 
-    /// A number's value, when it is a non-negative integer of sane size (also written as `12.0` or `1e3`).
+    /// A number's value, when it is a non-negative integer of sane size (also written as `12.0` or
+    /// `1e3`).
     #[must_use]
     pub fn as_u64(&self) -> Option<u64> {
         if self.kind != Kind::Number || !self.whole {
@@ -238,7 +246,8 @@ pub(super) fn unescape_into(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(rest);
 }
 
-/// The character of a `\u` escape whose digits (and perhaps second half) stand at the start of `rest`.
+/// The character of a `\u` escape whose digits (and perhaps second half) stand at the start of
+/// `rest`.
 fn unicode_escape(rest: &[u8]) -> (char, &[u8]) {
     let hex =
         |from: &[u8]| from.get(..4)?.iter().try_fold(0u32, |sum, b| Some(sum * 16 + char::from(*b).to_digit(16)?));

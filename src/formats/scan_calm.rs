@@ -1,13 +1,15 @@
-//! What is known of a chunk of JSON as a whole, and the way through a string where that is the best: valid UTF-8 and no control
-//! characters, not even between strings, as clients' bodies nearly always are.
+//! What is known of a chunk of JSON as a whole, and the way through a string where that is the
+//! best: valid UTF-8 and no control characters, not even between strings, as clients' bodies nearly
+//! always are.
 //!
-//! Then only quotes and backslashes are left to look for, sixty-four bytes at once; long stretches without either are passed by memchr.
+//! Then only quotes and backslashes are left to look for, sixty-four bytes at once; long stretches
+//! without either are passed by memchr.
 
 use wide::i8x16;
 
 use super::scan_string::{SIMPLE, behind_slashes, character_len_of, joined, lanes};
 
-/// A smaller chunk is not worth a look of its own.
+/// A smaller chunk is not worth its own look.
 const WORTH: usize = 128;
 /// Where there are control characters, there will be one within so many bytes.
 const PART: usize = 4096;
@@ -36,7 +38,8 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// The part of the chunk in which characters are valid, when there are no control characters in it.
+    /// The part of the chunk in which characters are valid, when there are no control characters in
+    /// it.
     #[inline]
     pub(super) fn calm<'c>(&self, chunk: &'c [u8]) -> Option<&'c [u8]> {
         if self.calm { chunk.get(..self.valid) } else { None }
@@ -75,8 +78,8 @@ fn valid(chunk: &[u8], missing: usize) -> usize {
     if simdutf8::basic::from_utf8(whole).is_ok() { end } else { 0 }
 }
 
-/// Runs through what is valid and has no control characters: to the closing quote, or else to where a closer look is needed, which
-/// is not inside an escape but may be inside a character.
+/// Runs through what is valid and has no control characters: to the closing quote, or else to where
+/// a closer look is needed, which is not inside an escape but may be inside a character.
 pub(super) fn calm_run(bytes: &[u8], from: usize, escaped: &mut bool) -> Result<usize, usize> {
     let mut at = from;
     let mut quiet = 0;

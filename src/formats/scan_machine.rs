@@ -1,7 +1,8 @@
 //! The scanner's machine: the grammar outside strings, token by token.
 //!
-//! Between two chunks it keeps the bounded text of a token of interest that the chunk's end cut. Where the document is
-//! and what is of interest there is the stack's affair (`scan_stack`); numbers' grammar is in `scan_number`, strings' in `scan_string`.
+//! Between two chunks it keeps the bounded text of a token of interest that the chunk's end cut.
+//! Where the document is and what is of interest there is the stack's affair (`scan_stack`);
+//! numbers' grammar is in `scan_number`, strings' in `scan_string`.
 
 use super::scan::{Found, Kind, Node, Problem, ScanError};
 use super::scan_calm::Known;
@@ -49,7 +50,8 @@ pub struct Scanner<T: 'static> {
     offset: usize,
     /// What is known of this chunk's characters.
     known: Known,
-    /// The token in progress: where it began, its text as far as it is wanted, and whether it is cut or has escapes.
+    /// The token in progress: where it began, its text as far as it is wanted, and whether it is
+    /// cut or has escapes.
     start: usize,
     text: Vec<u8>,
     dropped: bool,
@@ -59,7 +61,8 @@ pub struct Scanner<T: 'static> {
 type Scanned<R> = Result<R, ScanError>;
 
 impl<T: Copy> Scanner<T> {
-    /// A scanner for one document. `max_depth`: how many containers may be open at once (at most 1024).
+    /// A scanner for one document. `max_depth`: how many containers may be open at once (at most
+    /// 1024).
     #[must_use]
     pub fn new(root: &'static Node<T>, max_depth: usize) -> Self {
         Self {
@@ -84,7 +87,8 @@ impl<T: Copy> Scanner<T> {
         self.text.clear();
     }
 
-    /// True once the document is complete (a number at the top is complete only after [`Scanner::finish`]).
+    /// True once the document is complete (a number at the top is complete only after
+    /// [`Scanner::finish`]).
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         matches!(self.expect, Expect::Nothing)
@@ -319,7 +323,8 @@ impl<T: Copy> Scanner<T> {
         Ok(end)
     }
 
-    /// A scalar is complete; `part` is its text, or the rest of it when `self.text` holds the beginning.
+    /// A scalar is complete; `part` is its text, or the rest of it when `self.text` holds the
+    /// beginning.
     #[inline]
     fn scalar(&mut self, kind: Kind, part: &[u8], span: std::ops::Range<usize>, sink: &mut impl FnMut(Found<'_, T>)) {
         self.expect = if self.stack.depth() == 0 { Expect::Nothing } else { Expect::Comma };

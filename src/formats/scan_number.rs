@@ -22,10 +22,12 @@ impl Digits {
     }
 }
 
-/// Goes on in a number; gives the index of the first byte behind it, or the chunk's length, and the state there.
+/// Goes on in a number; gives the index of the first byte behind it, or the chunk's length, and the
+/// state there.
 ///
 /// # Errors
-/// The index of a byte that breaks the grammar. (A number that stops too early is seen by `may_end`.)
+/// The index of a byte that breaks the grammar. (A number that stops too early is seen by
+/// `may_end`.)
 pub(super) fn run(bytes: &[u8], from: usize, digits: Digits) -> Result<(usize, Digits), usize> {
     let mut state = digits;
     let mut at = from;

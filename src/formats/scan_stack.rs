@@ -1,7 +1,8 @@
 //! Where in a document the scanner is: the open containers, and which of them are of interest.
 //!
-//! One bit for every open container says whether it is an object; only those of interest have a frame. So a prompt's
-//! deep schemas cost nothing but a bit, and the depth bound makes the whole a fixed size.
+//! One bit for every open container says whether it is an object; only those of interest have a
+//! frame. So a prompt's deep schemas cost nothing but a bit, and the depth bound makes the whole a
+//! fixed size.
 
 use super::scan::{Found, Key, Kind, Node};
 
@@ -135,7 +136,8 @@ impl<T: Copy> Stack<T> {
         false
     }
 
-    /// A member of the current object of interest begins; `None` when its name is too long to be known.
+    /// A member of the current object of interest begins; `None` when its name is too long to be
+    /// known.
     pub(super) fn member(&mut self, name: Option<&[u8]>) {
         if let Some(frame) = self.frames.last_mut() {
             frame.len += 1;

@@ -1,9 +1,10 @@
 //! The inside of JSON strings: finding their end fast, while checking every byte.
 //!
-//! This is where most of a prompt's bytes are, so no byte is looked at alone unless it is special (a quote, a backslash,
-//! a control character): eight bytes at once are tested in a machine word, sixty-four in a loop that the compiler turns into
-//! vector code. A large chunk is looked at as a whole first, and most are calm (see `scan_calm`); in all else control
-//! characters are looked for, and letters beyond ASCII are checked one by one where they are not known to be valid.
+//! This is where most of a prompt's bytes are, so no byte is looked at alone unless it is special
+//! (a quote, a backslash, a control character): eight bytes at once are tested in a machine word,
+//! sixty-four in a loop that the compiler turns into vector code. A large chunk is looked at as a
+//! whole first, and most are calm (see `scan_calm`); in all else control characters are looked for,
+//! and letters beyond ASCII are checked one by one where they are not known to be valid.
 
 use wide::i8x16;
 
@@ -64,7 +65,8 @@ pub(super) const fn character_len_of(lead: u8) -> usize {
     }
 }
 
-/// Goes on in a string from `from`, in the phase where the last chunk left it. Sets `escaped` when it meets an escape.
+/// Goes on in a string from `from`, in the phase where the last chunk left it. Sets `escaped` when
+/// it meets an escape.
 pub(super) fn resume(bytes: &[u8], from: usize, known: Known, phase: Phase, escaped: &mut bool) -> Stop {
     let mut at = from;
     let mut phase = phase;
@@ -112,7 +114,8 @@ fn long_run(bytes: &[u8], from: usize, clean: usize, escaped: &mut bool) -> Stop
     let mut at = from;
     'blocks: loop {
         let is_clean = at + 64 <= clean;
-        // A character that is known to be valid may lie across the end of what was looked at by blocks.
+        // A character that is known to be valid may lie across the end of what was looked at by
+        // blocks.
         while !is_clean && at < clean && bytes[at] & 0xc0 == 0x80 {
             at += 1;
         }
@@ -172,7 +175,8 @@ impl Bits {
     fn of(block: &[u8; 64], clean: bool) -> Self {
         let lanes = lanes(block);
         let equal = |byte: i8| joined(lanes.map(|lane| lane.simd_eq(i8x16::splat(byte))));
-        // Signed, control characters and bytes from 0x80 on are both less than a space; turned over, these come last.
+        // Signed, control characters and bytes from 0x80 on are both less than a space; turned
+        // over, these come last.
         let [a, b, c, d] = if clean {
             lanes.map(|lane| (lane ^ i8x16::splat(i8::MIN)).simd_lt(i8x16::splat(i8::MIN + 0x20)))
         } else {
@@ -190,7 +194,8 @@ impl Bits {
     }
 }
 
-/// The bytes that a backslash makes part of an escape. A run of backslashes is pairs from its start on.
+/// The bytes that a backslash makes part of an escape. A run of backslashes is pairs from its start
+/// on.
 #[inline]
 pub(super) const fn behind_slashes(slashes: u64) -> u64 {
     const EVEN: u64 = 0x5555_5555_5555_5555;
@@ -198,7 +203,8 @@ pub(super) const fn behind_slashes(slashes: u64) -> u64 {
     if slashes & follows == 0 {
         return follows;
     }
-    // Adding carries each run that begins at an odd place to its end: there the sense of even and odd is turned.
+    // Adding carries each run that begins at an odd place to its end: there the sense of even and
+    // odd is turned.
     let odd_starts = slashes & !EVEN & !follows;
     let turned = odd_starts.wrapping_add(slashes) << 1;
     (EVEN ^ turned) & follows
@@ -216,7 +222,8 @@ pub(super) fn joined(lanes: [i8x16; 4]) -> u64 {
     a | b << 16 | c << 32 | d << 48
 }
 
-/// Deals with a byte that ends the string, begins an escape or a character, or must not be; gives the index behind it.
+/// Deals with a byte that ends the string, begins an escape or a character, or must not be; gives
+/// the index behind it.
 fn special_byte(bytes: &[u8], at: usize, escaped: &mut bool) -> Result<usize, Stop> {
     match bytes[at] {
         b'\\' => {
@@ -344,7 +351,8 @@ fn complete_character(bytes: &[u8], from: usize, had: [u8; 4], len: u8) -> Resul
     }
 }
 
-/// The high bit of each byte of a word that is a quote, a backslash, a control character or not ASCII.
+/// The high bit of each byte of a word that is a quote, a backslash, a control character or not
+/// ASCII.
 ///
 /// Exact for every byte: no addition can carry from one byte into the next.
 #[inline]

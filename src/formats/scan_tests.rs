@@ -1,4 +1,5 @@
-//! The scanner against the standard JSON reader: same verdict and same values, wherever the chunks are cut.
+//! The scanner against the standard JSON reader: same verdict and same values, wherever the chunks
+//! are cut.
 
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof, proptest};
 use serde::de::IgnoredAny;

@@ -1,12 +1,15 @@
-//! Server-sent events: taking a byte stream apart, whatever its chunk boundaries, and writing events.
+//! Server-sent events: taking a byte stream apart, whatever its chunk boundaries, and writing
+//! events.
 //!
-//! Two levels. [`Splitter`] yields the pieces of `data:` payloads as they come and keeps none of them: for readers that
-//! must stay small however large an event is. [`Assembler`] puts the pieces of one event together (borrowed from the
-//! chunk when the event lies in it whole) and bounds its size: for conversion.
+//! Two levels. [`Splitter`] yields the pieces of `data:` payloads as they come and keeps none of
+//! them: for readers that must stay small however large an event is. [`Assembler`] puts the pieces
+//! of one event together (borrowed from the chunk when the event lies in it whole) and bounds its
+//! size: for conversion.
 //!
-//! Line ends may be LF, CRLF or CR; a byte order mark, comments, `id` and `retry` are skipped, several data lines are
-//! joined by a newline, as the HTML standard has it. Beyond the standard, an event that the stream's end cuts short of its blank line is
-//! still given out, since some upstreams forget that line. Reconnection is no business of a gateway.
+//! Line ends may be LF, CRLF or CR; a byte order mark, comments, `id` and `retry` are skipped,
+//! several data lines are joined by a newline, as the HTML standard has it. Beyond the standard, an
+//! event that the stream's end cuts short of its blank line is still given out, since some
+//! upstreams forget that line. Reconnection is no business of a gateway.
 
 use memchr::memchr2;
 
@@ -87,7 +90,8 @@ impl Splitter {
         std::str::from_utf8(&self.name).unwrap_or("")
     }
 
-    /// True between events: what was fed so far ends with a whole event, or with comments and blank lines behind one.
+    /// True between events: what was fed so far ends with a whole event, or with comments and blank
+    /// lines behind one.
     #[must_use]
     pub const fn is_between_events(&self) -> bool {
         let at_line = matches!(self.at, At::Start | At::Name) && self.field_len == 0;

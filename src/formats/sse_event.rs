@@ -1,7 +1,7 @@
 //! Whole server-sent events: put together from pieces, bounded in size, and written.
 //!
-//! An event that lies in its chunk whole is borrowed from it; only one that chunks cut apart is copied. Whether the data
-//! is UTF-8 or JSON is not looked at here.
+//! An event that lies in its chunk whole is borrowed from it; only one that chunks cut apart is
+//! copied. Whether the data is UTF-8 or JSON is not looked at here.
 
 use memchr::memchr2_iter;
 
@@ -86,7 +86,8 @@ impl Assembler {
     }
 }
 
-/// Appends one event: `event: <name>` (when there is a name) and a `data:` line for each line of `data`.
+/// Appends one event: `event: <name>` (when there is a name) and a `data:` line for each line of
+/// `data`.
 pub fn write(out: &mut Vec<u8>, name: Option<&str>, data: &[u8]) {
     out.reserve(data.len() + name.map_or(0, str::len) + 24);
     if let Some(name) = name {

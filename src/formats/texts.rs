@@ -1,10 +1,12 @@
 //! The texts that a client says to a model, in one pass over a body of any of the four formats.
 //!
-//! Texts are handed over as they are meant: escapes resolved, so `caf\u00e9` is "café". What counts as one is in
-//! `texts_places`. Each string is a text of its own: a word that is spread over two blocks is in neither. Not looked into: base64
-//! data (but a document given as plain text is), addresses, ids, names, and the model's own encrypted notes.
+//! Texts are handed over as they are meant: escapes resolved, so `caf\u00e9` is "café". What counts
+//! as one is in `texts_places`. Each string is its own text: a word that is spread over two blocks
+//! is in neither. Not looked into: base64 data (but a document given as plain text is), addresses,
+//! ids, names, and the model's own encrypted notes.
 //!
-//! [`every_string`] does without the knowledge of what is a text: what none of a piece's strings hold, none of its texts does.
+//! [`every_string`] does without the knowledge of what is a text: what none of a piece's strings
+//! hold, none of its texts does.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,8 +16,9 @@ use bytes::Bytes;
 use super::scan::{Found, Kind, ScanError, Scanner, unescape_into};
 use super::texts_places::{BODY, Place};
 
-/// Calls `each` with every text that touches one of `ranges` (which are in order) of a body that is given as its chunks, and
-/// with where it lies. `max_depth` is the bound that the body was accepted with.
+/// Calls `each` with every text that touches one of `ranges` (which are in order) of a body that is
+/// given as its chunks, and with where it lies. `max_depth` is the bound that the body was accepted
+/// with.
 ///
 /// # Errors
 /// The body is no JSON, or nests deeper.
@@ -38,8 +41,9 @@ pub fn each(
     scanner.finish(&mut sink)
 }
 
-/// Calls `each` with every string that touches one of `ranges`, names of members too, as it would be called with it if it were a text. `piece`
-/// is a part of a body of valid JSON that begins at `from` and cuts no string; ranges and places count from the body's start.
+/// Calls `each` with every string that touches one of `ranges`, names of members too, as it would
+/// be called with it if it were a text. `piece` is a part of a body of valid JSON that begins at
+/// `from` and cuts no string; ranges and places count from the body's start.
 pub fn every_string(piece: &[u8], from: usize, ranges: &[Range<usize>], each: impl FnMut(&Range<usize>, &str)) {
     let mut reader =
         Reader { body: piece, from, ranges, each, plain: Vec::new(), inner: Vec::new(), sources: Vec::new() };
@@ -99,7 +103,8 @@ impl<F: FnMut(&Range<usize>, &str)> Reader<'_, F> {
         }
     }
 
-    /// A source that began at `start` is complete. One within another ended before, so what is left behind `start` is its own.
+    /// A source that began at `start` is complete. One within another ended before, so what is left
+    /// behind `start` is its own.
     fn source(&mut self, start: usize) {
         let own = self.sources.iter().position(|(at, _)| *at > start).unwrap_or(self.sources.len());
         let parts = self.sources.split_off(own);

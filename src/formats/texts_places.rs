@@ -1,18 +1,21 @@
 //! Where the texts of a request body are, for all four formats at once.
 //!
-//! Within what a client says to the model (messages, input, contents, system texts, instructions) every string is a text,
-//! except under the names that are known to hold none: so a kind of block that is not known yet is looked into, too.
-//! Arguments and results of tools are free JSON, in which every string is a text. Of a tool's definition the descriptions and
-//! what its schema says in words count, not its names and types.
+//! Within what a client says to the model (messages, input, contents, system texts, instructions)
+//! every string is a text, except under the names that are known to hold none: so a kind of block
+//! that is not known yet is looked into, too. Arguments and results of tools are free JSON, in
+//! which every string is a text. Of a tool's definition the descriptions and what its schema says
+//! in words count, not its names and types.
 
 use super::scan::{Key, Node, key};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Text,
-    /// A text that itself holds JSON: a call's arguments in the chat-compatible and responses formats.
+    /// A text that itself holds JSON: a call's arguments in the chat-compatible and responses
+    /// formats.
     Json,
-    /// The three of a document's or an image's source: its data is a text only when its type says so.
+    /// The three of a document's or an image's source: its data is a text only when its type says
+    /// so.
     Source,
     SourceType,
     SourceData,

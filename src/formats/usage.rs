@@ -1,13 +1,16 @@
-//! Reads the usage out of a reply while it passes by, in bounded memory: all four formats, streaming or not.
+//! Reads the usage out of a reply while it passes by, in bounded memory: all four formats,
+//! streaming or not.
 //!
 //! It is the only reader of usage: what passes through is fed to it as bytes, a converted stream
 //! event by event, and what a client is told in a converted reply are its figures too. So a reply
 //! costs the same, whoever it is for.
 //!
-//! The bytes may be cut anywhere. Each event's JSON is scanned as its pieces come and nothing of it is kept but figures and
-//! short words, so an event of many megabytes costs no more memory than a small one; and as figures are taken from their places
-//! alone, a reply that *talks* about usage fools nobody. The reader also tells what the relay must know: whether anything meaningful has come
-//! yet, whether the reply reached its proper end, and whether the upstream reported an error within it.
+//! The bytes may be cut anywhere. Each event's JSON is scanned as its pieces come and nothing of it
+//! is kept but figures and short words, so an event of many megabytes costs no more memory than a
+//! small one; and as figures are taken from their places alone, a reply that *talks* about usage
+//! fools nobody. The reader also tells what the relay must know: whether anything meaningful has
+//! come yet, whether the reply reached its proper end, and whether the upstream reported an error
+//! within it.
 
 pub use super::usage_hide::HideUsageChunk;
 pub use super::usage_tally::names_an_end;
@@ -25,7 +28,8 @@ use crate::domain::usage::Usage;
 const MAX_DEPTH: usize = 256;
 /// The chat-compatible stream's last data line.
 const DONE: &[u8] = b"[DONE]";
-/// A whole body of this size that has shown no error is taken for a reply, before its end has shown it to be one.
+/// A complete body of this size that has shown no error is treated as a reply, before its end has
+/// shown it to be one.
 const LARGE_BODY: usize = 32 * 1024;
 
 /// How the bytes are laid out.
@@ -34,7 +38,7 @@ enum Layout {
     /// A stream whose first byte is still to come.
     Unknown,
     Events,
-    /// One JSON value: a whole reply, an error, or an array of alt-cli events.
+    /// One JSON value: a complete reply, an error, or an array of alt-cli events.
     Json,
 }
 
@@ -56,7 +60,8 @@ pub struct UsageReader {
 }
 
 impl UsageReader {
-    /// `streaming`: a stream was asked for. If the upstream answers with one JSON value all the same, that is noticed.
+    /// `streaming`: a stream was asked for. If the upstream answers with one JSON value all the
+    /// same, that is noticed.
     #[must_use]
     pub fn new(format: WireFormat, streaming: bool) -> Self {
         let root = match (format, streaming) {
@@ -136,7 +141,8 @@ impl UsageReader {
                     self.broken = self.scanner.finish(&mut sink).is_err();
                 }
                 let is_reply = !self.broken && self.tally.shape && self.tally.error.is_none();
-                // Of these formats' whole bodies nothing says that they are complete but their being so.
+                // Of these formats' whole bodies nothing says that they are complete but their
+                // being so.
                 if is_reply && matches!(self.format, WireFormat::Chat | WireFormat::AltCli) {
                     self.tally.content = true;
                     self.tally.end = true;
@@ -193,7 +199,8 @@ impl UsageReader {
         usage
     }
 
-    /// Something meaningful has come: content, or the reply's end. Pings, a message's mere start and errors are not.
+    /// Something meaningful has come: content, or the reply's end. Pings, a message's mere start
+    /// and errors are not.
     #[must_use]
     pub const fn seen_content(&self) -> bool {
         let large = matches!(self.layout, Layout::Json) && self.body_len >= LARGE_BODY && !self.broken;

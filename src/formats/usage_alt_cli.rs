@@ -1,4 +1,5 @@
-//! Usage of alt-cli replies: `usageMetadata`, running totals in every event of a stream, perhaps wrapped in `response`.
+//! Usage of alt-cli replies: `usageMetadata`, running totals in every event of a stream, perhaps
+//! wrapped in `response`.
 //!
 //! The prompt's count includes cached content and leaves out what tools brought back, which is
 //! added. Thoughts are output, but not among the candidates' tokens. Image and audio tokens are
@@ -100,7 +101,8 @@ static EVENT: Node<Tag> = Node::object(&[
 ])
 .tagged(Tag::Event);
 
-/// An event or a whole reply; or the array of events that a stream is when SSE was not asked for.
+/// An event or a complete reply; or the array of events that a stream is when SSE was not asked
+/// for.
 pub(super) static ROOT: Node<Tag> =
     Node { tag: Some(Tag::Event), take: 0, keys: EVENT.keys, items: Some(&EVENT), rest: None };
 

@@ -1,8 +1,9 @@
 //! Usage of chat-compatible replies: in the last chunk, or in every one, or in the body.
 //!
-//! `prompt_tokens` includes what was read from and written to caches: it is split here. Many services speak this format, and
-//! some have names of their own for cached tokens, or put the usage elsewhere; one leaves reasoning out of
-//! `completion_tokens`, which its total gives away. Web searches are told by some of them only.
+//! `prompt_tokens` includes what was read from and written to caches: it is split here. Many
+//! services speak this format, and some have names of their own for cached tokens, or put the usage
+//! elsewhere; one leaves reasoning out of `completion_tokens`, which its total gives away. Web
+//! searches are told by some of them only.
 
 use super::scan::{Key, Node, key};
 use super::usage_tally::{ERROR, FINISH, Figure, TIER, Tag, Tally, count};

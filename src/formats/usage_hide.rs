@@ -1,7 +1,9 @@
-//! Taking the usage chunk out of a chat-compatible stream again, when it was the gateway that asked for it.
+//! Taking the usage chunk out of a chat-compatible stream again, when it was the gateway that asked
+//! for it.
 //!
-//! That chunk has an empty `choices` list and a `usage` object; it alone is dropped. Everything else passes as the bytes it
-//! came in, shared and not copied; only an event that a chunk's end cuts apart waits for its rest.
+//! That chunk has an empty `choices` list and a `usage` object; it alone is dropped. Everything
+//! else passes as the bytes it came in, shared and not copied; only an event that a chunk's end
+//! cuts apart waits for its rest.
 
 use bytes::{Bytes, BytesMut};
 
@@ -57,7 +59,8 @@ impl HideUsageChunk {
     /// Takes the next bytes and appends what may go on to `out`.
     pub fn feed(&mut self, chunk: &Bytes, out: &mut Vec<Bytes>) {
         let mut rest: &[u8] = chunk;
-        // Up to here the chunk has been dealt with; what follows it and is seen may go on as one piece.
+        // Up to here the chunk has been dealt with; what follows it and is seen may go on as one
+        // piece.
         let mut from = 0;
         let mut seen = 0;
         while let Some(piece) = self.splitter.next(&mut rest) {

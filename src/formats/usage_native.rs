@@ -1,4 +1,5 @@
-//! Usage of native replies: `message_start` and `message_delta` in a stream, the `usage` member in a body.
+//! Usage of native replies: `message_start` and `message_delta` in a stream, the `usage` member in
+//! a body.
 //!
 //! Input, cache writes and cache reads are disjoint on this wire already. Cache writes come as one
 //! sum and, from newer services, by lifetime: what the split does not explain counts as the

@@ -72,7 +72,7 @@ impl Output {
         if told { (0, 0) } else { self.words_of(items) }
     }
 
-    /// A whole reply's items; nothing of them was counted before.
+    /// A complete reply's items; nothing of them was counted before.
     pub(super) const fn all_items(&mut self, items: &Items) -> (usize, usize) {
         self.sealed += items.sealed;
         self.announced += items.reasoning;
@@ -114,7 +114,7 @@ impl ItemSoFar {
     }
 }
 
-/// All items that an event or a whole reply holds.
+/// All items that an event or a complete reply holds.
 #[derive(Debug, Default)]
 pub(super) struct Items {
     pub(super) any: bool,

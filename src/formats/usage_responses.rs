@@ -1,4 +1,5 @@
-//! Usage of responses replies: in the last event's `response`, however large that is, or in the body.
+//! Usage of responses replies: in the last event's `response`, however large that is, or in the
+//! body.
 //!
 //! `input_tokens` includes what was read from and written to caches: it is split here. Writes that
 //! live for half a day count as the long kind, all others as the short one. Web searches are what

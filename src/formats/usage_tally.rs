@@ -1,4 +1,5 @@
-//! What a reply has told so far: token figures, whether content, an end or an error was seen. Common to all formats.
+//! What a reply has told so far: token figures, whether content, an end or an error was seen.
+//! Common to all formats.
 //!
 //! Each format's own file names the places in its replies by [`Tag`]s, says what an event means,
 //! and turns the raw figures into disjoint [`Usage`](crate::domain::usage::Usage). Figures are
@@ -48,7 +49,7 @@ pub(super) enum Tag {
     Item,
     /// alt-cli: the list of searches that a reply rests on.
     Queries,
-    /// The list or object that only a reply has: in a whole body it shows that it is one.
+    /// The list or object that only a reply has: in a complete body it shows that it is one.
     Shape,
     /// One of several answers: its number, the reason of its end, and the answer as a whole.
     Index,
@@ -119,7 +120,7 @@ pub(super) struct Tally {
     pub(super) settled: bool,
     /// native: figures came in another event than the first.
     pub(super) later_figures: bool,
-    /// A whole body is a reply by its shape.
+    /// A complete body is a reply by its shape.
     pub(super) shape: bool,
     pub(super) error: Option<UpstreamError>,
     /// One bit for each answer: begun, and ended.
@@ -265,7 +266,8 @@ impl Tally {
         self.finish |= self.event.finish;
     }
 
-    /// Makes the event's error the reply's error: its `error` member, or else its own code and message.
+    /// Makes the event's error the reply's error: its `error` member, or else its own code and
+    /// message.
     pub(super) fn fail(&mut self) {
         let event = &mut self.event;
         let told = std::mem::take(if event.has_error { &mut event.told } else { &mut event.loose });

@@ -1,4 +1,5 @@
-//! The usage reader on replies of all formats, in the shapes that services send, with words of our own in them.
+//! The usage reader on replies of all formats, in the shapes that services send, with words of our
+//! own in them.
 
 use proptest::prelude::{any, prop, proptest};
 

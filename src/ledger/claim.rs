@@ -1,12 +1,13 @@
 //! Which process owns which journal directory.
 //!
-//! Under the root, every process has a directory of its own, named by a UUID and held by an exclusive lock on the file
-//! `lock` in it. The kernel drops the lock with the process, however it ends: a directory whose lock is free belongs to
-//! nobody, and whoever gets the lock delivers what is in it and removes it. Two processes can never share a journal, and
-//! a new binary need not wait for the old one.
+//! Under the root, every process has its own directory, named by a UUID and held by an exclusive
+//! lock on the file `lock` in it. The kernel drops the lock with the process, however it ends: a
+//! directory whose lock is free belongs to nobody, and whoever gets the lock delivers what is in it
+//! and removes it. Two processes can never share a journal, and a new binary need not wait for the
+//! old one.
 //!
-//! A directory is made under a passing name and gets its own when it is locked, so that nobody takes it for abandoned
-//! before its owner has the lock.
+//! A directory is made under a passing name and gets its own when it is locked, so that nobody
+//! takes it for abandoned before its owner has the lock.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
@@ -20,7 +21,8 @@ use crate::files;
 const LOCK: &str = "lock";
 const UNBORN: &str = "new-";
 const CHECKPOINTS: [&str; 2] = [checkpoint::NAME, checkpoint::NEW_NAME];
-/// Others may clean up a directory in the instant before its owner locks it; once is rare, thrice does not happen.
+/// Others may clean up a directory in the instant before its owner locks it; once is rare, thrice
+/// does not happen.
 const TRIES: usize = 3;
 
 /// A journal directory that this process holds.
@@ -102,7 +104,8 @@ impl Claim {
         &self.path
     }
 
-    /// Removes the directory: for when nothing in it waits any more. Files that are not the journal's stay, and it too.
+    /// Removes the directory: for when nothing in it waits any more. Files that are not the
+    /// journal's stay, and it too.
     pub(super) fn remove(&self) -> io::Result<()> {
         match self.remove_files().and_then(|()| fs::remove_dir(&self.path)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -1,7 +1,8 @@
-//! One step of delivery: a batch of one journal directory, read, offered to the database, and remembered.
+//! One step of delivery: a batch of one journal directory, read, offered to the database, and
+//! remembered.
 //!
-//! A record that the database refuses is found by halving its batch, and set aside. A refusal of everything looks like
-//! a broken database rather than broken records, and is waited out.
+//! A record that the database refuses is found by halving its batch, and set aside. A refusal of
+//! everything looks like a broken database rather than broken records, and is waited out.
 
 use std::io;
 use std::path::Path;
@@ -22,9 +23,11 @@ use super::{Ledger, checkpoint};
 
 /// A database that does not answer for so long counts as unavailable.
 const SINK_TIMEOUT: Duration = Duration::from_secs(60);
-/// Records that are refused while nothing is taken are believed to be at fault only after so many attempts…
+/// Records that are refused while nothing is taken are believed to be at fault only after so many
+/// attempts…
 const PATIENCE: u32 = 3;
-/// …and only when they are so few. More of them are believed to be at fault when another of their batch was taken.
+/// …and only when they are so few. More of them are believed to be at fault when another of their
+/// batch was taken.
 const FEW: usize = 16;
 
 /// A journal directory being delivered, and how far it is.
@@ -117,7 +120,8 @@ impl Ledger {
         }
     }
 
-    /// Delivers a batch; what the database refuses for good is set aside. `Err` = nothing may be forgotten yet.
+    /// Delivers a batch; what the database refuses for good is set aside. `Err` = nothing may be
+    /// forgotten yet.
     async fn hand_over<S: Sink>(&self, sink: &S, source: &mut Source, records: &[Record]) -> Result<(), String> {
         let Some(first) = records.first() else { return Ok(()) };
         let ended = first.started_at.plus_ms(i64::try_from(first.duration_ms).unwrap_or(0));
@@ -153,8 +157,8 @@ impl Ledger {
             }
             Ok(noted)
         });
-        // On a full disk the checkpoint may not go out, and only deleting makes room again. It can be done without: what
-        // is delivered twice is dropped by its request id.
+        // On a full disk the checkpoint may not go out, and only deleting makes room again. It can
+        // be done without: what is delivered twice is dropped by its request id.
         match noted.await? {
             Ok(()) => source.unnoted = false,
             Err(error) if !std::mem::replace(&mut source.unnoted, true) => {
@@ -259,7 +263,8 @@ async fn judge<'a, S: Sink>(sink: &S, records: &'a [Record], thorough: bool) -> 
     Ok(verdict)
 }
 
-/// Asks once more about what was refused: the database may have recovered between it and what was taken.
+/// Asks once more about what was refused: the database may have recovered between it and what was
+/// taken.
 async fn confirm<S: Sink>(sink: &S, verdict: &mut Verdict<'_>) -> Result<(), SinkError> {
     for (record, reason) in std::mem::take(&mut verdict.refused) {
         let part = std::slice::from_ref(record);

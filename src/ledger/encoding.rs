@@ -7,12 +7,14 @@
 //! what may be missing: 0, or 1 and then it                           flag: 0 or 1
 //! ```
 //!
-//! No byte above BF comes from a number and none above F4 from a text, so nothing in a payload can look like the mark that a
-//! frame begins with, and after damage the next whole frame is found by it. The first byte tells this from the JSON
-//! that journals of version 1 carry, whose first byte is `{`: those are still read. So are payloads that begin with 01: they
-//! lack the audio tokens, web searches and service tier of usage, and the name of the price entry.
+//! No byte above BF comes from a number and none above F4 from a text, so nothing in a payload can
+//! look like the mark that a frame begins with, and after damage the next whole frame is found by
+//! it. The first byte tells this from the JSON that journals of version 1 carry, whose first byte
+//! is `{`: those are still read. So are payloads that begin with 01: they lack the audio tokens,
+//! web searches and service tier of usage, and the name of the price entry.
 //!
-//! It does not guard against damage: the frame's checksum does. What is read is nevertheless bounded by the bytes there are.
+//! It does not guard against damage: the frame's checksum does. What is read is nevertheless
+//! bounded by the bytes there are.
 
 use std::sync::Arc;
 
@@ -26,14 +28,17 @@ use crate::domain::money::NanoUsd;
 use crate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use crate::domain::usage::{ServiceTier, Usage};
 
-/// First byte of a payload: the version of this encoding. A change of the fields below needs another.
+/// First byte of a payload: the version of this encoding. A change of the fields below needs
+/// another.
 const DENSE: u8 = 2;
-/// The version before: usage without audio tokens, web searches and service tier; no name of the price entry.
+/// The version before: usage without audio tokens, web searches and service tier; no name of the
+/// price entry.
 const DENSE_1: u8 = 1;
 /// Bits of a number in every byte but its last, and what marks such a byte.
 const GROUP: u32 = 6;
 const MORE: u8 = 0x80;
-/// A decision takes so many bytes at least: how many there can be is bounded by the bytes that are left.
+/// A decision takes so many bytes at least: how many there can be is bounded by the bytes that are
+/// left.
 const LEAST_DECISION: usize = 8;
 
 /// Steps by their numbers in the journal, which never change: new ones go to the end.
@@ -199,7 +204,8 @@ impl Out<'_> {
     }
 }
 
-/// Reads payloads, one after the other, and lets a text that repeats from record to record be one text in memory.
+/// Reads payloads, one after the other, and lets a text that repeats from record to record be one
+/// text in memory.
 #[derive(Default)]
 pub(super) struct Decoder {
     last: [Option<Arc<str>>; TEXTS],
@@ -222,7 +228,8 @@ const SUCCEEDED: usize = 11;
 const PRICE: usize = 12;
 
 impl Decoder {
-    /// The record of a payload, in this encoding or in the JSON of older journals; `None` when it is no record.
+    /// The record of a payload, in this encoding or in the JSON of older journals; `None` when it
+    /// is no record.
     pub(super) fn read(&mut self, payload: &[u8]) -> Option<Record> {
         let (first, rest) = payload.split_first()?;
         if !matches!(*first, DENSE | DENSE_1) {

@@ -1,4 +1,5 @@
-//! The dense encoding: what is written reads back, what is damaged is no record or another one, and never a panic.
+//! The dense encoding: what is written reads back, what is damaged is no record or another one, and
+//! never a panic.
 
 use proptest::prelude::*;
 

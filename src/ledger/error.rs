@@ -10,7 +10,8 @@ pub enum LedgerError {
     Directory { path: PathBuf, source: io::Error },
     #[error("journal settings: {0}")]
     Settings(&'static str),
-    /// The record waits in memory until the disk takes it: it survives anything but the end of the process.
+    /// The record waits in memory until the disk takes it: it survives anything but the end of the
+    /// process.
     #[error("the journal cannot be written ({0}): the record is held in memory")]
     Held(Refusal),
     /// Nothing could keep the record. It is in the log, whole.

@@ -4,8 +4,9 @@
 //! FF FE 'T' 'J' │ length u32 le │ CRC-32 of length and payload, u32 le │ payload
 //! ```
 //!
-//! The mark begins with two bytes that no payload contains (see `encoding`), so no text that a client sends can look like the start
-//! of a frame: after damage, the next whole frame is found by searching for it.
+//! The mark begins with two bytes that no payload contains (see `encoding`), so no text that a
+//! client sends can look like the start of a frame: after damage, the next whole frame is found by
+//! searching for it.
 
 use crate::domain::record::Record;
 
@@ -15,7 +16,8 @@ use super::error::LedgerError;
 const MARK: [u8; 4] = [0xFF, 0xFE, b'T', b'J'];
 /// Bytes before the payload.
 pub(super) const HEAD: usize = 12;
-/// A record is some hundred bytes; one that is larger than this is a mistake, and a length beyond it is damage.
+/// A record is some hundred bytes; one that is larger than this is a mistake, and a length beyond
+/// it is damage.
 pub(super) const MAX_PAYLOAD: usize = 4 << 20;
 
 /// What stands at the start of some bytes.

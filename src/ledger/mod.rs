@@ -1,4 +1,5 @@
-//! Accounting that cannot be lost: a local journal, and the writer that brings it to the database exactly once.
+//! Accounting that cannot be lost: a local journal, and the writer that brings it to the database
+//! exactly once.
 //!
 //! ```text
 //! request path                                   writer (one task)
@@ -6,24 +7,26 @@
 //!           directories of dead processes ─────►
 //! ```
 //!
-//! **What is promised.** When [`Ledger::append`] returns `Ok`, the record is in the kernel: it survives `kill -9`.
-//! An `fdatasync` every `sync_interval_ms`, off the request path, bounds what a power failure can
-//! take. The journal lets go of a record only after the database has committed it to its disk
-//! ([`Sink`]). The writer delivers at least once and the database knows each request id once, so
-//! the sum is exactly once.
+//! **What is promised.** When [`Ledger::append`] returns `Ok`, the record is in the kernel: it
+//! survives `kill -9`. An `fdatasync` every `sync_interval_ms`, off the request path, bounds what a
+//! power failure can take. The journal lets go of a record only after the database has committed it
+//! to its disk ([`Sink`]). The writer delivers at least once and the database knows each request id
+//! once, so the sum is exactly once.
 //!
 //! **Memory.** There is no queue: the writer reads the files. What waits, waits on disk.
 //!
-//! **Room.** The journal takes `max_bytes` of disk at most. Shortly before that, and whenever the disk itself is full,
-//! [`Ledger::has_room`] says no: the data plane then refuses new requests, while those under way can still be
-//! recorded. A record that the disk does not take is held in memory (bounded) and written as soon as there is room;
-//! `append` says so with an error. Only when that is full too is a record given up: it is then logged whole.
+//! **Room.** The journal takes `max_bytes` of disk at most. Shortly before that, and whenever the
+//! disk itself is full, [`Ledger::has_room`] says no: the data plane then refuses new requests,
+//! while those in progress can still be recorded. A record that the disk does not take is held in
+//! memory (bounded) and written as soon as there is room; `append` says so with an error. Only when
+//! that is full too is a record given up: it is then logged whole.
 //!
-//! **Several processes.** Each process has a directory of its own under the root, locked while it lives; a process
-//! adopts directories whose owner is gone, at start and while running (see [`claim`]). So a new binary can start
-//! while the old one still drains.
+//! **Several processes.** Each process has its own directory under the root, locked while it lives;
+//! a process adopts directories whose owner is gone, at start and while running (see [`claim`]). So
+//! a new binary can start while the old one still drains.
 //!
-//! What it does not do: it knows no SQL and no metrics library. Telemetry renders [`Ledger::stats`].
+//! What it does not do: it knows no SQL and no metrics library. Telemetry renders
+//! [`Ledger::stats`].
 
 mod checkpoint;
 mod claim;
@@ -61,12 +64,14 @@ pub use sink::{Sink, SinkError};
 pub use stats::JournalStats;
 pub use survey::{Survey, survey};
 
-/// Sizes and times of the ledger. Configuration has the same values with their documentation and bounds.
+/// Sizes and times of the ledger. Configuration has the same values with their documentation and
+/// bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LedgerSettings {
     /// A segment file is closed when the next record would take it past this.
     pub segment_bytes: u64,
-    /// Disk that the journal may take, directories of dead processes included. At least two segments.
+    /// Disk that the journal may take, directories of dead processes included. At least two
+    /// segments.
     pub max_bytes: u64,
     /// Records of one database transaction, at most.
     pub batch_rows: usize,
@@ -139,11 +144,12 @@ impl Ledger {
         Ok(Arc::new(Self { root: root.to_owned(), settings, clock, claim, journal, set_aside, tally, wake, delivered }))
     }
 
-    /// Writes one record to the journal: one `write(2)`, no waiting. Returns when the kernel has the bytes.
+    /// Writes one record to the journal: one `write(2)`, no waiting. Returns when the kernel has
+    /// the bytes.
     ///
     /// # Errors
-    /// [`LedgerError::Held`] when the disk took nothing and the record waits in memory; the others when it is not kept
-    /// at all. Each is counted, and a record that is not kept is logged whole.
+    /// [`LedgerError::Held`] when the disk took nothing and the record waits in memory; the others
+    /// when it is not kept at all. Each is counted, and a record that is not kept is logged whole.
     pub fn append(&self, record: &Record) -> Result<(), LedgerError> {
         match self.journal.append(record) {
             Ok(Appended { before, after }) => {
@@ -186,7 +192,8 @@ impl Ledger {
         JournalStats { full: !self.has_room(), ..self.tally.read(self.settings.max_bytes, self.clock.now()) }
     }
 
-    /// Waits until all that was appended before the call is in the database; `false` when `timeout` came first.
+    /// Waits until all that was appended before the call is in the database; `false` when `timeout`
+    /// came first.
     pub async fn flush(&self, timeout: Duration) -> bool {
         let target = self.tally.appended_records.load(Ordering::SeqCst);
         let reached = async {
@@ -211,7 +218,8 @@ impl Ledger {
     }
 }
 
-/// A directory with nothing left to deliver is removed; one with records stays for the next process.
+/// A directory with nothing left to deliver is removed; one with records stays for the next
+/// process.
 impl Drop for Ledger {
     fn drop(&mut self) {
         if self.is_drained()

@@ -1,8 +1,9 @@
 //! The reading end of a journal directory: the next records after a position.
 //!
-//! It keeps nothing between calls: what it gives depends on the files and the position alone, so a batch that could not
-//! be delivered is simply read again. Nothing unreadable is passed over in silence: damaged bytes are set aside and
-//! logged, and reading goes on at the next whole frame. It blocks: not for a runtime thread.
+//! It keeps nothing between calls: what it gives depends on the files and the position alone, so a
+//! batch that could not be delivered is simply read again. Nothing unreadable is skipped in
+//! silence: damaged bytes are set aside and logged, and reading goes on at the next whole frame. It
+//! blocks: not for a runtime thread.
 
 use std::fs::File;
 use std::io;
@@ -36,7 +37,8 @@ pub(super) struct Batch {
 /// One journal directory to read from.
 pub(super) struct Reader<'a> {
     pub dir: &'a Path,
-    /// Where the journal ends; `None` for one that nobody writes any more: where its last file ends.
+    /// Where the journal ends; `None` for one that nobody writes any more: where its last file
+    /// ends.
     pub end: Option<Position>,
     pub set_aside: &'a SetAside,
 }
@@ -60,7 +62,8 @@ impl Reader<'_> {
         Ok(batch)
     }
 
-    /// Reads on in the segment of `batch.next`; `false` when the batch is full before the segment's end.
+    /// Reads on in the segment of `batch.next`; `false` when the batch is full before the segment's
+    /// end.
     fn read_segment(&self, batch: &mut Batch, rows: usize) -> io::Result<bool> {
         let number = batch.next.segment;
         let file = File::open(segment::path(self.dir, number))?;
@@ -154,7 +157,8 @@ impl Reader<'_> {
     }
 }
 
-/// Takes whole, readable frames from the start of `bytes` into the batch; gives how many bytes they took.
+/// Takes whole, readable frames from the start of `bytes` into the batch; gives how many bytes they
+/// took.
 fn parse(bytes: &[u8], batch: &mut Batch, rows: usize, decoder: &mut Decoder) -> usize {
     let mut used = 0;
     while batch.records.len() < rows

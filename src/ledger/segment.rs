@@ -1,14 +1,15 @@
 //! Segment files of a journal directory: their names, their header, their order.
 //!
-//! `0000000001.seg`, `0000000002.seg`, …: sixteen bytes of header, then frames. Numbers only grow, and a gap means
-//! that the segments in it were delivered and deleted.
+//! `0000000001.seg`, `0000000002.seg`, …: sixteen bytes of header, then frames. Numbers only grow,
+//! and a gap means that the segments in it were delivered and deleted.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 const MAGIC: [u8; 8] = *b"tg-jrnl\n";
-/// 1: records as JSON. 2 and 3: records as `encoding` says, its first version and its second. All are read.
+/// 1: records as JSON. 2 and 3: records as `encoding` says, its first version and its second. All
+/// are read.
 const VERSION: u32 = 3;
 /// Bytes of the header: magic, version, checksum of both.
 pub(super) const HEADER: usize = 16;

@@ -1,7 +1,8 @@
-//! Where goes what cannot be delivered: damaged stretches of journal, and records that the database refuses.
+//! Where goes what cannot be delivered: damaged stretches of journal, and records that the database
+//! refuses.
 //!
-//! They are kept for a human in `set-aside/` beside the journals, one file each, named for where it came from: so a
-//! batch that is read twice leaves one file. Nothing is ever deleted there.
+//! They are kept for a human in `set-aside/` beside the journals, one file each, named for where it
+//! came from: so a batch that is read twice leaves one file. Nothing is ever deleted there.
 
 use std::io;
 use std::path::{Path, PathBuf};

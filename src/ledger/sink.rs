@@ -12,7 +12,8 @@ pub trait Sink: Send + Sync {
     ///
     /// `Ok` means that they are on the database's disk: the journal lets go of them.
     ///
-    /// A record whose request id is there already is no error and changes nothing. On an error nothing was written.
+    /// A record whose request id is there already is no error and changes nothing. On an error
+    /// nothing was written.
     fn append_records(&self, records: &[Record]) -> impl Future<Output = Result<u64, SinkError>> + Send;
 }
 
@@ -25,14 +26,15 @@ pub enum SinkError {
     /// The database answers, and a rule of it refuses something in this batch.
     #[error("refused by the database: {0}")]
     Refused(String),
-    /// The database answers with an error that may be the batch's fault or its own. It is taken to be a record's only
-    /// when another record of the same batch is written.
+    /// The database answers with an error that may be the batch's fault or its own. It is taken to
+    /// be a record's only when another record of the same batch is written.
     #[error("the database failed: {0}")]
     Doubtful(String),
 }
 
-/// A database that answers takes a batch in milliseconds. One that takes longer than this has gone without a word (its
-/// machine, or the network on the way): the batch is given up, and written anew over another connection.
+/// A database that answers takes a batch in milliseconds. One that takes longer than this has gone
+/// without a word (its machine, or the network on the way): the batch is given up, and written
+/// again over another connection.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Sink for Store {

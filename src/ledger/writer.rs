@@ -1,7 +1,8 @@
 //! The one task that brings the journal to the database.
 //!
-//! Read a batch, write it, note the checkpoint, delete what lies behind (`delivery` does that). A batch that the database
-//! does not take is dropped and read again later, with whatever has come since: so an outage costs no memory.
+//! Read a batch, write it, note the checkpoint, delete what lies behind (`delivery` does that). A
+//! batch that the database does not take is dropped and read again later, with whatever has come
+//! since: so an outage costs no memory.
 
 use std::future::Future;
 use std::pin::pin;
@@ -26,7 +27,8 @@ const FIRST_BACKOFF: Duration = Duration::from_millis(50);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(10);
 
 impl Ledger {
-    /// Delivers until `shutdown`, then what is still there, for `drain_ms` at most. Also syncs the journal to the disk.
+    /// Delivers until `shutdown`, then what is still there, for `drain_ms` at most. Also syncs the
+    /// journal to the disk.
     ///
     /// Needs a Tokio runtime with time; blocking work goes to its blocking threads.
     pub async fn run<S: Sink>(self: Arc<Self>, sink: S, shutdown: impl Future<Output = ()>) {
@@ -118,7 +120,8 @@ impl Ledger {
             match self.unless_late(round, &mut stopped, &mut deadline).await {
                 Step::Moved => backoff = self.recovered(),
                 Step::Idle if deadline.is_some() => return,
-                // While a batch was written, others came: more of them will soon, and one transaction for many costs less.
+                // While a batch was written, others came: more of them will soon, and one
+                // transaction for many costs less.
                 Step::CaughtUp if deadline.is_some() => backoff = self.recovered(),
                 Step::Idle | Step::CaughtUp => {
                     backoff = self.recovered();
@@ -141,7 +144,8 @@ impl Ledger {
         }
     }
 
-    /// Waits for `round`, but no longer than until the deadline, which is set when the stop comes meanwhile.
+    /// Waits for `round`, but no longer than until the deadline, which is set when the stop comes
+    /// meanwhile.
     async fn unless_late(
         &self,
         round: impl Future<Output = Step>,
@@ -179,7 +183,8 @@ impl Ledger {
                 Step::Idle => self.finish(adopted.remove(index)),
                 Step::Failed(why) => return Step::Failed(why),
                 Step::Unreadable(why) => {
-                    // Not a reason to keep back one's own: let go of it, and look again when it is next adopted.
+                    // Not a reason to keep back one's own: let go of it, and look again when it is
+                    // next adopted.
                     tracing::error!(why, "passing over a journal");
                     self.let_go(adopted.remove(index));
                 }

@@ -1,7 +1,8 @@
 //! Decides the answer to a request: what the directive says, else the default behaviour.
 //!
-//! Default: a wish `use tool NAME {json}` for a tool on offer becomes a call (several wishes: parallel calls); tool
-//! results are quoted; a demanded schema gets its smallest fitting value; anything else a short fixed answer.
+//! Default: a wish `use tool NAME {json}` for a tool on offer becomes a call (several wishes:
+//! parallel calls); tool results are quoted; a demanded schema gets its smallest fitting value;
+//! anything else a short fixed answer.
 
 use serde_json::Value;
 

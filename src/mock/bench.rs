@@ -1,7 +1,7 @@
 //! The bench's cheap path: prebuilt replies for the models `bench-json` and `bench-stream`.
 //!
-//! The model is looked for in the path and in the first bytes of the body, nothing is parsed, recorded or kept. A
-//! stream's 50 text events go out at once, or `?pace_ms=` apart.
+//! The model is looked for in the path and in the first bytes of the body, nothing is parsed,
+//! recorded or kept. A stream's 50 text events go out at once, or `?pace_ms=` apart.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -25,7 +25,8 @@ use super::wire;
 use crate::domain::format::WireFormat;
 use crate::domain::usage::Usage;
 
-/// Bytes of the body in which the model's name is looked for, at each end of what has arrived first.
+/// Bytes of the body in which the model's name is looked for, at each end of what has arrived
+/// first.
 const WINDOW: usize = 256;
 const TEXT_EVENTS: usize = 50;
 

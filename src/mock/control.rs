@@ -37,7 +37,8 @@ struct Plans {
 }
 
 impl Mock {
-    /// The layers for a request with this credential: defaults, and for a generating request the script's next entry.
+    /// The layers for a request with this credential: defaults, and for a generating request the
+    /// script's next entry.
     pub(super) fn layers(&self, key: &str, generating: bool) -> (Vec<Layer>, Option<Layer>) {
         let mut plans = self.plans.lock();
         let own = plans.defaults.get(key).filter(|_| !key.is_empty());
@@ -137,7 +138,8 @@ async fn go_on(State(mock): State<Arc<Mock>>, query: Asked) -> StatusCode {
     StatusCode::NO_CONTENT
 }
 
-/// The counts, after waiting for those that are asked for. 408 with the counts when they are not reached in time.
+/// The counts, after waiting for those that are asked for. 408 with the counts when they are not
+/// reached in time.
 async fn stats(State(mock): State<Arc<Mock>>, query: Asked) -> Response {
     let least = ["started", "finished", "dropped", "connections"].map(|name| number(&query, name).unwrap_or(0));
     let wait = Duration::from_millis(number(&query, "timeout_ms").unwrap_or(WAIT_MS).min(MAX_WAIT_MS));

@@ -1,8 +1,10 @@
-//! Directives: what a request, a test or a script tells the mock to do, and how the layers of them merge.
+//! Directives: what a request, a test or a script tells the mock to do, and how the layers of them
+//! merge.
 //!
-//! A directive is a flat JSON object. Layers, the later wins field by field: the instance's default, the next entry
-//! of the script, the marker in the user's text, the `mock` query parameter, the `x-mock` header. An unknown field is
-//! an error, so that a typing slip in a test is loud.
+//! A directive is a flat JSON object. Layers, the later wins field by field: the instance's
+//! default, the next entry of the script, the marker in the user's text, the `mock` query
+//! parameter, the `x-mock` header. An unknown field is an error, so that a typing slip in a test is
+//! loud.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +61,8 @@ pub struct Directive {
     pub cut_after: Option<usize>,
     /// Say nothing more after so many stream events, until the peer leaves.
     pub stall_after: Option<usize>,
-    /// Say nothing after so many stream events until the operator says so (`POST /mock/go`), then go on.
+    /// Say nothing after so many stream events until the operator says so (`POST /mock/go`), then
+    /// go on.
     pub hold_after: Option<usize>,
     /// The format's error event after so many stream events.
     pub error_after: Option<usize>,
@@ -92,7 +95,8 @@ pub struct ErrorSpec {
     pub param: Option<String>,
 }
 
-/// A tool call to make. Arguments that are a JSON string are sent raw where the wire has text, valid or not.
+/// A tool call to make. Arguments that are a JSON string are sent raw where the wire has text,
+/// valid or not.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallSpec {

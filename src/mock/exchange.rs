@@ -55,7 +55,7 @@ enum Received {
     Broken,
 }
 
-/// Reads the whole body; keeps nothing of it when it is the bench's.
+/// Reads the complete body; keeps nothing of it when it is the bench's.
 async fn receive(parts: &Parts, mut body: Body) -> Received {
     let mut bench = None;
     let mut frames: Vec<Bytes> = Vec::new();
@@ -124,7 +124,8 @@ fn directive_for(mock: &Mock, parts: &Parts, route: &Route, asked: &mut Asked) -
             layer.remove("tools");
         }
     };
-    // A standing order to call a tool would be obeyed for ever: once results are there, it has been.
+    // A standing order to call a tool would be obeyed for ever: once results are there, it has
+    // been.
     let answered = !asked.results.is_empty();
     layers.iter_mut().for_each(|layer| no_calls(layer, answered));
     layers.extend(scripted);

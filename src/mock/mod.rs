@@ -1,6 +1,7 @@
 //! A scripted upstream that speaks all four wire formats, for the demo, the tests and the bench.
 //!
-//! One [`axum::Router`] answers at the paths of the real services and, under `/mock`, to its operator:
+//! One [`axum::Router`] answers at the paths of the real services and, under `/mock`, to its
+//! operator:
 //!
 //! | request | does |
 //! |---|---|
@@ -13,8 +14,9 @@
 //! | `GET /mock/stats[?started=n&finished=n&dropped=n&connections=n&timeout_ms=t]` | counts; waits until they are reached |
 //! | `POST /mock/go[?streams=n]` | lets one stream that holds (`hold_after`) go on, or so many |
 //!
-//! What a reply can be told is in [`directive`]; what it does untold in [`answer`]. Strictness, on unless `strict` is
-//! false, refuses in the real services' words what they would refuse: see [`strict`].
+//! What a reply can be told is in [`directive`]; what it does untold in [`answer`]. Strictness, on
+//! unless `strict` is false, refuses in the real services' words what they would refuse: see
+//! [`strict`].
 
 mod answer;
 mod ask;
@@ -45,7 +47,8 @@ pub fn router() -> Router {
     control::routes(Arc::new(Mock::default()))
 }
 
-/// Serves a mock of its own on `listener` until `shutdown` is done; what is under way then ends or is cut.
+/// Serves its own mock on `listener` until `shutdown` is done; what is in progress then ends or is
+/// cut.
 ///
 /// # Errors
 /// When the listener has no address; accept errors are retried.

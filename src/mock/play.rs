@@ -1,6 +1,6 @@
 //! A response body that plays a list of steps: writes, pauses, a broken connection, a silence.
 //!
-//! Between two writes the body reports "not ready" once, so that each goes out as a write of its own.
+//! Between two writes the body reports "not ready" once, so that each goes out as its own write.
 
 use std::collections::VecDeque;
 use std::io;
@@ -132,7 +132,8 @@ pub(super) fn writes(bytes: &Bytes, chunking: Chunking) -> Vec<Bytes> {
     }
 }
 
-/// Encodes each piece so that it can be decoded as soon as it arrives; the last one also ends the encoding.
+/// Encodes each piece so that it can be decoded as soon as it arrives; the last one also ends the
+/// encoding.
 ///
 /// # Errors
 /// Never in practice: the encoder writes to memory.

@@ -1,4 +1,5 @@
-//! A reply before it has a format: parts, finish, usage. The four writers in `wire` turn it into bytes.
+//! A reply before it has a format: parts, finish, usage. The four writers in `wire` turn it into
+//! bytes.
 
 use serde_json::Value;
 
@@ -19,7 +20,8 @@ pub(super) enum Part {
 /// A tool call. `text` is the arguments as the wire's text, valid JSON or not.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
-    /// Unique within the reply; each format puts its own prefix before it unless the directive gave an id.
+    /// Unique within the reply; each format puts its own prefix before it unless the directive gave
+    /// an id.
     pub id: String,
     /// True when `id` is the directive's and stands as it is.
     pub own_id: bool,
@@ -42,7 +44,7 @@ impl Call {
     }
 }
 
-/// A whole reply.
+/// A complete reply.
 #[derive(Debug, Clone)]
 pub(super) struct Reply {
     /// Number of the request at this mock: ids are made from it.

@@ -1,7 +1,7 @@
 //! The smallest value that fits a JSON schema, for requests that demand structured output.
 //!
-//! Knows the keywords that clients use (type, enum, const, properties, required, items, minimum, minItems, anyOf);
-//! no references, no patterns.
+//! Knows the keywords that clients use (type, enum, const, properties, required, items, minimum,
+//! minItems, anyOf); no references, no patterns.
 
 use serde_json::{Map, Value, json};
 

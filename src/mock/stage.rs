@@ -1,4 +1,5 @@
-//! From a directive and a request to the bytes of an answer, and from these to the steps that play it.
+//! From a directive and a request to the bytes of an answer, and from these to the steps that play
+//! it.
 
 use std::time::Duration;
 
@@ -22,7 +23,8 @@ const EVENTS: &str = "text/event-stream; charset=utf-8";
 const HTML: &str =
     "<!DOCTYPE html>\n<html><head><title>Mock</title></head><body><h1>A page, not a reply</h1></body></html>\n";
 
-/// What will be sent: head facts, and the body in its natural pieces (a stream's events, or one whole).
+/// What will be sent: head facts, and the body in its natural pieces (a stream's events, or one
+/// whole).
 #[derive(Debug)]
 pub(super) struct Answer {
     pub format: WireFormat,
@@ -196,7 +198,8 @@ impl Answer {
     }
 }
 
-/// `held`: before which piece the operator's word is waited for; the number of pieces for behind the last.
+/// `held`: before which piece the operator's word is waited for; the number of pieces for behind
+/// the last.
 fn play_pieces(pieces: Vec<Bytes>, directive: &Directive, held: Option<usize>, steps: &mut Vec<Step>) {
     let pause = (directive.between_events_ms > 0).then(|| Duration::from_millis(directive.between_events_ms));
     let pieces = if directive.chunking == Chunking::Whole && pause.is_none() && held.is_none() {

@@ -1,5 +1,6 @@
-//! `cost_alert`: a spending limit of a key, a user or a provider is nearly used up, or is. Once for each window of each limit; a rolling window
-//! counts as a new one when its length has passed, and a limit that was changed is a new limit.
+//! `cost_alert`: a spending limit of a key, a user or a provider is nearly used up, or is. Once for
+//! each window of each limit; a rolling window counts as a new one when its length has passed, and
+//! a limit that was changed is a new limit.
 
 use serde::Serialize;
 

@@ -1,7 +1,8 @@
-//! Brings messages to their receivers: a bounded queue, a few deliveries at a time, each tried again for a while.
+//! Brings messages to their receivers: a bounded queue, a few deliveries at a time, each tried
+//! again for a while.
 //!
-//! A receiver that is dead costs its own messages and nobody else's: deliveries wait side by side. Messages beyond the queue
-//! are dropped, with a line in the log and a count.
+//! A receiver that is dead costs its own messages and nobody else's: deliveries wait side by side.
+//! Messages beyond the queue are dropped, with a line in the log and a count.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,9 +1,10 @@
-//! Notifications: a circuit opened, a provider fails or works again, a limit is nearly used up, who used the gateway
-//! yesterday.
+//! Notifications: a circuit opened, a provider fails or works again, a limit is nearly used up, who
+//! used the gateway yesterday.
 //!
-//! It watches what happens ([`crate::state::Events`]) and looks at the clock; requests never wait for it, and what a slow receiver makes it
-//! lose is counted. Settings are read when they are needed, so a change is in force at once. On several nodes each message is
-//! sent by one of them: it is claimed in the database first.
+//! It watches what happens ([`crate::state::Events`]) and looks at the clock; requests never wait
+//! for it, and what a slow receiver makes it lose is counted. Settings are read when they are
+//! needed, so a change is in effect at once. On several nodes each message is sent by one of them:
+//! it is claimed in the database first.
 
 mod circuit;
 mod cost;

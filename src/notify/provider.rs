@@ -1,6 +1,7 @@
-//! `provider_failing` and `provider_recovered`: several attempts at a provider in a row failed, and the first success
-//! after that, each at most once in five minutes for each provider. `provider_switched_off`: the gateway disabled it; the
-//! one node that did so tells it. They go where `circuit_breaker` goes.
+//! `provider_failing` and `provider_recovered`: several attempts at a provider in a row failed, and
+//! the first success after that, each at most once in five minutes for each provider.
+//! `provider_switched_off`: the gateway disabled it; the one node that did so tells it. They go
+//! where `circuit_breaker` goes.
 
 use serde::Serialize;
 

@@ -1,8 +1,10 @@
-//! The error rules that come with the program: how providers of the four formats say that a request itself is at fault.
+//! The error rules that come with the program: how providers of the four formats say that a request
+//! itself is at fault.
 //!
-//! Each is known by its code for ever. A change of a rule's text raises its revision, so that an upgrade brings it to
-//! gateways whose operator has not changed the rule; a code that was given up is not used again. What a provider says about its
-//! own account, load or limits must match none of them: another provider may do better there.
+//! Each is known by its code for ever. A change of a rule's text raises its revision, so that an
+//! upgrade brings it to gateways whose operator has not changed the rule; a code that was given up
+//! is not used again. What a provider says about its own account, load or limits must match none of
+//! them: another provider may do better there.
 
 use crate::domain::error_rule::ErrorCategory;
 use crate::domain::error_rule::ErrorCategory::{

@@ -1,4 +1,5 @@
-//! What providers really say, and which built-in rule knows it; and what none of them may take for the client's fault.
+//! What providers really say, and which built-in rule knows it; and what none of them may take for
+//! the client's fault.
 
 use super::builtin_rules::{BUILTIN_RULES, PRIORITY};
 use super::classify::ErrorReply;

@@ -7,7 +7,8 @@
 //! | client abort | nothing | no |
 //! | client error | back to the client, nobody else is asked | no |
 //!
-//! It holds before the first byte of the reply has gone to the client. What the client is told is written elsewhere.
+//! It holds before the first byte of the reply has gone to the client. What the client is told is
+//! written elsewhere.
 
 use super::client_error::{self, ClientError};
 use super::error_rules::ReadyRule;
@@ -19,7 +20,8 @@ use crate::domain::clock::Timestamp;
 pub enum AttemptFailure<'a> {
     /// No (whole) reply came.
     Network(NetworkFailure),
-    /// An error reply: status 400 and above, or an error object in place of a reply, whatever its status.
+    /// An error reply: status 400 and above, or an error object in place of a reply, whatever its
+    /// status.
     Reply(ErrorReply<'a>),
     /// A success status whose body is none.
     Unusable(UnusableReply),
@@ -113,8 +115,8 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Whether the failure says something about the provider. An error of the request does not; one that speaks of the
-    /// provider's credential or account does, although it ends the request.
+    /// Whether the failure says something about the provider. An error of the request does not; one
+    /// that speaks of the provider's credential or account does, although it ends the request.
     #[must_use]
     pub fn blames_provider(&self) -> bool {
         let auth = [ClientError::InvalidApiKey, ClientError::BillingQuotaExceeded];
@@ -134,7 +136,8 @@ pub struct Situation {
     pub attempts_here: u32,
     /// The provider's `max_retry_attempts`.
     pub max_attempts_here: u32,
-    /// `invalid_api_key` and `billing_quota_exceeded` switch the provider instead of ending the request.
+    /// `invalid_api_key` and `billing_quota_exceeded` switch the provider instead of ending the
+    /// request.
     pub switch_on_upstream_auth: bool,
     /// Longest rest that a `Retry-After` is granted.
     pub max_rest_ms: u64,
@@ -166,8 +169,9 @@ pub fn by_rule(rule: &ReadyRule, upstream: u16) -> Verdict {
     }
 }
 
-/// The reply's status once nobody is left to ask: 429 when every attempt met one, 503 when none could be made (circuits,
-/// rests, limits), else 502. `attempts` holds the upstream status of each failed attempt, `None` for none received.
+/// The reply's status once nobody is left to ask: 429 when every attempt met one, 503 when none
+/// could be made (circuits, rests, limits), else 502. `attempts` holds the upstream status of each
+/// failed attempt, `None` for none received.
 #[must_use]
 pub fn exhausted_status(attempts: &[Option<u16>]) -> u16 {
     match attempts {

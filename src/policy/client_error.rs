@@ -1,8 +1,10 @@
-//! Recognises, from an upstream's error body, the errors that are the client's own: no other provider would do better.
+//! Recognises, from an upstream's error body, the errors that are the client's own: no other
+//! provider would do better.
 //!
-//! Six codes of the specification end a request at whatever status they come with. Beyond them, bodies that come with 400,
-//! 404, 413 or 422 are examined: by other providers' names for the six, by the phrases they use, and by the error type.
-//! An error that speaks of the provider's account or address is never the client's, whatever its type says.
+//! Six codes of the specification end a request at whatever status they come with. Beyond them,
+//! bodies that come with 400, 404, 413 or 422 are examined: by other providers' names for the six,
+//! by the phrases they use, and by the error type. An error that speaks of the provider's account
+//! or address is never the client's, whatever its type says.
 
 /// The specification's non-retryable client errors, and the general case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -40,7 +42,8 @@ impl ClientError {
         }
     }
 
-    /// The status for the client where the upstream's own is no client error's (an error inside a 200, say).
+    /// The status for the client where the upstream's own is no client error's (an error inside a
+    /// 200, say).
     #[must_use]
     pub const fn status(self) -> u16 {
         match self {
@@ -51,7 +54,8 @@ impl ClientError {
         }
     }
 
-    /// Whether it concerns the upstream credential, which another provider may have in better order.
+    /// Whether it concerns the upstream credential, which another provider may have in better
+    /// order.
     #[must_use]
     pub const fn is_upstream_auth(self) -> bool {
         matches!(self, Self::InvalidApiKey | Self::BillingQuotaExceeded)
@@ -105,7 +109,8 @@ const OPERATOR_PHRASES: &[&str] = &[
     "organization has been disabled",
 ];
 
-/// The client error in an upstream's error body, if it is one. `kind` and `code` are the body's error type and code.
+/// The client error in an upstream's error body, if it is one. `kind` and `code` are the body's
+/// error type and code.
 #[must_use]
 pub fn recognise(status: u16, kind: Option<&str>, code: Option<&str>, message: Option<&str>) -> Option<ClientError> {
     let names = || [code, kind].into_iter().flatten();
@@ -127,7 +132,8 @@ pub fn recognise(status: u16, kind: Option<&str>, code: Option<&str>, message: O
         return Some(*found);
     }
     if names().any(|n| is(n, "not_found_error") || is(n, "not_found")) {
-        // Without a model in its message it is the address that was not found, and that is the operator's.
+        // Without a model in its message it is the address that was not found, and that is the
+        // operator's.
         return message.contains("model").then_some(ClientError::ModelNotFound);
     }
     names().any(|n| CLIENT_KINDS.iter().any(|known| is(n, known))).then_some(ClientError::InvalidRequest)

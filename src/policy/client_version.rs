@@ -1,7 +1,8 @@
 //! Which coding client a request comes from, and in which version, by its user agent.
 //!
-//! Only clients whose user agents are known are told apart; everything else is no client, and no version is asked of it. A
-//! user agent can be made up: the check keeps honest clients up to date, it keeps nobody out.
+//! Only clients whose user agents are known are told apart; everything else is no client, and no
+//! version is asked of it. A user agent can be made up: the check keeps honest clients up to date,
+//! it keeps nobody out.
 
 use std::fmt;
 
@@ -15,8 +16,9 @@ pub enum Client {
     QwenCode,
 }
 
-/// What each calls itself in front of its version, in lower case; with a hyphen at the end, so and with any word after it (Gemini CLI
-/// names what it is run by). As the released programs send it; what opencode and Qwen Code say was read in theirs.
+/// What each calls itself in front of its version, in lower case; with a hyphen at the end, so and
+/// with any word after it (Gemini CLI names what it is run by). As the released programs send it;
+/// what opencode and Qwen Code say was read in theirs.
 const AGENTS: &[(&str, Client)] = &[
     ("claude-cli", Client::ClaudeCode),
     ("claude-code", Client::ClaudeCode),

@@ -1,6 +1,8 @@
-//! What a reply costs: tokens × rates, plus fees per web search and per request, × the provider's multiplier.
+//! What a reply costs: tokens × rates, plus fees per web search and per request, × the provider's
+//! multiplier.
 //!
-//! Decimals are exact and rounded once, at the end, to nano-USD. What is charged for a rate that a price entry does not name:
+//! Decimals are exact and rounded once, at the end, to nano-USD. What is charged for a rate that a
+//! price entry does not name:
 //!
 //! | rate | falls back to |
 //! |---|---|
@@ -12,16 +14,18 @@
 //! | image and audio tokens out, reasoning | output |
 //! | above a threshold | the same rate above the next lower threshold, and so on to the base |
 //! | of a service tier | the same rate of the standard tier |
-//! | of a service tier above a threshold | the dearer of: the tier's rate for less input, the standard tier's above the threshold |
+//! | of a service tier above a threshold | the more expensive of: the tier's rate for less input, the standard tier's above the threshold |
 //!
-//! A rate of the same kind is looked for at every tier and threshold first, then that of the next kind in the first six
-//! rows. Two refinements keep special tokens from costing less than plain ones of the same request, where the entry
-//! names tiers or thresholds for plain tokens alone: image and audio tokens cost the dearer of their own rate and the
-//! plain rate; so does reasoning beyond a threshold, while at a service tier it costs the tier's output rate.
+//! A rate of the same kind is looked for at every tier and threshold first, then that of the next
+//! kind in the first six rows. Two refinements keep special tokens from costing less than plain
+//! ones of the same request, where the entry names tiers or thresholds for plain tokens alone:
+//! image and audio tokens cost the more expensive of their own rate and the plain rate; so does
+//! reasoning beyond a threshold, while at a service tier it costs the tier's output rate.
 //!
-//! Of the thresholds of a rate the highest that the whole input (fresh and cached) is above holds, for the whole request and
-//! not for the part beyond it. The fall-backs are plain rates, never invented factors: an operator whose provider charges a
-//! premium for cache writes names it in the price entry.
+//! Of the thresholds of a rate the highest that the whole input (fresh and cached) is above holds,
+//! for the whole request and not for the part beyond it. The fall-backs are plain rates, never
+//! invented factors: an operator whose provider charges a premium for cache writes names it in the
+//! price entry.
 
 use rust_decimal::Decimal;
 
@@ -46,7 +50,8 @@ pub struct CostLine {
     pub kind: CostKind,
     /// Tokens, web searches, or 1 for the fee per request.
     pub quantity: u64,
-    /// As the price entry names it: perhaps of another kind, tier and threshold, by the table above.
+    /// As the price entry names it: perhaps of another kind, tier and threshold, by the table
+    /// above.
     pub rate: Rate,
     pub amount: Decimal,
 }
@@ -86,8 +91,8 @@ fn charges<'a>(rates: &'a Rates, usage: &Usage) -> impl Iterator<Item = (CostKin
         .filter(|(_, _, rate)| !rate.usd.is_zero())
 }
 
-/// Each token in one kind only. Image, audio and reasoning tokens are parts of input and output: taken out of them, and
-/// never more of them than there is.
+/// Each token in one kind only. Image, audio and reasoning tokens are parts of input and output:
+/// taken out of them, and never more of them than there is.
 fn quantities(usage: &Usage, is_reasoning_apart: bool) -> [(CostKind, u64); 12] {
     let (mut input, mut output) = (usage.input, usage.output);
     let take = |from: &mut u64, part: u64| {
@@ -142,7 +147,8 @@ impl<'a> Tariff<'a> {
         }
     }
 
-    /// The rate that the entry names for this kind itself, at the request's tier and length or the nearest to them.
+    /// The rate that the entry names for this kind itself, at the request's tier and length or the
+    /// nearest to them.
     fn named(&self, kind: CostKind) -> Option<&'a Rate> {
         let highest = |tier| {
             let holds = |r: &&Rate| r.kind == kind && r.tier == tier && (r.above == 0 || self.input > r.above);

@@ -1,5 +1,5 @@
-//! Costs done by hand, and what holds for all of them: more is never cheaper, nothing is charged twice, and every fall-back is
-//! the one that the header's table names.
+//! Costs done by hand, and what holds for all of them: more is never cheaper, nothing is charged
+//! twice, and every fall-back is the one that the header's table names.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -119,7 +119,8 @@ const PLAIN: Expected = &[
     ("reasoning", "25"),
     ("web_search", "10000"),
 ];
-/// What differs from that. Images, audio and reasoning cost no less than plain tokens beyond a threshold.
+/// What differs from that. Images, audio and reasoning cost no less than plain tokens beyond a
+/// threshold.
 const LONG: Expected = &[
     ("input", "6"),
     ("image_input", "6"),
@@ -136,7 +137,8 @@ const LONGER: Expected = &[
     ("image_output", "30"),
     ("reasoning", "30"),
 ];
-/// The tier's own rates; the hour's write by the five minutes'; reasoning as the tier's output; images by the dearer.
+/// The tier's own rates; the hour's write by the five minutes'; reasoning as the tier's output;
+/// images by the more expensive.
 const FLEX: Expected = &[
     ("input", "2"),
     ("image_input", "2"),
@@ -148,7 +150,7 @@ const FLEX: Expected = &[
     ("image_output", "10"),
     ("reasoning", "10"),
 ];
-/// The tier names no threshold of 128 000 tokens, so the standard tier's dearer rates hold.
+/// The tier names no threshold of 128 000 tokens, so the standard tier's more expensive rates hold.
 const FLEX_LONG: Expected = &[
     ("input", "6"),
     ("image_input", "6"),
@@ -288,9 +290,9 @@ fn usages() -> impl Strategy<Value = Usage> {
     })
 }
 
-/// Entries as providers make them: each names some kinds, some tiers and thresholds of these, asks more above each threshold
-/// (a tier at least what the standard tier asks one threshold below) and at least as much for special tokens as for plain
-/// ones (for reasoning at most half as much more).
+/// Entries as providers make them: each names some kinds, some tiers and thresholds of these, asks
+/// more above each threshold (a tier at least what the standard tier asks one threshold below) and
+/// at least as much for special tokens as for plain ones (for reasoning at most half as much more).
 fn entries() -> impl Strategy<Value = Rates> {
     let base = proptest::collection::vec(proptest::option::weighted(0.7, 1..1_000_i64), KINDS.len());
     let more = proptest::collection::vec((0..KINDS.len(), 0..4_usize, 0..4_i64), 0..30);

@@ -1,9 +1,10 @@
 //! Which error rule, if any, decides about an upstream's error: priority first, then age.
 //!
-//! A rule is asked about the error's message, type and code, each as a text of its own: `contains` and `regex` look within
-//! them, `exact` wants one of them whole. Letter case never counts. A rule that matches makes the error the client's own:
-//! it goes back at once, nobody else is asked, and nothing is counted against the provider. They are asked before the
-//! gateway's own knowledge of such errors ([`super::client_error`]).
+//! A rule is asked about the error's message, type and code, each as its own text: `contains` and
+//! `regex` look within them, `exact` wants one of them whole. Letter case never counts. A rule that
+//! matches makes the error the client's own: it goes back at once, nobody else is asked, and
+//! nothing is counted against the provider. They are asked before the gateway's own knowledge of
+//! such errors ([`super::client_error`]).
 
 use std::sync::{Arc, OnceLock};
 
@@ -19,7 +20,7 @@ use crate::domain::matching::MatchType;
 /// A client error's status where neither the rule nor the upstream has one.
 const DEFAULT_STATUS: u16 = 400;
 
-/// The rules in force, in the order in which they are asked.
+/// The rules in effect, in the order in which they are asked.
 #[derive(Debug, Default)]
 pub struct ErrorRules {
     source: Vec<ErrorRule>,
@@ -42,8 +43,9 @@ enum Matcher {
     Regex(Compiled),
 }
 
-/// A regular expression. Those of the program's own rules are known to be sound and are compiled when the first error has
-/// to be looked at: together they take 2 MB, which a gateway whose providers answer need not have.
+/// A regular expression. Those of the program's own rules are known to be sound and are compiled
+/// when the first error has to be looked at: together they take 2 MB, which a gateway whose
+/// providers answer need not have.
 #[derive(Debug)]
 struct Compiled {
     pattern: String,
@@ -57,7 +59,8 @@ struct Texts<'e> {
 }
 
 impl ErrorRules {
-    /// Compiles the enabled ones of `source`. A rule that cannot be is left out and named in [`ErrorRules::faults`].
+    /// Compiles the enabled ones of `source`. A rule that cannot be is left out and named in
+    /// [`ErrorRules::faults`].
     #[must_use]
     pub fn compile(source: Vec<ErrorRule>) -> Self {
         let mut rules = Self { source, ..Self::default() };
@@ -77,7 +80,7 @@ impl ErrorRules {
         &self.source
     }
 
-    /// What could not be put in force, and why.
+    /// What could not be put in effect, and why.
     #[must_use]
     pub fn faults(&self) -> &[String] {
         &self.faults

@@ -1,5 +1,5 @@
-//! Says in one sentence why a request cost what it did: which price entry, which tier, which tokens, which multiplier,
-//! and whether anything was estimated.
+//! Says in one sentence why a request cost what it did: which price entry, which tier, which
+//! tokens, which multiplier, and whether anything was estimated.
 
 use std::fmt::Write as _;
 
@@ -13,8 +13,8 @@ use crate::domain::usage::{ServiceTier, Usage};
 
 const MILLION: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
 
-/// The sentence. `price` is the entry that priced the request, as it is now, if there still is one. `billable`: the
-/// operation is one that is charged for (a token count is none).
+/// The sentence. `price` is the entry that priced the request, as it is now, if there still is one.
+/// `billable`: the operation is one that is charged for (a token count is none).
 #[must_use]
 pub fn explain(record: &Record, price: Option<&Price>, billable: bool) -> String {
     let Some(charged) = record.cost else { return unpriced(record) };

@@ -1,11 +1,12 @@
 //! Text without its letter case, so that an operator's pattern and a client's text can be compared.
 //!
-//! The rule: each letter is written as a capital and then small, by Unicode's tables. So `É` is `é`, `ß` and `ẞ` are `ss`, and
-//! all three sigmas are one. Accents are kept, and nothing is composed or decomposed: `é` as one character and as two differ.
+//! The rule: each letter is written as a capital and then small, by Unicode's tables. So `É` is
+//! `é`, `ß` and `ẞ` are `ss`, and all three sigmas are one. Accents are kept, and nothing is
+//! composed or decomposed: `é` as one character and as two differ.
 //!
-//! Prompts are long and mix scripts, so [`fold_tail`] works in place: nearly every letter is as long as its small form, which
-//! two-byte letters find in a table, and the scripts of the Far East have no case at all. Only a text that holds one of the
-//! few others (`ı`, `K`) is written anew.
+//! Prompts are long and mix scripts, so [`fold_tail`] works in place: nearly every letter is as
+//! long as its small form, which two-byte letters find in a table, and the scripts of the Far East
+//! have no case at all. Only a text that holds one of the few others (`ı`, `K`) is written again.
 
 use std::sync::LazyLock;
 
@@ -30,8 +31,8 @@ pub fn fold_char(c: char) -> impl Iterator<Item = char> {
     c.to_uppercase().flat_map(char::to_lowercase)
 }
 
-/// Takes the letter case from the UTF-8 text behind the index `from`, and gives the index behind its last whole character: the
-/// text may end within one, which stays as it is.
+/// Takes the letter case from the UTF-8 text behind the index `from`, and gives the index behind
+/// its last whole character: the text may end within one, which stays as it is.
 pub fn fold_tail(text: &mut Vec<u8>, from: usize) -> usize {
     let Some(tail) = text.get_mut(from..) else { return text.len() };
     tail.make_ascii_lowercase();
@@ -43,7 +44,8 @@ pub fn fold_tail(text: &mut Vec<u8>, from: usize) -> usize {
         text.extend_from_slice(fold(part.valid()).as_bytes());
         let end = text.len();
         text.extend_from_slice(part.invalid());
-        // Within a text nothing is invalid; at its end it is a character that goes on in what is to come.
+        // Within a text nothing is invalid; at its end it is a character that goes on in what is to
+        // come.
         if !part.invalid().is_empty() {
             return end;
         }
@@ -51,7 +53,8 @@ pub fn fold_tail(text: &mut Vec<u8>, from: usize) -> usize {
     text.len()
 }
 
-/// The same in place for a text without capitals of ASCII; `None` when a letter's small form has another length.
+/// The same in place for a text without capitals of ASCII; `None` when a letter's small form has
+/// another length.
 fn fold_letters(text: &mut [u8]) -> Option<usize> {
     let two_bytes = &**TWO_BYTES;
     let mut at = 0;
@@ -79,7 +82,7 @@ fn fold_letters(text: &mut [u8]) -> Option<usize> {
             }
         }
     }
-    // Only an ideograph is passed over before it is known to be whole.
+    // Only an ideograph is skipped before it is known to be whole.
     Some(if at > text.len() { at - 3 } else { at })
 }
 
@@ -128,7 +131,8 @@ pub fn ascii_length(text: &[u8]) -> usize {
     at + text[at..].iter().take_while(|byte| byte.is_ascii()).count()
 }
 
-/// How many bytes from `at` on are characters of U+3000 to U+9FFF, which have no case; the last of them may be cut.
+/// How many bytes from `at` on are characters of U+3000 to U+9FFF, which have no case; the last of
+/// them may be cut.
 pub fn ideographs(text: &[u8], at: usize) -> usize {
     let mut end = at;
     while text.get(end).is_some_and(|lead| matches!(lead, 0xe3..=0xe9)) {
@@ -137,7 +141,8 @@ pub fn ideographs(text: &[u8], at: usize) -> usize {
     end - at
 }
 
-/// Scripts of the Far East, punctuation and pictures have no letter case: most texts in them need no look at a table.
+/// Scripts of the Far East, punctuation and pictures have no letter case: most texts in them need
+/// no look at a table.
 pub const fn has_no_case(c: char) -> bool {
     matches!(c, '\u{2000}'..='\u{20ff}' | '\u{2e80}'..='\u{a4cf}' | '\u{ac00}'..='\u{d7a3}' | '\u{ff00}'..='\u{ff20}'
         | '\u{1f000}'..='\u{1faff}' | '\u{20000}'..='\u{3ffff}')

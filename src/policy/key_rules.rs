@@ -1,7 +1,9 @@
-//! What may be done to keys: the rules of the specification's "Key creation / edit / removal rules", and their codes.
+//! What may be done to keys: the rules of the specification's "Key creation / edit / removal
+//! rules", and their codes.
 //!
-//! Pure functions over the user's undeleted keys as the write transaction reads them; that transaction is serialised, so
-//! rules that count keys hold under concurrency. Checks of a single field's shape and bounds are the caller's.
+//! Pure functions over the user's undeleted keys as the write transaction reads them; that
+//! transaction is serialised, so rules that count keys hold under concurrency. Checks of a single
+//! field's shape and bounds are the caller's.
 
 use crate::domain::clock::Timestamp;
 use crate::domain::group::{self, Groups};
@@ -108,8 +110,9 @@ pub fn may_change_limits(user: &User, before: &Limits, after: &Limits) -> Result
     if user.lock_key_limits && before != after { Err(KeyRuleError::KeyLimitsLocked) } else { Ok(()) }
 }
 
-/// What a key gets that a user adds whose key limits are locked: of each limit the tightest that one of their keys has. A
-/// key without limits would be a way round those that an administrator has set.
+/// What a key gets that a user adds whose key limits are locked: of each limit the tightest that
+/// one of their keys has. A key without limits would be a way round those that an administrator has
+/// set.
 #[must_use]
 pub fn tightest_limits(keys: &[Key]) -> Limits {
     let of = |limit: fn(&Limits) -> Option<NanoUsd>| undeleted(keys).filter_map(|key| limit(&key.limits)).min();
@@ -126,8 +129,8 @@ pub fn tightest_limits(keys: &[Key]) -> Limits {
     }
 }
 
-/// No limit of a key is above its user's limit of the same type. A limit that the key or the user does not have is
-/// never in the way: a key without one is still held by its user's.
+/// No limit of a key is above its user's limit of the same type. A limit that the key or the user
+/// does not have is never in the way: a key without one is still held by its user's.
 ///
 /// # Errors
 /// [`KeyRuleError::ExceedsUserLimit`] for the first that is.
@@ -171,7 +174,8 @@ pub fn leaves_usable_key(after: &[Key], now: Timestamp) -> Result<(), KeyRuleErr
     if after.iter().any(|key| key.is_usable(now)) { Ok(()) } else { Err(KeyRuleError::CannotDisableLastKey) }
 }
 
-/// A user's last usable key stays, and a user (not an administrator) keeps a key of at least one provider group.
+/// A user's last usable key stays, and a user (not an administrator) keeps a key of at least one
+/// provider group.
 ///
 /// # Errors
 /// [`KeyRuleError::CannotDeleteLastKey`], then [`KeyRuleError::CannotDeleteLastGroupKey`].
@@ -184,11 +188,12 @@ pub fn may_delete(keys: &[Key], id: KeyId, by_admin: bool, now: Timestamp) -> Re
     if by_admin || key_left { Ok(()) } else { Err(KeyRuleError::CannotDeleteLastGroupKey) }
 }
 
-/// A user (not an administrator) gives a new key only groups that their keys already have; `*` among them allows all.
-/// An empty wish means the default group.
+/// A user (not an administrator) gives a new key only groups that their keys already have; `*`
+/// among them allows all. An empty wish means the default group.
 ///
 /// # Errors
-/// [`KeyRuleError::NoDefaultGroupPermission`], then [`KeyRuleError::NoGroupPermission`] with the groups at fault.
+/// [`KeyRuleError::NoDefaultGroupPermission`], then [`KeyRuleError::NoGroupPermission`] with the
+/// groups at fault.
 pub fn may_assign_groups(keys: &[Key], wanted: &Groups) -> Result<(), KeyRuleError> {
     let holds = |name: &str| undeleted(keys).any(|key| key.provider_group.has(name));
     if holds(group::ALL) {
@@ -201,7 +206,8 @@ pub fn may_assign_groups(keys: &[Key], wanted: &Groups) -> Result<(), KeyRuleErr
     if groups.is_empty() { Ok(()) } else { Err(KeyRuleError::NoGroupPermission { groups }) }
 }
 
-/// A user's effective groups: the union over the undeleted keys, `default` spelled out. Without keys: empty.
+/// A user's effective groups: the union over the undeleted keys, `default` spelled out. Without
+/// keys: empty.
 #[must_use]
 pub fn effective_groups(keys: &[Key]) -> Groups {
     undeleted(keys).flat_map(|key| key.provider_group.effective()).collect()

@@ -1,11 +1,14 @@
-//! Which regular expressions an operator may enter, and how they are compiled: for sensitive words and error rules alike.
+//! Which regular expressions an operator may enter, and how they are compiled: for sensitive words
+//! and error rules alike.
 //!
-//! The engine needs time linear in the text, whatever the pattern; what it cannot do so (look-around, back-references) it
-//! refuses, and so do we, with a plain reason. Refused as well is what other engines are known to choke on (an unbounded
-//! repeat within an unbounded repeat), since a pattern may be copied from here to elsewhere, what compiles to a large
-//! program, and what matches the empty text: it would match everything.
+//! The engine needs time linear in the text, whatever the pattern; what it cannot do so
+//! (look-around, back-references) it refuses, and so do we, with a plain reason. Refused as well is
+//! what other engines are known to choke on (an unbounded repeat within an unbounded repeat), since
+//! a pattern may be copied from here to elsewhere, what compiles to a large program, and what
+//! matches the empty text: it would match everything.
 //!
-//! Letter case is ignored. `^` and `$` are the text's ends; `(?m)` makes them those of a line, `(?-i)` minds the case.
+//! Letter case is ignored. `^` and `$` are the text's ends; `(?m)` makes them those of a line,
+//! `(?-i)` minds the case.
 
 use regex::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 use regex_syntax::ast::{self, Ast, ErrorKind, RepetitionKind, RepetitionRange};
@@ -93,7 +96,8 @@ pub fn compile_set<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<Re
         .map_err(|_| PatternFault::TooLarge)
 }
 
-/// Whether an unbounded repeat lies within another; `inside`: one is open already. The parser bounds the depth.
+/// Whether an unbounded repeat lies within another; `inside`: one is open already. The parser
+/// bounds the depth.
 fn nests(ast: &Ast, inside: bool) -> bool {
     match ast {
         Ast::Repetition(repeat) => {

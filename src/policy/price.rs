@@ -1,10 +1,11 @@
 //! Reads the rates of a price-table entry, exactly.
 //!
-//! Field names are those of the public model price list. They are read by their parts: a name from [`BASES`], then in any
-//! order a threshold (`_above_200k_tokens`, of any number) and a service tier (`_priority`, `_flex`, `_batches`). JSON numbers
-//! are taken by their text, so no binary fraction ever enters the arithmetic; `3e-6` and `"0.000003"` are the same rate.
-//! Other fields are no concern of this file: the entry itself is stored whole. [`unapplied`] names those of them that
-//! look like prices.
+//! Field names are those of the public model price list. They are read by their parts: a name from
+//! [`BASES`], then in any order a threshold (`_above_200k_tokens`, of any number) and a service
+//! tier (`_priority`, `_flex`, `_batches`). JSON numbers are taken by their text, so no binary
+//! fraction ever enters the arithmetic; `3e-6` and `"0.000003"` are the same rate. Other fields are
+//! no concern of this file: the entry itself is stored whole. [`unapplied`] names those of them
+//! that look like prices.
 
 use rust_decimal::Decimal;
 use serde_json::{Map, Value};
@@ -12,14 +13,16 @@ use serde_json::{Map, Value};
 use crate::domain::price::{CostKind, Rate, Rates};
 use crate::domain::usage::ServiceTier;
 
-/// Highest rate that is believed, USD per token. (The dearest model known asks for less than a thousandth of it.)
+/// Highest rate that is believed, USD per token. (The most expensive model known asks for less than
+/// a thousandth of it.)
 pub const MAX_PER_TOKEN: Decimal = Decimal::ONE;
 /// Highest fee that is believed, USD per request or web search.
 pub const MAX_PER_REQUEST: Decimal = Decimal::ONE_THOUSAND;
 /// What may be insisted on.
 const FORCED: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
 
-/// Names without threshold and tier, and what each is the rate of. Of two for one kind the first counts.
+/// Names without threshold and tier, and what each is the rate of. Of two for one kind the first
+/// counts.
 const BASES: [(&str, CostKind); 12] = [
     ("input_cost_per_token", CostKind::Input),
     ("output_cost_per_token", CostKind::Output),
@@ -39,7 +42,8 @@ const TIERS: [(&str, ServiceTier); 3] =
 
 /// A fee per web search: a number, or one for each size of context.
 const SEARCH: &str = "search_context_cost_per_query";
-/// Requests do not say which size a search had, so the medium one counts; without it the dearest that is named.
+/// Requests do not say which size a search had, so the medium one counts; without it the most
+/// expensive that is named.
 const MEDIUM: &str = "search_context_size_medium";
 
 /// How far a price may be from every known one.
@@ -81,7 +85,8 @@ impl PriceProblem {
 ///
 /// # Errors
 /// A rate that is no finite decimal number, is negative or is above [`MAX_PER_TOKEN`] (for fees
-/// [`MAX_PER_REQUEST`]), or an entry without a single rate: such a model is better unpriced, and flagged so, than free.
+/// [`MAX_PER_REQUEST`]), or an entry without a single rate: such a model is better unpriced, and
+/// flagged so, than free.
 pub fn rates_from_json(entry: &Value, belief: Belief) -> Result<Rates, PriceProblem> {
     let entry = entry.as_object().ok_or(PriceProblem::NotAnObject)?;
     let found = rates(entry, belief).collect::<Result<Vec<_>, _>>()?;
@@ -89,15 +94,16 @@ pub fn rates_from_json(entry: &Value, belief: Belief) -> Result<Rates, PriceProb
     if rates.is_empty() { Err(PriceProblem::NoRates) } else { Ok(rates) }
 }
 
-/// The rates of an entry that was taken before, perhaps by an older version that read fewer fields: what is no rate now
-/// is passed over, so that no stored entry is lost.
+/// The rates of an entry that was taken before, perhaps by an older version that read fewer fields:
+/// what is no rate now is skipped, so that no stored entry is lost.
 #[must_use]
 pub fn stored_rates(entry: &Value) -> Rates {
     entry.as_object().map(|entry| ordered(rates(entry, Belief::Forced).flatten().collect())).unwrap_or_default()
 }
 
-/// Fields of the entry that look like a price and that no request is charged by: `output_cost_per_second` and the like.
-/// Those that are `null`, zero or empty charge nothing and are left out.
+/// Fields of the entry that look like a price and that no request is charged by:
+/// `output_cost_per_second` and the like. Those that are `null`, zero or empty charge nothing and
+/// are left out.
 #[must_use]
 pub fn unapplied(entry: &Value) -> Vec<String> {
     let Some(entry) = entry.as_object() else { return Vec::new() };
@@ -211,7 +217,8 @@ fn amount(value: &Value, field: &str, max: Decimal) -> Result<Decimal, PriceProb
     }
 }
 
-/// Decimal or scientific notation, without loss; `None` for anything else and for more places than a decimal has.
+/// Decimal or scientific notation, without loss; `None` for anything else and for more places than
+/// a decimal has.
 fn decimal(text: &str) -> Option<Decimal> {
     if !text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+' | b'e' | b'E')) {
         return None;

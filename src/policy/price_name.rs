@@ -1,8 +1,9 @@
 //! Which entries of the price table may price a model, by their names.
 //!
-//! The exact name wins. Without it, a name is looked for as the public list spells it (Gemini's models have a prefix there),
-//! and then without its date or `-latest`: `claude-sonnet-4-5-20250929` is priced as `claude-sonnet-4-5`. Nothing else is cut
-//! off: a name that says more than a date may be another model.
+//! The exact name wins. Without it, a name is looked for as the public list spells it (Gemini's
+//! models have a prefix there), and then without its date or `-latest`:
+//! `claude-sonnet-4-5-20250929` is priced as `claude-sonnet-4-5`. Nothing else is cut off: a name
+//! that says more than a date may be another model.
 
 /// The prefix of Gemini's own models in the public list. The other vendors' models have none there.
 const LISTED_PREFIX: &str = "gemini/";
@@ -42,8 +43,9 @@ fn is_date(digits: [u8; 8]) -> bool {
     matches!((year, month, day), (Some(2020..=2099), Some(1..=12), Some(1..=31)))
 }
 
-/// The price of a request, found by `look`: that of the model that was asked for, else of the one that the provider was asked
-/// for, else of either without its date or `-latest`. The exact name, which is nearly always the one, costs nothing to try.
+/// The price of a request, found by `look`: that of the model that was asked for, else of the one
+/// that the provider was asked for, else of either without its date or `-latest`. The exact name,
+/// which is nearly always the one, costs nothing to try.
 pub fn find<T>(requested: &str, upstream: &str, look: impl Fn(&str) -> Option<T>) -> Option<T> {
     if let Some(found) = look(requested) {
         return Some(found);

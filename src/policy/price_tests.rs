@@ -1,4 +1,5 @@
-//! Every field of the public price list finds its rate, exactly, or is named as one that is not applied.
+//! Every field of the public price list finds its rate, exactly, or is named as one that is not
+//! applied.
 
 use serde_json::json;
 

@@ -1,8 +1,8 @@
-//! What a provider's attempts say about it, beside its circuit: whether it fails, since when, and how often in the
-//! last five minutes.
+//! What a provider's attempts say about it, beside its circuit: whether it fails, since when, and
+//! how often in the last five minutes.
 //!
-//! The circuit decides whether requests are sent; this state is for people. It counts every failed attempt, also those
-//! that the circuit does not count.
+//! The circuit decides whether requests are sent; this state is for people. It counts every failed
+//! attempt, also those that the circuit does not count.
 
 use crate::domain::clock::Timestamp;
 
@@ -10,8 +10,8 @@ use crate::domain::clock::Timestamp;
 pub const RECENT_MS: i64 = 300_000;
 const BUCKETS: usize = 30;
 const BUCKET_MS: i64 = RECENT_MS / BUCKETS as i64;
-/// From this many attempts of the last minute on, a failure rate of one half makes a provider failing, although its last
-/// attempt succeeded.
+/// From this many attempts of the last minute on, a failure rate of one half makes a provider
+/// failing, although its last attempt succeeded.
 const ENOUGH: u32 = 10;
 const MINUTE: i64 = 60_000 / BUCKET_MS;
 

@@ -1,4 +1,5 @@
-//! What a request reserves while it runs: an amount that counts against the limits for other requests.
+//! What a request reserves while it runs: an amount that counts against the limits for other
+//! requests.
 //!
 //! The amount is the highest that a reachable provider could charge, by that provider's price and
 //! multiplier. The modes differ in the number of tokens:
@@ -9,8 +10,8 @@
 //! | `strict` | the upper bound | the most that the reply may have |
 //! | `off` | nothing | nothing |
 //!
-//! "The most that the reply may have" is the request's `max_tokens`; without it, the model's maximum
-//! from its price entry; without that, [`UNKNOWN_MAXIMUM`].
+//! "The most that the reply may have" is the request's `max_tokens`; without it, the model's
+//! maximum from its price entry; without that, [`UNKNOWN_MAXIMUM`].
 
 use rust_decimal::Decimal;
 
@@ -30,8 +31,8 @@ pub enum Reservation {
     /// By what their key's recent replies of that model had as output.
     #[default]
     Expected,
-    /// By the most that they can cost; and no request is admitted that could exceed a limit together
-    /// with those that run.
+    /// By the most that they can cost; and no request is admitted that could exceed a limit
+    /// together with those that run.
     Strict,
     /// Not at all.
     Off,
@@ -71,7 +72,8 @@ pub struct Forecast {
     pub max_tokens: Option<u64>,
     /// How many choices the client asks for.
     pub choices: u64,
-    /// The 90th percentile of the output of this key and model's recent replies, once enough are known.
+    /// The 90th percentile of the output of this key and model's recent replies, once enough are
+    /// known.
     pub usual_output: Option<u64>,
 }
 
@@ -84,7 +86,7 @@ pub struct Candidate<'a> {
     pub multiplier: Decimal,
 }
 
-/// What the request reserves: the amount of the dearest candidate. Zero without candidates.
+/// What the request reserves: the amount of the most expensive candidate. Zero without candidates.
 pub fn amount<'a>(
     mode: Reservation,
     forecast: &Forecast,
@@ -114,7 +116,7 @@ pub fn output_tokens(mode: Reservation, forecast: &Forecast, max_output: Option<
 fn at(mode: Reservation, forecast: &Forecast, candidate: &Candidate<'_>) -> NanoUsd {
     let output = output_tokens(mode, forecast, candidate.max_output);
     let cost = |usage: &Usage| cost::total(candidate.rates, usage, candidate.multiplier);
-    // The client can ask for a dearer tier than the standard one.
+    // The client can ask for a more expensive tier than the standard one.
     let most = |usage: &Usage| {
         let tiers = ServiceTier::ALL.into_iter().map(|tier| cost(&Usage { tier, ..*usage }));
         tiers.max().unwrap_or(NanoUsd::ZERO)

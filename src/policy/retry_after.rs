@@ -1,10 +1,12 @@
-//! The `Retry-After` header (RFC 9110, section 10.2.3): seconds, or an HTTP date in any of its three forms.
+//! The `Retry-After` header (RFC 9110, section 10.2.3): seconds, or an HTTP date in any of its
+//! three forms.
 
 use chrono::{DateTime, NaiveDateTime};
 
 use crate::domain::clock::Timestamp;
 
-/// Until when the header asks to be left alone, at most `max_ms` from `now`. `None` when it is not understood, or over.
+/// Until when the header asks to be left alone, at most `max_ms` from `now`. `None` when it is not
+/// understood, or over.
 ///
 /// Fractions of a second, which some providers send, are read too and rounded up.
 #[must_use]

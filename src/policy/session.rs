@@ -1,8 +1,9 @@
 //! Which conversation a request belongs to.
 //!
-//! The first hint that says something wins: the session header, the session inside `metadata.user_id`, the prompt cache key,
-//! `metadata.session_id`, the previous response; else a hash of the first messages; else the request is a session of its own.
-//! Clients choose these texts, so nothing may be believed about them: whoever keeps state keeps it per (key, session).
+//! The first hint that says something wins: the session header, the session inside
+//! `metadata.user_id`, the prompt cache key, `metadata.session_id`, the previous response; else a
+//! hash of the first messages; else the request is its own session. Clients choose these texts, so
+//! nothing may be believed about them: whoever keeps state keeps it per (key, session).
 
 use std::fmt::Write as _;
 
@@ -22,13 +23,15 @@ pub struct SessionHints<'a> {
     /// `metadata.session_id`.
     pub metadata_session_id: Option<&'a str>,
     pub previous_response_id: Option<&'a str>,
-    /// Hash of the system text and the first user message, which stay the same through a conversation.
+    /// Hash of the system text and the first user message, which stay the same through a
+    /// conversation.
     pub first_messages_hash: Option<u64>,
     /// Names the session when nothing else does.
     pub fallback: RequestId,
 }
 
-/// Derives the session id: at most [`SessionId::MAX_LEN`] visible ASCII characters, fit for a header. What is not is hashed.
+/// Derives the session id: at most [`SessionId::MAX_LEN`] visible ASCII characters, fit for a
+/// header. What is not is hashed.
 #[must_use]
 pub fn derive(hints: &SessionHints<'_>) -> SessionId {
     let named = [

@@ -1,8 +1,8 @@
-//! Whether other providers serve all that one serves, so that it can be disabled without leaving a model of a group
-//! without a provider.
+//! Whether other providers serve all that one serves, so that it can be disabled without leaving a
+//! model of a group without a provider.
 //!
-//! A provider that is down answers 503, and recovers by itself; a model without an enabled provider answers 404 until
-//! an administrator looks. So the first is the better of the two.
+//! A provider that is down answers 503, and recovers by itself; a model without an enabled provider
+//! answers 404 until an administrator looks. So the first is the better of the two.
 
 use crate::domain::provider::Provider;
 
@@ -14,7 +14,8 @@ pub struct Gap<'a> {
     pub model: &'a str,
 }
 
-/// The first model, by group, that none of the others serves. `others` are the enabled providers without this one.
+/// The first model, by group, that none of the others serves. `others` are the enabled providers
+/// without this one.
 #[must_use]
 pub fn gap<'a>(provider: &'a Provider, others: &[&Provider]) -> Option<Gap<'a>> {
     provider.group_tag.effective().find_map(|group| {

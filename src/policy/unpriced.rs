@@ -33,8 +33,8 @@ impl Unpriced {
         }
     }
 
-    /// Whether a caller may be served without a price. `is_limited`: the key or its user has a limit of money, whatever
-    /// its period.
+    /// Whether a caller may be served without a price. `is_limited`: the key or its user has a
+    /// limit of money, whatever its period.
     #[must_use]
     pub const fn serves(self, is_limited: bool) -> bool {
         match self {

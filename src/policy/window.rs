@@ -1,9 +1,10 @@
 //! The spending windows: when the current one began, and when the next begins.
 //!
-//! Calendar windows follow the wall clock of one IANA time zone. A boundary (a date and a time of day) is the first instant at
-//! which that clock reads it or later. So a time that occurs twice counts at its first occurrence, a time that does not exist
-//! counts when the clock jumps over it, and a day that a zone skipped has no window of its own: windows never overlap and
-//! leave no gap, and each boundary passes once.
+//! Calendar windows follow the wall clock of one IANA time zone. A boundary (a date and a time of
+//! day) is the first instant at which that clock reads it or later. So a time that occurs twice
+//! counts at its first occurrence, a time that does not exist counts when the clock jumps over it,
+//! and a day that a zone skipped has no window of its own: windows never overlap and leave no gap,
+//! and each boundary passes once.
 
 use chrono::{Datelike as _, Days, Months, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone as _};
 use chrono_tz::Tz;
@@ -61,13 +62,15 @@ impl Window {
         }
     }
 
-    /// When a calendar window ends and spending starts anew; a rolling one does so continuously: `None`.
+    /// When a calendar window ends and spending starts again; a rolling one does so continuously:
+    /// `None`.
     #[must_use]
     pub fn reset(self, now: Timestamp, tz: Tz) -> Option<Timestamp> {
         self.rolling_ms().is_none().then(|| self.calendar(now, tz).end)
     }
 
-    /// The calendar window that holds `now`. For a rolling window: its length up to and including `now`.
+    /// The calendar window that holds `now`. For a rolling window: its length up to and including
+    /// `now`.
     #[must_use]
     pub fn calendar(self, now: Timestamp, tz: Tz) -> Span {
         let today = tz.from_utc_datetime(&now.to_utc().naive_utc()).date_naive();
@@ -90,7 +93,8 @@ impl Window {
     }
 }
 
-/// The span between the two boundaries next to `now`. Four are enough: the clock may have been put back over one.
+/// The span between the two boundaries next to `now`. Four are enough: the clock may have been put
+/// back over one.
 fn around(now: Timestamp, tz: Tz, boundaries: [NaiveDateTime; 4]) -> Span {
     let mut span = Span { start: Timestamp(i64::MIN), end: Timestamp(i64::MAX) };
     for at in boundaries.map(|boundary| first_reached(boundary, tz)) {

@@ -69,7 +69,8 @@ pub(super) async fn admit(
     Ok(Admitted { inbound, preferred })
 }
 
-/// What the request reserves, by the dearest provider that it can reach (see `policy::reservation`).
+/// What the request reserves, by the most expensive provider that it can reach (see
+/// `policy::reservation`).
 fn reservation(ctx: &RequestContext, identified: &Identified, inbound: &Inbound, operation: &Operation) -> NanoUsd {
     let mode = ctx.gateway.fixed.reservation;
     if mode == Reservation::Off {

@@ -38,7 +38,8 @@ pub struct Attempt {
     pub began: Instant,
     link: Option<Arc<Link>>,
     timing: Timing,
-    /// The whole request was sent and no error has come: the provider may work on it, and bill for it.
+    /// The whole request was sent and no error has come: the provider may work on it, and bill for
+    /// it.
     pub is_billable: bool,
     /// The client has left, and the reply is read for its usage.
     pub is_draining: bool,
@@ -116,8 +117,8 @@ pub(super) async fn next_peer(ctx: &mut RequestContext) -> pingora::Result<Box<H
             ctx.forwarding()?.attempt = Some(attempt);
         }
         begin(ctx)?;
-        // Before connecting: a request that this provider's format cannot express costs no connection, and
-        // is no failure of a provider that is down.
+        // Before connecting: a request that this provider's format cannot express costs no
+        // connection, and is no failure of a provider that is down.
         if let Err(unfit) = render_body(ctx) {
             let error = verdict::failed(ctx, unfit);
             if error.retry() {

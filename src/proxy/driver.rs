@@ -125,8 +125,8 @@ impl Service {
         }
     }
 
-    /// Bounds a write to the client: Pingora bounds the parts of a body, but neither the head nor the last
-    /// flush.
+    /// Bounds a write to the client: Pingora bounds the parts of a body, but neither the head nor
+    /// the last flush.
     async fn bounded(&self, ctx: &RequestContext, write: impl Future<Output = Result<()>>) -> Result<()> {
         let written = match ctx.live.reply_write_timeout_ms {
             0 => write.await,
@@ -157,8 +157,8 @@ impl Service {
 }
 
 impl Service {
-    /// Stops the provider, or reads its reply to the end, as configured. What a provider has not received
-    /// completely is always stopped, and a reply whose usage is known needs nothing more.
+    /// Stops the provider, or reads its reply to the end, as configured. What a provider has not
+    /// received completely is always stopped, and a reply whose usage is known needs nothing more.
     async fn abort(&self, session: &mut Session, wire: &mut Wire, ctx: &mut Ctx) {
         let drains = ctx.live.on_abort == OnAbort::Drain && wire.is_sent();
         if !ctx.is_open() || ctx.attempt().is_ok_and(|attempt| matches!(attempt.incoming, Incoming::Error(_))) {

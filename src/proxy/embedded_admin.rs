@@ -2,8 +2,8 @@
 //!
 //! The proxy does not know the administration: `app` hands it an [`EmbeddedAdmin`]. Requests at
 //! `/api/` and for the web UI go to it as they came, and leave no ledger record; it checks its own
-//! credentials. It answers from the head where that is enough: the body is read from the client only
-//! as the administration asks for it, within its bounds and its budget, not the data plane's.
+//! credentials. It answers from the head where that is enough: the body is read from the client
+//! only as the administration asks for it, within its bounds and its budget, not the data plane's.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -150,7 +150,8 @@ impl Feeding {
     }
 }
 
-/// Writes the reply. It may come before the end of the body: a client that is still sending sees it all the same.
+/// Writes the reply. It may come before the end of the body: a client that is still sending sees it
+/// all the same.
 async fn finish(session: &mut Session, reply: AdminReply, feeding: &Feeding) -> Result<()> {
     let unasked = !feeding.has_begun && session.req_header().headers.contains_key(EXPECT);
     if unasked || feeding.is_reading {
@@ -158,7 +159,8 @@ async fn finish(session: &mut Session, reply: AdminReply, feeding: &Feeding) -> 
     }
     write(session, reply).await?;
     if feeding.is_reading && session.req_header().version <= http::Version::HTTP_11 {
-        // Else the connection would be closed with bytes unread, and the client could lose the reply.
+        // Else the connection would be closed with bytes unread, and the client could lose the
+        // reply.
         let _ = session.as_downstream_mut().drain_request_body().await;
     }
     Ok(())
@@ -169,7 +171,8 @@ fn is_live(head: &http::response::Parts) -> bool {
     head.headers.get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream")
 }
 
-/// The next piece. A client that leaves while none comes ends the reply, unless it is still sending.
+/// The next piece. A client that leaves while none comes ends the reply, unless it is still
+/// sending.
 async fn next(session: &mut Session, body: &mut dyn Pieces) -> Result<Option<Bytes>> {
     if session.as_downstream_mut().is_body_done() {
         return wire::unless_gone(session, false, body.next()).await;

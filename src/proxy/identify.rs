@@ -31,7 +31,8 @@ pub struct Identified {
 pub(super) fn identify(session: &Session, ctx: &mut RequestContext, route: &Route) -> Result<Identified, Refusal> {
     let head = session.req_header();
     let fixed = &ctx.gateway.fixed;
-    // A web session's token is not compared: browsers send it along, and it is no attempt at the admin token.
+    // A web session's token is not compared: browsers send it along, and it is no attempt at the
+    // admin token.
     let is_admin = |text: &str| !key_text::is_like_a_session(text) && check(ctx, text) == TokenCheck::Right;
     let snapshot = ctx.gateway.state.snapshot();
     let (presented, found) = match OnBehalf::of(session) {

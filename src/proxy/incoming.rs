@@ -195,8 +195,8 @@ impl Relay {
         if self.streamed { self.reply.has_end() } else { end }
     }
 
-    /// What the reply is billed by, and whether that is an estimate: the provider's final figures, else
-    /// an estimate from what came.
+    /// What the reply is billed by, and whether that is an estimate: the provider's final figures,
+    /// else an estimate from what came.
     #[must_use]
     pub fn bill(&self, estimated_input: u64) -> (Option<Usage>, bool) {
         self.reply.bill(estimated_input).map_or((None, false), |(usage, estimated)| (Some(usage), estimated))

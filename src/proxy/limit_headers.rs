@@ -1,7 +1,7 @@
 //! The caller's own limits in the reply's head, under the names that clients of the format know.
 //!
-//! Requests per minute are the format's `requests` limit. Money has names of its own (`…-cost`), so that no
-//! client takes dollars for requests. A caller without limits gets none, at no cost.
+//! Requests per minute are the format's `requests` limit. Money has names of its own (`…-cost`), so
+//! that no client takes dollars for requests. A caller without limits gets none, at no cost.
 
 use pingora::http::ResponseHeader;
 

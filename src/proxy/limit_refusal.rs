@@ -1,8 +1,8 @@
 //! The 429 of a limit: message, body fields and headers.
 //!
-//! A money limit that is used up stays so for hours, so this answer must end a client's run at once and
-//! say why. A limit of requests, of sessions, or of what requests in flight have reserved is over soon:
-//! that answer is to be repeated.
+//! A money limit that is used up stays so for hours, so this answer must end a client's run at once
+//! and say why. A limit of requests, of sessions, or of what requests in flight have reserved is
+//! over soon: that answer is to be repeated.
 
 use chrono::Datelike as _;
 use chrono_tz::Tz;

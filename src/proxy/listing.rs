@@ -1,9 +1,10 @@
 //! Asks providers what they serve: their own model listings, where they are needed and not known
 //! (`state::reach` keeps them).
 //!
-//! Only the model listing asks for it, never a request for a reply. All are asked at the same time, within one time-out.
-//! A provider that does not answer in time is left out, and asked again later. The exchange is the test button's
-//! (`upstream::probe`): a connection of its own, so that many can be asked beside one client's session.
+//! Only the model listing asks for it, never a request for a reply. All are asked at the same time,
+//! within one time-out. A provider that does not answer in time is left out, and asked again later.
+//! The exchange is the test button's (`upstream::probe`): its own connection, so that many can be
+//! asked beside one client's session.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,7 +32,8 @@ const AT_ONCE: usize = 32;
 /// A provider's models, where it says them.
 type Listed = Option<Arc<[String]>>;
 
-/// What each of the providers lists; `None` for one that does not say. A client that leaves ends it.
+/// What each of the providers lists; `None` for one that does not say. A client that leaves ends
+/// it.
 pub async fn of_all(
     session: &mut Session,
     ctx: &RequestContext,

@@ -39,8 +39,8 @@ impl Unplanned {
 /// Orders the providers for this request; the reasons become the head of its decision chain.
 ///
 /// # Errors
-/// When no provider is in reach, none serves the model, none has a price that the request must have, or
-/// none is available now.
+/// When no provider is in reach, none serves the model, none has a price that the request must
+/// have, or none is available now.
 pub(super) async fn plan(
     ctx: &mut RequestContext,
     identified: &Identified,

@@ -1,9 +1,9 @@
 //! Reply headers that describe the operator's account at a provider, or the provider's own edge.
 //!
 //! They say nothing of the client's own account, and a client that obeys them obeys somebody else's
-//! limits. `proxy.provider_headers: pass` lets them through. A provider's request id goes on in both modes
-//! (`request-id`, `x-request-id`, `openai-processing-ms`): it names one reply, and the provider's
-//! support asks for it.
+//! limits. `proxy.provider_headers: pass` lets them through. A provider's request id goes on in
+//! both modes (`request-id`, `x-request-id`, `openai-processing-ms`): it names one reply, and the
+//! provider's support asks for it.
 
 /// Whether a header describes the provider's account or edge. `name`: lower-case.
 #[must_use]

@@ -192,8 +192,8 @@ impl OpenRecord {
         }
     }
 
-    /// Without usage the cost is zero; with usage of a model that has no price it is `None`, which the
-    /// record shows as unpriced.
+    /// Without usage the cost is zero; with usage of a model that has no price it is `None`, which
+    /// the record shows as unpriced.
     fn price(&self) -> Priced {
         let free = |multiplier| Priced { cost: Some(NanoUsd::ZERO), entry: None, multiplier };
         let (Some(asked), Some(body), Some(usage)) = (&self.asked, &self.body, &self.usage) else {
@@ -209,8 +209,9 @@ impl OpenRecord {
     }
 }
 
-/// Writes the access line of a request that was refused before a credential was looked at. It has no record: a
-/// stranger must not fill the ledger. `identify` writes the lines of those that failed authentication.
+/// Writes the access line of a request that was refused before a credential was looked at. It has
+/// no record: a stranger must not fill the ledger. `identify` writes the lines of those that failed
+/// authentication.
 pub(super) fn log_stranger(ctx: &RequestContext, ending: &Ending) {
     if !ctx.gateway.fixed.access_log {
         return;
@@ -282,7 +283,8 @@ fn names(caller: &Caller) -> Names {
     }
 }
 
-/// The name under which the price table knows the model that was asked for: a bounded set, for metrics.
+/// The name under which the price table knows the model that was asked for: a bounded set, for
+/// metrics.
 fn priced_name<'a>(snapshot: &Snapshot, record: &'a Record) -> Option<&'a str> {
     let names = [Some(&*record.model), record.price_model.as_deref()];
     names.into_iter().flatten().find(|name| snapshot.prices.contains_key(*name))

@@ -387,8 +387,8 @@ impl Service {
     }
 }
 
-/// Ends a reply without its end. An HTTP/1 connection is closed when it is dropped, without waiting for
-/// bytes that the client does not take.
+/// Ends a reply without its end. An HTTP/1 connection is closed when it is dropped, without waiting
+/// for bytes that the client does not take.
 async fn cut(session: &mut Session) {
     if session.req_header().version == Version::HTTP_2 {
         session.as_downstream_mut().shutdown().await;

@@ -43,7 +43,7 @@ pub(super) fn failed(ctx: &mut RequestContext, mut error: Box<Error>) -> Box<Err
         let why = attempt.incoming.problem().unwrap_or_else(|| failure::take(&mut error).describe());
         return broken_off(ctx, why);
     }
-    // Once only: on a connection of its own no request is stale.
+    // Once only: on its own connection no request is stale.
     let is_fresh = attempt.fresh;
     match failure::take(&mut error) {
         Failure::Unfit(refusal) => unfit(ctx, refusal, &mut error),

@@ -205,7 +205,8 @@ impl Wire {
         let sent = unless_gone(session, false, sending).await?;
         self.sent_whole = sent.is_ok();
         match sent {
-            // The connection is being closed by the provider (GOAWAY): there is no stream to wait on.
+            // The connection is being closed by the provider (GOAWAY): there is no stream to wait
+            // on.
             Err(mut error) if !begun && self.is_http2() => {
                 error.set_retry(true);
                 Err(caused(error, NetworkFailure::Broken))
@@ -247,8 +248,9 @@ impl Wire {
         }
     }
 
-    /// A connection that broke before the head of the answer. `retry` stays only where the provider cannot
-    /// have worked on the request: its HTTP/2 side says so, or a connection from the pool breaks at once.
+    /// A connection that broke before the head of the answer. `retry` stays only where the provider
+    /// cannot have worked on the request: its HTTP/2 side says so, or a connection from the pool
+    /// breaks at once.
     fn unanswered(&self, mut error: Box<Error>, sent: Instant) -> Box<Error> {
         let at_once = self.reused && !self.has_informational && sent.elapsed() < STALE_WITHIN;
         let unprocessed = if self.is_http2() {

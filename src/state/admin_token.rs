@@ -1,9 +1,10 @@
 //! The admin token as both listeners check it, with a bound on failed attempts per client address.
 //!
-//! Every comparison of a text with the token goes through [`AdminToken::check`]. Ten wrong texts within five minutes
-//! close it to their address for fifteen; nothing is compared then, so a right token gets the same answer as a wrong
-//! one, and the address learns nothing. Callers look API keys and web sessions up before they ask here, so these go
-//! on working from the same address. Failures are counted by each process for itself.
+//! Every comparison of a text with the token goes through [`AdminToken::check`]. Ten wrong texts
+//! within five minutes close it to their address for fifteen; nothing is compared then, so a right
+//! token gets the same answer as a wrong one, and the address learns nothing. Callers look API keys
+//! and web sessions up before they ask here, so these go on working from the same address. Failures
+//! are counted by each process for itself.
 
 use std::net::IpAddr;
 
@@ -48,7 +49,8 @@ impl AdminToken {
         Self { token: ArcSwap::from_pointee(Token::new(token)), failures: Throttle::default() }
     }
 
-    /// Puts a token in force; whether it is another one. Web sessions that were opened with the old one end by it.
+    /// Puts a token in effect; whether it is another one. Web sessions that were opened with the
+    /// old one end by it.
     pub fn replace(&self, token: Secret) -> bool {
         let new = Token::new(token);
         let is_other = !self.token.load().hash.matches(&new.hash);
@@ -58,7 +60,8 @@ impl AdminToken {
         is_other
     }
 
-    /// Whether this is the token in force. Not for what clients send: that is what [`Self::check`] is for.
+    /// Whether this is the token in effect. Not for what clients send: that is what [`Self::check`]
+    /// is for.
     #[must_use]
     pub fn is(&self, token: &Secret) -> bool {
         self.token.load().hash.matches(&key_text::hash(token.expose()))
@@ -71,7 +74,8 @@ impl AdminToken {
         if !token.is_like_a_key && key_text::is_like_a_key(text) {
             return TokenCheck::UnknownKey;
         }
-        // Hashes are compared: neither length nor beginning of the token shows in the time that it takes.
+        // Hashes are compared: neither length nor beginning of the token shows in the time that it
+        // takes.
         let is_right = || !text.is_empty() && token.hash.matches(&key_text::hash(text));
         let attempt = match client {
             Some(address) => self.failures.attempt(address, now, is_right),
@@ -85,8 +89,9 @@ impl AdminToken {
         }
     }
 
-    /// What ties a web session to the token: a MAC of the token under the session's own secret, which only the
-    /// browser has. Who reads the database cannot test guesses at the token against it.
+    /// What ties a web session to the token: a MAC of the token under the session's own secret,
+    /// which only the browser has. Who reads the database cannot test guesses at the token against
+    /// it.
     #[must_use]
     pub fn session_check(&self, session_secret: &str) -> [u8; 32] {
         let key = hmac::Key::new(hmac::HMAC_SHA256, session_secret.as_bytes());

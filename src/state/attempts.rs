@@ -1,8 +1,8 @@
-//! What is kept of one provider's attempts: the counts, the last error, what opened the circuit, and when the log last
-//! said so.
+//! What is kept of one provider's attempts: the counts, the last error, what opened the circuit,
+//! and when the log last said so.
 //!
-//! It lives in the provider's entry of [`super::health`], under its lock, and is of this process alone: other nodes have
-//! their own attempts.
+//! It lives in the provider's entry of [`super::health`], under its lock, and is of this process
+//! alone: other nodes have their own attempts.
 
 use std::sync::Arc;
 
@@ -124,8 +124,8 @@ impl AttemptLog {
         *self = Self { last_error, last_line: self.last_line, ..Self::default() };
     }
 
-    /// The provider has another address or credential: nothing was tried. A notification of its failure is still
-    /// followed by one of its first success.
+    /// The provider has another address or credential: nothing was tried. A notification of its
+    /// failure is still followed by one of its first success.
     pub(super) fn renew(&mut self) {
         *self = Self { told: self.told, ..Self::default() };
     }

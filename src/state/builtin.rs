@@ -1,7 +1,8 @@
 //! Brings the program's own error rules into the database, and an upgrade's changes to them.
 //!
-//! What an operator did stays: a rule that was edited is left as it is, one that was removed is not brought back unless they ask for it. The rest
-//! follows the program. A program older than the one before it takes nothing back: only a higher revision changes a rule.
+//! What an operator did stays: a rule that was edited is left as it is, one that was removed is not
+//! brought back unless they ask for it. The rest follows the program. A program older than the one
+//! before it takes nothing back: only a higher revision changes a rule.
 
 use crate::domain::clock::Timestamp;
 use crate::domain::error_rule::{AppliesTo, ErrorRule};
@@ -9,7 +10,8 @@ use crate::domain::ids::RuleId;
 use crate::policy::builtin_rules::{BuiltinRule, PRIORITY};
 use crate::store::{Store, StoreError};
 
-/// Adds the rules that are missing and updates those that are older and unedited. Returns how many rows were written.
+/// Adds the rules that are missing and updates those that are older and unedited. Returns how many
+/// rows were written.
 ///
 /// # Errors
 /// The store failed; nothing was changed then.
@@ -37,8 +39,8 @@ pub async fn install(store: &Store, rules: &[BuiltinRule], now: Timestamp) -> Re
     Ok(written)
 }
 
-/// One of the program's own as the program has it, in the place of the stored one; `None` for any other rule, and for one that
-/// the program has given up.
+/// One of the program's own as the program has it, in the place of the stored one; `None` for any
+/// other rule, and for one that the program has given up.
 #[must_use]
 pub fn as_shipped(stored: &ErrorRule, rules: &[BuiltinRule], now: Timestamp) -> Option<ErrorRule> {
     let builtin = rules.iter().find(|rule| stored.builtin_code.as_deref() == Some(rule.code))?;

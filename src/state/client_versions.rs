@@ -1,7 +1,9 @@
-//! Which versions of known clients are in use, and which of them is the newest that several people run.
+//! Which versions of known clients are in use, and which of them is the newest that several people
+//! run.
 //!
-//! Each node notes what it sees, in memory; once a minute that goes to the database, and what all nodes saw comes back. So no
-//! request waits for the database, a restart forgets at most a minute, and on one node two users are enough at once.
+//! Each node notes what it sees, in memory; once a minute that goes to the database, and what all
+//! nodes saw comes back. So no request waits for the database, a restart forgets at most a minute,
+//! and on one node two users are enough at once.
 
 use std::collections::{HashMap, HashSet};
 use std::future::Future;
@@ -25,7 +27,8 @@ const USERS: usize = 2;
 const AGAIN_MS: i64 = 3_600_000;
 /// Noted between two exchanges at most; made-up user agents must not fill the memory.
 const MAX_SEEN: usize = 4096;
-/// Versions of one user within an hour at most: one person has a few, a program that makes them up has any number.
+/// Versions of one user within an hour at most: one person has a few, a program that makes them up
+/// has any number.
 const MAX_PER_USER: usize = 16;
 
 /// What was seen, and what follows from it. Clones share it.
@@ -47,7 +50,8 @@ struct Noted {
 }
 
 impl ClientVersions {
-    /// Notes that a user runs a version. Versions from before a release are asked of nobody, so they are not noted.
+    /// Notes that a user runs a version. Versions from before a release are asked of nobody, so
+    /// they are not noted.
     pub fn note(&self, user: UserId, (client, version): (Client, Version), now: Timestamp) {
         if !version.released {
             return;
@@ -76,7 +80,8 @@ impl ClientVersions {
         self.0.lock().newest.get(&client).copied()
     }
 
-    /// Brings what was seen to the database, and takes over what all nodes saw in the last seven days.
+    /// Brings what was seen to the database, and takes over what all nodes saw in the last seven
+    /// days.
     ///
     /// # Errors
     /// The store failed: nothing is forgotten, the next exchange brings it.

@@ -1,5 +1,5 @@
-//! What is wrong with this node as a whole, and since when: one source for `/readyz`, the overview, the live stream
-//! and refused writes, so that they agree.
+//! What is wrong with this node as a whole, and since when: one source for `/readyz`, the overview,
+//! the live stream and refused writes, so that they agree.
 //!
 //! Requests never look here.
 
@@ -46,7 +46,7 @@ impl Conditions {
         self.database.load_full()
     }
 
-    /// A configuration file was refused: the old configuration stays in force.
+    /// A configuration file was refused: the old configuration stays in effect.
     pub fn reload_refused(&self, faults: &str, now: Timestamp) {
         let since = self.reload.load().as_ref().map_or(now, |fault| fault.since);
         self.reload.store(Some(Arc::new(Fault { since, text: faults.to_owned() })));

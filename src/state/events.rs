@@ -1,10 +1,10 @@
 //! What happens in the gateway, as it happens: for live views and notifications.
 //!
-//! Two bounded broadcasts: all events, which are only made while a live view watches, and changes of
-//! circuits, which the notifier always watches. With one for both, every request woke the notifier's
-//! runtime: 60–72 µs of CPU per 2 KB request in place of 50–54 (measured by leaving the event out).
-//! A sender never waits; a slow watcher loses the oldest events and learns how many. Nothing that must not
-//! be lost may depend on it: records go to the ledger.
+//! Two bounded broadcasts: all events, which are only made while a live view watches, and changes
+//! of circuits, which the notifier always watches. With one for both, every request woke the
+//! notifier's runtime: 60–72 µs of CPU per 2 KB request in place of 50–54 (measured by leaving the
+//! event out). A sender never waits; a slow watcher loses the oldest events and learns how many.
+//! Nothing that must not be lost may depend on it: records go to the ledger.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub enum Event {
     Circuit(CircuitChange),
     /// Attempts at a provider began or stopped failing.
     Provider(ProviderId),
-    /// A new configuration is in force.
+    /// A new configuration is in effect.
     Configuration { version: i64 },
 }
 
@@ -96,8 +96,8 @@ impl Events {
         }
     }
 
-    /// Sends a change of a circuit to the watchers of all events and of circuits; whether the latter have
-    /// one.
+    /// Sends a change of a circuit to the watchers of all events and of circuits; whether the
+    /// latter have one.
     pub fn circuit(&self, change: CircuitChange) -> bool {
         self.tell(|| Event::Circuit(change.clone()));
         self.circuits.send(change).is_ok()

@@ -1,8 +1,8 @@
 //! Each provider's present health: its circuit, the rest it asked for, and how its attempts end.
 //!
-//! The circuit itself is a pure machine (`policy::breaker`); this keeps one per provider, in process. Nobody waits for other
-//! nodes here: what changed is marked, for [`super::peers`] or [`super::kept`] to tell, and what they tell is taken over when it is
-//! newer.
+//! The circuit itself is a pure machine (`policy::breaker`); this keeps one per provider, in
+//! process. Nobody waits for other nodes here: what changed is marked, for [`super::peers`] or
+//! [`super::kept`] to tell, and what they tell is taken over when it is newer.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -36,7 +36,8 @@ struct Entry {
     rest_until: Option<Timestamp>,
     /// When circuit or rest last changed, here or elsewhere.
     changed: Option<Timestamp>,
-    /// [`Provider::health_since`] of the newest version of the provider that was seen: the entry knows nothing older.
+    /// [`Provider::health_since`] of the newest version of the provider that was seen: the entry
+    /// knows nothing older.
     since: Timestamp,
     /// How attempts of this process ended.
     log: AttemptLog,
@@ -47,8 +48,8 @@ impl Entry {
         (self.breaker.standing(), self.rest_until)
     }
 
-    /// Whether the version of the provider is one from before its address or credential was changed: a request that
-    /// began then still works with it.
+    /// Whether the version of the provider is one from before its address or credential was
+    /// changed: a request that began then still works with it.
     fn outdates(&self, provider: &Provider) -> bool {
         provider.health_since < self.since
     }
@@ -121,8 +122,9 @@ impl Health {
         self.report(provider, change, Happened { now, failures: 0, error: None });
     }
 
-    /// One attempt failed, whether or not it counts for the circuit or is followed by another at the same provider.
-    /// The first failure has a line in the log, the next ones at most one a minute.
+    /// One attempt failed, whether or not it counts for the circuit or is followed by another at
+    /// the same provider. The first failure has a line in the log, the next ones at most one a
+    /// minute.
     pub fn attempt_failed(&self, provider: &Provider, now: Timestamp, failed: Failed<'_>) {
         let error = Arc::new(AttemptError::new(provider, failed, now));
         let noted = {
@@ -217,8 +219,9 @@ impl Health {
         self.mark(provider, entry, before, now.unwrap_or(Timestamp(0)).plus_ms(1));
     }
 
-    /// Forgets what was seen of a provider before its address, credential or proxy was changed, or before it was enabled
-    /// again. Every node does so by itself, as it first works with the new version.
+    /// Forgets what was seen of a provider before its address, credential or proxy was changed, or
+    /// before it was enabled again. Every node does so by itself, as it first works with the new
+    /// version.
     fn renew(&self, provider: &Provider, entry: &mut Entry) {
         if provider.health_since <= entry.since {
             return;
@@ -238,7 +241,8 @@ impl Health {
         }
     }
 
-    /// The probes of a provider's circuit that failed in a row, and what the last failed attempt on this node was.
+    /// The probes of a provider's circuit that failed in a row, and what the last failed attempt on
+    /// this node was.
     #[must_use]
     pub fn failed_probes(&self, provider: &Provider) -> (u32, Option<Arc<AttemptError>>) {
         let entry = self.entry(provider.id);
@@ -307,7 +311,8 @@ impl Health {
         self.marked.notify_one();
     }
 
-    /// Takes over what another node tells, if it is newer than what is known here; else it is the other that should know.
+    /// Takes over what another node tells, if it is newer than what is known here; else it is the
+    /// other that should know.
     pub fn hear(&self, told: &Told, provider: &Provider) {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();

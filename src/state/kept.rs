@@ -1,9 +1,11 @@
-//! Keeps how providers stand in a small file of the data directory, for the process that comes after this one, where no Redis
-//! does ([`super::peers`]): a circuit that was open stays open over a stop, a crash and an upgrade, and a reset stays done.
+//! Keeps how providers stand in a small file of the data directory, for the process that comes
+//! after this one, where no Redis does ([`super::peers`]): a circuit that was open stays open over
+//! a stop, a crash and an upgrade, and a reset stays done.
 //!
-//! One line for each provider ([`Told`]). The file is written anew, and put in place in one step, shortly after a change. At an upgrade
-//! two processes run on one data directory: each looks every second whether the other has written, and the later of
-//! two changes is believed, so that neither needs to lock the other out. Failures in a row that opened no circuit are not kept.
+//! One line for each provider ([`Told`]). The file is written again, and put in place in one step,
+//! shortly after a change. At an upgrade two processes run on one data directory: each looks every
+//! second whether the other has written, and the later of two changes is believed, so that neither
+//! needs to lock the other out. Failures in a row that opened no circuit are not kept.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
@@ -51,7 +53,8 @@ impl Kept {
         kept
     }
 
-    /// Runs until `stop` resolves, and writes what changed until then. Errors are logged once per change.
+    /// Runs until `stop` resolves, and writes what changed until then. Errors are logged once per
+    /// change.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
         tokio::pin!(stop);
         let (mut look, mut failing) = (tokio::time::interval(LOOK), false);

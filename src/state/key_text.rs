@@ -46,8 +46,9 @@ pub fn is_like_a_key(text: &str) -> bool {
     digits.is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-/// Whether a text has the shape of a web session's token: 256 random bits in base64. It is looked up as one and as
-/// nothing else: a stale cookie that a browser goes on sending is no attempt at the admin token.
+/// Whether a text has the shape of a web session's token: 256 random bits in base64. It is looked
+/// up as one and as nothing else: a stale cookie that a browser goes on sending is no attempt at
+/// the admin token.
 #[must_use]
 pub fn is_like_a_session(text: &str) -> bool {
     text.len() == 43 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')

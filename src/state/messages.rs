@@ -1,7 +1,8 @@
-//! The way of session messages to the database, beside the requests: a queue that is bounded in bytes.
+//! The way of session messages to the database, beside the requests: a queue that is bounded in
+//! bytes.
 //!
-//! A request never waits for it. When the database is slow or away, what does not fit is dropped and counted: messages are
-//! for looking things up, and nothing depends on them.
+//! A request never waits for it. When the database is slow or away, what does not fit is dropped
+//! and counted: messages are for looking things up, and nothing depends on them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -42,7 +43,8 @@ fn bytes(message: &StoredMessage) -> usize {
 }
 
 impl Messages {
-    /// A queue of messages with at most `most` bytes of each body; what is dropped is counted in `lost`.
+    /// A queue of messages with at most `most` bytes of each body; what is dropped is counted in
+    /// `lost`.
     #[must_use]
     pub fn new(most: usize, lost: IntCounter) -> (Self, MessageQueue) {
         let (sender, receiver) = mpsc::channel(WAITING);

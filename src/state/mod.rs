@@ -1,9 +1,9 @@
-//! What the data plane reads: one immutable snapshot of keys, users, providers, prices and settings,
-//! and how a committed change is put in force.
+//! What the data plane reads: one immutable snapshot of keys, users, providers, prices and
+//! settings, and how a committed change is put in effect.
 //!
-//! A request takes the snapshot once and never asks the database. Administration commits a write, calls
-//! [`State::publish`], and only then answers: the change is in force on this node before its author hears so.
-//! Other nodes notice by the configuration version (see [`refresh`]).
+//! A request takes the snapshot once and never asks the database. Administration commits a write,
+//! calls [`State::publish`], and only then answers: the change is in effect on this node before its
+//! author hears so. Other nodes notice by the configuration version (see [`refresh`]).
 
 pub mod admin_token;
 pub mod attempts;

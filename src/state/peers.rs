@@ -1,8 +1,9 @@
 //! Tells other nodes, through Redis, how providers stand, and hears it from them.
 //!
-//! Each change is stored in a hash (`PREFIX:circuits`), so that a node that joins or starts again knows it, and published to
-//! those that run. Nobody waits for this: while Redis is lost every node keeps its own circuits, and what changed meanwhile is
-//! told when Redis is back, where the later change wins.
+//! Each change is stored in a hash (`PREFIX:circuits`), so that a node that joins or starts again
+//! knows it, and published to those that run. Nobody waits for this: while Redis is lost every node
+//! keeps its own circuits, and what changed meanwhile is told when Redis is back, where the later
+//! change wins.
 
 use std::sync::Arc;
 use std::time::Duration;

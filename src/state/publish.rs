@@ -1,4 +1,4 @@
-//! Loads the snapshot from the store and puts it in force.
+//! Loads the snapshot from the store and puts it in effect.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub enum StateError {
     Sealed(String),
 }
 
-/// The snapshot in force, and how to replace it.
+/// The snapshot in effect, and how to replace it.
 pub struct State {
     store: Store,
     vault: Vault,
@@ -39,8 +39,9 @@ impl State {
     /// Loads the first snapshot.
     ///
     /// # Errors
-    /// When the store cannot be read, or when there are providers and this process has the key of none of their
-    /// credentials: then the secret key is the wrong one, and serving would only produce failures.
+    /// When the store cannot be read, or when there are providers and this process has the key of
+    /// none of their credentials: then the secret key is the wrong one, and serving would only
+    /// produce failures.
     pub async fn open(store: Store, vault: Vault, events: Events) -> Result<Arc<Self>, StateError> {
         let (first, lack_key) = load(&store, &vault, &Snapshot::default()).await?;
         if first.providers.is_empty() && lack_key > 0 && lack_key == first.faults.len() {
@@ -56,13 +57,14 @@ impl State {
         }))
     }
 
-    /// The snapshot in force, as a cheap guard: do not hold it across an await, take [`State::snapshot`] there.
+    /// The snapshot in effect, as a cheap guard: do not hold it across an await, take
+    /// [`State::snapshot`] there.
     #[must_use]
     pub fn peek(&self) -> Guard<Arc<Snapshot>> {
         self.current.load()
     }
 
-    /// The snapshot in force, to keep for a whole request.
+    /// The snapshot in effect, to keep for a whole request.
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.current.load_full()
@@ -78,10 +80,12 @@ impl State {
         &self.store
     }
 
-    /// Puts other secret keys in force, if they open everything that the present ones open; whether they are others.
+    /// Puts other secret keys in effect, if they open everything that the present ones open;
+    /// whether they are others.
     ///
     /// # Errors
-    /// A stored text opens with the present keys and with none of these: the present ones stay in force.
+    /// A stored text opens with the present keys and with none of these: the present ones stay in
+    /// effect.
     pub async fn rekey(&self, ring: KeyRing) -> Result<bool, RotateError> {
         let present = self.vault.ring();
         if present.ids() == ring.ids() {
@@ -95,10 +99,11 @@ impl State {
         Ok(true)
     }
 
-    /// Reads the store anew and puts the result in force. Call it after each committed write, before answering.
+    /// Reads the store again and puts the result in effect. Call it after each committed write,
+    /// before answering.
     ///
     /// # Errors
-    /// When the store cannot be read; the former snapshot stays in force.
+    /// When the store cannot be read; the former snapshot stays in effect.
     pub async fn publish(&self) -> Result<(), StateError> {
         let _one_at_a_time = self.publishing.lock().await;
         let (next, _) = load(&self.store, &self.vault, &self.snapshot()).await?;
@@ -116,7 +121,7 @@ fn tell_faults(snapshot: &Snapshot) {
     }
 }
 
-/// `former`: what has not changed since is taken over where making it anew would cost. With the
+/// `former`: what has not changed since is taken over where making it again would cost. With the
 /// number of faults that come from a key that this process does not have.
 async fn load(store: &Store, vault: &Vault, former: &Snapshot) -> Result<(Snapshot, usize), StoreError> {
     let Everything { version, users, keys, providers, prices, settings, words, error_rules } = store.load_all().await?;
@@ -143,8 +148,8 @@ async fn load(store: &Store, vault: &Vault, former: &Snapshot) -> Result<(Snapsh
     Ok((snapshot, lack_key))
 }
 
-/// The former snapshot's price where nothing of it has changed: two tables at once are memory that the
-/// allocator keeps.
+/// The former snapshot's price where nothing of it has changed: two tables at once are memory that
+/// the allocator keeps.
 fn kept(price: Price, former: &Snapshot) -> Arc<Price> {
     let same = former.prices.get(&price.model).filter(|before| ***before == price);
     same.map_or_else(|| Arc::new(price), Arc::clone)

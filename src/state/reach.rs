@@ -1,8 +1,8 @@
 //! Which models somebody can reach, and what providers say that they serve.
 //!
-//! One rule for all who list models: the names in a provider's list and redirects; for a provider without a list, or with
-//! patterns in it, what it names itself, else the priced models. Asking a provider is the data plane's; what it answered is
-//! kept here for everybody.
+//! One rule for all who list models: the names in a provider's list and redirects; for a provider
+//! without a list, or with patterns in it, what it names itself, else the priced models. Asking a
+//! provider is the data plane's; what it answered is kept here for everybody.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::{Provider, model_matches};
 
-/// How long a listing is used before the provider is asked again, and how long a failure is remembered.
+/// How long a listing is used before the provider is asked again, and how long a failure is
+/// remembered.
 const FRESH: Duration = Duration::from_secs(600);
 const RETRY: Duration = Duration::from_secs(30);
 
@@ -35,7 +36,8 @@ struct Kept {
 }
 
 impl Listings {
-    /// What the provider said lately; `None` when it is to be asked, `Some(None)` when it does not say.
+    /// What the provider said lately; `None` when it is to be asked, `Some(None)` when it does not
+    /// say.
     #[must_use]
     pub fn fresh(&self, provider: &Provider) -> Option<Option<Arc<[String]>>> {
         let kept = self.kept.lock();
@@ -79,8 +81,8 @@ impl Reach<'_> {
         snapshot.providers.iter().filter(move |p| p.is_enabled && reaches(p))
     }
 
-    /// Every model within reach, sorted; `listing` gives what a provider names itself, where it is asked for
-    /// ([`is_listing_needed`]) and known.
+    /// Every model within reach, sorted; `listing` gives what a provider names itself, where it is
+    /// asked for ([`is_listing_needed`]) and known.
     #[must_use]
     pub fn models(
         &self,

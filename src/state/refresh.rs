@@ -1,8 +1,8 @@
-//! Notices changes that another node committed: told by PostgreSQL as they are committed, and by a look at the configuration
-//! version once a second.
+//! Notices changes that another node committed: told by PostgreSQL as they are committed, and by a
+//! look at the configuration version once a second.
 //!
-//! The look is one indexed row, off the request path. It is enough to put a write in force on every other node within a
-//! second; being told makes that milliseconds.
+//! The look is one indexed row, off the request path. It is enough to put a write in effect on
+//! every other node within a second; being told makes that milliseconds.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use crate::store::{Changes, StoreError};
 /// How often the version is looked at.
 pub const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Runs until `shutdown` resolves. Errors are logged once per change of state, and the look goes on.
+/// Runs until `shutdown` resolves. Errors are logged once per change of state, and the look goes
+/// on.
 pub async fn run(state: Arc<State>, shutdown: impl Future<Output = ()>) {
     tokio::pin!(shutdown);
     let (mut failing, mut changes) = (false, None);

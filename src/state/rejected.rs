@@ -1,8 +1,9 @@
-//! Requests that failed authentication, for administrators: the last ones, in memory, bounded in number and in what a
-//! flood of them costs.
+//! Requests that failed authentication, for administrators: the last ones, in memory, bounded in
+//! number and in what a flood of them costs.
 //!
-//! They leave no row in the database: anyone can send them. Equal ones share an entry. A key's text is never kept; a
-//! short fingerprint under a secret of this process tells whether two wrong keys are the same.
+//! They leave no row in the database: anyone can send them. Equal ones share an entry. A key's text
+//! is never kept; a short fingerprint under a secret of this process tells whether two wrong keys
+//! are the same.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
@@ -75,7 +76,8 @@ impl RejectedRequests {
     #[must_use]
     pub fn new(now: Timestamp) -> Self {
         let mut secret = [0; 32];
-        // Without random bytes fingerprints could be computed elsewhere, but no key is in them either way.
+        // Without random bytes fingerprints could be computed elsewhere, but no key is in them
+        // either way.
         let _ = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut secret);
         Self { since: now, secret, inner: Mutex::default() }
     }
@@ -138,7 +140,8 @@ impl RejectedRequests {
         }
     }
 
-    /// Eight hexadecimal digits: enough to recognise a key among a few hundred, far too few to find it.
+    /// Eight hexadecimal digits: enough to recognise a key among a few hundred, far too few to find
+    /// it.
     fn fingerprint(&self, credential: &str) -> Box<str> {
         let digest = Sha256::new().chain_update(self.secret).chain_update(credential).finalize();
         digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect::<String>().into()

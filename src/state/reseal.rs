@@ -1,8 +1,8 @@
-//! Sealing for the database: with which key, and everything anew when the key is rotated.
+//! Sealing for the database: with which key, and everything again when the key is rotated.
 //!
-//! The database names the key that new texts are sealed with. So a new key can be given to all nodes
-//! first, while everybody still seals with the old one; the rotation seals all texts anew and names
-//! the new key in one transaction, and nodes load the result as they load every change.
+//! The database names the key that new texts are sealed with. So a new key can be given to all
+//! nodes first, while everybody still seals with the old one; the rotation seals all texts again
+//! and names the new key in one transaction, and nodes load the result as they load every change.
 
 use super::key_ring::{KeyRing, SealKey};
 use super::vault::{self, Place, Vault, VaultError};
@@ -99,7 +99,8 @@ pub fn check(ring: &KeyRing, texts: &[SealedText]) -> Result<(), RotateError> {
     if faults.is_empty() { Ok(()) } else { Err(RotateError::Unopened { faults }) }
 }
 
-/// Seals every text with `key` that is not, and names it as the one to seal with. The caller commits.
+/// Seals every text with `key` that is not, and names it as the one to seal with. The caller
+/// commits.
 ///
 /// # Errors
 /// A text opens with none of the keys; or the store failed.
@@ -124,7 +125,7 @@ async fn reseal(tx: &mut Tx, ring: &KeyRing, key: &SealKey, text: &SealedText) -
     Ok(tx.replace_sealed(&text.owner, &sealed).await?)
 }
 
-/// Seals the texts of earlier versions anew, in one transaction; how many. Those that do not open
+/// Seals the texts of earlier versions again, in one transaction; how many. Those that do not open
 /// stay as they are.
 ///
 /// # Errors

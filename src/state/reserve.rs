@@ -6,9 +6,9 @@ use crate::policy::reservation::{self, Candidate, Forecast, Reservation};
 use crate::policy::select::{self, SelectAsk};
 
 impl Snapshot {
-    /// The amount that a request reserves while it runs: by the price and multiplier of the dearest
-    /// provider that [`select::plan`] could ever give it. A circuit that is open now, or a limit that
-    /// is reached, excludes no provider: both may change before the request is sent.
+    /// The amount that a request reserves while it runs: by the price and multiplier of the most
+    /// expensive provider that [`select::plan`] could ever give it. A circuit that is open now, or
+    /// a limit that is reached, excludes no provider: both may change before the request is sent.
     ///
     /// Each provider's price is the one that its reply would be billed by. No allocation.
     #[must_use]

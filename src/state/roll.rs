@@ -47,7 +47,8 @@ impl Roll {
         }
     }
 
-    /// For `/readyz`: `None` when all is well. Cooldowns alone are no fault while another provider works.
+    /// For `/readyz`: `None` when all is well. Cooldowns alone are no fault while another provider
+    /// works.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         let fails = self.amiss.iter().any(|(_, seen)| seen.state != ProviderState::Cooldown);
@@ -79,7 +80,8 @@ const fn rank(state: ProviderState) -> u8 {
     }
 }
 
-/// A provider's state with the kind and status of its last error, but not its words: `/readyz` asks for no credential.
+/// A provider's state with the kind and status of its last error, but not its words: `/readyz` asks
+/// for no credential.
 #[must_use]
 pub fn words(seen: &Seen) -> String {
     let state = match seen.state {

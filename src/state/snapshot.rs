@@ -87,8 +87,8 @@ impl Snapshot {
         self.callers.values()
     }
 
-    /// The price of the model that was asked for, else of the one that the provider was asked for; `policy::price_name`
-    /// says under which names they are looked for.
+    /// The price of the model that was asked for, else of the one that the provider was asked for;
+    /// `policy::price_name` says under which names they are looked for.
     #[must_use]
     pub fn price_for(&self, requested: &str, upstream: &str) -> Option<&Arc<Price>> {
         price_name::find(requested, upstream, |name| self.prices.get(name))

@@ -1,9 +1,10 @@
-//! Disables a provider whose circuit was probed in vain often enough (`breaker.disable_after_failed_probes`).
+//! Disables a provider whose circuit was probed in vain often enough
+//! (`breaker.disable_after_failed_probes`).
 //!
-//! It is the administrator's own switch (`is_enabled`), written with the reason, an audit record and a notification. Writes
-//! are serialised over all nodes, so one node alone finds the provider enabled and does it; the others see the change as any
-//! other. A provider stays enabled while it is the only one for a model of a group. Nothing enables it again but an
-//! administrator.
+//! It is the administrator's own switch (`is_enabled`), written with the reason, an audit record
+//! and a notification. Writes are serialised over all nodes, so one node alone finds the provider
+//! enabled and does it; the others see the change as any other. A provider stays enabled while it
+//! is the only one for a model of a group. Nothing enables it again but an administrator.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -40,7 +41,8 @@ pub struct SwitchOff {
 /// What a look came to, for the next one.
 #[derive(Default)]
 struct Memory {
-    /// Providers over the bound: their failed probes at the last look, and whether they were dealt with for these.
+    /// Providers over the bound: their failed probes at the last look, and whether they were dealt
+    /// with for these.
     looked_at: HashMap<ProviderId, (u32, bool)>,
     failing: bool,
 }
@@ -58,7 +60,8 @@ enum Done {
 }
 
 impl SwitchOff {
-    /// Runs until `stop` resolves. Faults of the database are logged once, and the next look tries again.
+    /// Runs until `stop` resolves. Faults of the database are logged once, and the next look tries
+    /// again.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         tokio::pin!(stop);
         let mut circuits = self.events.watch_circuits();
@@ -84,8 +87,8 @@ impl SwitchOff {
             if bound == 0 || probes < bound || !provider.is_enabled {
                 continue;
             }
-            // The node whose probe failed knows why: the others leave it the first second. A provider that had to stay
-            // is left alone until its next probe.
+            // The node whose probe failed knows why: the others leave it the first second. A
+            // provider that had to stay is left alone until its next probe.
             let (is_due, was_done) = match memory.looked_at.get(&provider.id) {
                 Some((before, was_done)) if *before == probes => (!was_done, *was_done),
                 _ => (error.is_some(), false),

@@ -1,8 +1,9 @@
-//! Failed attempts per client address: ten within five minutes close what is guarded to the address for fifteen.
+//! Failed attempts per client address: ten within five minutes close what is guarded to the address
+//! for fifteen.
 //!
-//! Memory is bounded: at most [`CAPACITY`] addresses are remembered; beyond that the one that is quiet for longest is
-//! forgotten. An IPv6 client holds a whole /64, so that is what is counted. A good attempt does not clear the
-//! count, or whoever holds one key could guess at others for ever.
+//! Memory is bounded: at most [`CAPACITY`] addresses are remembered; beyond that the one that is
+//! quiet for longest is forgotten. An IPv6 client holds a whole /64, so that is what is counted. A
+//! good attempt does not clear the count, or whoever holds one key could guess at others for ever.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -57,8 +58,8 @@ impl Throttle {
         closed_for(&self.addresses.lock(), network(address), now)
     }
 
-    /// Tries something, unless the address has failed too often. Attempts of many connections at once are tried one
-    /// after the other, so that none of them slips past the count.
+    /// Tries something, unless the address has failed too often. Attempts of many connections at
+    /// once are tried one after the other, so that none of them slips past the count.
     pub fn attempt(&self, address: IpAddr, now: Timestamp, is_right: impl FnOnce() -> bool) -> ThrottledAttempt {
         let address = network(address);
         let mut addresses = self.addresses.lock();

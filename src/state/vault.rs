@@ -1,9 +1,9 @@
 //! Encryption of upstream credentials, and of the webhooks' signing key, at rest.
 //!
-//! A sealed text is `v2:` + the key's id + `:` + base64(nonce ‖ ciphertext ‖ tag), AES-256-GCM. What
-//! it belongs to is authenticated with it ([`Place`]): a text that was moved to another provider's
-//! row does not open. `v1:` texts of earlier versions have neither id nor place; they are still
-//! opened, and `reseal` replaces them.
+//! A sealed text is `v2:` + the key's id + `:` + base64(nonce ‖ ciphertext ‖ tag), AES-256-GCM.
+//! What it belongs to is authenticated with it ([`Place`]): a text that was moved to another
+//! provider's row does not open. `v1:` texts of earlier versions have neither id nor place; they
+//! are still opened, and `reseal` replaces them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -111,13 +111,13 @@ impl Vault {
         self.dir.is_some()
     }
 
-    /// The keys in force.
+    /// The keys in effect.
     #[must_use]
     pub fn ring(&self) -> Arc<KeyRing> {
         self.ring.load_full()
     }
 
-    /// The keys in force, read again where this one is not among them.
+    /// The keys in effect, read again where this one is not among them.
     #[must_use]
     pub fn ring_with(&self, id: &str) -> Arc<KeyRing> {
         if self.ring.load().key(id).is_none() {
@@ -132,7 +132,7 @@ impl Vault {
         file.map(|file| self.replace(file.ring())).is_some()
     }
 
-    /// Puts other keys in force.
+    /// Puts other keys in effect.
     pub fn replace(&self, ring: KeyRing) {
         self.ring.store(Arc::new(ring));
     }

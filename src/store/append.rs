@@ -1,8 +1,9 @@
 //! Writes records exactly once: ledger, request log and all sums in one transaction.
 //!
-//! The ledger's primary key decides what is new. A batch that is written again, because the writer died before it could note
-//! that the first time succeeded, changes nothing. That is rare: so a batch is first written as if all of it were new, and again, row by row,
-//! when it turns out that it was not.
+//! The ledger's primary key decides what is new. A batch that is written again, because the writer
+//! died before it could note that the first time succeeded, changes nothing. That is rare: so a
+//! batch is first written as if all of it were new, and again, row by row, when it turns out that
+//! it was not.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,16 +22,18 @@ use crate::domain::record::Record;
 const CHUNKS: [usize; 3] = [100, 10, 1];
 
 impl Store {
-    /// Writes those of the records whose request id is not stored yet, all or none; gives their number.
+    /// Writes those of the records whose request id is not stored yet, all or none; gives their
+    /// number.
     ///
     /// # Errors
-    /// [`StoreError`]; then nothing was written, unless the connection broke while committing: in both cases calling again with
-    /// the same records is right.
+    /// [`StoreError`]; then nothing was written, unless the connection broke while committing: in
+    /// both cases calling again with the same records is right.
     pub async fn append_records(&self, records: &[Record]) -> Result<u64, StoreError> {
         if records.is_empty() {
             return Ok(0);
         }
-        // Sorted by id, each once: two nodes that write the same records lock them in the same order.
+        // Sorted by id, each once: two nodes that write the same records lock them in the same
+        // order.
         let unique: BTreeMap<RequestId, &Record> = records.iter().rev().map(|r| (r.request_id, r)).collect();
         let unique: Vec<&Record> = unique.into_values().collect();
         // Nearly always all are new, and then the number of rows says so.
@@ -72,7 +75,8 @@ enum Expect {
     Any,
 }
 
-/// Writes records in a transaction; `None` when one was not new and all were expected to be: roll back.
+/// Writes records in a transaction; `None` when one was not new and all were expected to be: roll
+/// back.
 async fn write<DB: Writes>(
     connection: &mut DB::Connection,
     backend: Backend,
@@ -122,7 +126,8 @@ where
     Ok(Some(u64::try_from(new.len()).unwrap_or(u64::MAX)))
 }
 
-/// A database driver that records are written through: `Any`, or SQLite's own, which spares the writer a third of its work.
+/// A database driver that records are written through: `Any`, or SQLite's own, which spares the
+/// writer a third of its work.
 trait Writes: Database {
     fn affected(result: &Self::QueryResult) -> u64;
 }

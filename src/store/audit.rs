@@ -1,5 +1,5 @@
-//! Who changed what: written in the same transaction as the change, so that neither is there without the other; and read
-//! again, newest first.
+//! Who changed what: written in the same transaction as the change, so that neither is there
+//! without the other; and read again, newest first.
 
 use std::fmt::Write as _;
 

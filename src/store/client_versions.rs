@@ -1,4 +1,5 @@
-//! Which versions of known clients were seen: one row for each user and version. No part of the configuration.
+//! Which versions of known clients were seen: one row for each user and version. No part of the
+//! configuration.
 
 use sqlx::AssertSqlSafe;
 
@@ -23,7 +24,8 @@ pub struct SeenClient {
 }
 
 impl Store {
-    /// Notes what was seen (each user and version once), and removes what was last seen before `since`.
+    /// Notes what was seen (each user and version once), and removes what was last seen before
+    /// `since`.
     ///
     /// # Errors
     /// [`StoreError`] of the write; nothing was noted then.

@@ -1,8 +1,9 @@
 //! How domain values become columns and come back: one set of rules for both back ends.
 //!
-//! Times are milliseconds, money is nano-USD, flags are 0 or 1, decimals and lists are text: types that `sqlx::Any` carries
-//! faithfully on both sides. Text loses NUL characters on its way in, because PostgreSQL cannot hold them and one request with
-//! a NUL in its model name must not stop the ledger.
+//! Times are milliseconds, money is nano-USD, flags are 0 or 1, decimals and lists are text: types
+//! that `sqlx::Any` carries faithfully on both sides. Text loses NUL characters on its way in,
+//! because PostgreSQL cannot hold them and one request with a NUL in its model name must not stop
+//! the ledger.
 
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -18,10 +19,11 @@ use super::error::StoreError;
 use crate::domain::clock::Timestamp;
 use crate::domain::money::NanoUsd;
 
-/// What a statement's values are collected in: `sqlx::Any`'s, or SQLite's own where the many of the ledger's writer would
-/// cost too much on the way through `Any`.
+/// What a statement's values are collected in: `sqlx::Any`'s, or SQLite's own where the many of the
+/// ledger's writer would cost too much on the way through `Any`.
 ///
-/// Integers, text and bytes always encode; were one missing after all, the database would refuse the statement.
+/// Integers, text and bytes always encode; were one missing after all, the database would refuse
+/// the statement.
 pub(super) trait Collect: Arguments {
     fn int(&mut self, value: Option<i64>);
     fn text(&mut self, value: Option<String>);

@@ -1,7 +1,8 @@
 //! Opens the pools of connections, with the few settings that differ between the back ends.
 //!
-//! SQLite allows one writer at a time: it gets exactly one connection for writing, so that writers queue in the pool and never
-//! meet a lock, and some read-only ones beside it, which in WAL mode neither wait nor make it wait.
+//! SQLite allows one writer at a time: it gets exactly one connection for writing, so that writers
+//! queue in the pool and never meet a lock, and some read-only ones beside it, which in WAL mode
+//! neither wait nor make it wait.
 
 use std::path::Path;
 use std::time::Duration;
@@ -31,16 +32,17 @@ pub(super) const SLOW: Duration = Duration::from_secs(2);
 const SQLITE_SETTINGS: &str = "PRAGMA busy_timeout = 10000; PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; \
                                PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY";
 
-/// The ledger's writer adds to the ends of its tables and indexes: few pages are written again and again.
+/// The ledger's writer adds to the ends of its tables and indexes: few pages are written again and
+/// again.
 const LEDGER_CACHE: &str = "PRAGMA cache_size = -8000";
 
 /// Readers come and go with what is looked at; the writer's pages they find in the system's cache.
 const READER_SETTINGS: &str = "PRAGMA query_only = ON; PRAGMA cache_size = -4000";
 
-/// PostgreSQL's compiler takes tenths of a second for a statement of many parts, and saves a few milliseconds. Said so that a
-/// server without one does not mind. And a server that is set to acknowledge commits before they
-/// are on its disk (`synchronous_commit = off`) must not do so here: the journal lets go of what is
-/// acknowledged. Other values are kept.
+/// PostgreSQL's compiler takes tenths of a second for a statement of many parts, and saves a few
+/// milliseconds. Said so that a server without one does not mind. And a server that is set to
+/// acknowledge commits before they are on its disk (`synchronous_commit = off`) must not do so
+/// here: the journal lets go of what is acknowledged. Other values are kept.
 pub(super) const POSTGRES_SETTINGS: &str = "SELECT set_config(name, CASE name WHEN 'jit' THEN 'off' ELSE 'on' END, false) \
      FROM pg_settings WHERE name = 'jit' OR (name = 'synchronous_commit' AND setting = 'off')";
 
@@ -50,7 +52,8 @@ pub(super) struct Pools {
     pub(super) backend: Backend,
     pub(super) write: AnyPool,
     pub(super) read: AnyPool,
-    /// SQLite only: the ledger's connection, in SQLite's own driver. To write by it, hold the one of `write`.
+    /// SQLite only: the ledger's connection, in SQLite's own driver. To write by it, hold the one
+    /// of `write`.
     pub(super) ledger: Option<SqlitePool>,
     /// PostgreSQL only: where it is, for connections of another kind.
     pub(super) url: Option<Secret>,
@@ -128,8 +131,8 @@ fn connect_options(url: &str) -> Result<AnyConnectOptions, StoreError> {
     Ok(options.log_statements(log::LevelFilter::Trace).log_slow_statements(log::LevelFilter::Warn, SLOW))
 }
 
-/// Switching to WAL needs the file for itself for a moment, and SQLite does not always wait for it: two processes that start
-/// at once would fail without the retry.
+/// Switching to WAL needs the file for itself for a moment, and SQLite does not always wait for it:
+/// two processes that start at once would fail without the retry.
 async fn prepare_writer(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
     connection.execute(SQLITE_SETTINGS).await?;
     let mut tries = 100;

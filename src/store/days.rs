@@ -1,11 +1,15 @@
-//! Sums of whole days, cut in the ways that charts and the usage log's totals ask by; and which days are summed.
+//! Sums of whole days, cut in the ways that charts and the usage log's totals ask by; and which
+//! days are summed.
 //!
-//! A day is summed from the hourly sums once it is over, by upkeep and never by the ledger's writer, whose every record they would
-//! cost. A record that comes late, or is priced late, takes its day out of `summed_days` in its own transaction; the day is then read
-//! from its hours until it is summed again. So what stands in `summed_days` is always right, whatever its time zone and however
-//! many nodes there are: who reads takes those days that lie within the asked time, and hours for the rest.
+//! A day is summed from the hourly sums once it is over, by upkeep and never by the ledger's
+//! writer, whose every record they would cost. A record that comes late, or is priced late, takes
+//! its day out of `summed_days` in its own transaction; the day is then read from its hours until
+//! it is summed again. So what stands in `summed_days` is always right, whatever its time zone and
+//! however many nodes there are: who reads takes those days that lie within the asked time, and
+//! hours for the rest.
 //!
-//! On PostgreSQL a lock keeps those who write sums and who sums a day apart; SQLite has one writer anyway.
+//! On PostgreSQL a lock keeps those who write sums and who sums a day apart; SQLite has one writer
+//! anyway.
 
 use std::collections::BTreeMap;
 
@@ -94,7 +98,8 @@ impl Cut {
         }
     }
 
-    /// What becomes `user_id`, `key_id`, `provider_id`, `model` and `endpoint`, and what is grouped by for it, beside the status.
+    /// What becomes `user_id`, `key_id`, `provider_id`, `model` and `endpoint`, and what is grouped
+    /// by for it, beside the status.
     const fn columns(self) -> (&'static str, &'static str) {
         match self {
             Self::Whole => ("0, 0, 0, '', ''", ""),
@@ -109,7 +114,8 @@ impl Cut {
     }
 }
 
-/// Held by those who change hourly sums (shared) and by who sums a day (alone); any number that nothing else uses.
+/// Held by those who change hourly sums (shared) and by who sums a day (alone); any number that
+/// nothing else uses.
 const LOCK_SHARED: &str = "SELECT CAST(pg_advisory_xact_lock_shared(7215836403) AS TEXT)";
 const LOCK_ALONE: &str = "SELECT CAST(pg_advisory_xact_lock(7215836403) AS TEXT)";
 
@@ -129,7 +135,8 @@ macro_rules! of_ledger {
     };
 }
 
-/// All of a day: `$1` its first whole hour and `$2` the end of its last, `$3` its beginning and `$4` its end.
+/// All of a day: `$1` its first whole hour and `$2` the end of its last, `$3` its beginning and
+/// `$4` its end.
 const ROWS: &str = concat!(
     "SELECT user_id, key_id, provider_id, model, endpoint, status_code, requests, errors, unpriced, input_tokens, \
      output_tokens, cache_write_5m_tokens, cache_write_1h_tokens, cache_read_tokens, reasoning_tokens, cost, duration_ms \
@@ -224,8 +231,8 @@ pub(super) const fn lock(backend: Backend) -> Option<&'static str> {
     }
 }
 
-/// After hourly sums were changed for requests that began at these times: the statements that take their days out, with their
-/// values. One for each hour that they lie in.
+/// After hourly sums were changed for requests that began at these times: the statements that take
+/// their days out, with their values. One for each hour that they lie in.
 pub(super) fn take_out<A: Collect + Default>(
     times: impl Iterator<Item = Timestamp>,
 ) -> impl Iterator<Item = (&'static str, Values<A>)> {

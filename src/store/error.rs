@@ -1,6 +1,8 @@
-//! What can go wrong between the gateway and its database, in few enough cases that callers can act on each.
+//! What can go wrong between the gateway and its database, in few enough cases that callers can act
+//! on each.
 //!
-//! No message here holds any part of the database URL but the database's own name: the URL carries a password.
+//! No message here holds any part of the database URL but the database's own name: the URL carries
+//! a password.
 
 use thiserror::Error;
 
@@ -13,7 +15,8 @@ pub enum StoreError {
     /// The database is there, but a lock or a connection was not free in time. Worth trying again.
     #[error("the database is busy: {what}")]
     Busy { what: String },
-    /// A rule of the schema refused the write; `what` is the constraint, or the columns, as the back end names them.
+    /// A rule of the schema refused the write; `what` is the constraint, or the columns, as the
+    /// back end names them.
     #[error("the database refused the change: {what}")]
     Constraint { what: String },
     /// The row to change is not there.
@@ -73,7 +76,8 @@ impl From<sqlx::Error> for StoreError {
     }
 }
 
-/// Reads a report by its code: SQLSTATE on PostgreSQL (five characters), the extended result code on SQLite.
+/// Reads a report by its code: SQLSTATE on PostgreSQL (five characters), the extended result code
+/// on SQLite.
 fn from_report(report: &dyn sqlx::error::DatabaseError) -> StoreError {
     let code = report.code().unwrap_or_default();
     let message = report.message();

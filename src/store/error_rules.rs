@@ -1,4 +1,5 @@
-//! Error rules. Removed rules of the program's own stay as rows, so that no upgrade brings them back.
+//! Error rules. Removed rules of the program's own stay as rows, so that no upgrade brings them
+//! back.
 
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
@@ -73,7 +74,8 @@ async fn rows(connection: &mut AnyConnection, rest: &str) -> Result<Vec<ErrorRul
 }
 
 impl Tx {
-    /// All error rules, in the order in which they are asked; removed ones of the program's own behind them.
+    /// All error rules, in the order in which they are asked; removed ones of the program's own
+    /// behind them.
     ///
     /// # Errors
     /// [`StoreError`] of the read.

@@ -72,7 +72,8 @@ async fn version(connection: &mut AnyConnection) -> Result<i64, StoreError> {
     Fields { row: &row, table: "config_version" }.int("version")
 }
 
-/// The stored settings; fields that an older version did not store, or all of them, have their defaults.
+/// The stored settings; fields that an older version did not store, or all of them, have their
+/// defaults.
 pub(super) async fn settings(connection: &mut AnyConnection) -> Result<SystemSettings, StoreError> {
     let row = sqlx::query("SELECT data FROM system_settings WHERE id = 1").fetch_optional(connection).await?;
     row.map_or_else(|| Ok(SystemSettings::default()), |row| Fields { row: &row, table: "system_settings" }.json("data"))

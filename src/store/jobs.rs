@@ -1,7 +1,9 @@
-//! Work that one node at a time does for all: who has it, what was served last, and what it says of itself.
+//! Work that one node at a time does for all: who has it, what was served last, and what it says of
+//! itself.
 //!
-//! A job is taken for a while and kept by taking it again; a node that dies loses it when the while is over. Two nodes whose
-//! clocks differ may overlap: what a job does must stand being done twice.
+//! A job is treated as a while and kept by taking it again; a node that dies loses it when the
+//! while is over. Two nodes whose clocks differ may overlap: what a job does must stand being done
+//! twice.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -95,7 +97,8 @@ impl Store {
         }))
     }
 
-    /// Claims the sending of a message until it is due again; `false` when some node claimed it already.
+    /// Claims the sending of a message until it is due again; `false` when some node claimed it
+    /// already.
     ///
     /// # Errors
     /// [`StoreError`] of the write.

@@ -1,8 +1,10 @@
-//! What each key of a user was used for: a stretch of time by model, all spending, and the latest request.
+//! What each key of a user was used for: a stretch of time by model, all spending, and the latest
+//! request.
 //!
-//! A few statements for all keys together, whatever their number and however many models they asked for. Each goes through
-//! an index that begins with the key: whole hours come from the hourly sums, the broken hours at both ends (in zones that are
-//! not whole hours from UTC) from the ledger's rows. Nothing is read from the request log, which may be pruned.
+//! A few statements for all keys together, whatever their number and however many models they asked
+//! for. Each goes through an index that begins with the key: whole hours come from the hourly sums,
+//! the broken hours at both ends (in zones that are not whole hours from UTC) from the ledger's
+//! rows. Nothing is read from the request log, which may be pruned.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +22,7 @@ use crate::domain::money::NanoUsd;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyStatistics {
     pub key_id: KeyId,
-    /// What the asked stretch of time holds, dearest model first.
+    /// What the asked stretch of time holds, most expensive model first.
     pub models: Vec<ModelStatistics>,
     /// Everything that the key ever spent.
     pub total_cost: NanoUsd,
@@ -45,8 +47,9 @@ pub struct ModelStatistics {
     pub cost: NanoUsd,
 }
 
-/// Of each key: all spending and the latest request. Sub-queries, as no planner turns these into a scan of the ledger; and the
-/// latest time first, as SQLite would sort all rows of the key to have the last by time and id.
+/// Of each key: all spending and the latest request. Sub-queries, as no planner turns these into a
+/// scan of the ledger; and the latest time first, as SQLite would sort all rows of the key to have
+/// the last by time and id.
 const KEYS: &str = "SELECT api_keys.id AS key_id, \
     (SELECT COALESCE(CAST(SUM(cost) AS BIGINT), 0) FROM usage_totals \
         WHERE user_id = api_keys.user_id AND key_id = api_keys.id) AS total_cost, \
@@ -91,8 +94,9 @@ struct Part {
 type Found = BTreeMap<(i64, String), ModelStatistics>;
 
 impl Store {
-    /// The use of each of the user's keys that are not deleted, oldest key first: by model for the requests that started from
-    /// `from` to just before `until`, and in all. Everything as of one moment.
+    /// The use of each of the user's keys that are not deleted, oldest key first: by model for the
+    /// requests that started from `from` to just before `until`, and in all. Everything as of one
+    /// moment.
     ///
     /// # Errors
     /// [`StoreError`] of the read.

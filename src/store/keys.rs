@@ -122,7 +122,8 @@ impl Tx {
     /// Adds a key; its `id` is ignored and the new one returned.
     ///
     /// # Errors
-    /// [`StoreError::Constraint`] when the user has a key of that name, the user is not there, or the hash is known.
+    /// [`StoreError::Constraint`] when the user has a key of that name, the user is not there, or
+    /// the hash is known.
     pub async fn insert_key(&mut self, key: &Key) -> Result<KeyId, StoreError> {
         self.insert_row("api_keys", COLUMNS, bind(key)).await.map(KeyId)
     }

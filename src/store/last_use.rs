@@ -1,7 +1,7 @@
 //! When keys were last used: one statement for all of them.
 //!
-//! Each key's latest request is the end of its stretch of an index; a sub-query per key inside the statement keeps both
-//! planners from scanning the ledger.
+//! Each key's latest request is the end of its stretch of an index; a sub-query per key inside the
+//! statement keeps both planners from scanning the ledger.
 
 use super::Store;
 use super::column::{Fields, Values};

@@ -4,7 +4,8 @@ use super::column::{Fields, Values};
 use super::error::StoreError;
 use crate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
 
-/// Binds [`Limits`] in the order of the columns: five hours, daily, weekly, monthly, total, sessions, reset mode, reset time.
+/// Binds [`Limits`] in the order of the columns: five hours, daily, weekly, monthly, total,
+/// sessions, reset mode, reset time.
 pub(super) fn bind(values: &mut Values, limits: &Limits) {
     values.opt_money(limits.five_hours).opt_money(limits.daily).opt_money(limits.weekly);
     values.opt_money(limits.monthly).opt_money(limits.total);

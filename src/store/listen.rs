@@ -1,7 +1,8 @@
-//! Hears at once when another process commits a change of the configuration: PostgreSQL's own notifications.
+//! Hears at once when another process commits a change of the configuration: PostgreSQL's own
+//! notifications.
 //!
-//! They come with the commit and need no other server. Whoever misses one (the connection broke) still has the look at the
-//! version, once a second.
+//! They come with the commit and need no other server. Whoever misses one (the connection broke)
+//! still has the look at the version, once a second.
 
 use sqlx::postgres::PgListener;
 

@@ -114,7 +114,8 @@ impl Conditions {
         if let Some(status) = filter.status_code {
             self.int("status_code =", i64::from(status));
         }
-        // Said in the words of the partial indexes: only then do the planners see that one covers the question.
+        // Said in the words of the partial indexes: only then do the planners see that one covers
+        // the question.
         if filter.exclude_status_200 || filter.status_code.is_some_and(|status| status != 200) {
             self.fixed("status_code <> 200");
         }

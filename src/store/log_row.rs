@@ -1,7 +1,8 @@
 //! A request record as rows: wide in the request log, narrow in the ledger.
 //!
-//! A record must never be refused by the database, or it would block the journal behind it: so long texts are clipped, counts
-//! and costs are held within bounds that no honest request reaches, and NUL is replaced (see `column`).
+//! A record must never be refused by the database, or it would block the journal behind it: so long
+//! texts are clipped, counts and costs are held within bounds that no honest request reaches, and
+//! NUL is replaced (see `column`).
 
 use std::sync::{Arc, LazyLock};
 
@@ -29,7 +30,8 @@ pub struct LogRow {
 const INDEXED_TEXT: usize = 512;
 /// Bytes of other texts.
 const PLAIN_TEXT: usize = 16 * 1024;
-/// Tokens of one kind in one request: nonsense from an upstream must not overflow the sums of its hour.
+/// Tokens of one kind in one request: nonsense from an upstream must not overflow the sums of its
+/// hour.
 const MAX_TOKENS: u64 = 1_000_000_000_000;
 /// Cost of one request: ten million dollars.
 const MAX_COST: i64 = 10_000_000 * NanoUsd::PER_USD;
@@ -126,7 +128,8 @@ pub(super) fn bounded(cost: NanoUsd) -> i64 {
     cost.0.clamp(-MAX_COST, MAX_COST)
 }
 
-/// The token counts as stored: input, output, cache write 5 m and 1 h, cache read, reasoning, image input and output.
+/// The token counts as stored: input, output, cache write 5 m and 1 h, cache read, reasoning, image
+/// input and output.
 pub(super) fn tokens(usage: &Usage) -> [i64; 8] {
     let all = [
         usage.input,

@@ -1,10 +1,12 @@
-//! The usage log's total, and sums over all that a filter matches, without counting millions of rows.
+//! The usage log's total, and sums over all that a filter matches, without counting millions of
+//! rows.
 //!
-//! They come from the sums that the ledger has: whole days where those are cut as the filter asks, the hours of the rest, and the
-//! broken hours at both ends from the log. That is exact as long as the log is pruned from its old end only, since the span is
-//! first cut to what the log still holds. Where days are not cut that way (a user's requests for a model at a provider), the lifetime sums
-//! know the whole of a log that was never pruned. For what none of them knows, or only by very many hours, the newest twenty
-//! thousand rows are counted, and the answer says so.
+//! They come from the sums that the ledger has: whole days where those are cut as the filter asks,
+//! the hours of the rest, and the broken hours at both ends from the log. That is exact as long as
+//! the log is pruned from its old end only, since the span is first cut to what the log still
+//! holds. Where days are not cut that way (a user's requests for a model at a provider), the
+//! lifetime sums know the whole of a log that was never pruned. For what none of them knows, or
+//! only by very many hours, the newest twenty thousand rows are counted, and the answer says so.
 
 use sqlx::{AnyConnection, AssertSqlSafe};
 
@@ -114,7 +116,8 @@ fn hours_in(pieces: &[Piece]) -> i64 {
     hours.map(|piece| piece.until.saturating_sub(piece.from)).fold(0, i64::saturating_add)
 }
 
-/// How many hourly sums an index has of the holder that is asked for (of all, if none is), as far as the summed days tell.
+/// How many hourly sums an index has of the holder that is asked for (of all, if none is), as far
+/// as the summed days tell.
 async fn hourly_sums_of(connection: &mut AnyConnection, filter: &LogFilter, span: Span) -> Result<u64, StoreError> {
     let (scope, user_id, key_id) = (filter.scope, filter.user_id, filter.key_id);
     let holder = LogFilter { scope, user_id, key_id, ..LogFilter::default() };
@@ -128,10 +131,12 @@ async fn hourly_sums_of(connection: &mut AnyConnection, filter: &LogFilter, span
 
 const SUM_HOURS: &str = "SELECT COALESCE(CAST(SUM(requests) AS BIGINT), 0) AS requests, \
     COALESCE(CAST(SUM(errors) AS BIGINT), 0) AS errors, COALESCE(CAST(SUM(unpriced) AS BIGINT), 0) AS unpriced";
-/// What a limit refused: by the statuses of limits, and without a provider (one that is asked may answer 429 too).
+/// What a limit refused: by the statuses of limits, and without a provider (one that is asked may
+/// answer 429 too).
 const REFUSED_IN_HOURS: &str = "COALESCE(CAST(SUM(CASE WHEN provider_id = 0 AND status_code IN (402, 429) THEN requests \
     ELSE 0 END) AS BIGINT), 0) AS limit_refusals";
-/// Days are not cut by provider and status together: what they lack is read from the hours of refusals.
+/// Days are not cut by provider and status together: what they lack is read from the hours of
+/// refusals.
 const REFUSED_IN_DAYS: &str = "0 AS limit_refusals";
 const SUM_LOG: &str = "SELECT COUNT(*) AS requests, \
     COALESCE(CAST(SUM(CASE WHEN outcome IN ('completed', 'client_aborted') THEN 0 ELSE 1 END) AS BIGINT), 0) AS errors, \
@@ -182,8 +187,9 @@ async fn sum_rows(connection: &mut AnyConnection, filter: &LogFilter, span: Span
     sum(connection, sql, conditions).await
 }
 
-/// Refusals by limits in whole days: of the few hourly sums without a provider, by the index of providers
-/// (`hourly_sums_provider`). Where days begin within an hour of UTC, the log itself has the hours that the span cuts.
+/// Refusals by limits in whole days: of the few hourly sums without a provider, by the index of
+/// providers (`hourly_sums_provider`). Where days begin within an hour of UTC, the log itself has
+/// the hours that the span cuts.
 async fn refused_in(connection: &mut AnyConnection, filter: &LogFilter, piece: Piece) -> Result<u64, StoreError> {
     if filter.provider_id.is_some() {
         return Ok(0);

@@ -1,7 +1,8 @@
-//! The usage log: filtered pages, newest first, with a total and sums over all that the filter matches.
+//! The usage log: filtered pages, newest first, with a total and sums over all that the filter
+//! matches.
 //!
-//! Pages are read through an index that gives the rows in their order, and deep ones from a cursor on. How the total is known
-//! without counting stands in [`super::log_sums`].
+//! Pages are read through an index that gives the rows in their order, and deep ones from a cursor
+//! on. How the total is known without counting stands in [`super::log_sums`].
 
 use sqlx::{AnyConnection, AssertSqlSafe};
 

@@ -84,8 +84,8 @@ impl Store {
         Ok(())
     }
 
-    /// The messages of a key's session that are before the one of `before`, newest first, at most `most`. Those that began in the
-    /// same millisecond are in the order of their requests' ids.
+    /// The messages of a key's session that are before the one of `before`, newest first, at most
+    /// `most`. Those that began in the same millisecond are in the order of their requests' ids.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
@@ -117,7 +117,8 @@ impl Store {
         rows.iter().map(read).collect()
     }
 
-    /// Removes some of the messages that are older than `before`; how many. Fewer than a batch: none is left.
+    /// Removes some of the messages that are older than `before`; how many. Fewer than a batch:
+    /// none is left.
     ///
     /// # Errors
     /// [`StoreError`] of the write.

@@ -1,8 +1,10 @@
 //! The database: schema, migrations and every SQL statement. PostgreSQL and SQLite behind one code.
 //!
-//! All statements are written once, for `sqlx::Any` (the ledger's writer goes through SQLite's own driver, where there is one), in the SQL that both back ends share (`$n` values, `ON CONFLICT`,
-//! `RETURNING`, row values); where they differ ([`Backend`]) it is locks and catalogue look-ups only. Nothing here is on the
-//! request path: the data plane reads a snapshot made from [`Store::load_all`] and writes through the ledger's journal.
+//! All statements are written once, for `sqlx::Any` (the ledger's writer goes through SQLite's own
+//! driver, where there is one), in the SQL that both back ends share (`$n` values, `ON CONFLICT`,
+//! `RETURNING`, row values); where they differ ([`Backend`]) it is locks and catalogue look-ups
+//! only. Nothing here is on the request path: the data plane reads a snapshot made from
+//! [`Store::load_all`] and writes through the ledger's journal.
 
 mod append;
 mod audit;
@@ -102,7 +104,8 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// A write transaction: SQLite takes its lock at once, or two readers that turn writers would block each other.
+    /// A write transaction: SQLite takes its lock at once, or two readers that turn writers would
+    /// block each other.
     const fn begin_write(self) -> &'static str {
         match self {
             Self::Sqlite => "BEGIN IMMEDIATE",
@@ -114,15 +117,16 @@ impl Backend {
     const fn begin_read(self) -> &'static str {
         match self {
             Self::Sqlite => "BEGIN",
-            // A plan for any stretch of time is a bad one for most: each is planned for the values that are asked for.
+            // A plan for any stretch of time is a bad one for most: each is planned for the values
+            // that are asked for.
             Self::Postgres => {
                 "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL plan_cache_mode = force_custom_plan"
             }
         }
     }
 
-    /// Why there is no connection. On PostgreSQL, none in time means a server that does not answer (on SQLite a queue of
-    /// writers), and whatever it says to a new connection is a refusal.
+    /// Why there is no connection. On PostgreSQL, none in time means a server that does not answer
+    /// (on SQLite a queue of writers), and whatever it says to a new connection is a refusal.
     fn acquire_error(self, error: sqlx::Error) -> StoreError {
         match (self, error) {
             (Self::Postgres, sqlx::Error::PoolTimedOut) => {
@@ -146,7 +150,8 @@ impl Store {
         connect::sqlite(dir).await.map(|pools| Self { pools })
     }
 
-    /// Connects to the PostgreSQL of `url` (`postgres://user:password@host/database?sslmode=…`). Does not migrate.
+    /// Connects to the PostgreSQL of `url` (`postgres://user:password@host/database?sslmode=…`).
+    /// Does not migrate.
     ///
     /// # Errors
     /// [`StoreError::Unreachable`] when no connection can be made now.

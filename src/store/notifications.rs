@@ -48,8 +48,9 @@ impl Store {
         settings(&mut *self.reader().await?).await
     }
 
-    /// Each user's requests that started from `from` to just before `until`, the dearest first. Whole hours are taken from the
-    /// hourly sums; with broken ones (a zone that is off by half an hour) the ledger itself is read.
+    /// Each user's requests that started from `from` to just before `until`, the most expensive
+    /// first. Whole hours are taken from the hourly sums; with broken ones (a zone that is off by
+    /// half an hour) the ledger itself is read.
     ///
     /// # Errors
     /// [`StoreError`] of the read.

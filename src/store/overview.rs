@@ -1,9 +1,9 @@
-//! The figures of a day so far, and who and what made them: a handful of statements over one day of sums, all as of one
-//! moment.
+//! The figures of a day so far, and who and what made them: a handful of statements over one day of
+//! sums, all as of one moment.
 //!
-//! Whole hours come from the sums per hour; where a day does not begin on a whole hour of UTC, its first part comes from the
-//! ledger. Of the day before, the hour that is cut counts in proportion to its part: near enough to compare by, and never a
-//! reading of the ledger.
+//! Whole hours come from the sums per hour; where a day does not begin on a whole hour of UTC, its
+//! first part comes from the ledger. Of the day before, the hour that is cut counts in proportion
+//! to its part: near enough to compare by, and never a reading of the ledger.
 
 use std::collections::HashSet;
 
@@ -37,11 +37,12 @@ pub struct OverviewAsk<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OverviewFound {
     pub today: Figures,
-    /// From the beginning of yesterday until as long after it as now is after the beginning of today.
+    /// From the beginning of yesterday until as long after it as now is after the beginning of
+    /// today.
     pub yesterday: Figures,
     /// Requests that began within the last minute, and ended.
     pub last_minute: u64,
-    /// Today's dearest, dearest first.
+    /// Today's most expensive, most expensive first.
     pub users: Vec<TopEntry>,
     pub models: Vec<TopEntry>,
     pub providers: Vec<TopEntry>,
@@ -62,10 +63,11 @@ pub struct Figures {
     pub duration_ms: u64,
 }
 
-/// One of the dearest.
+/// One of the most expensive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopEntry {
-    /// Of a user or provider; `None` for a model, the admin token's traffic, and requests that reached no provider.
+    /// Of a user or provider; `None` for a model, the admin token's traffic, and requests that
+    /// reached no provider.
     pub id: Option<i64>,
     /// `None` where there is nobody, or no record any more.
     pub name: Option<String>,
@@ -102,7 +104,8 @@ impl Figures {
     }
 }
 
-/// The rows of a stretch of time: `$1` its first whole hour, `$2` its end (a whole hour), `$3` its beginning.
+/// The rows of a stretch of time: `$1` its first whole hour, `$2` its end (a whole hour), `$3` its
+/// beginning.
 macro_rules! rows {
     ($on_sums:literal, $on_ledger:literal) => {
         concat!(
@@ -200,8 +203,8 @@ async fn figures(connection: &mut AnyConnection, stretch: Stretch) -> Result<Fig
     })
 }
 
-/// Requests that a limit refused: by the statuses of limits, and without a provider (one that is asked may answer 429
-/// too, but is recorded).
+/// Requests that a limit refused: by the statuses of limits, and without a provider (one that is
+/// asked may answer 429 too, but is recorded).
 macro_rules! limited {
     ($on_sums:literal, $on_ledger:literal) => {
         concat!(
@@ -251,7 +254,7 @@ async fn last_minute(connection: &mut AnyConnection, ask: &OverviewAsk<'_>) -> R
     Fields { row: &row, table: "ledger" }.number("requests")
 }
 
-/// How one kind of the dearest is found: what it is grouped by, and where its name is.
+/// How one kind of the most expensive is found: what it is grouped by, and where its name is.
 #[derive(Clone, Copy)]
 struct By {
     columns: &'static str,

@@ -1,4 +1,5 @@
-//! Takes a stretch of time apart into what can be read from sums of days, from sums of hours, and row by row only.
+//! Takes a stretch of time apart into what can be read from sums of days, from sums of hours, and
+//! row by row only.
 
 use super::days::SummedDay;
 use super::sums::{HOUR_MS, hour_of};
@@ -27,7 +28,8 @@ pub(super) fn whole_hours(from: i64, until: i64) -> (i64, i64) {
     (first, hour_of(until).max(first))
 }
 
-/// The stretch in pieces, in order, none of them empty. `days` are in order, and may reach beyond it.
+/// The stretch in pieces, in order, none of them empty. `days` are in order, and may reach beyond
+/// it.
 pub(super) fn pieces(from: i64, until: i64, days: &[SummedDay]) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
     let mut at = from;

@@ -1,4 +1,5 @@
-//! How the databases mean to answer what the administration asks of large tables: through an index, on both back ends.
+//! How the databases mean to answer what the administration asks of large tables: through an index,
+//! on both back ends.
 //!
 //! The tables hold enough rows for a planner to take an index where there is one that fits.
 

@@ -1,4 +1,5 @@
-//! Price table rows: the uploaded entry as it came. Its rates are read from it, exactly, when the row is.
+//! Price table rows: the uploaded entry as it came. Its rates are read from it, exactly, when the
+//! row is.
 
 use futures_util::TryStreamExt as _;
 use sqlx::any::AnyRow;

@@ -1,5 +1,5 @@
-//! Provider rows. The upstream credential is stored sealed; this room neither seals nor opens it. A removed
-//! provider's row stays, without its credential.
+//! Provider rows. The upstream credential is stored sealed; this room neither seals nor opens it. A
+//! removed provider's row stays, without its credential.
 
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
@@ -166,7 +166,8 @@ impl Tx {
         self.insert_row("providers", &columns_with_key(), values).await.map(ProviderId)
     }
 
-    /// Overwrites every field of the provider; the sealed key only when one is given. To delete softly, set `deleted_at`.
+    /// Overwrites every field of the provider; the sealed key only when one is given. To delete
+    /// softly, set `deleted_at`.
     ///
     /// # Errors
     /// [`StoreError::Missing`] when there is no such provider.

@@ -1,4 +1,5 @@
-//! Removes what is old from the tables that may be pruned. The ledger and its sums are not among them, and never will be.
+//! Removes what is old from the tables that may be pruned. The ledger and its sums are not among
+//! them, and never will be.
 
 use sqlx::AssertSqlSafe;
 
@@ -7,7 +8,8 @@ use super::column::Values;
 use super::error::StoreError;
 use crate::domain::clock::Timestamp;
 
-/// What is pruned, by which time, and what names a row. Rows that belong to requests and may go with them get their line here.
+/// What is pruned, by which time, and what names a row. Rows that belong to requests and may go
+/// with them get their line here.
 const PRUNED: &[Pruned] = &[
     Pruned { table: "request_log", time: "started_at", row: "id" },
     Pruned { table: "session_messages", time: "started_at", row: "request_id" },
@@ -20,8 +22,8 @@ struct Pruned {
 }
 
 impl Store {
-    /// Removes at most `max` rows of each such table that are older than `cutoff`, oldest first; how many it were.
-    /// 0: none is left.
+    /// Removes at most `max` rows of each such table that are older than `cutoff`, oldest first;
+    /// how many it were. 0: none is left.
     ///
     /// # Errors
     /// [`StoreError`] of the write.

@@ -1,4 +1,5 @@
-//! The requests of the last minutes, for the counters to start from: whose sessions are live, and how often a user asked.
+//! The requests of the last minutes, for the counters to start from: whose sessions are live, and
+//! how often a user asked.
 
 use super::Store;
 use super::column::{Fields, Values};
@@ -26,8 +27,8 @@ pub struct RecentRequest {
 }
 
 impl Store {
-    /// The requests that ended at `since` or later, by their start. Left out: what was refused, token counts, the admin
-    /// token's; and of very many the oldest.
+    /// The requests that ended at `since` or later, by their start. Left out: what was refused,
+    /// token counts, the admin token's; and of very many the oldest.
     ///
     /// # Errors
     /// [`StoreError`] of the read.

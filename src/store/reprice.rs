@@ -1,7 +1,8 @@
-//! Prices stored requests whose model had no price when they ran: ledger, request log and all sums in one transaction.
+//! Prices stored requests whose model had no price when they ran: ledger, request log and all sums
+//! in one transaction.
 //!
-//! Only rows without a cost are touched, and the condition stands in the write itself: however often it is done, by however many
-//! nodes at once, a request is priced once.
+//! Only rows without a cost are touched, and the condition stands in the write itself: however
+//! often it is done, by however many nodes at once, a request is priced once.
 
 use std::collections::BTreeMap;
 
@@ -39,14 +40,16 @@ struct Unpriced {
 const LEDGER: &str = "UPDATE ledger SET cost = $1, price_model = $2 WHERE request_id = $3 AND cost IS NULL";
 const LOG: &str = "UPDATE request_log SET cost = $1, price_model = $2 WHERE request_id = $3 AND cost IS NULL";
 
-/// What a sum of the requests belongs to: hour, key, user, provider, endpoint and status; ids of 0 mean none.
+/// What a sum of the requests belongs to: hour, key, user, provider, endpoint and status; ids of 0
+/// mean none.
 type Group = (i64, i64, i64, i64, String, i64);
 
 /// Cost, and requests that have one now.
 type Amount = (i64, i64);
 
 impl Store {
-    /// The first model name after `after` that some request without a price asked for. One look into an index.
+    /// The first model name after `after` that some request without a price asked for. One look
+    /// into an index.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
@@ -58,7 +61,8 @@ impl Store {
         Fields { row: &row, table: "ledger" }.opt_text("model")
     }
 
-    /// The names under which requests for a model without a price went to providers, where they differ from the model's.
+    /// The names under which requests for a model without a price went to providers, where they
+    /// differ from the model's.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
@@ -71,8 +75,8 @@ impl Store {
         rows.iter().map(|row| Fields { row, table: "ledger" }.text("upstream_model")).collect()
     }
 
-    /// Prices at most `max` such requests, all or none of them, by `price` of use and multiplier. Gives what each cost;
-    /// fewer than `max`: none is left.
+    /// Prices at most `max` such requests, all or none of them, by `price` of use and multiplier.
+    /// Gives what each cost; fewer than `max`: none is left.
     ///
     /// # Errors
     /// [`StoreError`]; then nothing was changed, unless the connection broke while committing.
@@ -173,7 +177,8 @@ fn group(row: &Unpriced) -> Group {
     (hour_of(spend.minute.0), key, user, provider, row.endpoint.clone(), row.status_code)
 }
 
-/// Adds to the sums of every grain, table by table and row by row in the order in which the ledger's writer locks them.
+/// Adds to the sums of every grain, table by table and row by row in the order in which the
+/// ledger's writer locks them.
 async fn add(connection: &mut AnyConnection, model: &str, sums: &BTreeMap<Group, Amount>) -> Result<(), StoreError> {
     const HOURS: &str = "UPDATE hourly_sums SET cost = cost + $1, unpriced = unpriced - $2 WHERE hour = $3 AND key_id = $4 \
         AND user_id = $5 AND provider_id = $6 AND model = $7 AND endpoint = $8 AND status_code = $9";

@@ -1,8 +1,9 @@
 //! Brings a database to this program's schema, and refuses one that is not at it.
 //!
-//! Migrations are the twin files of `migrations/`, built into the binary. All that is missing is applied in one transaction
-//! under one lock: data definition is transactional on both back ends, so a crash leaves the old schema, and two processes that
-//! start at once do the work once. `schema_history` keeps what was applied, with a checksum of each file.
+//! Migrations are the twin files of `migrations/`, built into the binary. All that is missing is
+//! applied in one transaction under one lock: data definition is transactional on both back ends,
+//! so a crash leaves the old schema, and two processes that start at once do the work once.
+//! `schema_history` keeps what was applied, with a checksum of each file.
 
 use sha2::{Digest, Sha256};
 use sqlx::any::AnyRow;
@@ -75,12 +76,13 @@ const HISTORY: &str = "CREATE TABLE IF NOT EXISTS schema_history (version BIGINT
 /// Held by PostgreSQL's migrating session; any number that nothing else uses.
 pub(super) const LOCK: &str = "SELECT CAST(pg_advisory_xact_lock(7215836401) AS TEXT)";
 
-/// The row of the history that stands for a `tollgate move` into the database that is not finished. Earlier versions take it
-/// for a migration that was begun, and do not start either.
+/// The row of the history that stands for a `tollgate move` into the database that is not finished.
+/// Earlier versions take it for a migration that was begun, and do not start either.
 const MOVE: i64 = 0;
 
 impl Store {
-    /// Applies the migrations that are missing and gives their names; none when the database is up to date.
+    /// Applies the migrations that are missing and gives their names; none when the database is up
+    /// to date.
     ///
     /// # Errors
     /// [`StoreError::Schema`] when the database is newer or half migrated: then nothing is changed.
@@ -118,7 +120,8 @@ impl Store {
 }
 
 impl Store {
-    /// As [`Store::check_schema`], for the move itself: whether a move is in progress does not count.
+    /// As [`Store::check_schema`], for the move itself: whether a move is in progress does not
+    /// count.
     pub(super) async fn check_schema_beneath_move(&self) -> Result<(), StoreError> {
         let mut tx = self.read().await?;
         let (_, schema) = beneath_move(&mut tx, self.backend()).await?;

@@ -1,4 +1,5 @@
-//! What each of some sessions has used so far: one statement for all of them, by the request log's index of sessions.
+//! What each of some sessions has used so far: one statement for all of them, by the request log's
+//! index of sessions.
 
 use sqlx::AssertSqlSafe;
 

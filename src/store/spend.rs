@@ -10,7 +10,8 @@ use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
 use crate::domain::money::NanoUsd;
 
-/// Spending of one minute (or hour) by one key at one provider. `None` ids: the admin token, or no provider.
+/// Spending of one minute (or hour) by one key at one provider. `None` ids: the admin token, or no
+/// provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpendRow {
     /// The start of the minute, or of the hour where that is asked for.
@@ -74,7 +75,8 @@ impl Store {
 
     /// Spending of the requests that started at `since` or later, by minute, oldest first.
     ///
-    /// It reads the ledger row by row: for a window that ends in the past, ask [`Store::spend_between`].
+    /// It reads the ledger row by row: for a window that ends in the past, ask
+    /// [`Store::spend_between`].
     ///
     /// # Errors
     /// [`StoreError`] of the read.
@@ -82,8 +84,9 @@ impl Store {
         by_minute(&mut *self.reader().await?, since, Timestamp(i64::MAX)).await
     }
 
-    /// Spending of the requests that started from `from` to just before `until`: by hour, and by minute in the broken hours at
-    /// both ends, so that no row reaches over either end whatever the time zone. Not in order.
+    /// Spending of the requests that started from `from` to just before `until`: by hour, and by
+    /// minute in the broken hours at both ends, so that no row reaches over either end whatever the
+    /// time zone. Not in order.
     ///
     /// # Errors
     /// [`StoreError`] of the read.

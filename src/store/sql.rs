@@ -1,6 +1,7 @@
 //! Builds the few statement shapes whose column lists are long, from one list of columns per table.
 //!
-//! Only table and column names that are constants of this room go into the text; every value is bound.
+//! Only table and column names that are constants of this room go into the text; every value is
+//! bound.
 
 use std::fmt::Write as _;
 
@@ -8,8 +9,9 @@ use super::Backend;
 
 /// `INSERT INTO table (columns) VALUES ($1, …), … tail` for `rows` rows.
 ///
-/// SQLite takes `$1` for a name and looks each one up in a list, which for a statement with thousands of values costs more than
-/// the insert itself: it gets plain `?`, which means the same here, where every value stands once and in order.
+/// SQLite takes `$1` for a name and looks each one up in a list, which for a statement with
+/// thousands of values costs more than the insert itself: it gets plain `?`, which means the same
+/// here, where every value stands once and in order.
 pub(super) fn insert(backend: Backend, table: &str, columns: &[&str], rows: usize) -> String {
     let mut sql = String::with_capacity(64 + columns.len() * (16 + rows * 6));
     sql.push_str("INSERT INTO ");

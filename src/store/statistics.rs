@@ -1,8 +1,9 @@
 //! Requests and cost over time, by user, key, model or provider.
 //!
-//! Days come from the sums of days where these are cut as asked. Other whole hours come from the sums per hour: those by user, where
-//! that tells enough, else the hourly sums. An hour that a boundary cuts (in zones that are not whole hours from UTC; minutes) comes
-//! from the ledger's rows. The database adds up: a month of everybody is hundreds of thousands of hourly sums.
+//! Days come from the sums of days where these are cut as asked. Other whole hours come from the
+//! sums per hour: those by user, where that tells enough, else the hourly sums. An hour that a
+//! boundary cuts (in zones that are not whole hours from UTC; minutes) comes from the ledger's
+//! rows. The database adds up: a month of everybody is hundreds of thousands of hourly sums.
 
 use std::collections::BTreeMap;
 
@@ -77,7 +78,7 @@ impl GroupBy {
 }
 
 impl Store {
-    /// The lines that have anything in these stretches, dearest first.
+    /// The lines that have anything in these stretches, most expensive first.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
@@ -175,7 +176,8 @@ impl SeriesAsk {
     }
 }
 
-/// Adds what one statement finds: a query for each arm, as each then goes through an index by itself.
+/// Adds what one statement finds: a query for each arm, as each then goes through an index by
+/// itself.
 async fn add(
     connection: &mut AnyConnection,
     ask: &SeriesAsk,

@@ -1,5 +1,5 @@
-//! Hourly sums: what the ledger holds per hour, key, user, provider, model, endpoint and status. Added to in the ledger's own
-//! transaction.
+//! Hourly sums: what the ledger holds per hour, key, user, provider, model, endpoint and status.
+//! Added to in the ledger's own transaction.
 
 use std::collections::BTreeMap;
 
@@ -65,7 +65,8 @@ pub(super) struct Group<'r> {
 /// One row to add.
 pub(super) type Sum<'r> = (Group<'r>, [i64; SUMS]);
 
-/// The sums of the records, in the order of the primary key, so that concurrent writers lock rows in one order.
+/// The sums of the records, in the order of the primary key, so that concurrent writers lock rows
+/// in one order.
 pub(super) fn of<'r>(records: &[&'r Record]) -> Vec<Sum<'r>> {
     let mut groups: BTreeMap<Group<'r>, [i64; SUMS]> = BTreeMap::new();
     for &record in records {

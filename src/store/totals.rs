@@ -1,8 +1,8 @@
-//! The coarser sums: all time by user, key, provider, model and status; and by hour and user. Added to in the ledger's own
-//! transaction, from the hourly sums of the same records.
+//! The coarser sums: all time by user, key, provider, model and status; and by hour and user. Added
+//! to in the ledger's own transaction, from the hourly sums of the same records.
 //!
-//! They are there for what would have to read a year of hourly sums, or a month of everybody's: lifetime figures, the usage
-//! log's totals, the lists of models and statuses, charts by user.
+//! They are there for what would have to read a year of hourly sums, or a month of everybody's:
+//! lifetime figures, the usage log's totals, the lists of models and statuses, charts by user.
 
 use std::collections::BTreeMap;
 
@@ -58,9 +58,11 @@ pub(super) const ADD_USER: &str = "ON CONFLICT (hour, user_id) DO UPDATE SET \
     cost = hourly_users.cost + excluded.cost, \
     duration_ms = hourly_users.duration_ms + excluded.duration_ms";
 
-/// What a lifetime sum belongs to, in the order of the primary key: user, key, provider, model, status.
+/// What a lifetime sum belongs to, in the order of the primary key: user, key, provider, model,
+/// status.
 type Group<'r> = (i64, i64, i64, &'r str, u16);
-/// The lifetime sums of some requests, in the order of the primary key, as concurrent writers must take them.
+/// The lifetime sums of some requests, in the order of the primary key, as concurrent writers must
+/// take them.
 pub(super) type Total<'r> = (Group<'r>, [i64; SUMS]);
 /// Hour and user, with requests, errors, cost and duration.
 pub(super) type UserHour = ((i64, i64), [i64; 4]);
@@ -156,7 +158,7 @@ impl Store {
         Ok(query.fetch_all(&mut *self.reader().await?).await?)
     }
 
-    /// What one key of one user ever used, by model, dearest first.
+    /// What one key of one user ever used, by model, most expensive first.
     ///
     /// # Errors
     /// [`StoreError`] of the read.

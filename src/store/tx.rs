@@ -1,7 +1,7 @@
 //! The write transaction of the configuration: one at a time, over all processes on one database.
 //!
-//! Because writers are serialised, a rule that reads rows and then writes ("never disable a user's last usable key") holds
-//! without row locks: nothing it read can have changed when it commits.
+//! Because writers are serialised, a rule that reads rows and then writes ("never disable a user's
+//! last usable key") holds without row locks: nothing it read can have changed when it commits.
 
 use sqlx::{Any, AssertSqlSafe, Executor, Transaction};
 
@@ -10,7 +10,8 @@ use super::error::StoreError;
 use super::{Backend, Store, everything, sql};
 use crate::domain::settings::SystemSettings;
 
-/// A serialised write transaction. Dropping it undoes everything; [`Tx::commit`] makes it visible at once.
+/// A serialised write transaction. Dropping it undoes everything; [`Tx::commit`] makes it visible
+/// at once.
 pub struct Tx {
     pub(super) inner: Transaction<'static, Any>,
     pub(super) backend: Backend,
@@ -59,10 +60,12 @@ impl Tx {
         Ok(())
     }
 
-    /// Makes the changes visible, and raises the configuration's version so that every node notices.
+    /// Makes the changes visible, and raises the configuration's version so that every node
+    /// notices.
     ///
     /// # Errors
-    /// [`StoreError`]; then nothing was changed, unless the connection broke while the database was committing.
+    /// [`StoreError`]; then nothing was changed, unless the connection broke while the database was
+    /// committing.
     pub async fn commit(mut self) -> Result<(), StoreError> {
         let raise = "UPDATE config_version SET version = version + 1 WHERE id = 1";
         sqlx::query(raise).execute(&mut *self.inner).await?;
@@ -73,7 +76,7 @@ impl Tx {
     }
 
     /// Makes the changes visible where none of them is configuration (an audit record alone): no
-    /// node need load its snapshot anew.
+    /// node need load its snapshot again.
     ///
     /// # Errors
     /// As [`Tx::commit`].

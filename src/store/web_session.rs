@@ -1,4 +1,5 @@
-//! Logins of the administration: opaque cookies, of which only the hash is stored, and which can be revoked.
+//! Logins of the administration: opaque cookies, of which only the hash is stored, and which can be
+//! revoked.
 
 use sqlx::any::AnyRow;
 

@@ -1,7 +1,9 @@
-//! One line per request, as JSON or as text like the rest of the log: what the ledger knows of it, without its decision chain, bodies or credentials.
+//! One line per request, as JSON or as text like the rest of the log: what the ledger knows of it,
+//! without its decision chain, bodies or credentials.
 //!
-//! The lines go straight to the log's buffer, past `tracing`, and are written member by member: with a serialiser they were a
-//! third of what a key, its limits and its records cost a request of 2 KB.
+//! The lines go straight to the log's buffer, past `tracing`, and are written member by member:
+//! with a serialiser they were a third of what a key, its limits and its records cost a request of
+//! 2 KB.
 
 use std::cell::RefCell;
 use std::sync::OnceLock;
@@ -60,7 +62,8 @@ pub struct RejectedLine<'a> {
     pub client_addr: Option<&'a str>,
 }
 
-/// Writes the line of a request that has no record, if access lines are on. The caller bounds their number.
+/// Writes the line of a request that has no record, if access lines are on. The caller bounds their
+/// number.
 pub fn access_rejected(rejected: &RejectedLine<'_>) {
     let Some((lines, style)) = SINK.get() else { return };
     let mut text = Vec::with_capacity(512);

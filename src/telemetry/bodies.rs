@@ -4,7 +4,8 @@ use prometheus::{Error, IntCounter, IntGauge};
 
 use super::registration::Registration;
 
-/// Figures of the bodies of all requests under way. The gauge is brought up to date when somebody looks.
+/// Figures of the bodies of all requests in progress. The gauge is brought up to date when somebody
+/// looks.
 pub struct BodyMetrics {
     /// Bytes held now.
     pub held: IntGauge,

@@ -1,8 +1,9 @@
-//! Requests, tokens, cost and first byte by model; where settings ask for it, by user and by key too.
+//! Requests, tokens, cost and first byte by model; where settings ask for it, by user and by key
+//! too.
 //!
-//! The number of series is bounded: models are those of the price table, and of each breakdown the first [`MODELS`] or
-//! [`HOLDERS`] that send a request have series of their own. All others share those of `other`. Series stay until the
-//! process ends, so that counters do not jump.
+//! The number of series is bounded: models are those of the price table, and of each breakdown the
+//! first [`MODELS`] or [`HOLDERS`] that send a request have series of their own. All others share
+//! those of `other`. Series stay until the process ends, so that counters do not jump.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;

@@ -1,8 +1,8 @@
-//! A line written member by member into a buffer, for lines that every request writes: one flat JSON object, or
-//! `name=value` pairs for people.
+//! A line written member by member into a buffer, for lines that every request writes: one flat
+//! JSON object, or `name=value` pairs for people.
 //!
-//! Names are the program's own and are written as they are. Values that came from outside go through [`JsonLine::text`], which
-//! leaves to `serde_json` what needs escaping.
+//! Names are the program's own and are written as they are. Values that came from outside go
+//! through [`JsonLine::text`], which leaves to `serde_json` what needs escaping.
 
 /// How a line is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +102,8 @@ impl<'o> JsonLine<'o> {
     }
 }
 
-/// Looks at all bytes whatever it finds: without an early end the compiler makes it vector instructions.
+/// Looks at all bytes whatever it finds: without an early end the compiler makes it vector
+/// instructions.
 fn needs_escaping(text: &str) -> bool {
     text.bytes().fold(false, |found, byte| found | (byte < 0x20) | (byte == b'"') | (byte == b'\\'))
 }

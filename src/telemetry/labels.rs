@@ -1,4 +1,5 @@
-//! Counters and histograms found by index, not by hashing label texts: for label sets that are small enums.
+//! Counters and histograms found by index, not by hashing label texts: for label sets that are
+//! small enums.
 
 use std::sync::OnceLock;
 

@@ -1,8 +1,9 @@
 //! Which lines are written: a level that can change at run time, and quieter libraries.
 //!
-//! Pingora reports each failed request as an error of its own, although the gateway has answered and recorded it: such
-//! lines appear from `debug` on. Chatty libraries are heard from `warn`, or from `trace` with everything else. A few of
-//! their error lines are part of ordinary operation ([`ROUTINE`]) and appear from `debug` on too.
+//! Pingora reports each failed request as its own error, although the gateway has answered and
+//! recorded it: such lines appear from `debug` on. Chatty libraries are heard from `warn`, or from
+//! `trace` with everything else. A few of their error lines are part of ordinary operation
+//! ([`ROUTINE`]) and appear from `debug` on too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -14,7 +15,7 @@ use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-/// The level in force; clones share it.
+/// The level in effect; clones share it.
 #[derive(Clone)]
 pub(super) struct Levels {
     verbosity: Arc<AtomicU8>,
@@ -56,13 +57,14 @@ impl Levels {
     }
 }
 
-/// Lines of libraries that are logged as errors and are none: the target, the beginning of the text, and why.
+/// Lines of libraries that are logged as errors and are none: the target, the beginning of the
+/// text, and why.
 const ROUTINE: [(&str, &str); 2] = [
-    // The watcher of an idle connection still held it as it was taken from the pool. A new connection is made, and the
-    // request does not notice.
+    // The watcher of an idle connection still held it as it was taken from the pool. A new
+    // connection is made, and the request does not notice.
     ("pingora_core::connectors", "failed to acquire reusable stream"),
-    // The new process of an upgrade waits at its socket until the old one is told to hand over. If none comes, it ends
-    // with a line of its own ("Giving up reading socket").
+    // The new process of an upgrade waits at its socket until the old one is told to hand over. If
+    // none comes, it ends with its own line ("Giving up reading socket").
     ("pingora_core::server::transfer_fd", "No incoming socket transfer"),
 ];
 
@@ -104,7 +106,8 @@ impl<S: Subscriber> Layer<S> for Levels {
         !line.is_routine()
     }
 
-    /// Lines of the `log` crate share a call site but not a target, so they are asked for each time.
+    /// Lines of the `log` crate share a call site but not a target, so they are asked for each
+    /// time.
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
         if metadata.target() == "log" {
             Interest::sometimes()
@@ -119,7 +122,7 @@ impl<S: Subscriber> Layer<S> for Levels {
         metadata.target() == "log" || self.allows(metadata.target(), *metadata.level())
     }
 
-    /// Constant, since the level in force changes.
+    /// Constant, since the level in effect changes.
     fn max_level_hint(&self) -> Option<LevelFilter> {
         Some(LevelFilter::TRACE)
     }

@@ -1,8 +1,9 @@
-//! Standard output behind a bounded buffer, so that a slow reader of the log never holds up a request.
+//! Standard output behind a bounded buffer, so that a slow reader of the log never holds up a
+//! request.
 //!
-//! Lines are appended under a short lock; one thread writes what has gathered, every few milliseconds. A full buffer
-//! drops lines and counts them. What stands in the buffer when the process is killed is lost: the ledger, not the log,
-//! is the record of requests.
+//! Lines are appended under a short lock; one thread writes what has gathered, every few
+//! milliseconds. A full buffer drops lines and counts them. What stands in the buffer when the
+//! process is killed is lost: the ledger, not the log, is the record of requests.
 
 use std::io::{self, Write};
 use std::sync::Arc;

@@ -53,8 +53,8 @@ impl Drop for LogHandle {
 
 /// Installs the process's log, once.
 ///
-/// `level` as in [`LogHandle::set_level`], `info` when unknown; `json: None` = text on a terminal, else JSON; `access`
-/// = write a line per request.
+/// `level` as in [`LogHandle::set_level`], `info` when unknown; `json: None` = text on a terminal,
+/// else JSON; `access` = write a line per request.
 ///
 /// # Errors
 /// When a log is installed already, or its thread cannot be started.
@@ -147,8 +147,8 @@ mod tests {
 
     #[test]
     fn a_pooled_connection_that_is_still_held_is_no_error_below_debug() {
-        // As Pingora 0.9 writes it in `connectors/mod.rs`, where the connection's watcher has its lock. Which of the two
-        // is first is chance, so no gateway can be made to do it.
+        // As Pingora 0.9 writes it in `connectors/mod.rs`, where the connection's watcher has its
+        // lock. Which of the two is first is chance, so no gateway can be made to do it.
         let write = || {
             log::error!(target: "pingora_core::connectors", "failed to acquire reusable stream");
             log::error!(target: "pingora_core::connectors", "another error");

@@ -1,7 +1,8 @@
 //! All metrics of the gateway, in a registry of their own, with one typed method per event.
 //!
-//! What the request path touches is resolved once and found by index or by one look-up of a provider's name. Figures
-//! that other rooms keep anyway (journal depth, sessions) are read at scrape time by [`ScrapeHook`]s.
+//! What the request path touches is resolved once and found by index or by one look-up of a
+//! provider's name. Figures that other rooms keep anyway (journal depth, sessions) are read at
+//! scrape time by [`ScrapeHook`]s.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -202,7 +203,8 @@ impl Metrics {
         }
     }
 
-    /// Counts a finished request by what asked for what. `model`: the name that the price table has for it.
+    /// Counts a finished request by what asked for what. `model`: the name that the price table has
+    /// for it.
     pub fn request_of(&self, record: &Record, model: Option<&str>) {
         self.breakdowns.count(record, model);
     }
@@ -248,7 +250,8 @@ impl Metrics {
         self.breakers.reset();
     }
 
-    /// Forgets the figures of providers that are gone, or have another name now: names must not pile up.
+    /// Forgets the figures of providers that are gone, or have another name now: names must not
+    /// pile up.
     pub fn keep_providers(&self, keep: impl Fn(&str) -> bool) {
         self.providers.write().retain(|name, _| keep(name));
         forget(&self.attempts, &keep);

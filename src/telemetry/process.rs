@@ -1,4 +1,5 @@
-//! Memory, processor time and open files of this process, under the names that dashboards expect (`process_…`).
+//! Memory, processor time and open files of this process, under the names that dashboards expect
+//! (`process_…`).
 //!
 //! Read from `/proc` at scrape time; elsewhere than on Linux they stay 0.
 
@@ -6,7 +7,8 @@ use std::time::Duration;
 
 use prometheus::{Counter, Error, IntGauge, Registry};
 
-/// Linux reports processor time in hundredths of a second on every architecture that has a Rust tool chain.
+/// Linux reports processor time in hundredths of a second on every architecture that has a Rust
+/// tool chain.
 const TICK: Duration = Duration::from_millis(10);
 
 pub(super) struct ProcessMetrics {

@@ -4,7 +4,8 @@ use prometheus::{Error, IntCounterVec};
 
 use super::registration::Registration;
 
-/// One family for each place where a request can be turned away, and one for errors that are the client's own.
+/// One family for each place where a request can be turned away, and one for errors that are the
+/// client's own.
 pub(super) struct Refusals {
     pub(super) limits: IntCounterVec,
     pub(super) screened: IntCounterVec,

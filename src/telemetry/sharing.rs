@@ -11,7 +11,8 @@ pub struct RedisMetrics {
     pub errors: IntCounter,
     /// Times that the connection to Redis was lost.
     pub losses: IntCounter,
-    /// Times that Redis answered too late, and this node counted for itself until it was quick again.
+    /// Times that Redis answered too late, and this node counted for itself until it was quick
+    /// again.
     pub spells: IntCounter,
     /// What was counted here and not yet told to Redis.
     pub waiting: IntGauge,

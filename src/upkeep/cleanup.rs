@@ -1,7 +1,8 @@
 //! Removes request log entries that are older than the settings keep, once a day or when asked.
 //!
-//! The cutoff is computed when a run begins. A day that nobody served, because no node was up at its time, is served as soon
-//! as one is. The ledger and its sums stay: figures and limits do not change.
+//! The cutoff is computed when a run begins. A day that nobody served, because no node was up at
+//! its time, is served as soon as one is. The ledger and its sums stay: figures and limits do not
+//! change.
 
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;

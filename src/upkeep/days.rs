@@ -1,9 +1,11 @@
-//! Sums the days that are over, newest first: what charts and the usage log's totals read instead of hours.
+//! Sums the days that are over, newest first: what charts and the usage log's totals read instead
+//! of hours.
 //!
-//! A day is summed when it has been over for a while, so that the requests that ended after it are there; what comes later still, or
-//! is priced later, takes the day out again (`store/days.rs`), and a look finds it. Nothing is noted of how far this went: the
-//! days that lack are the calendar's without those that the database has. After an upgrade that is a year of them, and figures are
-//! right all the while, though slower.
+//! A day is summed when it has been over for a while, so that the requests that ended after it are
+//! there; what comes later still, or is priced later, takes the day out again (`store/days.rs`),
+//! and a look finds it. Nothing is noted of how far this went: the days that lack are the
+//! calendar's without those that the database has. After an upgrade that is a year of them, and
+//! figures are right all the while, though slower.
 
 use std::collections::BTreeSet;
 

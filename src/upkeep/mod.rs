@@ -1,9 +1,10 @@
-//! Work on the stored data that no request waits for: old log entries are removed, requests are priced whose price came late, and
-//! days that are over are summed.
+//! Work on the stored data that no request waits for: old log entries are removed, requests are
+//! priced whose price came late, and days that are over are summed.
 //!
-//! One node at a time does each, by a job in the database ([`crate::store::Job`]); all go in small batches and pause for as long as
-//! they worked, so that the ledger's writer gets its turn. What is stored is the only state: a node that stops, or dies, leaves
-//! nothing undone that the next look does not find.
+//! One node at a time does each, by a job in the database ([`crate::store::Job`]); all go in small
+//! batches and pause for as long as they worked, so that the ledger's writer gets its turn. What is
+//! stored is the only state: a node that stops, or dies, leaves nothing undone that the next look
+//! does not find.
 
 mod cleanup;
 mod days;
@@ -25,7 +26,7 @@ use crate::telemetry::Metrics;
 
 /// How often the schedule is looked at, and whether something awaits a price.
 const TICK: Duration = Duration::from_secs(20);
-/// How long a job is taken for; it is taken again with every batch.
+/// How long a job is treated as; it is taken again with every batch.
 const HOLD_MS: i64 = 60_000;
 
 /// What the work needs.
@@ -64,7 +65,7 @@ impl Upkeep {
             () = self.pricing() => {}
             () = self.summing() => {}
         }
-        // What was under way is undone or done; nobody needs to wait for this node.
+        // What was in progress is undone or done; nobody needs to wait for this node.
         for job in [cleanup::JOB, reprice::JOB, days::JOB] {
             let leaving = self.0.parts.store.leave_job(job, &self.0.node, None);
             let _ = tokio::time::timeout(Duration::from_secs(1), leaving).await;

@@ -1,7 +1,8 @@
 //! Prices requests that ran before their model had a price, once it has one.
 //!
-//! What awaits a price stands in the ledger, so nothing is queued: a look asks for the models of such requests, one index
-//! look-up each, and prices what it finds a price for. The counters learn of it batch by batch, after the database.
+//! What awaits a price stands in the ledger, so nothing is queued: a look asks for the models of
+//! such requests, one index look-up each, and prices what it finds a price for. The counters learn
+//! of it batch by batch, after the database.
 
 use tokio::time::Instant;
 
@@ -30,7 +31,8 @@ impl Upkeep {
         let (mut model, mut priced, mut at_work) = (String::new(), 0, false);
         while let Some(next) = store.unpriced_model_after(&model).await? {
             model = next;
-            // As when a request is settled: each name is tried for all of them before the next one is.
+            // As when a request is settled: each name is tried for all of them before the next one
+            // is.
             let upstreams = store.unpriced_upstream_models(&model).await?;
             for names in [price_name::exact, price_name::undated] {
                 if let Some(price) = self.first_price(names(&model)).await? {

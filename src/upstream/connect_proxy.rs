@@ -1,7 +1,7 @@
 //! Reaching a provider through an HTTP CONNECT proxy.
 //!
-//! Pingora's own proxy setting knows only Unix sockets, so this connects the TCP stream and does the handshake itself;
-//! TLS to the provider then runs inside the tunnel.
+//! Pingora's own proxy setting knows only Unix sockets, so this connects the TCP stream and does
+//! the handshake itself; TLS to the provider then runs inside the tunnel.
 
 use std::sync::Arc;
 

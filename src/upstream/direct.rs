@@ -1,4 +1,4 @@
-//! A TCP connection to a provider whose TLS handshake has a bound of its own.
+//! A TCP connection to a provider whose TLS handshake has its own bound.
 //!
 //! Pingora has one setting for the time of the connection and of the handshake. A connection made
 //! here is bounded by the total alone, which leaves that setting to the handshake.

@@ -1,7 +1,8 @@
 //! From a provider's base address to the path of a call.
 //!
-//! Operators paste addresses as their vendors print them: with or without `/v1`, with a path prefix, with another
-//! version segment (`/api/v3`), or with the whole path of the call. Each gives the right endpoint.
+//! Operators paste addresses as their vendors print them: with or without `/v1`, with a path
+//! prefix, with another version segment (`/api/v3`), or with the whole path of the call. Each gives
+//! the right endpoint.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,5 @@
-//! The head of a request to a provider: which of the client's headers go on, and which credential is put in.
+//! The head of a request to a provider: which of the client's headers go on, and which credential
+//! is put in.
 //!
 //! A client's credentials never reach a provider, in whatever header, cookie or query parameter
 //! they came. Nor does a header that changes the form of the reply, or the meaning of the request,
@@ -15,7 +16,8 @@ use crate::domain::provider::{Provider, ProviderType};
 const NATIVE_VERSION: (HeaderName, HeaderValue) =
     (HeaderName::from_static("anthropic-version"), HeaderValue::from_static("2023-06-01"));
 
-/// Headers that never go on: they belong to one connection, name the client's way here, or hold a credential.
+/// Headers that never go on: they belong to one connection, name the client's way here, or hold a
+/// credential.
 const NEVER: [&str; 30] = [
     "connection",
     "keep-alive",
@@ -99,7 +101,7 @@ pub struct HeadParts<'a> {
 /// # Errors
 /// Pingora's, when the path or a credential cannot stand in a head.
 pub fn build(method: http::Method, parts: &HeadParts<'_>) -> pingora::Result<RequestHeader> {
-    // What goes and what comes are about as many; Pingora keeps the head for the whole stream.
+    // What goes and what comes are about as many; Pingora keeps the head for the complete stream.
     let places = if parts.converted { 6 } else { parts.client.len() + 1 };
     let mut head = RequestHeader::build_no_case(method, parts.target.as_bytes(), Some(places))?;
     let listed = connection_listed(parts.client);

@@ -1,4 +1,5 @@
-//! One provider, ready to be called: its endpoint, its peer for Pingora's pool, and the pool itself.
+//! One provider, ready to be called: its endpoint, its peer for Pingora's pool, and the pool
+//! itself.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -39,7 +40,8 @@ pub struct Upstreams {
 struct Target {
     endpoint: Arc<Endpoint>,
     proxy: Option<Endpoint>,
-    /// Keeps connections of different providers, and of different versions of one, apart in the pool.
+    /// Keeps connections of different providers, and of different versions of one, apart in the
+    /// pool.
     group: u64,
     /// The last one that was made; good as long as address and times are the same.
     link: Mutex<Option<Arc<Link>>>,
@@ -55,7 +57,8 @@ pub struct LinkTimes {
     pub keepalive: Duration,
 }
 
-/// A way to one provider: what [`Upstreams::connect`] needs, and where its calls go. Requests share it.
+/// A way to one provider: what [`Upstreams::connect`] needs, and where its calls go. Requests share
+/// it.
 pub struct Link {
     endpoint: Arc<Endpoint>,
     address: SocketAddr,
@@ -132,14 +135,15 @@ impl Upstreams {
         Link { endpoint: Arc::clone(&target.endpoint), address, times, peer }
     }
 
-    /// The peer to connect to. `fresh`: its connection must be one that nothing has used before, whatever
-    /// lies in the pool.
+    /// The peer to connect to. `fresh`: its connection must be one that nothing has used before,
+    /// whatever lies in the pool.
     #[must_use]
     pub fn peer(&self, link: &Link, fresh: bool) -> HttpPeer {
         let mut peer = link.peer.clone();
         if fresh {
-            // Pingora has no call for this: a place in the pool that nothing can lie in is as good. With one
-            // stream at most, Pingora keeps no HTTP/2 connection under that place while it is in use.
+            // Pingora has no call for this: a place in the pool that nothing can lie in is as good.
+            // With one stream at most, Pingora keeps no HTTP/2 connection under that place while it
+            // is in use.
             let mut hasher = DefaultHasher::new();
             (peer.group_key, self.fresh.fetch_add(1, Ordering::Relaxed)).hash(&mut hasher);
             peer.group_key = hasher.finish();
@@ -153,13 +157,15 @@ impl Upstreams {
     /// # Errors
     /// Pingora's, when no connection can be made.
     pub async fn connect(&self, peer: &HttpPeer) -> pingora::Result<(HttpSession, bool)> {
-        // Boxed: connecting and its handshake need some 18 KB, which a stream must not hold for its whole life.
+        // Boxed: connecting and its handshake need some 18 KB, which a stream must not hold for its
+        // whole life.
         Box::pin(self.connector.get_http_session(peer)).await
     }
 
     /// Gives a connection whose exchange came to its proper end back to the pool.
     pub async fn release(&self, session: Box<HttpSession>, link: &Link) {
-        // Boxed, as above: 5 KB for a moment at the end, not for the whole life of what waits for it.
+        // Boxed, as above: 5 KB for a moment at the end, not for the whole life of what waits for
+        // it.
         Box::pin(self.connector.release_http_session(*session, &link.peer, Some(link.times.keepalive))).await;
     }
 

@@ -1,7 +1,7 @@
 //! One exchange with a provider outside of any request: for the test button.
 //!
-//! Address, path, head and CONNECT proxy are those of real requests; the connection is a plain client's and is not kept. It
-//! changes nothing that counts: no circuit, no limit, no usage record.
+//! Address, path, head and CONNECT proxy are those of real requests; the connection is a plain
+//! client's and is not kept. It changes nothing that counts: no circuit, no limit, no usage record.
 
 use std::time::{Duration, Instant};
 

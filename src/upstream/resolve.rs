@@ -1,6 +1,8 @@
-//! Names to addresses, without blocking: the system resolver on tokio's blocking pool, behind a small cache.
+//! Names to addresses, without blocking: the system resolver on tokio's blocking pool, behind a
+//! small cache.
 //!
-//! A name that stops resolving keeps its last addresses: a provider is not lost to a hiccup of the name service.
+//! A name that stops resolving keeps its last addresses: a provider is not lost to a hiccup of the
+//! name service.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};

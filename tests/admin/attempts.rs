@@ -1,4 +1,5 @@
-//! Failed attempts with the admin token, on every operation; and logins with it, which end when it changes.
+//! Failed attempts with the admin token, on every operation; and logins with it, which end when it
+//! changes.
 
 use serde_json::json;
 use tollgate::admin::table::{Permission, operations};

@@ -1,4 +1,5 @@
-//! The request log is cleaned up: by its age, once a day over all nodes or when asked, beside the writer, and the ledger never.
+//! The request log is cleaned up: by its age, once a day over all nodes or when asked, beside the
+//! writer, and the ledger never.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,7 +86,8 @@ async fn the_schedule_is_served_once_a_day_by_one_node() {
         let settings = json!({ "cleanupRetentionDays": 2, "enableAutoCleanup": true, "cleanupSchedule": "12:30" });
         gate.admin("system-config/saveSystemSettings", settings).await.data();
 
-        // The first look ever serves nothing: the time that it looks back on was before anybody asked.
+        // The first look ever serves nothing: the time that it looks back on was before anybody
+        // asked.
         gate.upkeep.clean_if_due().await;
         gate.clock.set(NOON.plus_ms(29 * 60_000));
         gate.upkeep.clean_if_due().await;

@@ -58,7 +58,8 @@ async fn a_request_that_is_refused_from_its_head_keeps_its_connection() {
         let head = format!("POST /refuse HTTP/1.1\r\nhost: x\r\n{field}\r\n\r\n");
         let (refused, _) = ask(&mut tcp, &head).await;
         assert!(refused.starts_with("http/1.1 401") && !refused.contains("connection: close"), "{refused}");
-        // The body comes late, as it does when a client writes it on its own, and with it the next request.
+        // The body comes late, as it does when a client writes it on its own, and with it the next
+        // request.
         tcp.write_all(rest.as_bytes()).await.unwrap();
         let (taken, body) = ask(&mut tcp, TAKE).await;
         assert!(taken.starts_with("http/1.1 200"), "{taken}");
@@ -113,8 +114,8 @@ async fn an_idle_connection_stays_when_a_head_would_be_late() {
     let address = start(&mut tasks);
     let mut tcp = TcpStream::connect(&address).await.unwrap();
     ask(&mut tcp, TAKE).await;
-    // Clients keep a connection for 90 s, and a POST on one that the server closes at that moment is lost. It was
-    // closed after 20 s.
+    // Clients keep a connection for 90 s, and a POST on one that the server closes at that moment
+    // is lost. It was closed after 20 s.
     let idle = tokio::time::timeout(HEAD + Duration::from_secs(4), tcp.read(&mut [0; 8])).await;
     assert!(idle.is_err(), "it was closed: {idle:?}");
     let (taken, _) = ask(&mut tcp, TAKE).await;

@@ -1,4 +1,5 @@
-//! Edits are partial: what is not sent stays, `null` clears, and nothing else moves. Generated from the field tables.
+//! Edits are partial: what is not sent stays, `null` clears, and nothing else moves. Generated from
+//! the field tables.
 
 use serde_json::{Value, json};
 use tollgate::admin::fields::{Field, Form, Kind};

@@ -1,4 +1,5 @@
-//! A running administration surface of a test's own, a client for it, and a receiver of its webhooks.
+//! A running administration surface of a test's own, a client for it, and a receiver of its
+//! webhooks.
 
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
@@ -288,7 +289,7 @@ impl Gate {
         users.as_array().unwrap().iter().find(|u| u["id"] == user).cloned().unwrap_or_default()
     }
 
-    /// Puts system settings in force.
+    /// Puts system settings in effect.
     pub async fn settings(&self, changed: Value) {
         let mut tx = self.store.begin().await.unwrap();
         let mut settings = serde_json::to_value(&self.state.snapshot().settings).unwrap();

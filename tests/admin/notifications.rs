@@ -1,5 +1,5 @@
-//! Notifications, delivered to a real receiver on this machine: what is told, once, signed, tried again, and never to where it may
-//! not go.
+//! Notifications, delivered to a real receiver on this machine: what is told, once, signed, tried
+//! again, and never to where it may not go.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -253,7 +253,8 @@ async fn a_dead_receiver_costs_its_own_messages_and_nothing_else() {
     assert!((22..=23).contains(&got[1].json()["data"]["providerId"].as_i64().unwrap()));
 }
 
-/// Back end, zone, a moment of the next day, and the day: its first and its last second, and its name.
+/// Back end, zone, a moment of the next day, and the day: its first and its last second, and its
+/// name.
 type Day = (Backend, chrono_tz::Tz, &'static str, &'static str, &'static str, &'static str);
 
 /// 25 October 2026 has 25 hours in Berlin; Kolkata's days begin at half past an hour of UTC.
@@ -346,7 +347,8 @@ async fn a_limit_that_is_nearly_used_up_is_told_once_for_its_window() {
     );
     assert_eq!((&told[0]["data"]["period"], &told[0]["level"]), (&json!("5h"), &json!("warning")));
 
-    // The same window again: nothing. The user's own limit is reached: told. The next day: the key's again.
+    // The same window again: nothing. The user's own limit is reached: told. The next day: the
+    // key's again.
     gate.counters.spent_late(&[spend(6)], gate.clock.now());
     ring(&gate, &mut tasks, super::gate::ZONE);
     let third = gate.receiver.wait_for(3).await[2].json();

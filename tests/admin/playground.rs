@@ -1,4 +1,5 @@
-//! A proxy that gives every request of the playground one answer. The real one is in `tests/proxy/playground.rs`.
+//! A proxy that gives every request of the playground one answer. The real one is in
+//! `tests/proxy/playground.rs`.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tollgate::admin::playground::{AsKey, InProcessProxy};

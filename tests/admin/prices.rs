@@ -1,4 +1,4 @@
-//! The price table: upload, look, and what is in force.
+//! The price table: upload, look, and what is in effect.
 
 use serde_json::json;
 use tollgate::domain::price::CostKind;
@@ -66,7 +66,8 @@ async fn a_table_of_thousands_of_entries_loads() {
     assert_eq!(gate.state.snapshot().prices.len(), 4000);
 }
 
-/// As the public list writes its entries: an explanation first, nested fields, nulls, prices as text, modes without any.
+/// As the public list writes its entries: an explanation first, nested fields, nulls, prices as
+/// text, modes without any.
 fn public_list() -> serde_json::Value {
     json!({
         "sample_spec": {

@@ -1,4 +1,5 @@
-//! The test of a provider: one real request in its own format, told in words, without its credential.
+//! The test of a provider: one real request in its own format, told in words, without its
+//! credential.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! Rules that count keys, when two requests meet; and a batch, when somebody looks while it runs. On both databases.
+//! Rules that count keys, when two requests meet; and a batch, when somebody looks while it runs.
+//! On both databases.
 
 use serde_json::{Value, json};
 use tollgate::domain::ids::UserId;

@@ -16,7 +16,8 @@ use crate::store::make::bare_record;
 /// A session of the user, with one request.
 const SESSION: &str = "the users session";
 
-/// Who is in the gateway: a user with two keys, one of them read-only, another user, and an administrator who is a user.
+/// Who is in the gateway: a user with two keys, one of them read-only, another user, and an
+/// administrator who is a user.
 struct People {
     user: Person,
     read_only: String,
@@ -225,7 +226,8 @@ fn assert_no_secret(people: &People, body: &Value, path: &str) {
     }
 }
 
-/// What an operation does, by how its name begins. One that fits neither list is to be put into one here.
+/// What an operation does, by how its name begins. One that fits neither list is to be put into one
+/// here.
 fn writes(path: &str) -> bool {
     const READS: [&str; 12] =
         ["get", "fetch", "has", "list", "health", "openapi", "events", "test", "whoami", "site", "scalar", "docs"];

@@ -1,4 +1,5 @@
-//! A small JSON schema checker: as much of 2020-12 as the document uses, and a complaint about anything else.
+//! A small JSON schema checker: as much of 2020-12 as the document uses, and a complaint about
+//! anything else.
 
 use serde_json::Value;
 

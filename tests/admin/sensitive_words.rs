@@ -1,4 +1,4 @@
-//! `sensitive-words/*`: what is taken, what is refused, and what is then in force.
+//! `sensitive-words/*`: what is taken, what is refused, and what is then in effect.
 
 use serde_json::{Value, json};
 use tollgate::store::Backend;

@@ -91,7 +91,8 @@ async fn days_are_summed_once_they_are_over_and_again_when_something_comes_late(
         let gate = Gate::start_in(chrono_tz::Europe::Berlin, backend, None, false).await;
         assert_eq!(gate.upkeep.sum_days().await.unwrap(), 0, "nothing was used yet");
         let ada = gate.person("ada", json!({})).await;
-        // Noon of Shanghai is five in the morning of Berlin: the day before has been over for five hours.
+        // Noon of Shanghai is five in the morning of Berlin: the day before has been over for five
+        // hours.
         let midnight = NOON.plus_ms(-5 * HOUR);
         let every_seven_hours = (0..100).map(|n| record(&ada, "m", NOON.plus_ms(-n * 7 * HOUR), 1 + n));
         gate.store.append_records(&every_seven_hours.collect::<Vec<_>>()).await.unwrap();

@@ -1,4 +1,4 @@
-//! System settings: partial saves, in force at once, kept over a restart.
+//! System settings: partial saves, in effect at once, kept over a restart.
 
 use serde_json::json;
 use tollgate::store::Backend;

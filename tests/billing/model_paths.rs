@@ -105,7 +105,7 @@ async fn an_operators_slash_is_encoded_in_the_path() {
     }
 }
 
-/// A request whose path goes out as it is written: status and the whole answer.
+/// A request whose path goes out as it is written: status and the complete answer.
 async fn raw(gateway: &crate::support::gateway::Gateway, path: &str, key: &str, body: &Value) -> (u16, String) {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut tcp = tokio::net::TcpStream::connect(gateway.proxy_addr()).await.unwrap();

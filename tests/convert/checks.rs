@@ -1,4 +1,5 @@
-//! What each service demands of a request, and each client of a reply: checked on everything that conversion writes.
+//! What each service demands of a request, and each client of a reply: checked on everything that
+//! conversion writes.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,5 @@
-//! What each client demands of a stream: complete, in order, and ended by its terminator only if the reply was whole.
+//! What each client demands of a stream: complete, in order, and ended by its terminator only if
+//! the reply was whole.
 
 use serde_json::Value;
 use tollgate::domain::format::WireFormat;

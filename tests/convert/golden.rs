@@ -1,9 +1,10 @@
 //! Golden cases × pairs, as one table.
 //!
-//! `tests/golden/<case>/<kind>.<format>.<ending>` is what a client or a provider of that format sends; kinds are
-//! `request`, `reply` and `stream`. Each is converted to the three other formats and compared with
-//! `expected/<kind>.<from>.to.<to>.<ending>` beside it. `UPDATE=1` writes those files anew: read the difference.
-//! What comes out must also keep the target's rules, whatever the file says (see `checks`).
+//! `tests/golden/<case>/<kind>.<format>.<ending>` is what a client or a provider of that format
+//! sends; kinds are `request`, `reply` and `stream`. Each is converted to the three other formats
+//! and compared with `expected/<kind>.<from>.to.<to>.<ending>` beside it. `UPDATE=1` writes those
+//! files again: read the difference. What comes out must also keep the target's rules, whatever the
+//! file says (see `checks`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -65,7 +66,8 @@ pub fn upstream_model(to: WireFormat) -> &'static str {
     }
 }
 
-/// What a reply to a client of format `client` needs: from the case's request in that format, if it has one.
+/// What a reply to a client of format `client` needs: from the case's request in that format, if it
+/// has one.
 pub fn reply_context(dir: &Path, client: WireFormat, provider: WireFormat) -> ReplyContext {
     let request = fs::read(dir.join(format!("request.{client}.json")))
         .ok()
@@ -85,7 +87,7 @@ pub fn reply_context(dir: &Path, client: WireFormat, provider: WireFormat) -> Re
     ReplyContext { seed: "0a1b".to_owned(), created: 1_700_000_000, ..known }
 }
 
-/// A whole stream, converted in one piece; a problem becomes the client's error event.
+/// A complete stream, converted in one piece; a problem becomes the client's error event.
 pub fn convert_stream(from: WireFormat, to: WireFormat, bytes: &[u8], context: ReplyContext) -> Vec<u8> {
     let mut out = Vec::new();
     let mut converter = StreamConverter::new(from, to, context);

@@ -1,4 +1,5 @@
-//! The tables of the specification, row by row: tool choice, efforts and budgets, stop reasons, in every pair.
+//! The tables of the specification, row by row: tool choice, efforts and budgets, stop reasons, in
+//! every pair.
 
 use serde_json::{Value, json};
 use tollgate::domain::format::WireFormat::{self, AltCli, Chat, Native, Responses};
@@ -212,7 +213,8 @@ fn a_reply_that_is_no_reply_is_told_apart() {
     }
 }
 
-/// Wrapped alt-cli at a plain alt-cli provider: only the wrapper changes, what only that vendor knows stays.
+/// Wrapped alt-cli at a plain alt-cli provider: only the wrapper changes, what only that vendor
+/// knows stays.
 #[test]
 fn a_wrapped_request_is_unwrapped_and_its_reply_wrapped() {
     let inner =

@@ -1,4 +1,5 @@
-//! Properties: any chunk boundary, any input, stable reading of what was written, no success after a cut.
+//! Properties: any chunk boundary, any input, stable reading of what was written, no success after
+//! a cut.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -55,7 +56,8 @@ fn a_cut_stream_never_looks_complete() {
     for source in streams().into_iter().filter(|source| source.case != "stream_error") {
         let ends: Vec<usize> =
             source.bytes.windows(2).enumerate().filter(|(_, w)| w == b"\n\n").map(|(i, _)| i + 2).collect();
-        // The last events may be pure ornament: a usage chunk, a terminator that some services leave out.
+        // The last events may be pure ornament: a usage chunk, a terminator that some services
+        // leave out.
         let spared = match source.format {
             WireFormat::Chat => 3,
             _ => 1,
@@ -95,7 +97,8 @@ fn reading_what_we_wrote_gives_the_same_conversation() {
     }
 }
 
-/// A reply that goes through another format and comes back says the same: text, calls, ending and usage.
+/// A reply that goes through another format and comes back says the same: text, calls, ending and
+/// usage.
 #[test]
 fn replies_survive_the_way_there_and_back() {
     for source in sources().iter().filter(|source| source.kind == "reply") {

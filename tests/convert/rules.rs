@@ -1,4 +1,5 @@
-//! The table of rules in the documentation is the code's own, and no rule stands there that no code uses.
+//! The table of rules in the documentation is the code's own, and no rule stands there that no code
+//! uses.
 
 use std::fs;
 use std::path::{Path, PathBuf};

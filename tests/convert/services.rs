@@ -1,4 +1,5 @@
-//! Every converted request, put to the mock of the service it was written for, which refuses what the real one would.
+//! Every converted request, put to the mock of the service it was written for, which refuses what
+//! the real one would.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Fills corpus/ with seeds: those of seeds/, and others made of the golden cases; and words.dict with the names that occur in them.
-# What the fuzzer found in earlier runs stays. `corpus.sh` from any folder; quick.
+# Fills corpus/ with seeds: those of seeds/, and others made of the golden cases; and words.dict
+# with the names that occur in them. What the fuzzer found in earlier runs stays. `corpus.sh` from
+# any folder; quick.
 set -euo pipefail
 cd "$(dirname "$0")"
 golden=../golden

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for FUZZ_SECONDS (default 30), one after the other, or those that are named as arguments.
-# Stops at the first finding; its input then lies in artifacts/<target>/, and
+# Runs every fuzz target for FUZZ_SECONDS (default 30), one after the other, or those that are named
+# as arguments. Stops at the first finding; its input then lies in artifacts/<target>/, and
 #   cargo fuzz run --sanitizer none --fuzz-dir tests/fuzz <target> <input>
-# shows it again. No sanitizer: the code has no unsafe blocks, and without one the stable toolchain will do.
+# shows it again. No sanitizer: the code has no unsafe blocks, and without one the stable toolchain
+# will do.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 PATH="$PWD/.tools/venv/bin:$PATH"

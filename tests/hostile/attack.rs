@@ -156,7 +156,7 @@ pub fn frames(mut bytes: &[u8]) -> Vec<(u8, u8, u32, Vec<u8>)> {
 }
 
 /// Writes until all is written, or the peer has closed. A connection that is being closed is read
-/// for up to five seconds more, and what comes is thrown away.
+/// for up to five seconds more, and what comes is discarded.
 pub async fn pour(tcp: &mut (impl AsyncWriteExt + Unpin), pieces: impl Iterator<Item = Vec<u8>>) {
     for piece in pieces {
         let written = tokio::time::timeout(SOON, tcp.write_all(&piece)).await.expect("it is neither read nor closed");

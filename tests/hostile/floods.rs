@@ -47,8 +47,9 @@ async fn requests_that_are_seen_and_reset_use_up_a_budget() {
     let mut tcp = connect(&stage, &[]).await;
     let mut sent = 0;
     'flood: while sent < FLOOD {
-        // One at a time: the gateway accepts one each time that it reads, so none piles up. Of those it has not accepted the
-        // library allows few, and then closes the connection itself: several at once outran a busy gateway's accepting.
+        // One at a time: the gateway accepts one each time that it reads, so none piles up. Of
+        // those it has not accepted the library allows few, and then closes the connection itself:
+        // several at once outran a busy gateway's accepting.
         let begun = tcp.write_all(&[open_and_reset(sent), frame(PING, 0, 0, &[0; 8])].concat()).await;
         sent += 1;
         let mut got = Vec::new();

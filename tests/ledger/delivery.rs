@@ -146,7 +146,8 @@ async fn a_database_that_refuses_everything_is_not_believed() {
         ledger.append(record).unwrap();
     }
     let running = Running::start(ledger, &sink);
-    // Each attempt but the thorough ones gives up after seventeen refusals; the fifth attempt is thorough.
+    // Each attempt but the thorough ones gives up after seventeen refusals; the fifth attempt is
+    // thorough.
     sink.seen(|(calls, _)| *calls > 200).await;
     assert_eq!(running.ledger.stats().refused_records, 0);
     sink.0.refused.lock().clear();

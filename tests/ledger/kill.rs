@@ -27,7 +27,8 @@ fn append_for_ever(root: &str) {
     });
 }
 
-/// Runs in two processes: the test starts its own binary anew, with this test alone and a journal to write to.
+/// Runs in two processes: the test starts its own binary again, with this test alone and a journal
+/// to write to.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_process_loses_no_acknowledged_record() {
     #[expect(clippy::disallowed_methods, reason = "how the test tells its child that it is the child")]

@@ -1,4 +1,5 @@
-//! The ledger on real files: what is promised when processes die, disks are full, databases are down, bits flip.
+//! The ledger on real files: what is promised when processes die, disks are full, databases are
+//! down, bits flip.
 
 mod bounds;
 mod damage;
@@ -87,7 +88,8 @@ fn set_aside(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A database in memory, with the one property that counts: a request id is there once. It can fail in every way.
+/// A database in memory, with the one property that counts: a request id is there once. It can fail
+/// in every way.
 #[derive(Clone)]
 struct Rows(Arc<Inner>);
 
@@ -121,7 +123,8 @@ impl Rows {
         self.0.mood.send_replace(mood);
     }
 
-    /// Refuses every batch with this record in it: `with` is `SinkError::Refused` or `SinkError::Doubtful`.
+    /// Refuses every batch with this record in it: `with` is `SinkError::Refused` or
+    /// `SinkError::Doubtful`.
     fn refuse(&self, record: &Record, with: Refusal) {
         self.0.refused.lock().insert(record.request_id, with);
     }

@@ -1,4 +1,5 @@
-//! Windows go by one clock and one time zone: those of Redis and of the cluster; and a clock that steps back erases nothing.
+//! Windows go by one clock and one time zone: those of Redis and of the cluster; and a clock that
+//! steps back erases nothing.
 //!
 //! A node's clock is moved by a shim in front of the C library's, made with the system's compiler.
 

@@ -1,4 +1,5 @@
-//! The stream of events is what the OpenAPI document says: a validator that reads server-sent events accepts each.
+//! The stream of events is what the OpenAPI document says: a validator that reads server-sent
+//! events accepts each.
 
 use std::time::Duration;
 
@@ -8,7 +9,8 @@ use crate::admin::schema;
 use crate::proxy::stage::Stage;
 use crate::support::gateway::ADMIN_TOKEN;
 
-/// The fields of each whole event in the text, as a reader of server-sent events has them: all are texts.
+/// The fields of each whole event in the text, as a reader of server-sent events has them: all are
+/// texts.
 fn events(text: &str) -> Vec<Value> {
     let whole = text.rsplit_once("\n\n").map_or("", |(whole, _)| whole);
     let event = |frame: &str| {

@@ -1,7 +1,8 @@
-//! What many requests at once may spend together when little is left: the bound of each mode of `limits.reservation`.
+//! What many requests at once may spend together when little is left: the bound of each mode of
+//! `limits.reservation`.
 //!
-//! Each request costs a dollar: 100 output tokens at $0.0001, the price of the model that it is redirected to, times a
-//! multiplier of 100.
+//! Each request costs a dollar: 100 output tokens at $0.0001, the price of the model that it is
+//! redirected to, times a multiplier of 100.
 
 use reqwest::RequestBuilder;
 use rust_decimal::Decimal;
@@ -22,7 +23,7 @@ async fn five_dollars(mode: &str) -> Stage {
     stage.gateway.admin("model-prices/uploadPriceTable", json!({"jsonContent": price.to_string()})).await;
     let fields = json!({"model_redirects": {"gold": "real"}, "cost_multiplier": 100});
     stage.gateway.provider("native", &stage.upstream.url, fields).await;
-    // One that is cheap is no reason to reserve less: it may be the dear one that answers.
+    // One that is cheap is no reason to reserve less: it may be the expensive one that answers.
     let cheap = json!({"model_redirects": {"gold": "real"}, "cost_multiplier": 0.01, "priority": 5});
     stage.gateway.provider("native", &stage.upstream.url, cheap).await;
     stage.gateway.admin("keys/editKey", json!({"keyId": stage.key_id, "limitTotalUsd": 5})).await;

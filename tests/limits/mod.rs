@@ -1,4 +1,5 @@
-//! Limits that a clever client, a slow one or a wrong clock cannot dodge; and what the administration API shows and to whom.
+//! Limits that a clever client, a slow one or a wrong clock cannot dodge; and what the
+//! administration API shows and to whom.
 
 #![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]
 

@@ -23,7 +23,8 @@ async fn stage(env: &[(&str, &str)]) -> (Stage, Server) {
     (stage, server)
 }
 
-/// A change while the database is away: refused in time, with a reason, and with what to think of it.
+/// A change while the database is away: refused in time, with a reason, and with what to think of
+/// it.
 async fn a_change_is_refused(stage: &Stage) {
     let began = Instant::now();
     let (status, answer) = stage.gateway.call("users/addUser", json!({"name": "bob"})).await;

@@ -1,4 +1,5 @@
-//! Providers that send without end, or far too much of something: bounded memory, and an end that says why.
+//! Providers that send without end, or far too much of something: bounded memory, and an end that
+//! says why.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +30,8 @@ async fn stage(url: &str, fields: Value) -> Stage {
     stage
 }
 
-/// Asks in a format and reads `bytes` of the answer, or all of it: status, how much came, and its last bytes.
+/// Asks in a format and reads `bytes` of the answer, or all of it: status, how much came, and its
+/// last bytes.
 async fn read(stage: &Stage, format: &str, stream: bool, bytes: usize) -> (u16, usize, String) {
     let asked = stage.post(path(format, stream), &request(format, stream)).timeout(A_FLOOD);
     let answer = asked.send().await.unwrap();
@@ -209,7 +211,8 @@ async fn a_reply_that_stands_still_or_breaks_off_in_its_middle_is_cut_in_time() 
     }
 }
 
-/// Three ways to close a connection that the gateway keeps: at once, while it is idle, and when the next request is there.
+/// Three ways to close a connection that the gateway keeps: at once, while it is idle, and when the
+/// next request is there.
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_that_the_provider_closes_while_they_are_kept_fail_no_request() {
     let closing = Provider::start(|mut tcp: TcpStream, number| async move {
@@ -236,7 +239,8 @@ async fn connections_that_the_provider_closes_while_they_are_kept_fail_no_reques
     assert_eq!(outcome.failures, Vec::<String>::new());
 }
 
-/// As behind a load balancer that restarts: everything that lies in the pool is dead at once, and each looks alive until it is used.
+/// As behind a load balancer that restarts: everything that lies in the pool is dead at once, and
+/// each looks alive until it is used.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pool_full_of_dead_connections_fails_no_request() {
     const KEPT: usize = 12;

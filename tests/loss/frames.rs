@@ -1,6 +1,8 @@
-//! An HTTP/2 client by hand, frame by frame: it sends when a test says so, and shows what came and how the connection ended.
+//! An HTTP/2 client by hand, frame by frame: it sends when a test says so, and shows what came and
+//! how the connection ended.
 //!
-//! It knows as much of the protocol as these tests need: small requests, no dynamic table, no windows of its own.
+//! It knows as much of the protocol as these tests need: small requests, no dynamic table, no
+//! windows of its own.
 
 use std::io::ErrorKind;
 use std::time::Duration;

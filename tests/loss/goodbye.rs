@@ -1,5 +1,5 @@
-//! The end of HTTP/2 connections at a stop, on the wire: what was asked before the client knew is answered, what it asked later is
-//! said not to have been looked at, and it can read both.
+//! The end of HTTP/2 connections at a stop, on the wire: what was asked before the client knew is
+//! answered, what it asked later is said not to have been looked at, and it can read both.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -64,7 +64,8 @@ async fn http2_requests_at_a_stop_are_answered_or_said_to_be_safe_to_repeat() {
     stage.gateway.metric_shows("tollgate_connections", |open| open >= 2.0).await;
     stage.gateway.signal("TERM");
     let ping = asked_whether_it_heard(&mut busy).await;
-    // What the client asks before it heard is a request like any other; so is the first on a connection that was silent so far.
+    // What the client asks before it heard is a request like any other; so is the first on a
+    // connection that was silent so far.
     busy.ask(7, &stage.key, &body).await;
     busy.until(|f| f.kind == HEADERS && f.stream == 7).await;
     fresh.begin().await;
@@ -76,7 +77,8 @@ async fn http2_requests_at_a_stop_are_answered_or_said_to_be_safe_to_repeat() {
     for _ in 0..4 {
         busy.until(Frame::is_end).await;
     }
-    // With the last reply the gateway has no more to say, while the client does not know that yet and goes on sending.
+    // With the last reply the gateway has no more to say, while the client does not know that yet
+    // and goes on sending.
     for _ in 0..MUCH {
         busy.send(UNKNOWN, 0, 0, &[0; 16 << 10]).await;
     }

@@ -36,7 +36,8 @@ pub struct Outcome {
 }
 
 impl Load {
-    /// Each client has its own session and asks again as soon as it has its answer, with a short breath between.
+    /// Each client has its own session and asks again as soon as it has its answer, with a short
+    /// breath between.
     pub fn start(stage: &Stage, clients: usize) -> Self {
         Self::of(stage, clients, |n| n % 2 == 0)
     }
@@ -134,7 +135,8 @@ pub async fn rows(stage: &Stage) -> (u64, u64) {
     (all, count(serde_json::json!({"pageSize": 1, "statusCode": 200})).await)
 }
 
-/// Waits until the journal is empty, then compares: each whole reply one row, and nothing else with status 200.
+/// Waits until the journal is empty, then compares: each complete reply one row, and nothing else
+/// with status 200.
 pub async fn nothing_lost(stage: &Stage, whole: u64) {
     stage.gateway.metric_shows("tollgate_journal_pending_records", |pending| pending == 0.0).await;
     stage.gateway.metric_shows("tollgate_journal_held_records", |held| held == 0.0).await;

@@ -1,4 +1,5 @@
-//! Both ends by hand: a provider that does whatever a test tells it to with its socket, and a client that reads as it likes.
+//! Both ends by hand: a provider that does whatever a test tells it to with its socket, and a
+//! client that reads as it likes.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -11,14 +12,16 @@ use tokio::task::JoinHandle;
 /// How long any single step may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A provider: every request that it reads whole is handed to `play` with its connection. It ends when dropped.
+/// A provider: every request that it reads whole is handed to `play` with its connection. It ends
+/// when dropped.
 pub struct Provider {
     pub url: String,
     accepting: JoinHandle<()>,
 }
 
 impl Provider {
-    /// `play` gets the connection and the number of the request on it, and says whether to read another one.
+    /// `play` gets the connection and the number of the request on it, and says whether to read
+    /// another one.
     pub async fn start<F, P>(play: P) -> Self
     where
         P: Fn(TcpStream, usize) -> F + Send + Sync + 'static,
@@ -53,7 +56,8 @@ impl Drop for Provider {
     }
 }
 
-/// Reads one message with a length or in chunks: head and body. `None` when the connection ends before its end.
+/// Reads one message with a length or in chunks: head and body. `None` when the connection ends
+/// before its end.
 pub async fn read_message(tcp: &mut TcpStream) -> Option<(String, Vec<u8>)> {
     let reading = async {
         let mut got = Vec::new();

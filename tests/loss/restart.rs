@@ -1,5 +1,5 @@
-//! `kill -9`, a stop, an upgrade, and what the next process knows: what running streams held is free, sessions live on, requests
-//! were counted, open circuits are open.
+//! `kill -9`, a stop, an upgrade, and what the next process knows: what running streams held is
+//! free, sessions live on, requests were counted, open circuits are open.
 
 use futures_util::StreamExt;
 use serde_json::json;
@@ -113,7 +113,8 @@ async fn an_open_circuit_a_rest_and_a_reset_outlive_a_kill_and_a_stop() {
     stage.gateway.ready().await;
     assert_eq!(health(&stage).await["state"], "CLOSED", "a reset stays done");
     assert_eq!(stage.ask().send().await.unwrap().status(), 200);
-    // A provider that asked to be left alone is, also by the next process; and a damaged file costs nothing but what it held.
+    // A provider that asked to be left alone is, also by the next process; and a damaged file costs
+    // nothing but what it held.
     stage.upstream.script(json!([{"status": 429, "headers": {"retry-after": "50"}}])).await;
     assert_ne!(stage.ask().send().await.unwrap().status(), 200);
     stage.gateway.signal("TERM");

@@ -7,7 +7,8 @@ use serde_json::json;
 
 use crate::proxy::stage::{Stage, request};
 
-/// The grace of these gateways is 20 seconds: who waited for it would take longer than this, however slow the machine.
+/// The grace of these gateways is 20 seconds: who waited for it would take longer than this,
+/// however slow the machine.
 const WELL_BELOW_THE_GRACE: Duration = Duration::from_secs(15);
 /// Streams at once.
 const STREAMS: usize = 20;

@@ -1,5 +1,5 @@
-//! `serve --upgrade` under load: not one request fails, on new connections, on kept ones, on silent ones, and on those of
-//! HTTP/2 with many requests at once, with TLS and without.
+//! `serve --upgrade` under load: not one request fails, on new connections, on kept ones, on silent
+//! ones, and on those of HTTP/2 with many requests at once, with TLS and without.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,8 +21,9 @@ struct Shared {
     done: AtomicU64,
 }
 
-/// A client that asks again and again and never repeats itself: one failure fails the test. `keep`: on one connection, as
-/// long as the gateway does not close it; else each time on a new one, which then waits before it asks.
+/// A client that asks again and again and never repeats itself: one failure fails the test. `keep`:
+/// on one connection, as long as the gateway does not close it; else each time on a new one, which
+/// then waits before it asks.
 async fn client(shared: Arc<Shared>, keep: bool, breath: Duration) {
     let mut kept: Option<TcpStream> = None;
     while !shared.stop.load(Ordering::SeqCst) {
@@ -88,9 +89,10 @@ async fn hand_over(stage: &mut Stage, shared: &Shared, clients: &[JoinHandle<()>
     shared.stop.store(true, Ordering::SeqCst);
 }
 
-/// As [`client`], over one connection of HTTP/2 on which several ask at once. The library asks again by itself what the gateway says
-/// that it has not looked at (GOAWAY), as every client of HTTP/2 does; nothing else is repeated. What had been looked at all the
-/// same would have a row too many.
+/// As [`client`], over one connection of HTTP/2 on which several ask at once. The library asks
+/// again by itself what the gateway says that it has not looked at (GOAWAY), as every client of
+/// HTTP/2 does; nothing else is repeated. What had been looked at all the same would have a row too
+/// many.
 async fn multiplexing_client(shared: Arc<Shared>, client: reqwest::RequestBuilder) {
     let asking: Vec<_> = (0..4)
         .map(|n| {

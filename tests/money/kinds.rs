@@ -1,12 +1,13 @@
-//! Tiers, audio and web searches as providers report them, billed alike for clients of every format.
+//! Tiers, audio and web searches as providers report them, billed alike for clients of every
+//! format.
 
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
 use crate::proxy::stage::{FORMATS, Stage, path, request};
 
-/// In millionths: input 1 (flex 0.5, priority 2, audio 4), output 10 (flex 5, priority 20, audio 40), a
-/// search 10 000.
+/// In millionths: input 1 (flex 0.5, priority 2, audio 4), output 10 (flex 5, priority 20, audio
+/// 40), a search 10 000.
 fn entry() -> Value {
     json!({"m": {
         "input_cost_per_token": 1e-6, "input_cost_per_token_flex": 5e-7, "input_cost_per_token_priority": 2e-6,

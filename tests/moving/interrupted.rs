@@ -1,4 +1,5 @@
-//! A move that is killed, loses its database or finds another source: it goes on, or begins anew, and ends the same.
+//! A move that is killed, loses its database or finds another source: it goes on, or begins again,
+//! and ends the same.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! `tollgate move` through the built binary: a gateway's SQLite database to PostgreSQL, whole, interrupted and refused.
+//! `tollgate move` through the built binary: a gateway's SQLite database to PostgreSQL, whole,
+//! interrupted and refused.
 
 mod interrupted;
 mod refused;
@@ -62,7 +63,7 @@ impl Bed {
         told(&self.stage.gateway.command(arguments).output().unwrap())
     }
 
-    /// The move as a process of its own.
+    /// The move as its own process.
     pub fn begin(&self) -> Child {
         let mut command = self.stage.gateway.command(&["move", "--to", &self.target]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -176,7 +177,8 @@ pub async fn tables(url: &str) -> Vec<String> {
 async fn everything(url: &str) -> Vec<(String, Vec<String>)> {
     let mut all = Vec::new();
     for table in tables(url).await {
-        // From the embedded database on both sides, whose names are the same: text, numbers and bytes in hexadecimal.
+        // From the embedded database on both sides, whose names are the same: text, numbers and
+        // bytes in hexadecimal.
         let (about, hex) = if url.starts_with("sqlite") {
             (format!("SELECT name || ' ' || type FROM pragma_table_info('{table}') ORDER BY name"), "lower(hex(@))")
         } else {

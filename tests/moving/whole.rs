@@ -1,4 +1,5 @@
-//! A move from beginning to end: what clients, administrators and the accounts notice of it, which is nothing.
+//! A move from beginning to end: what clients, administrators and the accounts notice of it, which
+//! is nothing.
 
 use serde_json::{Value, json};
 
@@ -6,7 +7,8 @@ use super::{Bed, one, run, tables, texts};
 use crate::proxy::stage::request;
 use crate::support::gateway::ADMIN_TOKEN;
 
-/// Gives every table that is empty a row, whatever its columns: a table that is not copied would lose it.
+/// Gives every table that is empty a row, whatever its columns: a table that is not copied would
+/// lose it.
 async fn furnish_empty_tables(url: &str) {
     for table in tables(url).await {
         if one(url, &format!("SELECT CAST(COUNT(*) AS TEXT) FROM {table}")).await != "0" {

@@ -75,8 +75,8 @@ async fn a_thousand_at_once_over_both_nodes_overshoot_the_last_dollar_by_one_gra
     let who = pair.person(json!({}), json!({"limitMonthlyUsd": 1})).await;
     let (passed, refused) = pair.at_once(&who, 1_000, |n| format!("s{}", n % 50)).await;
     assert!(refused.iter().all(|name| name == "key_monthly"));
-    // What is reserved for a request is what it costs, so a hundred of them are the dollar. Those that ended while others
-    // still came make no difference.
+    // What is reserved for a request is what it costs, so a hundred of them are the dollar. Those
+    // that ended while others still came make no difference.
     assert_eq!((passed, refused.len()), (100, 900));
     pair.settled(&who, 100).await;
 }

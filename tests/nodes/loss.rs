@@ -99,7 +99,8 @@ async fn no_request_fails(mut pair: Pair, lose: impl Fn(&mut Pair), bring_back: 
     pair
 }
 
-/// Long enough for a busy machine: a Redis that is gone is noticed by its connection, one that hangs after this.
+/// Long enough for a busy machine: a Redis that is gone is noticed by its connection, one that
+/// hangs after this.
 const WAIT: [(&str, &str); 1] = [("TOLLGATE_REDIS_TIMEOUT", "2s")];
 
 #[tokio::test(flavor = "multi_thread")]

@@ -66,7 +66,7 @@ impl Pair {
         Person { user, key: id, text }
     }
 
-    /// The version of the configuration that is in force on a node.
+    /// The version of the configuration that is in effect on a node.
     pub async fn version(&self, node: usize) -> f64 {
         self.nodes[node].metric("tollgate_snapshot_version").await
     }
@@ -125,7 +125,8 @@ impl Pair {
     }
 }
 
-/// Of so many requests: a cent each, for a hundred output tokens. What is reserved for one is the same.
+/// Of so many requests: a cent each, for a hundred output tokens. What is reserved for one is the
+/// same.
 pub fn cost(requests: usize) -> Decimal {
     Decimal::new(i64::try_from(requests).unwrap(), 2)
 }

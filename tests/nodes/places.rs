@@ -79,7 +79,8 @@ async fn a_lease_that_ends_while_redis_hangs_takes_no_place_from_a_request_that_
     for node in &pair.nodes {
         node.readiness_shows(|_, parts| parts["redis"] == "ok").await;
     }
-    // By now each may have taken the other for dead: its lease is long over, by the clock of Redis, which went on.
+    // By now each may have taken the other for dead: its lease is long over, by the clock of Redis,
+    // which went on.
     for node in [1, 0, 1] {
         assert_eq!(pair.ask(node, &who, "other").send().await.unwrap().status(), 429, "the place is taken");
     }

@@ -1,4 +1,5 @@
-//! Redis behind TLS, with a user of its own and a database number: used as any other, and refused with a reason.
+//! Redis behind TLS, with its own user and a database number: used as any other, and refused with a
+//! reason.
 
 use std::time::{Duration, Instant};
 
@@ -58,7 +59,7 @@ async fn counters_and_circuits_are_shared_over_tls_by_a_user_that_may_do_little_
     stands(&pair, 1, "OPEN").await;
     pair.nodes[1].admin("providers/resetProviderCircuit", json!({"providerId": id})).await;
     stands(&pair, 0, "CLOSED").await;
-    // Lost, and back empty: made anew from the ledger, as without TLS.
+    // Lost, and back empty: made again from the ledger, as without TLS.
     pair.redis.kill();
     for node in &pair.nodes {
         node.readiness_shows(|_, parts| parts["redis"] == "is lost: this node counts for itself").await;

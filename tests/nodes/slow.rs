@@ -13,7 +13,8 @@ use tokio::sync::{mpsc, watch};
 use super::pair::{Pair, cost};
 use crate::support::redis::Redis;
 
-/// Stands between nodes and their Redis. What is asked goes through at once; answers come as late as it is told.
+/// Stands between nodes and their Redis. What is asked goes through at once; answers come as late
+/// as it is told.
 struct Delay {
     url: String,
     held: watch::Sender<bool>,
@@ -149,7 +150,8 @@ async fn redis_that_is_always_late_is_no_storm_of_losses_and_counts_everything_o
     let who = pair.person(json!({"rpm": 100_000}), json!({})).await;
     // On a busy machine an answer may have been late before.
     let before = pair.metric("tollgate_redis_slow_total").await;
-    // Three of them, as a script needs that Redis does not know yet, must come within the two seconds of a loss.
+    // Three of them, as a script needs that Redis does not know yet, must come within the two
+    // seconds of a loss.
     delay.by(400);
     let until = Instant::now() + Duration::from_secs(6);
     let mut asked = 0;
@@ -162,7 +164,8 @@ async fn redis_that_is_always_late_is_no_storm_of_losses_and_counts_everything_o
             .await;
         assert_eq!(node.metric("tollgate_redis_up").await, 0.0);
     }
-    // Each answer that is waited for in vain begins a spell, and a spell ends by an answer in time alone.
+    // Each answer that is waited for in vain begins a spell, and a spell ends by an answer in time
+    // alone.
     let spells = pair.metric("tollgate_redis_slow_total").await;
     assert!(spells >= 2.0 && spells - before <= 2.0, "one on each node: {spells}, {before} of them before");
     assert_eq!(pair.metric("tollgate_redis_losses_total").await, 0.0);

@@ -1,4 +1,5 @@
-//! Two nodes: a failing provider is disabled once, and what described an earlier address is forgotten on both.
+//! Two nodes: a failing provider is disabled once, and what described an earlier address is
+//! forgotten on both.
 
 use std::time::Duration;
 

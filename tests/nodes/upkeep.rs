@@ -23,7 +23,8 @@ async fn requests_that_are_priced_later_count_once_against_the_limits_of_both_no
     for node in &pair.nodes {
         node.metric_shows("tollgate_journal_pending_records", |pending| pending == 0.0).await;
     }
-    // A price on each node, one after the other: both look for requests that wait, and the second price of the model changes nothing.
+    // A price on each node, one after the other: both look for requests that wait, and the second
+    // price of the model changes nothing.
     let price = json!({"late": {"mode": "chat", "input_cost_per_token": 0, "output_cost_per_token": 1e-4}});
     pair.nodes[0].prices(price.clone()).await;
     pair.nodes[1].prices(price).await;

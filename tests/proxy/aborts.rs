@@ -1,4 +1,5 @@
-//! Clients that leave before their reply is complete: nothing that a provider was asked for is free.
+//! Clients that leave before their reply is complete: nothing that a provider was asked for is
+//! free.
 
 use futures_util::StreamExt;
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! Whose limits a client sees in a reply's head: its own, and not those of the operator's account at the provider.
+//! Whose limits a client sees in a reply's head: its own, and not those of the operator's account
+//! at the provider.
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
-//! The administration on the proxy's listener: answered from the head, bodies within bounds of their own.
+//! The administration on the proxy's listener: answered from the head, bodies within bounds of
+//! their own.
 
 use std::time::Duration;
 

@@ -44,7 +44,8 @@ async fn guesses_at_the_proxy_close_the_token_on_both_listeners_and_keys_go_on()
             let body: Value = refused.json().await.unwrap();
             assert_eq!(body["error"]["type"], "rate_limit_error", "{place}: {body}");
         }
-        // The right token in a cookie beside a key would conflict with it: the answer must not tell.
+        // The right token in a cookie beside a key would conflict with it: the answer must not
+        // tell.
         let beside = |text: &str| format!("auth-token={text}");
         for text in [ADMIN_TOKEN, GUESS] {
             let answer = ask(&stage, |post| post.header("cookie", beside(text)).bearer_auth(&stage.key)).await;

@@ -1,4 +1,5 @@
-//! With `enableClientVersionCheck`, a known client that is older than what others run is told to update.
+//! With `enableClientVersionCheck`, a known client that is older than what others run is told to
+//! update.
 
 use std::time::{Duration, Instant};
 

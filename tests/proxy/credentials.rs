@@ -1,4 +1,5 @@
-//! Who is let in: every source of a key, conflicts, and each failed step, in the client's own format.
+//! Who is let in: every source of a key, conflicts, and each failed step, in the client's own
+//! format.
 
 use serde_json::{Value, json};
 

@@ -109,7 +109,7 @@ async fn a_head_above_its_bound_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_above_the_limit_are_refused_and_the_others_go_on() {
     let stage = Stage::native_with(&[("TOLLGATE_PROXY_MAX_CONNECTIONS", "3")]).await;
-    // The start was seen by a connection of its own.
+    // The start was seen by its own connection.
     stage.gateway.metric_shows("tollgate_connections", |open| open == 0.0).await;
     let mut held = Vec::new();
     for _ in 0..3 {

@@ -1,4 +1,5 @@
-//! Error rules at the door: what the client is told, that nobody else is asked, and that nothing is counted.
+//! Error rules at the door: what the client is told, that nobody else is asked, and that nothing is
+//! counted.
 
 use serde_json::{Value, json};
 
@@ -6,7 +7,8 @@ use super::stage::{FORMATS, Stage, path, request};
 use crate::support::gateway::ADMIN_TOKEN;
 use crate::support::upstream::Upstream;
 
-/// A first provider of each format that opens its circuit after so many failures (0: never), and healthy ones behind.
+/// A first provider of each format that opens its circuit after so many failures (0: never), and
+/// healthy ones behind.
 async fn stage(threshold: u32) -> (Stage, Upstream, Upstream) {
     let (stage, bad, healthy) = (Stage::bare(&[]).await, Upstream::start().await, Upstream::start().await);
     for format in FORMATS {

@@ -1,4 +1,5 @@
-//! Each class of failure, word by word: what ends a request at once, what switches, what rests, what counts.
+//! Each class of failure, word by word: what ends a request at once, what switches, what rests,
+//! what counts.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,8 @@ use super::stage::{FORMATS, Stage, path, request};
 use crate::support::gateway::free_port;
 use crate::support::upstream::Upstream;
 
-/// A stage whose first choice of each format is `first`, with a healthy provider of each format behind it.
+/// A stage whose first choice of each format is `first`, with a healthy provider of each format
+/// behind it.
 async fn with_first(env: &[(&str, &str)], first: &str, fields: Value) -> (Stage, Upstream) {
     let (stage, healthy) = (Stage::bare(env).await, Upstream::start().await);
     for format in FORMATS {

@@ -20,7 +20,8 @@ async fn stage() -> Stage {
     Stage::bare(&[("LOG_LEVEL", "trace")]).await
 }
 
-/// The hooks of one request up to `logging`; a hook that runs for several pieces in a row stands once.
+/// The hooks of one request up to `logging`; a hook that runs for several pieces in a row stands
+/// once.
 async fn hooks(stage: &Stage, request: &str) -> Vec<String> {
     let last = format!("\"request_id\":\"{request}\",\"hook\":\"logging\"");
     let log = stage.gateway.log_shows(&last).await;

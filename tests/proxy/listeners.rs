@@ -1,4 +1,5 @@
-//! Listeners and ways out: TLS with HTTP/2, the administration on the proxy's origin, a CONNECT proxy to a provider.
+//! Listeners and ways out: TLS with HTTP/2, the administration on the proxy's origin, a CONNECT
+//! proxy to a provider.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -69,7 +70,8 @@ async fn a_provider_is_reached_through_its_connect_proxy() {
     });
     let stage = Stage::bare(&[]).await;
     stage.gateway.provider("native", &stage.upstream.url, json!({"proxy_url": proxy_url})).await;
-    // A connection lies in the pool a moment after the client has its answer, so one who asks at once may get a new one.
+    // A connection lies in the pool a moment after the client has its answer, so one who asks at
+    // once may get a new one.
     let mut used_again = false;
     for _ in 0..20 {
         let before = tunnels.load(Ordering::SeqCst);

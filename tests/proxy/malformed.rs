@@ -1,4 +1,5 @@
-//! Malformed heads and bodies over raw sockets: always an answer in the right form, never a hang, never a panic.
+//! Malformed heads and bodies over raw sockets: always an answer in the right form, never a hang,
+//! never a panic.
 
 use std::time::Duration;
 

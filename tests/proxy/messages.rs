@@ -1,4 +1,5 @@
-//! Stored messages, through the gateway's doors: only when asked for, as the client sent and got them, and bounded.
+//! Stored messages, through the gateway's doors: only when asked for, as the client sent and got
+//! them, and bounded.
 
 use std::time::{Duration, Instant};
 

@@ -13,7 +13,8 @@ async fn each_format_passes_through_whole_and_streamed() {
     let stage = Stage::full().await;
     for format in FORMATS {
         for stream in [false, true] {
-            // A conversation of its own: a session would stay with the provider of the format before.
+            // A conversation of its own: a session would stay with the provider of the format
+            // before.
             let mut body = saying(format, stream, &format!("hello in {format}"));
             body["x_unknown"] = json!({"kept": [1, 2.50, "ü"]});
             stage.upstream.default(json!({"text": "Grüße 🎈 und mehr", "strict": false})).await;

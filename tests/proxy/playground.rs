@@ -1,8 +1,9 @@
-//! Requests that the administration makes as a key: the proxy's real path, for whom it is meant and nobody else.
+//! Requests that the administration makes as a key: the proxy's real path, for whom it is meant and
+//! nobody else.
 
-use futures_util::StreamExt;
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use serde_json::{Value, json};
 
 use super::stage::{FORMATS, Stage, path, request};
@@ -231,7 +232,8 @@ async fn users_ask_as_their_own_keys_and_administrators_as_anyones_on_the_record
     assert_eq!(stage.upstream.requests().await.len(), 2, "what was refused went nowhere");
 }
 
-/// There is no ticket to steal: nothing that a playground request shows is worth anything at the listener.
+/// There is no ticket to steal: nothing that a playground request shows is worth anything at the
+/// listener.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_that_it_shows_opens_the_proxy_from_outside() {
     let stage = Stage::native().await;

@@ -1,4 +1,5 @@
-//! What a refused client gets: an answer that ends its run, in the form of its format, and a line in the access log.
+//! What a refused client gets: an answer that ends its run, in the form of its format, and a line
+//! in the access log.
 
 use serde_json::{Value, json};
 

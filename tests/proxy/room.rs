@@ -1,4 +1,5 @@
-//! The room for request bodies: a bound on all of them together, given back as soon as nobody can be asked again.
+//! The room for request bodies: a bound on all of them together, given back as soon as nobody can
+//! be asked again.
 
 use std::io::Write;
 
@@ -57,7 +58,8 @@ async fn bodies_beyond_the_bound_are_refused_until_there_is_room() {
         let body: Value = answer.json().await.unwrap();
         assert_eq!((&body["type"], &body["error"]["type"]), (&json!("error"), &json!("overloaded_error")), "{name}");
     }
-    // In the words of another format too; and somebody else's, who is small, passes beside the large one.
+    // In the words of another format too; and somebody else's, who is small, passes beside the
+    // large one.
     let chat = stage.post("/v1/chat/completions", &large("chat-compatible", false)).send().await.unwrap();
     assert_eq!(chat.status(), 503);
     assert!(chat.json::<Value>().await.unwrap()["error"]["message"].as_str().unwrap().contains("request bodies"));

@@ -1,5 +1,5 @@
-//! What operators see of a provider that fails, of a wrong key and of a refused reload: health records, overview,
-//! `/readyz`, metrics, the log and live events.
+//! What operators see of a provider that fails, of a wrong key and of a refused reload: health
+//! records, overview, `/readyz`, metrics, the log and live events.
 
 use std::time::{Duration, Instant};
 

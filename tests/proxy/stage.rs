@@ -1,4 +1,5 @@
-//! A gateway with a mock behind it, a provider of each format and one key: what most of these tests begin with.
+//! A gateway with a mock behind it, a provider of each format and one key: what most of these tests
+//! begin with.
 
 use serde_json::{Value, json};
 

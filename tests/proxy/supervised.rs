@@ -21,7 +21,7 @@ impl Supervisor {
         Self { socket, _dir: dir, path }
     }
 
-    /// The next message that is no sign of life.
+    /// The next message that is no heartbeat.
     fn hears(&self) -> String {
         loop {
             let message = self.next();
@@ -37,7 +37,7 @@ impl Supervisor {
         String::from_utf8(bytes[..length].to_vec()).unwrap()
     }
 
-    /// Nothing more than signs of life is to be heard.
+    /// Nothing more than heartbeats is to be heard.
     fn hears_nothing_more(&self) {
         self.socket.set_nonblocking(true).unwrap();
         let mut bytes = [0; 1024];

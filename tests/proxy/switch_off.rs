@@ -1,5 +1,6 @@
-//! `breaker.disable_after_failed_probes`: a provider whose circuit is probed in vain is disabled, shown with the reason, and
-//! stays so until an administrator enables it. Two nodes: `nodes/switch_off.rs`.
+//! `breaker.disable_after_failed_probes`: a provider whose circuit is probed in vain is disabled,
+//! shown with the reason, and stays so until an administrator enables it. Two nodes:
+//! `nodes/switch_off.rs`.
 
 use std::time::{Duration, Instant};
 
@@ -31,7 +32,8 @@ async fn health(gateway: &Gateway, id: i64) -> Value {
     all.as_array().unwrap().iter().find(|one| one["providerId"] == id).unwrap().clone()
 }
 
-/// Sends requests until it has come. Each is a conversation of its own: one that another provider answered stays there.
+/// Sends requests until it has come. Each is its own conversation: one that another provider
+/// answered stays there.
 async fn asking_until(stage: &Stage, what: &str, reached: impl AsyncFn() -> bool) {
     let began = Instant::now();
     let mut asked = 0;

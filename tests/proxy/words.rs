@@ -1,4 +1,5 @@
-//! Sensitive words at the door: refused in the client's format, counted towards nothing, and told to nobody but the log.
+//! Sensitive words at the door: refused in the client's format, counted towards nothing, and told
+//! to nobody but the log.
 
 use serde_json::{Value, json};
 

@@ -40,7 +40,7 @@ async fn nodes_agree_on_the_newest_version_that_two_users_run(place: Place) {
     other.note(UserId(3), version("2.0.10"), NOON.plus_ms(DAY));
     both(NOON.plus_ms(DAY + 1)).await;
     assert_eq!((newest(&one).as_deref(), newest(&other).as_deref()), (Some("2.0.10"), Some("2.0.10")));
-    // A node that starts anew knows it from its first exchange.
+    // A node that starts again knows it from its first exchange.
     let third = ClientVersions::default();
     third.exchange(&store, NOON.plus_ms(7 * DAY)).await.unwrap();
     assert_eq!(newest(&third).as_deref(), Some("2.0.10"));

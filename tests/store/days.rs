@@ -1,5 +1,6 @@
-//! Sums of days, against the same records added up by hand: in zones whose days have other lengths or begin within an hour, with
-//! records and prices that come late, beside writers, and before and after cleaning up.
+//! Sums of days, against the same records added up by hand: in zones whose days have other lengths
+//! or begin within an hour, with records and prices that come late, beside writers, and before and
+//! after cleaning up.
 
 use std::collections::BTreeMap;
 
@@ -173,7 +174,8 @@ async fn check_charts(store: &Store, records: &[Record], days: &[SummedDay], sco
 
 async fn figures_are_those_of_the_records_in_every_zone(place: Place) {
     let store = place.ready().await;
-    // The end of October: a day of 25 hours in Berlin. From late in March a day of 23. Lord Howe puts its clock by half an hour.
+    // The end of October: a day of 25 hours in Berlin. From late in March a day of 23. Lord Howe
+    // puts its clock by half an hour.
     let zones = [
         (Tz::UTC, "2028-02-25T00:00:00Z"),
         (chrono_tz::Europe::Berlin, "2026-10-20T03:00:00Z"),

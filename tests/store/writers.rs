@@ -1,4 +1,5 @@
-//! Configuration writers are serialised: a rule that counts rows holds even when two break it at once.
+//! Configuration writers are serialised: a rule that counts rows holds even when two break it at
+//! once.
 
 use tollgate::domain::ids::{KeyId, UserId};
 use tollgate::store::Store;

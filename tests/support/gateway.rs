@@ -1,4 +1,5 @@
-//! The gateway as its users run it: the built binary, on loopback ports of its own, in a directory of its own.
+//! The gateway as its users run it: the built binary, on loopback ports of its own, in its own
+//! directory.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -36,7 +37,8 @@ pub fn client() -> reqwest::Client {
     reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().unwrap()
 }
 
-/// UTC, or about midnight a zone where it is noon: no test meets the end of a day, of a week or of a month.
+/// UTC, or about midnight a zone where it is noon: no test meets the end of a day, of a week or of
+/// a month.
 fn zone_by_day(now: Timestamp) -> &'static str {
     let hour = (now.0 / 3_600_000).rem_euclid(24);
     if (2..22).contains(&hour) { "UTC" } else { "Etc/GMT+12" }
@@ -124,8 +126,8 @@ impl Gateway {
         self.child = Some(child);
     }
 
-    /// From the next start on, files of the process cannot grow beyond so many KiB: writing fails, as on a full disk.
-    /// [`Gateway::unlimit_files`] lifts it.
+    /// From the next start on, files of the process cannot grow beyond so many KiB: writing fails,
+    /// as on a full disk. [`Gateway::unlimit_files`] lifts it.
     pub fn limit_files(&mut self, kib: u64) {
         let script = format!("trap '' XFSZ; ulimit -S -f {}; exec \"$@\"", kib * 2);
         self.runner = ["sh", "-c", &script, "sh"].map(str::to_owned).to_vec();
@@ -224,7 +226,8 @@ impl Gateway {
         self.dir.path().join("log")
     }
 
-    /// What the log says by now. A line is there some milliseconds after it was said: [`Gateway::log_shows`] waits for it.
+    /// What the log says by now. A line is there some milliseconds after it was said:
+    /// [`Gateway::log_shows`] waits for it.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.log_path()).unwrap_or_default()
     }
@@ -242,8 +245,8 @@ impl Gateway {
         }
     }
 
-    /// The most that a request has cost in the gateway itself, by the access lines that are in the log by now: all its time
-    /// but what its provider took.
+    /// The most that a request has cost in the gateway itself, by the access lines that are in the
+    /// log by now: all its time but what its provider took.
     pub fn longest_overhead(&self) -> Duration {
         let log = self.log();
         let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -269,7 +272,8 @@ impl Gateway {
         assert!(sent.success());
     }
 
-    /// Starts a second process that takes the listeners over, and tells the first to leave, which is returned.
+    /// Starts a second process that takes the listeners over, and tells the first to leave, which
+    /// is returned.
     pub async fn upgrade(&mut self) -> Child {
         let socket = self.dir.path().join("data/upgrade.sock");
         self.upgrade_over(&socket).await
@@ -356,7 +360,7 @@ impl Gateway {
         all.as_array().unwrap().iter().find(|p| p["name"] == name).unwrap()["id"].as_i64().unwrap()
     }
 
-    /// Puts exact prices in force.
+    /// Puts exact prices in effect.
     pub async fn prices(&self, table: Value) {
         self.admin("model-prices/uploadPriceTable", json!({"jsonContent": table.to_string(), "overwriteManual": true}))
             .await;

@@ -4,8 +4,9 @@ use std::net::TcpListener;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A port that nobody listens on now, and that no test was given before. It lies below those that the system hands out for
-/// outgoing connections, so that none of them can take it before it is used, or while its server is down.
+/// A port that nobody listens on now, and that no test was given before. It lies below those that
+/// the system hands out for outgoing connections, so that none of them can take it before it is
+/// used, or while its server is down.
 pub fn free_port() -> u16 {
     static GIVEN: AtomicU32 = AtomicU32::new(0);
     let (first, many) = range();
@@ -26,7 +27,8 @@ fn range() -> (u32, u32) {
     *RANGE.get_or_init(|| {
         let told = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
         let outgoing = told.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(32_768);
-        // With less room than this there is none below: then those in the middle are as good as any.
+        // With less room than this there is none below: then those in the middle are as good as
+        // any.
         let end = if outgoing > 8_000 { u32::min(outgoing, 32_000) } else { 32_000 };
         let first = end.saturating_sub(20_000).max(4_000);
         (first, end - first)

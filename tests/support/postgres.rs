@@ -1,8 +1,9 @@
-//! A private PostgreSQL server for the tests: one per test process, in a temporary folder, reached by a Unix socket; and
-//! one of its own for a test that kills it.
+//! A private PostgreSQL server for the tests: one per test process, in a temporary folder, reached
+//! by a Unix socket; and one of its own for a test that kills it.
 //!
-//! A shell stands guard over it: it waits for the end of its standard input, which comes when this process ends in whatever
-//! way, and then stops the server and removes the folder. PostgreSQL refuses to run as root, so as root it runs as another user.
+//! A shell stands guard over it: it waits for the end of its standard input, which comes when this
+//! process ends in whatever way, and then stops the server and removes the folder. PostgreSQL
+//! refuses to run as root, so as root it runs as another user.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
@@ -25,7 +26,8 @@ pub struct Server {
 static SERVER: OnceLock<Result<Server, String>> = OnceLock::new();
 static DATABASES: AtomicU32 = AtomicU32::new(0);
 
-/// `$1` the programs, `$2` the folder, the rest the words that run a program as the right user. Interrupts are for the tests.
+/// `$1` the programs, `$2` the folder, the rest the words that run a program as the right user.
+/// Interrupts are for the tests.
 const GUARD: &str = r#"
 trap '' INT TERM HUP
 bin=$1; dir=$2; shift 2
@@ -170,7 +172,8 @@ fn find_programs() -> Option<PathBuf> {
     folders.into_iter().find(|bin| ["initdb", "pg_ctl", "createdb"].iter().all(|name| bin.join(name).is_file()))
 }
 
-/// As root: hands the folder to an ordinary user, and gives the words that run a program as that user.
+/// As root: hands the folder to an ordinary user, and gives the words that run a program as that
+/// user.
 fn user_to_run_as(dir: &Path) -> Vec<String> {
     if std::fs::metadata(dir).expect("just made").uid() != 0 {
         return Vec::new();

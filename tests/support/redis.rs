@@ -1,7 +1,7 @@
-//! A private Redis server: on a port and in a folder of its own, gone with the process that started it.
+//! A private Redis server: on a port and in its own folder, gone with the process that started it.
 //!
-//! A shell stands guard over it: when its standard input ends, in whatever way this process ends, it kills the server and removes
-//! the folder. Only what this file started is ever ended.
+//! A shell stands guard over it: when its standard input ends, in whatever way this process ends,
+//! it kills the server and removes the folder. Only what this file started is ever ended.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
@@ -43,13 +43,15 @@ impl Redis {
         Self::with(&["--save", "", "--appendonly", "no"])
     }
 
-    /// A server that keeps what it was told when it is killed: it has written it, and does not wait for the disk.
+    /// A server that keeps what it was told when it is killed: it has written it, and does not wait
+    /// for the disk.
     pub fn durable() -> Self {
         Self::with(&["--save", "", "--appendonly", "yes", "--appendfsync", "no"])
     }
 
-    /// A server that speaks TLS alone, asks for a certificate, and knows the user of [`Self::SECURE_USER`] alone, who may touch
-    /// nothing but database 3's names of tollgate. `file` gives the path of a certificate or key by its name.
+    /// A server that speaks TLS alone, asks for a certificate, and knows the user of
+    /// [`Self::SECURE_USER`] alone, who may touch nothing but database 3's names of tollgate.
+    /// `file` gives the path of a certificate or key by its name.
     pub fn secure(file: impl Fn(&str) -> String) -> Self {
         let users =
             "user default off\nuser gate on >pa:ss/word ~tollgate.3:* &tollgate.3:* +@all -@admin -@dangerous\n";

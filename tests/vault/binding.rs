@@ -35,7 +35,7 @@ async fn a_credential_that_was_moved_to_another_provider_is_refused_and_the_othe
     }
     let (good, said) = bed.gateway.check();
     assert!(!good && said.contains("(mine) was altered, or moved here from another provider"), "{said}");
-    // Nothing but the moved one is there: the gateway starts all the same, and it can be mended.
+    // Nothing but the moved one is there: the gateway starts all the same, and it can be fixed.
     bed.meddle("UPDATE providers SET deleted_at = 1 WHERE name = 'dear'").await;
     bed.restart().await;
     assert!(bed.asked_with(&user).await.is_err());
@@ -63,7 +63,8 @@ async fn credentials_of_an_earlier_version_are_bound_at_the_next_opportunity(bac
     bed.restart().await;
     assert_eq!(bed.asked_with(&user).await, Ok("an-older-credential".to_owned()));
     if backend == Backend::Postgres {
-        // Another node may be of the version that cannot open the new form: nothing is changed unasked.
+        // Another node may be of the version that cannot open the new form: nothing is changed
+        // unasked.
         assert_eq!(bed.key_ids().await, ["v1"]);
         bed.gateway.log_shows("is not bound to their providers").await;
         let (good, said) = bed.gateway.check();

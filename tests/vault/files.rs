@@ -22,7 +22,8 @@ async fn statuses(gateway: &Gateway, token: &str) -> (u16, u16) {
     (admin.unwrap().status().as_u16(), proxy.unwrap().status().as_u16())
 }
 
-/// Waits until the token has been replaced so many times. It is not tried before: each failed attempt counts.
+/// Waits until the token has been replaced so many times. It is not tried before: each failed
+/// attempt counts.
 async fn until_in_force(gateway: &Gateway, times: usize, token: &str) {
     let began = Instant::now();
     while gateway.log().matches("the admin token has changed").count() < times {

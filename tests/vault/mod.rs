@@ -1,5 +1,5 @@
 //! Stored credentials and secrets through the built binary, on both databases: bound to their
-//! providers, sealed anew under another key, and taken from files.
+//! providers, sealed again under another key, and taken from files.
 
 mod binding;
 mod files;

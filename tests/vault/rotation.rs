@@ -75,7 +75,8 @@ async fn a_text_that_opens_with_neither_key_stops_the_rotation(backend: Backend)
         assert!(!said.contains("(one)"), "{said}");
         assert_eq!(bed.ciphers().await, before);
     }
-    // Without the old key at all, none opens; with it in place of the new, those do that are its own.
+    // Without the old key at all, none opens; with it in place of the new, those do that are its
+    // own.
     bed.gateway.unset("TOLLGATE_SECRET_KEY_PREVIOUS");
     let (good, said) = bed.gateway.run(&["secret", "rotate"]);
     assert!(!good && said.contains("(one) was sealed with the secret key"), "{said}");
@@ -146,7 +147,8 @@ async fn the_data_directorys_key_is_replaced_while_the_gateway_serves() {
     bed.done(&["secret", "rotate"]);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), third);
     assert_ne!(bed.key_ids().await, second);
-    // Interrupted when everything was sealed: the next run removes the old key and does nothing else.
+    // Interrupted when everything was sealed: the next run removes the old key and does nothing
+    // else.
     let sealed = bed.ciphers().await;
     std::fs::write(&file, several(&third, &new)).unwrap();
     assert!(bed.done(&["secret", "rotate"]).contains("sealed 0 of 5"));

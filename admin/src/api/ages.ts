@@ -7,8 +7,8 @@ const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
 /**
- * When a holder's use changes by the clock alone, in milliseconds from now: a window ends, or what is in a rolling one ages.
- * `false` when nothing is in any.
+ * When a holder's use changes by the clock alone, in milliseconds from now: a window ends, or what
+ * is in a rolling one ages. `false` when nothing is in any.
  */
 export function ages(usages: (Usage | undefined)[]): number | false {
   const next = usages.flatMap((usage) => {

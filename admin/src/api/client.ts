@@ -1,8 +1,10 @@
 /**
- * The way to the gateway: every operation of its own description, typed by it, and one kind of failure.
+ * The way to the gateway: every operation of its own description, typed by it, and one kind of
+ * failure.
  *
- * `call("actions/users/getUsers", {})` gives the envelope's data or throws an `ApiError` with the server's words. Types come
- * from `schema.d.ts`, which `npm run generate` makes from the document on record, so a changed field is a compile error.
+ * `call("actions/users/getUsers", {})` gives the envelope's data or throws an `ApiError` with the
+ * server's words. Types come from `schema.d.ts`, which `npm run generate` makes from the document
+ * on record, so a changed field is a compile error.
  */
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema";

@@ -1,8 +1,10 @@
 /**
- * What each client must be told to use this gateway: texts to copy, with the gateway's address and a key filled in.
+ * What each client must be told to use this gateway: texts to copy, with the gateway's address and
+ * a key filled in.
  *
- * Pure. `docs/clients.md` says the same in prose and which of these the test suite runs. Names of products' settings stay
- * as they are in every language; only the remarks are translated, by their `note` keys.
+ * Pure. `docs/clients.md` says the same in prose and which of these the test suite runs. Names of
+ * products' settings stay as they are in every language; only the remarks are translated, by their
+ * `note` keys.
  */
 
 export interface Snippet {
@@ -57,7 +59,8 @@ export function proxyBase(
 ): string {
   const standard = page.protocol === "https:" ? "443" : "80";
   if ((page.port || standard) === String(proxy.port)) return page.origin;
-  // A page that came over TLS from a port that is not ours came through a proxy in front: nobody knows its other ports.
+  // A page that came over TLS from a port that is not ours came through a proxy in front: nobody
+  // knows its other ports.
   const scheme = proxy.tls ? "https" : "http";
   return `${scheme}://${page.hostname}:${proxy.port}`;
 }
@@ -259,8 +262,9 @@ const USUAL: Record<Format, string> = {
 };
 
 /**
- * A model for a format's examples: one of a provider that speaks it, else one of whatever provider there is, so that what is
- * copied can be answered. `providers` may be empty: not everybody may see them.
+ * A model for a format's examples: one of a provider that speaks it, else one of whatever provider
+ * there is, so that what is copied can be answered. `providers` may be empty: not everybody may see
+ * them.
  */
 export function exampleModel(
   format: Format,

@@ -5,8 +5,8 @@ import { fieldLabel, plainName } from "@/i18n/field-label";
 import { ApiError } from "./client";
 
 /**
- * The server's name of a field, or a code that is about one field alone → the form's field, where they differ. A function where
- * only the words tell.
+ * The server's name of a field, or a code that is about one field alone → the form's field, where
+ * they differ. A function where only the words tell.
  */
 export type Names<T extends FieldValues> = Record<string, string> | ((fault: ApiError) => Path<T> | undefined);
 
@@ -32,8 +32,9 @@ export interface Placed {
 }
 
 /**
- * Puts a refusal's faults at their fields where the form has some of that name, and otherwise at the form as a whole (`root`).
- * Nothing that was typed is lost. Gives what was put at fields, for where some of those fields are not drawn.
+ * Puts a refusal's faults at their fields where the form has some of that name, and otherwise at
+ * the form as a whole (`root`). Nothing that was typed is lost. Gives what was put at fields, for
+ * where some of those fields are not drawn.
  */
 export function showFault<T extends FieldValues>(
   error: unknown,
@@ -45,7 +46,8 @@ export function showFault<T extends FieldValues>(
   const placed: Placed[] = [];
   const others: string[] = [];
   for (const fault of faultsOf(refusal)) {
-    // `updates.limitDailyUsd` is the form's `limitDailyUsd`, and `allowed_models[2]` is about `allowed_models`.
+    // `updates.limitDailyUsd` is the form's `limitDailyUsd`, and `allowed_models[2]` is about
+    // `allowed_models`.
     const said = fault.field === undefined ? undefined : plainName(fault.field);
     const ours = typeof names === "function" ? names(fault) : (names[fault.field ?? ""] ?? names[fault.code]);
     const named = ours ?? said;

@@ -88,14 +88,15 @@ test("an answer from before an event does not take the event's place", async () 
   const closed = [{ providerId: 1, state: "CLOSED" }];
   answers[0]?.(closed);
   await vi.advanceTimersByTimeAsync(10);
-  // A reading begins, is answered by the gateway, and its answer is on the way as the circuit opens.
+  // A reading begins, is answered by the gateway, and its answer is on the way as the circuit
+  // opens.
   void cache.invalidateQueries({ queryKey: ["health"] });
   Stream.last.send("breaker", { providerId: 1, state: "OPEN" });
   expect(cache.getQueryData(["health"])).toEqual([{ providerId: 1, state: "OPEN" }]);
   answers[1]?.(closed);
   await vi.advanceTimersByTimeAsync(10);
   expect(cache.getQueryData(["health"])).toEqual([{ providerId: 1, state: "OPEN" }]);
-  // The others are read anew.
+  // The others are read again.
   answers[2]?.([{ providerId: 1, state: "OPEN" }, { providerId: 2 }]);
   await vi.advanceTimersByTimeAsync(10);
   expect(cache.getQueryData(["health"])).toHaveLength(2);

@@ -1,8 +1,9 @@
 /**
- * The live connection: the stream of server-sent events (`stream.ts`, shared by all tabs), written into the query cache.
- * Nothing polls what comes this way.
+ * The live connection: the stream of server-sent events (`stream.ts`, shared by all tabs), written
+ * into the query cache. Nothing polls what comes this way.
  *
- * States: `connecting`, `live`, `lost` (since when; it tries again by itself), `off` (this browser has no such streams).
+ * States: `connecting`, `live`, `lost` (since when; it tries again by itself), `off` (this browser
+ * has no such streams).
  */
 import type { QueryClient, QueryFilters, QueryKey } from "@tanstack/react-query";
 import type { Schemas } from "./client";
@@ -96,8 +97,8 @@ export class Live {
   /** What each event does. */
   private listen() {
     this.on("hello", () => {
-      // What changed before this moment was not heard of: whatever was read by then is read anew. Requests need a moment to
-      // reach the log.
+      // What changed before this moment was not heard of: whatever was read by then is read again.
+      // Requests need a moment to reach the log.
       this.renew({ predicate: ({ queryKey: [name] }) => !UNHEARD.has(String(name)) });
       clearTimeout(this.settled);
       this.settled = setTimeout(() => void this.cache.invalidateQueries({ queryKey: ["logs", "pages"] }), SETTLE);
@@ -134,8 +135,8 @@ export class Live {
   }
 
   /**
-   * Reads anew what these hold. A first reading that is still under way may have been answered before the change, and
-   * `invalidateQueries` would wait for just that one: it is begun again.
+   * Reads again what these hold. A first reading that is still in progress may have been answered
+   * before the change, and `invalidateQueries` would wait for just that one: it is begun again.
    */
   private renew(filters: QueryFilters) {
     const first = this.cache
@@ -154,8 +155,9 @@ export class Live {
   }
 
   /**
-   * Takes over what the stream says is so now. A reading that is still under way may have been answered before, and would
-   * put the older state in its place, for good where nothing changes any more: it is given up.
+   * Takes over what the stream says is so now. A reading that is still in progress may have been
+   * answered before, and would put the older state in its place, for good where nothing changes any
+   * more: it is given up.
    */
   private put(queryKey: QueryKey, data: unknown) {
     const one = { queryKey, exact: true };

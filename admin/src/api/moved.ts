@@ -1,6 +1,7 @@
 /**
- * What the event stream says has moved, and what is read anew for it: the limits of those whose requests began or ended, one's
- * own use, and (seldom) the charts. Each at most so often, however much comes; what nobody looks at is not read.
+ * What the event stream says has moved, and what is read again for it: the limits of those whose
+ * requests began or ended, one's own use, and (seldom) the charts. Each at most so often, however
+ * much comes; what nobody looks at is not read.
  */
 import type { QueryClient } from "@tanstack/react-query";
 import type { Schemas } from "./client";

@@ -1,6 +1,7 @@
 /**
- * Whether what is shown can be trusted: the database or the gateway may be away. Learned from refused requests, from the event
- * stream, and while something is away from a question every few seconds. Once it is back, everything is read anew.
+ * Whether what is shown can be trusted: the database or the gateway may be away. Learned from
+ * refused requests, from the event stream, and while something is away from a question every few
+ * seconds. Once it is back, everything is read again.
  */
 import { type ApiError, call, whenDatabaseAway } from "./client";
 

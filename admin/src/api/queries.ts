@@ -1,6 +1,7 @@
 /**
- * Everything that is read, as query options with their keys. Features use these and nothing else, so that whoever changes
- * something knows what to refresh (`keys`), and the event stream (`live.ts`) writes into the same places.
+ * Everything that is read, as query options with their keys. Features use these and nothing else,
+ * so that whoever changes something knows what to refresh (`keys`), and the event stream
+ * (`live.ts`) writes into the same places.
  */
 import { queryOptions } from "@tanstack/react-query";
 import { ages } from "./ages";
@@ -59,7 +60,8 @@ export const keyStatistics = (userId: number) =>
     queryFn: ({ signal }) => call("actions/keys/getKeysWithStatistics", { userId }, signal),
   });
 
-// What is used of limits: renewed by the event stream (`moved.ts`), and when the clock alone changes it.
+// What is used of limits: renewed by the event stream (`moved.ts`), and when the clock alone
+// changes it.
 export const keyLimits = (keyId: number) =>
   queryOptions({
     queryKey: keys.keyLimits(keyId),

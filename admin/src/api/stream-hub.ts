@@ -1,16 +1,18 @@
 /**
- * One stream of server-sent events for all tabs: it is open while at least one page has joined, reconnects by itself (ever
- * more slowly), and tells a page that joins later what the others already know. It runs in a shared worker
- * (`stream-worker.ts`), or in the page itself where the browser has none (`stream.ts`).
+ * One stream of server-sent events for all tabs: it is open while at least one page has joined,
+ * reconnects by itself (ever more slowly), and tells a page that joins later what the others
+ * already know. It runs in a shared worker (`stream-worker.ts`), or in the page itself where the
+ * browser has none (`stream.ts`).
  *
- * A browser keeps at most six connections to a server over HTTP/1.1: one stream per tab would leave none for requests.
+ * A browser keeps at most six connections to a server over HTTP/1.1: one stream per tab would leave
+ * none for requests.
  */
 
 export type LiveState = { state: "connecting" | "live" | "off"; since?: undefined } | { state: "lost"; since: number };
 
 /**
- * What a page says. `join` again and again: a page that has not said so for `LEASE` is gone. `now`: the gateway is back, so a
- * lost connection need not wait for its next attempt.
+ * What a page says. `join` again and again: a page that has not said so for `LEASE` is gone. `now`:
+ * the gateway is back, so a lost connection need not wait for its next attempt.
  */
 export type ToHub = "join" | "leave" | "now";
 /** What a page is told. `data` is the event's JSON text. */

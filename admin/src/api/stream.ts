@@ -1,6 +1,7 @@
 /**
- * A page's end of the event stream that all tabs share. The stream is left when the page is put away (`pagehide`, which also
- * lets the browser keep it for Back) and when it has been hidden for a minute; it is joined again when the page is seen.
+ * A page's end of the event stream that all tabs share. The stream is left when the page is put
+ * away (`pagehide`, which also lets the browser keep it for Back) and when it has been hidden for a
+ * minute; it is joined again when the page is seen.
  */
 import { BEAT, type FromHub, Hub, type LiveState, type Port, type ToHub } from "./stream-hub";
 import StreamWorker from "./stream-worker?sharedworker";

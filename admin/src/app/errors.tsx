@@ -33,7 +33,7 @@ export function Crashed({ error, reset }: ErrorComponentProps) {
   const away = error instanceof ApiError && (error.away || error.status === 0);
   const again = useCallback(() => {
     if (!away) return reset();
-    // The page begins anew once the gateway can say who is logged in.
+    // The page begins again once the gateway can say who is logged in.
     void call("auth/whoami", {}).then(
       () => location.reload(),
       () => {},

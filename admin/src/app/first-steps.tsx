@@ -1,6 +1,7 @@
 /**
- * The first start: which of the five steps to the first request are done, and a strip that leads from any page to the next
- * one. It hears of the first request as it ends and says so. Afterwards nothing of it is asked for or shown.
+ * The first start: which of the five steps to the first request are done, and a strip that leads
+ * from any page to the next one. It hears of the first request as it ends and says so. Afterwards
+ * nothing of it is asked for or shown.
  */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useRouterState } from "@tanstack/react-router";
@@ -43,7 +44,8 @@ export function useFirstSteps() {
   const enabled = requests.data === false;
   const providers = useQuery({ ...queries.providers, enabled });
   const looked = useQuery({ ...pricesLooked, enabled });
-  // A table that came with the gateway is not one that somebody has checked; one that was synchronised or entered is.
+  // A table that came with the gateway is not one that somebody has checked; one that was
+  // synchronised or entered is.
   const prices = useQuery({
     ...queries.prices,
     enabled: enabled && looked.data === false,

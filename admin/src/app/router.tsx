@@ -1,6 +1,6 @@
 /**
- * The routes. Each page is its own piece of the program, loaded when first opened. What a page is filtered by is in the
- * address (`validateSearch`), so that every view is a link.
+ * The routes. Each page is its own piece of the program, loaded when first opened. What a page is
+ * filtered by is in the address (`validateSearch`), so that every view is a link.
  */
 import type { QueryClient } from "@tanstack/react-query";
 import {

@@ -1,7 +1,7 @@
 /**
- * The gateway's refusals in the person's language. The gateway speaks English; other languages have a catalogue of their own: by
- * the exact words where one code means several things, else by code with its parameters. What no catalogue knows stays as the
- * gateway said it.
+ * The gateway's refusals in the person's language. The gateway speaks English; other languages have
+ * a catalogue of their own: by the exact words where one code means several things, else by code
+ * with its parameters. What no catalogue knows stays as the gateway said it.
  */
 import type { Language } from ".";
 

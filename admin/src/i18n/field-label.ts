@@ -1,6 +1,6 @@
 /**
- * The gateway's names of fields (`daily_reset_time`, `dailyResetTime`) as the forms call them, in the person's language: for
- * faults that cannot be shown at their field.
+ * The gateway's names of fields (`daily_reset_time`, `dailyResetTime`) as the forms call them, in
+ * the person's language: for faults that cannot be shown at their field.
  */
 import i18n from "i18next";
 

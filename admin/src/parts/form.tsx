@@ -1,6 +1,7 @@
 /**
- * The frames of forms: at the side (`FormDrawer`), in the middle (`FormDialog`). Faults stand at their fields in the
- * gateway's words, and nothing that was typed is lost without asking. `useSubmit` is the same for forms that are a page.
+ * The frames of forms: at the side (`FormDrawer`), in the middle (`FormDialog`). Faults stand at
+ * their fields in the gateway's words, and nothing that was typed is lost without asking.
+ * `useSubmit` is the same for forms that are a page.
  */
 import { type ReactNode, type RefObject, useEffect, useId, useRef } from "react";
 import type { FieldValues, Path, UseFormReturn } from "react-hook-form";
@@ -24,7 +25,8 @@ interface Submit<T extends FieldValues> {
 export function useSubmit<T extends FieldValues>({ form, onSubmit, names, place }: Submit<T>) {
   /** Faults that were just put at fields. */
   const told = useRef<Placed[]>([]);
-  // Once they are drawn: the first may be scrolled out of sight in a long form, and some may not be shown at all.
+  // Once they are drawn: the first may be scrolled out of sight in a long form, and some may not be
+  // shown at all.
   useEffect(() => {
     const faults = told.current;
     if (faults.length === 0) return;
@@ -35,7 +37,8 @@ export function useSubmit<T extends FieldValues>({ form, onSubmit, names, place 
     if (away.length > 0) {
       const before = form.formState.errors.root?.message;
       const messages = away.map(({ fault }) => awayFromField(fault));
-      // A fault at a field that is not there would stay, and keep the form from ever being sent again.
+      // A fault at a field that is not there would stay, and keep the form from ever being sent
+      // again.
       for (const { name } of away) form.clearErrors(name as Path<T>);
       form.setError("root", { message: [before, ...messages].filter(Boolean).join(" · ") });
     }

@@ -1,7 +1,8 @@
 /**
- * What lies over the page: a dialog in the middle, a drawer at the side (modal, for forms), a panel at the side (the table
- * beside it stays usable). Focus goes in and comes back; Escape closes. Radix's own overlay is not used: it would put a
- * style element into the page, which the content security policy refuses.
+ * What lies over the page: a dialog in the middle, a drawer at the side (modal, for forms), a panel
+ * at the side (the table beside it stays usable). Focus goes in and comes back; Escape closes.
+ * Radix's own overlay is not used: it would put a style element into the page, which the content
+ * security policy refuses.
  */
 import { X } from "lucide-react";
 import { Dialog as Radix } from "radix-ui";

@@ -1,6 +1,6 @@
 /**
- * What was typed is not lost by a slip: closing a form that holds unsaved changes asks first; so do going to another page,
- * going back, and (in the browser's words) leaving the program.
+ * What was typed is not lost by a slip: closing a form that holds unsaved changes asks first; so do
+ * going to another page, going back, and (in the browser's words) leaving the program.
  */
 import { useBlocker } from "@tanstack/react-router";
 import { useRef } from "react";

@@ -33,8 +33,8 @@ function symbolOf(code: string): string {
 }
 
 /**
- * Money with as many digits as it needs: two; below a dollar up to four, and below a cent three that say something, so that what
- * stands in one column adds up as shown.
+ * Money with as many digits as it needs: two; below a dollar up to four, and below a cent three
+ * that say something, so that what stands in one column adds up as shown.
  */
 export function money(amount: number, { locale, currency }: Format): string {
   const size = Math.abs(amount);

@@ -1,6 +1,6 @@
 /**
- * A list that is the page: searched, filtered, one of it opened. It could not be read, it is empty, or nothing fits: each says
- * what to do next. The table itself is `table.tsx`.
+ * A list that is the page: searched, filtered, one of it opened. It could not be read, it is empty,
+ * or nothing fits: each says what to do next. The table itself is `table.tsx`.
  */
 import type { ReactNode } from "react";
 import { Button } from "./button";

@@ -1,6 +1,6 @@
 /**
- * How much of a limit is used: amber from 80 %, red when it refuses; the words say the same. What is reserved on top is a paler
- * piece of the bar.
+ * How much of a limit is used: amber from 80 %, red when it refuses; the words say the same. What
+ * is reserved on top is a paler piece of the bar.
  */
 import type { ReactNode } from "react";
 import { cx } from "./cx";

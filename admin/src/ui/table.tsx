@@ -1,6 +1,7 @@
 /**
- * The one table: sticky header and first column, columns that people choose, two densities, sorting, arrow keys and Enter,
- * ticks for batches, totals at its foot, and only the rows in sight in the page. Filters are the caller's (`filters.tsx`).
+ * The one table: sticky header and first column, columns that people choose, two densities,
+ * sorting, arrow keys and Enter, ticks for batches, totals at its foot, and only the rows in sight
+ * in the page. Filters are the caller's (`filters.tsx`).
  */
 import {
   type ColumnDef,

@@ -31,7 +31,8 @@ export function Tabs({
     >
       <Radix.List
         aria-label={label}
-        // The line is a shadow inside: a trigger that hangs over a border would make the bar scroll.
+        // The line is a shadow inside: a trigger that hangs over a border would make the bar
+        // scroll.
         className="shrink-0 -mx-1 mb-4 flex gap-1 overflow-x-auto overflow-y-hidden px-1 pt-1 shadow-[inset_0_-1px_0_var(--color-line)]"
       >
         {tabs.map(({ id, label }) => (

@@ -1,8 +1,10 @@
-//! Micro-benchmark of admission: the thirteen checks and the reservation in one step, and the settlement, in process.
+//! Micro-benchmark of admission: the thirteen checks and the reservation in one step, and the
+//! settlement, in process.
 //!
-//! Every limit of key and user is set and none is reached, so each check is made. CPU time of one thread; each figure is the
-//! median over passes, with the best pass in brackets. The future of `admit` is ready at once on a node's own counters, so polling it
-//! is in the figures. Shared counters (Redis) are not measured here: they add one round trip.
+//! Every limit of key and user is set and none is reached, so each check is made. CPU time of one
+//! thread; each figure is the median over passes, with the best pass in brackets. The future of
+//! `admit` is ready at once on a node's own counters, so polling it is in the figures. Shared
+//! counters (Redis) are not measured here: they add one round trip.
 
 use std::hint::black_box;
 use std::time::Duration;

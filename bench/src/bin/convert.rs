@@ -1,9 +1,9 @@
 //! Micro-benchmark of conversion: every pair of formats, without network or disk, in CPU time.
 //!
-//! Requests are measured in megabytes of the client's body per second, streams in nanoseconds per event of the
-//! provider's. The inputs are made from one conversation, written in each format by the converter itself. Each figure
-//! is a median over passes, with the best pass in brackets; all pairs take turns, so that a busy moment of the machine does
-//! not fall on one of them alone.
+//! Requests are measured in megabytes of the client's body per second, streams in nanoseconds per
+//! event of the provider's. The inputs are made from one conversation, written in each format by
+//! the converter itself. Each figure is a median over passes, with the best pass in brackets; all
+//! pairs take turns, so that a busy moment of the machine does not fall on one of them alone.
 
 use std::hint::black_box;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The floor: a Pingora proxy that does nothing but pass through. The gateway cannot cost less than this without
-//! leaving Pingora, so its costs are given as ratios to it.
+//! The floor: a Pingora proxy that does nothing but pass through. The gateway cannot cost less than
+//! this without leaving Pingora, so its costs are given as ratios to it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

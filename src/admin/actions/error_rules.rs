@@ -1,5 +1,5 @@
-//! `ui/error-rules/*`: what an upstream's error means, and what the client is told. The web interface's own routes: not part
-//! of the published API, as the specification has it.
+//! `ui/error-rules/*`: what an upstream's error means, and what the client is told. The web
+//! interface's own routes: not part of the published API, as the specification has it.
 
 use std::collections::BTreeMap;
 

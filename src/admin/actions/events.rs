@@ -1,4 +1,5 @@
-//! `GET /api/events`: what happens, as server-sent events. How they are made is told in `admin::live`.
+//! `GET /api/events`: what happens, as server-sent events. How they are made is told in
+//! `admin::live`.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! `usage-logs/*`: what was asked, by whom, what it cost (and how that comes about), how it ended, and what there is to filter by.
+//! `usage-logs/*`: what was asked, by whom, what it cost (and how that comes about), how it ended,
+//! and what there is to filter by.
 
 use crate::admin::call::Call;
 use crate::admin::envelope::{Code, Refusal};

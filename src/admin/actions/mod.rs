@@ -1,8 +1,9 @@
-//! The operations: each file declares its entries of the route table beside the actions that they name.
+//! The operations: each file declares its entries of the route table beside the actions that they
+//! name.
 //!
-//! An action gets a checked body and an authenticated caller; it keeps the rules that need stored data. Reads come from
-//! the snapshot in force; writes go through one serialised transaction with its audit record, and are in force on the
-//! data plane before the reply.
+//! An action gets a checked body and an authenticated caller; it keeps the rules that need stored
+//! data. Reads come from the snapshot in effect; writes go through one serialised transaction with
+//! its audit record, and are in effect on the data plane before the reply.
 
 pub mod audit;
 pub mod error_rules;

@@ -1,4 +1,5 @@
-//! `my-usage/*`: what a key may know about itself, one that may not use the web UI too. Never about another key.
+//! `my-usage/*`: what a key may know about itself, one that may not use the web UI too. Never about
+//! another key.
 
 use std::sync::Arc;
 
@@ -130,7 +131,8 @@ async fn stats(call: &Call, from: Timestamp, until: Timestamp) -> Result<MyStats
     Ok(MyStats::new(models))
 }
 
-/// What a provider was last heard to serve counts, however long ago: nobody is asked on this page's behalf.
+/// What a provider was last heard to serve counts, however long ago: nobody is asked on this page's
+/// behalf.
 async fn available_models(call: Call) -> Result<Vec<String>, Refusal> {
     let (key, user) = me(&call)?;
     let reach = Reach { groups: Some(&key.provider_group), allowed_models: &user.allowed_models };

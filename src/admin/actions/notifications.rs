@@ -1,6 +1,7 @@
 //! `notifications/*`: which messages are sent where, and a test of a webhook.
 //!
-//! The key that messages are signed with is written and never read: it is sealed like upstream credentials.
+//! The key that messages are signed with is written and never read: it is sealed like upstream
+//! credentials.
 
 use std::time::Instant;
 

@@ -132,7 +132,8 @@ fn enter(call: &Call) -> Result<Place, Refusal> {
     })
 }
 
-/// Whether the caller may ask as this key. As somebody else's it is recorded before the request is made.
+/// Whether the caller may ask as this key. As somebody else's it is recorded before the request is
+/// made.
 async fn authorise(call: &Call, as_key: AsKey, ask: &Ask) -> Result<(), Refusal> {
     let who = call.who()?;
     let snapshot = call.ctx.state.snapshot();

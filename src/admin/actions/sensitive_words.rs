@@ -137,7 +137,8 @@ async fn found(call: &Call, tx: &mut Tx) -> Result<SensitiveWord, Refusal> {
     word.ok_or_else(|| Refusal::missing("sensitive word", id))
 }
 
-/// The rules that need the other words: no word twice, and regular expressions that can be told together.
+/// The rules that need the other words: no word twice, and regular expressions that can be told
+/// together.
 async fn check(tx: &mut Tx, word: &SensitiveWord) -> Result<(), Refusal> {
     let others: Vec<SensitiveWord> = tx.words().await?.into_iter().filter(|other| other.id != word.id).collect();
     if others.len() >= MAX_WORDS {

@@ -63,8 +63,8 @@ async fn get_session_details(call: Call) -> Result<SessionDetails, Refusal> {
     Ok(SessionDetails::new(session, found, live.as_ref()))
 }
 
-/// The key whose session is meant (`None`: the administrator token's): the asked one, else that of the latest request that
-/// the caller may see.
+/// The key whose session is meant (`None`: the administrator token's): the asked one, else that of
+/// the latest request that the caller may see.
 ///
 /// # Errors
 /// 403 when the session is somebody else's, 400 when there is none.

@@ -1,6 +1,7 @@
 //! `system-config/*`: what administrators set at run time, and the cleaning of the request log.
 //!
-//! Settings are part of the snapshot, so a save is in force when it is answered. The time zone is configuration: shown, not saved.
+//! Settings are part of the snapshot, so a save is in effect when it is answered. The time zone is
+//! configuration: shown, not saved.
 
 use crate::admin::call::{Call, Change, recorded};
 use crate::admin::envelope::{Code, Refusal};

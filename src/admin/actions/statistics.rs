@@ -80,7 +80,8 @@ async fn get_user_statistics(call: Call) -> Result<StatisticsRecord, Refusal> {
     Ok(StatisticsRecord { chart_data, users, time_range, resolution, mode })
 }
 
-/// What a point stands for; where each begins, and where the last ends. Hours are whole ones of UTC, as the sums are kept.
+/// What a point stands for; where each begins, and where the last ends. Hours are whole ones of
+/// UTC, as the sums are kept.
 fn stretches(time_range: &str, now: Timestamp, tz: Tz) -> (&'static str, Vec<Timestamp>) {
     match time_range {
         "hour" => ("minute", steps(now, MINUTE_MS, 60)),
@@ -107,7 +108,8 @@ fn steps(now: Timestamp, ms: i64, count: i64) -> Vec<Timestamp> {
     (0..=count).map(|n| Timestamp(end - (count - n) * ms)).collect()
 }
 
-/// Calendar days up to today, for as long as there are to be `more`, given how many there are and when the first begins.
+/// Calendar days up to today, for as long as there are to be `more`, given how many there are and
+/// when the first begins.
 fn days(now: Timestamp, tz: Tz, more: impl Fn(usize, Timestamp) -> bool) -> Vec<Timestamp> {
     let day = |at| Window::Daily(DailyReset::default()).calendar(at, tz);
     let today = day(now);

@@ -1,4 +1,5 @@
-//! What keys, users and providers have used of their limits: from the counters that requests are held by.
+//! What keys, users and providers have used of their limits: from the counters that requests are
+//! held by.
 
 use super::{keys, providers, users};
 use crate::admin::call::Call;

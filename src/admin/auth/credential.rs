@@ -45,14 +45,15 @@ pub fn cookie(headers: &HeaderMap) -> Option<String> {
     values.find(|value| !value.is_empty()).map(str::to_owned)
 }
 
-/// Who the request's credential belongs to. Failed attempts at the admin token are counted for the client's address;
-/// `None` = they are not counted.
+/// Who the request's credential belongs to. Failed attempts at the admin token are counted for the
+/// client's address; `None` = they are not counted.
 ///
-/// API keys and sessions are looked up first: they go on working from an address that may not try the token any more.
+/// API keys and sessions are looked up first: they go on working from an address that may not try
+/// the token any more.
 ///
 /// # Errors
-/// 401 saying which step failed, never echoing the credential; 429 for what may be the admin token from an address
-/// that has failed too often; 503 when the session store cannot be asked.
+/// 401 saying which step failed, never echoing the credential; 429 for what may be the admin token
+/// from an address that has failed too often; 503 when the session store cannot be asked.
 pub async fn identify(
     ctx: &Context,
     headers: &HeaderMap,

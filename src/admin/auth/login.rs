@@ -27,7 +27,8 @@ pub struct Login {
     redirect_to: &'static str,
 }
 
-/// Trades a key for a session. A valid API key is let in whatever else was tried from the same address.
+/// Trades a key for a session. A valid API key is let in whatever else was tried from the same
+/// address.
 ///
 /// # Errors
 /// 401 for anything that is no usable key; 429 once the address has failed too often.
@@ -45,8 +46,8 @@ pub async fn login(call: Call) -> Result<(Login, HeaderValue), Refusal> {
     Ok((Login { role, user_id, user_name, redirect_to }, cookie))
 }
 
-/// Whose credential the body holds. Any failure counts against the address; wrong admin tokens also where they are
-/// counted for every operation.
+/// Whose credential the body holds. Any failure counts against the address; wrong admin tokens also
+/// where they are counted for every operation.
 fn holder(call: &Call) -> Result<Actor, Refusal> {
     let text = call.values.text("key").set().unwrap_or_default();
     let key = credential::of_key_text(&call.ctx, &text, call.now);
@@ -71,7 +72,8 @@ fn holder(call: &Call) -> Result<Actor, Refusal> {
     })
 }
 
-/// Ends the session that the cookie carries; without one there is nothing to end, and that is fine too.
+/// Ends the session that the cookie carries; without one there is nothing to end, and that is fine
+/// too.
 ///
 /// # Errors
 /// The store failed.

@@ -1,7 +1,8 @@
 //! Who is asking: credentials of the administration API, and what they allow.
 //!
-//! Raw admin token and API keys are taken from `Authorization: Bearer` and from the cookie; the cookie usually
-//! carries a session token instead (see [`login`]). Bearer wins over the cookie. The proxy has rules of its own.
+//! Raw admin token and API keys are taken from `Authorization: Bearer` and from the cookie; the
+//! cookie usually carries a session token instead (see [`login`]). Bearer wins over the cookie. The
+//! proxy has rules of its own.
 
 pub mod credential;
 pub mod login;
@@ -52,7 +53,8 @@ impl Who {
         }
     }
 
-    /// A key without `canLoginWebUi` reaches the read-only actions about itself and nothing else, whoever owns it.
+    /// A key without `canLoginWebUi` reaches the read-only actions about itself and nothing else,
+    /// whoever owns it.
     pub fn is_read_only(&self) -> bool {
         matches!(&self.actor, Actor::Key { key, .. } if !key.can_login_web_ui)
     }

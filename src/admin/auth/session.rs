@@ -1,8 +1,8 @@
 //! Web sessions: an opaque random token in a cookie, its hash in the store.
 //!
-//! The token says nothing about who holds it, is good for seven days, and ends with its key: at logout, and when
-//! the key is disabled, deleted or expires, or its user is disabled. Enabling the key again does not revive it.
-//! A login with the admin token ends when the token changes.
+//! The token says nothing about who holds it, is good for seven days, and ends with its key: at
+//! logout, and when the key is disabled, deleted or expires, or its user is disabled. Enabling the
+//! key again does not revive it. A login with the admin token ends when the token changes.
 
 use axum::http::HeaderValue;
 use base64::Engine;

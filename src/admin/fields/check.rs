@@ -1,5 +1,6 @@
-//! The check of a body against its table: the first fault, in the table's order, is the answer; where there are several,
-//! its parameters name all of them, so that a form can show each at its field.
+//! The check of a body against its table: the first fault, in the table's order, is the answer;
+//! where there are several, its parameters name all of them, so that a form can show each at its
+//! field.
 //!
 //! Unknown fields are faults too: a misspelt limit must not be silently no limit.
 
@@ -161,7 +162,8 @@ impl At {
         Ok(())
     }
 
-    /// A number, or a string that holds one. What no decimal can hold is taken as the largest of its sign, which no bound allows.
+    /// A number, or a string that holds one. What no decimal can hold is taken as the largest of
+    /// its sign, which no bound allows.
     fn number(&self, json: &Json) -> Checked<Decimal> {
         let text = match json {
             Json::Number(number) => number.to_string(),
@@ -246,7 +248,8 @@ fn at_least(min: usize, what: &str) -> String {
 }
 
 impl Form {
-    /// What is wrong with the text; `None` when nothing is. An empty text passes where the length allows it.
+    /// What is wrong with the text; `None` when nothing is. An empty text passes where the length
+    /// allows it.
     fn fault(self, text: &str) -> Option<&'static str> {
         match self {
             Self::Any => None,

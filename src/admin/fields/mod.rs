@@ -1,7 +1,8 @@
 //! Bodies as tables: what a field is called, what it may hold, and whether it may be left out.
 //!
-//! One table drives both the check of a request ([`check()`](fn@check::check)) and its JSON schema ([`schema`]), so the two cannot
-//! drift apart. Rules that need more than one field, or stored data, live with the actions.
+//! One table drives both the check of a request ([`check()`](fn@check::check)) and its JSON schema
+//! ([`schema`]), so the two cannot drift apart. Rules that need more than one field, or stored
+//! data, live with the actions.
 
 pub mod check;
 pub mod moment;
@@ -78,7 +79,8 @@ pub enum Form {
     BaseUrl,
     /// The `http://host:port` of a CONNECT proxy.
     ProxyUrl,
-    /// An `http` or `https` address, which may have a query. Where it leads is judged by the action.
+    /// An `http` or `https` address, which may have a query. Where it leads is judged by the
+    /// action.
     Webhook,
 }
 
@@ -178,7 +180,8 @@ impl Body {
         Self { target, data, partial: true }
     }
 
-    /// Every field as it holds for this body: in a partial update data fields are optional and have no preset.
+    /// Every field as it holds for this body: in a partial update data fields are optional and have
+    /// no preset.
     pub fn fields(&self) -> impl Iterator<Item = Field> {
         let partial = self.partial;
         let data = self.data.iter().map(move |field| match partial {

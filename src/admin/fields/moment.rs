@@ -6,8 +6,8 @@ use chrono_tz::Tz;
 use super::DayEdge;
 use crate::domain::clock::Timestamp;
 
-/// Reads `YYYY-MM-DD` (that day's `edge`), an ISO time with an offset, or one without (then it is in `tz`).
-/// `None` when it is none of these, or outside 1970 … 9999.
+/// Reads `YYYY-MM-DD` (that day's `edge`), an ISO time with an offset, or one without (then it is
+/// in `tz`). `None` when it is none of these, or outside 1970 … 9999.
 pub fn parse(text: &str, edge: DayEdge, tz: Tz) -> Option<Timestamp> {
     let text = text.trim();
     let moment = if let Ok(date) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {
@@ -26,7 +26,8 @@ fn without_offset(text: &str) -> Option<NaiveDateTime> {
         .find_map(|form| NaiveDateTime::parse_from_str(text, form).ok())
 }
 
-/// The day's first millisecond, or its last: the one before the next day begins, so that days of 23 and 25 hours are right.
+/// The day's first millisecond, or its last: the one before the next day begins, so that days of 23
+/// and 25 hours are right.
 fn of_day(date: NaiveDate, edge: DayEdge, tz: Tz) -> Option<DateTime<Utc>> {
     match edge {
         DayEdge::Start => local(date.and_time(NaiveTime::MIN), tz),
@@ -37,7 +38,8 @@ fn of_day(date: NaiveDate, edge: DayEdge, tz: Tz) -> Option<DateTime<Utc>> {
     }
 }
 
-/// A wall-clock time as an instant: the earlier one where it comes twice, the first that exists where it is skipped.
+/// A wall-clock time as an instant: the earlier one where it comes twice, the first that exists
+/// where it is skipped.
 fn local(wall: NaiveDateTime, tz: Tz) -> Option<DateTime<Utc>> {
     let quarter_hours = (0..=96).map(|n| TimeDelta::minutes(n * 15));
     quarter_hours.filter_map(|skip| wall.checked_add_signed(skip)).find_map(|wall| {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Body, Field, Form, Kind, Need, Preset};
 
-/// The schema of a whole body.
+/// The schema of a complete body.
 pub fn of_body(body: &Body) -> Value {
     let fields: Vec<Field> = body.fields().collect();
     let mut schema = of_table(&fields);

@@ -78,8 +78,8 @@ impl<T> Patch<T> {
     }
 }
 
-/// The fields that were sent (or preset), by name. Asking for a name that the table lacks is a slip that
-/// debug builds catch.
+/// The fields that were sent (or preset), by name. Asking for a name that the table lacks is a slip
+/// that debug builds catch.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Values {
     sent: Vec<(&'static str, Value)>,

@@ -1,8 +1,9 @@
-//! One client's end of the stream: its frames, a heartbeat, and a look at whether it may still watch.
+//! One client's end of the stream: its frames, a heartbeat, and a look at whether it may still
+//! watch.
 //!
-//! The stream ends at the process's stop, and within a second or two of the credential's end: logout, expiry, a key or
-//! user that was disabled or deleted, a role that was taken away. That a database which does not answer cannot confirm a
-//! session is no reason to end it.
+//! The stream ends at the process's stop, and within a second or two of the credential's end:
+//! logout, expiry, a key or user that was disabled or deleted, a role that was taken away. That a
+//! database which does not answer cannot confirm a session is no reason to end it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

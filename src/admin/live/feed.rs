@@ -8,7 +8,8 @@ use crate::admin::records::live::{LiveEvent, Missed};
 
 /// Frames that a slow client may be behind before it loses some.
 const CAPACITY: usize = 256;
-/// Log entries from one look to the next, a second later. More are more than anybody reads, and cost the gateway to write.
+/// Log entries from one look to the next, a second later. More are more than anybody reads, and
+/// cost the gateway to write.
 const LOGS_PER_LOOK: u32 = 100;
 
 pub(super) struct Feed {

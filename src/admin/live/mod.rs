@@ -1,13 +1,14 @@
 //! What happens, as it happens, for those who watch (`GET /api/events`).
 //!
-//! One task works while anybody watches, and none otherwise. It takes the gateway's events from memory, makes each frame
-//! once, and puts it into the feed of those who may see it: the feed of administrators, one for each user who watches, and one
-//! for each read-only key.
-//! A feed is a bounded ring: a client that is too slow loses the oldest frames and is told how many. Nothing here is ever
-//! waited for by a request.
+//! One task works while anybody watches, and none otherwise. It takes the gateway's events from
+//! memory, makes each frame once, and puts it into the feed of those who may see it: the feed of
+//! administrators, one for each user who watches, and one for each read-only key. A feed is a
+//! bounded ring: a client that is too slow loses the oldest frames and is told how many. Nothing
+//! here is ever waited for by a request.
 //!
-//! The day's figures are counted on from the events; every ten seconds they are read anew, so that what other nodes did is
-//! in them too (see [`tally`]). Sessions come from the counters, what they used from the log (see [`sessions`]).
+//! The day's figures are counted on from the events; every ten seconds they are read again, so that
+//! what other nodes did is in them too (see [`tally`]). Sessions come from the counters, what they
+//! used from the log (see [`sessions`]).
 
 pub mod client;
 mod feed;

@@ -1,7 +1,8 @@
 //! Which spending limits are nearly used up, for whoever looks after the gateway.
 //!
-//! A look reads so many of the limited keys, users and providers, beginning where the one before ended, and keeps what was
-//! found of the others. So a gateway of any size is gone through within a few looks, and no look costs much.
+//! A look reads so many of the limited keys, users and providers, beginning where the one before
+//! ended, and keeps what was found of the others. So a gateway of any size is gone through within a
+//! few looks, and no look costs much.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,7 +52,8 @@ enum Limited {
 }
 
 impl Watchlist {
-    /// The limits that are nearly used up, nearest first; at most [`FRESH`] old for as many holders as one look takes.
+    /// The limits that are nearly used up, nearest first; at most [`FRESH`] old for as many holders
+    /// as one look takes.
     pub async fn look(&self, ctx: &Context) -> Vec<NearLimit> {
         let (snapshot, now) = (ctx.state.snapshot(), ctx.clock.now());
         let holders = limited(&snapshot, now);
@@ -139,7 +141,8 @@ impl Limited {
     }
 }
 
-/// How much of its limit is spent, in percent. A limit of nothing is meant to refuse, and near to nobody.
+/// How much of its limit is spent, in percent. A limit of nothing is meant to refuse, and near to
+/// nobody.
 fn share(money: MoneyUsage) -> Option<i128> {
     let limit = money.limit.filter(|limit| *limit > NanoUsd::ZERO)?;
     (i128::from(money.current.0) * 100).checked_div(i128::from(limit.0))

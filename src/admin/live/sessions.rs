@@ -1,8 +1,9 @@
 //! The list of live sessions, with what each has used.
 //!
-//! Which sessions live, and how many requests they had, the counters say, for every node alike. What those requests used is
-//! in the log; it is read for the sessions that are listed and had a request end since the last look, and kept for the
-//! others: a list that does not change costs nothing.
+//! Which sessions live, and how many requests they had, the counters say, for every node alike.
+//! What those requests used is in the log; it is read for the sessions that are listed and had a
+//! request end since the last look, and kept for the others: a list that does not change costs
+//! nothing.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -15,10 +16,11 @@ use crate::counters::LiveSession;
 use crate::domain::ids::{KeyId, SessionId};
 use crate::store::{SessionAsk, SessionFigures, StoreError};
 
-/// After a request's end its record may take this long to the database: until then the figures are read again.
+/// After a request's end its record may take this long to the database: until then the figures are
+/// read again.
 const SETTLE: Duration = Duration::from_secs(3);
 const AGAIN: Duration = Duration::from_secs(1);
-/// Sessions whose figures are kept. Beyond, all are forgotten and read anew.
+/// Sessions whose figures are kept. Beyond, all are forgotten and read again.
 const KEPT: usize = 4_000;
 
 /// The figures of sessions that were listed lately.

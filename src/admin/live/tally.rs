@@ -1,8 +1,9 @@
 //! The day's figures, counted on from what the store says.
 //!
-//! What the store counts lags behind what happened here by the journal's way to the database, and what happened on other
-//! nodes is seen there only. So the figures are the store's, plus the requests that ended here since it was read; at the
-//! next reading it is asked which of those it has counted meanwhile. The last few thousand are remembered for that.
+//! What the store counts lags behind what happened here by the journal's way to the database, and
+//! what happened on other nodes is seen there only. So the figures are the store's, plus the
+//! requests that ended here since it was read; at the next reading it is asked which of those it
+//! has counted meanwhile. The last few thousand are remembered for that.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! The one task behind all feeds: it passes events on as they come, and looks at figures once a second.
+//! The one task behind all feeds: it passes events on as they come, and looks at figures once a
+//! second.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -122,8 +123,8 @@ impl Live {
         }
     }
 
-    /// Drops feeds without clients. When none is left, the task's end is noted under the same lock: a client that comes
-    /// now starts another.
+    /// Drops feeds without clients. When none is left, the task's end is noted under the same lock:
+    /// a client that comes now starts another.
     fn anybody_watches(&self) -> bool {
         let mut watched = self.watched.lock();
         watched.feeds.retain(|_, feed| feed.clients() > 0);

@@ -1,7 +1,9 @@
-//! An example of anything that a schema of the document describes: of every body, and of every answer.
+//! An example of anything that a schema of the document describes: of every body, and of every
+//! answer.
 //!
-//! Nothing is said twice: the schema tells what must be there and of which type, `words` what a thing of that name looks like.
-//! A test holds every example against its schema, and every body's against the check that the gateway makes.
+//! Nothing is said twice: the schema tells what must be there and of which type, `words` what a
+//! thing of that name looks like. A test holds every example against its schema, and every body's
+//! against the check that the gateway makes.
 
 use serde_json::{Map, Value, json};
 
@@ -74,7 +76,8 @@ impl Maker<'_> {
             schema["required"].as_array().is_some_and(|names| names.iter().any(|each| each.as_str() == Some(name)))
         };
         let mut left = self.optional;
-        // A partial update shows something to change beside what it must name, so what has a word comes in the table's order.
+        // A partial update shows something to change beside what it must name, so what has a word
+        // comes in the table's order.
         let shown = properties.iter().filter(|(name, _)| {
             let optional = !required(name) && (self.optional == usize::MAX || words::of(at.place, name).is_some());
             let taken = optional && left > 0;
@@ -96,7 +99,8 @@ fn main_type(schema: &Value) -> &str {
     }
 }
 
-/// Whether a word may stand where the schema is: of the right type, and none of the forms that the schema names.
+/// Whether a word may stand where the schema is: of the right type, and none of the forms that the
+/// schema names.
 fn fits(schema: &Value, word: &Value) -> bool {
     if word.is_null() {
         return schema["type"].as_array().is_some_and(|types| types.contains(&json!("null")));

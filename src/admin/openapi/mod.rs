@@ -1,7 +1,8 @@
 //! The OpenAPI 3.1.0 document, made from the table of operations.
 //!
-//! Request schemas come from the field tables that check the bodies, result schemas from the types that the actions
-//! return: nothing here is written by hand but the frame. Examples are made from both (`example`).
+//! Request schemas come from the field tables that check the bodies, result schemas from the types
+//! that the actions return: nothing here is written by hand but the frame. Examples are made from
+//! both (`example`).
 
 mod example;
 mod failures;

@@ -1,4 +1,5 @@
-//! What things of a name look like, for the examples of the document: one small gateway, told the same way everywhere.
+//! What things of a name look like, for the examples of the document: one small gateway, told the
+//! same way everywhere.
 
 use std::sync::LazyLock;
 
@@ -7,7 +8,8 @@ use serde_json::{Map, Value, json};
 /// The time at which the examples play.
 pub(super) const MOMENT: &str = "2026-11-21T04:00:00.000Z";
 
-/// The word for a property of this name in that place: a module of operations or a schema. `null` stands for what is mostly not there.
+/// The word for a property of this name in that place: a module of operations or a schema. `null`
+/// stands for what is mostly not there.
 pub(super) fn of(place: &str, name: &str) -> Option<Value> {
     static WORDS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
         let all = [people(), providers(), requests(), figures(), rules(), service(), of_a_place()];

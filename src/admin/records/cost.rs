@@ -10,19 +10,22 @@ use crate::domain::record::Record;
 use crate::policy::cost::{self, CostLine};
 use crate::policy::explain::explain;
 
-/// A request and how its cost comes about, at the prices in force now.
+/// A request and how its cost comes about, at the prices in effect now.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LogDetail {
     pub entry: LogEntry,
     /// One line for each kind of use that is charged for; empty where the model has no price now.
     pub cost_lines: Vec<CostLineRecord>,
-    /// What the lines come to with the multiplier, in USD; `null` where the model has no price now. It differs from the
-    /// entry's `costUsd` when the price has changed since, or when nothing was charged (a refused request, a token count).
+    /// What the lines come to with the multiplier, in USD; `null` where the model has no price now.
+    /// It differs from the entry's `costUsd` when the price has changed since, or when nothing was
+    /// charged (a refused request, a token count).
     pub cost_at_present_prices: Option<Exact>,
-    /// Long-context rates hold for input above so many tokens; `null` where none of the rates is one.
+    /// Long-context rates hold for input above so many tokens; `null` where none of the rates is
+    /// one.
     pub input_above: Option<u64>,
-    /// Why it cost this, in one sentence: price entry, tier, tokens, multiplier, and whether the usage is an estimate.
+    /// Why it cost this, in one sentence: price entry, tier, tokens, multiplier, and whether the
+    /// usage is an estimate.
     pub explanation: String,
 }
 
@@ -30,8 +33,8 @@ pub struct LogDetail {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CostLineRecord {
-    /// `input`, `image_input`, `audio_input`, `cache_write_5m`, `cache_write_1h`, `cache_read`, `output`, `image_output`,
-    /// `audio_output`, `reasoning`, `web_search` or `request`.
+    /// `input`, `image_input`, `audio_input`, `cache_write_5m`, `cache_write_1h`, `cache_read`,
+    /// `output`, `image_output`, `audio_output`, `reasoning`, `web_search` or `request`.
     pub kind: &'static str,
     /// Tokens, web searches, or 1 for the fee per request.
     pub quantity: u64,

@@ -63,14 +63,16 @@ impl RuleRecord {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RuleTrial {
-    /// What was read from the text that was sent: its message, type and code are what rules look at.
+    /// What was read from the text that was sent: its message, type and code are what rules look
+    /// at.
     pub message: String,
     #[serde(rename = "type")]
     pub kind: Option<String>,
     pub code: Option<String>,
     /// The rules that match, in the order in which they are asked; the first one decides.
     pub matches: Vec<RuleRecord>,
-    /// The specification's class: `NON_RETRYABLE_CLIENT_ERROR` goes back to the client, `PROVIDER_ERROR` to the next provider.
+    /// The specification's class: `NON_RETRYABLE_CLIENT_ERROR` goes back to the client,
+    /// `PROVIDER_ERROR` to the next provider.
     pub class: &'static str,
     /// The rule's category, or what the gateway itself makes of it.
     pub reason: &'static str,

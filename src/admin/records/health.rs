@@ -12,14 +12,15 @@ use crate::policy::provider_state::Recent;
 use crate::state::attempts::{AttemptError, Seen};
 use rust_decimal::Decimal;
 
-/// How a provider does on the node that answers: its circuit (which nodes share), and how its attempts end.
+/// How a provider does on the node that answers: its circuit (which nodes share), and how its
+/// attempts end.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderHealth {
     pub provider_id: i64,
     pub provider_name: String,
-    /// `never_used`, `healthy`, `failing`, `cooldown` or `circuit_open`: every attempt counts, whether or not it
-    /// counts for the circuit.
+    /// `never_used`, `healthy`, `failing`, `cooldown` or `circuit_open`: every attempt counts,
+    /// whether or not it counts for the circuit.
     pub health: &'static str,
     /// `CLOSED` or `OPEN` (half open too).
     pub state: &'static str,
@@ -44,12 +45,15 @@ pub struct ProviderHealth {
     /// The provider said that it is not to be asked before (`Retry-After`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rest_until: Option<Iso>,
-    /// What opened the circuit; absent while it is closed, and where another node or an earlier process opened it.
+    /// What opened the circuit; absent while it is closed, and where another node or an earlier
+    /// process opened it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_reason: Option<AttemptErrorRecord>,
-    /// The last failed attempt, also when others succeeded since; `null` = none since the gateway started.
+    /// The last failed attempt, also when others succeeded since; `null` = none since the gateway
+    /// started.
     pub last_error: Option<AttemptErrorRecord>,
-    /// The first failed attempt since the last success; `null` = the last attempt succeeded, or there was none.
+    /// The first failed attempt since the last success; `null` = the last attempt succeeded, or
+    /// there was none.
     pub failing_since: Option<Iso>,
     /// Failed attempts since the last success.
     pub failed_in_a_row: u32,
@@ -65,7 +69,8 @@ pub struct ProviderHealth {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AttemptErrorRecord {
-    /// `dns`, `connect`, `tls`, `timeout`, `broken`, `status` (an error reply) or `unusable` (no usable reply).
+    /// `dns`, `connect`, `tls`, `timeout`, `broken`, `status` (an error reply) or `unusable` (no
+    /// usable reply).
     pub kind: Cow<'static, str>,
     /// The provider's status; `null` = there was no reply.
     pub status: Option<u16>,

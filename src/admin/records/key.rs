@@ -40,7 +40,8 @@ pub struct KeyRecord {
     pub provider_group: String,
     /// `inherit`, `5m` or `1h`.
     pub cache_ttl_preference: &'static str,
-    /// Spend against the limit of which most is used up; `null` = no spending limit, and outside of lists.
+    /// Spend against the limit of which most is used up; `null` = no spending limit, and outside of
+    /// lists.
     pub tightest_limit: Option<TightestLimit>,
     /// The start of the latest request that is recorded; `null` = never, and outside of lists.
     pub last_used_at: Option<Iso>,

@@ -1,4 +1,5 @@
-//! What the stream of events carries: each event's name and data. The document's schema of the stream is made from it.
+//! What the stream of events carries: each event's name and data. The document's schema of the
+//! stream is made from it.
 
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
@@ -10,29 +11,33 @@ use super::log::LogEntry;
 use super::overview::OverviewRecord;
 use super::session::ActiveSession;
 
-/// One server-sent event, by its fields: `event` is the name, `data` a text that holds JSON. Comment lines keep the
-/// connection open.
+/// One server-sent event, by its fields: `event` is the name, `data` a text that holds JSON.
+/// Comment lines keep the connection open.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "event", content = "data", rename_all = "camelCase")]
 #[schemars(transform = data_is_text)]
 pub enum LiveEvent {
     /// The first event.
     Hello(Hello),
-    /// Whether the database answers: the second event, and again when that changes. While it does not, figures stand still.
+    /// Whether the database answers: the second event, and again when that changes. While it does
+    /// not, figures stand still.
     Status(LiveStatus),
-    /// The day's figures, when they change, at most once a second: what `overview/getOverviewData` gives.
+    /// The day's figures, when they change, at most once a second: what `overview/getOverviewData`
+    /// gives.
     Overview(OverviewRecord),
-    /// The live sessions, when they change, at most once a second: what `active-sessions/getActiveSessions` gives, at most
-    /// 200, the newest.
+    /// The live sessions, when they change, at most once a second: what
+    /// `active-sessions/getActiveSessions` gives, at most 200, the newest.
     Sessions(Vec<ActiveSession>),
-    /// The circuit of a provider opened, closed or was reset, or its attempts began or stopped failing. For
-    /// administrators.
+    /// The circuit of a provider opened, closed or was reset, or its attempts began or stopped
+    /// failing. For administrators.
     Breaker(ProviderHealth),
     /// A request ended: its entry of the usage log.
     Log(Box<LogEntry>),
-    /// A new configuration is in force: keys, users, providers, prices or settings may have changed.
+    /// A new configuration is in effect: keys, users, providers, prices or settings may have
+    /// changed.
     Configuration(NewConfiguration),
-    /// So many events were left out, because there were too many or this client was too slow: read anew what you show.
+    /// So many events were left out, because there were too many or this client was too slow: read
+    /// again what you show.
     Missed(Missed),
 }
 
@@ -64,8 +69,8 @@ pub struct LiveStatus {
     pub database_down_since: Option<Iso>,
     /// What is wrong, as `/readyz` says it; `null` while the database answers.
     pub message: Option<String>,
-    /// While the database does not answer: when the figures shown were last read from it. `null` otherwise, and where
-    /// none are shown.
+    /// While the database does not answer: when the figures shown were last read from it. `null`
+    /// otherwise, and where none are shown.
     pub figures_at: Option<Iso>,
 }
 

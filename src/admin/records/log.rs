@@ -60,11 +60,12 @@ pub struct LogEntry {
     /// Microseconds spent in the gateway itself.
     pub overhead_us: u64,
     pub status_code: u16,
-    /// How it ended: `completed`, `refused`, `client_error`, `upstream_failed`, `broken_off`, `client_aborted`, `internal`.
+    /// How it ended: `completed`, `refused`, `client_error`, `upstream_failed`, `broken_off`,
+    /// `client_aborted`, `internal`.
     pub outcome: &'static str,
     pub error_message: Option<String>,
     pub attempts: u32,
-    /// Which providers were considered, passed over, chosen and tried, and why.
+    /// Which providers were considered, skipped, chosen and tried, and why.
     pub decision_chain: Value,
     pub user_agent: Option<String>,
     pub client_address: Option<String>,
@@ -126,8 +127,9 @@ pub struct LogPageRecord {
     pub logs: Vec<LogEntry>,
     /// Entries on all pages.
     pub total: u64,
-    /// False: there are more, and `total` and `summary` are of the newest 20000. That may be so by session and by retries; and, over
-    /// more than 32 days, by a user or key together with an endpoint, or with a provider and a model.
+    /// False: there are more, and `total` and `summary` are of the newest 20000. That may be so by
+    /// session and by retries; and, over more than 32 days, by a user or key together with an
+    /// endpoint, or with a provider and a model.
     pub total_is_exact: bool,
     pub page: u32,
     pub page_size: u32,
@@ -143,8 +145,8 @@ pub struct LogSums {
     pub requests: u64,
     /// Requests that failed or were refused.
     pub errors: u64,
-    /// Those of them that a limit of a key or a user refused: an error rate leaves them out, of the errors and of the
-    /// requests.
+    /// Those of them that a limit of a key or a user refused: an error rate leaves them out, of the
+    /// errors and of the requests.
     pub limit_refusals: u64,
     /// Requests whose model had no price.
     pub unpriced: u64,

@@ -1,4 +1,5 @@
-//! What the administration API shows: one struct for each kind of record, from which its schema is made too.
+//! What the administration API shows: one struct for each kind of record, from which its schema is
+//! made too.
 //!
 //! Times are ISO 8601 in UTC, amounts exact decimal numbers in USD, secrets masked.
 

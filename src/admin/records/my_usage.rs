@@ -82,7 +82,7 @@ pub struct MyStats {
     pub total_tokens: u64,
     /// USD; requests without a price count as nothing.
     pub cost_usd: Exact,
-    /// By model, dearest first.
+    /// By model, most expensive first.
     pub model_stats: Vec<ModelStatisticsRecord>,
 }
 

@@ -31,7 +31,8 @@ pub struct NotificationsRecord {
 }
 
 impl NotificationsRecord {
-    /// As it is put down in the audit log: who has a webhook's whole address can write to its receiver.
+    /// As it is put down in the audit log: who has a webhook's whole address can write to its
+    /// receiver.
     pub fn masked(stored: &StoredNotifications) -> Self {
         let whole = Self::new(stored);
         let mask = |address: Option<String>| address.map(|address| masked_address(&address));

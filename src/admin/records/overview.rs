@@ -9,7 +9,8 @@ use super::{Exact, Iso};
 use crate::ledger::JournalStats;
 use crate::store::{Figures, OverviewFound, TopEntry};
 
-/// The calendar day in the gateway's time zone so far. Figures of other nodes are at most ten seconds old.
+/// The calendar day in the gateway's time zone so far. Figures of other nodes are at most ten
+/// seconds old.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OverviewRecord {
@@ -21,8 +22,8 @@ pub struct OverviewRecord {
     pub today_cost: Exact,
     /// Milliseconds from a request's start to the end of its reply, on average over today.
     pub avg_response_time: u64,
-    /// Percent of today's requests that failed or were refused, with two digits after the point. Those that a limit
-    /// refused are left out, of the errors and of the requests.
+    /// Percent of today's requests that failed or were refused, with two digits after the point.
+    /// Those that a limit refused are left out, of the errors and of the requests.
     pub today_error_rate: Exact,
     /// Today's requests that a limit of a key or a user refused.
     pub today_limit_refusals: u64,
@@ -34,7 +35,7 @@ pub struct OverviewRecord {
     pub yesterday_same_period_limit_refusals: u64,
     /// Requests that began within the last minute.
     pub recent_minute_requests: u64,
-    /// Today's dearest users, dearest first.
+    /// Today's most expensive users, most expensive first.
     pub top_users: Vec<TopRecord>,
     pub top_models: Vec<TopRecord>,
     pub top_providers: Vec<TopRecord>,
@@ -48,8 +49,9 @@ pub struct OverviewRecord {
 pub struct Attention {
     /// What is wrong on the node that answers, the worst first.
     pub problems: Vec<Problem>,
-    /// Keys, users and providers that have spent 80 percent or more of a limit, nearest first, at most 20. At most ten
-    /// seconds old; where more than 500 of them have limits, correspondingly older.
+    /// Keys, users and providers that have spent 80 percent or more of a limit, nearest first, at
+    /// most 20. At most ten seconds old; where more than 500 of them have limits, correspondingly
+    /// older.
     pub near_limits: Vec<NearLimit>,
     /// How many more there are.
     pub more_near_limits: usize,
@@ -123,11 +125,12 @@ impl Attention {
     }
 }
 
-/// One of the dearest.
+/// One of the most expensive.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TopRecord {
-    /// Of the user or provider; `null` for a model, for the administrator token's requests, and for those that no provider was asked for.
+    /// Of the user or provider; `null` for a model, for the administrator token's requests, and for
+    /// those that no provider was asked for.
     pub id: Option<i64>,
     pub name: Option<String>,
     pub requests: u64,

@@ -10,9 +10,9 @@ use super::Iso;
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
-    /// `journal_full`, `records_lost`, `no_provider_usable`, `database_unreachable`, `counters_lost`, `records_held`,
-    /// `provider_circuit_open`, `provider_failing`, `provider_switched_off`, `reload_refused`, `records_set_aside` or
-    /// `provider_cooldown`.
+    /// `journal_full`, `records_lost`, `no_provider_usable`, `database_unreachable`,
+    /// `counters_lost`, `records_held`, `provider_circuit_open`, `provider_failing`,
+    /// `provider_switched_off`, `reload_refused`, `records_set_aside` or `provider_cooldown`.
     pub kind: &'static str,
     /// `critical` (requests are refused, or records lost), `error` or `warning`.
     pub severity: &'static str,
@@ -20,6 +20,7 @@ pub struct Problem {
     pub since: Option<Iso>,
     /// In English; `/readyz` says the same.
     pub message: String,
-    /// What the message names, by kind: `providerId`, `providerName`, `lastError`, `openUntil`, `heldRecords`, …
+    /// What the message names, by kind: `providerId`, `providerName`, `lastError`, `openUntil`,
+    /// `heldRecords`, …
     pub params: Map<String, Value>,
 }

@@ -61,7 +61,8 @@ pub struct ProviderRecord {
     pub preserve_client_ip: bool,
     pub proxy_url: Option<String>,
     pub note: String,
-    /// Why the gateway itself disabled the provider; `null` when it did not, and once the provider is enabled again.
+    /// Why the gateway itself disabled the provider; `null` when it did not, and once the provider
+    /// is enabled again.
     pub switched_off: Option<SwitchedOffRecord>,
     pub created_at: Iso,
     pub updated_at: Iso,
@@ -147,11 +148,13 @@ pub struct Created {
 pub struct ProviderTest {
     /// A reply in the provider's format came.
     pub ok: bool,
-    /// What the other fields are about: `request`, or `listing` where there was no model to ask for.
+    /// What the other fields are about: `request`, or `listing` where there was no model to ask
+    /// for.
     pub stage: &'static str,
-    /// `ok`, `connection_refused`, `unknown_host`, `tls_failed`, `timed_out`, `no_connection`, `bad_address`,
-    /// `unauthorized` (401, 403), `not_found` (404), `rate_limited` (429), `provider_error` (5xx), `client_error` (any other
-    /// status), `no_models` (the list is empty: name a model) or `not_a_reply`.
+    /// `ok`, `connection_refused`, `unknown_host`, `tls_failed`, `timed_out`, `no_connection`,
+    /// `bad_address`, `unauthorized` (401, 403), `not_found` (404), `rate_limited` (429),
+    /// `provider_error` (5xx), `client_error` (any other status), `no_models` (the list is empty:
+    /// name a model) or `not_a_reply`.
     pub code: &'static str,
     /// What a sentence about the code needs: `status`, or `host` and `port`.
     pub params: Map<String, Value>,

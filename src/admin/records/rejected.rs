@@ -12,7 +12,8 @@ use crate::state::rejected::Rejected;
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RejectedPage {
-    /// The latest first, at most 200. In a flood of more than 50 a second the rest is counted in `total` alone.
+    /// The latest first, at most 200. In a flood of more than 50 a second the rest is counted in
+    /// `total` alone.
     pub entries: Vec<RejectedRecord>,
     /// Rejected requests since the node started.
     pub total: u64,
@@ -27,15 +28,16 @@ pub struct RejectedRecord {
     pub first_at: Iso,
     pub last_at: Iso,
     pub count: u64,
-    /// `missing_credential`, `conflicting_credentials`, `unknown_key`, `key_disabled`, `key_expired` or `user_disabled`.
+    /// `missing_credential`, `conflicting_credentials`, `unknown_key`, `key_disabled`,
+    /// `key_expired` or `user_disabled`.
     pub reason: &'static str,
     pub client_address: Option<String>,
     /// The path, without its query.
     pub endpoint: String,
     pub client_format: &'static str,
     pub user_agent: Option<String>,
-    /// Eight hexadecimal digits: equal ones mean the same key. They change when the gateway starts, and the key cannot
-    /// be found from them.
+    /// Eight hexadecimal digits: equal ones mean the same key. They change when the gateway starts,
+    /// and the key cannot be found from them.
     pub key_fingerprint: Option<String>,
     /// The key, where it is one that exists and may not be used.
     pub key_id: Option<i64>,

@@ -10,16 +10,19 @@ use super::{Exact, Iso};
 use crate::domain::clock::Timestamp;
 use crate::store::Series;
 
-/// A chart: lines, and a point for each stretch of time, in which every line has its two values, be they zero.
+/// A chart: lines, and a point for each stretch of time, in which every line has its two values, be
+/// they zero.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatisticsRecord {
     pub chart_data: Vec<ChartPoint>,
-    /// The lines, dearest first, at most 500; those without any request in the time are left out.
+    /// The lines, most expensive first, at most 500; those without any request in the time are left
+    /// out.
     pub users: Vec<LineRecord>,
     /// As asked.
     pub time_range: String,
-    /// What a point stands for: `minute`, `hour` or `day`. Days are those of the gateway's time zone.
+    /// What a point stands for: `minute`, `hour` or `day`. Days are those of the gateway's time
+    /// zone.
     pub resolution: &'static str,
     /// What the lines are of: `users`, `keys`, `models` or `providers`.
     pub mode: &'static str,
@@ -29,8 +32,8 @@ pub struct StatisticsRecord {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LineRecord {
-    /// Of the user, key or provider; 0 = the administrator token's requests, or those that no provider was asked for; of a model
-    /// its place in this list.
+    /// Of the user, key or provider; 0 = the administrator token's requests, or those that no
+    /// provider was asked for; of a model its place in this list.
     pub id: i64,
     pub name: String,
     /// The line's values are `<dataKey>_cost` (USD) and `<dataKey>_calls`.

@@ -27,8 +27,8 @@ pub struct SettingsRecord {
     pub enable_client_version_check: bool,
     /// The gateway's time zone. It is configuration, and cannot be saved here.
     pub timezone: String,
-    /// What becomes of requests for models without a price: `serve`, `refuse_when_limited` or `refuse`. It is configuration
-    /// (`prices.unpriced`), and cannot be saved here.
+    /// What becomes of requests for models without a price: `serve`, `refuse_when_limited` or
+    /// `refuse`. It is configuration (`prices.unpriced`), and cannot be saved here.
     pub unpriced_models: &'static str,
 }
 

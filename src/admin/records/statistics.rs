@@ -24,7 +24,7 @@ pub struct KeyStatisticsRecord {
     pub last_used_at: Option<Iso>,
     /// The provider of the latest request, by its present name; `null` = it reached none.
     pub last_provider_name: Option<String>,
-    /// Today's use by model, not that of all time; dearest first.
+    /// Today's use by model, not that of all time; most expensive first.
     pub model_stats: Vec<ModelStatisticsRecord>,
 }
 

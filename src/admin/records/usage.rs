@@ -12,11 +12,13 @@ use crate::counters::{CountUsage, HolderUsage, MoneyUsage};
 pub struct CostUsage {
     /// USD spent; running requests are not in it.
     pub current: Exact,
-    /// USD that running requests are expected to cost: counted against the limit beside `current`, until they end.
+    /// USD that running requests are expected to cost: counted against the limit beside `current`,
+    /// until they end.
     pub reserved: Exact,
     /// USD; `null` = no limit.
     pub limit: Option<Exact>,
-    /// When the window ends; for a rolling one, when all that is in it will have aged out; `null` = never, or nothing is in it.
+    /// When the window ends; for a rolling one, when all that is in it will have aged out; `null` =
+    /// never, or nothing is in it.
     pub reset_at: Option<Iso>,
 }
 

@@ -47,7 +47,8 @@ pub struct UserRecord {
     pub allowed_clients: Vec<String>,
     /// Only administrators change the limits of the user's keys.
     pub lock_key_limits: bool,
-    /// Spend against the limit of which most is used up; `null` = no spending limit, and outside of lists.
+    /// Spend against the limit of which most is used up; `null` = no spending limit, and outside of
+    /// lists.
     pub tightest_limit: Option<TightestLimit>,
     /// The start of the latest request that is recorded; `null` = never, and outside of lists.
     pub last_used_at: Option<Iso>,

@@ -1,4 +1,4 @@
-//! Sensitive words as shown, and what of them is in force.
+//! Sensitive words as shown, and what of them is in effect.
 
 use schemars::JsonSchema;
 use serde::Serialize;

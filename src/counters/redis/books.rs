@@ -160,7 +160,8 @@ impl Shared {
         }
     }
 
-    /// Asks Redis, within the time that a request waits. Where the counters have moved, those in force are asked.
+    /// Asks Redis, within the time that a request waits. Where the counters have moved, those in
+    /// effect are asked.
     async fn ask<'a>(&'a self, now: Timestamp, question: impl Fn(&Up) -> Call<'a>) -> Answer<Vec<Value>> {
         let (asked, bound) = (Instant::now(), self.settings.timeout);
         let until = asked + bound;
@@ -293,7 +294,8 @@ enum Answer<T> {
     InVain,
     /// It is slow or lost.
     NotAsked,
-    /// It refused the question for its time, and changed nothing; what this node adds to its clock is corrected.
+    /// It refused the question for its time, and changed nothing; what this node adds to its clock
+    /// is corrected.
     ClockSet,
 }
 

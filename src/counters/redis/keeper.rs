@@ -1,9 +1,11 @@
-//! Keeps the connection to Redis: makes it, brings both sides to one account, sends what is queued, listens, gives signs of
-//! life, buries dead nodes; and begins anew when it breaks. One task for the life of the process.
+//! Keeps the connection to Redis: makes it, brings both sides to one account, sends what is queued,
+//! listens, gives signs of life, buries dead nodes; and begins again when it breaks. One task for
+//! the life of the process.
 //!
-//! Each connection counts under a new name. What the name before it had under way is settled first: its last batch is sent
-//! again under its number, its running requests are given back and noted anew under the new name. So nothing depends on what
-//! Redis did with calls that nobody heard the end of.
+//! Each connection counts under a new name. What the name before it had in progress is settled
+//! first: its last batch is sent again under its number, its running requests are given back and
+//! noted again under the new name. So nothing depends on what Redis did with calls that nobody
+//! heard the end of.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -74,7 +76,8 @@ impl Keeper {
                         () = &mut stop => return self.leave(&up).await,
                         fault = self.serve(&up, listening) => fault,
                     };
-                    // One that breaks as soon as it stands is not tried more often than one that is refused.
+                    // One that breaks as soon as it stands is not tried more often than one that is
+                    // refused.
                     if since.elapsed() > STEADY {
                         (pause, followed) = (PAUSES[0], 0);
                     }
@@ -135,7 +138,7 @@ impl Keeper {
         Ok((up, listening))
     }
 
-    /// Finds the counters in force, or makes them. Their name.
+    /// Finds the counters in effect, or makes them. Their name.
     async fn agree(&mut self, connection: &mut MultiplexedConnection, node: &str) -> Result<String, Fault> {
         let mut lost_data = false;
         self.must_rebuild |= self.shared.outbox.has_overflowed();
@@ -164,7 +167,7 @@ impl Keeper {
         }
     }
 
-    /// Makes the counters anew, unless another node does, or did since `found` was seen.
+    /// Makes the counters again, unless another node does, or did since `found` was seen.
     async fn rebuild(
         &mut self,
         connection: &mut MultiplexedConnection,
@@ -194,7 +197,8 @@ impl Keeper {
         }
     }
 
-    /// Settles what the name before this one had under way. `false`: Redis has forgotten what it confirmed.
+    /// Settles what the name before this one had in progress. `false`: Redis has forgotten what it
+    /// confirmed.
     async fn finish(&mut self, connection: &mut MultiplexedConnection, epoch: &str) -> Result<bool, Fault> {
         let Some(name) = self.name.clone() else { return Ok(true) };
         let before = Up { connection: connection.clone(), epoch: epoch.to_owned(), node: name };
@@ -270,7 +274,8 @@ impl Keeper {
         for _ in 0..COMPARED {
             let call = ops.iter().fold(self.shared.call(&BATCH, up, self.now()).int(number), told);
             match ask(&mut connection, call, PATIENCE).await {
-                // This node's clock was set, or is ahead by less than is corrected and a week begins.
+                // This node's clock was set, or is ahead by less than is corrected and a week
+                // begins.
                 Err(Fault::Clock(_)) => {
                     tokio::time::sleep(PAUSES[0]).await;
                     self.shared.compare_clocks(&mut connection, &*self.clock).await?;
@@ -286,7 +291,7 @@ impl Keeper {
         Err(Fault::Broken("the clocks of this node and of Redis do not stay together"))
     }
 
-    /// A sign of life, and a look after the others, the clock and the time zone.
+    /// A heartbeat, and a look after the others, the clock and the time zone.
     async fn beat(&mut self, up: &Up) -> Result<(), Fault> {
         let mut connection = up.connection.clone();
         self.shared.compare_clocks(&mut connection, &*self.clock).await?;

@@ -5,14 +5,15 @@
 //!   QUICK ─────────────────────────► SLOW ─────────────────────────────► LOST
 //!     ▲ ▲                             │                                 ▲  │
 //!     │ └──── it answers in time ─────┘        the connection broke ────┘  │
-//!     └───────────────── connected anew, all told ([`super::keeper`]) ─────┘
+//!     └───────────────── connected again, all told ([`super::keeper`]) ─────┘
 //! ```
 //!
-//! Counters that another node made anew are no loss (`MOVED`, between the last two): the keeper is back with them in milliseconds, and
-//! requests wait for it, within their bound.
+//! Counters that another node made again are no loss (`MOVED`, between the last two): the keeper is
+//! back with them in milliseconds, and requests wait for it, within their bound.
 //!
-//! Nobody waits longer than the bound; and while Redis is slow or lost nobody waits at all. One late answer costs no connection:
-//! this node counts for itself for as long as [`super::spell`] says, and what it counts is told over the same connection.
+//! Nobody waits longer than the bound; and while Redis is slow or lost nobody waits at all. One
+//! late answer costs no connection: this node counts for itself for as long as [`super::spell`]
+//! says, and what it counts is told over the same connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -40,7 +41,7 @@ pub(super) enum Fault {
     TimedOut(Duration),
     #[error(transparent)]
     Redis(#[from] redis::RedisError),
-    /// The counters were made anew, or this node was taken for dead.
+    /// The counters were made again, or this node was treated as dead.
     #[error("the counters have moved on without this node")]
     Gone,
     /// The call carried a time that is not Redis', which is this.
@@ -54,7 +55,7 @@ pub(super) enum Fault {
     Broken(&'static str),
 }
 
-/// A connection over which this node counts, under a name of its own for as long as it lasts.
+/// A connection over which this node counts, under its own name for as long as it lasts.
 pub(super) struct Up {
     pub(super) connection: MultiplexedConnection,
     pub(super) epoch: String,
@@ -136,14 +137,16 @@ impl Link {
         self.up.load().is_some()
     }
 
-    /// The counters were made anew, or this node was taken for dead: nobody asks until the keeper has followed.
+    /// The counters were made again, or this node was treated as dead: nobody asks until the keeper
+    /// has followed.
     pub(super) fn has_moved(&self, bound: Duration) {
         let _ = self.moved.lock().get_or_insert(Instant::now() + bound);
         self.up.store(None);
     }
 
-    /// Whether what is told now of running requests reaches Redis under this node's present name: there is a connection, or one
-    /// is being made and the running ones were not looked through yet.
+    /// Whether what is told now of running requests reaches Redis under this node's present name:
+    /// there is a connection, or one is being made and the running ones were not looked through
+    /// yet.
     pub(super) fn hears(&self) -> bool {
         self.hears.load(Ordering::SeqCst)
     }
@@ -154,7 +157,8 @@ impl Link {
         self.hears.store(true, Ordering::SeqCst);
     }
 
-    /// Changes when this node counts under another name: what was asked before may not be known under it.
+    /// Changes when this node counts under another name: what was asked before may not be known
+    /// under it.
     pub(super) fn name(&self) -> u64 {
         self.names.load(Ordering::SeqCst)
     }
@@ -174,7 +178,8 @@ impl Link {
         self.changed.notify_waiters();
     }
 
-    /// As [`ask`], for requests: a failure takes the connection away from everybody. `bound`: how long requests wait.
+    /// As [`ask`], for requests: a failure takes the connection away from everybody. `bound`: how
+    /// long requests wait.
     pub(super) async fn ask(
         &self,
         up: &Arc<Up>,

@@ -1,4 +1,5 @@
-//! What other nodes settled, into this node's own counters: what it goes on with when Redis is lost.
+//! What other nodes settled, into this node's own counters: what it goes on with when Redis is
+//! lost.
 
 use super::super::held::Held;
 use super::super::memory::Memory;
@@ -9,7 +10,8 @@ use crate::domain::ids::{KeyId, ProviderId, UserId};
 use crate::domain::money::NanoUsd;
 
 impl Shared {
-    /// Takes in news: the sender's name, then a line `user key provider start cost` for each settlement.
+    /// Takes in news: the sender's name, then a line `user key provider start cost` for each
+    /// settlement.
     pub(super) fn hear(&self, news: &str, now: Timestamp) {
         let mut lines = news.lines();
         let sender = lines.next().unwrap_or("");
@@ -57,7 +59,8 @@ impl Memory {
         }
     }
 
-    /// Takes over what was spent from counters that were just made from the ledger; what is reserved stays.
+    /// Takes over what was spent from counters that were just made from the ledger; what is
+    /// reserved stays.
     pub(super) fn adopt(&self, made: Self, now: Timestamp) {
         let tz = self.settings.time_zone;
         for mut users in made.users.each() {

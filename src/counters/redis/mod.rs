@@ -1,18 +1,23 @@
-//! Counters that all nodes share, in Redis; and this node's own beside them, which stand in when Redis is lost.
+//! Counters that all nodes share, in Redis; and this node's own beside them, which stand in when
+//! Redis is lost.
 //!
-//! - **Admission** is one round trip: a script makes the thirteen checks and counts the request, or does neither
-//!   (`lua/admit.lua`). A place at a provider with limits is another. Everything else is queued ([`outbox`]) and sent in
-//!   numbered batches that Redis applies once.
-//! - **A running request** is noted in Redis under the node that runs it. A node gives a sign of life; when that stays away for
-//!   the lease, another node gives back what its requests held (`lua/bury.lua`).
-//! - **The mirror**: each node counts in its own memory what it admits, and hears from Redis what others settled. When Redis
-//!   does not answer in time, the node goes on with that, as the operator chose ([`OnLoss`]), and nobody waits again until it
-//!   answers in time ([`link`], [`spell`]), or is lost and back ([`keeper`]).
-//! - **The epoch**: the counters in Redis have a name. Redis that comes back empty, or with less than was confirmed, gets new
-//!   ones, made by one node from the ledger ([`rebuild`]); the others notice by the name, and tell again what the ledger may
-//!   not have held yet. Nothing is counted twice: a batch has a number, and a request that the ledger had is known by its id.
+//! - **Admission** is one round trip: a script makes the thirteen checks and counts the request, or
+//!   does neither (`lua/admit.lua`). A place at a provider with limits is another. Everything else
+//!   is queued ([`outbox`]) and sent in numbered batches that Redis applies once.
+//! - **A running request** is noted in Redis under the node that runs it. A node gives a heartbeat;
+//!   when that stays away for the lease, another node gives back what its requests held
+//!   (`lua/bury.lua`).
+//! - **The mirror**: each node counts in its own memory what it admits, and hears from Redis what
+//!   others settled. When Redis does not answer in time, the node goes on with that, as the
+//!   operator chose ([`OnLoss`]), and nobody waits again until it answers in time ([`link`],
+//!   [`spell`]), or is lost and back ([`keeper`]).
+//! - **The epoch**: the counters in Redis have a name. Redis that comes back empty, or with less
+//!   than was confirmed, gets new ones, made by one node from the ledger ([`rebuild`]); the others
+//!   notice by the name, and tell again what the ledger may not have held yet. Nothing is counted
+//!   twice: a batch has a number, and a request that the ledger had is known by its id.
 //!
-//! Not here: circuits and configuration changes (`state::peers`). One Redis is meant, not a cluster.
+//! Not here: circuits and configuration changes (`state::peers`). One Redis is meant, not a
+//! cluster.
 
 mod books;
 #[cfg(fuzzing)]
@@ -80,14 +85,16 @@ pub struct SharedSettings {
     pub prefix: String,
     /// How long a request waits for Redis.
     pub timeout: Duration,
-    /// After how long without a sign of life a node's running requests are given back.
+    /// After how long without a heartbeat a node's running requests are given back.
     pub lease: Duration,
     pub on_loss: OnLoss,
-    /// How much may wait to be told to Redis ([`MOST_WAITING`]); beyond it the counters are made anew from the ledger.
+    /// How much may wait to be told to Redis ([`MOST_WAITING`]); beyond it the counters are made
+    /// again from the ledger.
     pub most_waiting: usize,
     /// The clock of shared windows.
     pub time: TimeSource,
-    /// The process before this one did not stop in good order: what it had counted last may be in the ledger alone.
+    /// The process before this one did not stop in good order: what it had counted last may be in
+    /// the ledger alone.
     pub unclean: bool,
 }
 

@@ -1,9 +1,11 @@
-//! What this node counted and Redis is yet to hear: a queue that nobody waits for, sent in numbered batches.
+//! What this node counted and Redis is yet to hear: a queue that nobody waits for, sent in numbered
+//! batches.
 //!
-//! A batch whose reply was lost is sent again under its number, which Redis applies once. What was settled in the past two
-//! minutes is kept after it was sent: should the counters in Redis be made anew from the ledger meanwhile, it is told again,
-//! and left out there if the ledger had it. While Redis is lost the queue grows up to a bound; beyond it the oldest go, and the
-//! counters are made anew from the ledger when Redis is back.
+//! A batch whose reply was lost is sent again under its number, which Redis applies once. What was
+//! settled in the past two minutes is kept after it was sent: should the counters in Redis be made
+//! again from the ledger meanwhile, it is told again, and left out there if the ledger had it.
+//! While Redis is lost the queue grows up to a bound; beyond it the oldest go, and the counters are
+//! made again from the ledger when Redis is back.
 
 use std::collections::VecDeque;
 
@@ -56,7 +58,7 @@ pub(super) struct Op {
 #[derive(Default)]
 struct Queue {
     pending: VecDeque<Op>,
-    /// The batch under way.
+    /// The batch in progress.
     sent: Vec<Op>,
     /// Settlements that Redis has confirmed.
     kept: VecDeque<Op>,
@@ -115,7 +117,8 @@ impl Outbox {
         }
     }
 
-    /// The next batch, to be told how it went; the one under way where there is one. Empty when there is nothing.
+    /// The next batch, to be told how it went; the one in progress where there is one. Empty when
+    /// there is nothing.
     pub(super) fn batch(&self) -> Vec<Op> {
         let mut queue = self.queue.lock();
         if queue.sent.is_empty() {
@@ -125,7 +128,7 @@ impl Outbox {
         queue.sent.clone()
     }
 
-    /// Redis has the batch under way.
+    /// Redis has the batch in progress.
     pub(super) fn confirmed(&self, now: Timestamp) {
         let mut queue = self.queue.lock();
         let sent = std::mem::take(&mut queue.sent);
@@ -138,19 +141,20 @@ impl Outbox {
         }
     }
 
-    /// A batch is under way, and whether it arrived is not known.
+    /// A batch is in progress, and whether it arrived is not known.
     pub(super) fn is_sending(&self) -> bool {
         !self.queue.lock().sent.is_empty()
     }
 
-    /// Redis does not have the batch under way, and never will: its operations are to be sent in new ones.
+    /// Redis does not have the batch in progress, and never will: its operations are to be sent in
+    /// new ones.
     pub(super) fn not_sent(&self) {
         let mut queue = self.queue.lock();
         let sent = std::mem::take(&mut queue.sent);
         sent.into_iter().rev().for_each(|op| queue.pending.push_front(op));
     }
 
-    /// The counters were made anew: what was settled lately is to be told again.
+    /// The counters were made again: what was settled lately is to be told again.
     pub(super) fn replay(&self) {
         self.not_sent();
         let mut queue = self.queue.lock();
@@ -159,7 +163,7 @@ impl Outbox {
         kept.into_iter().rev().for_each(|op| queue.pending.push_front(op));
     }
 
-    /// Whether something was lost from the queue since the counters were last made anew.
+    /// Whether something was lost from the queue since the counters were last made again.
     pub(super) fn has_overflowed(&self) -> bool {
         self.queue.lock().overflowed
     }

@@ -1,8 +1,9 @@
-//! Counters in Redis, made from the ledger: when Redis is empty, when it came back with less than it had confirmed, or when a
-//! process ended without having told all that it counted.
+//! Counters in Redis, made from the ledger: when Redis is empty, when it came back with less than
+//! it had confirmed, or when a process ended without having told all that it counted.
 //!
-//! One node does it, under a lock, into names of a new epoch; then the epoch is put in force at once. Requests that ended
-//! shortly before are loaded by id, so that what nodes tell again is counted once.
+//! One node does it, under a lock, into names of a new epoch; then the epoch is put in effect at
+//! once. Requests that ended shortly before are loaded by id, so that what nodes tell again is
+//! counted once.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -25,7 +26,7 @@ const LOCK: Duration = Duration::from_secs(120);
 /// Requests known by id reach back to this long before the connection was lost.
 const MARGIN_MS: i64 = KEEP_MS + 30_000;
 const SEEN_TTL: Duration = Duration::from_secs(24 * 3600);
-/// Calls under way at once.
+/// Calls in progress at once.
 const AT_ONCE: usize = 64;
 
 /// What the ledger says, read in one look.
@@ -46,7 +47,7 @@ pub trait Ledger: Send + Sync {
     ) -> Pin<Box<dyn Future<Output = Result<LedgerSums, String>> + Send + '_>>;
 }
 
-/// A rebuild under way.
+/// A rebuild in progress.
 pub(super) struct Rebuild<'a> {
     pub(super) shared: &'a Shared,
     pub(super) connection: MultiplexedConnection,
@@ -66,7 +67,8 @@ impl Rebuild<'_> {
         Ok(taken.is_some())
     }
 
-    /// Loads everything and puts it in force. `lost_at`: since when this node could not tell Redis anything.
+    /// Loads everything and puts it in effect. `lost_at`: since when this node could not tell Redis
+    /// anything.
     pub(super) async fn run(mut self, ledger: &dyn Ledger, lost_at: Timestamp) -> Result<(), Fault> {
         let ended_since = lost_at.plus_ms(-MARGIN_MS);
         let sums = ledger.read(self.now, ended_since).await.map_err(Fault::Ledger)?;

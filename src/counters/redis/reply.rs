@@ -61,8 +61,8 @@ pub(super) fn denied(
     Some(Denied { limit_type, current, limit, reset_at, exceeds })
 }
 
-/// `{'ok', provider, check, current, requests}`: of the money limit with the least room (check 0 where there is none) and of
-/// the minute before the request.
+/// `{'ok', provider, check, current, requests}`: of the money limit with the least room (check 0
+/// where there is none) and of the minute before the request.
 pub(super) fn standing(answer: &[Value], ask: &Admission<'_>, spans: &Spans, settings: &CounterSettings) -> Standing {
     let requests = int(answer.get(4)).and_then(|before| u64::try_from(before).ok());
     Standing {
@@ -95,7 +95,8 @@ pub(super) struct Reader<'a> {
     pub(super) settings: &'a CounterSettings,
 }
 
-/// `{'ok', 5 h, day, week, month, total, last minute, sessions, requests}`, and what is reserved in the same five windows.
+/// `{'ok', 5 h, day, week, month, total, last minute, sessions, requests}`, and what is reserved in
+/// the same five windows.
 pub(super) fn usage(answer: &[Value], reader: &Reader<'_>) -> HolderUsage {
     let Reader { limits, now, spans, settings, .. } = reader;
     let last = int(answer.get(6));

@@ -1,4 +1,5 @@
-//! The requests that run on this node, so that counters that forgot them (or never knew) can be told.
+//! The requests that run on this node, so that counters that forgot them (or never knew) can be
+//! told.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,5 @@
-//! The scripts that Redis runs, and how they are called: a common head of arguments, then each script's own.
+//! The scripts that Redis runs, and how they are called: a common head of arguments, then each
+//! script's own.
 //!
 //! Every script is a file in `lua/`, put behind `common.lua`. A call is one round trip.
 

@@ -49,8 +49,8 @@ impl Server {
         Client::build_with_tls(address, certificates).map_err(|e| e.to_string())
     }
 
-    /// What begins every name in it. Redis keeps the names of its databases apart, but not what is published: so a number other
-    /// than 0 is in the names.
+    /// What begins every name in it. Redis keeps the names of its databases apart, but not what is
+    /// published: so a number other than 0 is in the names.
     ///
     /// # Errors
     /// As [`Self::client`].

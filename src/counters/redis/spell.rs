@@ -1,9 +1,12 @@
-//! What becomes of a connection on which somebody waited in vain: given back to requests when Redis answers in time again, or lost.
+//! What becomes of a connection on which somebody waited in vain: given back to requests when Redis
+//! answers in time again, or lost.
 //!
-//! A machine that is busy for a moment must not cost the connection, nor a storm of new ones. So a late answer begins a *spell*: nobody
-//! asks, nobody waits, this node counts for itself, and the keeper alone asks, over the same connection. A spell ends with an answer
-//! in time, at the earliest after twice the time that requests wait; where one follows upon another, after twice as long as
-//! the last, up to two seconds: so a Redis that is now quick, now slow, costs a request its short wait every two seconds, and no more.
+//! A machine that is busy for a moment must not cost the connection, nor a storm of new ones. So a
+//! late answer begins a *spell*: nobody asks, nobody waits, this node counts for itself, and the
+//! keeper alone asks, over the same connection. A spell ends with an answer in time, at the
+//! earliest after twice the time that requests wait; where one follows upon another, after twice as
+//! long as the last, up to two seconds: so a Redis that is now quick, now slow, costs a request its
+//! short wait every two seconds, and no more.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -64,7 +67,8 @@ impl Link {
     }
 }
 
-/// Resolves when the least time has passed and Redis answers in time. `Err`: it does not answer at all.
+/// Resolves when the least time has passed and Redis answers in time. `Err`: it does not answer at
+/// all.
 async fn wait_out(up: &Up, bound: Duration, least: Duration) -> Result<(), Fault> {
     let (began, mut told) = (Instant::now(), false);
     loop {

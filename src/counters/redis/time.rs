@@ -1,12 +1,15 @@
-//! The time and the time zone that shared windows go by: those of Redis and of the cluster, not this node's own.
+//! The time and the time zone that shared windows go by: those of Redis and of the cluster, not
+//! this node's own.
 //!
-//! The keeper compares this node's clock with Redis' when it connects and with every heartbeat. From then on, everything that
-//! is counted in Redis carries the time by Redis' clock. The scripts take the present from Redis itself, and refuse a call
-//! whose time is off: then the clock of this node was set since the last heartbeat, and is compared anew.
+//! The keeper compares this node's clock with Redis' when it connects and with every heartbeat.
+//! From then on, everything that is counted in Redis carries the time by Redis' clock. The scripts
+//! take the present from Redis itself, and refuse a call whose time is off: then the clock of this
+//! node was set since the last heartbeat, and is compared again.
 //!
-//! The calendar windows of all nodes are in one time zone: that of the node that was first. A node with another `TZ` uses the
-//! cluster's. When no node with the cluster's zone has sent a heartbeat for the lease, the next node puts its own in force,
-//! and the counters are made anew from the ledger.
+//! The calendar windows of all nodes are in one time zone: that of the node that was first. A node
+//! with another `TZ` uses the cluster's. When no node with the cluster's zone has sent a heartbeat
+//! for the lease, the next node puts its own in effect, and the counters are made again from the
+//! ledger.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -82,7 +85,8 @@ impl Agreement {
         }
     }
 
-    /// Redis refused a call because of its time; `shared` was the present when it was made, as far as was known, so long ago.
+    /// Redis refused a call because of its time; `shared` was the present when it was made, as far
+    /// as was known, so long ago.
     pub(super) fn correct(&self, redis: Timestamp, shared: Timestamp, ago: Duration) {
         let ago = i64::try_from(ago.as_millis()).unwrap_or(i64::MAX);
         let own = shared.plus_ms(ago).plus_ms(self.added_ms.load(Ordering::Relaxed).saturating_neg());
@@ -103,7 +107,7 @@ impl Agreement {
         Some(self.zone()).filter(|zone| *zone != self.own_zone)
     }
 
-    /// Puts a zone in force; whether it is another than before.
+    /// Puts a zone in effect; whether it is another than before.
     fn follow(&self, zone: Tz) -> bool {
         let changed = std::mem::replace(&mut *self.zone.write(), zone) != zone;
         if changed {
@@ -133,8 +137,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Finds the cluster's zone, or makes this node's the cluster's. `true`: the counters that are there were made for another
-    /// zone than is in force now.
+    /// Finds the cluster's zone, or makes this node's the cluster's. `true`: the counters that are
+    /// there were made for another zone than is in effect now.
     pub(super) async fn agree_on_zone(&self, connection: &mut MultiplexedConnection) -> Result<bool, Fault> {
         let (name, held) = (self.key("zone"), self.key("zone_held"));
         let own = self.agreement.own_zone;

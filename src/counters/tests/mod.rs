@@ -1,5 +1,5 @@
-//! Proofs about the counters: order, races, and a model that keeps every event. Each runs on a node's own counters and on
-//! shared ones in a private Redis.
+//! Proofs about the counters: order, races, and a model that keeps every event. Each runs on a
+//! node's own counters and on shared ones in a private Redis.
 
 /// Runs tests that take a [`Place`] in each.
 macro_rules! on_each_place {

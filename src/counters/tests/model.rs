@@ -88,7 +88,8 @@ impl Model {
                 Some(period) => {
                     let start = self.start(*limit, limits);
                     let (spent, current) = (self.sum(of_key, start, false), self.sum(of_key, start, true));
-                    // Strict: together with others that hold something, no request may pass the limit.
+                    // Strict: together with others that hold something, no request may pass the
+                    // limit.
                     let own = if self.strict && current > spent { estimate } else { 0 };
                     period.limit_of(limits).is_some_and(|limit| current >= limit.0 || current + own > limit.0)
                 }
@@ -134,7 +135,8 @@ impl Model {
         slots.filter(|(k, s)| key.is_none_or(|key| key == *k) && self.is_live(*k, *s)).count() as u64
     }
 
-    /// What a reader should see: spending limits in the order 5 h, day, week, month, total; then sessions.
+    /// What a reader should see: spending limits in the order 5 h, day, week, month, total; then
+    /// sessions.
     fn usage(&self, key: Option<usize>) -> ([i64; 5], u64) {
         let limits = key.map_or(&self.user.limits, |key| &self.keys[key].limits);
         let windows = [
@@ -230,7 +232,8 @@ fn run(model: &mut Model, counters: &Tested, steps: Vec<Step>) -> Result<(), Tes
     Ok(())
 }
 
-/// A history: steps, the limits of two keys and their user, requests per minute, and when it begins.
+/// A history: steps, the limits of two keys and their user, requests per minute, and when it
+/// begins.
 #[derive(Debug, Clone)]
 struct History {
     steps: Vec<Step>,
@@ -262,7 +265,7 @@ fn equals_a_model(place: Place, history: History) -> Result<(), TestCaseError> {
     let counters = counters_at(place, now, history.strict);
     run(&mut model, &counters, history.steps)?;
 
-    // Started anew from the ledger, the counters say the same.
+    // Started again from the ledger, the counters say the same.
     let rows = model.rows();
     let as_total = |row: &SpendRow| SpendTotal { key: row.key, user: row.user, provider: row.provider, cost: row.cost };
     let totals: Vec<SpendTotal> = rows.iter().map(as_total).collect();

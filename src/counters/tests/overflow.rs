@@ -1,5 +1,5 @@
-//! Counters made anew from the ledger while something else was to be told: more than may wait, or a cost that came late. They are
-//! right in the end.
+//! Counters made again from the ledger while something else was to be told: more than may wait, or
+//! a cost that came late. They are right in the end.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const COST: i64 = 1_000;
 #[derive(Default)]
 struct Written {
     ids: Mutex<Vec<RequestId>>,
-    /// Requests whose cost became known late, each as dear as the others.
+    /// Requests whose cost became known late, each as expensive as the others.
     late: Mutex<usize>,
 }
 

@@ -1,7 +1,8 @@
-//! The alt-cli format: `POST /v1beta/models/{model}:generateContent` and its stream, contents and parts.
+//! The alt-cli format: `POST /v1beta/models/{model}:generateContent` and its stream, contents and
+//! parts.
 //!
-//! Names come in camel and snake case, bodies plain or in a `{model, request}` wrapper. Shapes follow the vendor's own
-//! SDK types. It knows no other format.
+//! Names come in camel and snake case, bodies plain or in a `{model, request}` wrapper. Shapes
+//! follow the vendor's own SDK types. It knows no other format.
 
 mod content_write;
 pub mod reply_read;

@@ -210,7 +210,8 @@ fn read_part<'a>(
     } else if let Some(text) = part.text {
         parts.push(Part::Text(text.into_text()));
     } else {
-        // An empty part says nothing; one of an unknown kind looks the same here, and real clients send both.
+        // An empty part says nothing; one of an unknown kind looks the same here, and real clients
+        // send both.
         let vendors = [&part.code, &part.code_result, &part.vendor_call, &part.vendor_result];
         let vendor = vendors.iter().any(|step| step.is_some());
         rules.note(if vendor { Rule::VendorHistory } else { Rule::EmptyText });

@@ -1,4 +1,5 @@
-//! Writes the neutral conversation as an alt-cli request. The model and the choice to stream stand in the path.
+//! Writes the neutral conversation as an alt-cli request. The model and the choice to stream stand
+//! in the path.
 
 use super::content_write;
 use crate::formats::conversation::json::{self, Object};
@@ -15,7 +16,8 @@ const MAX_STOPS: usize = 5;
 const MAX_BUDGET: u64 = 24_576;
 const MAX_BUDGET_PRO: u64 = 32_768;
 
-/// Writes the body of `…:generateContent`. Turns alternate already, and results know their tool's name.
+/// Writes the body of `…:generateContent`. Turns alternate already, and results know their tool's
+/// name.
 ///
 /// # Errors
 /// Too many stop sequences.

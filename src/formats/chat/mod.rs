@@ -1,7 +1,8 @@
-//! The chat-compatible format: `POST /v1/chat/completions`, messages and choices, chunks that end with `[DONE]`.
+//! The chat-compatible format: `POST /v1/chat/completions`, messages and choices, chunks that end
+//! with `[DONE]`.
 //!
-//! Shapes follow the vendor's own SDK types, with `reasoning_content` as many compatible services have it. It knows no
-//! other format.
+//! Shapes follow the vendor's own SDK types, with `reasoning_content` as many compatible services
+//! have it. It knows no other format.
 
 mod message_write;
 pub mod reply_read;

@@ -138,7 +138,8 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     })
 }
 
-/// The mark of an id that the provider did not give; the conversion puts the reply's own seed in its place.
+/// The mark of an id that the provider did not give; the conversion puts the reply's own seed in
+/// its place.
 #[must_use]
 pub fn generated_id(index: usize) -> String {
     format!("{}{index}", crate::formats::conversation::GENERATED)

@@ -83,7 +83,8 @@ impl Reader {
     /// Takes one event's data: a chunk, or `[DONE]`.
     ///
     /// # Errors
-    /// An error that the provider reports, data that is no chunk, or a call's arguments after another call has begun.
+    /// An error that the provider reports, data that is no chunk, or a call's arguments after
+    /// another call has begun.
     pub fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
         if self.ended || data.is_empty() {
             return Ok(());
@@ -114,7 +115,8 @@ impl Reader {
         Ok(())
     }
 
-    /// The stream is over. A finish reason makes it whole even without `[DONE]`, which some services leave out.
+    /// The stream is over. A finish reason makes it whole even without `[DONE]`, which some
+    /// services leave out.
     ///
     /// # Errors
     /// [`StreamProblem::Cut`] if there was neither.

@@ -1,5 +1,6 @@
-//! Usage in chat-compatible words: cached tokens are part of `prompt_tokens`, reasoning is part of `completion_tokens`.
-//! Written only: what replies tell is read by `formats::usage`, for all of them.
+//! Usage in chat-compatible words: cached tokens are part of `prompt_tokens`, reasoning is part of
+//! `completion_tokens`. Written only: what replies tell is read by `formats::usage`, for all of
+//! them.
 
 use crate::domain::usage::Usage;
 use crate::formats::conversation::json::Object;

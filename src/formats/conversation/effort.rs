@@ -41,7 +41,8 @@ impl Effort {
         TABLE.iter().find(|row| row.0 == self).map_or(0, |row| row.2)
     }
 
-    /// The strongest effort whose budget is not above `tokens`; one token is already the least effort.
+    /// The strongest effort whose budget is not above `tokens`; one token is already the least
+    /// effort.
     #[must_use]
     pub fn of_budget(tokens: u64) -> Self {
         match tokens {

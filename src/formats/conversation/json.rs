@@ -1,6 +1,8 @@
-//! Writes JSON straight into a byte vector: no tree in between, members in the order they are written; and reads it.
+//! Writes JSON straight into a byte vector: no tree in between, members in the order they are
+//! written; and reads it.
 //!
-//! Whoever writes is trusted to close what it opens (the closures do) and to pass valid JSON to the `raw` functions.
+//! Whoever writes is trusted to close what it opens (the closures do) and to pass valid JSON to the
+//! `raw` functions.
 
 use serde::Deserialize;
 use serde_json::Number;
@@ -33,7 +35,8 @@ pub fn string_of(out: &mut Vec<u8>, pieces: &[&str]) {
         } else {
             let start = out.len();
             string(out, piece);
-            // The piece's own quotes: the first is overwritten by moving the rest up, the last is cut off.
+            // The piece's own quotes: the first is overwritten by moving the rest up, the last is
+            // cut off.
             out.remove(start);
             out.pop();
         }
@@ -82,7 +85,7 @@ pub fn one_line(text: &str) -> std::borrow::Cow<'_, str> {
     text.replace(['\n', '\r'], " ").into()
 }
 
-/// An object under way.
+/// An object in progress.
 pub struct Object<'o> {
     out: &'o mut Vec<u8>,
     first: bool,
@@ -148,7 +151,7 @@ impl Object<'_> {
     }
 }
 
-/// An array under way.
+/// An array in progress.
 pub struct Array<'o> {
     out: &'o mut Vec<u8>,
     first: bool,

@@ -1,7 +1,7 @@
 //! Reads a body into a typed form, and names the field where it is not of that form.
 //!
-//! serde tells a line and a column; a client wants `messages.2.content.0.text`. The body is walked once more, and only
-//! when it was wrong.
+//! serde tells a line and a column; a client wants `messages.2.content.0.text`. The body is walked
+//! once more, and only when it was wrong.
 
 use serde::Deserialize;
 
@@ -31,7 +31,8 @@ fn missing_field(message: &str) -> Option<&str> {
     message.strip_prefix("missing field `")?.strip_suffix('`')
 }
 
-/// The error about a missing member is found at its object's end, where the path is that of the last member.
+/// The error about a missing member is found at its object's end, where the path is that of the
+/// last member.
 fn beside(last: &str, name: &str) -> String {
     match last.rsplit_once('.') {
         Some((object, _)) => format!("{object}.{name}"),

@@ -63,7 +63,8 @@ impl<'a> Media<'a> {
         }
     }
 
-    /// A data URL or a web address. `kind` is what the field is for; a data URL's own type decides over it.
+    /// A data URL or a web address. `kind` is what the field is for; a data URL's own type decides
+    /// over it.
     ///
     /// # Errors
     /// A data URL that is not base64, or neither kind of address.
@@ -113,7 +114,8 @@ fn split_data_url(url: Text<'_>) -> Option<(Text<'_>, Text<'_>)> {
     })
 }
 
-/// The spelling that every vendor takes. What is no media type would break the data URL that it is written into.
+/// The spelling that every vendor takes. What is no media type would break the data URL that it is
+/// written into.
 fn known_type(media_type: Text<'_>) -> Text<'_> {
     let bare = media_type.split(';').next().unwrap_or_default().trim();
     match bare {

@@ -1,8 +1,9 @@
 //! The neutral conversation: what a request, a reply or a stream says, whatever the wire format.
 //!
-//! Each format's folder reads itself into these types and writes itself from them; no format knows another. Texts,
-//! schemas and arguments are borrowed from the request's bytes where they can be, so a large prompt is not copied on
-//! its way through. Nothing here decides a rule of conversion: what a target cannot express is in [`rules`].
+//! Each format's folder reads itself into these types and writes itself from them; no format knows
+//! another. Texts, schemas and arguments are borrowed from the request's bytes where they can be,
+//! so a large prompt is not copied on its way through. Nothing here decides a rule of conversion:
+//! what a target cannot express is in [`rules`].
 
 pub mod effort;
 pub mod event;
@@ -38,7 +39,8 @@ pub const GENERATED: &str = "tollgate-generated-";
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// An instruction in the middle of the conversation; instructions before its start are in [`Request::system`].
+    /// An instruction in the middle of the conversation; instructions before its start are in
+    /// [`Request::system`].
     System,
     User,
     Assistant,
@@ -70,7 +72,8 @@ pub struct Thinking<'a> {
     pub signature: Option<Signature<'a>>,
 }
 
-/// The name of a tool: in the responses format it may stand in a namespace, elsewhere it is one word.
+/// The name of a tool: in the responses format it may stand in a namespace, elsewhere it is one
+/// word.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct ToolName<'a> {
     pub namespace: Option<Text<'a>>,
@@ -83,7 +86,8 @@ impl<'a> ToolName<'a> {
         Self { namespace: None, name: name.into() }
     }
 
-    /// The name as one word: the namespace first, joined by two underscores unless they are there already.
+    /// The name as one word: the namespace first, joined by two underscores unless they are there
+    /// already.
     #[must_use]
     pub fn flat(&self) -> Cow<'_, str> {
         match &self.namespace {
@@ -110,7 +114,8 @@ pub struct ToolCall<'a> {
 pub struct ToolResult<'a> {
     /// The id of the call.
     pub id: Text<'a>,
-    /// The tool's name, for formats that repeat it; empty where the call is not in the conversation.
+    /// The tool's name, for formats that repeat it; empty where the call is not in the
+    /// conversation.
     pub name: ToolName<'a>,
     /// Text and media only.
     pub parts: Vec<Part<'a>>,

@@ -3,7 +3,7 @@
 use super::{Signature, Text, Thinking, ToolCall};
 use crate::domain::usage::Usage;
 
-/// A whole reply.
+/// A complete reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply<'a> {
     pub parts: Vec<ReplyPart<'a>>,
@@ -45,7 +45,8 @@ impl ReplyPart<'_> {
 }
 
 impl Finish {
-    /// Tool calls win over a plain stop: some providers say "stop" although the model called a tool.
+    /// Tool calls win over a plain stop: some providers say "stop" although the model called a
+    /// tool.
     #[must_use]
     pub fn with_calls(self, any_call: bool) -> Self {
         if any_call && matches!(self, Self::Stop) { Self::ToolCalls } else { self }

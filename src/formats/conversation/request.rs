@@ -16,7 +16,8 @@ pub struct Request<'a> {
     pub turns: Vec<Turn<'a>>,
     pub tools: Vec<Tool<'a>>,
     pub tool_choice: Option<ToolChoice<'a>>,
-    /// Whether several tools may be called at once; `None` = the format's default, which is yes everywhere.
+    /// Whether several tools may be called at once; `None` = the format's default, which is yes
+    /// everywhere.
     pub parallel_tools: Option<bool>,
     pub max_tokens: Option<u64>,
     pub sampling: Sampling,

@@ -1,7 +1,8 @@
-//! The rules for what a target format cannot express: one table, which the documentation shows and a test compares.
+//! The rules for what a target format cannot express: one table, which the documentation shows and
+//! a test compares.
 //!
-//! Code that leaves something out, changes it or refuses it names the rule; so the table cannot promise what the code
-//! does not do without a name in it, nor the other way round.
+//! Code that leaves something out, changes it or refuses it names the rule; so the table cannot
+//! promise what the code does not do without a name in it, nor the other way round.
 
 use super::Unsupported;
 use crate::domain::format::WireFormat;

@@ -108,7 +108,8 @@ pub fn read_tool<'a>(schema: Option<&'a RawValue>, rules: &mut Rules) -> Option<
     Some(text)
 }
 
-/// From the alt-cli format's own dialect, or from JSON Schema in which that dialect's type names stand.
+/// From the alt-cli format's own dialect, or from JSON Schema in which that dialect's type names
+/// stand.
 #[must_use]
 pub fn from_alt_cli(schema: &RawValue) -> Option<Text<'static>> {
     let value: Value = serde_json::from_str(schema.get()).ok()?;
@@ -254,8 +255,8 @@ fn for_each_subschema(object: &mut Map<String, Value>, each: &mut dyn FnMut(&mut
     }
 }
 
-/// Whether the responses and chat-compatible formats take the schema as a strict one: every object is closed, and
-/// requires all its properties.
+/// Whether the responses and chat-compatible formats take the schema as a strict one: every object
+/// is closed, and requires all its properties.
 #[must_use]
 pub fn is_strict(schema: &str) -> bool {
     serde_json::from_str::<Value>(schema).is_ok_and(|mut value| {

@@ -1,9 +1,10 @@
 //! The proof that comes with reasoning, and whose it is.
 //!
-//! Each vendor signs or encrypts its models' reasoning and wants it back unchanged: native in `signature`, responses in
-//! `encrypted_content`, alt-cli in `thoughtSignature`. A client of another format has a field for its own vendor's proof
-//! and keeps any text in it. So a foreign proof travels there under a mark that names its origin: it finds its way
-//! back to the same kind of provider, and is left out for every other. Nothing is kept on our side.
+//! Each vendor signs or encrypts its models' reasoning and wants it back unchanged: native in
+//! `signature`, responses in `encrypted_content`, alt-cli in `thoughtSignature`. A client of
+//! another format has a field for its own vendor's proof and keeps any text in it. So a foreign
+//! proof travels there under a mark that names its origin: it finds its way back to the same kind
+//! of provider, and is left out for every other. Nothing is kept on our side.
 
 use std::borrow::Cow;
 
@@ -14,7 +15,8 @@ use super::Text;
 
 /// What a sealed proof begins with.
 pub const MARK: &str = "tg1.";
-/// The same in base64, as the alt-cli format demands of the field (the mark's last bits run into the next character).
+/// The same in base64, as the alt-cli format demands of the field (the mark's last bits run into
+/// the next character).
 pub const MARK_BASE64: &str = "dGcxL";
 
 /// Whose model reasoned.
@@ -40,7 +42,8 @@ const LETTERS: [(Origin, char); 5] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature<'a> {
     pub origin: Origin,
-    /// As the vendor wrote it. Empty for formats without a proof, where the text alone is given back.
+    /// As the vendor wrote it. Empty for formats without a proof, where the text alone is given
+    /// back.
     pub value: Text<'a>,
 }
 

@@ -1,7 +1,7 @@
 //! Strings that borrow from the body where they can, and fields that are a string or a list.
 //!
-//! serde's own `Cow` copies inside an `Option`, and its untagged enums buffer everything they read: both would double
-//! the memory of a large prompt. These two types do neither.
+//! serde's own `Cow` copies inside an `Option`, and its untagged enums buffer everything they read:
+//! both would double the memory of a large prompt. These two types do neither.
 
 use std::borrow::Cow;
 use std::fmt;

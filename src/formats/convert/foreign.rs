@@ -1,8 +1,8 @@
 //! Takes reasoning out of a request that its provider could not verify.
 //!
-//! In a session that was answered by providers of several formats, a client sends back reasoning under the mark of
-//! another format's model. Conversion sorts it out; a request whose bytes pass through unconverted is looked through
-//! here, and only if the mark stands in it at all.
+//! In a session that was answered by providers of several formats, a client sends back reasoning
+//! under the mark of another format's model. Conversion sorts it out; a request whose bytes pass
+//! through unconverted is looked through here, and only if the mark stands in it at all.
 
 use std::ops::Range;
 
@@ -53,7 +53,8 @@ impl Piece<'_> {
     }
 }
 
-/// With what foreign reasoning begins in requests of a format; nothing of it stands in chat-compatible ones.
+/// With what foreign reasoning begins in requests of a format; nothing of it stands in
+/// chat-compatible ones.
 const fn mark_in(format: WireFormat) -> Option<&'static str> {
     match format {
         WireFormat::Native | WireFormat::Responses => Some(MARK),
@@ -62,7 +63,8 @@ const fn mark_in(format: WireFormat) -> Option<&'static str> {
     }
 }
 
-/// Whether the format's mark may stand in a body that is given in pieces: a quick look, also across the seams.
+/// Whether the format's mark may stand in a body that is given in pieces: a quick look, also across
+/// the seams.
 #[must_use]
 pub fn may_hold<'p>(format: WireFormat, pieces: impl Iterator<Item = &'p [u8]>) -> bool {
     let Some(mark) = mark_in(format).map(str::as_bytes) else { return false };
@@ -144,7 +146,8 @@ fn removal(document: &[u8], elements: &[&RawValue], indexes: &[usize]) -> Vec<Ra
         Some(start..start + text.len())
     };
     let mut ranges = Vec::new();
-    // As long as only elements from the list's start are gone, the comma after each goes; later, the one before.
+    // As long as only elements from the list's start are gone, the comma after each goes; later,
+    // the one before.
     let mut leading = true;
     for index in 0..elements.len() {
         if !indexes.contains(&index) {

@@ -1,7 +1,7 @@
 //! From any format to any other: read into the neutral conversation, mend for the target, write.
 //!
-//! The rules are those of `conversation::rules`. A request in the provider's own format does not come here: its bytes
-//! pass through, less what [`foreign`] takes out.
+//! The rules are those of `conversation::rules`. A request in the provider's own format does not
+//! come here: its bytes pass through, less what [`foreign`] takes out.
 
 pub mod foreign;
 mod rewrap;
@@ -41,8 +41,8 @@ pub struct RequestOptions<'o> {
     pub default_max_tokens: u64,
     /// The session: a responses provider's prompt cache is keyed by it when the client gave no key.
     pub cache_key: Option<&'o str>,
-    /// The key's or the provider's preference: a native request then asks for automatic prompt caching, as no other
-    /// format has marks of its own to carry over.
+    /// The key's or the provider's preference: a native request then asks for automatic prompt
+    /// caching, as no other format has marks of its own to carry over.
     pub cache_ttl: CacheTtl,
     /// The provider's strategy and the operator's texts; for responses providers.
     pub instructions: Option<(InstructionsStrategy, Official<'o>)>,
@@ -72,14 +72,16 @@ pub struct ConvertedRequest {
     /// Ids of the rules by which something is said in another way.
     pub changed: Vec<&'static str>,
     pub stream: bool,
-    /// For the reply. The caller sets `seed` and `created`, `model` if the path has it, `json_array` if asked for.
+    /// For the reply. The caller sets `seed` and `created`, `model` if the path has it,
+    /// `json_array` if asked for.
     pub reply: ReplyContext,
 }
 
 /// Converts a request body.
 ///
 /// # Errors
-/// The field that is wrong in the client's format, or that the provider's cannot be given: a 400 for the client.
+/// The field that is wrong in the client's format, or that the provider's cannot be given: a 400
+/// for the client.
 pub fn request(
     from: WireFormat,
     to: WireFormat,

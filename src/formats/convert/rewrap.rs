@@ -1,4 +1,5 @@
-//! alt-cli to alt-cli, where only the wrapper differs: the inner request as it stands, each reply put into a wrapper.
+//! alt-cli to alt-cli, where only the wrapper differs: the inner request as it stands, each reply
+//! put into a wrapper.
 //!
 //! Nothing is read into the neutral conversation here, so nothing of the vendor's own is lost.
 

@@ -1,7 +1,7 @@
 //! Converts a stream as it comes: bytes in, bytes out, any chunk boundary, one pass.
 //!
-//! Memory is bounded by one event, and by what the client's format makes the writer keep (responses: the reply, for its
-//! last event; alt-cli: one call's arguments), which is bounded too.
+//! Memory is bounded by one event, and by what the client's format makes the writer keep
+//! (responses: the reply, for its last event; alt-cli: one call's arguments), which is bounded too.
 
 use serde_json::Value;
 
@@ -13,7 +13,8 @@ use crate::formats::sse::Assembler;
 use crate::formats::usage::UsageReader;
 use crate::formats::{alt_cli, chat, native, responses};
 
-/// Bytes that one event of a provider may have; the last one of a responses stream repeats the whole reply.
+/// Bytes that one event of a provider may have; the last one of a responses stream repeats the
+/// complete reply.
 const MAX_EVENT: usize = 32 << 20;
 
 #[derive(Debug)]
@@ -183,8 +184,8 @@ impl StreamConverter {
         Self { assembler, reader, gate: Gate::new(from), writer, to, context, state: State::Running }
     }
 
-    /// Takes a chunk of the provider's stream and appends what it gives the client to `out`, whole events only.
-    /// Usage is read to the stream's end, also when nothing more can be converted.
+    /// Takes a chunk of the provider's stream and appends what it gives the client to `out`, whole
+    /// events only. Usage is read to the stream's end, also when nothing more can be converted.
     ///
     /// # Errors
     /// The stream cannot go on: tell the client with [`StreamConverter::fail`]. Later calls convert

@@ -73,7 +73,8 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     })
 }
 
-/// The stop reason in neutral words. A pause for the vendor's own tools has no equal elsewhere: it is a plain stop.
+/// The stop reason in neutral words. A pause for the vendor's own tools has no equal elsewhere: it
+/// is a plain stop.
 #[must_use]
 pub fn finish(reason: Option<&str>, sequence: Option<&str>) -> Finish {
     match reason {

@@ -9,7 +9,8 @@ use crate::formats::conversation::{
     ToolResult, Unsupported,
 };
 
-/// Every member that some kind of block has. A block is read in one pass, without buffering it first.
+/// Every member that some kind of block has. A block is read in one pass, without buffering it
+/// first.
 #[derive(Deserialize, Default)]
 pub(super) struct Block<'a> {
     #[serde(borrow, rename = "type")]
@@ -78,7 +79,7 @@ pub(super) fn read<'a>(
     Ok(parts)
 }
 
-/// The texts of a list of blocks; other kinds are passed over.
+/// The texts of a list of blocks; other kinds are skipped.
 pub(super) fn texts<'a>(content: Content<'a, Block<'a>>, rules: &mut Rules) -> Vec<Text<'a>> {
     match content {
         Content::Text(text) => vec![text],

@@ -1,7 +1,8 @@
 //! Writes the neutral conversation as a native request.
 //!
-//! The service is strict: roles take turns and begin with the user, results come first and answer the calls before
-//! them, no text is blank, thinking excludes some other fields. What does not fit is mended here, by the rules.
+//! The service is strict: roles take turns and begin with the user, results come first and answer
+//! the calls before them, no text is blank, thinking excludes some other fields. What does not fit
+//! is fixed here, by the rules.
 
 use super::message_write;
 use crate::formats::conversation::json::{self, Object};
@@ -93,7 +94,8 @@ fn decide_thinking(request: &Request<'_>, max_tokens: u64, rules: &mut Rules) ->
     Thinking::On(budget)
 }
 
-/// With thinking on, the service wants the calls that are being answered to come after their signed thinking.
+/// With thinking on, the service wants the calls that are being answered to come after their signed
+/// thinking.
 fn open_calls_are_signed(request: &Request<'_>) -> bool {
     let [.., calls, results] = request.turns.as_slice() else { return true };
     let answers = results.parts.iter().any(|part| matches!(part, Part::ToolResult(_)));

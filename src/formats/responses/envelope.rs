@@ -12,10 +12,11 @@ pub(super) enum State<'s> {
     Ended { finish: &'s Finish, usage: &'s Usage },
 }
 
-/// Writes a response object with every member that the SDKs demand. `items` is JSON text, comma-separated.
+/// Writes a response object with every member that the SDKs demand. `items` is JSON text,
+/// comma-separated.
 ///
-/// The request's tools and instructions are not repeated: they would be sent three times in each stream, and clients
-/// know them.
+/// The request's tools and instructions are not repeated: they would be sent three times in each
+/// stream, and clients know them.
 pub(super) fn write(o: &mut Object<'_>, context: &ReplyContext, state: State<'_>, items: &[u8]) {
     let (status, reason) = status(state);
     o.str("id", &context.id("resp_"));

@@ -1,7 +1,7 @@
 //! Which instructions a request for a responses provider carries, by the provider's strategy.
 //!
-//! The official texts are the operator's files. `auto` keeps what the client said and helps out with an official text
-//! where it said nothing; one client's text is never given to another.
+//! The official texts are the operator's files. `auto` keeps what the client said and helps out
+//! with an official text where it said nothing; one client's text is never given to another.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -56,7 +56,8 @@ struct Body<'a> {
     instructions: Option<&'a RawValue>,
 }
 
-/// The body with its instructions replaced as [`resolve`] says; `None` if nothing changes or it cannot be read.
+/// The body with its instructions replaced as [`resolve`] says; `None` if nothing changes or it
+/// cannot be read.
 #[must_use]
 pub fn apply(body: &[u8], strategy: InstructionsStrategy, model: &str, official: &Official<'_>) -> Option<Vec<u8>> {
     if strategy == InstructionsStrategy::KeepOriginal {

@@ -143,7 +143,8 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
-    /// Adds a part to the last turn if it may join it and the role is the same; to a new one otherwise.
+    /// Adds a part to the last turn if it may join it and the role is the same; to a new one
+    /// otherwise.
     fn push(&mut self, role: Role, part: Part<'a>, joins: bool) {
         match self.turns.last_mut() {
             Some(last) if joins && last.role == role => last.parts.push(part),

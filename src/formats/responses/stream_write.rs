@@ -1,6 +1,8 @@
-//! Writes a responses stream: numbered events, part by part and item by item, and the whole response at its end.
+//! Writes a responses stream: numbered events, part by part and item by item, and the whole
+//! response at its end.
 //!
-//! The last event repeats the whole reply, as the format demands; so this writer keeps what it wrote, up to a bound.
+//! The last event repeats the complete reply, as the format demands; so this writer keeps what it
+//! wrote, up to a bound.
 
 use super::envelope::{self, Item, State, write_part};
 use crate::domain::usage::Usage;

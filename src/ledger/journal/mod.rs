@@ -1,8 +1,9 @@
 //! The writing end of this process's own journal directory.
 //!
-//! A frame is made outside of the lock, in a buffer of the thread, and goes out in one write under it. A failed write
-//! leaves no half frame: the file is cut back to its last good length, or, when even that fails, never written again.
-//! What a failed sync leaves in doubt is written anew (`sync`).
+//! A frame is made outside of the lock, in a buffer of the thread, and goes out in one write under
+//! it. A failed write leaves no half frame: the file is cut back to its last good length, or, when
+//! even that fails, never written again. What a failed sync leaves in doubt is written again
+//! (`sync`).
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

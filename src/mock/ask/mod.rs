@@ -1,7 +1,7 @@
 //! What a request asks, read leniently from any of the four formats: enough to answer it, no more.
 //!
-//! The *tail* is everything after the last assistant turn: only there do directives, wishes and tool results count,
-//! so that a directive in an old turn does not come true again.
+//! The *tail* is everything after the last assistant turn: only there do directives, wishes and
+//! tool results count, so that a directive in an old turn does not come true again.
 
 use serde_json::Value;
 
@@ -23,7 +23,8 @@ pub(super) struct Asked {
     pub results: Vec<String>,
     /// Letters in all texts of the request: what the computed usage comes from.
     pub letters: u64,
-    /// Native, thinking enabled: a turn with calls begins with thinking, which the next request must bring back.
+    /// Native, thinking enabled: a turn with calls begins with thinking, which the next request
+    /// must bring back.
     pub thinks: bool,
     /// The schema that the answer must fit, where one is given.
     pub schema: Option<Value>,

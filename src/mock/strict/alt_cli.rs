@@ -1,4 +1,5 @@
-//! What the alt-cli service refuses. Field names pass in camel case and in snake case, as they do there.
+//! What the alt-cli service refuses. Field names pass in camel case and in snake case, as they do
+//! there.
 
 use serde_json::Value;
 

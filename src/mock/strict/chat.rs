@@ -1,6 +1,7 @@
 //! What the chat-compatible service refuses.
 //!
-//! Unknown fields pass, since compatible services differ in theirs; fields of another format do not.
+//! Unknown fields pass, since compatible services differ in theirs; fields of another format do
+//! not.
 
 use serde_json::Value;
 

@@ -1,4 +1,5 @@
-//! What the real services refuse, refused much in their words: credentials, methods, fields, pairs of calls and results.
+//! What the real services refuse, refused much in their words: credentials, methods, fields, pairs
+//! of calls and results.
 
 mod alt_cli;
 mod chat;

@@ -1,4 +1,5 @@
-//! What the native service refuses in `messages`: blocks out of shape, calls and results that do not pair.
+//! What the native service refuses in `messages`: blocks out of shape, calls and results that do
+//! not pair.
 
 use std::collections::HashSet;
 
@@ -163,7 +164,8 @@ fn ids<'m>(message: &'m Value, kind: &str, field: &str) -> Vec<&'m str> {
     items(&message["content"]).iter().filter(|block| block["type"] == kind).map(|block| text(&block[field])).collect()
 }
 
-/// Every call has its result in the next user message, every result its call in the assistant message before.
+/// Every call has its result in the next user message, every result its call in the assistant
+/// message before.
 fn pairs(messages: &[Value]) -> Result<(), Fault> {
     let mut open: Vec<&str> = Vec::new();
     let mut seen: HashSet<&str> = HashSet::new();

@@ -1,5 +1,6 @@
-//! The four writers: each turns a [`Reply`] into its format's whole body and its stream events, and a [`Fault`] into
-//! its error shapes, as the real services and their official clients have them.
+//! The four writers: each turns a [`Reply`] into its format's complete body and its stream events,
+//! and a [`Fault`] into its error shapes, as the real services and their official clients have
+//! them.
 
 mod alt_cli;
 mod chat;
@@ -14,10 +15,11 @@ use serde_json::Value;
 use super::reply::Reply;
 use crate::domain::format::WireFormat;
 
-/// When every reply says it was made: fixed, so that replies can be compared. Seconds since the epoch.
+/// When every reply says it was made: fixed, so that replies can be compared. Seconds since the
+/// epoch.
 pub(super) const CREATED: u64 = 1_700_000_000;
 
-/// The whole body of a reply that is not streamed.
+/// The complete body of a reply that is not streamed.
 #[must_use]
 pub(super) fn whole(format: WireFormat, reply: &Reply) -> Value {
     match format {
@@ -39,7 +41,8 @@ pub(super) fn events(format: WireFormat, reply: &Reply) -> Vec<String> {
     }
 }
 
-/// The event that tells of an error inside a stream. `sequence` is its number among the stream's events.
+/// The event that tells of an error inside a stream. `sequence` is its number among the stream's
+/// events.
 #[must_use]
 pub(super) fn stream_error(format: WireFormat, fault: &Fault, sequence: usize) -> String {
     match format {

@@ -9,7 +9,8 @@ use crate::mock::reply::{Call, Part, Reply};
 
 const CALL_PREFIX: &str = "call_";
 const ARGUMENT_PIECE: usize = 24;
-/// Fields of the request that the response object repeats, with what it says when the request has none.
+/// Fields of the request that the response object repeats, with what it says when the request has
+/// none.
 const REPEATED: [(&str, &str); 13] = [
     ("instructions", "null"),
     ("max_output_tokens", "null"),

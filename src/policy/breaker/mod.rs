@@ -9,8 +9,9 @@
 //!        probe successes in a row ≥ threshold   (one probe at a time)
 //! ```
 //!
-//! Every request that is let through carries a [`Ticket`], and hands it back with its end. A ticket from an earlier state
-//! changes nothing: a slow request that began before the circuit opened neither closes nor re-opens it.
+//! Every request that is let through carries a [`Ticket`], and hands it back with its end. A ticket
+//! from an earlier state changes nothing: a slow request that began before the circuit opened
+//! neither closes nor re-opens it.
 
 mod shown;
 mod standing;
@@ -23,8 +24,8 @@ pub use standing::Standing;
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::BreakerSettings;
 
-/// A probe that has not ended after this long is taken for lost, and another may go. (Long replies may outlive it: two
-/// probes at once do no harm.)
+/// A probe that has not ended after this long is treated as lost, and another may go. (Long replies
+/// may outlive it: two probes at once do no harm.)
 pub const PROBE_LEASE_MS: i64 = 120_000;
 
 /// One provider's circuit.
@@ -59,7 +60,8 @@ enum State {
     },
 }
 
-/// Leave to send one request; goes back with [`Breaker::succeeded`], [`Breaker::failed`] or [`Breaker::gave_up`].
+/// Leave to send one request; goes back with [`Breaker::succeeded`], [`Breaker::failed`] or
+/// [`Breaker::gave_up`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a probe's ticket blocks other probes until it is handed back"]
 pub struct Ticket {
@@ -111,7 +113,8 @@ impl Breaker {
         }
     }
 
-    /// Lets a request through, or says until when it is refused. Moves an open circuit whose time has come to half open.
+    /// Lets a request through, or says until when it is refused. Moves an open circuit whose time
+    /// has come to half open.
     ///
     /// # Errors
     /// The time until which nothing passes.
@@ -181,7 +184,8 @@ impl Breaker {
         Change::Opened { until }
     }
 
-    /// A request ended without saying anything about the provider (the client left, or erred): a probe's place is free again.
+    /// A request ended without saying anything about the provider (the client left, or erred): a
+    /// probe's place is free again.
     pub fn gave_up(&mut self, ticket: Ticket) {
         if ticket.is_probe
             && ticket.generation == self.generation
@@ -199,8 +203,8 @@ impl Breaker {
         if was_open { Change::Closed } else { Change::None }
     }
 
-    /// The provider has another address or credential: what it did before says nothing any more. Tickets given out
-    /// before change nothing.
+    /// The provider has another address or credential: what it did before says nothing any more.
+    /// Tickets given out before change nothing.
     pub fn renew(&mut self) -> Change {
         let was_open = self.state != State::Closed;
         *self = Self { generation: self.generation.wrapping_add(1), ..Self::default() };

@@ -3,7 +3,8 @@
 use super::{Breaker, Change, State};
 use crate::domain::clock::Timestamp;
 
-/// What nodes tell one another of a circuit: its state, without the counts that only concern the node that has them.
+/// What nodes tell one another of a circuit: its state, without the counts that only concern the
+/// node that has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
     state: State,
@@ -25,8 +26,9 @@ impl Standing {
         self.state == State::Closed
     }
 
-    /// `closed`, `open UNTIL` or `half SINCE SUCCESSES PROBE` (times in ms, `-` for none), after the failures. Failed
-    /// probes stand at the end, where there are any: earlier versions do not read that far.
+    /// `closed`, `open UNTIL` or `half SINCE SUCCESSES PROBE` (times in ms, `-` for none), after
+    /// the failures. Failed probes stand at the end, where there are any: earlier versions do not
+    /// read that far.
     #[must_use]
     pub fn to_text(self) -> String {
         let failures = self.failures;
@@ -74,7 +76,8 @@ impl Breaker {
         Standing { state: self.state, failures: self.failures, failed_probes: self.failed_probes }
     }
 
-    /// Takes over what another node tells. Tickets given out before change nothing any more if the state is another one.
+    /// Takes over what another node tells. Tickets given out before change nothing any more if the
+    /// state is another one.
     pub fn adopt(&mut self, told: Standing) -> Change {
         if told.state == self.state {
             return Change::None;

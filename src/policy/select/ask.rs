@@ -20,7 +20,8 @@ pub struct SelectAsk<'a> {
     pub model: &'a str,
     /// The client's.
     pub format: WireFormat,
-    /// Whether a request of the first format can be served by a provider of the second (never asked for equal ones).
+    /// Whether a request of the first format can be served by a provider of the second (never asked
+    /// for equal ones).
     pub convertible: fn(WireFormat, WireFormat) -> bool,
     /// The provider that serves this session already.
     pub preferred: Option<ProviderId>,

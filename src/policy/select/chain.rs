@@ -9,7 +9,8 @@ use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
 use crate::domain::record::{Decision, DecisionStep};
 
-/// Providers passed over that are listed one by one; a record must not grow with the number of providers.
+/// Providers skipped that are listed one by one; a record must not grow with the number of
+/// providers.
 pub(super) const MAX_PASSED_OVER: usize = 64;
 
 /// A text that is made once and shared by every decision.
@@ -73,7 +74,8 @@ impl Chain {
         }
     }
 
-    /// The candidates in their order; `for_session`: the first was chosen because the session uses it.
+    /// The candidates in their order; `for_session`: the first was chosen because the session uses
+    /// it.
     pub(super) fn candidates(&mut self, providers: &[Arc<Provider>], ordered: &[Candidate], for_session: bool) {
         let Some((first, rest)) = ordered.split_first() else { return };
         let (step, why) = if for_session {

@@ -4,7 +4,7 @@ use super::ask::{Availability, ProviderView, SelectAsk};
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
 
-/// Where a provider was passed over, in the order of the checks.
+/// Where a provider was skipped, in the order of the checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     OtherGroup,
@@ -52,7 +52,7 @@ impl Stage {
     }
 }
 
-/// Where a provider is passed over whatever its present state is.
+/// Where a provider is skipped whatever its present state is.
 pub(super) fn unable(ask: &SelectAsk<'_>, provider: &Provider) -> Option<Stage> {
     if !ask.all_groups && !ask.groups.reach(&provider.group_tag) {
         return Some(Stage::OtherGroup);

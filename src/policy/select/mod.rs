@@ -1,14 +1,15 @@
-//! Which provider serves a request, who stands in for it, and why: the whole fail-over order at once.
+//! Which provider serves a request, who stands in for it, and why: the whole fail-over order at
+//! once.
 //!
 //! 1. groups: the provider must be in reach of the key (none: 403)
-//! 2. enabled, and the model supported (none: 404), with a price where it must have one (none: 403); its format the
-//!    client's or convertible
+//! 2. enabled, and the model supported (none: 404), with a price where it must have one (none:
+//!    403); its format the client's or convertible
 //! 3. circuit, rest, spending limits and session cap let it through (none: 503)
-//! 4. the session's own provider comes first; then the lowest priority number; then the client's own format; then a
-//!    weighted draw without replacement
+//! 4. the session's own provider comes first; then the lowest priority number; then the client's
+//!    own format; then a weighted draw without replacement
 //!
-//! Every provider leaves a decision that an operator can read. It runs on each request: reasons are shared texts, and a
-//! string is built only for a provider that is out of order.
+//! Every provider leaves a decision that an operator can read. It runs on each request: reasons are
+//! shared texts, and a string is built only for a provider that is out of order.
 
 mod ask;
 mod chain;

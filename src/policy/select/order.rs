@@ -6,7 +6,8 @@ use crate::domain::format::WireFormat;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
 
-/// A provider that can be asked. The fields that order it are copied, so that sorting stays in one place of memory.
+/// A provider that can be asked. The fields that order it are copied, so that sorting stays in one
+/// place of memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
     pub(super) index: usize,
@@ -38,7 +39,8 @@ pub(super) fn sort(candidates: &mut [Candidate], rng: &mut fastrand::Rng) {
     }
 }
 
-/// Weighted random order without replacement: each place goes to one of those left, with a chance of its weight over theirs.
+/// Weighted random order without replacement: each place goes to one of those left, with a chance
+/// of its weight over theirs.
 fn draw(equals: &mut [Candidate], rng: &mut fastrand::Rng) {
     let mut left: u64 = equals.iter().map(|c| c.weight).sum();
     for place in 0..equals.len().saturating_sub(1) {
@@ -55,7 +57,8 @@ fn draw(equals: &mut [Candidate], rng: &mut fastrand::Rng) {
     }
 }
 
-/// Moves the session's provider to the front, the others keeping their order. Whether it is among them.
+/// Moves the session's provider to the front, the others keeping their order. Whether it is among
+/// them.
 pub(super) fn session_first(
     candidates: &mut [Candidate],
     providers: &[Arc<Provider>],

@@ -1,12 +1,13 @@
 //! What was searched and held no word is not searched again.
 //!
-//! A coding agent sends its whole history with every turn, so nearly all of a long request was looked through a moment ago. The
-//! [fingerprint](super::fingerprint) of each piece of a body in which nothing was found is kept in a table of fixed size; a new one
-//! takes the place of an older one that lies where it falls. The table belongs to one set of words: with another set
-//! everything is searched again.
+//! A coding agent sends its whole history with every turn, so nearly all of a long request was
+//! looked through a moment ago. The [fingerprint](super::fingerprint) of each piece of a body in
+//! which nothing was found is kept in a table of fixed size; a new one takes the place of an older
+//! one that lies where it falls. The table belongs to one set of words: with another set everything
+//! is searched again.
 //!
-//! A piece begins and ends outside of strings, and what is said of it must hold wherever it stands in a body: that no string
-//! of it, whatever it is there, holds a word.
+//! A piece begins and ends outside of strings, and what is said of it must hold wherever it stands
+//! in a body: that no string of it, whatever it is there, holds a word.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,8 +1,10 @@
-//! What must stand in a text, letter case aside, for a regular expression to match it: a needle, or a run of places.
+//! What must stand in a text, letter case aside, for a regular expression to match it: a needle, or
+//! a run of places.
 //!
-//! Read from the expression's tree as the engine itself has it, so with both cases of each letter in it. What the tree says more
-//! than this is left to the engine: it alone decides, on the texts in which something of this was found. An expression of
-//! which nothing can be said (`\p{Han}{2,}`) has to be tried on every text.
+//! Read from the expression's tree as the engine itself has it, so with both cases of each letter
+//! in it. What the tree says more than this is left to the engine: it alone decides, on the texts
+//! in which something of this was found. An expression of which nothing can be said (`\p{Han}{2,}`)
+//! has to be tried on every text.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
@@ -175,7 +177,8 @@ fn either(ways: Vec<(u32, Needs)>) -> Option<(u32, Needs)> {
     (needs.len() <= MOST).then_some((rate, needs))
 }
 
-/// The best of places that follow each other: a needle of at least three bytes, or else all of them.
+/// The best of places that follow each other: a needle of at least three bytes, or else all of
+/// them.
 fn of_run(places: &[Set]) -> Option<(u32, Need)> {
     let letters: Vec<Option<u8>> = places.iter().map(Set::single).collect();
     let words: Vec<Vec<u8>> =

@@ -1,9 +1,12 @@
-//! Fingerprints of pieces of request bodies: equal for equal bytes, and different for different ones whatever a client tries.
+//! Fingerprints of pieces of request bodies: equal for equal bytes, and different for different
+//! ones whatever a client tries.
 //!
-//! A piece that passes for another one would carry a word past the look, so the hash has a bound that needs no belief in it. Blocks of
-//! 1024 bytes become sums of products of keyed words (NH, as in UMAC and VMAC), and these the coefficients of a polynomial
-//! over the field of 2^61 - 1 at a secret point. Two pieces of up to `n` blocks that were chosen without knowledge of the key
-//! agree with a chance below `(3n + 1) / 2^61 + n / 2^64`; nobody is ever told a fingerprint. It costs half an instruction per byte.
+//! A piece that passes for another one would carry a word past the look, so the hash has a bound
+//! that needs no belief in it. Blocks of 1024 bytes become sums of products of keyed words (NH, as
+//! in UMAC and VMAC), and these the coefficients of a polynomial over the field of 2^61 - 1 at a
+//! secret point. Two pieces of up to `n` blocks that were chosen without knowledge of the key agree
+//! with a chance below `(3n + 1) / 2^61 + n / 2^64`; nobody is ever told a fingerprint. It costs
+//! half an instruction per byte.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -19,7 +22,8 @@ pub(super) struct Fingerprints {
 }
 
 impl Default for Fingerprints {
-    /// The standard library's own key comes from the system; what its hash makes of numbers is as good as random.
+    /// The standard library's own key comes from the system; what its hash makes of numbers is as
+    /// good as random.
     fn default() -> Self {
         let random = RandomState::new();
         let mut key = Box::new([0; WORDS]);

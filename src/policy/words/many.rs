@@ -1,7 +1,8 @@
 //! Finds any of many byte strings in a text, by the fastest engine that holds them.
 //!
-//! Up to some hundred and fifty strings are looked for by vector instructions, in groups: one to two instructions per byte of text
-//! and group. More than that share one automaton of some six instructions per byte, however many they are.
+//! Up to some hundred and fifty strings are looked for by vector instructions, in groups: one to
+//! two instructions per byte of text and group. More than that share one automaton of some six
+//! instructions per byte, however many they are.
 
 use aho_corasick::packed::{Config, MatchKind, Searcher};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, Input};
@@ -9,9 +10,11 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, Input};
 /// So many strings fill a group, and more groups are slower than the automaton.
 const GROUP: usize = 32;
 const MOST_GROUPS: usize = 5;
-/// The vector engine tells texts apart by the first four bytes of its shortest string: shorter ones have a group of their own.
+/// The vector engine tells texts apart by the first four bytes of its shortest string: shorter ones
+/// have a group of their own.
 const LONG: usize = 4;
-/// Up to so many bytes of strings the fastest automaton is built; it takes some hundred bytes of memory for each.
+/// Up to so many bytes of strings the fastest automaton is built; it takes some hundred bytes of
+/// memory for each.
 const FAST_MAX: usize = 64 * 1024;
 
 #[derive(Debug)]
@@ -28,7 +31,8 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Where the first string begins that lies in `text` from `from` on, and its number. Of those that begin there, any.
+    /// Where the first string begins that lies in `text` from `from` on, and its number. Of those
+    /// that begin there, any.
     pub(super) fn find(&self, text: &[u8], from: usize) -> Option<(usize, usize)> {
         let (start, at) = match &self.engine {
             Engine::Vectors(searcher) => {

@@ -1,10 +1,12 @@
 //! Finds an operator's sensitive words in what a client sends.
 //!
-//! In two steps. A [`sieve`] goes through the raw body, once and fast, and tells where a word can be; nearly always that is
-//! nowhere. Then the texts at those places are taken out of the JSON and searched exactly: words of the kind `contains` all at
-//! once, `exact` ones by a table of whole texts, regular expressions each by itself, or as one set when the sieve cannot tell
-//! anything of them. Letter case is ignored by the rule of [`super::fold`] (by the engine's own rule for regular
-//! expressions). What is found is a word's id: neither the word nor the text goes on from here.
+//! In two steps. A [`sieve`] goes through the raw body, once and fast, and tells where a word can
+//! be; nearly always that is nowhere. Then the texts at those places are taken out of the JSON and
+//! searched exactly: words of the kind `contains` all at once, `exact` ones by a table of whole
+//! texts, regular expressions each by itself, or as one set when the sieve cannot tell anything of
+//! them. Letter case is ignored by the rule of [`super::fold`] (by the engine's own rule for
+//! regular expressions). What is found is a word's id: neither the word nor the text goes on from
+//! here.
 //!
 //! Most of what a client sends it has sent before, and what was [`cleared`] is not searched again.
 
@@ -36,7 +38,8 @@ pub use self::cleared::Fingerprint;
 pub use self::search::Search;
 pub use self::sieve::Suspects;
 
-/// A set of kinds of words, one bit for each: the two plain kinds, single regular expressions, the set of the others.
+/// A set of kinds of words, one bit for each: the two plain kinds, single regular expressions, the
+/// set of the others.
 type Kinds = u64;
 const CONTAINS: Kinds = 1;
 const EXACT: Kinds = 2;
@@ -44,7 +47,7 @@ const FIRST_PATTERN: u32 = 2;
 const MOST_PATTERNS: usize = 61;
 const REST: Kinds = 1 << 63;
 
-/// The words in force, ready to be looked for.
+/// The words in effect, ready to be looked for.
 #[derive(Debug, Default)]
 pub struct Words {
     source: Vec<SensitiveWord>,
@@ -62,7 +65,7 @@ pub struct Words {
     faults: Vec<String>,
 }
 
-/// How many words of each kind are in force.
+/// How many words of each kind are in effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WordCounts {
     pub contains: usize,
@@ -71,8 +74,8 @@ pub struct WordCounts {
 }
 
 impl Words {
-    /// Compiles the enabled ones. A word that cannot be is left out and named in [`Words::faults`]: what is entered is
-    /// checked before, so that takes another version's hand.
+    /// Compiles the enabled ones. A word that cannot be is left out and named in [`Words::faults`]:
+    /// what is entered is checked before, so that takes another version's hand.
     #[must_use]
     pub fn compile(source: Vec<SensitiveWord>) -> Self {
         let mut words = Self::default();
@@ -147,7 +150,7 @@ impl Words {
         }
     }
 
-    /// What could not be put in force, and why.
+    /// What could not be put in effect, and why.
     #[must_use]
     pub fn faults(&self) -> &[String] {
         &self.faults
@@ -165,8 +168,8 @@ impl Words {
         self.cleared.holds(piece)
     }
 
-    /// None of the strings of this piece holds a word, whatever they are there. Never to be said of a piece of which a string was not
-    /// looked at because it was no text: it may be one elsewhere.
+    /// None of the strings of this piece holds a word, whatever they are there. Never to be said of
+    /// a piece of which a string was not looked at because it was no text: it may be one elsewhere.
     pub fn clear(&self, piece: Fingerprint) {
         self.cleared.note(piece);
     }
@@ -178,7 +181,7 @@ impl Words {
     }
 }
 
-/// Checks a regular expression together with those that are in force already.
+/// Checks a regular expression together with those that are in effect already.
 ///
 /// # Errors
 /// Why it is refused.

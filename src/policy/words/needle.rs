@@ -1,9 +1,11 @@
-//! A needle: a part of a word that stands in a request's raw bytes wherever the word stands in a text.
+//! A needle: a part of a word that stands in a request's raw bytes wherever the word stands in a
+//! text.
 //!
-//! In JSON a text's characters may be written as escapes. What must or may have a short one (quotes, backslashes, slashes,
-//! control characters) is in no needle; a character that somebody wrote as `\u…` without need is told by the sieve itself.
-//! So a needle is looked for in a whole body at once, without taking its strings apart. It is cut where its first bytes are
-//! rarest in prompts.
+//! In JSON a text's characters may be written as escapes. What must or may have a short one
+//! (quotes, backslashes, slashes, control characters) is in no needle; a character that somebody
+//! wrote as `\u…` without need is told by the sieve itself. So a needle is looked for in a complete
+//! body at once, without taking its strings apart. It is cut where its first bytes are rarest in
+//! prompts.
 
 /// No needle is longer, bytes.
 pub(super) const LONGEST: usize = 32;
@@ -30,7 +32,8 @@ pub(super) fn of_word(folded: &str) -> Option<Vec<u8>> {
     best(folded.split(|c| !is_plain(c)).map(str::as_bytes)).map(|(_, needle)| needle)
 }
 
-/// The best needle within several byte strings, any of which may be cut anywhere, and how good it is.
+/// The best needle within several byte strings, any of which may be cut anywhere, and how good it
+/// is.
 pub(super) fn best<'s>(strings: impl Iterator<Item = &'s [u8]>) -> Option<(usize, Vec<u8>)> {
     let cuts = strings.flat_map(|string| {
         let starts = 0..=string.len().saturating_sub(HEAD);

@@ -1,8 +1,8 @@
-//! A run: so many places one after the other, each with the bytes that may stand there. What is left of a regular
-//! expression such as `\d{3}-\d{2}-\d{4}` when it has no word in it.
+//! A run: so many places one after the other, each with the bytes that may stand there. What is
+//! left of a regular expression such as `\d{3}-\d{2}-\d{4}` when it has no word in it.
 //!
-//! It is looked for from its last place backwards, so most of a text is not read: a byte that no place takes lets the whole run
-//! move behind it (Horspool's way, with sets for letters).
+//! It is looked for from its last place backwards, so most of a text is not read: a byte that no
+//! place takes lets the whole run move behind it (Horspool's way, with sets for letters).
 
 /// The bytes that may stand in one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,7 +41,8 @@ impl Set {
 #[derive(Debug)]
 pub(super) struct Run {
     places: Vec<Set>,
-    /// For each byte that stands where the last place is: how far the run can move on. The high bit says that the last place takes it.
+    /// For each byte that stands where the last place is: how far the run can move on. The high bit
+    /// says that the last place takes it.
     moves: Box<[u8; 256]>,
     /// A run of one byte.
     single: Option<u8>,

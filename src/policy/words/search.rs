@@ -1,4 +1,5 @@
-//! A look for the words: first through a whole body, then through those texts of it that are suspected.
+//! A look for the words: first through a complete body, then through those texts of it that are
+//! suspected.
 
 use std::ops::Range;
 
@@ -14,8 +15,8 @@ pub struct Search<'w> {
 }
 
 impl Search<'_> {
-    /// Where a word can be in a body of valid JSON, of which stretches are given: where each begins, and its parts. They are in order
-    /// and cut no string.
+    /// Where a word can be in a body of valid JSON, of which stretches are given: where each
+    /// begins, and its parts. They are in order and cut no string.
     pub fn suspects<'b, P>(&mut self, stretches: impl IntoIterator<Item = (usize, P)>) -> Suspects
     where
         P: Iterator<Item = &'b [u8]>,

@@ -1,9 +1,12 @@
-//! Tells from a request's raw bytes where a sensitive word can be at all, without taking the JSON apart.
+//! Tells from a request's raw bytes where a sensitive word can be at all, without taking the JSON
+//! apart.
 //!
-//! Nearly every request holds none, and that should cost little. So the bytes are folded block by block and searched at once for
-//! the [`needle`] of every word and for what every regular expression needs ([`expression`](super::expression)). Where
-//! nothing is found, there is no word; where something is, the texts around it are looked at closely. What could hide a needle
-//! in JSON counts as found: an escape `\u…` of a character that needles hold, of a letter, or of a backslash.
+//! Nearly every request holds none, and that should cost little. So the bytes are folded block by
+//! block and searched at once for the [`needle`] of every word and for what every regular
+//! expression needs ([`expression`](super::expression)). Where nothing is found, there is no word;
+//! where something is, the texts around it are looked at closely. What could hide a needle in JSON
+//! counts as found: an escape `\u…` of a character that needles hold, of a letter, or of a
+//! backslash.
 //!
 //! Words that no needle stands for are always suspected.
 
@@ -65,7 +68,7 @@ impl Suspects {
     }
 }
 
-/// Made from the words in force.
+/// Made from the words in effect.
 #[derive(Debug, Default)]
 pub(super) struct Sieve {
     groups: Vec<Group>,
@@ -157,7 +160,8 @@ impl Sieve {
         Suspects { places: Vec::new(), always: self.always }
     }
 
-    /// Goes through a stretch of a body, which begins at `from` and cuts no string; `block` is [`BLOCK`] but in tests.
+    /// Goes through a stretch of a body, which begins at `from` and cuts no string; `block` is
+    /// [`BLOCK`] but in tests.
     pub(super) fn sift<'b>(
         &self,
         (from, parts): (usize, impl Iterator<Item = &'b [u8]>),
@@ -178,7 +182,8 @@ impl Sieve {
             let kinds = self.look(text, fresh);
             let end = at + part.len();
             if kinds != 0 {
-                // A character's folded form is no shorter than a third of it, and one may have waited for its rest.
+                // A character's folded form is no shorter than a third of it, and one may have
+                // waited for its rest.
                 suspects.places.push((at.saturating_sub(3 * KEPT + 4).max(from)..end, kinds));
             }
             at = end;

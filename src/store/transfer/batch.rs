@@ -1,7 +1,8 @@
-//! Rows on their way: from SQLite's values to the binary form of PostgreSQL's `COPY`, and the place behind a row.
+//! Rows on their way: from SQLite's values to the binary form of PostgreSQL's `COPY`, and the place
+//! behind a row.
 //!
-//! Nothing is converted: times and money are integers on both sides, decimals, lists and JSON are text. A place is the
-//! row's primary key as a JSON list, bytes in hexadecimal.
+//! Nothing is converted: times and money are integers on both sides, decimals, lists and JSON are
+//! text. A place is the row's primary key as a JSON list, bytes in hexadecimal.
 
 use serde_json::Value;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};

@@ -1,7 +1,8 @@
-//! What the two sides of a copy are compared by: rows of each table, exact sums of each column, exact sums of each user.
+//! What the two sides of a copy are compared by: rows of each table, exact sums of each column,
+//! exact sums of each user.
 //!
-//! Both databases are asked the same. Integers are summed in two halves, because the sum of many times does not fit
-//! into 64 bits; of texts and bytes the lengths are summed.
+//! Both databases are asked the same. Integers are summed in two halves, because the sum of many
+//! times does not fit into 64 bits; of texts and bytes the lengths are summed.
 
 use std::fmt::Write as _;
 

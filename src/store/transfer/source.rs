@@ -24,7 +24,8 @@ impl Source {
     /// Takes the database's write lock, until this is dropped.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] when another program is writing; the schema is not the one of this program.
+    /// [`StoreError::Busy`] when another program is writing; the schema is not the one of this
+    /// program.
     pub async fn held(store: &Store) -> Result<Self, TransferError> {
         let lock = store.write().await?;
         Ok(Self { _lock: Some(lock), ..Self::looked_at(store).await? })

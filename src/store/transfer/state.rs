@@ -1,4 +1,5 @@
-//! How far a move is, in the target itself: one row of a table that exists only until the move is finished.
+//! How far a move is, in the target itself: one row of a table that exists only until the move is
+//! finished.
 
 use sqlx::{AnyConnection, Row};
 
@@ -7,7 +8,8 @@ use crate::store::error::StoreError;
 
 pub(super) const NAME: &str = "move_state";
 
-/// `source` and `digest` say of which database and of what in it; the rest is the place behind the last row.
+/// `source` and `digest` say of which database and of what in it; the rest is the place behind the
+/// last row.
 pub(super) const CREATE: &str = "CREATE TABLE move_state (id SMALLINT PRIMARY KEY CHECK (id = 1), source TEXT NOT NULL, \
      path TEXT NOT NULL, digest TEXT NOT NULL, table_name TEXT NOT NULL, copied BIGINT NOT NULL, place TEXT)";
 

@@ -1,7 +1,7 @@
 //! Which tables are copied, with which columns, in which order.
 //!
-//! The columns are read from the databases, so that none can be forgotten. The tables are listed, because those that
-//! others refer to come first; a test compares the list with the migrations.
+//! The columns are read from the databases, so that none can be forgotten. The tables are listed,
+//! because those that others refer to come first; a test compares the list with the migrations.
 
 use sqlx::{AnyConnection, AssertSqlSafe, Row};
 
@@ -10,7 +10,8 @@ use crate::store::Backend;
 use crate::store::column::Values;
 use crate::store::error::StoreError;
 
-/// Every table but `schema_history`, which each database has of its own. Tables that others refer to come first.
+/// Every table but `schema_history`, which each database has of its own. Tables that others refer
+/// to come first.
 pub(super) const TABLES: [&str; 23] = [
     "users",
     "api_keys",

@@ -31,7 +31,8 @@ pub struct Target {
 pub enum Standing {
     /// No data; maybe tables.
     Empty,
-    /// A move of this source was begun and not finished. `changed`: the source is not as it was then.
+    /// A move of this source was begun and not finished. `changed`: the source is not as it was
+    /// then.
     Begun { changed: bool },
     /// A move of another database, which was here, was begun and not finished.
     BegunByOther { path: String },

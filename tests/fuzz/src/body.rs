@@ -9,8 +9,8 @@ use crate::formats::convert::{self, RequestOptions, foreign};
 use crate::formats::responses::instructions::Official;
 use crate::input::Input;
 
-/// What a writer may add for each byte that it read, and at all. Conversion names things anew and may repeat a name for
-/// each call, but a small request must not become a large one.
+/// What a writer may add for each byte that it read, and at all. Conversion names things again and
+/// may repeat a name for each call, but a small request must not become a large one.
 const GROWTH: (usize, usize) = (64, 16 * 1024);
 
 fn must_be_json(body: &[u8]) {
@@ -43,11 +43,13 @@ pub fn request(input: &Input<'_>) {
     let Ok(done) = convert::request(input.from, input.to, input.body, &options) else { return };
     must_be_json(&done.body);
     must_not_explode(input.body.len(), done.body.len());
-    // Wrapped alt-cli for alt-cli is unwrapped, not read: what is in it stays the client's business.
+    // Wrapped alt-cli for alt-cli is unwrapped, not read: what is in it stays the client's
+    // business.
     if input.from == WireFormat::AltCli && input.to == input.from && done.reply.wrapped {
         return;
     }
-    // The address of a file is the client's own: alt-cli's reader refuses those that only its vendor can fetch.
+    // The address of a file is the client's own: alt-cli's reader refuses those that only its
+    // vendor can fetch.
     if let Err(problem) = convert::request(input.to, input.to, &done.body, &options)
         && !problem.field.ends_with("fileUri")
     {

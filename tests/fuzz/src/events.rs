@@ -1,4 +1,5 @@
-//! Streams: splitting them, reading their usage, converting them. Where the bytes are cut must not matter.
+//! Streams: splitting them, reading their usage, converting them. Where the bytes are cut must not
+//! matter.
 
 use bytes::Bytes;
 use serde::de::IgnoredAny;
@@ -128,7 +129,8 @@ pub fn convert(input: &Input<'_>) {
     must_end_alike(input, &out, result.is_ok());
 }
 
-/// The client's format's own reader must hold the stream for complete when the provider's was, and only then.
+/// The client's format's own reader must hold the stream for complete when the provider's was, and
+/// only then.
 fn must_end_alike(input: &Input<'_>, out: &[u8], complete: bool) {
     let mut context = input.context();
     (context.wrapped, context.json_array) = (false, false);

@@ -35,7 +35,8 @@ impl<'a> Input<'a> {
         self.flags >> number & 1 == 1
     }
 
-    /// The body in pieces: single bytes, or of sizes that look random and are the same for the same input.
+    /// The body in pieces: single bytes, or of sizes that look random and are the same for the same
+    /// input.
     #[must_use]
     pub fn pieces(&self) -> Vec<&'a [u8]> {
         let mut state = u32::from(self.cut) + 1;

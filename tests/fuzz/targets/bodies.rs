@@ -1,4 +1,5 @@
-//! Administration bodies: any bytes as the body of every operation. It is taken, or refused with a clear error.
+//! Administration bodies: any bytes as the body of every operation. It is taken, or refused with a
+//! clear error.
 #![no_main]
 
 use std::pin::Pin;

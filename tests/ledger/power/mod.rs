@@ -69,7 +69,8 @@ struct Run {
 async fn a_power_failure_at_any_moment_loses_no_synced_record_and_doubles_none() {
     let run = record().await;
     let promised = promises(&run.ops);
-    // Of the killed process the last burst may not have been synced: on a busy machine the sync comes later than 250 ms.
+    // Of the killed process the last burst may not have been synced: on a busy machine the sync
+    // comes later than 250 ms.
     let (least, most) = (2 * REQUESTS - REQUESTS / BURSTS, 2 * REQUESTS);
     assert!((least..=most).contains(&promised.len()), "{} requests were journalled and synced", promised.len());
     let segments: BTreeSet<_> = run.ops.iter().filter_map(|op| segment_of(&op.call)).collect();
@@ -97,7 +98,7 @@ async fn record() -> Run {
     gateway.signal("TERM");
     gateway.ended().await;
     let data = gateway.dir.path().join("data");
-    // The journal's root is made anew, so that its name is part of the recording.
+    // The journal's root is made again, so that its name is part of the recording.
     std::fs::remove_dir_all(data.join("journal")).unwrap();
     let mut disk = Disk::of(&data);
     let mut ops = Vec::new();

@@ -163,7 +163,7 @@ impl Reader {
     }
 }
 
-/// SQLite's shared memory is made anew after a crash, and the sockets are no files.
+/// SQLite's shared memory is made again after a crash, and the sockets are no files.
 fn below(path: &Path, root: &Path) -> bool {
     let name = path.to_string_lossy();
     path.starts_with(root) && !name.ends_with("-shm") && !name.ends_with(".sock")

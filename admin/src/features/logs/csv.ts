@@ -50,8 +50,8 @@ export const MOST = 100_000;
 const PAGE = 100;
 
 /**
- * Reads all pages and gives the file's text. `onProgress` hears how many rows are read of how many; `signal` ends it.
- * Above `MOST` rows it stops there: the caller says so.
+ * Reads all pages and gives the file's text. `onProgress` hears how many rows are read of how many;
+ * `signal` ends it. Above `MOST` rows it stops there: the caller says so.
  */
 export async function exportCsv(
   filters: LogFilters,

@@ -42,7 +42,7 @@ export const detail = (requestId: string) =>
 
 /** The list, newest first. While `paused`, what ends is only counted (`waiting`); `show` takes it in. */
 export function useLogs(search: LogsSearch, paused: boolean) {
-  // A list that stands still is not read anew behind one's back.
+  // A list that stands still is not read again behind one's back.
   const enabled = (one: { state: { data: unknown } }) => !paused || one.state.data === undefined;
   const query = useInfiniteQuery({ ...pages(search), enabled });
   const stream = useLive();
@@ -53,7 +53,7 @@ export function useLogs(search: LogsSearch, paused: boolean) {
   const standing = useRef(paused);
   standing.current = paused;
   const mark = JSON.stringify(filtersOf(search));
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another filter begins anew
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another filter begins again
   useEffect(() => {
     setLive(justEnded());
     setWaiting([]);

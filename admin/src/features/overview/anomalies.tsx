@@ -1,5 +1,6 @@
 /**
- * What needs somebody, worst first: what the gateway says is wrong, then limits nearly used up, then requests without a price.
+ * What needs somebody, worst first: what the gateway says is wrong, then limits nearly used up,
+ * then requests without a price.
  */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";

@@ -1,6 +1,6 @@
 /**
- * The rates of a price entry as people read them: USD per million tokens. All of it is done on decimal text, so that what is
- * shown and what is saved is exactly what the entry says.
+ * The rates of a price entry as people read them: USD per million tokens. All of it is done on
+ * decimal text, so that what is shown and what is saved is exactly what the entry says.
  */
 
 /** The rates that are edited one by one. The gateway also charges by those of service tiers and of other thresholds. */

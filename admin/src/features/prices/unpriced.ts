@@ -17,8 +17,9 @@ export function isPriced(priced: ReadonlySet<string>, model: string): boolean {
 }
 
 /**
- * Models that enabled providers offer by name and that have no price, neither under the name that is asked for nor under the
- * one that the provider is asked for. Patterns (`claude-*`) name no model.
+ * Models that enabled providers offer by name and that have no price, neither under the name that
+ * is asked for nor under the one that the provider is asked for. Patterns (`claude-*`) name no
+ * model.
  */
 export function offeredUnpriced(priced: ReadonlySet<string>, providers: Provider[]): string[] {
   const missing = new Set<string>();

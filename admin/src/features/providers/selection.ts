@@ -1,6 +1,7 @@
 /**
- * How the gateway would choose among the providers now, for a key's groups and a model: the same steps and order as the
- * gateway's own (see the product's documentation of selection). Pure; only for showing, nothing is decided here.
+ * How the gateway would choose among the providers now, for a key's groups and a model: the same
+ * steps and order as the gateway's own (see the product's documentation of selection). Pure; only
+ * for showing, nothing is decided here.
  */
 import type { Schemas } from "@/api/client";
 

@@ -1,6 +1,6 @@
 /**
- * Asking a provider for a few words, as it is stored or as it is being typed: which model, and what came of it. The models that
- * the provider lists are offered for the next attempt.
+ * Asking a provider for a few words, as it is stored or as it is being typed: which model, and what
+ * came of it. The models that the provider lists are offered for the next attempt.
  */
 import { useMutation } from "@tanstack/react-query";
 import { Zap } from "lucide-react";

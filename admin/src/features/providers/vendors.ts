@@ -1,7 +1,9 @@
 /**
- * Well-known vendors: where they are reached, which format they speak there, and what their models are called. Pure.
+ * Well-known vendors: where they are reached, which format they speak there, and what their models
+ * are called. Pure.
  *
- * A provider that takes every model silently answers for other vendors' models too; so a new one proposes its family's patterns.
+ * A provider that takes every model silently answers for other vendors' models too; so a new one
+ * proposes its family's patterns.
  */
 import type { TYPES } from "./values";
 

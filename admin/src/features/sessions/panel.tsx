@@ -16,11 +16,11 @@ type Live = DataOf<"actions/active-sessions/getActiveSessions">[number];
 type Details = DataOf<"actions/active-sessions/getSessionDetails">;
 
 const details = (sessionId: string, mark: number) => ({
-  // A request that has just ended needs a moment to reach the database: asked again until as many are there as have ended,
-  // but not for ever (a database that is away takes what it takes).
+  // A request that has just ended needs a moment to reach the database: asked again until as many
+  // are there as have ended, but not for ever (a database that is away takes what it takes).
   refetchInterval: ({ state }: { state: { data?: Details; dataUpdateCount: number } }) =>
     state.data && state.data.total < mark && state.dataUpdateCount < 10 ? 1_000 : false,
-  // A request that ends changes the mark, and so asks anew.
+  // A request that ends changes the mark, and so asks again.
   queryKey: ["sessions", "details", sessionId, mark],
   queryFn: ({ signal }: { signal: AbortSignal }) =>
     call("actions/active-sessions/getSessionDetails", { sessionId }, signal),

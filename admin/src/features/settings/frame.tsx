@@ -1,6 +1,7 @@
 /**
- * The frame of a settings form: faults at their fields, what somebody else saves shows (but not over what is being typed), and
- * a bar that appears when something was changed. Leaving the page with it open asks first.
+ * The frame of a settings form: faults at their fields, what somebody else saves shows (but not
+ * over what is being typed), and a bar that appears when something was changed. Leaving the page
+ * with it open asks first.
  */
 import { type ReactNode, useEffect, useRef } from "react";
 import type { FieldValues, UseFormReturn } from "react-hook-form";

@@ -1,6 +1,7 @@
 /**
- * The decision chain, told as a story: what was considered, who was passed over and why, who was chosen, every attempt, the end.
- * The steps' names are those of the record (`decisionChain` of an entry).
+ * The decision chain, told as a story: what was considered, who was skipped and why, who was
+ * chosen, every attempt, the end. The steps' names are those of the record (`decisionChain` of an
+ * entry).
  */
 import type { Entry } from "./entry";
 

@@ -43,8 +43,8 @@ struct Question {
     body: Value,
 }
 
-/// Removes what is older than a year less half a month, as the settings have it done, and asks for pages all the while. Prints
-/// how long that took.
+/// Removes what is older than a year less half a month, as the settings have it done, and asks for
+/// pages all the while. Prints how long that took.
 pub fn clean(addr: SocketAddr) -> Result<()> {
     let settings = json!({ "cleanupRetentionDays": 350 });
     action(addr, TOKEN, "system-config/saveSystemSettings", &settings)?;

@@ -1,7 +1,9 @@
-//! A year of use, made by the database itself: the log and the ledger row by row, the sums from the ledger.
+//! A year of use, made by the database itself: the log and the ledger row by row, the sums from the
+//! ledger.
 //!
-//! Conversations of eight requests, 125 of them at a time; keys, models and providers are chosen unevenly, as in life. Indexes
-//! are taken off for the filling and made again, or it would take an hour.
+//! Conversations of eight requests, 125 of them at a time; keys, models and providers are chosen
+//! unevenly, as in life. Indexes are taken off for the filling and made again, or it would take an
+//! hour.
 
 use anyhow::Result;
 use sqlx::{AnyConnection, AssertSqlSafe, Connection, Executor, Row};
@@ -25,7 +27,8 @@ pub struct Filled {
     pub now: i64,
 }
 
-/// `$N` rows; `n` counts them, `s` is the conversation's number, `h` its hash and `r` the request's.
+/// `$N` rows; `n` counts them, `s` is the conversation's number, `h` its hash and `r` the
+/// request's.
 const ROWS: &str = "SELECT n, s, h, (n * 2654435761) % 4294967296 AS r FROM \
     (SELECT n, s, (s * 2654435761) % 4294967296 AS h FROM (SELECT n, n / 1000 * 125 + n % 125 AS s FROM $SERIES) AS a) AS b";
 

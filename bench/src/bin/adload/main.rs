@@ -1,8 +1,9 @@
 //! How quickly the administration answers with a year of use behind it.
 //!
-//! For each back end: a private database is filled with a log, a ledger and their sums (made by the database itself, all sums
-//! from the ledger by the gateway's own rule), the gateway is started on it, and each question is asked many times over HTTP.
-//! What comes out is the time to the whole answer: median, 95th percentile, worst.
+//! For each back end: a private database is filled with a log, a ledger and their sums (made by the
+//! database itself, all sums from the ledger by the gateway's own rule), the gateway is started on
+//! it, and each question is asked many times over HTTP. What comes out is the time to the complete
+//! answer: median, 95th percentile, worst.
 
 mod ask;
 mod fill;
@@ -32,7 +33,8 @@ struct Args {
     /// How often each question is asked.
     #[arg(long, default_value_t = 20)]
     repeats: usize,
-    /// A PostgreSQL database to use, instead of a private one; what an earlier run left in it is used as it is.
+    /// A PostgreSQL database to use, instead of a private one; what an earlier run left in it is
+    /// used as it is.
     #[arg(long)]
     postgres: Option<String>,
     /// The gateway's program; else the one beside this.

@@ -1,5 +1,6 @@
-//! The mixed load: every format, answers and streams, converted or not, failing providers, clients that leave, refusals,
-//! administration; by clients that keep some of their connections and many sessions.
+//! The mixed load: every format, answers and streams, converted or not, failing providers, clients
+//! that leave, refusals, administration; by clients that keep some of their connections and many
+//! sessions.
 
 use std::io;
 use std::sync::Arc;

@@ -1,8 +1,9 @@
-//! `make soak`: a gateway under a mixed load for as long as one likes, and whether anything of it grows.
+//! `make soak`: a gateway under a mixed load for as long as one likes, and whether anything of it
+//! grows.
 //!
-//! The load is held at a rate, not at the machine's limit, because what is asked is not how fast the gateway is: it is what
-//! it keeps. Memory, open files, threads, journal and database are looked at all along; the verdict compares the first look
-//! after a warm-up with the last ones.
+//! The load is held at a rate, not at the machine's limit, because what is asked is not how fast
+//! the gateway is: it is what it keeps. Memory, open files, threads, journal and database are
+//! looked at all along; the verdict compares the first look after a warm-up with the last ones.
 
 mod clients;
 mod stage;

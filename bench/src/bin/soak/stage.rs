@@ -1,5 +1,5 @@
-//! What the load meets: a gateway with everything on, providers of every type, failing ones before some of them, many
-//! users and keys, and a mock behind it all.
+//! What the load meets: a gateway with everything on, providers of every type, failing ones before
+//! some of them, many users and keys, and a mock behind it all.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -92,7 +92,7 @@ impl Stage {
         for kind in WireFormat::ALL {
             self.provider(kind.as_str(), kind, json!({"weight": 10}))?;
         }
-        // Asked first for the models of its own list, and failing in a way of its own.
+        // Asked first for its own models list, and failing in its own way.
         for (n, fault) in
             [json!({"status": 500}), json!({"hang_up": true}), json!({"error_in_200": true})].iter().enumerate()
         {

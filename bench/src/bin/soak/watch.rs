@@ -110,7 +110,8 @@ impl Watch {
         )
     }
 
-    /// What so many streams take that are held open, silent: KiB for each, and what is left when they are gone.
+    /// What so many streams take that are held open, silent: KiB for each, and what is left when
+    /// they are gone.
     ///
     /// # Errors
     /// When they cannot be opened.

@@ -86,7 +86,8 @@ fn changed_limits(updates: &Values) -> Limits {
     }
 }
 
-/// After the change, with the rows as they now are: whoever lost a usable key has one left; groups are recomputed.
+/// After the change, with the rows as they now are: whoever lost a usable key has one left; groups
+/// are recomputed.
 async fn verify(call: &Call, tx: &mut Tx, before: &[Key], users: BTreeMap<UserId, User>) -> Result<(), Refusal> {
     for (id, user) in users {
         let keys = tx.keys_of(id).await?;

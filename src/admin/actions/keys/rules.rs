@@ -41,8 +41,8 @@ pub async fn held(call: &Call, tx: &mut Tx) -> Result<Held, Refusal> {
     Ok(Held { key, user, keys })
 }
 
-/// Whether the caller may put a new key of `user` into these groups: what the user's keys have, and what an
-/// administrator has granted on the user.
+/// Whether the caller may put a new key of `user` into these groups: what the user's keys have, and
+/// what an administrator has granted on the user.
 ///
 /// # Errors
 /// 400 naming the groups that are not held.
@@ -70,7 +70,8 @@ pub async fn regroup(tx: &mut Tx, mut user: User, now: Timestamp) -> Result<(), 
     Ok(())
 }
 
-/// Ends the logins of keys that no longer work, for good: after the commit, as sessions are not configuration.
+/// Ends the logins of keys that no longer work, for good: after the commit, as sessions are not
+/// configuration.
 ///
 /// # Errors
 /// The store failed.

@@ -1,4 +1,5 @@
-//! `keys/getKeysWithStatistics`: from the database, so it knows what every process of the gateway has recorded.
+//! `keys/getKeysWithStatistics`: from the database, so it knows what every process of the gateway
+//! has recorded.
 
 use crate::admin::call::Call;
 use crate::admin::envelope::Refusal;

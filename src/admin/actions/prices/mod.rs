@@ -1,7 +1,7 @@
 //! `model-prices/*`: the price table.
 //!
-//! A table is taken entry by entry ([`table`]): a bad one fails alone and is named with its reason. Whatever changes a price
-//! also has the requests priced that ran without one.
+//! A table is taken entry by entry ([`table`]): a bad one fails alone and is named with its reason.
+//! Whatever changes a price also has the requests priced that ran without one.
 
 pub mod models;
 mod table;

@@ -1,7 +1,8 @@
-//! `model-prices/getAvailableModelsByProviderType`: names to choose from, for a provider's form and for tests.
+//! `model-prices/getAvailableModelsByProviderType`: names to choose from, for a provider's form and
+//! for tests.
 //!
-//! They come from what is configured: the lists and redirects of providers of the type, and the price table, whose entries
-//! name their vendor. An entry without a vendor fits every type.
+//! They come from what is configured: the lists and redirects of providers of the type, and the
+//! price table, whose entries name their vendor. An entry without a vendor fits every type.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +28,8 @@ pub async fn available(call: Call) -> Result<Vec<String>, Refusal> {
     Ok(names.into_iter().collect())
 }
 
-/// Whether the entry's vendor serves the format of the type. Every vendor's models may lie behind a chat-compatible address.
+/// Whether the entry's vendor serves the format of the type. Every vendor's models may lie behind a
+/// chat-compatible address.
 fn fits(price: &Price, kind: ProviderType) -> bool {
     let entry = price.data.parse();
     let talks = entry.get("mode").and_then(serde_json::Value::as_str);

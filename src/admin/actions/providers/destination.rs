@@ -1,4 +1,5 @@
-//! Where a stored credential may be sent: to the origin, and through the proxy, that it was stored with.
+//! Where a stored credential may be sent: to the origin, and through the proxy, that it was stored
+//! with.
 //!
 //! A stored credential can be used and never read. If an administrator could point it at an address
 //! of their own, it could be read there. So whoever changes the destination sends the credential

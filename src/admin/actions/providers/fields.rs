@@ -1,4 +1,5 @@
-//! The bodies of `providers/*`, and how they are put into a provider. The wire's names are snake_case here.
+//! The bodies of `providers/*`, and how they are put into a provider. The wire's names are
+//! snake_case here.
 
 use crate::admin::actions::keys::fields::{CACHE_TTL, GROUP, NAME, RESET_MODE, RESET_TIME};
 use crate::admin::envelope::{Code, Refusal};

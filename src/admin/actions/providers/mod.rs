@@ -1,7 +1,7 @@
 //! `providers/*`: the upstreams.
 //!
-//! The upstream credential is sealed before it is stored and shown masked; what the data plane uses is unsealed once,
-//! when the snapshot is made.
+//! The upstream credential is sealed before it is stored and shown masked; what the data plane uses
+//! is unsealed once, when the snapshot is made.
 
 mod destination;
 pub mod fields;
@@ -118,7 +118,8 @@ fn shown(call: &Call, stored: &StoredProvider) -> ProviderRecord {
     ProviderRecord::new(&stored.provider, masked)
 }
 
-/// From the store, not the snapshot: a provider whose credential cannot be opened is listed too, or nobody could mend it.
+/// From the store, not the snapshot: a provider whose credential cannot be opened is listed too, or
+/// nobody could mend it.
 async fn get_providers(call: Call) -> Result<Vec<ProviderRecord>, Refusal> {
     let everything = call.ctx.store.load_all().await?;
     let mut providers = everything.providers;
@@ -176,8 +177,8 @@ async fn edit_provider(call: Call) -> Result<(), Refusal> {
     call.commit(tx).await
 }
 
-/// Whether requests go somewhere else, by another way or with another credential from now on, so that earlier failures
-/// say nothing any more.
+/// Whether requests go somewhere else, by another way or with another credential from now on, so
+/// that earlier failures say nothing any more.
 fn is_another(before: &Provider, after: &Provider, new_key: bool) -> bool {
     let of = |provider: &Provider| (provider.url.clone(), provider.proxy_url.clone(), provider.kind);
     new_key || of(before) != of(after)
@@ -211,7 +212,7 @@ async fn sealed(call: &Call, tx: &mut Tx, id: ProviderId) -> Result<Option<Strin
     }
 }
 
-/// The stored credential sealed anew, where it is still in the form that is not bound to its
+/// The stored credential sealed again, where it is still in the form that is not bound to its
 /// provider. Where that fails it stays as it is.
 async fn renewed(call: &Call, tx: &mut Tx, stored: &StoredProvider) -> Option<String> {
     let (vault, place) = (call.ctx.state.vault(), Place::ProviderKey(stored.provider.id));

@@ -1,5 +1,5 @@
-//! What the answers to a provider test mean: the list of models, and the one small request. A code that user interfaces
-//! translate, with its parameters, beside the words that came.
+//! What the answers to a provider test mean: the list of models, and the one small request. A code
+//! that user interfaces translate, with its parameters, beside the words that came.
 
 use serde_json::{Map, Value, json};
 

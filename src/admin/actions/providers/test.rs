@@ -185,7 +185,8 @@ fn request(format: WireFormat, model: &str) -> Value {
     }
 }
 
-/// The text of a reply; `None` where it is no reply of the format. One without text (all of it was thought) is empty.
+/// The text of a reply; `None` where it is no reply of the format. One without text (all of it was
+/// thought) is empty.
 fn text(format: WireFormat, reply: &Value) -> Option<String> {
     let blocks = match format {
         WireFormat::Native => reply["content"].as_array()?.clone(),

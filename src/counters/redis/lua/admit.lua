@@ -1,9 +1,10 @@
--- The thirteen checks, in order, and the request counted: all of it or none.
--- ARGV: 10 user, 11 key, 12 session, 13 request, 14 reserved, 15-23 the key's limits, 24-32 the user's, 33 requests per minute,
--- 34 whether reservation is strict (1 or 0), 35 the request's start, 36 model, 37 format.
--- Gives {'ok', provider of the live session, check of the money limit with the least room (0: none), what counts against it,
--- requests of the minute before this one}, {'denied', check, current, minute or time of reset, and what others reserve where
--- strict reservation refuses} or {'gone'}.
+-- The thirteen checks, in order, and the request counted: all of it or none. ARGV: 10 user, 11 key,
+-- 12 session, 13 request, 14 reserved, 15-23 the key's limits, 24-32 the user's, 33 requests per
+-- minute, 34 whether reservation is strict (1 or 0), 35 the request's start, 36 model, 37 format.
+-- Gives {'ok', provider of the live session, check of the money limit with the least room (0:
+-- none), what counts against it, requests of the minute before this one}, {'denied', check,
+-- current, minute or time of reset, and what others reserve where strict reservation refuses} or
+-- {'gone'}.
 local KEY, USER = 15, 24
 if not in_force() then return { 'gone' } end
 local held = { uid = ARGV[10], kid = ARGV[11], sid = ARGV[12], started = math.min(tonumber(ARGV[35]), NOW), reserved = ARGV[14], slot = '', at = '' }

@@ -1,8 +1,8 @@
--- What a node counted that nobody waits for, in its order, each batch once: a number that was seen changes nothing.
--- ARGV: 10 the batch's number, then thirteen fields for each: kind, request, user, key, session, started, reserved, cost,
--- provider, time, admitted, model, format. Kinds: S settled, W withdrawn from a provider, G given back, E entered a provider, R running (registered anew),
--- L a cost that became known late.
--- Gives {'ok'} or {'gone'}. What was spent is told to all nodes.
+-- What a node counted that nobody waits for, in its order, each batch once: a number that was seen
+-- changes nothing. ARGV: 10 the batch's number, then thirteen fields for each: kind, request, user,
+-- key, session, started, reserved, cost, provider, time, admitted, model, format. Kinds: S settled,
+-- W withdrawn from a provider, G given back, E entered a provider, R running (registered again), L
+-- a cost that became known late. Gives {'ok'} or {'gone'}. What was spent is told to all nodes.
 local number = tonumber(ARGV[10])
 if tonumber(call('GET', G .. 'seq:' .. NODE) or '0') >= number then return { 'ok' } end
 if not in_force() then return { 'gone' } end

@@ -1,5 +1,5 @@
--- A node's sign of life. ARGV: 10 how long it holds (ms). Gives {'ok', nodes whose time is over…} or {'gone'}.
--- Redis's own clock counts, so that nodes need not agree on theirs.
+-- A node's heartbeat. ARGV: 10 how long it holds (ms). Gives {'ok', nodes whose time is over…} or
+-- {'gone'}. Redis's own clock counts, so that nodes need not agree on theirs.
 if not in_force() then return { 'gone' } end
 local time = call('TIME')
 local ms = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)

@@ -1,4 +1,5 @@
--- Which limit of a provider keeps a request away: 'limit', 'cap', or nil. Shared by enter.lua and peek.lua.
+-- Which limit of a provider keeps a request away: 'limit', 'cap', or nil. Shared by enter.lua and
+-- peek.lua.
 local function blocked(held, pid, block)
   local sums = figures('p' .. pid, block)
   for period = 1, 5 do

@@ -1,4 +1,5 @@
--- Gives back what a dead node's running requests held, some at a time. ARGV: 10 the dead node. Gives {'ok', how many are left}.
+-- Gives back what a dead node's running requests held, some at a time. ARGV: 10 the dead node.
+-- Gives {'ok', how many are left}.
 call('SET', G .. 'dead:' .. ARGV[10], '1', 'PX', 86400000)
 local requests = call('HSCAN', P .. 'run:' .. ARGV[10], '0', 'COUNT', 200)[2]
 for i = 1, math.min(#requests, 400), 2 do

@@ -1,14 +1,16 @@
 -- What all scripts share: names of keys, windows, sessions, requests per minute, running requests.
--- ARGV: 1 prefix, 2 epoch, 3 node, 4 the node's time (ms), 5 session ttl (ms), 6-7 the week's span (ms), 8-9 the month's span (ms).
--- Money is kept as integers by HINCRBY (64 bits). Sums that are compared are Lua numbers: exact up to 2^53 nano-USD (nine
--- million USD); beyond that a comparison may be off by two nano-USD, what is kept is not.
+-- ARGV: 1 prefix, 2 epoch, 3 node, 4 the node's time (ms), 5 session ttl (ms), 6-7 the week's span
+-- (ms), 8-9 the month's span (ms). Money is kept as integers by HINCRBY (64 bits). Sums that are
+-- compared are Lua numbers: exact up to 2^53 nano-USD (nine million USD); beyond that a comparison
+-- may be off by two nano-USD, what is kept is not.
 local call = redis.call
 local G = ARGV[1] .. ':'
 local P = G .. ARGV[2] .. ':'
 local NODE = ARGV[3]
 local TTL = tonumber(ARGV[5])
--- The present is Redis' own. A call whose time, or whose week or month, is not of this time changes nothing: the answer is
--- {'time', now}. It may be a little late, since it may have waited. With a '=' before it (tests), its time is the present.
+-- The present is Redis' own. A call whose time, or whose week or month, is not of this time changes
+-- nothing: the answer is {'time', now}. It may be a little late, since it may have waited. With a
+-- '=' before it (tests), its time is the present.
 local NOW = tonumber(string.match(ARGV[4], '^=(%d+)$'))
 if not NOW then
   local time = call('TIME')
@@ -30,7 +32,7 @@ local function negated(amount)
   if string.sub(amount, 1, 1) == '-' then return string.sub(amount, 2) end
   return '-' .. amount
 end
--- These counters are the ones in force, and this node is not given up.
+-- These counters are the ones in effect, and this node is not given up.
 local function in_force() return call('GET', G .. 'epoch') == ARGV[2] and call('EXISTS', G .. 'dead:' .. NODE) == 0 end
 
 -- Spent and reserved in the minutes from one to another (both included).
@@ -95,7 +97,7 @@ local function refresh(holder)
   return h
 end
 
--- Sums the daily calendar window anew when a day begins, or when another reset time holds.
+-- Sums the daily calendar window again when a day begins, or when another reset time holds.
 local function begin_day(holder, h, starts, ends)
   if call('HGET', h, 'day') ~= starts then
     local spent, reserved = summed(holder, tonumber(starts) / 60000, MINUTE + KEEP)
@@ -128,8 +130,9 @@ local function add(holder, started, spent, reserved)
   if kept then call('PEXPIRE', P .. 'b:' .. holder, BUCKETS_TTL) end
 end
 
--- The figures of a holder that limits are compared with, and what of each is reserved, by the limit block that begins at ARGV[at]:
--- total, 5 h, daily, weekly, monthly, sessions, daily mode, the day's span. Nothing is read where there is no spending limit.
+-- The figures of a holder that limits are compared with, and what of each is reserved, by the limit
+-- block that begins at ARGV[at]: total, 5 h, daily, weekly, monthly, sessions, daily mode, the
+-- day's span. Nothing is read where there is no spending limit.
 local PERIODS = { 't', '5', 'd', 'w', 'm' }
 local function figures(holder, at)
   local limited = false
@@ -163,7 +166,8 @@ local function falls_in(holder, length, held, limit)
   return ''
 end
 
--- Sessions. `sets` hold "key:session" by the time it ends (running: never); `detail` is what is known of one.
+-- Sessions. `sets` hold "key:session" by the time it ends (running: never); `detail` is what is
+-- known of one.
 local function trim(set) call('ZREMRANGEBYSCORE', set, '-inf', int(NOW)) end
 local function user_sets(uid, kid) return { P .. 'z:u' .. uid, P .. 'z:k' .. kid, P .. 'z' } end
 local function detail_of(member) return P .. 's:' .. member end
@@ -220,8 +224,8 @@ local function take_back(sets, detail, member)
   call('DEL', detail)
 end
 
--- Requests per minute: slots by time, with how many share each. Beyond a thousand, those of a tenth of a second share one,
--- at its end: it may count that much too long.
+-- Requests per minute: slots by time, with how many share each. Beyond a thousand, those of a tenth
+-- of a second share one, at its end: it may count that much too long.
 local function rpm(uid)
   local z, c = P .. 'rpm:' .. uid, P .. 'rpmc:' .. uid
   local old = call('ZRANGEBYSCORE', z, '-inf', int(NOW - 60000))

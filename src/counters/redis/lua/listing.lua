@@ -1,4 +1,5 @@
--- The live sessions of all users, the latest first. ARGV: 10 how many at most. Gives {'ok', {member, figures…}, …} or {'gone'}.
+-- The live sessions of all users, the latest first. ARGV: 10 how many at most. Gives {'ok',
+-- {member, figures…}, …} or {'gone'}.
 if not in_force() then return { 'gone' } end
 trim(P .. 'z')
 local found = { 'ok' }

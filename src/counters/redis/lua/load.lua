@@ -1,4 +1,4 @@
--- Sums of one holder, from the ledger, into counters that are not in force yet.
+-- Sums of one holder, from the ledger, into counters that are not in effect yet.
 -- ARGV: 10 holder, 11 total, 12 week, 13 month, then minute and amount, alternating.
 call('HSET', P .. 'h:' .. ARGV[10], 'st', ARGV[11], 'week', WEEK_START, 'week_end', WEEK_END, 'sw', ARGV[12],
   'month', MONTH_START, 'month_end', MONTH_END, 'sm', ARGV[13])

@@ -1,5 +1,5 @@
--- Which of several providers a session may not be given to now.
--- ARGV: 10 key, 11 session, then for each provider its id and its nine limits. Gives {'ok', '' or 'limit' or 'cap', …} or {'gone'}.
+-- Which of several providers a session may not be given to now. ARGV: 10 key, 11 session, then for
+-- each provider its id and its nine limits. Gives {'ok', '' or 'limit' or 'cap', …} or {'gone'}.
 if not in_force() then return { 'gone' } end
 local found = { 'ok' }
 for at = 12, #ARGV, 10 do

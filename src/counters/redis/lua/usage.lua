@@ -1,6 +1,7 @@
--- What a holder has used. ARGV: 10 holder, 11 daily mode, 12-13 the day's span, 14 the user whose requests per minute are asked
--- for, or empty. Gives {'ok', 5 h, day, week, month, total, last minute in which something was spent, sessions, requests},
--- and what is reserved in the same five windows.
+-- What a holder has used. ARGV: 10 holder, 11 daily mode, 12-13 the day's span, 14 the user whose
+-- requests per minute are asked for, or empty. Gives {'ok', 5 h, day, week, month, total, last
+-- minute in which something was spent, sessions, requests}, and what is reserved in the same five
+-- windows.
 if not in_force() then return { 'gone' } end
 local holder = ARGV[10]
 local set = P .. 'z:' .. holder
