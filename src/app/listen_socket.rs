@@ -112,7 +112,7 @@ impl Service for Proxy {
         self.watched.open.store(true, Ordering::Relaxed);
         self.watched.banner.print();
         supervisor::ready();
-        tokio::spawn(supervisor::stay_alive(self.watched.others.clone()));
+        Handle::current().spawn(supervisor::stay_alive(self.watched.others.clone()));
         Service::start_service(&mut self.listening, Some(fds), shutdown, listeners_per_fd).await;
     }
 

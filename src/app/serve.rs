@@ -72,8 +72,7 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     io.block_on(counting::wait(&parts.counters));
     let reloaded = reload::Reloaded::of(&parts, log.clone());
     // From here on; the proxy opens later, and nobody is told before that the process is ready.
-    let socket_of_upgrade = parts.config.proxy.upgrade_socket.clone();
-    let successor = Successor { config: source.file.clone(), socket: socket_of_upgrade };
+    let successor = Successor::of(&parts.config, &source);
     let (hangups, (signals, impatience)) = listen_to_signals(&io, phase_sender, successor);
     io.spawn(reload::run(hangups, parts.config.clone(), source, reloaded));
     let (ended_sender, ended) = sync_channel(3);

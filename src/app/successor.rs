@@ -10,7 +10,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use tokio::time::Instant;
 
-use crate::config;
+use super::serve::Source;
+use crate::config::{self, Config};
 
 /// How often the new process is looked at.
 const LOOK: Duration = Duration::from_millis(50);
@@ -19,12 +20,16 @@ const PATIENCE: Duration = Duration::from_mins(15);
 
 pub(super) struct Successor {
     /// The configuration file that this process was started with.
-    pub config: Option<PathBuf>,
+    config: Option<PathBuf>,
     /// Where the new process waits for the listeners (`proxy.upgrade_socket`).
-    pub socket: Option<PathBuf>,
+    socket: Option<PathBuf>,
 }
 
 impl Successor {
+    pub(super) fn of(config: &Config, source: &Source) -> Self {
+        Self { config: source.file.clone(), socket: config.proxy.upgrade_socket.clone() }
+    }
+
     /// Starts the new process, and returns when it waits for the listeners.
     ///
     /// # Errors

@@ -59,7 +59,11 @@ mod tests {
 
     #[test]
     fn every_model_of_every_group_needs_another_provider() {
-        let cases: [(&str, &[&str], &[(&str, &[&str])], Option<(&str, &str)>); 11] = [
+        /// Groups, and the models that are allowed.
+        type Of = (&'static str, &'static [&'static str]);
+        /// Groups and models of the one, of the others, and the gap.
+        type Case = (&'static str, &'static [&'static str], &'static [Of], Option<(&'static str, &'static str)>);
+        let cases: [Case; 11] = [
             ("", &[], &[], Some(("default", "*"))),
             ("", &[], &[("", &[])], None),
             ("", &[], &[("", &["claude-*"])], Some(("default", "*"))),

@@ -47,8 +47,7 @@ export function LiveSessions() {
       {sorted.length === 0 ? (
         <p className="py-4 text-center text-sm text-faint">{t("overview.noSessions")}</p>
       ) : (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by
-        // keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls needs the keyboard
         <section tabIndex={0} aria-label={t("overview.liveSessions")} className="overflow-x-auto">
           <table className="w-full text-xs">
             <thead className="text-left text-faint">

@@ -21,8 +21,7 @@ export function Cost({ entry, detail }: { entry: Entry; detail: Detail | undefin
     <div className="space-y-3">
       <Why entry={entry} detail={detail} />
       {lines.length > 0 && entry.costUsd !== 0 ? (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by
-        // keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls needs the keyboard
         <section tabIndex={0} aria-label={t("logs.tokensAndCost")} className="overflow-x-auto">
           <table className="w-full text-sm" aria-label={t("logs.tokensAndCost")}>
             <thead className="text-xs text-faint">
