@@ -9,6 +9,7 @@
 #                             tests Python and Node packages
 #   scripts/setup.sh bench    also nginx
 #   scripts/setup.sh dist     the web UI, cargo-deny, zstd, cargo-cyclonedx for SBOMs and cargo-deb
+#   scripts/setup.sh test-dist  mmdebstrap and curl
 #   scripts/setup.sh fuzz     also a C++ compiler, and cargo-fuzz
 #
 # System packages come from apt and need root or sudo. Everything else goes into .tools/ of this
@@ -245,7 +246,8 @@ case ${1:-build} in
   bench) for_build && for_bench ;;
   fuzz) for_build && for_fuzz ;;
   dist) for_build && for_node && want python3 have python3 && want python3-venv venv_works && want zstd have zstd ;;
-  *) fail "usage: scripts/setup.sh build|run|demo|test|bench|fuzz|dist" ;;
+  test-dist) want mmdebstrap have mmdebstrap && want curl have curl && want python3 have python3 ;;
+  *) fail "usage: scripts/setup.sh build|run|demo|test|bench|fuzz|dist|test-dist" ;;
 esac
 install_missing
 rust
