@@ -2,15 +2,15 @@
 # Installs what is missing to build, test or measure tollgate, and nothing else. A second call is
 # quick.
 #
-#   scripts/setup.sh build    a C compiler, make and cmake (for compression libraries), and Rust's
-#   presence scripts/setup.sh run      also Node, and with it the web UI (admin/dist), when its
-#   sources have changed scripts/setup.sh demo     also curl scripts/setup.sh test     also
-#   PostgreSQL, Redis, Chromium, strace, cargo-deny and cargo-shear, and for the client
-#                             tests Python and Node packages
-#   scripts/setup.sh bench    also nginx
-#   scripts/setup.sh dist     the web UI, cargo-deny, zstd, cargo-cyclonedx for SBOMs and cargo-deb
+#   scripts/setup.sh build      a C compiler, make and cmake (for compression libraries), and Rust
+#   scripts/setup.sh run        also Node, and with it the web UI (admin/dist), when it has changed
+#   scripts/setup.sh demo       also curl
+#   scripts/setup.sh test       also PostgreSQL, Redis, Chromium, strace, cargo-deny and cargo-shear,
+#                               and for the client tests Python and Node packages
+#   scripts/setup.sh bench      also nginx
+#   scripts/setup.sh dist       the web UI, cargo-deny, zstd, cargo-cyclonedx and cargo-deb
 #   scripts/setup.sh test-dist  mmdebstrap and curl
-#   scripts/setup.sh fuzz     also a C++ compiler, and cargo-fuzz
+#   scripts/setup.sh fuzz       also a C++ compiler, and cargo-fuzz
 #
 # System packages come from apt and need root or sudo. Everything else goes into .tools/ of this
 # folder.

@@ -2,8 +2,8 @@
 # What the project is made of: licences, sources and known defects of every dependency, dependencies
 # that nothing uses.
 #
-#   scripts/supply-chain.sh           a database that cannot be reached is named, and the rest is
-#   checked scripts/supply-chain.sh --strict  it is a failure (for a release)
+#   scripts/supply-chain.sh           a database that cannot be reached is named; the rest is checked
+#   scripts/supply-chain.sh --strict  it is a failure (for a release)
 #
 # deny.toml has the rules and, each with its reason, what is accepted. `scripts/setup.sh test`
 # installs the tools.
