@@ -13,7 +13,8 @@ pids=()
 leave() {
   for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
   umount "$root/proc" 2>/dev/null || true
-  rm -rf "$root"
+  # Not into a mount that could not be undone.
+  rm -rf --one-file-system "$root"
 }
 trap leave EXIT
 
@@ -93,7 +94,7 @@ key=$(admin users/addUser '{"name": "ada"}' | sed -n 's/.*"key":"\(sk-[0-9a-f]\{
 [ -n "$key" ] || fail "the new user came without a key"
 admin providers/addProvider '{"name": "mock", "provider_type": "native", "url": "http://127.0.0.1:9177", "key": "sk-mock"}' >/dev/null
 [ "$(request "$key")" = 200 ] || { cat "$root/answer"; fail "the first request failed"; }
-[ "$(stat -c '%a %U' "$root/var/lib/tollgate")" = "700 $(stat -c %U "$root/var/lib/tollgate")" ] || fail "others can read the data"
+[ "$(stat -c %a "$root/var/lib/tollgate/tollgate.db")" = 600 ] || fail "others can read the database"
 
 step "upgrade to a newer package"
 echo '# kept by the upgrade' >>"$root/etc/tollgate/tollgate.yaml"

@@ -5,6 +5,7 @@ import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { Cost } from "@/parts/request/cost";
 import { type Entry, outcomeOf, toneOf } from "@/parts/request/entry";
+import { Part } from "@/parts/request/part";
 import { StoryLine } from "@/parts/request/story";
 import { Id } from "@/ui/code";
 import { Panel } from "@/ui/dialog";
@@ -56,15 +57,6 @@ export function RequestPanel({ requestId, known, onClose }: Props) {
         </div>
       )}
     </Panel>
-  );
-}
-
-function Part({ title, children }: { title: string; children: ReactNode }) {
-  return (
-    <section>
-      <h3 className="mb-2">{title}</h3>
-      {children}
-    </section>
   );
 }
 

@@ -7,6 +7,7 @@ import { ApiError, call } from "@/api/client";
 import { useLiveRows } from "@/app/live";
 import { Cost } from "@/parts/request/cost";
 import { type Entry, outcomeOf, tokensIn, toneOf } from "@/parts/request/entry";
+import { Part } from "@/parts/request/part";
 import { StoryLine } from "@/parts/request/story";
 import { buttonLook } from "@/ui/button";
 import { Failed, Loading } from "@/ui/empty";
@@ -81,15 +82,6 @@ export function Record({ requestId, status, admin }: Props) {
         <Loading lines={3} />
       )}
     </Card>
-  );
-}
-
-function Part({ title, children }: { title: string; children: ReactNode }) {
-  return (
-    <section>
-      <h3 className="mb-2">{title}</h3>
-      {children}
-    </section>
   );
 }
 

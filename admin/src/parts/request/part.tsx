@@ -1,0 +1,11 @@
+/** A part of what is shown of a request, under its heading. */
+import type { ReactNode } from "react";
+
+export function Part({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <section>
+      <h3 className="mb-2">{title}</h3>
+      {children}
+    </section>
+  );
+}
