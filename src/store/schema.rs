@@ -45,6 +45,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(12, "0012_prices"),
     migration!(13, "0013_rights"),
     migration!(14, "0014_vault"),
+    migration!(16, "0016_log_request"),
 ];
 
 /// What `schema_history` says of one migration.
