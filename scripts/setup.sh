@@ -8,6 +8,7 @@
 #   scripts/setup.sh test       also PostgreSQL, Redis, Chromium, strace, cargo-deny and cargo-shear,
 #                               and for the client tests Python and Node packages
 #   scripts/setup.sh bench      also nginx
+#   scripts/setup.sh bench-check  also Valgrind
 #   scripts/setup.sh dist       the web UI, cargo-deny, zstd, cargo-cyclonedx and cargo-deb
 #   scripts/setup.sh test-dist  mmdebstrap and curl
 #   scripts/setup.sh fuzz       also a C++ compiler, and cargo-fuzz
@@ -244,10 +245,11 @@ case ${1:-build} in
   demo) for_build && for_node && for_demo ;;
   test) for_build && for_node && for_test ;;
   bench) for_build && for_bench ;;
+  bench-check) for_build && want valgrind have valgrind ;;
   fuzz) for_build && for_fuzz ;;
   dist) for_build && for_node && want python3 have python3 && want python3-venv venv_works && want zstd have zstd ;;
   test-dist) want mmdebstrap have mmdebstrap && want curl have curl && want python3 have python3 ;;
-  *) fail "usage: scripts/setup.sh build|run|demo|test|bench|fuzz|dist|test-dist" ;;
+  *) fail "usage: scripts/setup.sh build|run|demo|test|bench|bench-check|fuzz|dist|test-dist" ;;
 esac
 install_missing
 rust

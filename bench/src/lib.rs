@@ -5,6 +5,7 @@
 //! figures move from run to run: only ratios within one run mean anything. See README.md.
 
 pub mod admin;
+pub mod callgrind;
 pub mod converted;
 pub mod histogram;
 pub mod load;

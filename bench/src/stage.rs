@@ -73,10 +73,9 @@ impl Stage {
         let cores = std::thread::available_parallelism()?.get();
         let mut targets = Vec::new();
         let mut missing = Vec::new();
-        let mock = free()?;
-        let mut command = Command::new(&programs.tollgate);
-        command.args(["mock", "--addr", &mock.to_string()]);
-        targets.push(target(DIRECT, mock, "bench", command, dir.path())?);
+        let direct = self::mock(programs, dir.path())?;
+        let mock = direct.addr;
+        targets.push(direct);
         let nginx = free()?;
         let conf = dir.path().join("nginx.conf");
         fs::write(&conf, nginx_conf(dir.path(), nginx, mock, cores))?;
@@ -95,11 +94,11 @@ impl Stage {
         command.args(["--threads", &cores.to_string()]);
         targets.push(target(FLOOR, floor, "bench", command, dir.path())?);
         for (name, on) in [(OFF, false), (ON, true)] {
-            targets.push(Gateway { name, on, provider: WireFormat::Native }.start(programs, mock, dir.path())?);
+            targets.push(Gateway::plain(name, on, WireFormat::Native).start(programs, mock, dir.path())?);
         }
         let mut converting = Vec::new();
         for (name, provider) in CONVERTING.into_iter().zip(WireFormat::ALL).filter(|_| with_converting) {
-            let target = Gateway { name, on: true, provider }.start(programs, mock, dir.path())?;
+            let target = Gateway::plain(name, true, provider).start(programs, mock, dir.path())?;
             converting.push((provider, target));
         }
         for target in &mut targets {
@@ -124,12 +123,23 @@ fn free() -> Result<SocketAddr> {
 }
 
 /// Starts a program and waits until it takes connections.
-fn target(name: &'static str, addr: SocketAddr, key: &str, mut command: Command, dir: &Path) -> Result<Target> {
+fn target(name: &'static str, addr: SocketAddr, key: &str, command: Command, dir: &Path) -> Result<Target> {
+    target_within(START, name, addr, key, command, dir)
+}
+
+fn target_within(
+    patience: Duration,
+    name: &'static str,
+    addr: SocketAddr,
+    key: &str,
+    mut command: Command,
+    dir: &Path,
+) -> Result<Target> {
     let log = dir.join(format!("{}.log", name.replace([' ', ','], "-")));
     let file = File::create(&log)?;
     let mut program =
         Program::start(command.current_dir(dir), file).with_context(|| format!("{name} cannot be started"))?;
-    let end = Instant::now() + START;
+    let end = Instant::now() + patience;
     while std::net::TcpStream::connect(addr).is_err() {
         if program.ended() || Instant::now() > end {
             bail!("{name} does not listen: {}", fs::read_to_string(&log).unwrap_or_default());
@@ -139,21 +149,55 @@ fn target(name: &'static str, addr: SocketAddr, key: &str, mut command: Command,
     Ok(Target { name, addr, key: key.to_owned(), program, idle_kib: 0 })
 }
 
-/// One gateway of the stage.
-struct Gateway {
-    name: &'static str,
-    on: bool,
-    /// Type of its one provider.
-    provider: WireFormat,
+/// The mock by itself, as a target.
+///
+/// # Errors
+/// When it does not start.
+pub fn mock(programs: &Programs, dir: &Path) -> Result<Target> {
+    let addr = free()?;
+    let mut command = Command::new(&programs.tollgate);
+    command.args(["mock", "--addr", &addr.to_string()]);
+    target(DIRECT, addr, "bench", command, dir)
 }
 
-impl Gateway {
-    fn start(&self, programs: &Programs, mock: SocketAddr, dir: &Path) -> Result<Target> {
-        let (tollgate, words) = (&programs.tollgate, programs.words);
+/// One gateway of the stage.
+pub struct Gateway<'a> {
+    pub name: &'static str,
+    pub on: bool,
+    /// Type of its one provider.
+    pub provider: WireFormat,
+    /// A program that runs the gateway, with its arguments; empty = none.
+    pub under: &'a [String],
+    /// Environment variables of its own.
+    pub settings: &'a [(&'a str, &'a str)],
+    /// How long its start may take.
+    pub patience: Duration,
+}
+
+impl Gateway<'_> {
+    /// A gateway that runs by itself, with the usual settings.
+    #[must_use]
+    pub const fn plain(name: &'static str, on: bool, provider: WireFormat) -> Self {
+        Self { name, on, provider, under: &[], settings: &[], patience: START }
+    }
+
+    /// Starts it, gives it a provider, prices and a key, and waits until it is ready.
+    ///
+    /// # Errors
+    /// When it does not start, or refuses an action.
+    pub fn start(&self, programs: &Programs, mock: SocketAddr, dir: &Path) -> Result<Target> {
+        let words = programs.words;
         let data = dir.join(format!("data-{}", self.name.replace([' ', ','], "-")));
         let [proxy, control, metrics] = [free()?, free()?, free()?];
-        let mut command = Command::new(tollgate);
-        command.arg("serve").env_clear();
+        let mut command = match self.under.split_first() {
+            Some((program, arguments)) => {
+                let mut command = Command::new(program);
+                command.args(arguments).arg(&programs.tollgate);
+                command
+            }
+            None => Command::new(&programs.tollgate),
+        };
+        command.arg("serve").env_clear().envs(self.settings.iter().copied());
         command.env("TOLLGATE_PROXY_ADDR", proxy.to_string()).env("TOLLGATE_ADMIN_ADDR", control.to_string());
         command.env("TOLLGATE_METRICS_ADDR", metrics.to_string()).env("TOLLGATE_DATA_DIR", &data);
         command.env("ADMIN_TOKEN", TOKEN).env("TOLLGATE_SHUTDOWN_GRACE", "2s").env("LOG_FORMAT", "json");
@@ -161,8 +205,8 @@ impl Gateway {
             command.env("TOLLGATE_LOG_ACCESS", "false").env("LOG_LEVEL", "error");
             command.env("TOLLGATE_LIMITS_RESERVATION", "off");
         }
-        let mut target = target(self.name, proxy, TOKEN, command, dir)?;
-        let end = Instant::now() + START;
+        let mut target = target_within(self.patience, self.name, proxy, TOKEN, command, dir)?;
+        let end = Instant::now() + self.patience;
         while !admin::http(metrics, "GET", "/readyz", "", "").is_ok_and(|(status, _)| status == 200) {
             if target.program.ended() || Instant::now() > end {
                 bail!("{} does not become ready", self.name);

@@ -6,7 +6,7 @@
 //! it was not.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use sqlx::any::AnyQueryResult;
 use sqlx::sqlite::SqliteQueryResult;
@@ -18,6 +18,9 @@ use super::{Backend, Store, days, log_row, sql, sums, totals};
 use crate::domain::ids::RequestId;
 use crate::domain::record::Record;
 
+/// SQLite keeps no journal to undo half a statement by: one that fails ends the transaction here
+/// anyway.
+const OR_FAIL: &str = "INSERT OR FAIL";
 /// Rows per statement, largest first: a fixed few, so that each is prepared once and found again.
 const CHUNKS: [usize; 3] = [100, 10, 1];
 
@@ -90,40 +93,91 @@ where
     if let Some(lock) = days::lock(backend) {
         connection.execute(lock).await?;
     }
-    let tail = "ON CONFLICT (request_id) DO NOTHING";
-    let ledger = Target { backend, table: "ledger", columns: log_row::LEDGER_COLUMNS, tail };
-    let mut new = Vec::with_capacity(records.len());
-    match expect {
-        Expect::New => {
-            let taken = insert_all::<DB, _>(connection, &ledger, records, |v, record| log_row::bind_ledger(v, record));
-            if taken.await? != records.len() as u64 {
-                return Ok(None);
-            }
-            new.extend_from_slice(records);
-        }
+    let not_stored;
+    let new = match expect {
+        Expect::New if write_new::<DB>(connection, backend, records).await? != records.len() as u64 => return Ok(None),
+        Expect::New => records,
         Expect::Any => {
-            for record in records.chunks(1) {
-                let taken =
-                    insert_all::<DB, _>(connection, &ledger, record, |v, record| log_row::bind_ledger(v, record));
-                if taken.await? == 1 {
-                    new.extend_from_slice(record);
-                }
-            }
+            not_stored = write_any::<DB>(connection, backend, records).await?;
+            &not_stored
         }
-    }
-    let log = Target { backend, table: "request_log", columns: log_row::LOG_COLUMNS, tail: "" };
-    insert_all::<DB, _>(connection, &log, &new, |values, record| log_row::bind_log(values, record)).await?;
-    let hours = Target { backend, table: "hourly_sums", columns: sums::COLUMNS, tail: sums::ADD };
-    let sums = sums::of(&new);
+    };
+    let hours = Target { backend, head: "", table: "hourly_sums", columns: sums::COLUMNS, tail: sums::ADD };
+    let sums = sums::of(new);
     insert_all::<DB, _>(connection, &hours, &sums, sums::bind).await?;
-    let totals = Target { backend, table: "usage_totals", columns: totals::COLUMNS, tail: totals::ADD };
+    let totals = Target { backend, head: "", table: "usage_totals", columns: totals::COLUMNS, tail: totals::ADD };
     insert_all::<DB, _>(connection, &totals, &totals::of(&sums), totals::bind).await?;
-    let users = Target { backend, table: "hourly_users", columns: totals::USER_COLUMNS, tail: totals::ADD_USER };
+    let (columns, tail) = (totals::USER_COLUMNS, totals::ADD_USER);
+    let users = Target { backend, head: "", table: "hourly_users", columns, tail };
     insert_all::<DB, _>(connection, &users, &totals::of_users(&sums), totals::bind_user).await?;
     for (sql, values) in days::take_out::<DB::Arguments>(new.iter().map(|record| record.started_at)) {
         connection.execute(sqlx::query_with(sql, values.into_arguments())).await?;
     }
     Ok(Some(u64::try_from(new.len()).unwrap_or(u64::MAX)))
+}
+
+/// A row of the ledger that is there already stays as it is, and does not count as taken.
+const ONCE: &str = "ON CONFLICT (request_id) DO NOTHING";
+
+/// Writes records that should all be new, and gives how many the ledger took.
+///
+/// Each value is sent once: the database makes the ledger's rows of the log's. A record that was
+/// stored before then stands twice in the log, and the caller rolls back.
+async fn write_new<DB: Writes>(
+    connection: &mut DB::Connection,
+    backend: Backend,
+    records: &[&Record],
+) -> Result<u64, StoreError>
+where
+    for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
+    DB::Arguments: Collect + IntoArguments<DB>,
+{
+    let bind = |values: &mut Values<DB::Arguments>, record: &&Record| log_row::bind_log(values, record);
+    let columns = LEDGER_LIST.as_str();
+    let (table, log_columns) = ("request_log", log_row::LOG_COLUMNS);
+    if backend == Backend::Postgres {
+        let head = "WITH written AS (";
+        let tail = format!("RETURNING *) INSERT INTO ledger ({columns}) SELECT {columns} FROM written {ONCE}");
+        let both = Target { backend, head, table, columns: log_columns, tail: &tail };
+        return insert_all::<DB, _>(connection, &both, records, bind).await;
+    }
+    let log = Target { backend, head: "", table, columns: log_columns, tail: "" };
+    insert_all::<DB, _>(connection, &log, records, bind).await?;
+    // The only writer: the rows of this transaction are the last ones.
+    let sql = format!(
+        "{OR_FAIL} INTO ledger ({columns}) SELECT {columns} FROM request_log \
+         WHERE id > (SELECT MAX(id) FROM request_log) - ? {ONCE}"
+    );
+    let mut values = Values::of(DB::Arguments::default());
+    values.count_of(records.len() as u64);
+    let query = sqlx::query_with(AssertSqlSafe(sql), values.into_arguments());
+    Ok(DB::affected(&query.execute(&mut *connection).await?))
+}
+
+/// The ledger's columns, for a statement.
+static LEDGER_LIST: LazyLock<String> = LazyLock::new(|| log_row::LEDGER_COLUMNS.join(", "));
+
+/// Writes those records that are not stored yet, and gives them.
+async fn write_any<'r, DB: Writes>(
+    connection: &mut DB::Connection,
+    backend: Backend,
+    records: &[&'r Record],
+) -> Result<Vec<&'r Record>, StoreError>
+where
+    for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
+    DB::Arguments: Collect + IntoArguments<DB>,
+{
+    let ledger = Target { backend, head: "", table: "ledger", columns: log_row::LEDGER_COLUMNS, tail: ONCE };
+    let mut new = Vec::with_capacity(records.len());
+    for record in records.chunks(1) {
+        let taken = insert_all::<DB, _>(connection, &ledger, record, |v, record| log_row::bind_ledger(v, record));
+        if taken.await? == 1 {
+            new.extend_from_slice(record);
+        }
+    }
+    let log = Target { backend, head: "", table: "request_log", columns: log_row::LOG_COLUMNS, tail: "" };
+    insert_all::<DB, _>(connection, &log, &new, |values, record| log_row::bind_log(values, record)).await?;
+    Ok(new)
 }
 
 /// A database driver that records are written through: `Any`, or SQLite's own, which spares the
@@ -144,18 +198,19 @@ impl Writes for Sqlite {
     }
 }
 
-/// Where rows go, and what follows their values in the statement.
-struct Target {
+/// Where rows go, and what stands before and behind the insert in the statement.
+struct Target<'t> {
     backend: Backend,
+    head: &'static str,
     table: &'static str,
     columns: &'static [&'static str],
-    tail: &'static str,
+    tail: &'t str,
 }
 
 /// Inserts the items in chunks and gives the number of rows that were taken.
 async fn insert_all<DB: Writes, T>(
     connection: &mut DB::Connection,
-    target: &Target,
+    target: &Target<'_>,
     mut items: &[T],
     bind: impl Fn(&mut Values<DB::Arguments>, &T),
 ) -> Result<u64, StoreError>
@@ -168,7 +223,12 @@ where
         if items.len() < size {
             continue;
         }
-        let sql: Arc<str> = (sql::insert(target.backend, target.table, target.columns, size) + target.tail).into();
+        let insert = sql::insert(target.backend, target.table, target.columns, size);
+        let insert = match target.backend {
+            Backend::Sqlite => insert.replacen("INSERT", OR_FAIL, 1),
+            Backend::Postgres => insert,
+        };
+        let sql: Arc<str> = [target.head, &insert, target.tail].concat().into();
         while let Some((chunk, rest)) = items.split_at_checked(size) {
             let mut arguments = DB::Arguments::default();
             sqlx::Arguments::reserve(&mut arguments, size * target.columns.len(), 0);

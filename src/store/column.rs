@@ -26,7 +26,7 @@ use crate::domain::money::NanoUsd;
 /// the statement.
 pub(super) trait Collect: Arguments {
     fn int(&mut self, value: Option<i64>);
-    fn text(&mut self, value: Option<String>);
+    fn text(&mut self, value: Option<Cow<'_, str>>);
     /// A text that others hold too.
     fn shared(&mut self, value: Option<&Arc<str>>);
     fn bytes(&mut self, value: Vec<u8>);
@@ -37,8 +37,8 @@ impl Collect for AnyArguments {
         let _ = self.add(value);
     }
 
-    fn text(&mut self, value: Option<String>) {
-        let _ = self.add(value);
+    fn text(&mut self, value: Option<Cow<'_, str>>) {
+        let _ = self.add(value.map(Cow::into_owned));
     }
 
     fn shared(&mut self, value: Option<&Arc<str>>) {
@@ -55,8 +55,13 @@ impl Collect for SqliteArguments {
         let _ = Arguments::add(self, value);
     }
 
-    fn text(&mut self, value: Option<String>) {
-        let _ = Arguments::add(self, value);
+    fn text(&mut self, value: Option<Cow<'_, str>>) {
+        // One allocation for a borrowed text, where a `String` in an `Arc` takes two.
+        let _ = match value {
+            Some(Cow::Borrowed(text)) => Arguments::add(self, Arc::<str>::from(text)),
+            Some(Cow::Owned(text)) => Arguments::add(self, text),
+            None => Arguments::add(self, None::<String>),
+        };
     }
 
     fn shared(&mut self, value: Option<&Arc<str>>) {
@@ -130,7 +135,7 @@ impl<A: Collect> Values<A> {
     }
 
     pub(super) fn opt_text(&mut self, value: Option<&str>) -> &mut Self {
-        self.0.text(value.map(|text| without_nul(text).into_owned()));
+        self.0.text(value.map(without_nul));
         self
     }
 
@@ -154,7 +159,7 @@ impl<A: Collect> Values<A> {
 
     /// Any serialisable value as JSON text. Our own types always serialise.
     pub(super) fn json<T: Serialize + ?Sized>(&mut self, value: &T) -> &mut Self {
-        self.0.text(Some(serde_json::to_string(value).unwrap_or_default()));
+        self.0.text(Some(serde_json::to_string(value).unwrap_or_default().into()));
         self
     }
 }

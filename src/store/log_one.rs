@@ -8,13 +8,20 @@ use super::log_row::{self, LogRow};
 use super::{Store, sql};
 use crate::domain::ids::RequestId;
 
+/// The condition that finds the request whose id is `$at` in the log, by the time that the ledger
+/// has for it: the log has an index of times, and none of ids.
+pub(super) fn by_id(at: usize) -> String {
+    format!("started_at = (SELECT started_at FROM ledger WHERE request_id = ${at}) AND request_id = ${at}")
+}
+
 impl Store {
     /// The request with this id, if the log still holds it.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
     pub async fn usage_log(&self, id: RequestId) -> Result<Option<LogRow>, StoreError> {
-        let sql = AssertSqlSafe(sql::select("request_log", log_row::LOG_COLUMNS, "WHERE request_id = $1"));
+        let rest = format!("WHERE {}", by_id(1));
+        let sql = AssertSqlSafe(sql::select("request_log", log_row::LOG_COLUMNS, &rest));
         let mut values = Values::default();
         values.bytes(id.0.as_bytes());
         let row = sqlx::query_with(sql, values.into_arguments()).fetch_optional(&mut *self.reader().await?).await?;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::column::Values;
 use super::days::Cut;
+use super::log_one;
 use super::logs::LogFilter;
 use crate::domain::clock::Timestamp;
 
@@ -30,8 +31,10 @@ impl Conditions {
             conditions.text("session_id =", session);
         }
         if let Some(request) = filter.request_id {
+            // The log has no index of ids: the ledger's key gives the time, which it has one of.
             conditions.values.bytes(request.0.as_bytes());
-            conditions.numbered("request_id =");
+            let at = conditions.values.count();
+            conditions.add(&log_one::by_id(at));
         }
         if let Some(retries) = filter.min_retry_count.filter(|&count| count > 0) {
             conditions

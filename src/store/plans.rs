@@ -10,7 +10,7 @@ use super::logs::{LogFilter, LogPageAsk, page_sql};
 use super::statistics::{GroupBy, SeriesAsk, arms};
 use super::{Backend, Store, SummedDay};
 use crate::domain::clock::Timestamp;
-use crate::domain::ids::{KeyId, ProviderId, UserId};
+use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
 use crate::domain::secret::Secret;
 
 #[path = "../../tests/support/postgres.rs"]
@@ -96,6 +96,7 @@ fn pages() -> Vec<LogFilter> {
         LogFilter { key_id: Some(KeyId(3)), ..none() },
         LogFilter { provider_id: Some(ProviderId(3)), ..none() },
         LogFilter { session_id: text("s7"), ..none() },
+        LogFilter { request_id: Some(RequestId::NONE), ..none() },
         LogFilter { endpoint: text("/v1/e1"), ..none() },
         LogFilter { min_retry_count: Some(1), ..none() },
         LogFilter { min_retry_count: Some(50), ..none() },

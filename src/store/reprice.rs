@@ -38,7 +38,9 @@ struct Unpriced {
 }
 
 const LEDGER: &str = "UPDATE ledger SET cost = $1, price_model = $2 WHERE request_id = $3 AND cost IS NULL";
-const LOG: &str = "UPDATE request_log SET cost = $1, price_model = $2 WHERE request_id = $3 AND cost IS NULL";
+/// By the time that the ledger has, as the log has no index of ids.
+const LOG: &str = "UPDATE request_log SET cost = $1, price_model = $2 WHERE started_at = \
+    (SELECT started_at FROM ledger WHERE request_id = $3) AND request_id = $3 AND cost IS NULL";
 
 /// What a sum of the requests belongs to: hour, key, user, provider, endpoint and status; ids of 0
 /// mean none.

@@ -47,6 +47,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(13, "0013_rights"),
     migration!(14, "0014_vault"),
     migration!(15, "0015_provider_off"),
+    migration!(16, "0016_log_request"),
 ];
 
 /// What `schema_history` says of one migration.
