@@ -59,7 +59,7 @@ pub enum LimitType {
 }
 
 impl LimitType {
-    /// In the specification's order of checks.
+    /// In the order of the checks in docs/reference/limits.md.
     pub const IN_ORDER: [Self; 13] = [
         Self::KeyTotal,
         Self::UserTotal,

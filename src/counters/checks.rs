@@ -1,4 +1,5 @@
-//! The thirteen checks, in the specification's order; the first that is reached refuses.
+//! The thirteen checks, in the order of docs/reference/limits.md; the first that is reached
+//! refuses.
 
 use super::CounterSettings;
 use super::admission::{Admission, Amount, Denied, Exceeds, LimitType};
@@ -25,7 +26,7 @@ pub(super) fn all(
 }
 
 /// Under strict reservation: whether a request could exceed a limit together with those that run.
-/// One that runs alone could only exceed it by itself, and passes as the specification has it.
+/// One that runs alone could only exceed it by itself, and passes (docs/reference/limits.md).
 pub(super) fn strict(held: Held, estimate: NanoUsd, limit: NanoUsd, mode: Reservation) -> Option<Exceeds> {
     let (reserved, own) = (held.reserved, estimate.max(NanoUsd::ZERO));
     let refused = mode == Reservation::Strict && reserved > NanoUsd::ZERO && held.both() + own > limit;

@@ -143,7 +143,8 @@ impl Counters {
     /// All thirteen checks, and the request counted: in one step, or not at all.
     ///
     /// # Errors
-    /// The first limit in the specification's order that is reached. Nothing was counted then.
+    /// The first limit that is reached, in the order of docs/reference/limits.md. Nothing was
+    /// counted then.
     pub async fn admit(&self, admission: &Admission<'_>) -> Result<Permit, Refused> {
         self.books.admit(admission).await
     }

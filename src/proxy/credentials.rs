@@ -1,5 +1,5 @@
-//! Where a proxied request carries its key: the four sources of the specification, and the alias
-//! headers.
+//! Where a proxied request carries its key: the four sources of docs/reference/credentials.md, and
+//! the alias headers.
 
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, COOKIE};

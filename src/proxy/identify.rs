@@ -1,5 +1,5 @@
-//! The caller: from the credential to the key and its owner, in the specification's order of
-//! checks.
+//! The caller: from the credential to the key and its owner, in the order of
+//! checks of docs/reference/credentials.md.
 //!
 //! The snapshot answers; an unknown key costs a hash and a look-up, and no SQL.
 

@@ -90,7 +90,7 @@ async fn a_strict_refusal_says_what_is_reserved_and_one_client_alone_is_not_held
     let fields = [&error["code"], &error["limit_type"], &error["current"], &error["limit"]];
     assert_eq!(fields, [&json!("rate_limit_exceeded"), &json!("key_total"), &json!(1), &json!(1.5)]);
     running.abort();
-    // Two dollars of one and a half: each was the only one that ran, as the specification has it.
+    // Two dollars of one and a half: each was the only one that ran, see docs/reference/limits.md.
     stage.upstream.default(json!({"usage": {"output": 100}})).await;
     let free = async || stage.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": stage.key_id})).await;
     while free().await["costTotal"]["reserved"] != 0 {

@@ -79,7 +79,7 @@ struct Model {
 }
 
 impl Model {
-    /// The limit that refuses a request, by the letter of the specification.
+    /// The limit that refuses a request, by the letter of docs/reference/limits.md.
     fn refusal(&self, key: usize, session: usize, estimate: i64) -> Option<LimitType> {
         LimitType::IN_ORDER.into_iter().find(|limit| {
             let of_key = limit.is_keys().then_some(key);
