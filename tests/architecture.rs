@@ -265,10 +265,10 @@ const PLANTED: &[(&str, &str, &str)] = &[
     ("app/a.rs", "use std::{env, fs};", "std::env outside of config"),
     ("app/a.rs", "fn f() { std::env::var(\"X\"); }", "std::env outside of config"),
     ("config/a.rs", "use std::env;", ""),
-    ("proxy/attempt.rs", "impl ProxyHttp for Other {}", "a second ProxyHttp"),
+    ("proxy/upstream/attempt.rs", "impl ProxyHttp for Other {}", "a second ProxyHttp"),
     ("app/a.rs", "impl pingora::proxy::ProxyHttp for Other {}", "a second ProxyHttp"),
     ("proxy/service.rs", "impl ProxyHttp for Service {}", ""),
-    ("proxy/driver.rs", "use pingora::proxy::ProxyHttp as _;", ""),
+    ("proxy/upstream/driver.rs", "use pingora::proxy::ProxyHttp as _;", ""),
     ("formats/a.rs", "use std::fs;", "I/O in a pure room"),
     (
         "formats/a.rs",

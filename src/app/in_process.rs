@@ -32,7 +32,7 @@ use super::signals::Phase;
 use crate::admin::playground::{AsKey, InProcessProxy};
 use crate::proxy::client_stream::{ClientStream, HeadBounds};
 use crate::proxy::gateway::Gateway;
-use crate::proxy::on_behalf::OnBehalf;
+use crate::proxy::request::on_behalf::OnBehalf;
 use crate::proxy::service::Service;
 
 /// Bytes that wait in either direction.

@@ -22,7 +22,7 @@ use crate::formats::client_address::client_address;
 use crate::ledger::{Ledger, LedgerSettings};
 use crate::policy::builtin_rules::BUILTIN_RULES;
 use crate::proxy::gateway::{Fixed, Gateway};
-use crate::proxy::instructions::Instructions;
+use crate::proxy::request::instructions::Instructions;
 use crate::state::builtin;
 use crate::state::health::Health;
 use crate::state::vault::Vault;

@@ -71,7 +71,11 @@ const SHOWN: &[(&str, &str, &str)] = &[
     ("auth.secret_key_file", "vault/files.rs", "secret_keys_in_files_are_rotated_without_a_restart"),
     ("auth.secret_key_previous", "vault/rotation.rs", "configured_keys_are_rotated_while_the_gateway_serves"),
     ("auth.secret_key_previous_file", "vault/files.rs", "secret_keys_in_files_are_rotated_without_a_restart"),
-    ("auth.alt_key_headers", "proxy/credentials.rs", "a_header_of_ones_own_carries_the_key_no_further_than_here"),
+    (
+        "auth.alt_key_headers",
+        "proxy/request/credentials.rs",
+        "a_header_of_ones_own_carries_the_key_no_further_than_here",
+    ),
     (
         "session.ttl",
         "loss/clients.rs",

@@ -5,8 +5,8 @@
 
 use bytes::Bytes;
 
-use super::context::{Caller, RequestContext};
-use super::intake::Inbound;
+use crate::proxy::context::{Caller, RequestContext};
+use crate::proxy::request::intake::Inbound;
 use crate::state::Messages;
 use crate::store::{Clip, StoredMessage};
 

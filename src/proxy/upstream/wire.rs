@@ -18,9 +18,9 @@ use pingora::proxy::Session;
 use pingora::upstreams::peer::HttpPeer;
 use pingora::{Error, ErrorType, Result, RetryType};
 
-use super::client_stream::ClientStream;
 use super::failure::Failure;
 use crate::policy::classify::NetworkFailure;
+use crate::proxy::client_stream::ClientStream;
 use crate::upstream::{Link, Upstreams};
 
 /// After a failed send an early answer (a 413, say) may still be there: how long it is waited for.
@@ -45,7 +45,7 @@ pub struct Bound {
 }
 
 /// An open exchange with a provider.
-pub(super) struct Wire {
+pub(in crate::proxy) struct Wire {
     // Boxed: each future that holds a `Wire` keeps a place for it as long as a stream lives.
     up: Box<HttpSession>,
     reused: bool,
@@ -61,7 +61,11 @@ pub(super) struct Wire {
 }
 
 /// Runs `work` until it ends, or the client leaves. `detached`: it has left, and `work` goes on.
-pub(super) async fn unless_gone<T>(session: &mut Session, detached: bool, work: impl Future<Output = T>) -> Result<T> {
+pub(in crate::proxy) async fn unless_gone<T>(
+    session: &mut Session,
+    detached: bool,
+    work: impl Future<Output = T>,
+) -> Result<T> {
     if detached {
         return Ok(work.await);
     }
@@ -139,7 +143,7 @@ impl Wire {
     ///
     /// # Errors
     /// When none can be made in time, or the client leaves.
-    pub(super) async fn open(session: &mut Session, upstreams: &Upstreams, peer: &HttpPeer) -> Result<Self> {
+    pub(in crate::proxy) async fn open(session: &mut Session, upstreams: &Upstreams, peer: &HttpPeer) -> Result<Self> {
         let (up, reused) =
             unless_gone(session, false, upstreams.connect(peer)).await?.map_err(|e| connect_failure(e, peer))?;
         Ok(Self {
@@ -155,13 +159,13 @@ impl Wire {
 
     /// Whether the connection had been used before.
     #[must_use]
-    pub(super) const fn is_reused(&self) -> bool {
+    pub(in crate::proxy) const fn is_reused(&self) -> bool {
         self.reused
     }
 
     /// The connection's socket, and what Pingora knows of it.
     #[must_use]
-    pub(super) fn identity(&self) -> (i32, Option<&Digest>) {
+    pub(in crate::proxy) fn identity(&self) -> (i32, Option<&Digest>) {
         let socket = match &*self.up {
             HttpSession::H1(h1) => h1.id(),
             HttpSession::H2(h2) => h2.fd(),
@@ -171,18 +175,18 @@ impl Wire {
     }
 
     /// From now on the client's leaving ends nothing.
-    pub(super) const fn detach(&mut self) {
+    pub(in crate::proxy) const fn detach(&mut self) {
         self.detached = true;
     }
 
     /// Whether the whole request was sent.
     #[must_use]
-    pub(super) const fn is_sent(&self) -> bool {
+    pub(in crate::proxy) const fn is_sent(&self) -> bool {
         self.sent_whole
     }
 
     #[must_use]
-    pub(super) fn is_http2(&self) -> bool {
+    pub(in crate::proxy) fn is_http2(&self) -> bool {
         matches!(*self.up, HttpSession::H2(_))
     }
 
@@ -191,7 +195,12 @@ impl Wire {
     ///
     /// # Errors
     /// When the client leaves.
-    pub(super) async fn send(&mut self, session: &mut Session, head: RequestHeader, body: &[Bytes]) -> Result<()> {
+    pub(in crate::proxy) async fn send(
+        &mut self,
+        session: &mut Session,
+        head: RequestHeader,
+        body: &[Bytes],
+    ) -> Result<()> {
         self.up.set_write_timeout(Some(WRITE_TIMEOUT));
         let (up, mut begun) = (&mut self.up, false);
         let sending = async {
@@ -219,7 +228,7 @@ impl Wire {
     ///
     /// # Errors
     /// When none comes in time, the connection breaks, or the client leaves.
-    pub(super) async fn head(&mut self, session: &mut Session, bound: Bound) -> Result<Box<ResponseHeader>> {
+    pub(in crate::proxy) async fn head(&mut self, session: &mut Session, bound: Bound) -> Result<Box<ResponseHeader>> {
         let Bound { time, timeout } = bound;
         let sent = Instant::now();
         let bound = if self.sent_whole { time } else { Some(EARLY_ANSWER) };
@@ -272,7 +281,7 @@ impl Wire {
     ///
     /// # Errors
     /// When none comes in time, the connection breaks, or the client leaves.
-    pub(super) async fn piece(&mut self, session: &mut Session, bound: Bound) -> Result<Option<Bytes>> {
+    pub(in crate::proxy) async fn piece(&mut self, session: &mut Session, bound: Bound) -> Result<Option<Bytes>> {
         let Bound { time, timeout } = bound;
         if let Some(error) = self.broken.take() {
             return Err(error);
@@ -311,13 +320,13 @@ impl Wire {
     }
 
     /// Whether the answer came to its proper end.
-    pub(super) fn is_done(&mut self) -> bool {
+    pub(in crate::proxy) fn is_done(&mut self) -> bool {
         // Pingora's own question panics before there is a head, and behind a 1xx without one.
         self.broken.is_none() && self.has_head && self.up.response_done()
     }
 
     /// Gives the connection back if its exchange is over, or closes it.
-    pub(super) async fn close(mut self, upstreams: &Upstreams, link: &Link) {
+    pub(in crate::proxy) async fn close(mut self, upstreams: &Upstreams, link: &Link) {
         if self.sent_whole && self.is_done() {
             upstreams.release(self.up, link).await;
         } else {

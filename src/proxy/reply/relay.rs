@@ -7,18 +7,18 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use super::coding::StreamDecoder;
 use crate::domain::format::WireFormat;
 use crate::domain::usage::Usage;
 use crate::formats::convert::{self, ReplyContext, StreamConverter, StreamProblem};
 use crate::formats::error::{self, ErrorReply, UpstreamError};
 use crate::formats::usage::{HideUsageChunk, UsageReader};
+use crate::proxy::coding::StreamDecoder;
 
 /// A reply in one piece that has to be converted may have so many bytes.
 const CONVERT_MAX: usize = 32 * 1024 * 1024;
 
 /// What is made of a reply's pieces.
-pub(super) struct Reply {
+pub(in crate::proxy) struct Reply {
     decoder: Option<Box<StreamDecoder>>,
     /// `None` where a reply has no usage (token counting), and where a converter reads it anyhow.
     reader: Option<UsageReader>,
@@ -34,7 +34,7 @@ pub(super) struct Reply {
 }
 
 /// How pieces are changed for the client.
-pub(super) enum Shape {
+pub(in crate::proxy) enum Shape {
     /// They are not.
     AsIs,
     /// The usage chunk that only the gateway asked for is left out.
@@ -46,7 +46,7 @@ pub(super) enum Shape {
 }
 
 /// A reply in one piece, collected to be converted.
-pub(super) struct Whole {
+pub(in crate::proxy) struct Whole {
     pub from: WireFormat,
     pub to: WireFormat,
     pub context: ReplyContext,
@@ -55,14 +55,18 @@ pub(super) struct Whole {
 
 impl Reply {
     #[must_use]
-    pub(super) fn new(decoder: Option<Box<StreamDecoder>>, reader: Option<UsageReader>, shape: Shape) -> Self {
+    pub(in crate::proxy) fn new(
+        decoder: Option<Box<StreamDecoder>>,
+        reader: Option<UsageReader>,
+        shape: Shape,
+    ) -> Self {
         let last_progress = Instant::now();
         Self { decoder, reader, shape, received: 0, problem: None, reported: None, last_progress, progress: 0 }
     }
 
     /// Takes a piece from the provider and gives what goes to the client. Ask [`Reply::problem`]
     /// afterwards.
-    pub(super) fn take(&mut self, piece: Bytes) -> Bytes {
+    pub(in crate::proxy) fn take(&mut self, piece: Bytes) -> Bytes {
         let plain = match &mut self.decoder {
             Some(decoder) => match decoder.push(&piece) {
                 Ok(plain) => plain,
@@ -123,7 +127,7 @@ impl Reply {
 
     /// To be called once, after the last piece: returns the rest for the client. Ask
     /// [`Reply::problem`] afterwards.
-    pub(super) fn finish(&mut self) -> Bytes {
+    pub(in crate::proxy) fn finish(&mut self) -> Bytes {
         if let Some(reader) = &mut self.reader {
             reader.finish();
         }
@@ -150,13 +154,13 @@ impl Reply {
 
     /// Why the reply cannot go on, if so.
     #[must_use]
-    pub(super) fn problem(&self) -> Option<&str> {
+    pub(in crate::proxy) fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
 
     /// Whether something came that is worth showing to the client.
     #[must_use]
-    pub(super) fn has_content(&self) -> bool {
+    pub(in crate::proxy) fn has_content(&self) -> bool {
         match &self.shape {
             // Nothing of it can be shown before it is whole.
             Shape::Whole(_) => false,
@@ -167,7 +171,7 @@ impl Reply {
 
     /// Whether the format's own sign of a proper end has been seen.
     #[must_use]
-    pub(super) fn has_end(&self) -> bool {
+    pub(in crate::proxy) fn has_end(&self) -> bool {
         match &self.shape {
             Shape::Events(converter) => converter.seen_end(),
             _ => self.reader.as_ref().is_none_or(UsageReader::seen_end),
@@ -177,32 +181,32 @@ impl Reply {
     /// Whether nothing is missing but the end of the body: how the provider ends it is then of no
     /// matter.
     #[must_use]
-    pub(super) fn lacks_only_the_end(&self) -> bool {
+    pub(in crate::proxy) fn lacks_only_the_end(&self) -> bool {
         self.meter().is_some_and(UsageReader::lacks_only_the_end)
     }
 
     #[must_use]
-    pub(super) fn error(&self) -> Option<UpstreamError> {
+    pub(in crate::proxy) fn error(&self) -> Option<UpstreamError> {
         self.reported.clone().or_else(|| self.reader.as_ref()?.seen_error().cloned())
     }
 
     /// The provider's figures so far.
     #[must_use]
-    pub(super) fn usage(&self) -> Option<Usage> {
+    pub(in crate::proxy) fn usage(&self) -> Option<Usage> {
         self.meter()?.usage()
     }
 
     /// What is to be billed, and whether it is an estimate: `input` tokens count where the provider
     /// told none. `None` for replies that have no usage.
     #[must_use]
-    pub(super) fn bill(&self, input: u64) -> Option<(Usage, bool)> {
+    pub(in crate::proxy) fn bill(&self, input: u64) -> Option<(Usage, bool)> {
         let meter = self.meter()?;
         Some((meter.estimate(input), !meter.final_figures()))
     }
 
     /// The client's error event, to end a stream that had begun. Empty where the provider's own has
     /// passed already.
-    pub(super) fn fail(&mut self, format: WireFormat, message: &str) -> Vec<u8> {
+    pub(in crate::proxy) fn fail(&mut self, format: WireFormat, message: &str) -> Vec<u8> {
         let reply = ErrorReply { status: 502, kind: "api_error", message, code: None, extra: &[] };
         let told = self.error().is_some();
         match &mut self.shape {

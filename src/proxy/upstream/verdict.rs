@@ -6,13 +6,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use pingora::{Error, ErrorSource};
 
-use super::answer::Answer;
 use super::attempt::millis;
-use super::context::RequestContext;
 use super::failure::{self, Failure, GiveUp};
 use super::incoming::Incoming;
-use super::record::Ending;
-use super::refusal::Refusal;
 use crate::domain::clock::Timestamp;
 use crate::domain::error_rule::OverrideResponse;
 use crate::domain::provider::Provider;
@@ -22,6 +18,10 @@ use crate::policy::classify::{self, AttemptFailure, Situation, Verdict};
 use crate::policy::error_rules::ReadyRule;
 use crate::policy::provider_state::FailureKind;
 use crate::policy::retry_after;
+use crate::proxy::context::RequestContext;
+use crate::proxy::record::Ending;
+use crate::proxy::reply::answer::Answer;
+use crate::proxy::reply::refusal::Refusal;
 use crate::state::attempts::Failed;
 use crate::state::health::Setback;
 
@@ -31,7 +31,7 @@ use crate::state::health::Setback;
 /// `error.retry` must be decided. It is set on arrival only where the request never reached the
 /// provider.
 #[must_use]
-pub(super) fn failed(ctx: &mut RequestContext, mut error: Box<Error>) -> Box<Error> {
+pub(in crate::proxy) fn failed(ctx: &mut RequestContext, mut error: Box<Error>) -> Box<Error> {
     let unprocessed = error.retry();
     error.set_retry(false);
     if *error.esource() == ErrorSource::Downstream {

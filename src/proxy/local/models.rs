@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use pingora::proxy::Session;
 
-use super::answer::Answer;
-use super::context::{Caller, RequestContext};
-use super::identify::Identified;
 use super::listing;
-use super::refusal::Refusal;
 use crate::formats::models;
+use crate::proxy::context::{Caller, RequestContext};
+use crate::proxy::reply::answer::Answer;
+use crate::proxy::reply::refusal::Refusal;
+use crate::proxy::request::identify::Identified;
 use crate::state::Reach;
 use crate::state::reach::is_listing_needed;
 
 /// Every model in reach, sorted, without duplicates.
-pub(super) async fn list(session: &mut Session, ctx: &RequestContext, identified: &Identified) -> Answer {
+pub(in crate::proxy) async fn list(session: &mut Session, ctx: &RequestContext, identified: &Identified) -> Answer {
     let names = reachable(session, ctx, identified).await;
     Answer::ok(models::list(ctx.format, names.iter().map(String::as_str)))
 }
@@ -24,7 +24,7 @@ pub(super) async fn list(session: &mut Session, ctx: &RequestContext, identified
 ///
 /// # Errors
 /// 404 when it is not in reach.
-pub(super) async fn get(
+pub(in crate::proxy) async fn get(
     session: &mut Session,
     ctx: &RequestContext,
     identified: &Identified,

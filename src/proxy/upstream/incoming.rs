@@ -10,11 +10,8 @@ use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
 use pingora::http::ResponseHeader;
 
-use super::coding::{self, Coding, StreamDecoder};
-use super::context::{InFlight, RequestContext};
 use super::failure::{ErrorStatus, Failure};
 use super::render::ReplyForm;
-use super::reply::{Reply, Shape, Whole};
 use super::wire::Bound;
 use crate::domain::format::WireFormat;
 use crate::domain::usage::Usage;
@@ -23,6 +20,9 @@ use crate::formats::error::{self, UpstreamError};
 use crate::formats::route::Operation;
 use crate::formats::usage::UsageReader;
 use crate::policy::classify::{NetworkFailure, UnusableReply};
+use crate::proxy::coding::{self, Coding, StreamDecoder};
+use crate::proxy::context::{InFlight, RequestContext};
+use crate::proxy::reply::relay::{Reply, Shape, Whole};
 use crate::telemetry::IntGauge;
 
 /// Bytes held back at most while no meaningful part has come.
@@ -218,7 +218,7 @@ impl Relay {
 ///
 /// # Errors
 /// When no reply can follow this head.
-pub(super) fn begin(ctx: &mut RequestContext, head: &ResponseHeader) -> pingora::Result<()> {
+pub(in crate::proxy) fn begin(ctx: &mut RequestContext, head: &ResponseHeader) -> pingora::Result<()> {
     let client_format = ctx.format;
     let forwarding = ctx.forwarding()?;
     let (stream_asked, generates) = (forwarding.inbound.stream, forwarding.route.operation == Operation::Generate);
@@ -284,7 +284,7 @@ pub(super) fn begin(ctx: &mut RequestContext, head: &ResponseHeader) -> pingora:
 ///
 /// # Errors
 /// When an error reply is whole, or a reply cannot go on.
-pub(super) fn take(ctx: &mut RequestContext, body: &mut Option<Bytes>, end: bool) -> pingora::Result<()> {
+pub(in crate::proxy) fn take(ctx: &mut RequestContext, body: &mut Option<Bytes>, end: bool) -> pingora::Result<()> {
     let is_settled = !ctx.is_open();
     let attempt = ctx.attempt()?;
     match &mut attempt.incoming {

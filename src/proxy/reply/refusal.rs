@@ -105,7 +105,7 @@ impl Meaning {
         ErrorReply { status: self.status, kind: self.kind, message: &self.message, code: self.code, extra: &self.extra }
     }
 
-    pub(super) fn new(status: u16, kind: &'static str, message: impl Into<String>) -> Self {
+    pub(in crate::proxy) fn new(status: u16, kind: &'static str, message: impl Into<String>) -> Self {
         let (code, extra, headers) = (None, Vec::new(), Vec::new());
         let meaning = Self { status, kind, code, message: message.into(), extra, headers };
         // The same key is refused again: without this some clients repeat for minutes, silently.
@@ -113,21 +113,21 @@ impl Meaning {
     }
 
     /// Tells clients not to repeat the request. Claude Code and the Anthropic and OpenAI SDKs obey.
-    pub(super) fn final_answer(self) -> Self {
+    pub(in crate::proxy) fn final_answer(self) -> Self {
         self.header("x-should-retry", "false")
     }
 
-    pub(super) fn code(mut self, code: &'static str) -> Self {
+    pub(in crate::proxy) fn code(mut self, code: &'static str) -> Self {
         self.code = Some(code);
         self
     }
 
-    pub(super) fn header(mut self, name: &'static str, value: impl ToString) -> Self {
+    pub(in crate::proxy) fn header(mut self, name: &'static str, value: impl ToString) -> Self {
         self.headers.push((name, value.to_string()));
         self
     }
 
-    pub(super) fn retry_after(self, ms: Option<u64>) -> Self {
+    pub(in crate::proxy) fn retry_after(self, ms: Option<u64>) -> Self {
         match ms {
             Some(ms) => self.header("retry-after", ms.div_ceil(1000).max(1)),
             None => self,

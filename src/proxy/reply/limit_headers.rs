@@ -5,11 +5,11 @@
 
 use pingora::http::ResponseHeader;
 
-use super::context::RequestContext;
 use crate::counters::{Amount, Denied, LimitType, MoneyLeft, RequestsLeft, Standing};
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
 use crate::domain::money::NanoUsd;
+use crate::proxy::context::RequestContext;
 
 /// Names of limit, remaining and reset.
 type Names = [&'static str; 3];
@@ -26,7 +26,7 @@ const COST: Names = ["x-ratelimit-limit-cost", "x-ratelimit-remaining-cost", "x-
 ///
 /// # Errors
 /// Pingora's, when a value cannot stand in a head.
-pub(super) fn add(head: &mut ResponseHeader, ctx: &RequestContext) -> pingora::Result<()> {
+pub(in crate::proxy) fn add(head: &mut ResponseHeader, ctx: &RequestContext) -> pingora::Result<()> {
     match ctx.record.as_ref().and_then(|record| record.permit.as_ref()) {
         Some(permit) => write(head, ctx, permit.standing()),
         None => Ok(()),
@@ -47,7 +47,7 @@ fn write(head: &mut ResponseHeader, ctx: &RequestContext, standing: &Standing) -
 
 /// The same of the limit that refused a request.
 #[must_use]
-pub(super) fn of_refusal(ctx: &RequestContext, denied: &Denied) -> Vec<(&'static str, String)> {
+pub(in crate::proxy) fn of_refusal(ctx: &RequestContext, denied: &Denied) -> Vec<(&'static str, String)> {
     let [limit, remaining, resets] = match (denied.limit_type, denied.limit) {
         (LimitType::UserRpm, _) => requests_names(ctx.format),
         (_, Amount::Money(_)) => COST,

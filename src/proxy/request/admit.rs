@@ -3,11 +3,8 @@
 
 use std::sync::Arc;
 
-use super::context::{Caller, RequestContext};
 use super::identify::Identified;
 use super::intake::Inbound;
-use super::refusal::Refusal;
-use super::render;
 use super::screen::Screened;
 use crate::counters::{Admission, Asks, Refused};
 use crate::domain::group::Groups;
@@ -17,6 +14,9 @@ use crate::formats::count;
 use crate::formats::route::Operation;
 use crate::policy::reservation::{Forecast, Reservation};
 use crate::policy::select::SelectAsk;
+use crate::proxy::context::{Caller, RequestContext};
+use crate::proxy::reply::refusal::Refusal;
+use crate::proxy::upstream::render;
 
 /// A request that may run.
 pub struct Admitted {
@@ -30,7 +30,7 @@ pub struct Admitted {
 ///
 /// # Errors
 /// The first limit that is reached, or that the journal is full and nothing could be accounted for.
-pub(super) async fn admit(
+pub(in crate::proxy) async fn admit(
     ctx: &mut RequestContext,
     identified: &Identified,
     screened: Screened,

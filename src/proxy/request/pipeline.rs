@@ -14,14 +14,16 @@ use std::sync::Arc;
 use pingora::Result;
 use pingora::proxy::Session;
 
-use super::answer::Answer;
-use super::context::RequestContext;
-use super::forwarding::Forwarding;
-use super::{admit, count, embedded_admin, identify, intake, models, plan, screen};
+use super::{admit, identify, intake, plan, screen};
 use crate::formats::route::Operation;
+use crate::proxy::context::RequestContext;
+use crate::proxy::embedded_admin;
+use crate::proxy::local::{count, models};
+use crate::proxy::reply::answer::Answer;
+use crate::proxy::upstream::forwarding::Forwarding;
 
 /// What becomes of a request.
-pub(super) enum Prepared {
+pub(in crate::proxy) enum Prepared {
     /// The embedded administration has answered it.
     Answered,
     /// The gateway answers it.
@@ -35,7 +37,7 @@ pub(super) enum Prepared {
 ///
 /// # Errors
 /// The first stage's refusal, or that the client has left.
-pub(super) async fn prepare(session: &mut Session, ctx: &mut RequestContext) -> Result<Prepared> {
+pub(in crate::proxy) async fn prepare(session: &mut Session, ctx: &mut RequestContext) -> Result<Prepared> {
     intake::framing(session)?;
     let gateway = Arc::clone(&ctx.gateway);
     if let Some(admin) = gateway.admin.get().filter(|_| embedded_admin::is_admin(session.req_header())) {

@@ -11,10 +11,8 @@ use pingora::http::RequestHeader;
 use pingora::proxy::Session;
 use pingora::upstreams::peer::HttpPeer;
 
-use super::context::RequestContext;
 use super::failure::{Failure, GiveUp};
 use super::incoming::Incoming;
-use super::record::Asked;
 use super::render::{self, ReplyForm};
 use super::timing::{self, Timing};
 use super::verdict;
@@ -23,6 +21,8 @@ use super::{forwarding, health_ticket::HealthTicket};
 use crate::domain::provider::Provider;
 use crate::domain::record::DecisionStep;
 use crate::policy::classify::NetworkFailure;
+use crate::proxy::context::RequestContext;
+use crate::proxy::record::Asked;
 use crate::upstream::headers::{self, HeadParts};
 use crate::upstream::{Link, LinkError};
 
@@ -110,7 +110,7 @@ impl Attempt {
 ///
 /// # Errors
 /// With a [`GiveUp`] as its cause when no provider is left.
-pub(super) async fn next_peer(ctx: &mut RequestContext) -> pingora::Result<Box<HttpPeer>> {
+pub(in crate::proxy) async fn next_peer(ctx: &mut RequestContext) -> pingora::Result<Box<HttpPeer>> {
     loop {
         if ctx.forwarding()?.attempt.is_none() {
             let attempt = next_provider(ctx).await?;
@@ -219,7 +219,11 @@ fn render_body(ctx: &mut RequestContext) -> pingora::Result<()> {
 ///
 /// # Errors
 /// When the path or a credential cannot stand in a head.
-pub(super) fn build_head(session: &Session, head: &mut RequestHeader, ctx: &mut RequestContext) -> pingora::Result<()> {
+pub(in crate::proxy) fn build_head(
+    session: &Session,
+    head: &mut RequestHeader,
+    ctx: &mut RequestContext,
+) -> pingora::Result<()> {
     let attempt = ctx.attempt()?;
     let (length, converted) = (attempt.length, matches!(attempt.form, ReplyForm::Convert(_)));
     let query = attempt.query.take();
@@ -249,6 +253,6 @@ pub(super) fn build_head(session: &Session, head: &mut RequestHeader, ctx: &mut 
 
 /// Milliseconds of a duration, for decisions.
 #[must_use]
-pub(super) fn millis(time: Duration) -> u64 {
+pub(in crate::proxy) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

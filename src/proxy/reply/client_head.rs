@@ -4,10 +4,10 @@ use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, 
 use pingora::http::ResponseHeader;
 use pingora::proxy::Session;
 
-use super::context::RequestContext;
-use super::incoming::Relay;
 use super::provider_headers;
 use crate::domain::format::WireFormat;
+use crate::proxy::context::RequestContext;
+use crate::proxy::upstream::incoming::Relay;
 
 /// Names of a reply's head that do not go on: they belong to one connection, or to the provider's
 /// own account.
@@ -30,7 +30,7 @@ const NEVER: [&str; 12] = [
 ///
 /// # Errors
 /// Pingora's, when a value cannot stand in a head.
-pub(super) fn build(
+pub(in crate::proxy) fn build(
     session: &Session,
     ctx: &RequestContext,
     relay: &Relay,

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::admit::Admitted;
 use super::attempt::Attempt;
-use super::context::RequestContext;
-use super::identify::Identified;
-use super::intake::Inbound;
-use super::plan::Plan;
-use super::refusal::Refusal;
 use super::verdict::Tally;
 use crate::domain::provider::Provider;
 use crate::domain::record::{DecisionStep, RequestOutcome};
 use crate::formats::route::Route;
+use crate::proxy::context::RequestContext;
+use crate::proxy::reply::refusal::Refusal;
+use crate::proxy::request::admit::Admitted;
+use crate::proxy::request::identify::Identified;
+use crate::proxy::request::intake::Inbound;
+use crate::proxy::request::plan::Plan;
 
 /// What the attempt loop works on.
 pub struct Forwarding {
@@ -50,7 +50,7 @@ impl Forwarding {
     /// # Errors
     /// When none has begun.
     pub fn attempt(&self) -> pingora::Result<&Attempt> {
-        self.attempt.as_deref().ok_or_else(super::context::out_of_order)
+        self.attempt.as_deref().ok_or_else(crate::proxy::context::out_of_order)
     }
 
     /// Whether another attempt may begin.
@@ -84,7 +84,7 @@ impl Forwarding {
 
 /// The refusal when no provider is left, and how it ends the request.
 #[must_use]
-pub(super) fn exhausted(ctx: &mut RequestContext) -> (Refusal, RequestOutcome) {
+pub(in crate::proxy) fn exhausted(ctx: &mut RequestContext) -> (Refusal, RequestOutcome) {
     let now = ctx.now();
     let tally = ctx.forwarding().map(|forwarding| std::mem::take(&mut forwarding.tally)).unwrap_or_default();
     let left_out = tally.left_out;

@@ -16,13 +16,13 @@ use pingora::time::timeout;
 use pingora::upstreams::peer::HttpPeer;
 use pingora::{Error, ErrorSource, ErrorType, Result};
 
-use super::context::RequestContext;
 use super::failure::Failure;
 use super::incoming::{Hold, Incoming};
-use super::service::Service;
 use super::wire::Wire;
 use crate::config::OnAbort;
 use crate::policy::classify::NetworkFailure;
+use crate::proxy::context::RequestContext;
+use crate::proxy::service::Service;
 
 type Ctx = Box<RequestContext>;
 
@@ -31,7 +31,7 @@ impl Service {
     ///
     /// # Errors
     /// What ended the exchange; `retry` says whether another one is to follow.
-    pub(super) async fn proxy_to_upstream(&self, session: &mut Session, ctx: &mut Ctx) -> Result<()> {
+    pub(in crate::proxy) async fn proxy_to_upstream(&self, session: &mut Session, ctx: &mut Ctx) -> Result<()> {
         let peer = self.upstream_peer(session, ctx).await?;
         let waiting = Instant::now();
         let opened = Wire::open(session, &self.gateway.upstreams, &peer).await;

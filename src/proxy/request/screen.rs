@@ -9,22 +9,22 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::context::{Caller, RequestContext};
 use super::identify::Identified;
 use super::intake::Inbound;
-use super::refusal::Refusal;
 use crate::domain::ids::WordId;
 use crate::domain::provider::model_matches;
 use crate::formats::pieces::Pieces;
 use crate::formats::{edit, texts};
 use crate::policy::client_version;
 use crate::policy::words::{Fingerprint, Words};
+use crate::proxy::context::{Caller, RequestContext};
+use crate::proxy::reply::refusal::Refusal;
 
 /// Larger bodies are searched on a blocking thread, not on a connection's.
 const INLINE_MAX: usize = 512 * 1024;
 
 /// A request that its caller may make and that holds no sensitive word.
-pub(super) struct Screened(pub Arc<Inbound>);
+pub(in crate::proxy) struct Screened(pub Arc<Inbound>);
 
 /// Checks the allow-lists of the key's owner, the client's version, then the texts of the body.
 ///

@@ -5,10 +5,8 @@
 
 use bytes::Bytes;
 
-use super::context::{Caller, RequestContext};
 use super::failure::Failure;
 use super::forwarding::Forwarding;
-use super::refusal::Refusal;
 use crate::domain::format::WireFormat;
 use crate::domain::key::CacheTtl;
 use crate::domain::provider::{InstructionsStrategy, Provider};
@@ -16,13 +14,15 @@ use crate::formats::convert::{self, ReplyContext, RequestOptions, foreign};
 use crate::formats::peek::{self, Peek, PeekLimits};
 use crate::formats::route::{self, Operation};
 use crate::formats::{edit, responses::instructions};
+use crate::proxy::context::{Caller, RequestContext};
+use crate::proxy::reply::refusal::Refusal;
 use crate::upstream::Call;
 
 /// The body was within the configured depth when it came in.
 const DEPTH: PeekLimits = PeekLimits { max_depth: 1024 };
 
 /// What goes to the provider.
-pub(super) struct Rendered {
+pub(in crate::proxy) struct Rendered {
     pub body: Vec<Bytes>,
     /// The query of the call, without `?`.
     pub query: Option<String>,
@@ -40,7 +40,7 @@ pub enum ReplyForm {
 
 impl Rendered {
     #[must_use]
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::proxy) fn len(&self) -> usize {
         self.body.iter().map(Bytes::len).sum()
     }
 }
@@ -48,7 +48,7 @@ impl Rendered {
 /// Which formats a provider may speak for a client of another one. Tokens are counted in the
 /// client's own only.
 #[must_use]
-pub(super) fn convertible(operation: &Operation) -> fn(WireFormat, WireFormat) -> bool {
+pub(in crate::proxy) fn convertible(operation: &Operation) -> fn(WireFormat, WireFormat) -> bool {
     match operation {
         Operation::CountTokens => |client, provider| client == provider,
         _ => convert::convertible,
@@ -57,7 +57,7 @@ pub(super) fn convertible(operation: &Operation) -> fn(WireFormat, WireFormat) -
 
 /// The call that the client's operation amounts to.
 #[must_use]
-pub(super) fn call<'a>(forwarding: &Forwarding, model: &'a str) -> Call<'a> {
+pub(in crate::proxy) fn call<'a>(forwarding: &Forwarding, model: &'a str) -> Call<'a> {
     match forwarding.route.operation {
         Operation::CountTokens => Call::CountTokens { model },
         _ => Call::Generate { model, stream: forwarding.inbound.stream },
@@ -77,7 +77,7 @@ struct Source<'a> {
 ///
 /// # Errors
 /// With [`Failure::Unfit`] as its cause when the provider's format cannot express the request.
-pub(super) fn render(ctx: &RequestContext) -> pingora::Result<Rendered> {
+pub(in crate::proxy) fn render(ctx: &RequestContext) -> pingora::Result<Rendered> {
     let forwarding = ctx.forwarding_ref()?;
     let attempt = forwarding.attempt()?;
     let source = Source { ctx, forwarding, provider: &attempt.provider, model: &attempt.model };

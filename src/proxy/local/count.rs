@@ -3,13 +3,13 @@
 
 use serde_json::json;
 
-use super::admit::Admitted;
-use super::answer::Answer;
-use super::context::RequestContext;
-use super::refusal::Refusal;
 use crate::domain::format::WireFormat;
 use crate::formats::count;
 use crate::formats::peek::PeekLimits;
+use crate::proxy::context::RequestContext;
+use crate::proxy::reply::answer::Answer;
+use crate::proxy::reply::refusal::Refusal;
+use crate::proxy::request::admit::Admitted;
 
 /// Says that the figure is an estimate.
 const ESTIMATED: (&str, &str) = ("x-tollgate-token-count", "estimated");
@@ -18,7 +18,7 @@ const ESTIMATED: (&str, &str) = ("x-tollgate-token-count", "estimated");
 ///
 /// # Errors
 /// When the body cannot be read as the format's request.
-pub(super) fn estimate(ctx: &RequestContext, admitted: &Admitted) -> Result<Answer, Refusal> {
+pub(in crate::proxy) fn estimate(ctx: &RequestContext, admitted: &Admitted) -> Result<Answer, Refusal> {
     let limits = PeekLimits { max_depth: ctx.live.max_json_depth };
     let tokens = count::estimate(&admitted.inbound.body, limits).map_err(|e| Refusal::BadRequest(e.message))?;
     let body = match ctx.format {

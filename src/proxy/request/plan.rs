@@ -1,10 +1,7 @@
 //! Which providers may be asked, in which order, and why.
 
 use super::admit::Admitted;
-use super::context::{Caller, RequestContext};
 use super::identify::Identified;
-use super::refusal::Refusal;
-use super::render;
 use crate::counters::Blocked;
 use crate::domain::clock::Timestamp;
 use crate::domain::group::Groups;
@@ -12,12 +9,15 @@ use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
 use crate::formats::route::Operation;
 use crate::policy::select::{self, Availability, NoProvider, ProviderView, SelectAsk};
+use crate::proxy::context::{Caller, RequestContext};
+use crate::proxy::reply::refusal::Refusal;
+use crate::proxy::upstream::render;
 
 /// Indices into the snapshot's providers, in the order in which they are to be asked.
 pub struct Plan(pub Vec<usize>);
 
 /// Why there is no plan.
-pub(super) enum Unplanned {
+pub(in crate::proxy) enum Unplanned {
     NoGroup,
     NotPriced,
     UnknownModel,
@@ -26,7 +26,7 @@ pub(super) enum Unplanned {
 
 impl Unplanned {
     #[must_use]
-    pub(super) fn into_refusal(self, admitted: &Admitted) -> Refusal {
+    pub(in crate::proxy) fn into_refusal(self, admitted: &Admitted) -> Refusal {
         match self {
             Self::NoGroup => Refusal::NoGroup,
             Self::NotPriced => Refusal::ModelNotPriced { model: admitted.inbound.model.to_string() },
@@ -41,7 +41,7 @@ impl Unplanned {
 /// # Errors
 /// When no provider is in reach, none serves the model, none has a price that the request must
 /// have, or none is available now.
-pub(super) async fn plan(
+pub(in crate::proxy) async fn plan(
     ctx: &mut RequestContext,
     identified: &Identified,
     admitted: &Admitted,

@@ -4,13 +4,13 @@
 use bytes::Bytes;
 use pingora::{Error, ErrorType};
 
-use super::answer::Answer;
-use super::refusal::Refusal;
 use crate::domain::record::RequestOutcome;
 use crate::domain::usage::Usage;
 use crate::formats::error::UpstreamError;
 use crate::policy::classify::{NetworkFailure, UnusableReply};
 use crate::policy::provider_state::FailureKind;
+use crate::proxy::reply::answer::Answer;
+use crate::proxy::reply::refusal::Refusal;
 
 /// Why the client gets no reply from a provider: what `fail_to_proxy` answers with.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl From<Failure> for Box<Error> {
 
 /// Takes the failure out of an error; for an error without one, its kind stands for it.
 #[must_use]
-pub(super) fn take(error: &mut Error) -> Failure {
+pub(in crate::proxy) fn take(error: &mut Error) -> Failure {
     match error.cause.take().map(|cause| cause.downcast::<Failure>()) {
         Some(Ok(failure)) => *failure,
         _ => Failure::network(NetworkFailure::Broken, error.etype().as_str()),

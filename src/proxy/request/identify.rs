@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use pingora::proxy::Session;
 
-use super::context::{Caller, RequestContext};
 use super::credentials::{self, Presented};
 use super::on_behalf::OnBehalf;
-use super::record::OpenRecord;
-use super::refusal::Refusal;
 use crate::domain::ids::KeyId;
 use crate::formats::route::Route;
+use crate::proxy::context::{Caller, RequestContext};
+use crate::proxy::record::OpenRecord;
+use crate::proxy::reply::refusal::Refusal;
 use crate::state::rejected::Attempt;
 use crate::state::{Caller as KeyHolder, Snapshot, TokenCheck, key_text};
 use crate::telemetry::{RejectedLine, access_rejected};
@@ -28,7 +28,11 @@ pub struct Identified {
 ///
 /// # Errors
 /// The step that failed.
-pub(super) fn identify(session: &Session, ctx: &mut RequestContext, route: &Route) -> Result<Identified, Refusal> {
+pub(in crate::proxy) fn identify(
+    session: &Session,
+    ctx: &mut RequestContext,
+    route: &Route,
+) -> Result<Identified, Refusal> {
     let head = session.req_header();
     let fixed = &ctx.gateway.fixed;
     // A web session's token is not compared: browsers send it along, and it is no attempt at the

@@ -11,12 +11,7 @@ use pingora::proxy::Session;
 use pingora::{Error, ErrorType};
 
 use super::body_budget::{BodyReservation, BudgetExceeded};
-use super::coding::{self, Coding, CodingError};
-use super::context::{HeadFacts, RequestContext};
 use super::identify::Identified;
-use super::record::BodyFacts;
-use super::refusal::Refusal;
-use super::transcript::Transcript;
 use crate::config::Live;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::SessionId;
@@ -27,6 +22,11 @@ use crate::formats::peek::{self, BadRequest, Peek, PeekLimits};
 use crate::formats::query;
 use crate::formats::route::{self, Operation, Route};
 use crate::policy::session::{self, SessionHints};
+use crate::proxy::coding::{self, Coding, CodingError};
+use crate::proxy::context::{HeadFacts, RequestContext};
+use crate::proxy::record::BodyFacts;
+use crate::proxy::reply::refusal::Refusal;
+use crate::proxy::reply::transcript::Transcript;
 
 /// Longest part of a `User-Agent` that is kept.
 const MAX_USER_AGENT: usize = 256;
@@ -61,7 +61,7 @@ impl Inbound {
 ///
 /// # Errors
 /// When nothing is served at this path, by this method, or with such a head.
-pub(super) fn head(session: &Session, ctx: &mut RequestContext) -> Result<Route, Refusal> {
+pub(in crate::proxy) fn head(session: &Session, ctx: &mut RequestContext) -> Result<Route, Refusal> {
     let head = session.req_header();
     let path = head.uri.path();
     ctx.head = HeadFacts {
@@ -100,7 +100,7 @@ pub(super) fn head(session: &Session, ctx: &mut RequestContext) -> Result<Route,
 ///
 /// # Errors
 /// When a head has a length and a transfer encoding, or no host.
-pub(super) fn framing(session: &Session) -> Result<(), Refusal> {
+pub(in crate::proxy) fn framing(session: &Session) -> Result<(), Refusal> {
     let head = session.req_header();
     if head.version > http::Version::HTTP_11 {
         return Ok(());
@@ -120,7 +120,7 @@ pub(super) fn framing(session: &Session) -> Result<(), Refusal> {
 /// # Errors
 /// When it is too large, too slow, damaged, no JSON object, or lacks what its format demands; when
 /// the client leaves before it is whole.
-pub(super) async fn body(
+pub(in crate::proxy) async fn body(
     session: &mut Session,
     ctx: &mut RequestContext,
     identified: &Identified,
@@ -148,7 +148,7 @@ pub(super) async fn body(
 }
 
 /// A complete body, in the pieces it arrived in, and the budget that it holds.
-pub(super) struct Received {
+pub(in crate::proxy) struct Received {
     pub pieces: Vec<Bytes>,
     pub reservation: BodyReservation,
 }
@@ -164,7 +164,7 @@ impl From<BudgetExceeded> for Refusal {
 /// # Errors
 /// When it is too large, too slow or badly framed, when the budget is used up, or when the client
 /// leaves.
-pub(super) async fn read(
+pub(in crate::proxy) async fn read(
     session: &mut Session,
     mut reservation: BodyReservation,
     live: &Live,
@@ -219,7 +219,7 @@ async fn pieces(session: &mut Session, mut reservation: BodyReservation, live: &
 }
 
 /// Why a body could not be read to its end.
-pub(super) fn unread(error: Box<Error>) -> Box<Error> {
+pub(in crate::proxy) fn unread(error: Box<Error>) -> Box<Error> {
     match error.etype() {
         ErrorType::ReadTimedout => Refusal::BodyTimedOut.into(),
         ErrorType::ConnectionClosed | ErrorType::ReadError | ErrorType::H2Error => error.into_down(),

@@ -4,17 +4,17 @@ use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use pingora::http::ResponseHeader;
 
-use super::context::RequestContext;
 use super::limit_headers;
-use super::record::Ending;
 use super::refusal::Meaning;
 use crate::domain::record::RequestOutcome;
 use crate::formats::error;
+use crate::proxy::context::RequestContext;
+use crate::proxy::record::Ending;
 
 /// Carries the request's id, on every answer.
-pub(super) const REQUEST_ID: &str = "x-tollgate-request-id";
+pub(in crate::proxy) const REQUEST_ID: &str = "x-tollgate-request-id";
 /// Carries the session id, where one is known.
-pub(super) const SESSION_ID: &str = "x-tollgate-session-id";
+pub(in crate::proxy) const SESSION_ID: &str = "x-tollgate-session-id";
 
 /// A complete answer, and how it ends the request.
 #[derive(Debug, Clone)]
@@ -62,7 +62,7 @@ impl Answer {
 ///
 /// # Errors
 /// Pingora's, when a value cannot stand in a head.
-pub(super) fn own_headers(head: &mut ResponseHeader, ctx: &RequestContext) -> pingora::Result<()> {
+pub(in crate::proxy) fn own_headers(head: &mut ResponseHeader, ctx: &RequestContext) -> pingora::Result<()> {
     head.insert_header(REQUEST_ID, ctx.id.to_string())?;
     if let Some(body) = ctx.record.as_ref().and_then(|record| record.body.as_ref()) {
         // A session id is the client's own text: one that cannot stand in a head is left out.

@@ -16,10 +16,10 @@ use pingora::proxy::Session;
 use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
-use super::context::RequestContext;
-use super::wire;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
+use crate::proxy::context::RequestContext;
+use crate::proxy::upstream::wire;
 use crate::state::Listings;
 use crate::upstream::Call;
 use crate::upstream::probe::probe;
