@@ -2,7 +2,7 @@
 //! of hours.
 //!
 //! A day is summed when it has been over for a while, so that the requests that ended after it are
-//! there; what comes later still, or is priced later, takes the day out again (`store/days.rs`),
+//! there; what comes later still, or is priced later, takes the day out again (`store/ledger/days.rs`),
 //! and a look finds it. Nothing is noted of how far this went: the days that lack are the
 //! calendar's without those that the database has. After an upgrade that is a year of them, and
 //! figures are right all the while, though slower.
