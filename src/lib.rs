@@ -4,8 +4,8 @@
 //!
 //! ```text
 //! main ─► cli ─► app              assembly
-//! proxy   admin   notify          the two doors, and the bell; they do not know each other
-//! state   ledger   upstream   upkeep   fetch   mock   doers
+//! proxy   admin   notify          the two doors, and the notifier; they do not know each other
+//! state   ledger   upstream   jobs   fetch   mock   doers
 //! store   counters telemetry config   adapters to the outside
 //! files                           how files are made: private, and safe against a power failure
 //! formats policy                  pure; they do not know each other
@@ -18,12 +18,13 @@ pub mod admin;
 pub mod app;
 pub mod cli;
 pub mod config;
-pub mod counters;
 pub mod domain;
-pub mod fetch;
 pub mod files;
 pub mod formats;
+pub mod http_client;
+pub mod jobs;
 pub mod ledger;
+pub mod limits;
 pub mod mock;
 pub mod notify;
 pub mod policy;
@@ -31,5 +32,4 @@ pub mod proxy;
 pub mod state;
 pub mod store;
 pub mod telemetry;
-pub mod upkeep;
 pub mod upstream;

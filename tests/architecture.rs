@@ -15,8 +15,8 @@ const LAYERS: [&[&str]; 8] = [
     &["domain"],
     &["formats", "policy"],
     &["files"],
-    &["store", "counters", "telemetry", "config"],
-    &["state", "ledger", "upstream", "upkeep", "fetch", "mock"],
+    &["store", "limits", "telemetry", "config"],
+    &["state", "ledger", "upstream", "jobs", "http_client", "mock"],
     &["proxy", "admin", "notify"],
     &["app"],
     &["cli"],
@@ -28,7 +28,7 @@ const PURE: [&str; 3] = ["domain", "formats", "policy"];
 /// A crate (or one that begins with it and `_`) and the only rooms that may name it.
 const CRATES: [(&str, &[&str], &str); 4] = [
     ("sqlx", &["store"], "every SQL statement stands in one room"),
-    ("redis", &["counters", "state"], "shared counters and the change notifier alone speak to Redis"),
+    ("redis", &["limits", "state"], "shared counters and the change notifier alone speak to Redis"),
     ("pingora", &["proxy", "upstream", "app"], "the proxy engine stays behind the data plane"),
     ("axum", &["admin", "telemetry", "mock", "app"], "the data plane has its own server"),
 ];

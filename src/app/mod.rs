@@ -37,7 +37,7 @@ pub use rotate::{Rotation, rotate, secret_status};
 pub use serve::{Source, serve};
 
 use crate::config::Config;
-use crate::fetch::readiness;
+use crate::http_client::readiness;
 
 /// Runs the scripted upstream until it is interrupted.
 ///

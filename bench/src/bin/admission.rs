@@ -13,7 +13,6 @@ use anyhow::{Result, bail};
 use chrono_tz::Tz;
 use clap::Parser;
 use rustix::time::{ClockId, clock_gettime};
-use tollgate::counters::{Admission, Asks, CounterSettings, Counters};
 use tollgate::domain::clock::Timestamp;
 use tollgate::domain::format::WireFormat;
 use tollgate::domain::group::Groups;
@@ -22,6 +21,7 @@ use tollgate::domain::key::{CacheTtl, Key, KeyHash};
 use tollgate::domain::limits::Limits;
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::user::{Role, User};
+use tollgate::limits::{Admission, Asks, CounterSettings, Counters};
 use tollgate::policy::reservation::Reservation;
 
 #[global_allocator]

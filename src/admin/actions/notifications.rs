@@ -14,7 +14,7 @@ use crate::admin::records::notifications::{NotificationsRecord, WebhookTest};
 use crate::admin::table::{Operation, Permission};
 use crate::domain::limits::TimeOfDay;
 use crate::domain::secret::Secret;
-use crate::fetch::{Message, WebhookError};
+use crate::http_client::{Message, WebhookError};
 use crate::state::reseal;
 use crate::state::vault::Place;
 use crate::store::{StoredNotifications, Tx};

@@ -5,10 +5,10 @@
 
 use pingora::http::ResponseHeader;
 
-use crate::counters::{Amount, Denied, LimitType, MoneyLeft, RequestsLeft, Standing};
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
 use crate::domain::money::NanoUsd;
+use crate::limits::{Amount, Denied, LimitType, MoneyLeft, RequestsLeft, Standing};
 use crate::proxy::context::RequestContext;
 
 /// Names of limit, remaining and reset.

@@ -10,9 +10,9 @@ use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
 use super::refusal::Meaning;
-use crate::counters::{Amount, Denied, LimitType};
 use crate::domain::clock::Timestamp;
 use crate::formats::error;
+use crate::limits::{Amount, Denied, LimitType};
 
 /// Longest `retry-after` of a money limit: clients wait as long as it says, without a word.
 const LONGEST_WAIT_MS: u64 = 60_000;
@@ -121,8 +121,8 @@ fn number(amount: Amount) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::Exceeds;
     use crate::domain::money::NanoUsd;
+    use crate::limits::Exceeds;
 
     /// 2026-11-22, 14:00 in Berlin.
     const NOW: Timestamp = Timestamp(1_795_352_400_000);

@@ -5,10 +5,10 @@ use chrono_tz::Tz;
 use serde_json::{Value, json};
 
 use super::limit_refusal;
-use crate::counters::Denied;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::WordId;
 use crate::formats::error::ErrorReply;
+use crate::limits::Denied;
 use crate::policy::client_version::{Client, Version};
 
 /// Seconds after which a client may repeat a request whose body did not fit the budget: bodies are

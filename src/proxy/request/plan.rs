@@ -2,12 +2,12 @@
 
 use super::admit::Admitted;
 use super::identify::Identified;
-use crate::counters::Blocked;
 use crate::domain::clock::Timestamp;
 use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
 use crate::formats::route::Operation;
+use crate::limits::Blocked;
 use crate::policy::select::{self, Availability, NoProvider, ProviderView, SelectAsk};
 use crate::proxy::context::{Caller, RequestContext};
 use crate::proxy::reply::refusal::Refusal;

@@ -1,7 +1,7 @@
 //! Sums of whole days, cut in the ways that charts and the usage log's totals ask by; and which
 //! days are summed.
 //!
-//! A day is summed from the hourly sums once it is over, by upkeep and never by the ledger's
+//! A day is summed from the hourly sums once it is over, by jobs and never by the ledger's
 //! writer, whose every record they would cost. A record that comes late, or is priced late, takes
 //! its day out of `summed_days` in its own transaction; the day is then read from its hours until
 //! it is summed again. So what stands in `summed_days` is always right, whatever its time zone and

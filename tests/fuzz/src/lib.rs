@@ -4,7 +4,7 @@
 //! server and no database is part of it. A check that does not hold panics, which the fuzzer
 //! reports together with the input.
 
-#[path = "../../../src/counters/mod.rs"]
+#[path = "../../../src/limits/mod.rs"]
 pub mod counters;
 #[path = "../../../src/domain/mod.rs"]
 pub mod domain;

@@ -19,8 +19,8 @@ use tokio::sync::Notify;
 
 pub use cleanup::{Cleanup, CleanupReport};
 
-use crate::counters::Counters;
 use crate::domain::clock::Clock;
+use crate::limits::Counters;
 use crate::store::Store;
 use crate::telemetry::Metrics;
 
@@ -30,7 +30,7 @@ const TICK: Duration = Duration::from_secs(20);
 const HOLD_MS: i64 = 60_000;
 
 /// What the work needs.
-pub struct UpkeepParts {
+pub struct JobParts {
     pub store: Store,
     pub clock: Arc<dyn Clock>,
     pub counters: Counters,
@@ -40,19 +40,19 @@ pub struct UpkeepParts {
 
 /// A handle on the work; clones are the same.
 #[derive(Clone)]
-pub struct Upkeep(Arc<Shared>);
+pub struct Jobs(Arc<Shared>);
 
 struct Shared {
-    parts: UpkeepParts,
+    parts: JobParts,
     /// This process, for the jobs' table.
     node: String,
     clean: Notify,
     price: Notify,
 }
 
-impl Upkeep {
+impl Jobs {
     #[must_use]
-    pub fn new(parts: UpkeepParts) -> Self {
+    pub fn new(parts: JobParts) -> Self {
         let node = uuid::Uuid::new_v4().to_string();
         Self(Arc::new(Shared { parts, node, clean: Notify::new(), price: Notify::new() }))
     }

@@ -6,9 +6,9 @@
 
 use tokio::time::Instant;
 
-use super::{HOLD_MS, Upkeep};
-use crate::counters;
+use super::{HOLD_MS, Jobs};
 use crate::domain::price::Price;
+use crate::limits;
 use crate::policy::{cost, price_name};
 use crate::store::{SpendRow, StoreError, UnpricedOf};
 
@@ -16,7 +16,7 @@ pub(super) const JOB: &str = "reprice";
 /// Requests per transaction: a few hundredths of a second on the embedded database.
 const BATCH: u32 = 200;
 
-impl Upkeep {
+impl Jobs {
     /// Has the work looked at soon: a price arrived.
     pub fn reprice_soon(&self) {
         self.0.price.notify_one();
@@ -81,7 +81,7 @@ impl Upkeep {
             let rows = parts.store.reprice(of, BATCH, &|usage, times| cost::total(rates, usage, times)).await?;
             let spent: Vec<_> = rows.iter().map(row).collect();
             parts.counters.spent_late(&spent, parts.clock.now());
-            parts.metrics.upkeep.repriced.inc_by(rows.len() as u64);
+            parts.metrics.jobs.repriced.inc_by(rows.len() as u64);
             priced += rows.len() as u64;
             if rows.len() < BATCH as usize {
                 return Ok(priced);
@@ -91,8 +91,8 @@ impl Upkeep {
     }
 }
 
-const fn row(from: &SpendRow) -> counters::SpendRow {
-    counters::SpendRow {
+const fn row(from: &SpendRow) -> limits::SpendRow {
+    limits::SpendRow {
         minute: from.minute,
         key: from.key_id,
         user: from.user_id,

@@ -24,14 +24,14 @@ use crate::domain::user::User;
 
 /// The counters behind [`super::Counters`] and behind every permit.
 #[derive(Clone)]
-pub(super) enum Books {
+pub(super) enum CounterBackend {
     /// Of this process alone.
     Own(Arc<Memory>),
     /// Of all nodes, in Redis.
     Shared(Arc<Shared>),
 }
 
-impl Books {
+impl CounterBackend {
     pub(super) fn memory(&self) -> &Memory {
         match self {
             Self::Own(memory) => memory,

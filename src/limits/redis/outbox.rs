@@ -172,8 +172,8 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::Slot;
     use crate::domain::ids::{RequestId, SessionId};
+    use crate::limits::Slot;
 
     fn op(now: i64) -> Op {
         let slot = Slot { key: None, session: SessionId::from("s") };

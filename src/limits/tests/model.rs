@@ -6,13 +6,13 @@ use proptest::test_runner::TestCaseError;
 
 use super::super::{HolderUsage, LimitType};
 use super::{Place, TTL_MS, Tested, ask, counters_at, key, settings, user};
-use crate::counters::{LedgerSums, Permit, SpendRow, SpendTotal};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{ProviderId, UserId};
 use crate::domain::key::Key;
 use crate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
 use crate::domain::money::NanoUsd;
 use crate::domain::user::User;
+use crate::limits::{LedgerSums, Permit, SpendRow, SpendTotal};
 use crate::policy::window::Window;
 
 pub(super) const ZONE: Tz = Tz::Europe__Berlin;

@@ -6,9 +6,9 @@ use std::thread;
 use chrono_tz::Tz;
 
 use super::{NOON, Place, TTL_MS, ask, counters, counters_with, key, provider, sessions, settings, user};
-use crate::counters::{CounterSettings, Denied, Permit};
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
+use crate::limits::{CounterSettings, Denied, Permit};
 use crate::policy::reservation::Reservation;
 
 super::on_each_place! {

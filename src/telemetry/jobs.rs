@@ -13,7 +13,7 @@ pub enum Delivery {
 }
 
 /// The figures; counters unless they say otherwise.
-pub struct UpkeepMetrics {
+pub struct JobMetrics {
     /// Request log rows removed.
     pub pruned: IntCounter,
     /// Requests priced after the fact.
@@ -23,7 +23,7 @@ pub struct UpkeepMetrics {
     pub notifications_waiting: IntGauge,
 }
 
-impl UpkeepMetrics {
+impl JobMetrics {
     pub(super) fn register(registry: &Registry) -> Result<Self, Error> {
         let counter = |name: &str, help: &str| {
             let counter = IntCounter::new(name, help)?;

@@ -20,7 +20,7 @@
 //! allocated for them.
 
 mod admission;
-mod books;
+mod backend;
 mod checks;
 mod expectation;
 mod held;
@@ -64,7 +64,7 @@ pub use sweep::Holder;
 pub use usage::{CountUsage, HolderUsage, MoneyUsage};
 
 use crate::domain::clock::{Clock, Timestamp};
-use books::Books;
+use backend::CounterBackend;
 use permit::Counted;
 
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
@@ -90,13 +90,13 @@ pub struct CounterSettings {
 /// The counters. Cheap to clone.
 #[derive(Clone)]
 pub struct Counters {
-    books: Books,
+    books: CounterBackend,
 }
 
 impl Counters {
     #[must_use]
     pub fn new(settings: CounterSettings) -> Self {
-        Self { books: Books::Own(Arc::new(Memory::new(settings))) }
+        Self { books: CounterBackend::Own(Arc::new(Memory::new(settings))) }
     }
 
     /// Counters that all nodes share. They count for this node alone until the keeper runs
@@ -105,15 +105,15 @@ impl Counters {
     /// # Errors
     /// When the address cannot be read; it is not in the text.
     pub fn shared(settings: CounterSettings, shared: SharedSettings) -> Result<Self, String> {
-        Ok(Self { books: Books::Shared(Shared::new(settings, shared)?) })
+        Ok(Self { books: CounterBackend::Shared(Shared::new(settings, shared)?) })
     }
 
     /// The task that keeps shared counters; `None` for a node's own.
     #[must_use]
     pub fn keeper(&self, ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>) -> Option<Keeper> {
         match &self.books {
-            Books::Own(_) => None,
-            Books::Shared(shared) => Some(Keeper::new(Arc::clone(shared), ledger, clock)),
+            CounterBackend::Own(_) => None,
+            CounterBackend::Shared(shared) => Some(Keeper::new(Arc::clone(shared), ledger, clock)),
         }
     }
 
@@ -121,21 +121,21 @@ impl Counters {
     #[must_use]
     pub fn shared_state(&self) -> Option<SharedState> {
         match &self.books {
-            Books::Own(_) => None,
-            Books::Shared(shared) => Some(shared.state()),
+            CounterBackend::Own(_) => None,
+            CounterBackend::Shared(shared) => Some(shared.state()),
         }
     }
 
     /// Resolves when shared counters can be asked; at once for a node's own.
     pub async fn connected(&self) {
-        if let Books::Shared(shared) = &self.books {
+        if let CounterBackend::Shared(shared) = &self.books {
             shared.connected().await;
         }
     }
 
     /// Resolves when shared counters know all that was counted here; at once for a node's own.
     pub async fn told(&self) {
-        if let Books::Shared(shared) = &self.books {
+        if let CounterBackend::Shared(shared) = &self.books {
             shared.told().await;
         }
     }
@@ -237,7 +237,7 @@ impl Counters {
     /// requests per minute. They must come by their start, and reach back to [`Self::replay_from`].
     /// Shared counters know these by themselves: nothing is done.
     pub fn replay(&self, requests: impl IntoIterator<Item = RecentRequest>, now: Timestamp) {
-        if let Books::Own(memory) = &self.books {
+        if let CounterBackend::Own(memory) = &self.books {
             memory.replay(requests, now);
         }
     }

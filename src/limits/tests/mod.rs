@@ -7,13 +7,13 @@ macro_rules! on_each_place {
         mod own {
             $(#[test]
             fn $name() {
-                super::$name(crate::counters::tests::Place::Own);
+                super::$name(crate::limits::tests::Place::Own);
             })+
         }
         mod redis {
             $(#[test]
             fn $name() {
-                super::$name(crate::counters::tests::Place::Redis);
+                super::$name(crate::limits::tests::Place::Redis);
             })+
         }
     };

@@ -6,7 +6,6 @@ use redis::Value;
 use tokio::time::Instant;
 
 use super::super::admission::{Admission, Refused};
-use super::super::books::Books;
 use super::super::listing::LiveSession;
 use super::super::permit::{Charge, Counted, Permit, Settlement};
 use super::super::provider::{Blocked, is_limited};
@@ -24,6 +23,7 @@ use crate::domain::ids::{ProviderId, RequestId, SessionId};
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
+use crate::limits::backend::CounterBackend;
 use crate::policy::reservation::Reservation;
 
 /// Live sessions that are listed at most.
@@ -77,7 +77,7 @@ impl Shared {
             self.push(Kind::Running { at: None }, &charge, ask.now);
         }
         let counted = Counted { charge, served_before, standing };
-        Ok(Permit::new(Books::Shared(Arc::clone(self)), counted))
+        Ok(Permit::new(CounterBackend::Shared(Arc::clone(self)), counted))
     }
 
     fn as_shared<'a>(&self, own: &Admission<'a>) -> Admission<'a> {

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use super::{HOLD_MS, Upkeep};
+use super::{HOLD_MS, Jobs};
 use crate::domain::clock::Timestamp;
 use crate::domain::limits::{DailyReset, ResetMode};
 use crate::domain::settings::SystemSettings;
@@ -39,7 +39,7 @@ pub struct Cleanup {
     pub report: Option<CleanupReport>,
 }
 
-impl Upkeep {
+impl Jobs {
     /// Starts a run now, unless one goes on; whether it did.
     ///
     /// # Errors
@@ -144,7 +144,7 @@ impl Upkeep {
                 return Ok(());
             }
             report.removed += removed;
-            parts.metrics.upkeep.pruned.inc_by(removed);
+            parts.metrics.jobs.pruned.inc_by(removed);
             parts.store.report_job(JOB, report).await?;
             tokio::time::sleep(began.elapsed()).await;
         }

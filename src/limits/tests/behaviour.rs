@@ -3,15 +3,15 @@
 use chrono_tz::Tz;
 
 use super::{NOON, Place, TTL_MS, Tested, ask, counters, counters_with, key, provider, sessions, settings, user};
-use crate::counters::sessions::MAX_IDLE;
-use crate::counters::{
-    Admission, Amount, Blocked, CounterSettings, Denied, Exceeds, Holder, LimitType, MoneyLeft, MoneyUsage,
-    RequestsLeft, Standing,
-};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId};
 use crate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
 use crate::domain::money::NanoUsd;
+use crate::limits::sessions::MAX_IDLE;
+use crate::limits::{
+    Admission, Amount, Blocked, CounterSettings, Denied, Exceeds, Holder, LimitType, MoneyLeft, MoneyUsage,
+    RequestsLeft, Standing,
+};
 use crate::policy::reservation::Reservation;
 
 super::on_each_place! {

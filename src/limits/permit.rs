@@ -1,7 +1,7 @@
 //! The leave to run one request, which counts until it is settled or dropped.
 
 use super::admission::Asks;
-use super::books::Books;
+use super::backend::CounterBackend;
 use super::rpm::MinuteEntry;
 use super::sessions::Slot;
 use super::standing::Standing;
@@ -67,7 +67,7 @@ pub struct Settlement {
 /// gives everything back: the reservation, the place of its session, the request of the minute.
 #[must_use = "dropping a permit gives it back"]
 pub struct Permit {
-    books: Books,
+    books: CounterBackend,
     /// `None` once settled.
     charge: Option<Charge>,
     at: Option<ProviderId>,
@@ -76,7 +76,7 @@ pub struct Permit {
 }
 
 impl Permit {
-    pub(super) fn new(books: Books, counted: Counted) -> Self {
+    pub(super) fn new(books: CounterBackend, counted: Counted) -> Self {
         let Counted { charge, served_before, standing } = counted;
         Self { books, charge: Some(charge), at: None, served_before, standing }
     }

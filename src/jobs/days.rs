@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use tokio::time::Instant;
 
-use super::{HOLD_MS, Upkeep};
+use super::{HOLD_MS, Jobs};
 use crate::domain::clock::Timestamp;
 use crate::domain::limits::DailyReset;
 use crate::policy::window::Window;
@@ -21,7 +21,7 @@ pub(super) const JOB: &str = "sum_days";
 /// How long a day is over before it is summed.
 const SETTLED_MS: i64 = 10 * 60_000;
 
-impl Upkeep {
+impl Jobs {
     /// Sums every day that can be and is not; how many it were.
     ///
     /// # Errors

@@ -9,14 +9,14 @@ use parking_lot::Mutex;
 
 use super::server::Redis;
 use super::{NOON, PATIENCE, key, runtime, settings, user};
-use crate::counters::{
-    Admission, Counters, Ledger, LedgerSums, OnLoss, Permit, Server, SharedSettings, SpendRow, SpendTotal, TimeSource,
-};
 use crate::domain::clock::{ManualClock, Timestamp};
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
 use crate::domain::secret::Secret;
+use crate::limits::{
+    Admission, Counters, Ledger, LedgerSums, OnLoss, Permit, Server, SharedSettings, SpendRow, SpendTotal, TimeSource,
+};
 
 /// What may wait. Far fewer than a test asks.
 const MOST: usize = 20;

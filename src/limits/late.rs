@@ -1,7 +1,7 @@
 //! Spending that becomes known after a request was settled: its model had no price then, and has
 //! one now.
 
-use super::books::Books;
+use super::backend::CounterBackend;
 use super::held::Held;
 use super::memory::Memory;
 use super::{Counters, SpendRow};
@@ -15,8 +15,8 @@ impl Counters {
     pub fn spent_late(&self, rows: &[SpendRow], now: Timestamp) {
         let now = self.books.time(now);
         match &self.books {
-            Books::Own(memory) => memory.spent_late(rows, now),
-            Books::Shared(shared) => shared.spent_late(rows, now),
+            CounterBackend::Own(memory) => memory.spent_late(rows, now),
+            CounterBackend::Shared(shared) => shared.spent_late(rows, now),
         }
     }
 }
