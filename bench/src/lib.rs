@@ -7,6 +7,7 @@
 pub mod admin;
 pub mod callgrind;
 pub mod converted;
+pub mod fixture;
 pub mod histogram;
 pub mod load;
 pub mod measure;
@@ -14,4 +15,3 @@ pub mod payload;
 pub mod process;
 pub mod report;
 pub mod response;
-pub mod stage;

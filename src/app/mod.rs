@@ -1,4 +1,4 @@
-//! Assembly: builds every part and wires them together. The only room that knows all the others.
+//! Assembly: builds every part and wires them together. The only module that knows all the others.
 
 mod banner;
 mod check;

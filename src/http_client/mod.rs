@@ -2,7 +2,7 @@
 //! and `tollgate health`.
 //!
 //! None takes a proxy from the environment, keeps cookies, or takes longer than its bound. Proxied
-//! requests have nothing to do with this room.
+//! requests have nothing to do with this module.
 
 pub mod list;
 pub mod readiness;

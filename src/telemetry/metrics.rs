@@ -1,7 +1,7 @@
 //! All metrics of the gateway, in a registry of their own, with one typed method per event.
 //!
 //! What the request path touches is resolved once and found by index or by one look-up of a
-//! provider's name. Figures that other rooms keep anyway (journal depth, sessions) are read at
+//! provider's name. Figures that other modules keep anyway (journal depth, sessions) are read at
 //! scrape time by [`ScrapeHook`]s.
 
 use std::collections::HashMap;

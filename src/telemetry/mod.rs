@@ -2,7 +2,7 @@
 //!
 //! Label sets are bounded: formats, classes, outcomes, limit names, the names of configured
 //! providers, and the models of the price table. Users and keys are labels only where a setting
-//! asks for it, and then a bounded number of them; sessions never are. This room knows nothing of
+//! asks for it, and then a bounded number of them; sessions never are. This module knows nothing of
 //! the requests themselves beyond their [`Record`].
 //!
 //! [`Record`]: crate::domain::record::Record

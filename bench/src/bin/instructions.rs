@@ -14,9 +14,9 @@ use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use tollgate::domain::format::WireFormat;
 use tollgate_bench::callgrind::{self, Counts, OTHER, PROXY, Profiled, WRITER};
+use tollgate_bench::fixture::{self, Gateway, Programs, Target};
 use tollgate_bench::load::{self, Load};
 use tollgate_bench::payload::{self, New};
-use tollgate_bench::stage::{self, Gateway, Programs, Target};
 
 /// Records in one transaction of the writer: each count of requests is a multiple, so that all
 /// batches are full.
@@ -101,7 +101,7 @@ fn main() -> Result<()> {
     let chosen: Vec<&Scenario> = SCENARIOS.iter().filter(|scenario| scenario.name.contains(&args.only)).collect();
     ensure!(!chosen.is_empty(), "no scenario has {:?} in its name", args.only);
     let dir = tempfile::tempdir()?;
-    let mock = stage::mock(&programs, dir.path())?;
+    let mock = fixture::mock(&programs, dir.path())?;
     let mut seen = Figures::new();
     for provider in [WireFormat::Native, WireFormat::Chat] {
         let scenarios: Vec<_> = chosen.iter().filter(|scenario| scenario.provider == provider).copied().collect();

@@ -1,6 +1,6 @@
 //! Builds the few statement shapes whose column lists are long, from one list of columns per table.
 //!
-//! Only table and column names that are constants of this room go into the text; every value is
+//! Only table and column names that are constants of this module go into the text; every value is
 //! bound.
 
 use std::fmt::Write as _;

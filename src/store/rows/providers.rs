@@ -1,4 +1,4 @@
-//! Provider rows. The upstream credential is stored sealed; this room neither seals nor opens it. A
+//! Provider rows. The upstream credential is stored sealed; this module neither seals nor opens it. A
 //! removed provider's row stays, without its credential.
 
 use sqlx::any::AnyRow;

@@ -1,4 +1,4 @@
-//! Every text that is stored sealed, and the id of the key that new ones are sealed with. This room
+//! Every text that is stored sealed, and the id of the key that new ones are sealed with. This module
 //! neither seals nor opens.
 
 use sqlx::{AnyConnection, AssertSqlSafe};

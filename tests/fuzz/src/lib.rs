@@ -1,11 +1,11 @@
 //! What the fuzz targets share: how their input is read, and what must hold for any input.
 //!
-//! Only the pure rooms, the counters and the journal's reader are built, from their own sources: no
+//! Only the pure modules, the counters and the journal's reader are built, from their own sources: no
 //! server and no database is part of it. A check that does not hold panics, which the fuzzer
 //! reports together with the input.
 
 #[path = "../../../src/limits/mod.rs"]
-pub mod counters;
+pub mod limits;
 #[path = "../../../src/domain/mod.rs"]
 pub mod domain;
 #[path = "../../../src/files/mod.rs"]

@@ -11,7 +11,7 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use super::load::Load;
 use super::raw::{self, Provider, STREAM_HEAD, beginning, chunk, text};
-use crate::proxy::stage::{Stage, request};
+use crate::proxy::fixture::{Fixture, request};
 
 /// How long a test waits for something to be seen.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -38,13 +38,13 @@ async fn endless() -> (Provider, Arc<AtomicU64>, Arc<AtomicU64>) {
 }
 
 /// A client with a small window that has asked for a stream and read nothing yet.
-async fn reluctant(stage: &Stage) -> TcpStream {
+async fn reluctant(fixture: &Fixture) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
-    let mut tcp = socket.connect(stage.gateway.proxy_addr().parse().unwrap()).await.unwrap();
+    let mut tcp = socket.connect(fixture.gateway.proxy_addr().parse().unwrap()).await.unwrap();
     let mut body = request("native", true);
     body["model"] = json!("endless");
-    tcp.write_all(&raw::request(&stage.key, &body)).await.unwrap();
+    tcp.write_all(&raw::request(&fixture.key, &body)).await.unwrap();
     tcp
 }
 
@@ -74,17 +74,17 @@ async fn until_left(left: &AtomicU64, times: u64) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_reads_a_byte_now_and_then_holds_up_its_provider_and_nobody_else() {
     let (provider, sent, left) = endless().await;
-    let stage = Stage::bare(&[]).await;
-    stage.gateway.provider("native", &stage.upstream.url, json!({"priority": 5})).await;
-    stage.gateway.provider("native", &provider.url, json!({"allowed_models": ["endless"]})).await;
-    let before = stage.gateway.memory_mib("VmHWM");
+    let fixture = Fixture::bare(&[]).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({"priority": 5})).await;
+    fixture.gateway.provider("native", &provider.url, json!({"allowed_models": ["endless"]})).await;
+    let before = fixture.gateway.memory_mib("VmHWM");
     let mut slow = Vec::new();
     for _ in 0..8 {
-        slow.push(reluctant(&stage).await);
+        slow.push(reluctant(&fixture).await);
     }
     let bytes = held_up(&sent).await;
     assert!(bytes < 8 * (16 << 20), "kernel buffers of two connections each, and no more: {bytes} bytes");
-    let load = Load::start(&stage, 4);
+    let load = Load::start(&fixture, 4);
     for _ in 0..20 {
         for tcp in &mut slow {
             assert_eq!(tcp.read(&mut [0; 1]).await.unwrap(), 1, "it is still served");
@@ -95,7 +95,7 @@ async fn a_client_that_reads_a_byte_now_and_then_holds_up_its_provider_and_nobod
     assert_eq!(outcome.failures, Vec::<String>::new());
     // Whoever waited for one of the slow would wait as long as all of them are read.
     assert!(outcome.slowest < Duration::from_secs(15), "{:?}", outcome.slowest);
-    let after = stage.gateway.memory_mib("VmHWM");
+    let after = fixture.gateway.memory_mib("VmHWM");
     assert!(after < before + 64, "the gateway grew from {before} to {after} MiB");
     drop(slow);
     until_left(&left, 8).await;
@@ -104,11 +104,11 @@ async fn a_client_that_reads_a_byte_now_and_then_holds_up_its_provider_and_nobod
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_reads_nothing_any_more_is_given_up_and_billed() {
     let (provider, _, left) = endless().await;
-    let stage = Stage::bare(&[("TOLLGATE_PROXY_REPLY_WRITE_TIMEOUT", "1s")]).await;
-    stage.gateway.provider("native", &provider.url, json!({})).await;
-    let silent = reluctant(&stage).await;
+    let fixture = Fixture::bare(&[("TOLLGATE_PROXY_REPLY_WRITE_TIMEOUT", "1s")]).await;
+    fixture.gateway.provider("native", &provider.url, json!({})).await;
+    let silent = reluctant(&fixture).await;
     until_left(&left, 1).await;
-    let row = &stage.gateway.logs(1).await[0];
+    let row = &fixture.gateway.logs(1).await[0];
     assert_eq!((&row["outcome"], &row["estimated"]), (&json!("client_aborted"), &json!(true)), "{row}");
     assert!(row["outputTokens"].as_u64().unwrap() > 1_000, "{row}");
     drop(silent);
@@ -117,31 +117,31 @@ async fn a_client_that_reads_nothing_any_more_is_given_up_and_billed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_that_leave_by_the_hundred_give_everything_back_and_are_billed_for_what_came() {
     const LEAVING: usize = 200;
-    let stage = Stage::bare(&[("SESSION_TTL", "1s")]).await;
-    stage.gateway.provider("native", &stage.upstream.url, json!({"limit_concurrent_sessions": LEAVING})).await;
-    let full = json!({"keyId": stage.key_id, "limitConcurrentSessions": LEAVING, "name": "default"});
-    stage.gateway.admin("keys/editKey", full).await;
-    stage.upstream.default(json!({"events": 50, "stall_after": 8, "usage": {"input": 1000, "output": 50}})).await;
+    let fixture = Fixture::bare(&[("SESSION_TTL", "1s")]).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({"limit_concurrent_sessions": LEAVING})).await;
+    let full = json!({"keyId": fixture.key_id, "limitConcurrentSessions": LEAVING, "name": "default"});
+    fixture.gateway.admin("keys/editKey", full).await;
+    fixture.upstream.default(json!({"events": 50, "stall_after": 8, "usage": {"input": 1000, "output": 50}})).await;
     let mut bodies = Vec::new();
     for n in 0..LEAVING {
-        let answer = stage.ask_stream().header("x-session-id", format!("leaving-{n}")).send().await.unwrap();
+        let answer = fixture.ask_stream().header("x-session-id", format!("leaving-{n}")).send().await.unwrap();
         assert_eq!(answer.status(), 200);
         let mut body = answer.bytes_stream();
         body.next().await.unwrap().unwrap();
         bodies.push(body);
     }
-    let one_more = || stage.ask().header("x-session-id", "one more").send();
+    let one_more = || fixture.ask().header("x-session-id", "one more").send();
     assert_eq!(one_more().await.unwrap().status(), 429, "all places are taken");
-    stage.gateway.metric_shows("tollgate_streams_in_flight", |streams| streams == LEAVING as f64).await;
+    fixture.gateway.metric_shows("tollgate_streams_in_flight", |streams| streams == LEAVING as f64).await;
     drop(bodies);
-    let stats = stage.upstream.stats(&format!("dropped={LEAVING}")).await;
+    let stats = fixture.upstream.stats(&format!("dropped={LEAVING}")).await;
     assert_eq!(stats["dropped"], LEAVING, "{stats}");
-    stage.gateway.metric_shows("tollgate_requests_in_flight", |running| running == 0.0).await;
-    stage.gateway.metric_shows("tollgate_sessions_live", |live| live == 0.0).await;
-    stage.upstream.default(json!({})).await;
+    fixture.gateway.metric_shows("tollgate_requests_in_flight", |running| running == 0.0).await;
+    fixture.gateway.metric_shows("tollgate_sessions_live", |live| live == 0.0).await;
+    fixture.upstream.default(json!({})).await;
     assert_eq!(one_more().await.unwrap().status(), 200, "the places are free again");
-    stage.gateway.metric_shows("tollgate_journal_pending_records", |pending| pending == 0.0).await;
-    let page = stage.gateway.admin("usage-logs/getUsageLogs", json!({"pageSize": 100, "statusCode": 499})).await;
+    fixture.gateway.metric_shows("tollgate_journal_pending_records", |pending| pending == 0.0).await;
+    let page = fixture.gateway.admin("usage-logs/getUsageLogs", json!({"pageSize": 100, "statusCode": 499})).await;
     assert_eq!(page["total"], LEAVING, "{page}");
     for row in page["logs"].as_array().unwrap() {
         assert_eq!((&row["outcome"], &row["estimated"]), (&json!("client_aborted"), &json!(true)), "{row}");

@@ -8,7 +8,7 @@ use crate::support::upstream::Upstream;
 
 pub const FORMATS: [&str; 4] = ["native", "responses", "chat-compatible", "alt-cli"];
 
-pub struct Stage {
+pub struct Fixture {
     pub gateway: Gateway,
     pub upstream: Upstream,
     pub key: String,
@@ -16,14 +16,14 @@ pub struct Stage {
     pub key_id: i64,
 }
 
-impl Stage {
+impl Fixture {
     /// With one provider of each format.
     pub async fn full() -> Self {
-        let stage = Self::bare(&[]).await;
+        let fixture = Self::bare(&[]).await;
         for kind in FORMATS {
-            stage.gateway.provider(kind, &stage.upstream.url, json!({})).await;
+            fixture.gateway.provider(kind, &fixture.upstream.url, json!({})).await;
         }
-        stage
+        fixture
     }
 
     /// With one native provider.
@@ -33,9 +33,9 @@ impl Stage {
 
     /// With one native provider and further settings.
     pub async fn native_with(env: &[(&str, &str)]) -> Self {
-        let stage = Self::bare(env).await;
-        stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
-        stage
+        let fixture = Self::bare(env).await;
+        fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
+        fixture
     }
 
     /// Without providers.

@@ -8,35 +8,35 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::stage::{Stage, saying};
+use super::fixture::{Fixture, saying};
 
 /// One body, and what all may take together.
 const BOUNDS: [(&str, &str); 2] =
     [("TOLLGATE_PROXY_MAX_BODY_BYTES", "64KiB"), ("TOLLGATE_PROXY_MAX_INFLIGHT_BODY_BYTES", "100KiB")];
 
-async fn stage(further: &[(&str, &str)]) -> Stage {
-    let stage = Stage::bare(&[&BOUNDS[..], further].concat()).await;
-    stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
-    stage
+async fn fixture(further: &[(&str, &str)]) -> Fixture {
+    let fixture = Fixture::bare(&[&BOUNDS[..], further].concat()).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
+    fixture
 }
 
 fn large(format: &str, stream: bool) -> Value {
     saying(format, stream, &"all work and no play ".repeat(60_000 / 21))
 }
 
-async fn held_is(stage: &Stage, wanted: impl Fn(f64) -> bool) {
-    stage.gateway.metric_shows("tollgate_request_body_bytes", wanted).await;
+async fn held_is(fixture: &Fixture, wanted: impl Fn(f64) -> bool) {
+    fixture.gateway.metric_shows("tollgate_request_body_bytes", wanted).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_beyond_the_bound_are_refused_until_there_is_room() {
-    let stage = stage(&[]).await;
+    let fixture = fixture(&[]).await;
     // This one is not answered: its body stays, as another provider may have to be asked.
-    let first = stage.post("/v1/messages", &large("native", false)).header("x-mock", r#"{"first_byte_ms": 600000}"#);
+    let first = fixture.post("/v1/messages", &large("native", false)).header("x-mock", r#"{"first_byte_ms": 600000}"#);
     let first = tokio::spawn(first.send());
-    held_is(&stage, |bytes| (60_000.0..70_000.0).contains(&bytes)).await;
+    held_is(&fixture, |bytes| (60_000.0..70_000.0).contains(&bytes)).await;
     let text = large("native", false).to_string();
-    let post = || stage.post("/v1/messages", &json!(null));
+    let post = || fixture.post("/v1/messages", &json!(null));
     let pieces: Vec<Result<Bytes, std::io::Error>> =
         text.as_bytes().chunks(20_000).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
@@ -60,35 +60,35 @@ async fn bodies_beyond_the_bound_are_refused_until_there_is_room() {
     }
     // In the words of another format too; and somebody else's, who is small, passes beside the
     // large one.
-    let chat = stage.post("/v1/chat/completions", &large("chat-compatible", false)).send().await.unwrap();
+    let chat = fixture.post("/v1/chat/completions", &large("chat-compatible", false)).send().await.unwrap();
     assert_eq!(chat.status(), 503);
     assert!(chat.json::<Value>().await.unwrap()["error"]["message"].as_str().unwrap().contains("request bodies"));
-    let (_, _, other) = stage.gateway.user(json!({"name": "bob"})).await;
-    assert_eq!(asks(&stage, &other).await, 200);
-    stage.gateway.metric_shows("tollgate_request_bodies_refused_total", |refused| refused == 4.0).await;
-    held_is(&stage, |bytes| (60_000.0..70_000.0).contains(&bytes)).await;
+    let (_, _, other) = fixture.gateway.user(json!({"name": "bob"})).await;
+    assert_eq!(asks(&fixture, &other).await, 200);
+    fixture.gateway.metric_shows("tollgate_request_bodies_refused_total", |refused| refused == 4.0).await;
+    held_is(&fixture, |bytes| (60_000.0..70_000.0).contains(&bytes)).await;
     // The client leaves: the next one has its room.
     first.abort();
-    held_is(&stage, |bytes| bytes == 0.0).await;
-    assert_eq!(stage.post("/v1/messages", &large("native", false)).send().await.unwrap().status(), 200);
-    held_is(&stage, |bytes| bytes == 0.0).await;
-    let refused = stage.gateway.logs(7).await.into_iter().filter(|row| row["statusCode"] == 503).count();
+    held_is(&fixture, |bytes| bytes == 0.0).await;
+    assert_eq!(fixture.post("/v1/messages", &large("native", false)).send().await.unwrap().status(), 200);
+    held_is(&fixture, |bytes| bytes == 0.0).await;
+    let refused = fixture.gateway.logs(7).await.into_iter().filter(|row| row["statusCode"] == 503).count();
     assert_eq!(refused, 4, "a refusal is on record");
 }
 
 /// A small request with a key: its status.
-async fn asks(stage: &Stage, key: &str) -> u16 {
-    let url = format!("{}/v1/messages", stage.gateway.proxy);
-    let small = stage.gateway.client.post(url).header("x-api-key", key).json(&saying("native", false, "hello"));
+async fn asks(fixture: &Fixture, key: &str) -> u16 {
+    let url = format!("{}/v1/messages", fixture.gateway.proxy);
+    let small = fixture.gateway.client.post(url).header("x-api-key", key).json(&saying("native", false, "hello"));
     small.send().await.unwrap().status().as_u16()
 }
 
 /// Begins an upload of so many bytes and sends none of them.
-async fn begin_upload(stage: &Stage, bytes: usize) -> TcpStream {
-    let mut tcp = TcpStream::connect(stage.gateway.proxy_addr()).await.unwrap();
+async fn begin_upload(fixture: &Fixture, bytes: usize) -> TcpStream {
+    let mut tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
     let head = format!(
         "POST /v1/messages HTTP/1.1\r\nhost: gate\r\nx-api-key: {}\r\ncontent-length: {bytes}\r\n\r\n",
-        stage.key
+        fixture.key
     );
     tcp.write_all(head.as_bytes()).await.unwrap();
     tcp
@@ -96,40 +96,40 @@ async fn begin_upload(stage: &Stage, bytes: usize) -> TcpStream {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_user_cannot_take_the_room_of_the_others() {
-    let stage = stage(&[]).await;
-    let (_, _, other) = stage.gateway.user(json!({"name": "bob"})).await;
+    let fixture = fixture(&[]).await;
+    let (_, _, other) = fixture.gateway.user(json!({"name": "bob"})).await;
     let mut uploads = Vec::new();
     for begun in 1..=5 {
-        uploads.push(begin_upload(&stage, 10_000).await);
-        held_is(&stage, |bytes| bytes == f64::from(begun) * 10_000.0).await;
+        uploads.push(begin_upload(&fixture, 10_000).await);
+        held_is(&fixture, |bytes| bytes == f64::from(begun) * 10_000.0).await;
     }
-    let mut sixth = begin_upload(&stage, 10_000).await;
+    let mut sixth = begin_upload(&fixture, 10_000).await;
     let mut answer = [0; 12];
     sixth.read_exact(&mut answer).await.unwrap();
     assert_eq!(&answer, b"HTTP/1.1 503", "half of the room is the most for one");
-    assert_eq!(asks(&stage, &other).await, 200, "who holds nothing is served");
+    assert_eq!(asks(&fixture, &other).await, 200, "who holds nothing is served");
     drop(uploads);
-    held_is(&stage, |bytes| bytes == 0.0).await;
-    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+    held_is(&fixture, |bytes| bytes == 0.0).await;
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_has_begun_holds_no_body_and_its_request_is_kept_all_the_same() {
-    let stage = stage(&[("STORE_SESSION_MESSAGES", "true"), ("TOLLGATE_SESSION_MESSAGE_BYTES", "4KiB")]).await;
+    let fixture = fixture(&[("STORE_SESSION_MESSAGES", "true"), ("TOLLGATE_SESSION_MESSAGE_BYTES", "4KiB")]).await;
     for (provider, format, path) in
         [("native", "native", "/v1/messages"), ("converted", "chat-compatible", "/v1/chat/completions")]
     {
-        stage.upstream.default(json!({"events": 6, "stall_after": 3})).await;
+        fixture.upstream.default(json!({"events": 6, "stall_after": 3})).await;
         let body = large(format, true);
-        let mut stream = stage.post(path, &body).header("x-session-id", provider).send().await.unwrap();
+        let mut stream = fixture.post(path, &body).header("x-session-id", provider).send().await.unwrap();
         assert!(stream.chunk().await.unwrap().is_some(), "{provider}: it has begun");
-        stage.gateway.metric_shows("tollgate_streams_in_flight", |streams| streams == 1.0).await;
-        held_is(&stage, |bytes| bytes == 0.0).await;
-        stage.upstream.default(json!({})).await;
-        assert_eq!(stage.post(path, &large(format, false)).send().await.unwrap().status(), 200, "{provider}: room");
+        fixture.gateway.metric_shows("tollgate_streams_in_flight", |streams| streams == 1.0).await;
+        held_is(&fixture, |bytes| bytes == 0.0).await;
+        fixture.upstream.default(json!({})).await;
+        assert_eq!(fixture.post(path, &large(format, false)).send().await.unwrap().status(), 200, "{provider}: room");
         drop(stream);
-        stage.gateway.metric_shows("tollgate_streams_in_flight", |streams| streams == 0.0).await;
-        let kept = super::messages::messages(&stage, provider, 1).await;
+        fixture.gateway.metric_shows("tollgate_streams_in_flight", |streams| streams == 0.0).await;
+        let kept = super::messages::messages(&fixture, provider, 1).await;
         let beginning = &body.to_string()[..1_000];
         assert!(kept[0]["request"].as_str().unwrap().starts_with(beginning), "{provider}: {kept:?}");
     }
@@ -137,13 +137,13 @@ async fn a_stream_that_has_begun_holds_no_body_and_its_request_is_kept_all_the_s
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_is_kept_for_the_next_provider_until_one_has_answered() {
-    let stage = stage(&[]).await;
-    stage.gateway.provider("native", &stage.upstream.url, json!({"name": "second"})).await;
-    stage.upstream.script(json!([{"status": 500}, {"pings": 1, "cut_after": 1}])).await;
+    let fixture = fixture(&[]).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({"name": "second"})).await;
+    fixture.upstream.script(json!([{"status": 500}, {"pings": 1, "cut_after": 1}])).await;
     let body = large("native", true);
-    let answer = stage.post("/v1/messages", &body).send().await.unwrap();
+    let answer = fixture.post("/v1/messages", &body).send().await.unwrap();
     let (status, events) = (answer.status().as_u16(), answer.text().await.unwrap());
-    let seen = stage.upstream.requests().await;
+    let seen = fixture.upstream.requests().await;
     assert!(seen.len() >= 2, "the first failed: {} requests, {status} {events}", seen.len());
     let sizes: Vec<_> =
         seen.iter().map(|request| request["bodyBytes"].as_u64().or(request["body_bytes"].as_u64())).collect();
@@ -151,5 +151,5 @@ async fn a_body_is_kept_for_the_next_provider_until_one_has_answered() {
         sizes.iter().all(|size| *size == Some(body.to_string().len() as u64)),
         "every one got the whole: {sizes:?}"
     );
-    held_is(&stage, |bytes| bytes == 0.0).await;
+    held_is(&fixture, |bytes| bytes == 0.0).await;
 }

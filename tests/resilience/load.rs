@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
-use crate::proxy::stage::{Stage, request};
+use crate::proxy::fixture::{Fixture, request};
 
 /// How long a test waits for load to get somewhere.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -38,20 +38,20 @@ pub struct Outcome {
 impl Load {
     /// Each client has its own session and asks again as soon as it has its answer, with a short
     /// breath between.
-    pub fn start(stage: &Stage, clients: usize) -> Self {
-        Self::of(stage, clients, |n| n % 2 == 0)
+    pub fn start(fixture: &Fixture, clients: usize) -> Self {
+        Self::of(fixture, clients, |n| n % 2 == 0)
     }
 
     /// As [`Load::start`], without streams.
-    pub fn of_answers(stage: &Stage, clients: usize) -> Self {
-        Self::of(stage, clients, |_| false)
+    pub fn of_answers(fixture: &Fixture, clients: usize) -> Self {
+        Self::of(fixture, clients, |_| false)
     }
 
-    fn of(stage: &Stage, clients: usize, streamed: impl Fn(usize) -> bool) -> Self {
+    fn of(fixture: &Fixture, clients: usize, streamed: impl Fn(usize) -> bool) -> Self {
         let counts = Arc::new(Counts::default());
         let clients = (0..clients)
             .map(|n| {
-                let ask = stage
+                let ask = fixture
                     .post("/v1/messages", &request("native", streamed(n)))
                     .header("x-session-id", format!("load-{n}"));
                 tokio::spawn(client(ask, Arc::clone(&counts)))
@@ -127,9 +127,9 @@ async fn once(ask: &reqwest::RequestBuilder) -> Result<(), String> {
 }
 
 /// The number of rows in the usage log, and how many of them are whole replies.
-pub async fn rows(stage: &Stage) -> (u64, u64) {
+pub async fn rows(fixture: &Fixture) -> (u64, u64) {
     let count = async |filter: serde_json::Value| {
-        stage.gateway.admin("usage-logs/getUsageLogs", filter).await["total"].as_u64().unwrap()
+        fixture.gateway.admin("usage-logs/getUsageLogs", filter).await["total"].as_u64().unwrap()
     };
     let all = count(serde_json::json!({"pageSize": 1})).await;
     (all, count(serde_json::json!({"pageSize": 1, "statusCode": 200})).await)
@@ -137,9 +137,9 @@ pub async fn rows(stage: &Stage) -> (u64, u64) {
 
 /// Waits until the journal is empty, then compares: each complete reply one row, and nothing else
 /// with status 200.
-pub async fn nothing_lost(stage: &Stage, whole: u64) {
-    stage.gateway.metric_shows("tollgate_journal_pending_records", |pending| pending == 0.0).await;
-    stage.gateway.metric_shows("tollgate_journal_held_records", |held| held == 0.0).await;
-    assert_eq!(rows(stage).await.1, whole, "rows of whole replies");
-    assert_eq!(stage.gateway.metric("tollgate_journal_lost_records_total").await, 0.0);
+pub async fn nothing_lost(fixture: &Fixture, whole: u64) {
+    fixture.gateway.metric_shows("tollgate_journal_pending_records", |pending| pending == 0.0).await;
+    fixture.gateway.metric_shows("tollgate_journal_held_records", |held| held == 0.0).await;
+    assert_eq!(rows(fixture).await.1, whole, "rows of whole replies");
+    assert_eq!(fixture.gateway.metric("tollgate_journal_lost_records_total").await, 0.0);
 }

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use crate::proxy::stage::Stage;
+use crate::proxy::fixture::Fixture;
 use crate::support::gateway::{Gateway, free_port};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -23,19 +23,19 @@ async fn a_taken_proxy_address_ends_the_start_and_nothing_was_touched() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_gateway_on_the_same_addresses_disturbs_nobody() {
-    let stage = Stage::native().await;
+    let fixture = Fixture::native().await;
     let mut second = Gateway::prepare(&[]);
     for (name, url) in [
-        ("TOLLGATE_PROXY_ADDR", &stage.gateway.proxy),
-        ("TOLLGATE_ADMIN_ADDR", &stage.gateway.admin),
-        ("TOLLGATE_METRICS_ADDR", &stage.gateway.metrics),
+        ("TOLLGATE_PROXY_ADDR", &fixture.gateway.proxy),
+        ("TOLLGATE_ADMIN_ADDR", &fixture.gateway.admin),
+        ("TOLLGATE_METRICS_ADDR", &fixture.gateway.metrics),
     ] {
         second.set(name, url.trim_start_matches("http://"));
     }
     second.spawn();
     assert_eq!(second.exit_code().await, Some(1), "{}", second.log());
-    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
-    assert!(stage.gateway.readiness().await.0);
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
+    assert!(fixture.gateway.readiness().await.0);
 }
 
 /// A process that was told to hand over, once it has ended.
@@ -49,26 +49,26 @@ async fn gone(mut old: std::process::Child) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upgrade_may_come_with_a_new_address() {
-    let mut stage = Stage::native().await;
-    let before = stage.gateway.proxy_addr().to_owned();
+    let mut fixture = Fixture::native().await;
+    let before = fixture.gateway.proxy_addr().to_owned();
     let after = format!("127.0.0.1:{}", free_port());
-    stage.gateway.set("TOLLGATE_PROXY_ADDR", &after);
-    let old = stage.gateway.upgrade().await;
-    stage.gateway.proxy = format!("http://{after}");
+    fixture.gateway.set("TOLLGATE_PROXY_ADDR", &after);
+    let old = fixture.gateway.upgrade().await;
+    fixture.gateway.proxy = format!("http://{after}");
     gone(old).await;
-    stage.gateway.ready().await;
-    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+    fixture.gateway.ready().await;
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
     assert!(std::net::TcpStream::connect(before).is_err(), "nobody listens on what nobody accepts from");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upgrade_to_an_address_that_is_anothers_ends_the_new_process() {
-    let mut stage = Stage::native().await;
+    let mut fixture = Fixture::native().await;
     let other = TcpListener::bind(("127.0.0.1", free_port())).unwrap();
-    stage.gateway.set("TOLLGATE_PROXY_ADDR", &other.local_addr().unwrap().to_string());
-    let old = stage.gateway.upgrade().await;
-    assert_eq!(stage.gateway.exit_code().await, Some(1));
-    let said = stage.gateway.log();
+    fixture.gateway.set("TOLLGATE_PROXY_ADDR", &other.local_addr().unwrap().to_string());
+    let old = fixture.gateway.upgrade().await;
+    assert_eq!(fixture.gateway.exit_code().await, Some(1));
+    let said = fixture.gateway.log();
     assert!(said.contains("belongs to another program") && said.contains("ended by itself"), "{said}");
     gone(old).await;
 }

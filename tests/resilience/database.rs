@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::load::{Load, nothing_lost};
-use crate::proxy::stage::Stage;
+use crate::proxy::fixture::Fixture;
 use crate::support::gateway::ADMIN_TOKEN;
 use crate::support::postgres::Server;
 
@@ -13,21 +13,21 @@ use crate::support::postgres::Server;
 const LESS_THAN_ANY_WAIT: Duration = Duration::from_secs(4);
 
 /// A gateway on a database server of its own, with one native provider.
-async fn stage(env: &[(&str, &str)]) -> (Stage, Server) {
+async fn fixture(env: &[(&str, &str)]) -> (Fixture, Server) {
     let server = Server::own();
     let url = server.fresh_database();
     let env: Vec<(&str, &str)> = env.iter().copied().chain([("DATABASE_URL", url.as_str())]).collect();
-    let stage = Stage::bare(&env).await;
-    stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
-    stage.upstream.default(json!({"usage": {"input": 1000, "output": 500}, "events": 3})).await;
-    (stage, server)
+    let fixture = Fixture::bare(&env).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
+    fixture.upstream.default(json!({"usage": {"input": 1000, "output": 500}, "events": 3})).await;
+    (fixture, server)
 }
 
 /// A change while the database is away: refused in time, with a reason, and with what to think of
 /// it.
-async fn a_change_is_refused(stage: &Stage) {
+async fn a_change_is_refused(fixture: &Fixture) {
     let began = Instant::now();
-    let (status, answer) = stage.gateway.call("users/addUser", json!({"name": "bob"})).await;
+    let (status, answer) = fixture.gateway.call("users/addUser", json!({"name": "bob"})).await;
     assert_eq!((status, &answer["ok"]), (503, &json!(false)), "{answer}");
     let message = answer["error"].as_str().unwrap();
     assert!(message.contains("database") && message.contains("nothing was changed"), "{answer}");
@@ -40,9 +40,9 @@ fn database_is_away(ready: bool, parts: &Value) -> bool {
 }
 
 /// Calls an operation as a browser does.
-async fn by_cookie(stage: &Stage, cookie: &str, operation: &str) -> (u16, Value) {
-    let url = format!("{}/api/{operation}", stage.gateway.admin);
-    let answer = stage.gateway.client.post(url).header("cookie", cookie).json(&json!({})).send().await.unwrap();
+async fn by_cookie(fixture: &Fixture, cookie: &str, operation: &str) -> (u16, Value) {
+    let url = format!("{}/api/{operation}", fixture.gateway.admin);
+    let answer = fixture.gateway.client.post(url).header("cookie", cookie).json(&json!({})).send().await.unwrap();
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
 
@@ -71,12 +71,12 @@ async fn next_event(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_administration_says_since_when_postgres_is_away_and_recovers_by_itself() {
-    let (stage, server) = stage(&[]).await;
-    let gateway = &stage.gateway;
+    let (fixture, server) = fixture(&[]).await;
+    let gateway = &fixture.gateway;
     let login = gateway.client.post(format!("{}/api/auth/login", gateway.admin)).json(&json!({"key": ADMIN_TOKEN}));
     let login = login.send().await.unwrap();
     let cookie = login.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
-    assert_eq!(by_cookie(&stage, &cookie, "auth/whoami").await.0, 200);
+    assert_eq!(by_cookie(&fixture, &cookie, "auth/whoami").await.0, 200);
     let watch = gateway.client.get(format!("{}/api/events", gateway.admin)).header("cookie", &cookie);
     let mut watching = watch.timeout(Duration::from_secs(300)).send().await.unwrap();
     let mut text = String::new();
@@ -89,7 +89,7 @@ async fn the_administration_says_since_when_postgres_is_away_and_recovers_by_its
     let since = cause.strip_prefix("cannot be reached since ").unwrap().to_owned();
     assert_eq!(gateway.run(&["health"]), (false, format!("tollgate: not ready: database: {cause}\n")));
     for operation in ["auth/whoami", "actions/users/getUsers", "actions/overview/getOverviewData"] {
-        let (status, answer) = by_cookie(&stage, &cookie, operation).await;
+        let (status, answer) = by_cookie(&fixture, &cookie, operation).await;
         assert_eq!((status, &answer["ok"], &answer["errorCode"]), (503, &json!(false), &json!("OPERATION_FAILED")));
         assert_eq!(answer["error"], format!("the database {cause}"), "{operation}");
         assert_eq!(
@@ -118,73 +118,73 @@ async fn the_administration_says_since_when_postgres_is_away_and_recovers_by_its
     gateway.readiness_shows(|ready, _| ready).await;
     next_event(&mut watching, &mut text, "status", |status| status["databaseUp"] == true).await;
     next_event(&mut watching, &mut text, "overview", |overview| !seen(overview)).await;
-    assert_eq!(by_cookie(&stage, &cookie, "auth/whoami").await.0, 200, "the same session");
+    assert_eq!(by_cookie(&fixture, &cookie, "auth/whoami").await.0, 200, "the same session");
     let log = gateway.log_shows("the database can be reached").await;
     assert!(!log.contains("an administration request failed"), "one line for all of it:\n{log}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_killed_and_back_fails_no_request_and_loses_nothing() {
-    let (stage, server) = stage(&[]).await;
-    let load = Load::start(&stage, 8);
+    let (fixture, server) = fixture(&[]).await;
+    let load = Load::start(&fixture, 8);
     load.more(200).await;
     server.kill();
-    stage.gateway.readiness_shows(database_is_away).await;
+    fixture.gateway.readiness_shows(database_is_away).await;
     load.more(200).await;
-    assert_eq!(stage.gateway.metric("tollgate_store_up").await, 0.0);
-    assert!(stage.gateway.metric("tollgate_journal_pending_records").await >= 200.0);
-    a_change_is_refused(&stage).await;
+    assert_eq!(fixture.gateway.metric("tollgate_store_up").await, 0.0);
+    assert!(fixture.gateway.metric("tollgate_journal_pending_records").await >= 200.0);
+    a_change_is_refused(&fixture).await;
     server.start_again();
-    stage.gateway.readiness_shows(|ready, _| ready).await;
+    fixture.gateway.readiness_shows(|ready, _| ready).await;
     load.more(200).await;
     let outcome = load.end().await;
     assert_eq!(outcome.failures, Vec::<String>::new());
-    nothing_lost(&stage, outcome.whole).await;
-    assert_eq!(stage.gateway.metric("tollgate_journal_pending_bytes").await, 0.0, "the journal is drained");
+    nothing_lost(&fixture, outcome.whole).await;
+    assert_eq!(fixture.gateway.metric("tollgate_journal_pending_bytes").await, 0.0, "the journal is drained");
     // A connection that died in the pool costs nobody a request.
-    stage.gateway.user(json!({"name": "bob"})).await;
+    fixture.gateway.user(json!({"name": "bob"})).await;
     for told in ["the database cannot be reached", "the database can be reached", "ledger records cannot be delivered"]
     {
-        stage.gateway.log_shows(told).await;
+        fixture.gateway.log_shows(told).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_frozen_and_back_fails_no_request_and_loses_nothing() {
-    let (stage, server) = stage(&[]).await;
-    let load = Load::start(&stage, 8);
+    let (fixture, server) = fixture(&[]).await;
+    let load = Load::start(&fixture, 8);
     load.more(200).await;
     server.freeze();
-    stage.gateway.readiness_shows(database_is_away).await;
+    fixture.gateway.readiness_shows(database_is_away).await;
     load.more(200).await;
-    a_change_is_refused(&stage).await;
-    assert!(stage.gateway.metric("tollgate_journal_pending_records").await >= 200.0);
+    a_change_is_refused(&fixture).await;
+    assert!(fixture.gateway.metric("tollgate_journal_pending_records").await >= 200.0);
     server.thaw();
-    stage.gateway.readiness_shows(|ready, _| ready).await;
+    fixture.gateway.readiness_shows(|ready, _| ready).await;
     load.more(100).await;
     let outcome = load.end().await;
     assert_eq!(outcome.failures, Vec::<String>::new());
-    let waited = stage.gateway.longest_overhead();
+    let waited = fixture.gateway.longest_overhead();
     assert!(waited < LESS_THAN_ANY_WAIT, "no request waited for the database: {waited:?}");
-    nothing_lost(&stage, outcome.whole).await;
+    nothing_lost(&fixture, outcome.whole).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_journal_that_fills_while_the_database_is_away_is_bounded_says_so_and_recovers() {
     let bounds = [("TOLLGATE_LEDGER_MAX_BYTES", "1MiB"), ("TOLLGATE_LEDGER_SEGMENT_BYTES", "64KiB")];
-    let (stage, server) = stage(&bounds).await;
-    let load = Load::start(&stage, 8);
+    let (fixture, server) = fixture(&bounds).await;
+    let load = Load::start(&fixture, 8);
     load.more(50).await;
     server.kill();
-    stage.gateway.readiness_shows(|ready, parts| !ready && parts["journal"].as_str().unwrap().contains("full")).await;
+    fixture.gateway.readiness_shows(|ready, parts| !ready && parts["journal"].as_str().unwrap().contains("full")).await;
     load.more_failures(20).await;
-    assert!(stage.gateway.metric("tollgate_journal_pending_bytes").await <= f64::from(1 << 20));
+    assert!(fixture.gateway.metric("tollgate_journal_pending_bytes").await <= f64::from(1 << 20));
     server.start_again();
-    stage.gateway.readiness_shows(|ready, _| ready).await;
+    fixture.gateway.readiness_shows(|ready, _| ready).await;
     load.more(50).await;
     let outcome = load.end().await;
     for failure in &outcome.failures {
         assert!(failure.starts_with("503") && failure.contains("\"type\":\"error\""), "{failure}");
     }
-    nothing_lost(&stage, outcome.whole).await;
+    nothing_lost(&fixture, outcome.whole).await;
 }

@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 use super::load::nothing_lost;
 use super::raw;
-use crate::proxy::stage::{Stage, request};
+use crate::proxy::fixture::{Fixture, request};
 
 struct Shared {
     addr: String,
@@ -44,10 +44,10 @@ async fn client(shared: Arc<Shared>, keep: bool, breath: Duration) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upgrade_under_load_fails_no_request() {
-    let mut stage = Stage::native().await;
+    let mut fixture = Fixture::native().await;
     let shared = Arc::new(Shared {
-        addr: stage.gateway.proxy_addr().to_owned(),
-        request: raw::request(&stage.key, &request("native", false)),
+        addr: fixture.gateway.proxy_addr().to_owned(),
+        request: raw::request(&fixture.key, &request("native", false)),
         stop: AtomicBool::new(false),
         done: AtomicU64::new(0),
     });
@@ -57,17 +57,17 @@ async fn an_upgrade_under_load_fails_no_request() {
             tokio::spawn(client(Arc::clone(&shared), n % 2 == 0, breath))
         })
         .collect();
-    hand_over(&mut stage, &shared, &clients).await;
+    hand_over(&mut fixture, &shared, &clients).await;
     for client in clients {
         client.await.unwrap();
     }
-    nothing_lost(&stage, shared.done.load(Ordering::SeqCst)).await;
-    let log = stage.gateway.log();
+    nothing_lost(&fixture, shared.done.load(Ordering::SeqCst)).await;
+    let log = fixture.gateway.log();
     assert!(!log.contains("\"level\":\"ERROR\""), "a good upgrade logs no error:\n{log}");
 }
 
 /// Load before, during and after an upgrade. The clients are told to stop then.
-async fn hand_over(stage: &mut Stage, shared: &Shared, clients: &[JoinHandle<()>]) {
+async fn hand_over(fixture: &mut Fixture, shared: &Shared, clients: &[JoinHandle<()>]) {
     let more = async |requests: u64| {
         let (goal, began) = (shared.done.load(Ordering::SeqCst) + requests, Instant::now());
         while shared.done.load(Ordering::SeqCst) < goal {
@@ -79,7 +79,7 @@ async fn hand_over(stage: &mut Stage, shared: &Shared, clients: &[JoinHandle<()>
         }
     };
     more(100).await;
-    let mut old = stage.gateway.upgrade().await;
+    let mut old = fixture.gateway.upgrade().await;
     let began = Instant::now();
     while old.try_wait().unwrap().is_none() {
         assert!(began.elapsed() < Duration::from_secs(30), "the old process left");
@@ -117,24 +117,24 @@ async fn multiplexing_client(shared: Arc<Shared>, client: reqwest::RequestBuilde
 
 /// An upgrade under four such clients, and two that ask each time on a new connection.
 async fn upgrade_over_http2(env: &[(&str, &str)], scheme: &str, client: impl Fn() -> reqwest::ClientBuilder) {
-    let mut stage = Stage::bare(env).await;
-    stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
-    stage.upstream.default(json!({"events": 3, "between_events_ms": 10})).await;
-    let addr = stage.gateway.proxy_addr().to_owned();
+    let mut fixture = Fixture::bare(env).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
+    fixture.upstream.default(json!({"events": 3, "between_events_ms": 10})).await;
+    let addr = fixture.gateway.proxy_addr().to_owned();
     let url = format!("{scheme}://{addr}/v1/messages");
     let shared = Arc::new(Shared { addr, request: Vec::new(), stop: AtomicBool::new(false), done: AtomicU64::new(0) });
     let clients: Vec<_> = (0..6)
         .map(|n| {
             let client = if n < 4 { client() } else { client().pool_max_idle_per_host(0) };
-            let ask = client.no_proxy().build().unwrap().post(&url).header("x-api-key", &stage.key);
+            let ask = client.no_proxy().build().unwrap().post(&url).header("x-api-key", &fixture.key);
             tokio::spawn(multiplexing_client(Arc::clone(&shared), ask))
         })
         .collect();
-    hand_over(&mut stage, &shared, &clients).await;
+    hand_over(&mut fixture, &shared, &clients).await;
     for client in clients {
         client.await.unwrap();
     }
-    nothing_lost(&stage, shared.done.load(Ordering::SeqCst)).await;
+    nothing_lost(&fixture, shared.done.load(Ordering::SeqCst)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

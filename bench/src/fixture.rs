@@ -1,4 +1,4 @@
-//! The stage: a mock upstream, and in front of it nginx, a bare Pingora, and the gateway twice, all
+//! The fixture: a mock upstream, and in front of it nginx, a bare Pingora, and the gateway twice, all
 //! on loopback.
 //!
 //! *On*: a key and a user with every limit set (all thirteen checks are made), reservation,
@@ -37,7 +37,7 @@ pub struct Target {
 }
 
 /// Everything that was started; it ends with this value.
-pub struct Stage {
+pub struct Fixture {
     /// Mock first; the floor is called [`FLOOR`].
     pub targets: Vec<Target>,
     /// Programs that are not there, and so were left out.
@@ -63,7 +63,7 @@ pub struct Programs {
     pub words: usize,
 }
 
-impl Stage {
+impl Fixture {
     /// Starts everything and waits until it answers; the converting gateways if so wished.
     ///
     /// # Errors
@@ -111,9 +111,9 @@ impl Stage {
     /// The bare Pingora.
     ///
     /// # Errors
-    /// When it is not on the stage.
+    /// When it is not on the fixture.
     pub fn floor(&self) -> Result<&Target> {
-        self.targets.iter().find(|target| target.name == FLOOR).context("no bare Pingora on the stage")
+        self.targets.iter().find(|target| target.name == FLOOR).context("no bare Pingora on the fixture")
     }
 }
 
@@ -160,7 +160,7 @@ pub fn mock(programs: &Programs, dir: &Path) -> Result<Target> {
     target(DIRECT, addr, "bench", command, dir)
 }
 
-/// One gateway of the stage.
+/// One gateway of the fixture.
 pub struct Gateway<'a> {
     pub name: &'static str,
     pub on: bool,

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::frames::{ACK, ANY_STREAM, Frame, HEADERS, PING, UNKNOWN, Wire};
 use super::raw::{self, Provider, STREAM_HEAD, beginning, chunk};
-use crate::proxy::stage::{Stage, request};
+use crate::proxy::fixture::{Fixture, request};
 
 /// More than the kernels hold between a client and the gateway, in frames.
 const MUCH: usize = 1024;
@@ -50,29 +50,29 @@ async fn hear(wire: &mut Wire, ping: &Frame) -> Option<u32> {
 async fn http2_requests_at_a_stop_are_answered_or_said_to_be_safe_to_repeat() {
     let (let_go, held_back) = watch::channel(0);
     let provider = held(held_back).await;
-    let mut stage = Stage::bare(&[("TOLLGATE_PROXY_H2C", "true")]).await;
-    stage.gateway.provider("native", &provider.url, json!({})).await;
-    let (addr, body) = (stage.gateway.proxy_addr().to_owned(), request("native", true));
+    let mut fixture = Fixture::bare(&[("TOLLGATE_PROXY_H2C", "true")]).await;
+    fixture.gateway.provider("native", &provider.url, json!({})).await;
+    let (addr, body) = (fixture.gateway.proxy_addr().to_owned(), request("native", true));
     let mut busy = Wire::connect(&addr).await;
     busy.begin().await;
     for stream in [1, 3, 5] {
-        busy.ask(stream, &stage.key, &body).await;
+        busy.ask(stream, &fixture.key, &body).await;
         busy.until(|f| f.kind == HEADERS && f.stream == stream).await;
     }
     // Accepted, and silent.
     let mut fresh = Wire::connect(&addr).await;
-    stage.gateway.metric_shows("tollgate_connections", |open| open >= 2.0).await;
-    stage.gateway.signal("TERM");
+    fixture.gateway.metric_shows("tollgate_connections", |open| open >= 2.0).await;
+    fixture.gateway.signal("TERM");
     let ping = asked_whether_it_heard(&mut busy).await;
     // What the client asks before it heard is a request like any other; so is the first on a
     // connection that was silent so far.
-    busy.ask(7, &stage.key, &body).await;
+    busy.ask(7, &fixture.key, &body).await;
     busy.until(|f| f.kind == HEADERS && f.stream == 7).await;
     fresh.begin().await;
-    fresh.ask(1, &stage.key, &body).await;
+    fresh.ask(1, &fixture.key, &body).await;
     let fresh_ping = asked_whether_it_heard(&mut fresh).await;
     assert_eq!((hear(&mut busy, &ping).await, hear(&mut fresh, &fresh_ping).await), (Some(7), Some(1)));
-    busy.ask(9, &stage.key, &body).await;
+    busy.ask(9, &fixture.key, &body).await;
     let_go.send_replace(4);
     for _ in 0..4 {
         busy.until(Frame::is_end).await;
@@ -93,9 +93,9 @@ async fn http2_requests_at_a_stop_are_answered_or_said_to_be_safe_to_repeat() {
     }
     assert!(!busy.is_touched(9), "what came later was not looked at");
     drop((busy, fresh));
-    stage.gateway.ended().await;
-    stage.gateway.spawn();
-    stage.gateway.ready().await;
-    let rows = stage.gateway.logs(5).await;
+    fixture.gateway.ended().await;
+    fixture.gateway.spawn();
+    fixture.gateway.ready().await;
+    let rows = fixture.gateway.logs(5).await;
     assert!(rows.iter().all(|row| row["outcome"] == "completed"), "{rows:?}");
 }

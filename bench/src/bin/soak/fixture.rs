@@ -21,7 +21,7 @@ pub const USERS: usize = 20;
 pub const MODELS: usize = 50;
 
 /// Everything that runs; it ends with this value.
-pub struct Stage {
+pub struct Fixture {
     pub gateway: Program,
     pub proxy: SocketAddr,
     control: SocketAddr,
@@ -35,7 +35,7 @@ pub struct Stage {
     _dir: TempDir,
 }
 
-impl Stage {
+impl Fixture {
     /// Starts everything.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl Stage {
         command.env("ADMIN_TOKEN", TOKEN).env("LOG_FORMAT", "json").env("SESSION_TTL", "60");
         command.env("TOLLGATE_BREAKER_COUNT_NETWORK_ERRORS", "true");
         let gateway = Program::start(&mut command, File::create("/dev/null")?)?;
-        let mut stage = Self {
+        let mut fixture = Self {
             gateway,
             proxy,
             control,
@@ -67,9 +67,9 @@ impl Stage {
             _mock: mock_program,
             _dir: dir,
         };
-        stage.wait()?;
-        stage.furnish()?;
-        Ok(stage)
+        fixture.wait()?;
+        fixture.furnish()?;
+        Ok(fixture)
     }
 
     fn wait(&mut self) -> Result<()> {

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 
 use super::load::Load;
 use super::raw::{self, Provider, STREAM_HEAD, beginning, chunk, text};
-use crate::proxy::stage::{Stage, path, request};
+use crate::proxy::fixture::{Fixture, path, request};
 
 const MIB: usize = 1 << 20;
 /// How long a flood may take to pass on a busy machine.
@@ -20,20 +20,20 @@ const A_FLOOD: Duration = Duration::from_secs(300);
 const GROWTH_MIB: u64 = 48;
 
 /// A gateway with one native provider at `url`.
-async fn stage(url: &str, fields: Value) -> Stage {
-    let stage = Stage::bare(&[]).await;
+async fn fixture(url: &str, fields: Value) -> Fixture {
+    let fixture = Fixture::bare(&[]).await;
     let mut all = json!({"circuit_breaker_failure_threshold": 0, "max_retry_attempts": 1});
     for (name, value) in fields.as_object().unwrap() {
         all[name] = value.clone();
     }
-    stage.gateway.provider("native", url, all).await;
-    stage
+    fixture.gateway.provider("native", url, all).await;
+    fixture
 }
 
 /// Asks in a format and reads `bytes` of the answer, or all of it: status, how much came, and its
 /// last bytes.
-async fn read(stage: &Stage, format: &str, stream: bool, bytes: usize) -> (u16, usize, String) {
-    let asked = stage.post(path(format, stream), &request(format, stream)).timeout(A_FLOOD);
+async fn read(fixture: &Fixture, format: &str, stream: bool, bytes: usize) -> (u16, usize, String) {
+    let asked = fixture.post(path(format, stream), &request(format, stream)).timeout(A_FLOOD);
     let answer = asked.send().await.unwrap();
     let status = answer.status().as_u16();
     let (mut got, mut tail, mut answer) = (0, Vec::new(), answer);
@@ -47,8 +47,8 @@ async fn read(stage: &Stage, format: &str, stream: bool, bytes: usize) -> (u16, 
     (status, got, String::from_utf8_lossy(&tail).into_owned())
 }
 
-fn grown(stage: &Stage, before: u64) {
-    let now = stage.gateway.memory_mib("VmHWM");
+fn grown(fixture: &Fixture, before: u64) {
+    let now = fixture.gateway.memory_mib("VmHWM");
     assert!(now < before + GROWTH_MIB, "the gateway grew from {before} to {now} MiB");
 }
 
@@ -68,10 +68,10 @@ async fn an_endless_stream_is_passed_on_in_bounded_memory_until_the_client_has_e
         }
     })
     .await;
-    let stage = stage(&endless.url, json!({})).await;
-    let before = stage.gateway.memory_mib("VmHWM");
+    let fixture = fixture(&endless.url, json!({})).await;
+    let before = fixture.gateway.memory_mib("VmHWM");
     for (n, format) in ["native", "chat-compatible"].into_iter().enumerate() {
-        let (status, got, _) = read(&stage, format, true, 48 * MIB).await;
+        let (status, got, _) = read(&fixture, format, true, 48 * MIB).await;
         assert!(status == 200 && got >= 48 * MIB, "{format}: {status}, {got} bytes");
         let began = Instant::now();
         while gone.load(Ordering::SeqCst) <= n as u64 {
@@ -79,8 +79,8 @@ async fn an_endless_stream_is_passed_on_in_bounded_memory_until_the_client_has_e
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
-    grown(&stage, before);
-    for row in stage.gateway.logs(2).await {
+    grown(&fixture, before);
+    for row in fixture.gateway.logs(2).await {
         assert_eq!((&row["outcome"], &row["estimated"]), (&json!("client_aborted"), &json!(true)), "{row}");
         assert!(row["outputTokens"].as_u64().unwrap() > 1_000_000, "what came is billed: {row}");
     }
@@ -101,17 +101,17 @@ async fn one_giant_line_passes_through_and_is_not_converted() {
         None
     })
     .await;
-    let stage = stage(&giant.url, json!({})).await;
-    let before = stage.gateway.memory_mib("VmHWM");
-    let (status, got, tail) = read(&stage, "native", true, usize::MAX).await;
+    let fixture = fixture(&giant.url, json!({})).await;
+    let before = fixture.gateway.memory_mib("VmHWM");
+    let (status, got, tail) = read(&fixture, "native", true, usize::MAX).await;
     assert!(status == 200 && got >= 96 * MIB && tail.contains("event: error"), "{status}, {got} bytes, {tail}");
-    grown(&stage, before);
+    grown(&fixture, before);
     // To be converted an event has to be held: up to 32 MiB, and no more.
-    let (status, got, tail) = read(&stage, "chat-compatible", true, usize::MAX).await;
+    let (status, got, tail) = read(&fixture, "chat-compatible", true, usize::MAX).await;
     assert!(status == 200 && got < MIB && tail.contains("\"error\"") && !tail.contains("[DONE]"), "{got}, {tail}");
-    let now = stage.gateway.memory_mib("VmHWM");
+    let now = fixture.gateway.memory_mib("VmHWM");
     assert!(now < before + 32 + 80, "the gateway grew from {before} to {now} MiB");
-    for row in stage.gateway.logs(2).await {
+    for row in fixture.gateway.logs(2).await {
         assert_eq!(row["outcome"], "broken_off", "{row}");
         assert!(row["errorMessage"].is_string(), "{row}");
     }
@@ -135,15 +135,15 @@ async fn a_giant_reply_in_one_piece_passes_through_and_is_not_converted() {
         raw::write(&mut tcp, end.as_bytes()).await.then_some(tcp)
     })
     .await;
-    let stage = stage(&giant.url, json!({})).await;
-    let before = stage.gateway.memory_mib("VmHWM");
-    let (status, got, _) = read(&stage, "native", false, usize::MAX).await;
+    let fixture = fixture(&giant.url, json!({})).await;
+    let before = fixture.gateway.memory_mib("VmHWM");
+    let (status, got, _) = read(&fixture, "native", false, usize::MAX).await;
     assert!(status == 200 && got > 96 * MIB, "{status}, {got} bytes");
-    grown(&stage, before);
+    grown(&fixture, before);
     // To be converted it has to be held: up to 32 MiB, and no more.
-    let (status, _, text) = read(&stage, "chat-compatible", false, usize::MAX).await;
+    let (status, _, text) = read(&fixture, "chat-compatible", false, usize::MAX).await;
     assert!(status == 502 && text.contains("\"error\""), "{status}: {text}");
-    let now = stage.gateway.memory_mib("VmHWM");
+    let now = fixture.gateway.memory_mib("VmHWM");
     assert!(now < before + 32 + 80, "the gateway grew from {before} to {now} MiB");
 }
 
@@ -176,15 +176,15 @@ async fn endless_and_giant_heads_are_given_up() {
         })
         .await;
         let fields = json!({"request_timeout_non_streaming_ms": 1_000, "first_byte_timeout_streaming_ms": 1_000});
-        let stage = stage(&provider.url, fields).await;
-        let (before, began) = (stage.gateway.memory_mib("VmHWM"), Instant::now());
+        let fixture = fixture(&provider.url, fields).await;
+        let (before, began) = (fixture.gateway.memory_mib("VmHWM"), Instant::now());
         for stream in [false, true] {
-            let (status, _, text) = read(&stage, "native", stream, usize::MAX).await;
+            let (status, _, text) = read(&fixture, "native", stream, usize::MAX).await;
             assert!(status == 502 && text.contains("\"type\":\"error\""), "{name}: {status} {text}");
         }
         assert!(began.elapsed() < Duration::from_secs(40), "{name}: {:?}", began.elapsed());
-        grown(&stage, before);
-        for row in stage.gateway.logs(2).await {
+        grown(&fixture, before);
+        for row in fixture.gateway.logs(2).await {
             assert_eq!(row["outcome"], "upstream_failed", "{name}: {row}");
         }
     }
@@ -202,12 +202,12 @@ async fn a_reply_that_stands_still_or_breaks_off_in_its_middle_is_cut_in_time() 
             None
         })
         .await;
-        let stage = stage(&provider.url, json!({"request_timeout_non_streaming_ms": 500})).await;
+        let fixture = fixture(&provider.url, json!({"request_timeout_non_streaming_ms": 500})).await;
         let began = Instant::now();
-        let answer = stage.ask().send().await.unwrap();
+        let answer = fixture.ask().send().await.unwrap();
         let whole = answer.status() == 200 && answer.bytes().await.is_ok();
         assert!(!whole && began.elapsed() < Duration::from_secs(30), "stalls {stalls}: {:?}", began.elapsed());
-        assert_ne!(stage.gateway.logs(1).await[0]["outcome"], "completed");
+        assert_ne!(fixture.gateway.logs(1).await[0]["outcome"], "completed");
     }
 }
 
@@ -232,8 +232,8 @@ async fn connections_that_the_provider_closes_while_they_are_kept_fail_no_reques
         }
     })
     .await;
-    let stage = stage(&closing.url, json!({})).await;
-    let load = Load::of_answers(&stage, 4);
+    let fixture = fixture(&closing.url, json!({})).await;
+    let load = Load::of_answers(&fixture, 4);
     load.more(300).await;
     let outcome = load.end().await;
     assert_eq!(outcome.failures, Vec::<String>::new());
@@ -261,17 +261,17 @@ async fn a_pool_full_of_dead_connections_fails_no_request() {
         }
     })
     .await;
-    let stage = stage(&provider.url, json!({})).await;
-    let together = (0..KEPT).map(|_| tokio::spawn(stage.ask().send()));
+    let fixture = fixture(&provider.url, json!({})).await;
+    let together = (0..KEPT).map(|_| tokio::spawn(fixture.ask().send()));
     for answer in together.collect::<Vec<_>>() {
         let answer = answer.await.unwrap().unwrap();
         assert_eq!(answer.status(), 200);
         answer.bytes().await.unwrap();
     }
-    let answer = stage.ask().send().await.unwrap();
+    let answer = fixture.ask().send().await.unwrap();
     assert_eq!(answer.status(), 200, "{}", answer.text().await.unwrap());
     assert_eq!(asked.load(Ordering::SeqCst), KEPT as u64 + 1);
-    let row = &stage.gateway.logs(KEPT + 1).await[0];
+    let row = &fixture.gateway.logs(KEPT + 1).await[0];
     // One request too many reached the provider, and is recorded; its health does not suffer.
     assert_eq!((&row["outcome"], &row["attempts"]), (&json!("completed"), &json!(2)), "{row}");
     let steps: Vec<_> = row["decisionChain"].as_array().unwrap().iter().map(|step| step["step"].clone()).collect();

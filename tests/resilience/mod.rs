@@ -10,7 +10,7 @@ mod database;
 mod disk;
 mod floods;
 mod frames;
-mod goodbye;
+mod lingering_close;
 mod load;
 mod private;
 pub mod raw;

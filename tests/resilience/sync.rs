@@ -5,17 +5,17 @@
 
 use std::process::Command;
 
-use crate::proxy::stage::Stage;
+use crate::proxy::fixture::Fixture;
 use crate::support::postgres::fresh_database;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_journal_that_cannot_be_synced_refuses_requests_until_it_can() {
     let url = fresh_database();
     let env = [("DATABASE_URL", url.as_str()), ("TOLLGATE_LEDGER_SYNC_INTERVAL", "50ms")];
-    let mut stage = Stage::native_with(&env).await;
-    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
-    stage.gateway.signal("TERM");
-    stage.gateway.ended().await;
+    let mut fixture = Fixture::native_with(&env).await;
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
+    fixture.gateway.signal("TERM");
+    fixture.gateway.ended().await;
 
     let inject = [
         "strace",
@@ -33,25 +33,25 @@ async fn a_journal_that_cannot_be_synced_refuses_requests_until_it_can() {
         "-e",
         "signal=kill",
     ];
-    stage.gateway.run_by(inject.map(str::to_owned).to_vec());
-    stage.gateway.spawn();
-    stage.gateway.answers().await;
+    fixture.gateway.run_by(inject.map(str::to_owned).to_vec());
+    fixture.gateway.spawn();
+    fixture.gateway.answers().await;
     let troubled = |ready: bool, parts: &serde_json::Value| {
         !ready && parts["proxy"] == "ok" && parts["journal"].as_str().unwrap_or_default().contains("cannot be synced")
     };
-    stage.gateway.readiness_shows(troubled).await;
-    let refused = stage.ask().send().await.unwrap();
+    fixture.gateway.readiness_shows(troubled).await;
+    let refused = fixture.ask().send().await.unwrap();
     assert_eq!(refused.status(), 503);
     assert!(refused.text().await.unwrap().contains("cannot account"));
-    assert!(stage.gateway.metric("tollgate_journal_sync_errors_total").await >= 1.0);
-    stage.gateway.log_shows("the journal cannot be synced").await;
+    assert!(fixture.gateway.metric("tollgate_journal_sync_errors_total").await >= 1.0);
+    fixture.gateway.log_shows("the journal cannot be synced").await;
 
-    let status = std::fs::read_to_string(format!("/proc/{}/status", stage.gateway.pid())).unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{}/status", fixture.gateway.pid())).unwrap();
     let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:")).unwrap().trim();
     assert!(Command::new("kill").args(["-TERM", tracer]).status().unwrap().success());
-    stage.gateway.readiness_shows(|ready, _| ready).await;
-    stage.gateway.log_shows("the journal can be synced again: nothing was lost").await;
-    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
-    let rows = stage.gateway.admin("usage-logs/getUsageLogs", serde_json::json!({"statusCode": 200})).await;
+    fixture.gateway.readiness_shows(|ready, _| ready).await;
+    fixture.gateway.log_shows("the journal can be synced again: nothing was lost").await;
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
+    let rows = fixture.gateway.admin("usage-logs/getUsageLogs", serde_json::json!({"statusCode": 200})).await;
     assert!(rows["total"].as_u64().unwrap() >= 1, "{rows}");
 }

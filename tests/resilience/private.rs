@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::proxy::stage::{prices, request};
+use crate::proxy::fixture::{prices, request};
 use crate::support::gateway::Gateway;
 use crate::support::upstream::Upstream;
 

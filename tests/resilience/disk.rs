@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::load::{Load, nothing_lost};
-use crate::proxy::stage::{Stage, prices};
+use crate::proxy::fixture::{Fixture, prices};
 use crate::support::gateway::Gateway;
 use crate::support::postgres::fresh_database;
 use crate::support::upstream::Upstream;
@@ -21,28 +21,29 @@ async fn a_full_disk_is_loud_refuses_what_it_cannot_account_for_and_recovers() {
     gateway.prices(prices()).await;
     let (user_id, key_id, key) = gateway.user(json!({"name": "ada"})).await;
     gateway.provider("native", &upstream.url, json!({})).await;
-    let stage = Stage { gateway, upstream, key, user_id, key_id };
+    let fixture = Fixture { gateway, upstream, key, user_id, key_id };
 
-    let load = Load::start(&stage, 8);
-    stage.gateway.readiness_shows(|ready, parts| !ready && parts["journal"].as_str().unwrap().contains("full")).await;
+    let load = Load::start(&fixture, 8);
+    fixture.gateway.readiness_shows(|ready, parts| !ready && parts["journal"].as_str().unwrap().contains("full")).await;
     load.more_failures(50).await;
-    assert!(stage.gateway.metric("tollgate_journal_append_errors_total").await >= 1.0);
-    let held = stage.gateway.metric("tollgate_journal_held_records").await;
+    assert!(fixture.gateway.metric("tollgate_journal_append_errors_total").await >= 1.0);
+    let held = fixture.gateway.metric("tollgate_journal_held_records").await;
     assert!((1.0..=16.0).contains(&held), "{held} held: those that were under way, and no refusals");
-    stage.gateway.log_shows("the journal cannot be written").await;
+    fixture.gateway.log_shows("the journal cannot be written").await;
     // What needs no accounting goes on.
-    let models = stage.gateway.client.get(format!("{}/v1/models", stage.gateway.proxy)).header("x-api-key", &stage.key);
+    let models =
+        fixture.gateway.client.get(format!("{}/v1/models", fixture.gateway.proxy)).header("x-api-key", &fixture.key);
     assert_eq!(models.send().await.unwrap().status(), 200);
-    assert_eq!(stage.gateway.call("users/getUsers", json!({})).await.0, 200);
+    assert_eq!(fixture.gateway.call("users/getUsers", json!({})).await.0, 200);
 
-    stage.gateway.unlimit_files();
-    stage.gateway.readiness_shows(|ready, _| ready).await;
+    fixture.gateway.unlimit_files();
+    fixture.gateway.readiness_shows(|ready, _| ready).await;
     load.more(50).await;
     let outcome = load.end().await;
     for failure in &outcome.failures {
         assert!(failure.starts_with("503") && failure.contains("overloaded_error"), "{failure}");
     }
     // The model list is a request too.
-    nothing_lost(&stage, outcome.whole + 1).await;
-    stage.gateway.log_shows("the journal can be written again: nothing was lost").await;
+    nothing_lost(&fixture, outcome.whole + 1).await;
+    fixture.gateway.log_shows("the journal can be written again: nothing was lost").await;
 }
