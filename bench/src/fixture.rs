@@ -124,22 +124,23 @@ fn free() -> Result<SocketAddr> {
 
 /// Starts a program and waits until it takes connections.
 fn target(name: &'static str, addr: SocketAddr, key: &str, command: Command, dir: &Path) -> Result<Target> {
-    target_within(START, name, addr, key, command, dir)
+    target_within(name, addr, key, Start { command, dir, limit: START })
 }
 
-fn target_within(
-    patience: Duration,
-    name: &'static str,
-    addr: SocketAddr,
-    key: &str,
-    mut command: Command,
-    dir: &Path,
-) -> Result<Target> {
+/// How a program is started: in which folder, and how long it may take.
+struct Start<'d> {
+    command: Command,
+    dir: &'d Path,
+    limit: Duration,
+}
+
+fn target_within(name: &'static str, addr: SocketAddr, key: &str, start: Start<'_>) -> Result<Target> {
+    let Start { mut command, dir, limit } = start;
     let log = dir.join(format!("{}.log", name.replace([' ', ','], "-")));
     let file = File::create(&log)?;
     let mut program =
         Program::start(command.current_dir(dir), file).with_context(|| format!("{name} cannot be started"))?;
-    let end = Instant::now() + patience;
+    let end = Instant::now() + limit;
     while std::net::TcpStream::connect(addr).is_err() {
         if program.ended() || Instant::now() > end {
             bail!("{name} does not listen: {}", fs::read_to_string(&log).unwrap_or_default());
@@ -205,7 +206,7 @@ impl Gateway<'_> {
             command.env("TOLLGATE_LOG_ACCESS", "false").env("LOG_LEVEL", "error");
             command.env("TOLLGATE_LIMITS_RESERVATION", "off");
         }
-        let mut target = target_within(self.patience, self.name, proxy, TOKEN, command, dir)?;
+        let mut target = target_within(self.name, proxy, TOKEN, Start { command, dir, limit: self.patience })?;
         let end = Instant::now() + self.patience;
         while !admin::http(metrics, "GET", "/readyz", "", "").is_ok_and(|(status, _)| status == 200) {
             if target.program.ended() || Instant::now() > end {

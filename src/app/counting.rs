@@ -12,9 +12,9 @@ use super::rebuild::FromStore;
 use crate::config::{Config, OnRedisLoss, Redis};
 use crate::domain::secret::Secret;
 use crate::limits::{
-    CounterSettings, Counters, Keeper, MOST_WAITING, OnLoss, Server, SharedSettings, SharedState, TOLERATED_MS,
-    TimeSource,
+    CounterSettings, Counters, Keeper, MOST_WAITING, OnLoss, SharedSettings, SharedState, TOLERATED_MS, TimeSource,
 };
+use crate::redis::Server;
 use crate::state::{Kept, Peers};
 use crate::telemetry::{IntCounter, Metrics, PartState, Readiness};
 

@@ -2,14 +2,11 @@
 
 mod banner;
 mod check;
-mod connections;
 mod counting;
 mod drain;
 mod embedded_admin;
-mod frame_watch;
 mod in_process;
 mod in_use;
-mod lingering_close;
 mod listen;
 mod listen_socket;
 mod marker;
@@ -29,7 +26,6 @@ mod signals;
 mod successor;
 mod supervisor;
 mod tasks;
-mod too_many;
 
 pub use check::{check, migrate};
 pub use moving::{MoveNews, Moved, NotEmbedded, check_move, move_database};

@@ -14,6 +14,7 @@ use super::in_use::InUse;
 use super::{secrets, seed};
 use crate::admin::playground::{InProcessProxy, Playground};
 use crate::config::{Config, Live, Target};
+use crate::crypto::vault::Vault;
 use crate::domain::clock::{Clock, SystemClock};
 use crate::domain::version;
 use crate::formats::client_address::client_address;
@@ -26,7 +27,6 @@ use crate::proxy::gateway::{Fixed, Gateway};
 use crate::proxy::request::instructions::Instructions;
 use crate::state::builtin;
 use crate::state::health::Health;
-use crate::state::vault::Vault;
 use crate::state::{
     AdminToken, ClientVersions, Conditions, Events, MessageQueue, Messages, RejectedRequests, State, SwitchOff, reseal,
 };

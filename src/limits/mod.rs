@@ -54,8 +54,7 @@ pub use rebuild::{RecentRequest, SpendRow, SpendTotal};
 #[cfg(fuzzing)]
 pub use redis::fuzz_answer;
 pub use redis::{
-    Keeper, Ledger, LedgerSums, MOST_WAITING, OnLoss, Server, SharedSettings, SharedState, TOLERATED_MS, TimeSource,
-    probe,
+    Keeper, Ledger, LedgerSums, MOST_WAITING, OnLoss, SharedSettings, SharedState, TOLERATED_MS, TimeSource, probe,
 };
 pub use rpm::MinuteEntry;
 pub use sessions::Slot;

@@ -20,11 +20,11 @@ use std::time::Duration;
 use chrono_tz::Tz;
 use tokio::sync::broadcast::error::RecvError;
 
+use crate::crypto::vault::Place;
 use crate::domain::clock::Clock;
 use crate::domain::secret::Secret;
 use crate::http_client::Webhooks;
 use crate::limits::Counters;
-use crate::state::vault::Place;
 use crate::state::{Events, State};
 use crate::store::{Store, StoreError, StoredNotifications};
 use crate::telemetry::Metrics;
@@ -59,7 +59,7 @@ enum Fault {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("the signing key {0}")]
-    Vault(#[from] crate::state::vault::VaultError),
+    Vault(#[from] crate::crypto::vault::VaultError),
 }
 
 impl Notifier {

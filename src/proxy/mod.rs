@@ -4,8 +4,8 @@
 //! stages of `request_filter`; [`driver`] runs the attempts. ARCHITECTURE.md maps each hook to its
 //! stage and file.
 
-pub mod client_stream;
 mod coding;
+pub mod connections;
 mod context;
 pub mod embedded_admin;
 pub mod gateway;

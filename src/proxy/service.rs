@@ -22,7 +22,7 @@ use pingora::server::configuration::ServerConf;
 use pingora::upstreams::peer::HttpPeer;
 use pingora::{Error, ErrorSource, Result};
 
-use super::client_stream::ClientStream;
+use super::connections::client_stream::ClientStream;
 use super::context::RequestContext;
 use super::gateway::Gateway;
 use super::record;

@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 use tollgate::admin::auth::whoami::ProxyPlace;
 use tollgate::admin::playground::Playground;
 use tollgate::admin::{Context, router, serve};
+use tollgate::crypto::vault::Vault;
 use tollgate::domain::clock::{Clock, ManualClock, Timestamp};
 use tollgate::domain::format::WireFormat;
 use tollgate::domain::network::{Network, Networks};
@@ -21,7 +22,6 @@ use tollgate::jobs::{JobParts, Jobs};
 use tollgate::ledger::JournalStats;
 use tollgate::limits::{Asks, CounterSettings, Counters};
 use tollgate::policy::reservation::Reservation;
-use tollgate::state::vault::Vault;
 use tollgate::state::{AdminToken, Conditions, Events, Health, RejectedRequests, State};
 use tollgate::store::{Backend, Store};
 use tollgate::telemetry::Metrics;
@@ -302,7 +302,7 @@ impl Gate {
     /// Whether the data plane takes this key now.
     pub fn works(&self, key: &str) -> bool {
         let snapshot = self.state.snapshot();
-        let caller = snapshot.caller(&tollgate::state::key_text::hash(key));
+        let caller = snapshot.caller(&tollgate::crypto::key_text::hash(key));
         caller.is_some_and(|c| c.key.is_usable(self.clock.now()) && c.user.is_active(self.clock.now()))
     }
 }

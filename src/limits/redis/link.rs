@@ -28,8 +28,8 @@ use tokio::time::Instant;
 
 use super::reply;
 use super::scripts::{Call, Scope};
-use super::server::Server;
 use crate::domain::clock::Timestamp;
+use crate::redis::Server;
 
 /// How long connecting, and what no request waits for, may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);

@@ -30,7 +30,6 @@ mod rebuild;
 mod reply;
 mod running;
 mod scripts;
-mod server;
 mod spell;
 mod time;
 
@@ -42,13 +41,13 @@ use std::time::Duration;
 use chrono_tz::Tz;
 use parking_lot::Mutex;
 
+use crate::redis::Server;
 pub(super) use books::Asked;
 #[cfg(fuzzing)]
 pub use fuzz::answer as fuzz_answer;
 pub use keeper::Keeper;
 pub use link::probe;
 pub use rebuild::{Ledger, LedgerSums};
-pub use server::Server;
 pub use time::{TOLERATED_MS, TimeSource};
 
 use super::CounterSettings;

@@ -43,7 +43,7 @@ use tokio::runtime::Runtime;
 
 use super::{
     Admission, Asks, Blocked, CounterSettings, Counters, Denied, HolderUsage, Ledger, LedgerSums, LiveSession,
-    MOST_WAITING, OnLoss, Permit, Refused, Server, SharedSettings, TimeSource,
+    MOST_WAITING, OnLoss, Permit, Refused, SharedSettings, TimeSource,
 };
 use crate::domain::clock::{Clock as _, ManualClock, Timestamp};
 use crate::domain::format::WireFormat;
@@ -56,6 +56,7 @@ use crate::domain::provider::{BreakerSettings, InstructionsStrategy, Provider, P
 use crate::domain::secret::Secret;
 use crate::domain::user::{Role, User};
 use crate::policy::reservation::Reservation;
+use crate::redis::Server;
 
 /// 2026-11-18T12:00:30Z, a Wednesday.
 const NOON: Timestamp = Timestamp(1_795_003_230_000);

@@ -15,8 +15,9 @@ use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
 use crate::domain::secret::Secret;
 use crate::limits::{
-    Admission, Counters, Ledger, LedgerSums, OnLoss, Permit, Server, SharedSettings, SpendRow, SpendTotal, TimeSource,
+    Admission, Counters, Ledger, LedgerSums, OnLoss, Permit, SharedSettings, SpendRow, SpendTotal, TimeSource,
 };
+use crate::redis::Server;
 
 /// What may wait. Far fewer than a test asks.
 const MOST: usize = 20;

@@ -9,13 +9,14 @@ use pingora::proxy::Session;
 
 use super::credentials::{self, Presented};
 use super::on_behalf::OnBehalf;
+use crate::crypto::key_text;
 use crate::domain::ids::KeyId;
 use crate::formats::route::Route;
 use crate::proxy::context::{Caller, RequestContext};
 use crate::proxy::record::OpenRecord;
 use crate::proxy::reply::refusal::Refusal;
 use crate::state::rejected::Attempt;
-use crate::state::{Caller as KeyHolder, Snapshot, TokenCheck, key_text};
+use crate::state::{Caller as KeyHolder, Snapshot, TokenCheck};
 use crate::telemetry::{RejectedLine, access_rejected};
 
 /// A known caller, and the snapshot that the whole request works on.

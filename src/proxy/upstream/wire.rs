@@ -20,7 +20,7 @@ use pingora::{Error, ErrorType, Result, RetryType};
 
 use super::failure::Failure;
 use crate::policy::classify::NetworkFailure;
-use crate::proxy::client_stream::ClientStream;
+use crate::proxy::connections::client_stream::ClientStream;
 use crate::upstream::{Link, Upstreams};
 
 /// After a failed send an early answer (a 413, say) may still be there: how long it is waited for.

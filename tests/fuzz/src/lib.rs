@@ -12,10 +12,12 @@ pub mod domain;
 pub mod files;
 #[path = "../../../src/formats/mod.rs"]
 pub mod formats;
-#[path = "../../../src/app/frame_watch.rs"]
+#[path = "../../../src/proxy/connections/frame_watch.rs"]
 pub mod frame_watch;
 #[path = "../../../src/policy/mod.rs"]
 pub mod policy;
+#[path = "../../../src/redis/mod.rs"]
+pub mod redis;
 
 pub mod body;
 pub mod edits;

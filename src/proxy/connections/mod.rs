@@ -9,6 +9,11 @@
 //! first request gives that request up, where it would repeat any other. `lingering_close` ends
 //! them.
 
+pub mod client_stream;
+mod frame_watch;
+mod lingering_close;
+pub mod too_many;
+
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,12 +29,12 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
-use super::lingering_close::{Bounds, LingeringClose};
-use super::signals::Phase;
-use super::too_many::{self, Admission, Counted};
-use crate::proxy::client_stream::{ClientStream, HeadBounds};
+use self::client_stream::{ClientStream, HeadBounds};
+use self::lingering_close::{Bounds, LingeringClose};
+use self::too_many::{Admission, Counted};
 use crate::proxy::gateway::Gateway;
 use crate::proxy::service::Service;
+use crate::state::Phase;
 use crate::state::Place;
 
 /// A connection that was accepted last is counted within this time.
@@ -46,7 +51,7 @@ const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const LOOKED_AT: [usize; 3] = [3, 16, PREFACE.len()];
 
 /// The proxy as Pingora's listeners see it.
-pub(super) struct Connections {
+pub struct Connections {
     pub proxy: Arc<HttpProxy<Service>>,
     pub gateway: Arc<Gateway>,
     pub phase: watch::Receiver<Phase>,

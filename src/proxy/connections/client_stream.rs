@@ -3,7 +3,7 @@
 //!
 //! Pingora bounds each read of a head, but not the whole head, and accepts heads of up to 1 MiB. It
 //! waits for a client's leaving by reading one byte, and stops looking once that byte came. HTTP/2
-//! has all of this in its own framing (`app/lingering_close.rs` wraps those connections).
+//! has all of this in its own framing (`proxy/connections/lingering_close.rs` wraps those connections).
 
 use std::fmt;
 use std::io;

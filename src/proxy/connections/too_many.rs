@@ -33,7 +33,7 @@ use crate::state::{Entry, Full, Place};
 /// Connections that are being refused at once.
 const REFUSALS: usize = 256;
 /// How long a client's first bytes are waited for, so that the answer follows a request.
-pub(super) const FIRST_BYTES: Duration = Duration::from_millis(500);
+pub const FIRST_BYTES: Duration = Duration::from_millis(500);
 /// How long a refusal may take.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 const RETRY_AFTER_S: &str = "5";
@@ -41,13 +41,13 @@ const RETRY_AFTER_S: &str = "5";
 const BODY: &str = r#"{"type":"error","error":{"type":"overloaded_error","code":"too_many_connections","message":"the gateway has too many connections: try again in a few seconds"}}"#;
 
 /// Where connections are counted, and room for refusals.
-pub(super) struct Counted {
+pub struct Counted {
     entry: Entry,
     refusals: Arc<Semaphore>,
 }
 
 /// What became of a connection: a place, or the room for an answer that says why not.
-pub(super) enum Admission {
+pub enum Admission {
     Admitted(Place),
     Refused(OwnedSemaphorePermit),
     /// Too many are being refused already.
@@ -55,12 +55,12 @@ pub(super) enum Admission {
 }
 
 impl Counted {
-    pub(super) fn new(entry: Entry) -> Arc<Self> {
+    pub fn new(entry: Entry) -> Arc<Self> {
         Arc::new(Self { entry, refusals: Arc::new(Semaphore::new(REFUSALS)) })
     }
 
     /// Counts a connection, unless it was counted before its handshake.
-    pub(super) fn admit(&self, connection: &Stream) -> Admission {
+    pub fn admit(&self, connection: &Stream) -> Admission {
         let before = connection.get_proxy_digest();
         let before =
             before.as_ref().and_then(|digest| digest.user_data.as_ref()?.downcast_ref::<Mutex<Option<Admission>>>());
@@ -88,7 +88,7 @@ fn peer(digest: Option<Arc<SocketDigest>>) -> Option<IpAddr> {
 /// Counts connections before their TLS handshake. The place travels with the connection, in the
 /// digest that Pingora keeps for a proxy in front, and is given back with it when the handshake
 /// fails.
-pub(super) struct BeforeHandshake(pub Arc<Counted>);
+pub struct BeforeHandshake(pub Arc<Counted>);
 
 #[async_trait]
 impl PreTlsProcess for BeforeHandshake {

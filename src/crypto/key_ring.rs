@@ -30,7 +30,7 @@ pub enum KeyFileError {
 pub struct SealKey {
     /// Eight hexadecimal digits. They name the key and tell nothing about it.
     pub id: String,
-    pub(super) aead: LessSafeKey,
+    pub aead: LessSafeKey,
 }
 
 impl SealKey {
