@@ -48,7 +48,8 @@ bench-check: export CARGO_PROFILE_DEV_OPT_LEVEL = 3
 bench-check:
 	@scripts/setup.sh bench-check
 	cargo build --profile $(PROFILE) --locked --workspace --bin tollgate --bin instructions
-	cargo run --profile $(PROFILE) --locked --workspace --bin instructions -- --profile $(PROFILE) $(ARGS)
+	cargo run --profile $(PROFILE) --locked --workspace --bin instructions -- \
+		--profile $(PROFILE) $(if $(filter 1,$(UPDATE)),--update) $(ARGS)
 
 bench-convert:
 	@scripts/setup.sh build

@@ -67,7 +67,7 @@ pub(super) fn kept_admin_token(config: &Config) -> anyhow::Result<Option<Secret>
 
 /// Makes the file with a new token, unless there is one.
 fn make(path: &Path) -> anyhow::Result<()> {
-    let token = key_text::hex(&key_text::random::<24>()?);
+    let token = hex::encode(key_text::random::<24>()?);
     files::place_new(path, format!("{token}\n").as_bytes()).with_context(|| format!("making {}", path.display()))?;
     Ok(())
 }

@@ -8,7 +8,7 @@ use serde_yaml_ng::{Mapping, Value as Yaml};
 use super::kind::Fault;
 use super::problem::{Problem, Problems, nearest};
 use super::setting::Setting;
-use super::table::{NOT_BUILT, SETTINGS, find};
+use super::table::{SETTINGS, find};
 use super::value::{Entry, Origin, Value, Values};
 
 /// Looks a variable up.
@@ -24,7 +24,6 @@ pub(super) fn read(tree: &Mapping, env: Environment, problems: &mut Problems) ->
         let default = || Entry { value: default_of(setting, problems), origin: Origin::Default };
         values.0.insert(setting.path, from_env.or(from_file).unwrap_or_else(default));
     }
-    not_built(env, problems);
     values
 }
 
@@ -112,16 +111,10 @@ fn unknown_keys(section: &Mapping, prefix: &str, problems: &mut Problems) {
                 Yaml::Null => {}
                 _ => problems.add(&path, "is a section, not a value", "write its settings below it, indented"),
             }
-        } else if let Some((_, _, remedy)) = not_built_at(&path) {
-            problems.add(&path, "is set", *remedy);
         } else {
             problems.add(&path, "is no setting", did_you_mean(&path));
         }
     }
-}
-
-fn not_built_at(path: &str) -> Option<&'static (&'static str, &'static str, &'static str)> {
-    NOT_BUILT.iter().find(|(name, ..)| *name == path || name.split('.').next() == Some(path))
 }
 
 /// Looks near full paths first, then for the same last name in another section.
@@ -133,22 +126,6 @@ fn did_you_mean(path: &str) -> String {
     match near.or_else(elsewhere) {
         Some(name) => format!("did you mean `{name}`?"),
         None => "remove it; conf/tollgate.yaml lists every setting".to_owned(),
-    }
-}
-
-fn not_built(env: Environment, problems: &mut Problems) {
-    for (path, variable, remedy) in NOT_BUILT {
-        let text = env(variable).unwrap_or_default();
-        let text = text.trim();
-        if !text.is_empty() && text != "false" {
-            problems.0.push(Problem {
-                path: (*path).to_owned(),
-                variable: Some((*variable).to_owned()),
-                found: None,
-                wrong: "is set".to_owned(),
-                remedy: (*remedy).to_owned(),
-            });
-        }
     }
 }
 

@@ -463,10 +463,6 @@ pub const SETTINGS: &[Setting] = &[
     ),
 ];
 
-/// Settings of other editions that this one does not have: setting one is an error, since it would
-/// do nothing.
-pub(super) const NOT_BUILT: &[(&str, &str, &str)] = &[];
-
 /// The row of a path.
 #[must_use]
 pub(super) fn find(path: &str) -> Option<&'static Setting> {

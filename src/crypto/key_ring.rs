@@ -40,7 +40,7 @@ impl SealKey {
             unreachable!("AES-256-GCM takes exactly the 32 bytes of a SHA-256")
         };
         let id = Sha256::new_with_prefix(b"tollgate key id\0").chain_update(digest).finalize();
-        Self { id: key_text::hex(&id[..4]), aead: LessSafeKey::new(key) }
+        Self { id: hex::encode(&id[..4]), aead: LessSafeKey::new(key) }
     }
 }
 
@@ -165,7 +165,7 @@ fn fault(path: &Path, source: std::io::Error) -> KeyFileError {
 
 fn generate() -> Result<Vec<u8>, KeyFileError> {
     let bytes = key_text::random::<32>().map_err(|_| KeyFileError::NoRandomness)?;
-    Ok(key_text::hex(&bytes).into_bytes())
+    Ok(hex::encode(bytes).into_bytes())
 }
 
 /// One key is written as its bytes, as versions before rotation read them.
@@ -173,7 +173,7 @@ fn text(secrets: &[Vec<u8>]) -> Vec<u8> {
     match secrets {
         [one] => one.clone(),
         several => {
-            let lines = several.iter().map(|secret| key_text::hex(secret) + "\n");
+            let lines = several.iter().map(|secret| hex::encode(secret) + "\n");
             format!("{SEVERAL}\n{}", lines.collect::<String>()).into_bytes()
         }
     }
@@ -182,20 +182,15 @@ fn text(secrets: &[Vec<u8>]) -> Vec<u8> {
 fn parse(bytes: &[u8]) -> std::io::Result<Vec<Vec<u8>>> {
     let secrets: Option<Vec<Vec<u8>>> = match bytes.strip_prefix(SEVERAL.as_bytes()) {
         None => Some(vec![bytes.to_vec()]),
-        Some(rest) => std::str::from_utf8(rest).ok().and_then(|rest| rest.split_whitespace().map(unhex).collect()),
+        Some(rest) => std::str::from_utf8(rest)
+            .ok()
+            .and_then(|rest| rest.split_whitespace().map(|line| hex::decode(line).ok()).collect()),
     };
     let secrets = secrets.ok_or_else(|| std::io::Error::other("holds a line that is no key"))?;
     if secrets.is_empty() || secrets.iter().any(|secret| secret.len() < MIN_BYTES) {
         return Err(std::io::Error::other("holds a key that is shorter than 32 bytes"));
     }
     Ok(secrets)
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    if !text.is_ascii() || !text.len().is_multiple_of(2) {
-        return None;
-    }
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok()).collect()
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub struct NoRandomness;
 /// # Errors
 /// When the machine's random source fails.
 pub fn generate() -> Result<NewKey, NoRandomness> {
-    let text = format!("sk-{}", hex(&random::<RANDOM_BYTES>()?));
+    let text = format!("sk-{}", hex::encode(random::<RANDOM_BYTES>()?));
     Ok(NewKey {
         hash: hash(&text),
         prefix: text[..PREFIX_LEN].to_owned(),
@@ -68,17 +68,6 @@ pub fn random<const N: usize>() -> Result<[u8; N], NoRandomness> {
     let mut bytes = [0; N];
     SystemRandom::new().fill(&mut bytes).map_err(|_| NoRandomness)?;
     Ok(bytes)
-}
-
-/// Lower-case hexadecimal digits.
-#[must_use]
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        for digit in [byte >> 4, byte & 15] {
-            text.push(char::from_digit(u32::from(digit), 16).unwrap_or('0'));
-        }
-        text
-    })
 }
 
 #[cfg(test)]

@@ -7,6 +7,10 @@
 //! want an `api-version`), less those parameters, which such a provider may know too. The client's
 //! key never goes on.
 
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
+
 use super::peek::BadRequest;
 use crate::domain::format::WireFormat;
 
@@ -55,19 +59,10 @@ fn is_dropped(pair: &str) -> bool {
     })
 }
 
-/// Percent-decoding; what is no valid escape, or no UTF-8, stays or is replaced.
+/// Percent-decoding; what is no valid escape stays, and what is no UTF-8 is replaced.
 #[must_use]
-pub fn decode(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let escape = (bytes[at] == b'%').then(|| bytes.get(at + 1..at + 3)).flatten();
-        let byte = escape.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
-        decoded.push(byte.unwrap_or(bytes[at]));
-        at += if byte.is_some() { 3 } else { 1 };
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
+pub fn decode(text: &str) -> Cow<'_, str> {
+    percent_decode_str(text).decode_utf8_lossy()
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@
 //! encoded. Elsewhere a name like `vendor/model` is as good as any.
 
 use http::Method;
+use percent_encoding::percent_decode_str;
 
 use super::peek::BadRequest;
 use crate::domain::format::WireFormat;
@@ -103,7 +104,7 @@ pub fn check_path(method: &Method, path: &str) -> Result<(), BadRequest> {
     let path = path.strip_suffix('/').unwrap_or(path);
     let name = path.strip_prefix("/v1beta/models/").or_else(|| path.strip_prefix("/v1/models/"));
     let (Some(name), true) = (name, *method == Method::POST) else { return Ok(()) };
-    let decoded = decode_lossy(name);
+    let decoded = super::query::decode(name);
     let Some((model, action)) = decoded.rsplit_once(':') else { return Ok(()) };
     if action_of(action).is_none() || model.is_empty() {
         return Ok(());
@@ -168,32 +169,12 @@ fn action_of(action: &str) -> Option<(Operation, Option<bool>)> {
 /// Percent-decodes a model's name. `None` when it is empty, malformed, no UTF-8, or holds control
 /// characters.
 fn decode(text: &str) -> Option<String> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        if byte == b'%' {
-            let high = char::from(bytes.next()?).to_digit(16)?;
-            let low = char::from(bytes.next()?).to_digit(16)?;
-            out.push(u8::try_from(high * 16 + low).ok()?);
-        } else {
-            out.push(byte);
-        }
+    let is_escape = |rest: &str| rest.as_bytes().get(..2).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit));
+    if !text.split('%').skip(1).all(is_escape) {
+        return None;
     }
-    let name = String::from_utf8(out).ok()?;
-    (!name.is_empty() && !name.chars().any(char::is_control)).then_some(name)
-}
-
-/// The same for a look at the action alone: what is malformed is replaced.
-fn decode_lossy(text: &str) -> String {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        let hex = tail.get(..2).filter(|_| byte == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
-        let decoded = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        out.push(decoded.unwrap_or(byte));
-        rest = if decoded.is_some() { &tail[2..] } else { tail };
-    }
-    String::from_utf8_lossy(&out).into_owned()
+    let name = percent_decode_str(text).decode_utf8().ok()?;
+    (!name.is_empty() && !name.chars().any(char::is_control)).then(|| name.into_owned())
 }
 
 #[cfg(test)]

@@ -25,8 +25,6 @@ pub enum AttemptFailure<'a> {
     Reply(ErrorReply<'a>),
     /// A success status whose body is none.
     Unusable(UnusableReply),
-    /// The client left.
-    ClientGone,
 }
 
 /// An upstream's error reply, as `formats::error::read` understands it.
@@ -149,9 +147,6 @@ pub struct Situation {
 #[must_use]
 pub fn classify(failure: &AttemptFailure<'_>, situation: &Situation) -> Verdict {
     match failure {
-        AttemptFailure::ClientGone => {
-            Verdict { class: FailureClass::ClientAbort, next: Next::Stop, counts: false, reason: "client_gone" }
-        }
         AttemptFailure::Network(failure) => system_error(*failure, situation),
         AttemptFailure::Unusable(reply) => provider_error(unusable_reason(*reply), None),
         AttemptFailure::Reply(reply) => error_reply(reply, situation),
@@ -166,18 +161,6 @@ pub fn by_rule(rule: &ReadyRule, upstream: u16) -> Verdict {
         next: Next::ClientError { status: rule.status(upstream) },
         counts: false,
         reason: rule.rule.category.as_str(),
-    }
-}
-
-/// The reply's status once nobody is left to ask: 429 when every attempt met one, 503 when none
-/// could be made (circuits, rests, limits), else 502. `attempts` holds the upstream status of each
-/// failed attempt, `None` for none received.
-#[must_use]
-pub fn exhausted_status(attempts: &[Option<u16>]) -> u16 {
-    match attempts {
-        [] => 503,
-        all if all.iter().all(|status| *status == Some(429)) => 429,
-        _ => 502,
     }
 }
 
@@ -309,7 +292,6 @@ mod tests {
                 false,
                 "connect",
             ),
-            (AttemptFailure::ClientGone, "CLIENT_ABORT", Next::Stop, false, "client_gone"),
         ];
         for (failure, class, next, counts, reason) in cases {
             let verdict = classify(&failure, &SITUATION);
@@ -351,19 +333,5 @@ mod tests {
             assert_eq!(classify(&failure, &switching).next, SWITCH);
         }
         assert_eq!(classify(&reply(404, Some("model_not_found")), &switching).next, Next::ClientError { status: 404 });
-    }
-
-    #[test]
-    fn the_last_word_tells_what_stood_in_the_way() {
-        let cases: [(&[Option<u16>], u16); 5] = [
-            (&[], 503),
-            (&[Some(429), Some(429)], 429),
-            (&[Some(429), Some(500)], 502),
-            (&[Some(429), None], 502),
-            (&[Some(503)], 502),
-        ];
-        for (attempts, status) in cases {
-            assert_eq!(exhausted_status(attempts), status, "{attempts:?}");
-        }
     }
 }

@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
 use crate::domain::format::WireFormat;
 
 /// A provider's base address, taken apart.
@@ -120,22 +122,13 @@ fn is_version(segment: &str) -> bool {
     rest.starts_with(|c: char| c.is_ascii_digit()) && rest.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
+/// What a model's name in a path has instead of an escape.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'@');
+
 /// A model name as one path segment: what would end or split it is percent-encoded. Of clients'
 /// names those with slashes are refused before (`formats::route::check_model`).
 fn segment(model: &str) -> Cow<'_, str> {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~' | b'@');
-    if model.bytes().all(plain) {
-        return Cow::Borrowed(model);
-    }
-    let mut encoded = String::with_capacity(model.len() + 8);
-    for byte in model.bytes() {
-        if plain(byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    Cow::Owned(encoded)
+    utf8_percent_encode(model, SEGMENT).into()
 }
 
 #[cfg(test)]

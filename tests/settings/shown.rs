@@ -10,7 +10,7 @@ use tollgate::config::SETTINGS;
 
 /// The setting, the file below `tests/`, the test.
 const SHOWN: &[(&str, &str, &str)] = &[
-    ("proxy.addr", "loss/start.rs", "an_upgrade_may_come_with_a_new_address"),
+    ("proxy.addr", "resilience/start.rs", "an_upgrade_may_come_with_a_new_address"),
     ("proxy.tls.cert", "proxy/listeners.rs", "tls_with_http2_and_http1"),
     ("proxy.tls.key", "proxy/listeners.rs", "tls_with_http2_and_http1"),
     ("proxy.h2c", "proxy/bodies.rs", "http2_without_a_length"),
@@ -26,7 +26,7 @@ const SHOWN: &[(&str, &str, &str)] = &[
     ),
     ("proxy.max_json_depth", "settings/requests.rs", "requests_are_nested_as_deeply_as_is_set_and_no_deeper"),
     ("proxy.request_read_timeout", "proxy/bodies.rs", "a_body_that_trickles_in_is_given_up"),
-    ("proxy.reply_write_timeout", "loss/clients.rs", "a_client_that_reads_nothing_any_more_is_given_up_and_billed"),
+    ("proxy.reply_write_timeout", "resilience/clients.rs", "a_client_that_reads_nothing_any_more_is_given_up_and_billed"),
     ("proxy.keepalive_timeout", "proxy/edge.rs", "an_idle_connection_is_closed_after_its_first_request_too"),
     ("proxy.head_timeout", "proxy/edge.rs", "a_head_that_drips_is_refused_whichever_request_it_is"),
     ("proxy.max_head_bytes", "settings/requests.rs", "heads_are_as_large_as_is_set_and_no_larger"),
@@ -42,7 +42,7 @@ const SHOWN: &[(&str, &str, &str)] = &[
     ("proxy.abort_drain_bytes", "proxy/aborts.rs", "draining_is_bounded_in_time_and_bytes"),
     ("proxy.provider_headers", "proxy/account_headers.rs", "an_operator_may_let_them_pass"),
     ("proxy.overhead_header", "settings/requests.rs", "clients_are_told_the_overhead_where_that_is_set"),
-    ("admin.addr", "loss/start.rs", "a_second_gateway_on_the_same_addresses_disturbs_nobody"),
+    ("admin.addr", "resilience/start.rs", "a_second_gateway_on_the_same_addresses_disturbs_nobody"),
     ("admin.max_connections", "hostile/connections.rs", "the_administration_has_limits_of_its_own"),
     ("admin.max_connections_per_address", "hostile/connections.rs", "the_administration_has_limits_of_its_own"),
     ("admin.tls.cert", "settings/admin.rs", "the_administration_speaks_tls_where_that_is_set"),
@@ -52,9 +52,9 @@ const SHOWN: &[(&str, &str, &str)] = &[
     ("trusted_proxies", "hostile/connections.rs", "a_trusted_proxy_may_hold_as_many_as_there_are"),
     ("metrics.per_user", "settings/requests.rs", "users_and_keys_have_metrics_where_that_is_set"),
     ("metrics.per_key", "settings/requests.rs", "users_and_keys_have_metrics_where_that_is_set"),
-    ("metrics.addr", "loss/start.rs", "a_second_gateway_on_the_same_addresses_disturbs_nobody"),
+    ("metrics.addr", "resilience/start.rs", "a_second_gateway_on_the_same_addresses_disturbs_nobody"),
     ("data_dir", "settings/data.rs", "data_lies_where_that_is_set"),
-    ("database.url", "loss/database.rs", "postgres_killed_and_back_fails_no_request_and_loses_nothing"),
+    ("database.url", "resilience/database.rs", "postgres_killed_and_back_fails_no_request_and_loses_nothing"),
     ("database.url_file", "vault/files.rs", "a_database_address_and_a_credential_of_systemd_come_from_files"),
     ("database.max_connections", "settings/data.rs", "so_many_connections_to_postgres_and_no_more"),
     ("redis.url", "nodes/limits.rs", "what_is_spent_on_one_node_is_spent_on_the_other"),
@@ -77,12 +77,12 @@ const SHOWN: &[(&str, &str, &str)] = &[
     ("auth.secret_key_previous_file", "vault/files.rs", "secret_keys_in_files_are_rotated_without_a_restart"),
     (
         "auth.alt_key_headers",
-        "proxy/request/credentials.rs",
+        "proxy/credentials.rs",
         "a_header_of_ones_own_carries_the_key_no_further_than_here",
     ),
     (
         "session.ttl",
-        "loss/clients.rs",
+        "resilience/clients.rs",
         "clients_that_leave_by_the_hundred_give_everything_back_and_are_billed_for_what_came",
     ),
     ("session.headers", "settings/requests.rs", "sessions_are_named_by_the_headers_that_are_set"),
@@ -100,7 +100,7 @@ const SHOWN: &[(&str, &str, &str)] = &[
     ("ledger.segment_bytes", "settings/data.rs", "the_journal_begins_a_new_file_at_the_size_that_is_set"),
     (
         "ledger.max_bytes",
-        "loss/database.rs",
+        "resilience/database.rs",
         "a_journal_that_fills_while_the_database_is_away_is_bounded_says_so_and_recovers",
     ),
     ("ledger.batch_rows", "settings/data.rs", "records_are_written_when_a_batch_is_full_or_late"),
@@ -159,7 +159,7 @@ const SHOWN: &[(&str, &str, &str)] = &[
     ("log.level", "proxy/hooks.rs", "an_answered_request_and_a_refused_one"),
     ("log.format", "settings/process.rs", "the_log_is_written_as_is_set"),
     ("log.access", "settings/process.rs", "the_log_is_written_as_is_set"),
-    ("shutdown.grace", "loss/stop.rs", "a_stop_that_takes_too_long_cuts_what_still_runs_and_records_it"),
+    ("shutdown.grace", "resilience/stop.rs", "a_stop_that_takes_too_long_cuts_what_still_runs_and_records_it"),
 ];
 
 #[test]

@@ -43,7 +43,7 @@ struct Args {
     /// The figures on record.
     #[arg(long, default_value = "bench/instructions.json")]
     record: PathBuf,
-    /// Record what was counted. The variable UPDATE=1 does the same.
+    /// Record what was counted.
     #[arg(long)]
     update: bool,
     /// Percent above the record that fail.
@@ -110,7 +110,8 @@ fn main() -> Result<()> {
         }
         let dir = dir.path().join(provider.as_str());
         fs::create_dir(&dir)?;
-        count(&programs, &mock, provider, &dir, &scenarios, (requests, args.keep.as_deref()), &mut seen)?;
+        let run = Run { programs: &programs, mock: &mock, dir: &dir, requests, keep: args.keep.as_deref() };
+        run.count(provider, &scenarios, &mut seen)?;
     }
     judge(&args, seen)
 }
@@ -125,7 +126,7 @@ fn judge(args: &Args, seen: Figures) -> Result<()> {
     };
     let known = record.entry(args.profile.clone()).or_default();
     let worse = compare(&seen, known, args.allowed);
-    if args.update || std::env::var("UPDATE").is_ok_and(|value| value == "1") {
+    if args.update {
         known.extend(seen);
         fs::write(&args.record, serde_json::to_string_pretty(&record)? + "\n")?;
         println!("recorded in {file}");
@@ -137,58 +138,65 @@ fn judge(args: &Args, seen: Figures) -> Result<()> {
     Ok(())
 }
 
-/// Counts all scenarios of one gateway.
-fn count(
-    programs: &Programs,
-    mock: &Target,
-    provider: WireFormat,
-    dir: &Path,
-    scenarios: &[&Scenario],
-    (requests, keep): (u64, Option<&Path>),
-    seen: &mut Figures,
-) -> Result<()> {
-    let batch = BATCH.to_string();
-    let path = std::env::var("PATH").unwrap_or_default();
-    let settings = [
-        ("PATH", path.as_str()),
-        callgrind::GLIBC,
-        ("TOLLGATE_PROXY_THREADS", "1"),
-        ("TOLLGATE_LEDGER_BATCH_ROWS", batch.as_str()),
-        // The longest there is: a batch is written when it is full.
-        ("TOLLGATE_LEDGER_FLUSH_INTERVAL", "1m"),
-        ("TOLLGATE_LEDGER_SYNC_INTERVAL", "10s"),
-    ];
-    let under = callgrind::command(dir);
-    let gateway = Gateway {
-        settings: &settings,
-        under: &under,
-        patience: PATIENCE,
-        ..Gateway::plain("tollgate under Callgrind", true, provider)
-    };
-    let target = gateway.start(programs, mock.addr, dir)?;
-    let profiled = Profiled { process: target.program.id(), dir };
-    target.program.settle(SETTLE);
-    profiled.start()?;
-    for scenario in scenarios {
-        let requests = (requests / scenario.part).div_ceil(BATCH) * BATCH;
-        stretch(&target, &profiled, scenario, BATCH)?;
-        let (short, _) = stretch(&target, &profiled, scenario, requests)?;
-        let (long, files) = stretch(&target, &profiled, scenario, 2 * requests)?;
-        let each = |kind: &str| long[kind].saturating_sub(short[kind]) / requests;
-        let mut figures: BTreeMap<String, u64> =
-            [PROXY, WRITER, OTHER].map(|kind| (kind.to_owned(), each(kind))).into();
-        figures.insert("all".to_owned(), figures.values().sum());
-        eprintln!("{}: {figures:?} (of {short:?}, {long:?})", scenario.name);
-        seen.insert(scenario.name.to_owned(), figures);
-        if let Some(keep) = keep {
-            fs::create_dir_all(keep)?;
-            for (at, file) in files.iter().enumerate() {
-                let name = scenario.name.replace([' ', ','], "-");
-                fs::copy(file, keep.join(format!("{name}.{at}.profile")))?;
+/// Where Valgrind's launcher looks for its parts' programs.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// What the gateways of one run share.
+struct Run<'r> {
+    programs: &'r Programs,
+    mock: &'r Target,
+    dir: &'r Path,
+    /// Of the shorter stretch.
+    requests: u64,
+    keep: Option<&'r Path>,
+}
+
+impl Run<'_> {
+    /// Counts all scenarios of one gateway.
+    fn count(&self, provider: WireFormat, scenarios: &[&Scenario], seen: &mut Figures) -> Result<()> {
+        let Self { programs, mock, dir, requests, keep } = *self;
+        let batch = BATCH.to_string();
+        let settings = [
+            ("PATH", PATH),
+            callgrind::GLIBC,
+            ("TOLLGATE_PROXY_THREADS", "1"),
+            ("TOLLGATE_LEDGER_BATCH_ROWS", batch.as_str()),
+            // The longest there is: a batch is written when it is full.
+            ("TOLLGATE_LEDGER_FLUSH_INTERVAL", "1m"),
+            ("TOLLGATE_LEDGER_SYNC_INTERVAL", "10s"),
+        ];
+        let under = callgrind::command(dir);
+        let gateway = Gateway {
+            settings: &settings,
+            under: &under,
+            patience: PATIENCE,
+            ..Gateway::plain("tollgate under Callgrind", true, provider)
+        };
+        let target = gateway.start(programs, mock.addr, dir)?;
+        let profiled = Profiled { process: target.program.id(), dir };
+        target.program.settle(SETTLE);
+        profiled.start()?;
+        for scenario in scenarios {
+            let requests = (requests / scenario.part).div_ceil(BATCH) * BATCH;
+            stretch(&target, &profiled, scenario, BATCH)?;
+            let (short, _) = stretch(&target, &profiled, scenario, requests)?;
+            let (long, files) = stretch(&target, &profiled, scenario, 2 * requests)?;
+            let each = |kind: &str| long[kind].saturating_sub(short[kind]) / requests;
+            let mut figures: BTreeMap<String, u64> =
+                [PROXY, WRITER, OTHER].map(|kind| (kind.to_owned(), each(kind))).into();
+            figures.insert("all".to_owned(), figures.values().sum());
+            eprintln!("{}: {figures:?} (of {short:?}, {long:?})", scenario.name);
+            seen.insert(scenario.name.to_owned(), figures);
+            if let Some(keep) = keep {
+                fs::create_dir_all(keep)?;
+                for (at, file) in files.iter().enumerate() {
+                    let name = scenario.name.replace([' ', ','], "-");
+                    fs::copy(file, keep.join(format!("{name}.{at}.profile")))?;
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Sends so many requests, one after the other, and waits until their records are written.

@@ -4,13 +4,13 @@
 //! may ask as any key, which is audited; users as their own keys only.
 
 use std::convert::Infallible;
-use std::fmt::Write as _;
 
 use axum::body::Body as Stream;
 use axum::http::{HeaderValue, Request, Response, StatusCode, header};
 use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::Full;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
 
 use crate::admin::call::{Call, Change};
@@ -111,17 +111,13 @@ fn ask(call: &Call) -> Result<Ask, Refusal> {
     Ok(Ask { format, path, body: values.text("body").set().unwrap_or_default() })
 }
 
+/// What a model's name in a path has instead of an escape.
+const SEGMENT: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':').remove(b'@');
+
 /// A model's name as one segment of a path. Whether it may be one is for the proxy to say.
 fn segment(model: &str) -> String {
-    let mut segment = String::with_capacity(model.len());
-    for byte in model.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~:@".contains(&byte) {
-            segment.push(char::from(byte));
-        } else {
-            let _ = write!(segment, "%{byte:02X}");
-        }
-    }
-    segment
+    utf8_percent_encode(model, SEGMENT).to_string()
 }
 
 fn enter(call: &Call) -> Result<Place, Refusal> {

@@ -134,14 +134,12 @@ pub(super) fn arguments(table: &Table, place: &str) -> Result<SqliteArguments, T
         let added = match column.kind {
             Kind::Int => Arguments::add(&mut arguments, value.as_i64().ok_or_else(unread)?),
             Kind::Text => Arguments::add(&mut arguments, value.as_str().ok_or_else(unread)?.to_owned()),
-            Kind::Bytes => Arguments::add(&mut arguments, value.as_str().and_then(from_hex).ok_or_else(unread)?),
+            Kind::Bytes => Arguments::add(
+                &mut arguments,
+                value.as_str().and_then(|text| hex::decode(text).ok()).ok_or_else(unread)?,
+            ),
         };
         added.map_err(|_| unread())?;
     }
     Ok(arguments)
-}
-
-fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digits = text.as_bytes().chunks(2);
-    digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
