@@ -11,6 +11,8 @@
 # make dist   a release in dist/: archive, Debian package, SBOMs, checksums
 # make dist-twice   builds this commit's release twice and compares every byte
 # make test-dist   installs, upgrades, removes and purges the package of dist/ in a Debian 12 of its own
+# make image  the container image of dist/ as an OCI archive, without a container engine or a registry
+# make test-image   boots that archive to its first request: read-only, as its user, in a namespace
 # make lint   format and lints alone
 # make pictures   the architecture picture and the badges of the README, from their sources
 # make hooks  run scripts/pre-commit.sh before each commit
@@ -18,7 +20,7 @@
 # Each installs what it needs and says so; nothing when nothing is missing (scripts/setup.sh).
 
 .DEFAULT_GOAL := run
-.PHONY: run demo test bench bench-admin bench-convert bench-admission soak fuzz schemathesis dist dist-twice test-dist lint fmt pictures hooks
+.PHONY: run demo test bench bench-admin bench-convert bench-admission soak fuzz schemathesis dist dist-twice test-dist image test-image lint fmt pictures hooks
 
 run:
 	@scripts/setup.sh run
@@ -77,6 +79,15 @@ dist-twice:
 test-dist: dist
 	@scripts/setup.sh test-dist
 	@scripts/test-dist.sh
+
+# From the release that is in dist/: `make dist` comes first.
+image:
+	@scripts/setup.sh image
+	@scripts/image.sh
+
+test-image: image
+	@scripts/setup.sh test-image
+	@scripts/test-image.sh
 
 lint:
 	@scripts/setup.sh build

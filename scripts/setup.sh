@@ -10,6 +10,8 @@
 #   scripts/setup.sh bench      also nginx
 #   scripts/setup.sh dist       the web UI, cargo-deny, zstd, cargo-cyclonedx and cargo-deb
 #   scripts/setup.sh test-dist  mmdebstrap and curl
+#   scripts/setup.sh image      mmdebstrap, zstd and Python
+#   scripts/setup.sh test-image also buildah, bubblewrap, iproute2, procps and curl
 #   scripts/setup.sh fuzz       also a C++ compiler, and cargo-fuzz
 #
 # System packages come from apt and need root or sudo. Everything else goes into .tools/ of this
@@ -112,6 +114,19 @@ for_node() {
     want python3 have python3
     want python3-venv venv_works
   fi
+}
+
+for_image() {
+  want mmdebstrap have mmdebstrap
+  want zstd have zstd
+  want python3 have python3
+}
+for_test_image() {
+  want buildah have buildah
+  want bubblewrap have bwrap
+  want iproute2 have ip
+  want procps have pgrep
+  want curl have curl
 }
 
 for_demo() { want curl have curl; }
@@ -247,10 +262,12 @@ case ${1:-build} in
   fuzz) for_build && for_fuzz ;;
   dist) for_build && for_node && want python3 have python3 && want python3-venv venv_works && want zstd have zstd ;;
   test-dist) want mmdebstrap have mmdebstrap && want curl have curl && want python3 have python3 ;;
-  *) fail "usage: scripts/setup.sh build|run|demo|test|bench|fuzz|dist|test-dist" ;;
+  image) for_image ;;
+  test-image) for_image && for_test_image ;;
+  *) fail "usage: scripts/setup.sh build|run|demo|test|bench|fuzz|dist|test-dist|image|test-image" ;;
 esac
 install_missing
-rust
+case ${1:-build} in image | test-image) ;; *) rust ;; esac
 case ${1:-build} in
   run | demo) web_ui || say "the web UI could not be built: the gateway will run without it" ;;
   test)
