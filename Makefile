@@ -13,6 +13,7 @@
 # make test-dist   installs, upgrades, removes and purges the package of dist/ in a Debian 12 of its own
 # make image  the container image of dist/ as an OCI archive, without a container engine or a registry
 # make test-image   boots that archive to its first request: read-only, as its user, in a namespace
+# make test-deploy  compose file, kustomizations, Helm chart and workflows, by the tools that read them
 # make lint   format and lints alone
 # make pictures   the architecture picture and the badges of the README, from their sources
 # make hooks  run scripts/pre-commit.sh before each commit
@@ -20,7 +21,7 @@
 # Each installs what it needs and says so; nothing when nothing is missing (scripts/setup.sh).
 
 .DEFAULT_GOAL := run
-.PHONY: run demo test bench bench-admin bench-convert bench-admission soak fuzz schemathesis dist dist-twice test-dist image test-image lint fmt pictures hooks
+.PHONY: run demo test bench bench-admin bench-convert bench-admission soak fuzz schemathesis dist dist-twice test-dist image test-image test-deploy lint fmt pictures hooks
 
 run:
 	@scripts/setup.sh run
@@ -88,6 +89,10 @@ image:
 test-image: image
 	@scripts/setup.sh test-image
 	@scripts/test-image.sh
+
+test-deploy:
+	@scripts/setup.sh test-deploy
+	@scripts/test-deploy.sh
 
 lint:
 	@scripts/setup.sh build
