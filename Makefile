@@ -14,6 +14,7 @@
 # make image  the container image of dist/ as an OCI archive, without a container engine or a registry
 # make test-image   boots that archive to its first request: read-only, as its user, in a namespace
 # make test-deploy  compose file, kustomizations, Helm chart and workflows, by the tools that read them
+# make test-compose  what compose.yaml says, as processes without a container engine
 # make lint   format and lints alone
 # make pictures   the architecture picture and the badges of the README, from their sources
 # make hooks  run scripts/pre-commit.sh before each commit
@@ -21,7 +22,7 @@
 # Each installs what it needs and says so; nothing when nothing is missing (scripts/setup.sh).
 
 .DEFAULT_GOAL := run
-.PHONY: run demo test bench bench-admin bench-convert bench-admission soak fuzz schemathesis dist dist-twice test-dist image test-image test-deploy lint fmt pictures hooks
+.PHONY: run demo test bench bench-admin bench-convert bench-admission soak fuzz schemathesis dist dist-twice test-dist image test-image test-deploy test-compose lint fmt pictures hooks
 
 run:
 	@scripts/setup.sh run
@@ -93,6 +94,10 @@ test-image: image
 test-deploy:
 	@scripts/setup.sh test-deploy
 	@scripts/test-deploy.sh
+
+test-compose:
+	@scripts/setup.sh test-compose
+	@scripts/test-compose.sh
 
 lint:
 	@scripts/setup.sh build

@@ -15,6 +15,7 @@
 #   scripts/setup.sh test-image also buildah, bubblewrap, iproute2, procps and curl
 #   scripts/setup.sh test-deploy  Node, promtool, HAProxy, and in .tools/deploy Helm, kubectl, Docker
 #                               Compose, zizmor and Kubernetes' schemas (x86_64)
+#   scripts/setup.sh test-compose  also PostgreSQL, Redis, curl and iproute2
 #   scripts/setup.sh fuzz       also a C++ compiler, and cargo-fuzz
 #
 # System packages come from apt and need root or sudo. Everything else goes into .tools/ of this
@@ -140,6 +141,12 @@ for_test_deploy() {
   want python3-venv venv_works
   want prometheus have promtool
   want haproxy have_haproxy
+}
+for_test_compose() {
+  want postgresql postgres_there
+  want redis-server have redis-server
+  want curl have curl
+  want iproute2 have ip
 }
 deploy_tools_there() { [ "$(uname -m)" = x86_64 ]; }
 have_haproxy() { have haproxy || [ -x /usr/sbin/haproxy ]; }
@@ -309,10 +316,11 @@ case ${1:-build} in
   image) for_image ;;
   test-image) for_image && for_test_image ;;
   test-deploy) for_test_deploy ;;
-  *) fail "usage: scripts/setup.sh build|run|demo|test|bench|fuzz|dist|test-dist|image|test-image|test-deploy" ;;
+  test-compose) for_test_deploy && for_test_compose ;;
+  *) fail "usage: scripts/setup.sh build|run|demo|test|bench|fuzz|dist|test-dist|image|test-image|test-deploy|test-compose" ;;
 esac
 install_missing
-case ${1:-build} in image | test-image | test-deploy) ;; *) rust ;; esac
+case ${1:-build} in image | test-image | test-deploy | test-compose) ;; *) rust ;; esac
 case ${1:-build} in
   run | demo) web_ui || say "the web UI could not be built: the gateway will run without it" ;;
   test)
@@ -323,7 +331,7 @@ case ${1:-build} in
     ! deploy_tools_there || deploy_tools
     web_ui
     ;;
-  test-deploy)
+  test-deploy | test-compose)
     node_runtime
     deploy_tools
     ;;
