@@ -80,7 +80,9 @@ manifests migration
 
 step Helm
 chart=deploy/helm/tollgate
-grep -qx "appVersion: $version" $chart/Chart.yaml || fail "$chart/Chart.yaml is not of version $version"
+for line in version appVersion; do grep -qx "$line: $version" $chart/Chart.yaml || fail "$chart/Chart.yaml: $line is not $version"; done
+old=$(grep -noE 'tollgate[:-][0-9]+\.[0-9]+\.[0-9]+' docs/containers.md deploy/compose/compose.yaml | grep -v "$version" || true)
+[ -z "$old" ] || fail "another version stands in ${old%%$'\n'*}"
 helm lint --quiet --strict $chart >"$work/log" 2>&1 || { cat "$work/log"; fail "the chart is faulty"; }
 helm template gate $chart >"$work/chart.yaml" || fail "the chart cannot be rendered"
 manifests chart configuration
