@@ -13,7 +13,8 @@
 FROM rust:1.94-bookworm AS compile
 WORKDIR /tollgate
 COPY . .
-RUN make dist
+# With this compiler: rust-toolchain.toml would fetch the newest.
+RUN RUSTUP_TOOLCHAIN=$(rustup toolchain list | head -n 1 | cut -d' ' -f1) make dist
 
 FROM scratch AS dist
 COPY --from=compile /tollgate/dist/ /

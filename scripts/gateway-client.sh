@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by the scripts that try a gateway out: the calls of an administrator and of a client.
 # Wants curl, python3, `token` (the admin token), a function `fail`, and a mock provider at
 # 127.0.0.1:9177.

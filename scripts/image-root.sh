@@ -22,11 +22,13 @@ trap 'rm -rf --one-file-system "$work"' EXIT
 # below.
 packages=(base-files ca-certificates gcc-12-base libc6 libgcc-s1)
 # shellcheck disable=SC2016
-if ! said=$(mmdebstrap --quiet --variant=extract --include="$(IFS=,; echo "${packages[*]}")" --skip=cleanup/apt \
+if ! mmdebstrap --quiet --format=tar --variant=extract --include="$(IFS=,; echo "${packages[*]}")" --skip=cleanup/apt \
   --extract-hook='mkdir "$1/fields" && for deb in "$1"/var/cache/apt/archives/*.deb; do
-    dpkg-deb --field "$deb" >"$1/fields/$(dpkg-deb --field "$deb" Package)"; done' bookworm "$work/debian" 2>&1); then
-  fail "Debian's packages cannot be had: ${said##*$'\n'}"
+    dpkg-deb --field "$deb" >"$1/fields/$(dpkg-deb --field "$deb" Package)"; done' bookworm "$work/debian.tar" 2>"$work/said"; then
+  fail "Debian's packages cannot be had: $(tail -n 1 "$work/said")"
 fi
+mkdir "$work/debian"
+tar --directory "$work/debian" --no-same-owner --exclude=./dev -xf "$work/debian.tar"
 
 mkdir -p "$root"/{dev,proc,sys,run,usr/bin,usr/lib,usr/share/doc,etc/ssl/certs,etc/tollgate,var/lib/dpkg/status.d,var/tmp}
 mkdir "$root/tmp"

@@ -31,7 +31,8 @@ secret redis-url "redis://:$(cat secrets/redis-password)@redis:6379/0"
 [ "${1:-}" != --secrets ] || exit 0
 
 compose=${COMPOSE:-docker compose}
-command -v "${compose%% *}" >/dev/null || fail "${compose%% *} is missing: install Docker with Compose v2, or set COMPOSE"
+# shellcheck disable=SC2086
+$compose version >/dev/null 2>&1 || fail "\`$compose\` does not work here: install Docker with Compose v2, or set COMPOSE"
 # shellcheck disable=SC2086
 $compose --file compose.yaml up --detach --wait "$@" || fail "not everything started: see $compose --file deploy/compose/compose.yaml ps, and logs"
 echo "Clients connect to port ${TOLLGATE_PORT:-8080}. The administration is at http://127.0.0.1:${TOLLGATE_ADMIN_PORT:-8081}:"
