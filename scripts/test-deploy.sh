@@ -84,18 +84,21 @@ for line in version appVersion; do grep -qx "$line: $version" $chart/Chart.yaml 
 old=$(grep -noE 'tollgate[:-][0-9]+\.[0-9]+\.[0-9]+' docs/containers.md deploy/compose/compose.yaml | grep -v "$version" || true)
 [ -z "$old" ] || fail "another version stands in ${old%%$'\n'*}"
 helm lint --quiet --strict $chart >"$work/log" 2>&1 || { cat "$work/log"; fail "the chart is faulty"; }
-helm template gate $chart >"$work/chart.yaml" || fail "the chart cannot be rendered"
+helm template gate $chart >"$work/chart.yaml" 2>"$work/log" || fail "the chart cannot be rendered"
 manifests chart configuration
 # Everything on, everything set.
-helm template tollgate $chart --namespace gateways --values tests/deploy/values.yaml >"$work/chart-full.yaml" || fail "the chart cannot be rendered with everything on"
+helm template tollgate $chart --namespace gateways --values tests/deploy/values.yaml >"$work/chart-full.yaml" 2>"$work/log" || fail "the chart cannot be rendered with everything on"
 manifests chart-full configuration
-for kind in HorizontalPodAutoscaler ServiceMonitor NetworkPolicy PodDisruptionBudget Job; do
+for kind in HorizontalPodAutoscaler ServiceMonitor NetworkPolicy PodDisruptionBudget PrometheusRule Job; do
   grep -qx "kind: $kind" "$work/chart-full.yaml" || fail "the chart has no $kind"
 done
 for wrong in replicas=two graceSeconds=0 nonsense=1 image.digest=latest journal.maxBytes=1Gi; do
   ! helm template gate $chart --set "$wrong" >/dev/null 2>&1 || fail "the chart takes $wrong"
 done
-helm package $chart --destination "$work" >/dev/null || fail "the chart cannot be packaged"
+# What is packaged needs nothing of this folder.
+helm package $chart --destination "$work" >/dev/null 2>"$work/log" || { cat "$work/log"; fail "the chart cannot be packaged"; }
+helm template tollgate "$work/tollgate-$version.tgz" --namespace gateways --values tests/deploy/values.yaml | cmp - "$work/chart-full.yaml" ||
+  fail "the packaged chart renders something else"
 
 step workflows
 node tests/deploy/workflows.mjs .github/workflows/*.yml

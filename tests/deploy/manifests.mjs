@@ -6,6 +6,7 @@ import fs from "node:fs";
 import path from "node:path";
 import Ajv from "ajv/dist/2020.js";
 import YAML from "yaml";
+import { PrometheusRule } from "@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/PrometheusRule";
 import { ServiceMonitor } from "@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/ServiceMonitor";
 
 const [schemas, sources, version, file, configuration] = process.argv.slice(2);
@@ -27,9 +28,10 @@ function schemaOf(object) {
 }
 
 for (const object of objects) {
-  if (object.kind === "ServiceMonitor") {
+  const Operator = { PrometheusRule, ServiceMonitor }[object.kind];
+  if (Operator) {
     try {
-      new ServiceMonitor(object).validate();
+      new Operator(object).validate();
     } catch (error) {
       faults.push(`${named(object)}: ${error.message}`);
     }
@@ -100,7 +102,8 @@ for (const pod of pods) {
     want(pod.spec.volumes.some((volume) => volume.name === mount.name), `${at}: no volume ${mount.name}`);
   }
 }
-const config = all("ConfigMap")[0]?.data["tollgate.yaml"];
+const configMap = all("ConfigMap").find((object) => "tollgate.yaml" in object.data);
+const config = configMap?.data["tollgate.yaml"];
 const telemetry = source("src/telemetry/server.rs");
 for (const pod of gateways) {
   const [container] = pod.spec.containers;
@@ -113,7 +116,16 @@ for (const pod of gateways) {
   const given = pod.spec.terminationGracePeriodSeconds;
   want(given >= container.lifecycle.preStop.sleep.seconds + grace + 15, `a stop may take longer than ${given} s`);
   const mounted = pod.spec.volumes.find((volume) => volume.configMap)?.configMap.name;
-  want(mounted === all("ConfigMap")[0].metadata.name, `no ConfigMap ${mounted}`);
+  want(mounted === configMap.metadata.name, `no ConfigMap ${mounted}`);
+}
+// The chart brings our alerts and our dashboard as they are.
+const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+for (const rule of all("PrometheusRule")) {
+  want(same(rule.spec, YAML.parse(source("conf/prometheus/alerts.yml"))), `${named(rule)} is not conf/prometheus/alerts.yml`);
+}
+for (const { data } of all("ConfigMap")) {
+  const dashboard = data["tollgate.json"];
+  want(!dashboard || same(JSON.parse(dashboard), JSON.parse(source("conf/grafana/tollgate.json"))), "the dashboard is not conf/grafana/tollgate.json");
 }
 if (configuration) fs.writeFileSync(configuration, config);
 
