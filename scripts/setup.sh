@@ -9,6 +9,7 @@
 #                               for the client tests Python and Node packages, and what test-deploy
 #                               needs (on x86_64)
 #   scripts/setup.sh bench      also nginx
+#   scripts/setup.sh bench-check  also Valgrind
 #   scripts/setup.sh dist       the web UI, cargo-deny, zstd, cargo-cyclonedx and cargo-deb
 #   scripts/setup.sh test-dist  mmdebstrap and curl
 #   scripts/setup.sh image      mmdebstrap, zstd and Python
@@ -310,6 +311,7 @@ case ${1:-build} in
   demo) for_build && for_node && for_demo ;;
   test) for_build && for_node && for_test && { ! deploy_tools_there || for_test_deploy; } ;;
   bench) for_build && for_bench ;;
+  bench-check) for_build && want valgrind have valgrind ;;
   fuzz) for_build && for_fuzz ;;
   dist) for_build && for_node && want python3 have python3 && want python3-venv venv_works && want zstd have zstd ;;
   test-dist) want mmdebstrap have mmdebstrap && want curl have curl && want python3 have python3 ;;
@@ -317,7 +319,7 @@ case ${1:-build} in
   test-image) for_image && for_test_image ;;
   test-deploy) for_test_deploy ;;
   test-compose) for_test_deploy && for_test_compose ;;
-  *) fail "usage: scripts/setup.sh build|run|demo|test|bench|fuzz|dist|test-dist|image|test-image|test-deploy|test-compose" ;;
+  *) fail "usage: scripts/setup.sh build|run|demo|test|bench|bench-check|fuzz|dist|test-dist|image|test-image|test-deploy|test-compose" ;;
 esac
 install_missing
 case ${1:-build} in image | test-image | test-deploy | test-compose) ;; *) rust ;; esac

@@ -1,15 +1,15 @@
 //! tollgate: an AI-model API gateway on Pingora.
 //!
-//! Layers, from the top (a room may use those below it; `tests/architecture.rs` keeps it so):
+//! Layers, from the top (a module may use those below it; `tests/architecture.rs` keeps it so):
 //!
 //! ```text
 //! main ─► cli ─► app              assembly
-//! proxy   admin   notify          the two doors, and the bell; they do not know each other
-//! state   ledger   upstream   upkeep   fetch   mock   doers
-//! store   counters telemetry config   adapters to the outside
+//! proxy   admin   notify          the two front ends and the notifier; they never import each other
+//! state   ledger   upstream   jobs   http_client   mock   components that do I/O
+//! store   limits   telemetry   config   adapters to the outside
 //! files                           how files are made: private, and safe against a power failure
-//! formats policy                  pure; they do not know each other
-//! domain                          nouns
+//! formats policy                  pure: no I/O; they never import each other
+//! domain                          types
 //! ```
 
 #![cfg_attr(not(test), deny(unreachable_pub))]
@@ -18,18 +18,20 @@ pub mod admin;
 pub mod app;
 pub mod cli;
 pub mod config;
-pub mod counters;
+pub mod crypto;
 pub mod domain;
-pub mod fetch;
 pub mod files;
 pub mod formats;
+pub mod http_client;
+pub mod jobs;
 pub mod ledger;
+pub mod limits;
 pub mod mock;
 pub mod notify;
 pub mod policy;
 pub mod proxy;
+pub mod redis;
 pub mod state;
 pub mod store;
 pub mod telemetry;
-pub mod upkeep;
 pub mod upstream;

@@ -21,8 +21,6 @@ mod ledger;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
-mod loss;
-#[cfg(test)]
 mod mock;
 #[cfg(test)]
 mod money;
@@ -32,6 +30,8 @@ mod moving;
 mod nodes;
 #[cfg(test)]
 mod proxy;
+#[cfg(test)]
+mod resilience;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Calls to the gateway's administration API, one connection each: enough to set a stage.
+//! Calls to the gateway's administration API, one connection each: enough to set a fixture.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -10,9 +10,9 @@ use std::time::Duration;
 use anyhow::Result;
 use tollgate::domain::format::WireFormat;
 
+use crate::fixture::Target;
 use crate::measure::{self, Aim, Sample};
 use crate::payload;
-use crate::stage::Target;
 
 /// Fewer than elsewhere: a conversion is a heavier request.
 const CONNECTIONS: usize = 16;

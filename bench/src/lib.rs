@@ -5,7 +5,9 @@
 //! figures move from run to run: only ratios within one run mean anything. See README.md.
 
 pub mod admin;
+pub mod callgrind;
 pub mod converted;
+pub mod fixture;
 pub mod histogram;
 pub mod load;
 pub mod measure;
@@ -13,4 +15,3 @@ pub mod payload;
 pub mod process;
 pub mod report;
 pub mod response;
-pub mod stage;

@@ -1,4 +1,4 @@
-//! `make bench`: starts the stage, loads every target in every scenario in interleaved rounds,
+//! `make bench`: starts the fixture, loads every target in every scenario in interleaved rounds,
 //! prints Markdown.
 
 use std::path::PathBuf;
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use tollgate_bench::converted::{self, KINDS};
+use tollgate_bench::fixture::{DIRECT, Fixture, Programs};
 use tollgate_bench::measure::{self, SCENARIOS};
 use tollgate_bench::payload::New;
 use tollgate_bench::report::{self, Memory, Row};
-use tollgate_bench::stage::{DIRECT, Programs, Stage};
 
 /// Requests behind one first-byte median, and how often it is taken at least.
 const FIRST_BYTES: u64 = 500;
@@ -61,22 +61,22 @@ fn main() -> Result<()> {
     };
     let start = Instant::now();
     let kinds: Vec<_> = KINDS.into_iter().filter(|kind| args.wants(kind.name)).collect();
-    let stage = Stage::start(&programs, !kinds.is_empty())?;
-    let mut text = heading(&args, &stage);
+    let fixture = Fixture::start(&programs, !kinds.is_empty())?;
+    let mut text = heading(&args, &fixture);
     let mut say = |part: String| text.push_str(&(part + "\n"));
-    say(scenarios(&args, &stage)?);
+    say(scenarios(&args, &fixture)?);
     // Before the converting gateways are loaded: memory is that of the programs in the tables
     // above.
     if args.wants("first byte") {
-        say(first_bytes(&args, &stage)?);
+        say(first_bytes(&args, &fixture)?);
     }
     if args.wants("memory") {
-        say(memory(&stage));
+        say(memory(&fixture));
     }
     for kind in kinds {
-        say(conversions(&args, &stage, kind)?);
+        say(conversions(&args, &fixture, kind)?);
     }
-    drop(stage);
+    drop(fixture);
     println!("{text}");
     eprintln!("took {:?}", start.elapsed());
     if let Some(out) = args.out {
@@ -85,12 +85,12 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn heading(args: &Args, stage: &Stage) -> String {
+fn heading(args: &Args, fixture: &Fixture) -> String {
     let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split(' ').next().unwrap_or_default();
     let missing =
-        if stage.missing.is_empty() { String::new() } else { format!("; without {}", stage.missing.join(", ")) };
+        if fixture.missing.is_empty() { String::new() } else { format!("; without {}", fixture.missing.join(", ")) };
     format!(
         "{} interleaved rounds of {} s; {cores} cores shared by load, mock and proxies; load average at start {load}{missing}. \
          Medians over the rounds. Absolute figures hold for this run alone: compare within it.\n\n",
@@ -98,20 +98,20 @@ fn heading(args: &Args, stage: &Stage) -> String {
     )
 }
 
-fn scenarios(args: &Args, stage: &Stage) -> Result<String> {
+fn scenarios(args: &Args, fixture: &Fixture) -> Result<String> {
     // What was not seen before matters to sensitive words only.
     let matters = |new| new == New::Last || args.words > 0;
     let chosen: Vec<_> = SCENARIOS.iter().filter(|s| args.wants(s.name) && matters(s.new)).collect();
     let row = |target| Row { target, samples: Vec::new() };
     let mut tables: Vec<Vec<Row>> =
-        chosen.iter().map(|_| stage.targets.iter().map(|t| row(t.name)).collect()).collect();
-    let count = stage.targets.len();
+        chosen.iter().map(|_| fixture.targets.iter().map(|t| row(t.name)).collect()).collect();
+    let count = fixture.targets.len();
     for round in 0..args.rounds {
         for (scenario, rows) in chosen.iter().zip(&mut tables) {
             for turn in 0..count {
                 // Each round begins with another target, so that none always runs first.
                 let at = (turn + round) % count;
-                let target = &stage.targets[at];
+                let target = &fixture.targets[at];
                 let sample = measure::sample(&scenario.at(target), Duration::from_secs(args.seconds))?;
                 eprintln!("round {}: {}, {}: {sample:?}", round + 1, scenario.name, target.name);
                 rows[at].samples.push(sample);
@@ -122,22 +122,22 @@ fn scenarios(args: &Args, stage: &Stage) -> Result<String> {
     Ok(tables.collect::<Vec<_>>().join("\n"))
 }
 
-fn conversions(args: &Args, stage: &Stage, kind: converted::Kind) -> Result<String> {
-    let mut rows = converted::rows(&stage.converting);
+fn conversions(args: &Args, fixture: &Fixture, kind: converted::Kind) -> Result<String> {
+    let mut rows = converted::rows(&fixture.converting);
     for number in 0..args.rounds {
-        let stage = (stage.floor()?, stage.converting.as_slice());
-        converted::round(kind, number, &mut rows, stage, Duration::from_secs(args.seconds))?;
+        let fixture = (fixture.floor()?, fixture.converting.as_slice());
+        converted::round(kind, number, &mut rows, fixture, Duration::from_secs(args.seconds))?;
     }
     Ok(report::conversions(kind, &rows))
 }
 
-fn first_bytes(args: &Args, stage: &Stage) -> Result<String> {
+fn first_bytes(args: &Args, fixture: &Fixture) -> Result<String> {
     let chosen = &SCENARIOS[..3];
     let heads: Vec<&str> = chosen.iter().map(|scenario| scenario.name).collect();
-    let mut rows: Vec<_> = stage.targets.iter().map(|target| (target.name, vec![Vec::new(); chosen.len()])).collect();
+    let mut rows: Vec<_> = fixture.targets.iter().map(|target| (target.name, vec![Vec::new(); chosen.len()])).collect();
     for _ in 0..FIRST_BYTE_ROUNDS.max(args.rounds) {
         for (at, scenario) in chosen.iter().enumerate() {
-            for (target, (_, times)) in stage.targets.iter().zip(&mut rows) {
+            for (target, (_, times)) in fixture.targets.iter().zip(&mut rows) {
                 times[at].push(measure::first_byte(scenario, target, FIRST_BYTES)?);
             }
         }
@@ -145,8 +145,8 @@ fn first_bytes(args: &Args, stage: &Stage) -> Result<String> {
     Ok(report::first_byte(&heads, &rows))
 }
 
-fn memory(stage: &Stage) -> String {
-    let rows: Vec<Memory> = stage
+fn memory(fixture: &Fixture) -> String {
+    let rows: Vec<Memory> = fixture
         .targets
         .iter()
         .map(|target| {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use crate::fixture::Target;
 use crate::load::{self, Load, Seen};
 use crate::payload::{self, New};
-use crate::stage::Target;
 
 /// Events of the mock's prebuilt native stream: 50 of text, and those around them.
 pub const STREAM_EVENTS: u64 = 56;

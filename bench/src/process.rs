@@ -26,6 +26,12 @@ impl Program {
         Ok(Self { child })
     }
 
+    /// Its process.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Its process and those that it started.
     #[must_use]
     pub fn pids(&self) -> Vec<u32> {

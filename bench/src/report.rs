@@ -8,8 +8,8 @@ use std::time::Duration;
 use tollgate::domain::format::WireFormat;
 
 use crate::converted::{Kind, Row as Converted};
+use crate::fixture::FLOOR;
 use crate::measure::{Sample, Scenario};
-use crate::stage::FLOOR;
 
 /// Name of the threads that serve requests.
 const PROXY: &str = "proxy";

@@ -11,16 +11,16 @@ use super::auth::whoami::ProxyPlace;
 use super::body_budget::AdminBodyBudget;
 use super::live::Live;
 use super::playground::Playground;
-use crate::counters::Counters;
 use crate::domain::clock::Clock;
-use crate::fetch::Webhooks;
+use crate::http_client::Webhooks;
+use crate::jobs::Jobs;
 use crate::ledger::JournalStats;
+use crate::limits::Counters;
 use crate::policy::unpriced::Unpriced;
 use crate::state::throttle::Throttle;
 use crate::state::{AdminToken, Conditions, Events, Health, Listings, Rejections, State};
 use crate::store::Store;
 use crate::telemetry::Metrics;
-use crate::upkeep::Upkeep;
 
 /// Reads what the ledger counts about itself.
 pub type JournalLook = Arc<dyn Fn() -> JournalStats + Send + Sync>;
@@ -46,7 +46,7 @@ pub struct Context {
     pub rejected: Rejections,
     pub metrics: Arc<Metrics>,
     /// Cleaning up, and pricing afterwards.
-    pub upkeep: Upkeep,
+    pub jobs: Jobs,
     /// Sends tests of webhooks.
     pub webhooks: Webhooks,
     /// Where a sync fetches prices.

@@ -159,7 +159,7 @@ impl Refusal {
         Self::new(Code::PERMISSION_DENIED, message)
     }
 
-    /// No such record (400, as the specification's table of statuses has no 404).
+    /// No such record (400: the statuses of docs/reference/administration.md have no 404).
     pub fn missing(what: &str, id: impl Into<Value>) -> Self {
         Self::new(Code::NOT_FOUND, format!("there is no such {what}")).with("id", id.into())
     }

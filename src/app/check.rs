@@ -7,7 +7,7 @@ use anyhow::Context;
 
 use super::{counting, parts, privacy, secrets};
 use crate::config::Config;
-use crate::counters;
+use crate::limits;
 use crate::policy::price;
 use crate::state::{Events, State};
 
@@ -24,7 +24,7 @@ const MODELS_SHOWN: usize = 5;
 pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
     runtime()?.block_on(async {
         if let Some(redis) = &config.redis {
-            counters::probe(&counting::server(redis)?).await.map_err(|e| anyhow::anyhow!("Redis (redis.url): {e}"))?;
+            limits::probe(&counting::server(redis)?).await.map_err(|e| anyhow::anyhow!("Redis (redis.url): {e}"))?;
         }
         if !config.data_dir.exists() {
             return Ok(Vec::new());

@@ -10,11 +10,11 @@ use super::marker::Marker;
 use super::parts::Parts;
 use super::rebuild::FromStore;
 use crate::config::{Config, OnRedisLoss, Redis};
-use crate::counters::{
-    CounterSettings, Counters, Keeper, MOST_WAITING, OnLoss, Server, SharedSettings, SharedState, TOLERATED_MS,
-    TimeSource,
-};
 use crate::domain::secret::Secret;
+use crate::limits::{
+    CounterSettings, Counters, Keeper, MOST_WAITING, OnLoss, SharedSettings, SharedState, TOLERATED_MS, TimeSource,
+};
+use crate::redis::Server;
 use crate::state::{Kept, Peers};
 use crate::telemetry::{IntCounter, Metrics, PartState, Readiness};
 

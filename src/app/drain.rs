@@ -14,8 +14,8 @@ use pingora::services::background::BackgroundService;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::signals::Phase;
 use super::supervisor;
+use crate::state::Phase;
 use crate::telemetry::IntGauge;
 
 /// How often connections and requests are counted while draining.

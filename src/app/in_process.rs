@@ -28,12 +28,12 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use super::signals::Phase;
 use crate::admin::playground::{AsKey, InProcessProxy};
-use crate::proxy::client_stream::{ClientStream, HeadBounds};
+use crate::proxy::connections::client_stream::{ClientStream, HeadBounds};
 use crate::proxy::gateway::Gateway;
-use crate::proxy::on_behalf::OnBehalf;
+use crate::proxy::request::on_behalf::OnBehalf;
 use crate::proxy::service::Service;
+use crate::state::Phase;
 
 /// Bytes that wait in either direction.
 const BUFFER: usize = 16 << 10;

@@ -27,11 +27,11 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::banner::Banner;
-use super::connections::Connections;
 use super::drain::Ended;
 use super::in_process::InProcess;
-use super::signals::Phase;
 use super::supervisor;
+use crate::proxy::connections::Connections;
+use crate::state::Phase;
 
 /// Connections that may wait to be accepted; the system has its own bound.
 const BACKLOG: u32 = 65_535;

@@ -1,15 +1,12 @@
-//! Assembly: builds every part and wires them together. The only room that knows all the others.
+//! Assembly: builds every part and wires them together. The only module that knows all the others.
 
 mod banner;
 mod check;
-mod connections;
 mod counting;
 mod drain;
 mod embedded_admin;
-mod frame_watch;
 mod in_process;
 mod in_use;
-mod lingering_close;
 mod listen;
 mod listen_socket;
 mod marker;
@@ -29,7 +26,6 @@ mod signals;
 mod successor;
 mod supervisor;
 mod tasks;
-mod too_many;
 
 pub use check::{check, migrate};
 pub use moving::{MoveNews, Moved, NotEmbedded, check_move, move_database};
@@ -37,7 +33,7 @@ pub use rotate::{Rotation, rotate, secret_status};
 pub use serve::{Source, serve};
 
 use crate::config::Config;
-use crate::fetch::readiness;
+use crate::http_client::readiness;
 
 /// Runs the scripted upstream until it is interrupted.
 ///

@@ -14,24 +14,24 @@ use super::in_use::InUse;
 use super::{secrets, seed};
 use crate::admin::playground::{InProcessProxy, Playground};
 use crate::config::{Config, Live, Target};
-use crate::counters::Counters;
+use crate::crypto::vault::Vault;
 use crate::domain::clock::{Clock, SystemClock};
 use crate::domain::version;
-use crate::fetch::Webhooks;
 use crate::formats::client_address::client_address;
+use crate::http_client::Webhooks;
+use crate::jobs::{JobParts, Jobs};
 use crate::ledger::{Ledger, LedgerSettings};
+use crate::limits::Counters;
 use crate::policy::builtin_rules::BUILTIN_RULES;
 use crate::proxy::gateway::{Fixed, Gateway};
-use crate::proxy::instructions::Instructions;
+use crate::proxy::request::instructions::Instructions;
 use crate::state::builtin;
 use crate::state::health::Health;
-use crate::state::vault::Vault;
 use crate::state::{
     AdminToken, ClientVersions, Conditions, Events, MessageQueue, Messages, RejectedRequests, State, SwitchOff, reseal,
 };
 use crate::store::{Backend, Store};
 use crate::telemetry::Metrics;
-use crate::upkeep::{Upkeep, UpkeepParts};
 use crate::upstream::Upstreams;
 
 /// How long the ledger's writer may take to bring what is left to the database at a stop.
@@ -58,7 +58,7 @@ pub(super) struct Parts {
     /// What happens, for those who watch.
     pub events: Events,
     /// Cleaning up, and pricing afterwards.
-    pub upkeep: Upkeep,
+    pub jobs: Jobs,
     /// Settings that a reload replaces.
     pub live: Arc<ArcSwap<Live>>,
     pub gateway: Arc<Gateway>,
@@ -149,7 +149,7 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
         fixed: fixed(&config)?,
     });
     Ok(Parts {
-        upkeep: upkeep(&config, &store, &gateway),
+        jobs: jobs(&config, &store, &gateway),
         config,
         clock,
         store,
@@ -201,8 +201,8 @@ async fn bind_credentials(store: &Store, vault: &Vault, upgrade: bool) -> anyhow
 }
 
 /// Jobs on stored data.
-fn upkeep(config: &Config, store: &Store, gateway: &Gateway) -> Upkeep {
-    Upkeep::new(UpkeepParts {
+fn jobs(config: &Config, store: &Store, gateway: &Gateway) -> Jobs {
+    Jobs::new(JobParts {
         store: store.clone(),
         clock: Arc::clone(&gateway.clock),
         counters: gateway.counters.clone(),
@@ -274,8 +274,8 @@ fn ledger_settings(config: &Config) -> LedgerSettings {
 impl Parts {
     /// What sends notifications.
     #[must_use]
-    pub(super) fn bell(&self) -> crate::notify::Bell {
-        crate::notify::Bell {
+    pub(super) fn notifier(&self) -> crate::notify::Notifier {
+        crate::notify::Notifier {
             store: self.store.clone(),
             state: Arc::clone(&self.state),
             counters: self.counters.clone(),
@@ -322,7 +322,7 @@ impl Parts {
                 tls: self.config.proxy.tls.is_some(),
             },
             metrics: Arc::clone(&self.metrics),
-            upkeep: self.upkeep.clone(),
+            jobs: self.jobs.clone(),
             webhooks: Webhooks::new(self.config.webhooks.allow_private.clone()),
             price_list: self.config.prices.sync_url.clone(),
             unpriced: Arc::new(move || live.load().unpriced),

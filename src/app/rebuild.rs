@@ -9,8 +9,8 @@ use std::pin::Pin;
 
 use chrono_tz::Tz;
 
-use crate::counters::{self, Counters, Ledger, LedgerSums};
 use crate::domain::clock::Timestamp;
+use crate::limits::{self, Counters, Ledger, LedgerSums};
 use crate::policy::window::Window;
 use crate::store::{RecentRequest, SpendLook, SpendRow, SpendSeen, SpendTotal, Store, StoreError};
 
@@ -58,13 +58,13 @@ async fn read(
     let stretches = stretches(counters.rebuild_from(now), recent, zone, now);
     let SpendSeen { rows, totals, ended } = store.spend_seen(&SpendLook { stretches, recent, ended_since }).await?;
     let total =
-        |t: SpendTotal| counters::SpendTotal { key: t.key_id, user: t.user_id, provider: t.provider_id, cost: t.cost };
+        |t: SpendTotal| limits::SpendTotal { key: t.key_id, user: t.user_id, provider: t.provider_id, cost: t.cost };
     let totals = totals.into_iter().map(total).collect();
     Ok(LedgerSums { rows: rows.into_iter().map(row).collect(), totals, ids: ended })
 }
 
-fn request(from: RecentRequest) -> counters::RecentRequest {
-    counters::RecentRequest {
+fn request(from: RecentRequest) -> limits::RecentRequest {
+    limits::RecentRequest {
         key: from.key_id,
         user: from.user_id,
         provider: from.provider_id,
@@ -75,8 +75,8 @@ fn request(from: RecentRequest) -> counters::RecentRequest {
     }
 }
 
-fn row(from: SpendRow) -> counters::SpendRow {
-    counters::SpendRow {
+fn row(from: SpendRow) -> limits::SpendRow {
+    limits::SpendRow {
         minute: from.minute,
         key: from.key_id,
         user: from.user_id,

@@ -13,10 +13,10 @@ use anyhow::Context;
 use super::check::runtime;
 use super::{parts, secrets};
 use crate::config::Config;
+use crate::crypto::key_ring::{KeyFile, KeyRing};
+use crate::crypto::vault::{self, Vault};
 use crate::domain::clock::{Clock, SystemClock};
-use crate::state::key_ring::{KeyFile, KeyRing};
 use crate::state::reseal::{self, Rotated};
-use crate::state::vault::{self, Vault};
 use crate::store::{AuditEntry, Backend, Store, Tx};
 
 /// What `tollgate secret rotate` did.

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use crate::config::{self, Config};
+use crate::crypto::key_ring::KeyRing;
+use crate::crypto::key_text;
+use crate::crypto::vault::Vault;
 use crate::domain::secret::Secret;
 use crate::files;
-use crate::state::key_ring::KeyRing;
-use crate::state::key_text;
-use crate::state::vault::Vault;
 
 /// The administrator's token, and where it lies if the gateway made it.
 pub(super) struct AdminToken {

@@ -18,19 +18,20 @@ use pingora::services::listening::Service as Listening;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::watch;
 
-use super::connections::Connections;
 use super::drain::{Drain, Ended, stopped};
 use super::embedded_admin::AdminRouter;
 use super::in_process::Reached;
 use super::listen_socket::{ListenSocket, Proxy, Watched};
 use super::parts::{self, Parts};
-use super::signals::{Impatience, Phase, Signals};
+use super::signals::{Impatience, Signals};
 use super::successor::Successor;
 use super::tasks::{self, Tasks};
-use super::too_many::{BeforeHandshake, Counted};
 use super::{banner::Banner, counting, listen, places, reload};
 use crate::config::Config;
+use crate::proxy::connections::Connections;
+use crate::proxy::connections::too_many::{BeforeHandshake, Counted};
 use crate::proxy::service::{self, Service};
+use crate::state::Phase;
 use crate::telemetry::{self, LogHandle};
 
 /// Threads of the runtime for everything that is not a proxied request.

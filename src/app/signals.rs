@@ -17,16 +17,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{oneshot, watch};
 
 use super::successor::Successor;
-
-/// How far the process is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
-    Serving,
-    /// A stop was asked for.
-    Stopping,
-    /// Another process takes over.
-    HandingOver,
-}
+use crate::state::Phase;
 
 /// Listens from the moment it is made, which must be before anybody is told that the process is
 /// ready: a signal that nobody listens to ends the process on the spot.

@@ -13,10 +13,10 @@ use super::counting;
 use super::drain::stopped;
 use super::messages;
 use super::parts::Parts;
-use super::signals::Phase;
-use crate::counters::{Counters, Holder};
 use crate::domain::clock::Clock;
+use crate::limits::{Counters, Holder};
 use crate::policy::provider_state::ProviderState;
+use crate::state::Phase;
 use crate::state::roll::Roll;
 use crate::state::{Conditions, State, refresh};
 use crate::store::Store;
@@ -38,15 +38,15 @@ pub(super) struct Tasks {
 
 /// Starts the tasks; they end when `stop` says so.
 pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) -> Tasks {
-    // Before the bell: what was open already is no news.
+    // Before the notifier: what was open already is no news.
     let kept = counting::kept(parts).map(|kept| io.spawn(kept.run(stopped(stop.clone()))));
     let versions = parts.gateway.client_versions.clone();
     io.spawn(versions.run(parts.store.clone(), Arc::clone(&parts.clock), stopped(stop.clone())));
     io.spawn(refresh::run(Arc::clone(&parts.state), stopped(stop.clone())));
     io.spawn(housekeeping(parts.housekeeper(), stop.clone()));
     io.spawn(watch_store(parts.store_watch(), stop.clone()));
-    io.spawn(parts.upkeep.clone().run(stopped(stop.clone())));
-    io.spawn(parts.bell().run(stopped(stop.clone())));
+    io.spawn(parts.jobs.clone().run(stopped(stop.clone())));
+    io.spawn(parts.notifier().run(stopped(stop.clone())));
     io.spawn(parts.switch_off().run(stopped(stop.clone())));
     scrape_hooks(parts);
     let ledger = Arc::clone(&parts.ledger);

@@ -2,7 +2,7 @@
 //! once.
 //!
 //! The table of settings (`table`) is the only list of what can be set; nothing else reads the
-//! environment. This room does not apply a reload (that is `app`), and does not open listeners or
+//! environment. This module does not apply a reload (that is `app`), and does not open listeners or
 //! databases.
 
 mod build;

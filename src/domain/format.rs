@@ -1,4 +1,4 @@
-//! The four wire formats, by the ids of the specification.
+//! The four wire formats, by the ids of docs/reference/formats.md.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub enum WireFormat {
 impl WireFormat {
     pub const ALL: [Self; 4] = [Self::Native, Self::Responses, Self::Chat, Self::AltCli];
 
-    /// The specification's format id.
+    /// The format's id, see docs/reference/formats.md.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

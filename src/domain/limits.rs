@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_of_day_follows_the_specification_pattern() {
+    fn time_of_day_follows_the_pattern_of_the_reference() {
         for (text, shown) in [("00:00", "00:00"), ("9:05", "09:05"), ("23:59", "23:59")] {
             assert_eq!(TimeOfDay::parse(text).map(|t| t.to_string()).as_deref(), Some(shown));
         }

@@ -59,11 +59,17 @@ impl fmt::Display for NanoUsd {
         if parts == 0 {
             return write!(f, "{sign}{whole}");
         }
-        let mut places = PLACES as usize;
-        while parts.is_multiple_of(10) {
-            (parts, places) = (parts / 10, places - 1);
+        // By hand: every request writes its cost, and a width that is computed takes several
+        // hundred instructions.
+        let mut digits = *b".000000000";
+        for digit in digits[1..].iter_mut().rev() {
+            *digit = b'0' + u8::try_from(parts % 10).unwrap_or(0);
+            parts /= 10;
         }
-        write!(f, "{sign}{whole}.{parts:0places$}")
+        let length = digits.iter().rposition(|digit| *digit != b'0').map_or(0, |last| last + 1);
+        f.write_str(sign)?;
+        f.write_str(itoa::Buffer::new().format(whole))?;
+        f.write_str(std::str::from_utf8(&digits[..length]).unwrap_or_default())
     }
 }
 

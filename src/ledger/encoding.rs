@@ -128,7 +128,13 @@ pub(super) fn write(record: &Record, out: &mut Vec<u8>) {
     out.text(&record.endpoint).text(&record.model).text_or_none(record.upstream_model.as_deref());
     out.flag(record.streamed).number(record.status_code.into()).number(outcome_number(record.outcome));
     out.text_or_none(record.error_message.as_deref()).usage(&record.usage);
-    out.signed_or_none(record.cost.map(|cost| cost.0)).text(&record.cost_multiplier.to_string()).flag(record.estimated);
+    out.signed_or_none(record.cost.map(|cost| cost.0));
+    // Nearly always the same, and a decimal takes long to write.
+    match record.cost_multiplier {
+        one if one.scale() == 0 && one == Decimal::ONE => out.text("1"),
+        other => out.text(&other.to_string()),
+    };
+    out.flag(record.estimated);
     out.number(record.duration_ms).number_or_none(record.first_byte_ms).number(record.overhead_us);
     out.number(record.attempts.into()).number(record.decisions.len() as u64);
     for decision in &record.decisions {

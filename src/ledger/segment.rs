@@ -102,7 +102,7 @@ pub(super) fn sync_all(dir: &Path) -> io::Result<()> {
     crate::files::sync_dir(dir)
 }
 
-/// A plausible record, the same for the same number: for the tests of this room.
+/// A plausible record, the same for the same number: for the tests of this module.
 #[cfg(test)]
 pub(super) fn sample(number: u64) -> crate::domain::record::Record {
     let text = include_str!("../../tests/ledger/sample.json")

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::delivery::{Outbox, Parcel};
 use super::message::{self, Kind, Level};
-use super::{Bell, Fault};
+use super::{Fault, Notifier};
 use crate::state::events::CircuitChange;
 
 const QUIET_MS: i64 = 5 * 60_000;
@@ -20,16 +20,16 @@ struct Data<'a> {
     last_error: Option<&'a str>,
 }
 
-pub(super) async fn opened(bell: &Bell, outbox: &Outbox, change: &CircuitChange) -> Result<(), Fault> {
+pub(super) async fn opened(notifier: &Notifier, outbox: &Outbox, change: &CircuitChange) -> Result<(), Fault> {
     let Some(open_until) = change.open_until else { return Ok(()) };
-    let Some(stored) = bell.settings().await? else { return Ok(()) };
+    let Some(stored) = notifier.settings().await? else { return Ok(()) };
     let settings = &stored.settings;
     let Some(address) = settings.circuit_breaker_webhook.clone().filter(|_| settings.circuit_breaker_enabled) else {
         return Ok(());
     };
-    let now = bell.clock.now();
+    let now = notifier.clock.now();
     let name = format!("circuit:{}", change.provider_id);
-    if !bell.store.claim_notice(&name, now, now.plus_ms(QUIET_MS)).await? {
+    if !notifier.store.claim_notice(&name, now, now.plus_ms(QUIET_MS)).await? {
         return Ok(());
     }
     let data = Data {
@@ -41,6 +41,6 @@ pub(super) async fn opened(bell: &Bell, outbox: &Outbox, change: &CircuitChange)
     };
     let title = format!("Provider {} is taken out of use: it failed {} times", data.provider_name, data.failure_count);
     let body = message::text(Kind::CircuitBreaker, &title, Level::Error, change.at, &data);
-    outbox.post(Parcel { kind: Kind::CircuitBreaker, address, body, secret: bell.secret(&stored)? });
+    outbox.post(Parcel { kind: Kind::CircuitBreaker, address, body, secret: notifier.secret(&stored)? });
     Ok(())
 }

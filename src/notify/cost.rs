@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use super::delivery::{Outbox, Parcel};
 use super::message::{self, Kind, Level, Usd};
-use super::{Bell, Fault};
-use crate::counters::{HolderUsage, MoneyUsage};
+use super::{Fault, Notifier};
 use crate::domain::clock::Timestamp;
 use crate::domain::limits::{Limits, ResetMode};
 use crate::domain::money::NanoUsd;
+use crate::limits::{HolderUsage, MoneyUsage};
 use crate::policy::window::{DAY_MS, FIVE_HOURS_MS};
 use crate::store::StoredNotifications;
 use rust_decimal::Decimal;
@@ -48,38 +48,38 @@ struct Target<'a> {
     limits: &'a Limits,
 }
 
-pub(super) async fn if_due(bell: &Bell, outbox: &Outbox, checked: &mut Timestamp) -> Result<(), Fault> {
-    let Some(stored) = bell.settings().await? else { return Ok(()) };
+pub(super) async fn if_due(notifier: &Notifier, outbox: &Outbox, checked: &mut Timestamp) -> Result<(), Fault> {
+    let Some(stored) = notifier.settings().await? else { return Ok(()) };
     let settings = &stored.settings;
     if !settings.cost_alert_enabled || settings.cost_alert_webhook.is_none() {
         return Ok(());
     }
-    let now = bell.clock.now();
+    let now = notifier.clock.now();
     if now.since(*checked) < i64::from(settings.cost_alert_check_interval) * 60_000 {
         return Ok(());
     }
     *checked = now;
-    let snapshot = bell.state.snapshot();
-    let check = Check { bell, outbox, stored: &stored, now };
+    let snapshot = notifier.state.snapshot();
+    let check = Check { notifier, outbox, stored: &stored, now };
     for caller in snapshot.callers() {
         let target = Target { kind: "key", id: caller.key.id.0, name: &caller.key.name, limits: &caller.key.limits };
         if target.limits.of_money() {
-            check.all(&target, bell.counters.key_usage(&caller.key, now).await).await?;
+            check.all(&target, notifier.counters.key_usage(&caller.key, now).await).await?;
         }
     }
     for user in snapshot.users.values().filter(|user| user.limits.of_money()) {
         let target = Target { kind: "user", id: user.id.0, name: &user.name, limits: &user.limits };
-        check.all(&target, bell.counters.user_usage(user, now).await).await?;
+        check.all(&target, notifier.counters.user_usage(user, now).await).await?;
     }
     for provider in snapshot.providers.iter().filter(|provider| provider.limits.of_money()) {
         let target = Target { kind: "provider", id: provider.id.0, name: &provider.name, limits: &provider.limits };
-        check.all(&target, bell.counters.provider_usage(provider, now).await).await?;
+        check.all(&target, notifier.counters.provider_usage(provider, now).await).await?;
     }
     Ok(())
 }
 
 struct Check<'a> {
-    bell: &'a Bell,
+    notifier: &'a Notifier,
     outbox: &'a Outbox,
     stored: &'a StoredNotifications,
     now: Timestamp,
@@ -118,7 +118,7 @@ impl Check<'_> {
         };
         let window = if rolling.is_some() { 0 } else { ends.0 };
         let name = format!("cost:{}:{}:{period}:{}:{window}", target.kind, target.id, limit.0);
-        if !self.bell.store.claim_notice(&name, self.now, ends).await? {
+        if !self.notifier.store.claim_notice(&name, self.now, ends).await? {
             return Ok(());
         }
         let Some(address) = settings.cost_alert_webhook.clone() else { return Ok(()) };
@@ -134,7 +134,7 @@ impl Check<'_> {
         let title = format!("{} {}: {} of {} USD ({period}) are used", target.kind, target.name, money.current, limit);
         let level = if money.current >= limit { Level::Error } else { Level::Warning };
         let body = message::text(Kind::CostAlert, &title, level, self.now, &data);
-        let secret = self.bell.secret(self.stored)?;
+        let secret = self.notifier.secret(self.stored)?;
         self.outbox.post(Parcel { kind: Kind::CostAlert, address, body, secret });
         Ok(())
     }

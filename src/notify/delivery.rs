@@ -11,10 +11,10 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
 
-use super::Bell;
+use super::Notifier;
 use super::message::Kind;
 use crate::domain::secret::Secret;
-use crate::fetch::{Message, WebhookError};
+use crate::http_client::{Message, WebhookError};
 use crate::telemetry::{Delivery, Metrics};
 
 /// Messages that wait for one of the places below.
@@ -45,22 +45,22 @@ impl Outbox {
     pub(super) fn post(&self, parcel: Parcel) {
         let event = parcel.kind.as_str();
         match self.queue.try_send(parcel) {
-            Ok(()) => self.metrics.upkeep.notifications_waiting.inc(),
+            Ok(()) => self.metrics.jobs.notifications_waiting.inc(),
             Err(_) => {
                 tracing::warn!(event, "a notification was dropped: too many wait for their receivers");
-                self.metrics.upkeep.notified(event, Delivery::Dropped);
+                self.metrics.jobs.notified(event, Delivery::Dropped);
             }
         }
     }
 }
 
 /// Delivers what is posted; ends when nobody can post any more.
-pub(super) async fn deliver(mut waiting: mpsc::Receiver<Parcel>, bell: &Bell) {
+pub(super) async fn deliver(mut waiting: mpsc::Receiver<Parcel>, notifier: &Notifier) {
     let mut under_way = FuturesUnordered::new();
     loop {
         tokio::select! {
             parcel = waiting.recv(), if under_way.len() < AT_ONCE => match parcel {
-                Some(parcel) => under_way.push(to_the_end(parcel, bell)),
+                Some(parcel) => under_way.push(to_the_end(parcel, notifier)),
                 None => return,
             },
             Some(()) = under_way.next(), if !under_way.is_empty() => {}
@@ -68,25 +68,25 @@ pub(super) async fn deliver(mut waiting: mpsc::Receiver<Parcel>, bell: &Bell) {
     }
 }
 
-async fn to_the_end(parcel: Parcel, bell: &Bell) {
+async fn to_the_end(parcel: Parcel, notifier: &Notifier) {
     let event = parcel.kind.as_str();
-    let result = match attempts(&parcel, bell).await {
+    let result = match attempts(&parcel, notifier).await {
         Ok(()) => Delivery::Delivered,
         Err(error) => {
             tracing::warn!(event, why = %error, "a notification was not delivered: its webhook failed every time");
             Delivery::Failed
         }
     };
-    bell.metrics.upkeep.notifications_waiting.dec();
-    bell.metrics.upkeep.notified(event, result);
+    notifier.metrics.jobs.notifications_waiting.dec();
+    notifier.metrics.jobs.notified(event, result);
 }
 
-async fn attempts(parcel: &Parcel, bell: &Bell) -> Result<(), WebhookError> {
+async fn attempts(parcel: &Parcel, notifier: &Notifier) -> Result<(), WebhookError> {
     let id = uuid::Uuid::new_v4().to_string();
-    let mut waits = bell.backoff.iter();
+    let mut waits = notifier.backoff.iter();
     loop {
-        let message = Message { body: &parcel.body, id: &id, at: bell.clock.now(), secret: parcel.secret.as_ref() };
-        let error = match bell.webhooks.send(&parcel.address, message).await {
+        let message = Message { body: &parcel.body, id: &id, at: notifier.clock.now(), secret: parcel.secret.as_ref() };
+        let error = match notifier.webhooks.send(&parcel.address, message).await {
             Ok(_) => return Ok(()),
             Err(error) => error,
         };

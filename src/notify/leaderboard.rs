@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::delivery::{Outbox, Parcel};
 use super::message::{self, Kind, Level, Usd};
-use super::{Bell, Fault};
+use super::{Fault, Notifier};
 use crate::domain::clock::Timestamp;
 use crate::domain::limits::{DailyReset, ResetMode, TimeOfDay};
 use crate::domain::money::NanoUsd;
@@ -39,33 +39,33 @@ struct Entry {
     cost: Usd,
 }
 
-pub(super) async fn if_due(bell: &Bell, outbox: &Outbox) -> Result<(), Fault> {
-    let Some(stored) = bell.settings().await? else { return Ok(()) };
+pub(super) async fn if_due(notifier: &Notifier, outbox: &Outbox) -> Result<(), Fault> {
+    let Some(stored) = notifier.settings().await? else { return Ok(()) };
     let settings = &stored.settings;
     let address = settings.daily_leaderboard_webhook.clone().filter(|_| settings.daily_leaderboard_enabled);
     let Some(address) = address else { return Ok(()) };
-    let now = bell.clock.now();
+    let now = notifier.clock.now();
     let at = |time| Window::Daily(DailyReset { mode: ResetMode::Fixed, time });
-    let due = at(settings.daily_leaderboard_time).start(now, bell.time_zone);
+    let due = at(settings.daily_leaderboard_time).start(now, notifier.time_zone);
     if now.since(due) > LATEST_MS {
         return Ok(());
     }
-    let today = at(TimeOfDay::default()).start(due, bell.time_zone);
-    let before = at(TimeOfDay::default()).start(today.plus_ms(-1), bell.time_zone);
-    let date = before.to_utc().with_timezone(&bell.time_zone).format("%Y-%m-%d").to_string();
-    if !bell.store.claim_notice(&format!("leaderboard:{date}"), now, now.plus_ms(3 * DAY_MS)).await? {
+    let today = at(TimeOfDay::default()).start(due, notifier.time_zone);
+    let before = at(TimeOfDay::default()).start(today.plus_ms(-1), notifier.time_zone);
+    let date = before.to_utc().with_timezone(&notifier.time_zone).format("%Y-%m-%d").to_string();
+    if !notifier.store.claim_notice(&format!("leaderboard:{date}"), now, now.plus_ms(3 * DAY_MS)).await? {
         return Ok(());
     }
-    let data = report(bell, (before, today), date, settings.daily_leaderboard_top_n).await?;
+    let data = report(notifier, (before, today), date, settings.daily_leaderboard_top_n).await?;
     let title = format!("{}: {} requests, {} USD", data.date, data.total_requests, data.total_cost.0);
     let body = message::text(Kind::DailyLeaderboard, &title, Level::Info, now, &data);
-    outbox.post(Parcel { kind: Kind::DailyLeaderboard, address, body, secret: bell.secret(&stored)? });
+    outbox.post(Parcel { kind: Kind::DailyLeaderboard, address, body, secret: notifier.secret(&stored)? });
     Ok(())
 }
 
-async fn report(bell: &Bell, day: (Timestamp, Timestamp), date: String, most: u32) -> Result<Data, Fault> {
-    let sums = bell.store.user_sums(day.0, day.1).await?;
-    let snapshot = bell.state.snapshot();
+async fn report(notifier: &Notifier, day: (Timestamp, Timestamp), date: String, most: u32) -> Result<Data, Fault> {
+    let sums = notifier.store.user_sums(day.0, day.1).await?;
+    let snapshot = notifier.state.snapshot();
     let name = |sum: &UserSum| match sum.user_id {
         None => "admin token".to_owned(),
         Some(id) => snapshot.user(id).map_or_else(|| format!("user {id}"), |user| user.name.clone()),

@@ -20,11 +20,11 @@ use std::time::Duration;
 use chrono_tz::Tz;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::counters::Counters;
+use crate::crypto::vault::Place;
 use crate::domain::clock::Clock;
 use crate::domain::secret::Secret;
-use crate::fetch::Webhooks;
-use crate::state::vault::Place;
+use crate::http_client::Webhooks;
+use crate::limits::Counters;
 use crate::state::{Events, State};
 use crate::store::{Store, StoreError, StoredNotifications};
 use crate::telemetry::Metrics;
@@ -34,7 +34,7 @@ use delivery::Outbox;
 const TICK: Duration = Duration::from_secs(20);
 
 /// What the work needs.
-pub struct Bell {
+pub struct Notifier {
     pub store: Store,
     pub state: Arc<State>,
     pub counters: Counters,
@@ -59,10 +59,10 @@ enum Fault {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("the signing key {0}")]
-    Vault(#[from] crate::state::vault::VaultError),
+    Vault(#[from] crate::crypto::vault::VaultError),
 }
 
-impl Bell {
+impl Notifier {
     /// Works until `shutdown` resolves. What waits for a receiver then is given up.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let (outbox, waiting) = delivery::outbox(Arc::clone(&self.metrics));

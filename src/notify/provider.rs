@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::delivery::{Outbox, Parcel};
 use super::message::{self, Kind, Level};
-use super::{Bell, Fault};
+use super::{Fault, Notifier};
 use crate::state::{ProviderChange, ProviderNews};
 
 const QUIET_MS: i64 = 5 * 60_000;
@@ -26,8 +26,8 @@ struct Data<'a> {
     last_error: Option<&'a str>,
 }
 
-pub(super) async fn changed(bell: &Bell, outbox: &Outbox, change: &ProviderChange) -> Result<(), Fault> {
-    let Some(stored) = bell.settings().await? else { return Ok(()) };
+pub(super) async fn changed(notifier: &Notifier, outbox: &Outbox, change: &ProviderChange) -> Result<(), Fault> {
+    let Some(stored) = notifier.settings().await? else { return Ok(()) };
     let settings = &stored.settings;
     let Some(address) = settings.circuit_breaker_webhook.clone().filter(|_| settings.circuit_breaker_enabled) else {
         return Ok(());
@@ -44,10 +44,10 @@ pub(super) async fn changed(bell: &Bell, outbox: &Outbox, change: &ProviderChang
             (Kind::ProviderSwitchedOff, Level::Error, title)
         }
     };
-    let now = bell.clock.now();
+    let now = notifier.clock.now();
     let notice = format!("{}:{}", kind.as_str(), change.provider_id);
     let claimed =
-        kind == Kind::ProviderSwitchedOff || bell.store.claim_notice(&notice, now, now.plus_ms(QUIET_MS)).await?;
+        kind == Kind::ProviderSwitchedOff || notifier.store.claim_notice(&notice, now, now.plus_ms(QUIET_MS)).await?;
     if !claimed {
         return Ok(());
     }
@@ -64,6 +64,6 @@ pub(super) async fn changed(bell: &Bell, outbox: &Outbox, change: &ProviderChang
         last_error: change.last_error.as_deref(),
     };
     let body = message::text(kind, &title, level, change.at, &data);
-    outbox.post(Parcel { kind, address, body, secret: bell.secret(&stored)? });
+    outbox.post(Parcel { kind, address, body, secret: notifier.secret(&stored)? });
     Ok(())
 }

@@ -67,7 +67,7 @@ pub enum UnusableReply {
     StreamWithoutContent,
 }
 
-/// The specification's four classes.
+/// The four classes of docs/reference/upstream-failures.md.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailureClass {
     ProviderError,
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_lead_to_the_next_step_of_the_specification() {
+    fn each_class_leads_to_its_next_step() {
         let cases = [
             (reply(500, None), "PROVIDER_ERROR", SWITCH, true, "upstream_5xx"),
             (reply(529, Some("overloaded_error")), "PROVIDER_ERROR", SWITCH, true, "overloaded"),

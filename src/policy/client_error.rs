@@ -1,12 +1,12 @@
 //! Recognises, from an upstream's error body, the errors that are the client's own: no other
 //! provider would do better.
 //!
-//! Six codes of the specification end a request at whatever status they come with. Beyond them,
-//! bodies that come with 400, 404, 413 or 422 are examined: by other providers' names for the six,
-//! by the phrases they use, and by the error type. An error that speaks of the provider's account
-//! or address is never the client's, whatever its type says.
+//! Six codes (docs/reference/upstream-failures.md) end a request at whatever status they come with.
+//! Beyond them, bodies that come with 400, 404, 413 or 422 are examined: by other providers' names
+//! for the six, by the phrases they use, and by the error type. An error that speaks of the
+//! provider's account or address is never the client's, whatever its type says.
 
-/// The specification's non-retryable client errors, and the general case.
+/// The client errors that are not retried, and the general case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ClientError {
     PromptTooLong,

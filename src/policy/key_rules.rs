@@ -1,5 +1,4 @@
-//! What may be done to keys: the rules of the specification's "Key creation / edit / removal
-//! rules", and their codes.
+//! What may be done to keys: the rules of docs/reference/keys.md, and their codes.
 //!
 //! Pure functions over the user's undeleted keys as the write transaction reads them; that
 //! transaction is serialised, so rules that count keys hold under concurrency. Checks of a single

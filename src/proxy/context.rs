@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use chrono_tz::Tz;
 use pingora::{Error, ErrorType};
 
-use super::attempt::Attempt;
-use super::forwarding::Forwarding;
 use super::gateway::Gateway;
-use super::incoming::{Incoming, Relay};
 use super::record::{Ending, OpenRecord};
-use super::transcript::Transcript;
+use super::reply::transcript::Transcript;
+use super::upstream::attempt::Attempt;
+use super::upstream::forwarding::Forwarding;
+use super::upstream::incoming::{Incoming, Relay};
 use crate::config::Live;
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;

@@ -20,7 +20,8 @@ use pingora::proxy::Session;
 use tokio::sync::mpsc;
 
 use super::context::RequestContext;
-use super::{intake, wire};
+use super::request::intake;
+use super::upstream::wire;
 
 /// The administration's service in this process.
 #[async_trait]

@@ -4,13 +4,13 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 
-use super::body_budget::BodyBudget;
 use super::embedded_admin::EmbeddedAdmin;
-use super::instructions::Instructions;
+use super::request::body_budget::BodyBudget;
+use super::request::instructions::Instructions;
 use crate::config::Live;
-use crate::counters::Counters;
 use crate::domain::clock::Clock;
 use crate::ledger::Ledger;
+use crate::limits::Counters;
 use crate::policy::reservation::Reservation;
 use crate::state::health::Health;
 use crate::state::{AdminToken, ClientVersions, Events, Listings, Messages, Rejections, State};

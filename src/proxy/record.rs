@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use rust_decimal::Decimal;
 
 use super::context::{Caller, RequestContext};
-use crate::counters::Permit;
 use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
 use crate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use crate::domain::usage::Usage;
 use crate::formats::route::Operation;
+use crate::limits::Permit;
 use crate::policy::cost;
 use crate::state::{Event, Snapshot};
 use crate::telemetry;

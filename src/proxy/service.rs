@@ -22,17 +22,19 @@ use pingora::server::configuration::ServerConf;
 use pingora::upstreams::peer::HttpPeer;
 use pingora::{Error, ErrorSource, Result};
 
-use super::answer::{self, Answer};
-use super::client_stream::ClientStream;
+use super::connections::client_stream::ClientStream;
 use super::context::RequestContext;
-use super::failure::GiveUp;
 use super::gateway::Gateway;
-use super::incoming::{self, Incoming};
-use super::on_behalf::OnBehalf;
-use super::pipeline::{self, Prepared};
+use super::record;
 use super::record::Ending;
-use super::refusal::Refusal;
-use super::{attempt, client_head, limit_headers, record, verdict};
+use super::reply::answer::{self, Answer};
+use super::reply::refusal::Refusal;
+use super::reply::{client_head, limit_headers};
+use super::request::on_behalf::OnBehalf;
+use super::request::pipeline::{self, Prepared};
+use super::upstream::failure::GiveUp;
+use super::upstream::incoming::{self, Incoming};
+use super::upstream::{attempt, verdict};
 use crate::domain::record::{DecisionStep, RequestOutcome};
 
 /// How long the unread rest of a refused body is read, so that a client that is still sending sees

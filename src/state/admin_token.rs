@@ -11,8 +11,8 @@ use std::net::IpAddr;
 use arc_swap::ArcSwap;
 use ring::hmac;
 
-use super::key_text;
 use super::throttle::{Throttle, ThrottledAttempt};
+use crate::crypto::key_text;
 use crate::domain::clock::Timestamp;
 use crate::domain::key::KeyHash;
 use crate::domain::secret::Secret;

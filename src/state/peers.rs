@@ -15,7 +15,7 @@ use redis::{AsyncConnectionConfig, Client, RedisError};
 use super::health::Health;
 use super::publish::State;
 use super::told::Told;
-use crate::counters::Server;
+use crate::redis::Server;
 
 const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(500);

@@ -2,7 +2,7 @@
 //!
 //! A connection takes a [`Place`] when it is accepted, before its TLS handshake, and gives it back
 //! when it is dropped. IPv6 addresses count by their /64, which one client usually has whole. The
-//! table holds an entry for each address that has a connection, and no other. This room answers
+//! table holds an entry for each address that has a connection, and no other. This module answers
 //! nothing: the listener tells the client.
 
 use std::collections::HashMap;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, Guard};
 
 use super::events::{Event, Events};
-use super::key_ring::KeyRing;
 use super::reseal::{self, RotateError};
 use super::snapshot::Snapshot;
-use super::vault::{self, Place, Vault};
+use crate::crypto::key_ring::KeyRing;
+use crate::crypto::vault::{self, Place, Vault};
 use crate::domain::clock::{Clock, SystemClock};
 use crate::domain::error_rule::ErrorRule;
 use crate::domain::price::Price;

@@ -4,8 +4,8 @@
 //! nodes first, while everybody still seals with the old one; the rotation seals all texts again
 //! and names the new key in one transaction, and nodes load the result as they load every change.
 
-use super::key_ring::{KeyRing, SealKey};
-use super::vault::{self, Place, Vault, VaultError};
+use crate::crypto::key_ring::{KeyRing, SealKey};
+use crate::crypto::vault::{self, Place, Vault, VaultError};
 use crate::domain::secret::Secret;
 use crate::store::{SealedOwner, SealedText, Store, StoreError, Tx};
 

@@ -6,50 +6,11 @@
 //! only. Nothing here is on the request path: the data plane reads a snapshot made from
 //! [`Store::load_all`] and writes through the ledger's journal.
 
-mod append;
-mod audit;
-mod client_versions;
-mod column;
-mod connect;
-mod days;
-mod error;
-mod error_rules;
-mod everything;
-mod jobs;
-mod key_statistics;
-mod keys;
-mod last_use;
-mod limits;
-mod listen;
-mod log_one;
-mod log_query;
-mod log_row;
-mod log_sums;
-mod logs;
-mod messages;
-mod notifications;
-mod overview;
-mod pieces;
-#[cfg(test)]
-mod plans;
-mod prices;
-mod providers;
-mod prune;
-mod recent;
-mod reprice;
-mod schema;
-mod sealed;
-mod session_figures;
-mod spend;
-mod sql;
-mod statistics;
-mod sums;
-mod totals;
+mod engine;
+mod ledger;
+mod reports;
+mod rows;
 pub mod transfer;
-mod tx;
-mod users;
-mod web_session;
-mod words;
 
 use std::path::Path;
 
@@ -58,36 +19,36 @@ use sqlx::{Any, Transaction};
 
 use crate::domain::secret::Secret;
 
-pub use audit::{AuditAsk, AuditEntry, AuditPage, AuditRow};
-pub use client_versions::SeenClient;
-pub use days::SummedDay;
-pub use error::{SchemaError, StoreError};
-pub use everything::Everything;
-pub use jobs::Job;
-pub use key_statistics::{KeyStatistics, ModelStatistics};
-pub use last_use::LastUse;
-pub use listen::Changes;
-pub use log_row::LogRow;
-pub use log_sums::LogSummary;
-pub use logs::{LogFilter, LogPage, LogPageAsk};
-pub use messages::{Clip, StoredMessage};
-pub use notifications::{StoredNotifications, UserSum};
-pub use overview::{Figures, OverviewAsk, OverviewFound, TopEntry};
-pub use providers::StoredProvider;
-pub use recent::RecentRequest;
-pub use reprice::UnpricedOf;
-pub use sealed::{SealedOwner, SealedText};
-pub use session_figures::{SessionAsk, SessionFigures};
-pub use spend::{SpendLook, SpendRow, SpendSeen, SpendTotal};
-pub use statistics::{GroupBy, Series, SeriesAsk};
-pub use totals::UsageTotal;
-pub use tx::Tx;
-pub use web_session::WebSession;
+pub use engine::error::{SchemaError, StoreError};
+pub use engine::listen::Changes;
+pub use engine::tx::Tx;
+pub use ledger::days::SummedDay;
+pub use ledger::log_row::LogRow;
+pub use ledger::recent::RecentRequest;
+pub use ledger::reprice::UnpricedOf;
+pub use ledger::spend::{SpendLook, SpendRow, SpendSeen, SpendTotal};
+pub use ledger::totals::UsageTotal;
+pub use reports::key_statistics::{KeyStatistics, ModelStatistics};
+pub use reports::last_use::LastUse;
+pub use reports::log_sums::LogSummary;
+pub use reports::logs::{LogFilter, LogPage, LogPageAsk};
+pub use reports::overview::{Figures, OverviewAsk, OverviewFound, TopEntry};
+pub use reports::session_figures::{SessionAsk, SessionFigures};
+pub use reports::statistics::{GroupBy, Series, SeriesAsk};
+pub use rows::audit::{AuditAsk, AuditEntry, AuditPage, AuditRow};
+pub use rows::client_versions::SeenClient;
+pub use rows::everything::Everything;
+pub use rows::jobs::Job;
+pub use rows::messages::{Clip, StoredMessage};
+pub use rows::notifications::{StoredNotifications, UserSum};
+pub use rows::providers::StoredProvider;
+pub use rows::sealed::{SealedOwner, SealedText};
+pub use rows::web_session::WebSession;
 
 /// A handle on the database; clones share the connections.
 #[derive(Clone)]
 pub struct Store {
-    pools: connect::Pools,
+    pools: engine::connect::Pools,
 }
 
 impl std::fmt::Debug for Store {
@@ -147,7 +108,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unreachable`] when the directory or file cannot be used.
     pub async fn open_sqlite(dir: &Path) -> Result<Self, StoreError> {
-        connect::sqlite(dir).await.map(|pools| Self { pools })
+        engine::connect::sqlite(dir).await.map(|pools| Self { pools })
     }
 
     /// Connects to the PostgreSQL of `url` (`postgres://user:password@host/database?sslmode=…`).
@@ -156,7 +117,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unreachable`] when no connection can be made now.
     pub async fn open_postgres(url: &Secret, max_connections: u32) -> Result<Self, StoreError> {
-        connect::postgres(url, max_connections).await.map(|pools| Self { pools })
+        engine::connect::postgres(url, max_connections).await.map(|pools| Self { pools })
     }
 
     #[must_use]

@@ -82,7 +82,7 @@ pub fn access_rejected(rejected: &RejectedLine<'_>) {
 /// Appends the line, its end included. What is not known is left out.
 fn write(record: &Record, out: &mut Vec<u8>, style: Style) {
     let mut line = JsonLine::begin(out, style, &record.started_at.to_iso());
-    line.plain("request_id", &record.request_id.to_string());
+    line.plain("request_id", record.request_id.0.as_hyphenated().encode_lower(&mut uuid::Uuid::encode_buffer()));
     line.number("status", record.status_code.into());
     line.plain("outcome", record.outcome.as_str());
     line.text("endpoint", &record.endpoint);

@@ -45,8 +45,8 @@ impl Levels {
     /// Whether a line of this target and level is written.
     pub(super) fn allows(&self, target: &str, level: Level) -> bool {
         let verbosity = self.verbosity.load(Ordering::Relaxed);
-        let room = target.split("::").next().unwrap_or(target);
-        let most = match room {
+        let module = target.split("::").next().unwrap_or(target);
+        let most = match module {
             "tollgate" => verbosity,
             // One error line per request that failed: the record and the access line say it better.
             "pingora_proxy" if verbosity < 4 => 0,

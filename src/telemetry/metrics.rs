@@ -1,7 +1,7 @@
 //! All metrics of the gateway, in a registry of their own, with one typed method per event.
 //!
 //! What the request path touches is resolved once and found by index or by one look-up of a
-//! provider's name. Figures that other rooms keep anyway (journal depth, sessions) are read at
+//! provider's name. Figures that other modules keep anyway (journal depth, sessions) are read at
 //! scrape time by [`ScrapeHook`]s.
 
 use std::collections::HashMap;
@@ -19,6 +19,7 @@ use rust_decimal::prelude::ToPrimitive as _;
 use super::bodies::BodyMetrics;
 use super::breakdown::Breakdowns;
 use super::connections::ConnectionMetrics;
+use super::jobs::JobMetrics;
 use super::journal::JournalMetrics;
 use super::labels::{ReplyTimes, RequestCounts};
 use super::process::ProcessMetrics;
@@ -26,7 +27,6 @@ use super::provider_health::ProviderHealthMetrics;
 use super::refusals::Refusals;
 use super::registration::Registration;
 use super::sharing::RedisMetrics;
-use super::upkeep::UpkeepMetrics;
 use crate::domain::record::Record;
 
 /// Runs before each scrape, to bring figures up to date.
@@ -97,7 +97,7 @@ pub struct Metrics {
     pub sessions_live: IntGauge,
     pub bodies: BodyMetrics,
     pub journal: JournalMetrics,
-    pub upkeep: UpkeepMetrics,
+    pub jobs: JobMetrics,
 }
 
 /// One provider's share, resolved once.
@@ -176,7 +176,7 @@ impl Metrics {
             sessions_live: on.gauge("tollgate_sessions_live", "Sessions seen within their lifetime.")?,
             bodies: BodyMetrics::register(&on)?,
             journal: JournalMetrics::register(&on)?,
-            upkeep: UpkeepMetrics::register(&registry)?,
+            jobs: JobMetrics::register(&registry)?,
             registry,
         })
     }

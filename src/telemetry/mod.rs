@@ -2,7 +2,7 @@
 //!
 //! Label sets are bounded: formats, classes, outcomes, limit names, the names of configured
 //! providers, and the models of the price table. Users and keys are labels only where a setting
-//! asks for it, and then a bounded number of them; sessions never are. This room knows nothing of
+//! asks for it, and then a bounded number of them; sessions never are. This module knows nothing of
 //! the requests themselves beyond their [`Record`].
 //!
 //! [`Record`]: crate::domain::record::Record
@@ -11,6 +11,7 @@ mod access;
 mod bodies;
 mod breakdown;
 mod connections;
+mod jobs;
 mod journal;
 mod json_line;
 mod labels;
@@ -24,14 +25,13 @@ mod refusals;
 mod registration;
 mod server;
 mod sharing;
-mod upkeep;
 
 pub use access::{RejectedLine, access_log, access_rejected};
 pub use bodies::BodyMetrics;
+pub use jobs::{Delivery, JobMetrics};
 pub use journal::JournalMetrics;
 pub use logging::{LogError, LogHandle, init_logging};
 pub use metrics::{Metrics, ScrapeHook};
 pub use prometheus::{IntCounter, IntGauge};
 pub use provider_health::ProviderHealthMetrics;
 pub use server::{PartState, Readiness, serve};
-pub use upkeep::{Delivery, UpkeepMetrics};

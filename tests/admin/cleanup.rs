@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use tollgate::domain::clock::{Clock, Timestamp};
 use tollgate::domain::ids::RequestId;
 use tollgate::domain::record::Record;
+use tollgate::jobs::{JobParts, Jobs};
 use tollgate::store::{Backend, LogFilter, LogPageAsk};
-use tollgate::upkeep::{Upkeep, UpkeepParts};
 
 use super::gate::{Gate, NOON, Person};
 use super::statistics::record;
@@ -74,7 +74,7 @@ async fn a_run_removes_what_is_old_beside_the_writer_and_nothing_else() {
 async fn the_schedule_is_served_once_a_day_by_one_node() {
     for backend in [Backend::Sqlite, Backend::Postgres] {
         let gate = Gate::start_on(backend).await;
-        let other = Upkeep::new(UpkeepParts {
+        let other = Jobs::new(JobParts {
             store: gate.store.clone(),
             clock: Arc::clone(&gate.clock) as Arc<dyn Clock>,
             counters: (*gate.counters).clone(),
@@ -88,16 +88,16 @@ async fn the_schedule_is_served_once_a_day_by_one_node() {
 
         // The first look ever serves nothing: the time that it looks back on was before anybody
         // asked.
-        gate.upkeep.clean_if_due().await;
+        gate.jobs.clean_if_due().await;
         gate.clock.set(NOON.plus_ms(29 * 60_000));
-        gate.upkeep.clean_if_due().await;
+        gate.jobs.clean_if_due().await;
         assert_eq!(logged(&gate).await, 1, "12:29 in the gateway's zone");
         gate.clock.set(NOON.plus_ms(30 * 60_000));
-        tokio::join!(gate.upkeep.clean_if_due(), other.clean_if_due());
+        tokio::join!(gate.jobs.clean_if_due(), other.clean_if_due());
         assert_eq!(logged(&gate).await, 0);
 
         gate.store.append_records(&[at(&ann, NOON.plus_ms(1 - 3 * DAY))]).await.unwrap();
-        for node in [&gate.upkeep, &other] {
+        for node in [&gate.jobs, &other] {
             node.clean_if_due().await;
         }
         assert_eq!(logged(&gate).await, 1, "today was served");

@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tollgate::admin::serve;
 
-use crate::loss::raw::read_message;
+use crate::resilience::raw::read_message;
 
 /// How long a head may take.
 const HEAD: Duration = Duration::from_secs(20);

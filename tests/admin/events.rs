@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use tollgate::counters::Admission;
 use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::record::Record;
+use tollgate::limits::Admission;
 use tollgate::state::Event;
 use tollgate::store::Backend;
 

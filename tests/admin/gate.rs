@@ -11,20 +11,20 @@ use tokio::task::JoinSet;
 use tollgate::admin::auth::whoami::ProxyPlace;
 use tollgate::admin::playground::Playground;
 use tollgate::admin::{Context, router, serve};
-use tollgate::counters::{Asks, CounterSettings, Counters};
+use tollgate::crypto::vault::Vault;
 use tollgate::domain::clock::{Clock, ManualClock, Timestamp};
 use tollgate::domain::format::WireFormat;
 use tollgate::domain::network::{Network, Networks};
 use tollgate::domain::secret::Secret;
-use tollgate::fetch::Webhooks;
 use tollgate::formats::client_address::client_address;
+use tollgate::http_client::Webhooks;
+use tollgate::jobs::{JobParts, Jobs};
 use tollgate::ledger::JournalStats;
+use tollgate::limits::{Asks, CounterSettings, Counters};
 use tollgate::policy::reservation::Reservation;
-use tollgate::state::vault::Vault;
 use tollgate::state::{AdminToken, Conditions, Events, Health, RejectedRequests, State};
 use tollgate::store::{Backend, Store};
 use tollgate::telemetry::Metrics;
-use tollgate::upkeep::{Upkeep, UpkeepParts};
 
 use super::places::places;
 use super::playground::OneAnswer;
@@ -45,7 +45,7 @@ pub struct Gate {
     pub counters: Arc<Counters>,
     pub clock: Arc<ManualClock>,
     pub metrics: Arc<Metrics>,
-    pub upkeep: Upkeep,
+    pub jobs: Jobs,
     pub receiver: Receiver,
     pub app_url: Option<String>,
     _tasks: JoinSet<()>,
@@ -121,14 +121,14 @@ fn counters(time_zone: chrono_tz::Tz) -> Counters {
     Counters::new(CounterSettings { session_ttl_ms: 300_000, reservation: Reservation::Expected, time_zone })
 }
 
-fn upkeep(
+fn jobs(
     store: &Store,
     clock: &Arc<ManualClock>,
     counters: &Counters,
     metrics: &Arc<Metrics>,
     time_zone: chrono_tz::Tz,
-) -> Upkeep {
-    Upkeep::new(UpkeepParts {
+) -> Jobs {
+    Jobs::new(JobParts {
         store: store.clone(),
         clock: Arc::clone(clock) as Arc<dyn Clock>,
         counters: counters.clone(),
@@ -173,7 +173,7 @@ impl Gate {
         let clock = Arc::new(ManualClock::at(NOON));
         let counters = Arc::new(counters(time_zone));
         let metrics = Arc::new(Metrics::new().unwrap());
-        let upkeep = upkeep(&store, &clock, &counters, &metrics, time_zone);
+        let jobs = jobs(&store, &clock, &counters, &metrics, time_zone);
         let health = Arc::new(Health::new(events.clone()));
         let conditions = Arc::<Conditions>::default();
         let (stopping, watching) = watch::channel(false);
@@ -196,7 +196,7 @@ impl Gate {
             conditions: Arc::clone(&conditions),
             journal: Arc::new(move || *look.lock().unwrap()),
             metrics: Arc::clone(&metrics),
-            upkeep: upkeep.clone(),
+            jobs: jobs.clone(),
             webhooks: webhooks(),
             price_list: price_list(dir.path()),
             unpriced: Arc::new(tollgate::policy::unpriced::Unpriced::default),
@@ -211,7 +211,7 @@ impl Gate {
         };
         let ((stop, stopped), mut tasks) = (oneshot::channel::<()>(), JoinSet::new());
         let url = open_door(context, stopped, &mut tasks);
-        tasks.spawn(upkeep.clone().run(std::future::pending()));
+        tasks.spawn(jobs.clone().run(std::future::pending()));
         let receiver = Receiver::start(&mut tasks);
         Self {
             url,
@@ -221,7 +221,7 @@ impl Gate {
             counters,
             clock,
             metrics,
-            upkeep,
+            jobs,
             receiver,
             app_url: app_url.map(str::to_owned),
             _tasks: tasks,
@@ -302,7 +302,7 @@ impl Gate {
     /// Whether the data plane takes this key now.
     pub fn works(&self, key: &str) -> bool {
         let snapshot = self.state.snapshot();
-        let caller = snapshot.caller(&tollgate::state::key_text::hash(key));
+        let caller = snapshot.caller(&tollgate::crypto::key_text::hash(key));
         caller.is_some_and(|c| c.key.is_usable(self.clock.now()) && c.user.is_active(self.clock.now()))
     }
 }

@@ -1,11 +1,11 @@
 //! What a key may know about itself.
 
 use serde_json::{Value, json};
-use tollgate::counters::Admission;
 use tollgate::domain::ids::{KeyId, RequestId, SessionId, UserId};
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::record::Record;
 use tollgate::domain::usage::Usage;
+use tollgate::limits::Admission;
 use tollgate::store::Backend;
 
 use super::gate::{Gate, NOON, TOKEN};

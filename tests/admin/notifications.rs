@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use tollgate::counters::SpendRow;
 use tollgate::domain::clock::{Clock, Timestamp};
 use tollgate::domain::ids::{KeyId, ProviderId, UserId};
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::secret::Secret;
-use tollgate::fetch::webhook::{SIGNATURE, sign};
-use tollgate::notify::Bell;
+use tollgate::http_client::webhook::{SIGNATURE, sign};
+use tollgate::limits::SpendRow;
+use tollgate::notify::Notifier;
 use tollgate::state::{CircuitChange, Events, ProviderChange, ProviderNews};
 use tollgate::store::Backend;
 
@@ -24,7 +24,7 @@ const SECRET: &str = "the-receivers-own-secret";
 /// A node's notifications, working; `events` are what happens on it.
 fn ring(gate: &Gate, tasks: &mut JoinSet<()>, time_zone: chrono_tz::Tz) -> Events {
     let events = Events::default();
-    let bell = Bell {
+    let notifier = Notifier {
         store: gate.store.clone(),
         state: Arc::clone(&gate.state),
         counters: (*gate.counters).clone(),
@@ -35,7 +35,7 @@ fn ring(gate: &Gate, tasks: &mut JoinSet<()>, time_zone: chrono_tz::Tz) -> Event
         time_zone,
         backoff: vec![Duration::from_millis(5); 3],
     };
-    tasks.spawn(bell.run(std::future::pending()));
+    tasks.spawn(notifier.run(std::future::pending()));
     events
 }
 

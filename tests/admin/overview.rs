@@ -1,12 +1,12 @@
 //! The day's figures, and provider health.
 
 use serde_json::{Value, json};
-use tollgate::counters::Admission;
 use tollgate::domain::clock::Timestamp;
 use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::record::{Record, RequestOutcome};
 use tollgate::ledger::JournalStats;
+use tollgate::limits::Admission;
 use tollgate::store::Backend;
 
 use super::events::trip;

@@ -78,7 +78,7 @@ async fn without_a_model_the_list_or_the_connection_says_what_is_wrong() {
     for (url, code, params, message) in cases {
         let body = json!({ "url": url, "key": "the-upstream-key", "provider_type": "chat-compatible" });
         let told = gate.admin("providers/testProvider", body).await.data();
-        assert_eq!((&told["ok"], &told["stage"], &told["model"]), (&json!(false), &json!("listing"), &Value::Null));
+        assert_eq!((&told["ok"], &told["fixture"], &told["model"]), (&json!(false), &json!("listing"), &Value::Null));
         assert_eq!((&told["code"], &told["params"]), (&json!(code), &params), "{told}");
         assert!(!told["message"].as_str().unwrap().is_empty(), "{told}");
         assert!(message.is_empty() || told["message"] == message, "{told}");
@@ -88,7 +88,7 @@ async fn without_a_model_the_list_or_the_connection_says_what_is_wrong() {
     let body = json!({ "url": url, "key": "k", "provider_type": "chat-compatible" });
     let told = gate.admin("providers/testProvider", body).await.data();
     assert_eq!(
-        (&told["stage"], &told["model"], &told["models"]),
+        (&told["fixture"], &told["model"], &told["models"]),
         (&json!("request"), &json!("m-1"), &json!(["m-1", "m-2"]))
     );
 }

@@ -58,7 +58,7 @@ async fn a_price_that_arrives_prices_what_ran_without_one_in_every_figure() {
         let table = json!({ "late": { "input_cost_per_token": 2e-6, "output_cost_per_token": "0.00001" } });
         gate.admin("model-prices/uploadPriceTable", json!({ "jsonContent": table.to_string() })).await.data();
         // Beside the work that the upload woke: each request is priced by one of the two.
-        gate.upkeep.reprice().await.unwrap();
+        gate.jobs.reprice().await.unwrap();
 
         let summary = async |filter: Value| {
             let mut page = gate.admin("usage-logs/getUsageLogs", filter).await.data();
@@ -95,7 +95,7 @@ async fn a_price_that_arrives_prices_what_ran_without_one_in_every_figure() {
             json!(true),
         )
         .await;
-        assert_eq!(gate.upkeep.reprice().await.unwrap(), 0, "what cannot be priced waits");
+        assert_eq!(gate.jobs.reprice().await.unwrap(), 0, "what cannot be priced waits");
 
         let entry = json!({ "modelName": "alias", "priceData": { "input_cost_per_token": 1e-6 } });
         gate.admin("model-prices/upsertModelPrice", entry).await.data();
@@ -129,7 +129,7 @@ async fn a_late_price_costs_what_it_would_have_cost_in_time_tier_and_searches_an
             "search_context_cost_per_query": 0.01,
         } });
         gate.admin("model-prices/uploadPriceTable", json!({ "jsonContent": table.to_string() })).await.data();
-        gate.upkeep.reprice().await.unwrap();
+        gate.jobs.reprice().await.unwrap();
         // (299 000 × 3 + 1 000 × 5 + 90 × 10 + 10 × 30) millionths + 2 × 0.01, and × 1.5
         let logs = async || {
             let page = gate.admin("usage-logs/getUsageLogs", json!({})).await.data();

@@ -89,7 +89,7 @@ async fn days_hours_and_minutes_are_those_of_the_time_zone_and_filled_with_zeros
 async fn days_are_summed_once_they_are_over_and_again_when_something_comes_late() {
     for backend in [Backend::Sqlite, Backend::Postgres] {
         let gate = Gate::start_in(chrono_tz::Europe::Berlin, backend, None, false).await;
-        assert_eq!(gate.upkeep.sum_days().await.unwrap(), 0, "nothing was used yet");
+        assert_eq!(gate.jobs.sum_days().await.unwrap(), 0, "nothing was used yet");
         let ada = gate.person("ada", json!({})).await;
         // Noon of Shanghai is five in the morning of Berlin: the day before has been over for five
         // hours.
@@ -105,22 +105,22 @@ async fn days_are_summed_once_they_are_over_and_again_when_something_comes_late(
         let by_hours = figures().await;
         assert_eq!(points(&by_hours.0, &format!("key-{}", ada.key_id)).len(), 30, "each day has some");
         // 693 hours before five in the morning.
-        assert_eq!(gate.upkeep.sum_days().await.unwrap(), 29);
+        assert_eq!(gate.jobs.sum_days().await.unwrap(), 29);
         assert_eq!(figures().await, by_hours);
-        assert_eq!(gate.upkeep.sum_days().await.unwrap(), 0);
+        assert_eq!(gate.jobs.sum_days().await.unwrap(), 0);
 
         let late = [record(&ada, "m", midnight.plus_ms(-1), 1_000), record(&ada, "m", midnight, 2_000)];
         gate.store.append_records(&late).await.unwrap();
         let with_late = figures().await;
         assert_eq!(with_late.1, json!(by_hours.1.as_u64().unwrap() + 2));
-        assert_eq!(gate.upkeep.sum_days().await.unwrap(), 1, "today is not over");
+        assert_eq!(gate.jobs.sum_days().await.unwrap(), 1, "today is not over");
         assert_eq!(figures().await, with_late);
 
         // A day that has only just ended waits for those requests that began in it.
         gate.clock.set(midnight.plus_ms(24 * HOUR + 60_000));
-        assert_eq!(gate.upkeep.sum_days().await.unwrap(), 0);
+        assert_eq!(gate.jobs.sum_days().await.unwrap(), 0);
         gate.clock.set(midnight.plus_ms(25 * HOUR));
-        assert_eq!(gate.upkeep.sum_days().await.unwrap(), 1);
+        assert_eq!(gate.jobs.sum_days().await.unwrap(), 1);
     }
 }
 

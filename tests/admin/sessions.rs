@@ -1,12 +1,12 @@
 //! Live sessions, and the requests of a session.
 
 use serde_json::{Value, json};
-use tollgate::counters::Admission;
 use tollgate::domain::format::WireFormat;
 use tollgate::domain::ids::{KeyId, RequestId, SessionId, UserId};
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::record::Record;
 use tollgate::domain::usage::Usage;
+use tollgate::limits::Admission;
 use tollgate::store::Backend;
 
 use super::gate::{Gate, NOON, Person};

@@ -1,9 +1,9 @@
 //! Limit usage: what the counters hold, as records.
 
 use serde_json::{Value, json};
-use tollgate::counters::Admission;
 use tollgate::domain::ids::{KeyId, RequestId, SessionId};
 use tollgate::domain::money::NanoUsd;
+use tollgate::limits::Admission;
 
 use super::gate::{Gate, NOON};
 

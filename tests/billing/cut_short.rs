@@ -4,7 +4,7 @@ use futures_util::StreamExt;
 use serde_json::json;
 
 use super::{events, figures, with};
-use crate::proxy::stage::{FORMATS, path, request};
+use crate::proxy::fixture::{FORMATS, path, request};
 
 /// What a provider streams before it falls silent, and the least output and reasoning that must be
 /// billed.
@@ -68,12 +68,12 @@ fn cases() -> Vec<(&'static str, String, u64, u64)> {
 #[tokio::test(flavor = "multi_thread")]
 async fn hidden_reasoning_is_billed_when_the_client_leaves_before_the_figures() {
     for (provider, said, output, reasoning) in cases() {
-        let stage = with(provider).await;
+        let fixture = with(provider).await;
         // Only its first half is played: the second is of no meaning, and as long.
         let body = format!("{said}: {}\n\n", "x".repeat(said.len()));
-        stage.upstream.default(json!({"body": body, "stall_after": 1, "strict": false})).await;
+        fixture.upstream.default(json!({"body": body, "stall_after": 1, "strict": false})).await;
         for client in FORMATS {
-            let answer = stage.post(path(client, true), &request(client, true)).send().await.unwrap();
+            let answer = fixture.post(path(client, true), &request(client, true)).send().await.unwrap();
             assert_eq!(answer.status(), 200, "{client} from {provider}");
             let mut body = answer.bytes_stream();
             let mut seen = String::new();
@@ -81,7 +81,7 @@ async fn hidden_reasoning_is_billed_when_the_client_leaves_before_the_figures() 
                 seen.push_str(&String::from_utf8_lossy(&body.next().await.unwrap().unwrap()));
             }
         }
-        for row in stage.gateway.logs(FORMATS.len()).await {
+        for row in fixture.gateway.logs(FORMATS.len()).await {
             let what = format!("from {provider}: {row}");
             assert_eq!((&row["outcome"], &row["estimated"]), (&json!("client_aborted"), &json!(true)), "{what}");
             let [_, billed, thought, ..] = figures(&row);
@@ -93,7 +93,7 @@ async fn hidden_reasoning_is_billed_when_the_client_leaves_before_the_figures() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn figures_that_came_are_final_though_the_client_left_before_the_end() {
-    let stage = with("native").await;
+    let fixture = with("native").await;
     let said = events(&[
         r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"usage":{"input_tokens":1000,"output_tokens":7}}}"#,
         r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
@@ -102,13 +102,13 @@ async fn figures_that_came_are_final_though_the_client_left_before_the_end() {
         r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":4321}}"#,
     ]);
     let body = format!("{said}: {}\n\n", "x".repeat(said.len()));
-    stage.upstream.default(json!({"body": body, "stall_after": 1, "strict": false})).await;
-    let mut body = stage.ask_stream().send().await.unwrap().bytes_stream();
+    fixture.upstream.default(json!({"body": body, "stall_after": 1, "strict": false})).await;
+    let mut body = fixture.ask_stream().send().await.unwrap().bytes_stream();
     let mut seen = String::new();
     while !seen.contains("4321") {
         seen.push_str(&String::from_utf8_lossy(&body.next().await.unwrap().unwrap()));
     }
     drop(body);
-    let row = stage.gateway.logs(1).await.remove(0);
+    let row = fixture.gateway.logs(1).await.remove(0);
     assert_eq!((figures(&row)[..2].to_vec(), &row["estimated"]), (vec![1000, 4321], &json!(false)), "{row}");
 }

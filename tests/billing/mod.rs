@@ -11,14 +11,14 @@ mod suppressed;
 
 use serde_json::{Value, json};
 
-use crate::proxy::stage::Stage;
+use crate::proxy::fixture::Fixture;
 
 /// A gateway with one provider, whose circuit never opens.
-async fn with(provider: &str) -> Stage {
-    let stage = Stage::bare(&[]).await;
+async fn with(provider: &str) -> Fixture {
+    let fixture = Fixture::bare(&[]).await;
     let never_opens = json!({"circuit_breaker_failure_threshold": 0});
-    stage.gateway.provider(provider, &stage.upstream.url, never_opens).await;
-    stage
+    fixture.gateway.provider(provider, &fixture.upstream.url, never_opens).await;
+    fixture
 }
 
 /// Server-sent events from lines of JSON; what is no JSON (`[DONE]`) is data all the same.

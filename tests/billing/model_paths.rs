@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::with;
-use crate::proxy::stage::{FORMATS, Stage, path, request};
+use crate::proxy::fixture::{FORMATS, Fixture, path, request};
 
 const BAD: [&str; 14] = [
     "gemini-2.5-flash%2F..%2Fgemini-2.5-pro",
@@ -26,7 +26,7 @@ const BAD: [&str; 14] = [
 #[tokio::test(flavor = "multi_thread")]
 async fn names_that_leave_their_segment_are_refused_in_the_path() {
     for provider in ["alt-cli", "native"] {
-        let stage = with(provider).await;
+        let fixture = with(provider).await;
         for model in BAD {
             for path in [
                 format!("/v1beta/models/{model}:generateContent"),
@@ -34,42 +34,42 @@ async fn names_that_leave_their_segment_are_refused_in_the_path() {
                 format!("/v1/models/{model}:generateContent"),
             ] {
                 // As it stands: a client library would put the dots in order.
-                let (status, text) = raw(&stage.gateway, &path, &stage.key, &request("alt-cli", false)).await;
+                let (status, text) = raw(&fixture.gateway, &path, &fixture.key, &request("alt-cli", false)).await;
                 assert!(status == 400 && text.contains("model"), "{path}: {status} {text}");
             }
         }
-        assert!(stage.upstream.requests().await.is_empty(), "{provider}");
+        assert!(fixture.upstream.requests().await.is_empty(), "{provider}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn names_that_leave_their_segment_are_refused_in_a_body_that_is_converted() {
-    let stage = with("alt-cli").await;
+    let fixture = with("alt-cli").await;
     for model in ["g/../other", "vendor/model", "g\\other", "g%2Fother", "..", "g?x", "g#x"] {
         for client in FORMATS.into_iter().filter(|client| *client != "alt-cli") {
             let mut body = request(client, false);
             body["model"] = json!(model);
-            let answer = stage.post(path(client, false), &body).send().await.unwrap();
+            let answer = fixture.post(path(client, false), &body).send().await.unwrap();
             let (status, text) = (answer.status(), answer.text().await.unwrap());
             assert!(status == 400 && text.contains("model"), "{client} {model}: {status} {text}");
         }
         let wrapped = json!({"model": model, "request": request("alt-cli", false)});
-        let answer = stage.post("/v1internal:generateContent", &wrapped).send().await.unwrap();
+        let answer = fixture.post("/v1internal:generateContent", &wrapped).send().await.unwrap();
         assert_eq!(answer.status(), 400, "wrapped {model}");
     }
-    assert!(stage.upstream.requests().await.is_empty());
+    assert!(fixture.upstream.requests().await.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_vendors_slash_is_kept_where_no_path_holds_it() {
     for provider in ["chat-compatible", "responses", "native"] {
-        let stage = with(provider).await;
+        let fixture = with(provider).await;
         for client in FORMATS.into_iter().filter(|client| *client != "alt-cli") {
             let mut body = request(client, false);
             body["model"] = json!("vendor/model-1");
-            let answer = stage.post(path(client, false), &body).send().await.unwrap();
+            let answer = fixture.post(path(client, false), &body).send().await.unwrap();
             assert_eq!(answer.status(), 200, "{client} to {provider}");
-            let seen = stage.upstream.requests().await.pop().unwrap();
+            let seen = fixture.upstream.requests().await.pop().unwrap();
             assert_eq!(seen["body"]["model"], "vendor/model-1", "{client} to {provider}");
         }
     }
@@ -77,30 +77,30 @@ async fn a_vendors_slash_is_kept_where_no_path_holds_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redirect_into_another_segment_is_refused_when_it_is_configured() {
-    let stage = with("native").await;
+    let fixture = with("native").await;
     let fields = |kind: &str, to: &str| {
-        json!({"name": format!("p-{}", fastrand::u32(..)), "url": stage.upstream.url,
+        json!({"name": format!("p-{}", fastrand::u32(..)), "url": fixture.upstream.url,
         "key": "k", "provider_type": kind, "model_redirects": {"m": to}})
     };
     for to in ["g/../other", "g%2Fother", "g\\other", "g//other", ".."] {
-        let (status, answer) = stage.gateway.call("providers/addProvider", fields("alt-cli", to)).await;
+        let (status, answer) = fixture.gateway.call("providers/addProvider", fields("alt-cli", to)).await;
         assert_eq!((status, &answer["errorCode"]), (400, &json!("INVALID_FORMAT")), "{to}: {answer}");
         assert_eq!(answer["errorParams"]["field"], "model_redirects", "{answer}");
     }
-    stage.gateway.admin("providers/addProvider", fields("chat-compatible", "a/../b")).await;
-    let id = stage.gateway.provider("alt-cli", &stage.upstream.url, json!({})).await;
+    fixture.gateway.admin("providers/addProvider", fields("chat-compatible", "a/../b")).await;
+    let id = fixture.gateway.provider("alt-cli", &fixture.upstream.url, json!({})).await;
     let edit = json!({"providerId": id, "model_redirects": {"m": "a/../b"}});
-    assert_eq!(stage.gateway.call("providers/editProvider", edit).await.0, 400);
+    assert_eq!(fixture.gateway.call("providers/editProvider", edit).await.0, 400);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_operators_slash_is_encoded_in_the_path() {
-    let stage = Stage::bare(&[]).await;
+    let fixture = Fixture::bare(&[]).await;
     let redirect = json!({"model_redirects": {"m": "vendor/model"}, "circuit_breaker_failure_threshold": 0});
-    stage.gateway.provider("alt-cli", &stage.upstream.url, redirect).await;
+    fixture.gateway.provider("alt-cli", &fixture.upstream.url, redirect).await;
     for client in FORMATS {
-        stage.post(path(client, false), &request(client, false)).send().await.unwrap();
-        let seen = stage.upstream.requests().await.pop().unwrap();
+        fixture.post(path(client, false), &request(client, false)).send().await.unwrap();
+        let seen = fixture.upstream.requests().await.pop().unwrap();
         assert_eq!(seen["path"], "/v1beta/models/vendor%2Fmodel:generateContent", "{client}");
     }
 }

@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use super::{events, figures, with};
-use crate::proxy::stage::{FORMATS, Stage, path, request};
+use crate::proxy::fixture::{FORMATS, Fixture, path, request};
 
 /// What a provider sends, and the figures that must be billed.
 struct Case {
@@ -74,18 +74,18 @@ fn cases() -> Vec<Case> {
 async fn the_same_bytes_cost_the_same_for_clients_of_all_formats() {
     let cases = cases();
     for provider in FORMATS {
-        let stage = with(provider).await;
+        let fixture = with(provider).await;
         let mut expected = Vec::new();
         for case in cases.iter().filter(|case| case.provider == provider) {
             for chunking in [json!("whole"), json!({"bytes": 7})] {
-                stage.upstream.default(json!({"body": case.body, "chunking": chunking, "strict": false})).await;
+                fixture.upstream.default(json!({"body": case.body, "chunking": chunking, "strict": false})).await;
                 for client in FORMATS {
-                    ask(&stage, client, case.stream).await;
+                    ask(&fixture, client, case.stream).await;
                     expected.push((client, case, chunking.clone()));
                 }
             }
         }
-        let rows = stage.gateway.logs(expected.len()).await;
+        let rows = fixture.gateway.logs(expected.len()).await;
         for (row, (client, case, chunking)) in rows.iter().rev().zip(expected) {
             let what = format!("{client} from {provider}, streamed {}, {chunking}: {row}", case.stream);
             assert_eq!(figures(row), case.billed, "{what}");
@@ -94,8 +94,8 @@ async fn the_same_bytes_cost_the_same_for_clients_of_all_formats() {
     }
 }
 
-async fn ask(stage: &Stage, client: &str, stream: bool) {
-    let answer = stage.post(path(client, stream), &request(client, stream)).send().await.unwrap();
+async fn ask(fixture: &Fixture, client: &str, stream: bool) {
+    let answer = fixture.post(path(client, stream), &request(client, stream)).send().await.unwrap();
     let status = answer.status();
     let text = answer.text().await.unwrap();
     assert!(status == 200 && text.contains("he"), "{client} {stream}: {status} {text}");
@@ -118,10 +118,10 @@ async fn what_comes_behind_a_finish_reason_still_counts() {
     ] {
         let go = Arc::new(Notify::new());
         let url = held_back(events(&[&first]), events(&[&rest]), Arc::clone(&go)).await;
-        let stage = Stage::bare(&[]).await;
-        stage.gateway.provider("alt-cli", &url, json!({})).await;
+        let fixture = Fixture::bare(&[]).await;
+        fixture.gateway.provider("alt-cli", &url, json!({})).await;
         for client in FORMATS {
-            let answer = stage.post(path(client, true), &request(client, true)).send().await.unwrap();
+            let answer = fixture.post(path(client, true), &request(client, true)).send().await.unwrap();
             let mut body = answer.bytes_stream();
             let (mut seen, mut told) = (String::new(), false);
             while let Some(piece) = body.next().await {
@@ -132,7 +132,7 @@ async fn what_comes_behind_a_finish_reason_still_counts() {
                 }
             }
         }
-        for row in stage.gateway.logs(FORMATS.len()).await {
+        for row in fixture.gateway.logs(FORMATS.len()).await {
             let what = format!("{first} {rest}: {row}");
             assert_eq!((&figures(&row)[..2], &row["estimated"]), (&[100, 5000][..], &json!(false)), "{what}");
             assert_eq!(row["outcome"], "completed", "{what}");
@@ -164,28 +164,28 @@ async fn held_back(first: String, rest: String, go: Arc<Notify>) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_leaves_the_connection_open_behind_its_figures_has_answered() {
-    let stage = Stage::bare(&[]).await;
+    let fixture = Fixture::bare(&[]).await;
     let fields = json!({"streaming_idle_timeout_ms": 300, "circuit_breaker_failure_threshold": 0});
-    stage.gateway.provider("alt-cli", &stage.upstream.url, fields).await;
-    stage.upstream.default(json!({"events": 3, "stall_after": 3, "usage": {"input": 100, "output": 500}})).await;
+    fixture.gateway.provider("alt-cli", &fixture.upstream.url, fields).await;
+    fixture.upstream.default(json!({"events": 3, "stall_after": 3, "usage": {"input": 100, "output": 500}})).await;
     for client in FORMATS {
-        let answer = stage.post(path(client, true), &request(client, true)).send().await.unwrap();
+        let answer = fixture.post(path(client, true), &request(client, true)).send().await.unwrap();
         let text = answer.text().await.unwrap();
         assert!(!text.contains("\"error\":{"), "{client}: {text}");
     }
-    for row in stage.gateway.logs(FORMATS.len()).await {
+    for row in fixture.gateway.logs(FORMATS.len()).await {
         assert_eq!((&figures(&row)[..2], &row["outcome"]), (&[100, 500][..], &json!("completed")), "{row}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_converted_reply_tells_its_client_is_what_is_billed() {
-    let stage = with("chat-compatible").await;
+    let fixture = with("chat-compatible").await;
     let body = &cases()[3].body;
-    stage.upstream.default(json!({"body": body, "strict": false})).await;
-    let answer = stage.post(path("native", false), &request("native", false)).send().await.unwrap();
+    fixture.upstream.default(json!({"body": body, "strict": false})).await;
+    let answer = fixture.post(path("native", false), &request("native", false)).send().await.unwrap();
     let told: Value = answer.json().await.unwrap();
-    let row = stage.gateway.logs(1).await.remove(0);
+    let row = fixture.gateway.logs(1).await.remove(0);
     let usage = &told["usage"];
     assert_eq!(
         (&usage["input_tokens"], &usage["output_tokens"]),

@@ -4,11 +4,11 @@
 use serde_json::json;
 
 use super::with;
-use crate::proxy::stage::{FORMATS, path, request};
+use crate::proxy::fixture::{FORMATS, path, request};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_temperature_above_one_is_one_for_a_native_provider() {
-    let stage = with("native").await;
+    let fixture = with("native").await;
     for client in FORMATS.into_iter().filter(|client| *client != "native") {
         for (asked, sent) in
             [(json!(1.7), json!(1)), (json!(2), json!(1)), (json!(1), json!(1)), (json!(0.3), json!(0.3))]
@@ -18,9 +18,9 @@ async fn a_temperature_above_one_is_one_for_a_native_provider() {
                 "alt-cli" => body["generationConfig"] = json!({"temperature": asked}),
                 _ => body["temperature"] = asked.clone(),
             }
-            let answer = stage.post(path(client, false), &body).send().await.unwrap();
+            let answer = fixture.post(path(client, false), &body).send().await.unwrap();
             assert_eq!(answer.status(), 200, "{client} {asked}: {}", answer.text().await.unwrap());
-            let seen = stage.upstream.requests().await.pop().unwrap();
+            let seen = fixture.upstream.requests().await.pop().unwrap();
             assert_eq!(seen["body"]["temperature"].as_f64(), sent.as_f64(), "{client} {asked}");
         }
     }

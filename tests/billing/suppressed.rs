@@ -4,13 +4,13 @@
 use serde_json::{Value, json};
 
 use super::with;
-use crate::proxy::stage::{FORMATS, Stage, path, request, saying};
+use crate::proxy::fixture::{FORMATS, Fixture, path, request, saying};
 
 const ALT: &str = "/v1beta/models/m:streamGenerateContent";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_alt_cli_query_is_an_allow_list() {
-    let stage = with("alt-cli").await;
+    let fixture = with("alt-cli").await;
     let variants = [
         "fields=candidates",
         "$fields=candidates",
@@ -24,30 +24,30 @@ async fn an_alt_cli_query_is_an_allow_list() {
         "quotaUser=x",
     ];
     for variant in variants {
-        for query in [format!("alt=sse&{variant}"), format!("{variant}&key={}&alt=sse", stage.key)] {
-            let answer = stage.post(&format!("{ALT}?{query}"), &request("alt-cli", true)).send().await.unwrap();
+        for query in [format!("alt=sse&{variant}"), format!("{variant}&key={}&alt=sse", fixture.key)] {
+            let answer = fixture.post(&format!("{ALT}?{query}"), &request("alt-cli", true)).send().await.unwrap();
             assert_eq!(answer.status(), 200, "{query}");
             assert!(answer.text().await.unwrap().starts_with("data: "), "{query}");
-            let seen = stage.upstream.requests().await.pop().unwrap();
+            let seen = fixture.upstream.requests().await.pop().unwrap();
             let text = seen.to_string();
             let path = text.split(":streamGenerateContent").nth(1).unwrap();
             assert!(path.starts_with("?alt=sse\"") || seen["query"] == "alt=sse", "{query}: {seen}");
         }
     }
     for query in ["alt=proto", "alt=media", "alt=sse&alt=json", "alt=sse%26fields=candidates"] {
-        let sent = stage.upstream.requests().await.len();
-        let answer = stage.post(&format!("{ALT}?{query}"), &request("alt-cli", true)).send().await.unwrap();
+        let sent = fixture.upstream.requests().await.len();
+        let answer = fixture.post(&format!("{ALT}?{query}"), &request("alt-cli", true)).send().await.unwrap();
         let (status, body) = (answer.status(), answer.text().await.unwrap());
         assert!(status == 400 && body.contains("alt"), "{query}: {status} {body}");
-        assert_eq!(stage.upstream.requests().await.len(), sent, "{query} went on");
+        assert_eq!(fixture.upstream.requests().await.len(), sent, "{query} went on");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn headers_that_change_a_replys_form_do_not_go_on() {
-    let stage = Stage::full().await;
+    let fixture = Fixture::full().await;
     for format in FORMATS {
-        let mut asked = stage.post(path(format, false), &saying(format, false, &format!("hello in {format}")));
+        let mut asked = fixture.post(path(format, false), &saying(format, false, &format!("hello in {format}")));
         for name in
             ["X-Goog-FieldMask", "x-goog-fieldmask", "X_Goog_FieldMask", "X-HTTP-Method-Override", "Prefer", "Range"]
         {
@@ -55,14 +55,14 @@ async fn headers_that_change_a_replys_form_do_not_go_on() {
         }
         let answer = asked.header("accept", "application/x-protobuf").send().await.unwrap();
         assert_eq!(answer.status(), 200, "{format}");
-        let headers = stage.upstream.requests().await.pop().unwrap()["headers"].to_string();
+        let headers = fixture.upstream.requests().await.pop().unwrap()["headers"].to_string();
         assert!(!headers.contains("candidates") && !headers.contains("protobuf"), "{format}: {headers}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_in_another_spelling_is_refused_by_name() {
-    let stage = Stage::full().await;
+    let fixture = Fixture::full().await;
     for (format, member, name) in [
         ("chat-compatible", r#""stream_options":{},"Stream_Options":{"include_usage":false}"#, "stream_options"),
         ("chat-compatible", "\"\u{17f}tream_options\":{\"include_usage\":false}", "stream_options"),
@@ -79,17 +79,17 @@ async fn a_member_in_another_spelling_is_refused_by_name() {
     ] {
         let whole = request(format, true).to_string();
         let body = format!("{},{member}}}", &whole[..whole.len() - 1]);
-        let answer = stage.post(path(format, true), &Value::Null).body(body).send().await.unwrap();
+        let answer = fixture.post(path(format, true), &Value::Null).body(body).send().await.unwrap();
         let (status, text) = (answer.status(), answer.text().await.unwrap());
         assert!(status == 400 && text.contains(name), "{member}: {status} {text}");
     }
-    assert!(stage.upstream.requests().await.is_empty(), "none of them went on");
+    assert!(fixture.upstream.requests().await.is_empty(), "none of them went on");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_response_in_the_background_is_refused_in_pass_through_as_in_conversion() {
     for provider in FORMATS {
-        let stage = with(provider).await;
+        let fixture = with(provider).await;
         for (name, value) in [("background", json!(true)), ("background", json!("true")), ("Background", json!(true))] {
             let mut body = request("responses", false);
             body[name] = value;
@@ -97,22 +97,22 @@ async fn a_response_in_the_background_is_refused_in_pass_through_as_in_conversio
                 if path.ends_with("completions") {
                     body["input"] = json!([{"role": "user", "content": "hello"}]);
                 }
-                let answer = stage.post(path, &body).send().await.unwrap();
+                let answer = fixture.post(path, &body).send().await.unwrap();
                 let (status, text) = (answer.status(), answer.text().await.unwrap());
                 assert!(status == 400 && text.contains("background"), "{provider} {path} {name}: {status} {text}");
             }
         }
-        assert!(stage.upstream.requests().await.is_empty(), "{provider}");
+        assert!(fixture.upstream.requests().await.is_empty(), "{provider}");
         let mut body = request("responses", false);
         body["background"] = json!(false);
-        assert_eq!(stage.post("/v1/responses", &body).send().await.unwrap().status(), 200, "{provider}");
+        assert_eq!(fixture.post("/v1/responses", &body).send().await.unwrap().status(), 200, "{provider}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn media_by_address_are_estimated_as_more_than_nothing() {
-    let stage = Stage::full().await;
-    stage.upstream.default(json!({"no_usage": true, "strict": false, "text": "hello"})).await;
+    let fixture = Fixture::full().await;
+    fixture.upstream.default(json!({"no_usage": true, "strict": false, "text": "hello"})).await;
     let turn = |block: Value| json!([{"role": "user", "content": [block]}]);
     let bodies = [
         (
@@ -130,10 +130,10 @@ async fn media_by_address_are_estimated_as_more_than_nothing() {
         ),
     ];
     for (format, body) in &bodies {
-        let answer = stage.post(path(format, false), body).send().await.unwrap();
+        let answer = fixture.post(path(format, false), body).send().await.unwrap();
         assert_eq!(answer.status(), 200, "{format}: {}", answer.text().await.unwrap());
     }
-    for row in stage.gateway.logs(bodies.len()).await {
+    for row in fixture.gateway.logs(bodies.len()).await {
         assert!(row["inputTokens"].as_u64().unwrap() >= 20_000 && row["estimated"] == true, "{row}");
     }
 }

@@ -1,5 +1,5 @@
-//! The tables of the specification, row by row: tool choice, efforts and budgets, stop reasons, in
-//! every pair.
+//! The tables of docs/reference/formats.md, row by row: tool choice, efforts and budgets, stop
+//! reasons, in every pair.
 
 use serde_json::{Value, json};
 use tollgate::domain::format::WireFormat::{self, AltCli, Chat, Native, Responses};
@@ -70,7 +70,7 @@ fn tool_choice_in_all_its_forms() {
         for (to, expected) in &words {
             for (row, (given, expected)) in given.iter().zip(expected).enumerate() {
                 let body = converted(*from, *to, &with_choice(*from, given));
-                // The one exception that the specification makes.
+                // The one exception of the table.
                 let unset = (*from, *to, row) == (Chat, Native, 2);
                 let expected = if unset { &Value::Null } else { expected };
                 assert_eq!(&choice_of(*to, &body), expected, "{from} to {to}: {given}");

@@ -10,7 +10,7 @@ PATH="$PWD/.tools/venv/bin:$PATH"
 tests/fuzz/corpus.sh
 [ $# -gt 0 ] || set -- request reply stream peek usage sse heads bodies journal redis
 for target; do
-  # Most targets are built of the pure rooms alone, in seconds; this one of the whole gateway.
+  # Most targets are built of the pure modules alone, in seconds; this one of the whole gateway.
   features=()
   [ "$target" != bodies ] || features=(--features gateway)
   cargo fuzz run "${features[@]}" --sanitizer none --fuzz-dir tests/fuzz "$target" -- \

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::proxy::stage::Stage;
+use crate::proxy::fixture::Fixture;
 
 pub const DATA: u8 = 0;
 pub const HEADERS: u8 = 1;
@@ -35,19 +35,19 @@ pub struct Attack {
 }
 
 impl Attack {
-    pub fn begin(stage: &Stage, class: &'static str) -> Self {
-        Self { class, memory: stage.gateway.memory_mib("VmHWM"), began: Instant::now() }
+    pub fn begin(fixture: &Fixture, class: &'static str) -> Self {
+        Self { class, memory: fixture.gateway.memory_mib("VmHWM"), began: Instant::now() }
     }
 
     /// The gateway still answers, has not panicked, and has not grown by more than `growth` MiB.
-    pub async fn end(self, stage: &Stage, inputs: usize, growth: u64) {
+    pub async fn end(self, fixture: &Fixture, inputs: usize, growth: u64) {
         let asked = Instant::now();
-        let answer = stage.ask().send().await.expect("the gateway answers others");
+        let answer = fixture.ask().send().await.expect("the gateway answers others");
         assert_eq!(answer.status(), 200, "{}", self.class);
         assert!(asked.elapsed() < SOON, "{}: others wait {:?}", self.class, asked.elapsed());
-        let log = stage.gateway.log();
+        let log = fixture.gateway.log();
         let panics = log.matches("panicked at").count();
-        let most = stage.gateway.memory_mib("VmHWM");
+        let most = fixture.gateway.memory_mib("VmHWM");
         println!(
             "hostile: {}: {inputs} inputs, {panics} panics, 0 hangs, {most} MiB at most (+{}), {:.1} s",
             self.class,
@@ -60,15 +60,15 @@ impl Attack {
 }
 
 /// A gateway with one native provider that speaks HTTP/2 without TLS.
-pub async fn stage(env: &[(&str, &str)]) -> Stage {
+pub async fn fixture(env: &[(&str, &str)]) -> Fixture {
     let env: Vec<_> = [("TOLLGATE_PROXY_H2C", "true")].into_iter().chain(env.iter().copied()).collect();
-    Stage::native_with(&env).await
+    Fixture::native_with(&env).await
 }
 
 /// A metric's sum, 0 before it was ever counted.
-pub async fn count(stage: &Stage, name: &str) -> f64 {
-    let url = format!("{}/metrics", stage.gateway.metrics);
-    let text = stage.gateway.client.get(url).send().await.unwrap().text().await.unwrap();
+pub async fn count(fixture: &Fixture, name: &str) -> f64 {
+    let url = format!("{}/metrics", fixture.gateway.metrics);
+    let text = fixture.gateway.client.get(url).send().await.unwrap().text().await.unwrap();
     let samples = text.lines().filter(|line| line.split([' ', '{']).next() == Some(name));
     samples.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).sum()
 }
@@ -111,8 +111,8 @@ pub fn request_fields(key: &str) -> Vec<u8> {
 }
 
 /// An HTTP/2 connection that was begun, with the client's settings.
-pub async fn connect(stage: &Stage, settings: &[u8]) -> TcpStream {
-    let mut tcp = TcpStream::connect(stage.gateway.proxy_addr()).await.unwrap();
+pub async fn connect(fixture: &Fixture, settings: &[u8]) -> TcpStream {
+    let mut tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
     tcp.write_all(&[PREFACE.to_vec(), frame(SETTINGS, 0, 0, settings)].concat()).await.unwrap();
     tcp
 }

@@ -8,7 +8,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::{TcpSocket, TcpStream};
 
 use super::attack::{Attack, SOON};
-use crate::proxy::stage::{Stage, request};
+use crate::proxy::fixture::{Fixture, request};
 use crate::support::gateway::{ADMIN_TOKEN, Gateway};
 
 /// A connection from another address of this machine.
@@ -52,13 +52,13 @@ async fn with_tls_handshakes_are_counted_and_both_versions_of_http_are_told() {
         ("TOLLGATE_PROXY_TLS_KEY", key.as_str()),
         ("TOLLGATE_PROXY_MAX_CONNECTIONS", "3"),
     ];
-    let stage = Stage::native_with(&env).await;
-    let gateway = &stage.gateway;
+    let fixture = Fixture::native_with(&env).await;
+    let gateway = &fixture.gateway;
     gateway.metric_shows("tollgate_connections", |open| open == 0.0).await;
     let mut handshakes = hold(gateway.proxy_addr(), 3).await;
     gateway.metric_shows("tollgate_connections", |open| open == 3.0).await;
     let url = format!("{}/v1/messages", gateway.proxy.replace("http://", "https://"));
-    let ask = |http2| client(http2).post(&url).bearer_auth(&stage.key).json(&request("native", false)).send();
+    let ask = |http2| client(http2).post(&url).bearer_auth(&fixture.key).json(&request("native", false)).send();
     for http2 in [true, false] {
         let answer = ask(http2).await.unwrap();
         let version = if http2 { reqwest::Version::HTTP_2 } else { reqwest::Version::HTTP_11 };
@@ -73,25 +73,25 @@ async fn with_tls_handshakes_are_counted_and_both_versions_of_http_are_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_tls_both_versions_of_http_are_told() {
-    let stage = super::attack::stage(&[("TOLLGATE_PROXY_MAX_CONNECTIONS", "3")]).await;
-    stage.gateway.metric_shows("tollgate_connections", |open| open == 0.0).await;
-    let _held = hold(stage.gateway.proxy_addr(), 3).await;
-    stage.gateway.metric_shows("tollgate_connections", |open| open == 3.0).await;
+    let fixture = super::attack::fixture(&[("TOLLGATE_PROXY_MAX_CONNECTIONS", "3")]).await;
+    fixture.gateway.metric_shows("tollgate_connections", |open| open == 0.0).await;
+    let _held = hold(fixture.gateway.proxy_addr(), 3).await;
+    fixture.gateway.metric_shows("tollgate_connections", |open| open == 3.0).await;
     let http2 = reqwest::Client::builder().no_proxy().http2_prior_knowledge().timeout(SOON).build().unwrap();
     for client in [client(false), http2] {
-        let url = format!("{}/v1/messages", stage.gateway.proxy);
-        refused(client.post(url).bearer_auth(&stage.key).json(&request("native", false)).send().await.unwrap()).await;
+        let url = format!("{}/v1/messages", fixture.gateway.proxy);
+        refused(client.post(url).bearer_auth(&fixture.key).json(&request("native", false)).send().await.unwrap()).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_address_does_not_take_the_places_of_the_others() {
-    let stage = Stage::native_with(&[("TOLLGATE_PROXY_MAX_CONNECTIONS_PER_ADDRESS", "3")]).await;
-    let gateway = &stage.gateway;
+    let fixture = Fixture::native_with(&[("TOLLGATE_PROXY_MAX_CONNECTIONS_PER_ADDRESS", "3")]).await;
+    let gateway = &fixture.gateway;
     gateway.metric_shows("tollgate_connections", |open| open == 0.0).await;
     let mut held = hold(gateway.proxy_addr(), 3).await;
     gateway.metric_shows("tollgate_connections", |open| open == 3.0).await;
-    refused(stage.ask().send().await.unwrap()).await;
+    refused(fixture.ask().send().await.unwrap()).await;
     let metrics = gateway.client.get(format!("{}/metrics", gateway.metrics)).send().await.unwrap();
     let (by_address, in_total) =
         ("max_connections_per_address\",listener=\"proxy\"} 1", "max_connections\",listener=\"proxy\"} 0");
@@ -101,27 +101,27 @@ async fn one_address_does_not_take_the_places_of_the_others() {
     assert!(log.contains("\"address\":\"127.0.0.1\""), "{log}");
     // Another address is served.
     let mut other = from("127.0.0.2", gateway.proxy_addr()).await;
-    let asked = crate::loss::raw::request(&stage.key, &request("native", false));
-    assert!(crate::loss::raw::write(&mut other, &asked).await);
-    let (head, _) = crate::loss::raw::read_message(&mut other).await.expect("an answer");
+    let asked = crate::resilience::raw::request(&fixture.key, &request("native", false));
+    assert!(crate::resilience::raw::write(&mut other, &asked).await);
+    let (head, _) = crate::resilience::raw::read_message(&mut other).await.expect("an answer");
     assert!(head.starts_with("http/1.1 200"), "{head}");
     // Of ten more refusals none is logged: the minute is not over.
     for _ in 0..10 {
-        refused(stage.ask().send().await.unwrap()).await;
+        refused(fixture.ask().send().await.unwrap()).await;
     }
     assert_eq!(gateway.log().matches("connections are refused").count(), 1);
     held.pop();
     gateway.metric_shows("tollgate_connections", |open| open == 3.0).await;
-    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_trusted_proxy_may_hold_as_many_as_there_are() {
     let env = [("TOLLGATE_PROXY_MAX_CONNECTIONS_PER_ADDRESS", "3"), ("TOLLGATE_TRUSTED_PROXIES", "127.0.0.1")];
-    let stage = Stage::native_with(&env).await;
-    let _held = hold(stage.gateway.proxy_addr(), 20).await;
-    stage.gateway.metric_shows("tollgate_connections", |open| open >= 20.0).await;
-    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+    let fixture = Fixture::native_with(&env).await;
+    let _held = hold(fixture.gateway.proxy_addr(), 20).await;
+    fixture.gateway.metric_shows("tollgate_connections", |open| open >= 20.0).await;
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -159,13 +159,13 @@ async fn the_administration_has_limits_of_its_own() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_of_connections_above_the_limit_is_over_at_once() {
     const FLOOD: usize = 800;
-    let stage = Stage::native_with(&[("TOLLGATE_PROXY_MAX_CONNECTIONS", "5")]).await;
-    let attack = Attack::begin(&stage, "connections above the limit");
-    let held = hold(stage.gateway.proxy_addr(), 5).await;
-    stage.gateway.metric_shows("tollgate_connections", |open| open >= 5.0).await;
+    let fixture = Fixture::native_with(&[("TOLLGATE_PROXY_MAX_CONNECTIONS", "5")]).await;
+    let attack = Attack::begin(&fixture, "connections above the limit");
+    let held = hold(fixture.gateway.proxy_addr(), 5).await;
+    fixture.gateway.metric_shows("tollgate_connections", |open| open >= 5.0).await;
     let began = Instant::now();
     let mut waiting = Vec::new();
-    for tcp in hold(stage.gateway.proxy_addr(), FLOOD).await {
+    for tcp in hold(fixture.gateway.proxy_addr(), FLOOD).await {
         waiting.push(tokio::spawn(async move {
             let (mut tcp, mut got) = (tcp, Vec::new());
             let _ = tokio::time::timeout(SOON, tcp.read_to_end(&mut got)).await.expect("it is left hanging");
@@ -177,8 +177,8 @@ async fn a_flood_of_connections_above_the_limit_is_over_at_once() {
         told += usize::from(one.await.unwrap());
     }
     assert!(told > 0 && began.elapsed() < SOON, "{told} told in {:?}", began.elapsed());
-    assert!(stage.gateway.metric("tollgate_connections_refused_total").await >= FLOOD as f64);
+    assert!(fixture.gateway.metric("tollgate_connections_refused_total").await >= FLOOD as f64);
     drop(held);
-    stage.gateway.metric_shows("tollgate_connections", |open| open == 0.0).await;
-    attack.end(&stage, FLOOD, 32).await;
+    fixture.gateway.metric_shows("tollgate_connections", |open| open == 0.0).await;
+    attack.end(&fixture, FLOOD, 32).await;
 }

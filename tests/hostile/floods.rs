@@ -5,7 +5,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::attack::{
     Attack, CONTINUATION, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, Ended, HEADERS, PING, PRIORITY, RST_STREAM,
-    SETTINGS, SOON, connect, count, field, frame, frames, pour, request_fields, stage,
+    SETTINGS, SOON, connect, count, field, fixture, frame, frames, pour, request_fields,
 };
 
 /// Frames that one connection may send without requests, and those that come while it is being
@@ -22,9 +22,9 @@ fn open_and_reset(n: usize) -> Vec<u8> {
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_that_are_reset_before_they_are_seen_end_their_connection() {
     const FLOOD: usize = 100_000;
-    let stage = stage(&[]).await;
-    let attack = Attack::begin(&stage, "HTTP/2 rapid reset, at once");
-    let (mut reading, mut writing) = connect(&stage, &[]).await.into_split();
+    let fixture = fixture(&[]).await;
+    let attack = Attack::begin(&fixture, "HTTP/2 rapid reset, at once");
+    let (mut reading, mut writing) = connect(&fixture, &[]).await.into_split();
     let pouring = tokio::spawn(async move {
         let pieces = (0..FLOOD / 1_000).map(|n| (n * 1_000..(n + 1) * 1_000).flat_map(open_and_reset).collect());
         pour(&mut writing, pieces).await
@@ -33,18 +33,18 @@ async fn requests_that_are_reset_before_they_are_seen_end_their_connection() {
     pouring.await.unwrap();
     // The library says why; where the budget of frames was used up first, the connection is closed.
     assert!(matches!(ended.goaway(), Some(ENHANCE_YOUR_CALM) | None), "{ended:?}");
-    let looked_at = count(&stage, "tollgate_unauthenticated_total").await;
+    let looked_at = count(&fixture, "tollgate_unauthenticated_total").await;
     assert!(looked_at < (2 * BUDGET) as f64, "{looked_at} requests were looked at");
-    attack.end(&stage, FLOOD, 32).await;
+    attack.end(&fixture, FLOOD, 32).await;
 }
 
 /// The same, slowly enough that the gateway looks at each.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_that_are_seen_and_reset_use_up_a_budget() {
     const FLOOD: usize = 20_000;
-    let stage = stage(&[]).await;
-    let attack = Attack::begin(&stage, "HTTP/2 rapid reset, one by one");
-    let mut tcp = connect(&stage, &[]).await;
+    let fixture = fixture(&[]).await;
+    let attack = Attack::begin(&fixture, "HTTP/2 rapid reset, one by one");
+    let mut tcp = connect(&fixture, &[]).await;
     let mut sent = 0;
     'flood: while sent < FLOOD {
         // One at a time: the gateway accepts one each time that it reads, so none piles up. Of
@@ -65,15 +65,15 @@ async fn requests_that_are_seen_and_reset_use_up_a_budget() {
         }
     }
     assert!(sent < FLOOD, "all {sent} were taken");
-    stage.gateway.metric_shows("tollgate_http2_floods_total", |floods| floods == 1.0).await;
-    attack.end(&stage, sent, 32).await;
+    fixture.gateway.metric_shows("tollgate_http2_floods_total", |floods| floods == 1.0).await;
+    attack.end(&fixture, sent, 32).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn frames_that_ask_for_nothing_have_a_budget() {
     const FLOOD: usize = 50_000;
-    let stage = stage(&[]).await;
-    let attack = Attack::begin(&stage, "PING, SETTINGS, PRIORITY and unknown frames");
+    let fixture = fixture(&[]).await;
+    let attack = Attack::begin(&fixture, "PING, SETTINGS, PRIORITY and unknown frames");
     let floods = [
         ("ping", frame(PING, 0, 0, &[0; 8])),
         ("settings", frame(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 100])),
@@ -83,23 +83,23 @@ async fn frames_that_ask_for_nothing_have_a_budget() {
     ];
     for (n, (name, one)) in floods.iter().enumerate() {
         // Nothing is read: answers to each cannot pile up in the gateway.
-        let mut tcp = connect(&stage, &[]).await;
+        let mut tcp = connect(&fixture, &[]).await;
         let pieces = (0..FLOOD / 100).map(|_| one.repeat(100));
         pour(&mut tcp, pieces).await;
         // By name: one after the other.
         let floods = n as f64 + 1.0;
-        stage.gateway.metric_shows("tollgate_http2_floods_total", |now| now >= floods).await;
-        assert_eq!(count(&stage, "tollgate_http2_floods_total").await, floods, "{name}");
+        fixture.gateway.metric_shows("tollgate_http2_floods_total", |now| now >= floods).await;
+        assert_eq!(count(&fixture, "tollgate_http2_floods_total").await, floods, "{name}");
         Ended::of(&mut tcp).await;
     }
-    attack.end(&stage, floods.len() * FLOOD, 32).await;
+    attack.end(&fixture, floods.len() * FLOOD, 32).await;
 }
 
 /// A connection that is used as clients use one is far from the budget.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_resets_and_pings_now_and_then_is_served() {
-    let stage = stage(&[]).await;
-    let mut tcp = connect(&stage, &[]).await;
+    let fixture = fixture(&[]).await;
+    let mut tcp = connect(&fixture, &[]).await;
     for n in 0..200_u32 {
         let head = frame(HEADERS, END_HEADERS | END_STREAM, n * 2 + 1, &request_fields("sk-unknown"));
         let reset = frame(RST_STREAM, 0, n * 2 + 1, &8_u32.to_be_bytes());
@@ -115,10 +115,10 @@ async fn a_client_that_resets_and_pings_now_and_then_is_served() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_head_that_is_continued_without_end_is_cut() {
     const FLOOD: usize = 100_000;
-    let stage = stage(&[]).await;
-    let attack = Attack::begin(&stage, "CONTINUATION flood");
+    let fixture = fixture(&[]).await;
+    let attack = Attack::begin(&fixture, "CONTINUATION flood");
     for payload in [Vec::new(), field("x", ""), field("x-more", &"y".repeat(1_000))] {
-        let (mut reading, mut writing) = connect(&stage, &[]).await.into_split();
+        let (mut reading, mut writing) = connect(&fixture, &[]).await.into_split();
         let pouring = tokio::spawn(async move {
             let begin = frame(HEADERS, END_STREAM, 1, &request_fields("sk-unknown"));
             let more = frame(CONTINUATION, 0, 1, &payload);
@@ -128,19 +128,19 @@ async fn a_head_that_is_continued_without_end_is_cut() {
         pouring.await.unwrap();
         assert_eq!(ended.goaway(), Some(ENHANCE_YOUR_CALM), "{ended:?}");
     }
-    assert_eq!(count(&stage, "tollgate_unauthenticated_total").await, 0.0, "no head was whole");
-    attack.end(&stage, 3 * FLOOD, 16).await;
+    assert_eq!(count(&fixture, "tollgate_unauthenticated_total").await, 0.0, "no head was whole");
+    attack.end(&fixture, 3 * FLOOD, 16).await;
 }
 
 /// Frames of a body with nothing, or next to nothing, in them.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_of_empty_frames_is_cut() {
     const FLOOD: usize = 50_000;
-    let stage = stage(&[]).await;
-    let attack = Attack::begin(&stage, "empty and one-byte DATA frames");
+    let fixture = fixture(&[]).await;
+    let attack = Attack::begin(&fixture, "empty and one-byte DATA frames");
     for payload in [&b""[..], b" "] {
-        let (mut reading, mut writing) = connect(&stage, &[]).await.into_split();
-        let head = frame(HEADERS, END_HEADERS, 1, &request_fields(&stage.key));
+        let (mut reading, mut writing) = connect(&fixture, &[]).await.into_split();
+        let head = frame(HEADERS, END_HEADERS, 1, &request_fields(&fixture.key));
         let more = frame(DATA, 0, 1, payload);
         let pouring = tokio::spawn(async move {
             pour(&mut writing, std::iter::once(head).chain(std::iter::repeat_n(more, FLOOD))).await
@@ -149,7 +149,7 @@ async fn a_body_of_empty_frames_is_cut() {
         pouring.await.unwrap();
         assert_eq!(ended.goaway(), Some(ENHANCE_YOUR_CALM), "{ended:?}");
     }
-    attack.end(&stage, 2 * FLOOD, 16).await;
+    attack.end(&fixture, 2 * FLOOD, 16).await;
 }
 
 /// More requests at once than a connection may have: the others are refused before anything looks
@@ -157,11 +157,11 @@ async fn a_body_of_empty_frames_is_cut() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_has_so_many_requests_at_once_and_no_more() {
     const FLOOD: u32 = 500;
-    let stage = stage(&[("TOLLGATE_PROXY_REQUEST_READ_TIMEOUT", "5s")]).await;
-    let attack = Attack::begin(&stage, "streams at once");
-    let mut tcp = connect(&stage, &[]).await;
+    let fixture = fixture(&[("TOLLGATE_PROXY_REQUEST_READ_TIMEOUT", "5s")]).await;
+    let attack = Attack::begin(&fixture, "streams at once");
+    let mut tcp = connect(&fixture, &[]).await;
     // Their bodies never come.
-    let open = (0..FLOOD).flat_map(|n| frame(HEADERS, END_HEADERS, n * 2 + 1, &request_fields(&stage.key)));
+    let open = (0..FLOOD).flat_map(|n| frame(HEADERS, END_HEADERS, n * 2 + 1, &request_fields(&fixture.key)));
     tcp.write_all(&open.collect::<Vec<_>>()).await.unwrap();
     let mut got = Vec::new();
     let refused = |got: &[u8]| frames(got).iter().filter(|(kind, .., why)| *kind == RST_STREAM && why[3] == 7).count();
@@ -171,5 +171,5 @@ async fn a_connection_has_so_many_requests_at_once_and_no_more() {
     }
     assert_eq!(refused(&got), FLOOD as usize - 100);
     drop(tcp);
-    attack.end(&stage, FLOOD as usize, 32).await;
+    attack.end(&fixture, FLOOD as usize, 32).await;
 }

@@ -8,7 +8,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-use crate::proxy::stage::Stage;
+use crate::proxy::fixture::Fixture;
 
 /// A client behind a TLS handshake that offers HTTP/2 alone.
 pub async fn client_tls(address: &str, authority: &str) -> TlsStream<TcpStream> {
@@ -36,15 +36,15 @@ async fn a_provider_that_never_answers_the_tls_handshake_is_given_up_after_timeo
     });
     let env =
         [("TOLLGATE_TIMEOUTS_CONNECT", "45s"), ("TOLLGATE_TIMEOUTS_TLS", "700ms"), ("TOLLGATE_RETRY_DEADLINE", "5m")];
-    let stage = Stage::bare(&env).await;
-    stage.gateway.provider("native", &url, json!({"max_retry_attempts": 1})).await;
+    let fixture = Fixture::bare(&env).await;
+    fixture.gateway.provider("native", &url, json!({"max_retry_attempts": 1})).await;
     let began = Instant::now();
-    let answer = stage.ask().send().await.unwrap();
+    let answer = fixture.ask().send().await.unwrap();
     let took = began.elapsed();
     let (status, text) = (answer.status(), answer.text().await.unwrap());
     assert!(status == 502 && text.contains("in time"), "{status}: {text}");
     assert!(took >= Duration::from_millis(600) && took < Duration::from_secs(30), "{took:?}");
-    let row = &stage.gateway.logs(1).await[0];
+    let row = &fixture.gateway.logs(1).await[0];
     let chain = row["decisionChain"].to_string();
     assert!(chain.contains("no TLS handshake in time: nothing within 700 ms"), "{row}");
 }

@@ -5,9 +5,9 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use super::attack::{
-    Attack, CONTINUATION, END_HEADERS, END_STREAM, Ended, HEADERS, SOON, connect, field, frame, request_fields, stage,
+    Attack, CONTINUATION, END_HEADERS, END_STREAM, Ended, HEADERS, SOON, connect, field, fixture, frame, request_fields,
 };
-use crate::proxy::stage::Stage;
+use crate::proxy::fixture::Fixture;
 
 /// Connections that attack at once.
 const AT_ONCE: usize = 20;
@@ -27,8 +27,8 @@ fn block(fields: &[u8]) -> Vec<u8> {
 /// Each is answered 431, or its connection is closed; no request comes of it.
 #[tokio::test(flavor = "multi_thread")]
 async fn http2_heads_that_unpack_to_too_much_are_refused() {
-    let stage = stage(&[]).await;
-    let attack = Attack::begin(&stage, "HTTP/2 header bombs");
+    let fixture = fixture(&[]).await;
+    let attack = Attack::begin(&fixture, "HTTP/2 header bombs");
     let many: Vec<u8> = (0..20_000).flat_map(|n| field(&format!("x-{n}"), "y")).collect();
     let large = field("x-large", &"y".repeat(200_000));
     // An entry of the dynamic table that is named 30,000 times: 90 MB when unpacked.
@@ -42,10 +42,10 @@ async fn http2_heads_that_unpack_to_too_much_are_refused() {
     for (name, more) in
         [("many", many), ("large", large), ("packed", packed), ("resized", resized), ("cookies", cookies)]
     {
-        let bytes = block(&[request_fields(&stage.key), more].concat());
+        let bytes = block(&[request_fields(&fixture.key), more].concat());
         let mut waiting = Vec::new();
         for _ in 0..AT_ONCE {
-            let (mut tcp, bytes) = (connect(&stage, &[]).await, bytes.clone());
+            let (mut tcp, bytes) = (connect(&fixture, &[]).await, bytes.clone());
             waiting.push(tokio::spawn(async move {
                 let _ = tcp.write_all(&bytes).await;
                 let _ = tcp.shutdown().await;
@@ -61,15 +61,15 @@ async fn http2_heads_that_unpack_to_too_much_are_refused() {
         }
         tried += AT_ONCE;
     }
-    assert!(stage.upstream.requests().await.is_empty(), "no provider was asked");
-    attack.end(&stage, tried, 48).await;
+    assert!(fixture.upstream.requests().await.is_empty(), "no provider was asked");
+    attack.end(&fixture, tried, 48).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn http1_heads_of_too_much_are_refused() {
-    let stage = Stage::native().await;
-    let attack = Attack::begin(&stage, "HTTP/1 header bombs");
-    let line = |rest: &str| format!("POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\n{rest}", stage.key);
+    let fixture = Fixture::native().await;
+    let attack = Attack::begin(&fixture, "HTTP/1 header bombs");
+    let line = |rest: &str| format!("POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\n{rest}", fixture.key);
     let bombs = [
         ("many small fields", line(&"a:b\r\n".repeat(5_000)) + "content-length: 0\r\n\r\n"),
         ("more bytes than a head may have", line(&"x-padding: yyyyyyyyyyyyyyyyyyyyy\r\n".repeat(10_000))),
@@ -83,7 +83,7 @@ async fn http1_heads_of_too_much_are_refused() {
     for (name, bomb) in &bombs {
         let mut waiting = Vec::new();
         for _ in 0..AT_ONCE {
-            let (mut tcp, bomb) = (TcpStream::connect(stage.gateway.proxy_addr()).await.unwrap(), bomb.clone());
+            let (mut tcp, bomb) = (TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap(), bomb.clone());
             waiting.push(tokio::spawn(async move {
                 let _ = tokio::time::timeout(SOON, tcp.write_all(bomb.as_bytes())).await.expect("it is not closed");
                 let mut got = Vec::new();
@@ -99,6 +99,6 @@ async fn http1_heads_of_too_much_are_refused() {
             assert!(refused, "{name}: {}", got.escape_ascii());
         }
     }
-    assert!(stage.upstream.requests().await.is_empty(), "no provider was asked");
-    attack.end(&stage, tried, 48).await;
+    assert!(fixture.upstream.requests().await.is_empty(), "no provider was asked");
+    attack.end(&fixture, tried, 48).await;
 }

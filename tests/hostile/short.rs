@@ -5,18 +5,18 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
-use super::attack::stage;
-use crate::loss::raw;
+use super::attack::fixture;
+use crate::resilience::raw;
 
 /// They were waited for until the connection's idle time was over, and closed without an answer.
 #[tokio::test(flavor = "multi_thread")]
 async fn with_h2c_a_short_request_is_answered_at_once() {
-    let stage = stage(&[]).await;
+    let fixture = fixture(&[]).await;
     for request in
         ["GET / HTTP/1.1\r\n\r\n", "PRI / HTTP/1.1\r\n\r\n", "PUT /a HTTP/1.1\r\n\r\n", "PRO /a HTTP/1.1\r\n\r\n"]
     {
         assert!(request.len() < 24);
-        let mut tcp = TcpStream::connect(stage.gateway.proxy_addr()).await.unwrap();
+        let mut tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
         let began = Instant::now();
         assert!(raw::write(&mut tcp, request.as_bytes()).await);
         let mut got = [0; 9];

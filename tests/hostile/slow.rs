@@ -6,8 +6,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::attack::{
-    Attack, CONTINUATION, DATA, END_HEADERS, Ended, HEADERS, PREFACE, SETTINGS, SOON, connect, frame, request_fields,
-    stage,
+    Attack, CONTINUATION, DATA, END_HEADERS, Ended, HEADERS, PREFACE, SETTINGS, SOON, connect, fixture, frame,
+    request_fields,
 };
 
 /// A byte at a time, until the peer has closed; what came and how long that took.
@@ -33,11 +33,11 @@ async fn drip(tcp: TcpStream, begin: Vec<u8>, byte: Vec<u8>) -> (Vec<u8>, Durati
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_http2_head_that_drips_or_stops_ends_its_connection() {
-    let stage = stage(&[("TOLLGATE_PROXY_HEAD_TIMEOUT", "1s"), ("TOLLGATE_PROXY_KEEPALIVE_TIMEOUT", "10m")]).await;
-    let attack = Attack::begin(&stage, "slow HTTP/2 heads");
-    let address = stage.gateway.proxy_addr();
+    let fixture = fixture(&[("TOLLGATE_PROXY_HEAD_TIMEOUT", "1s"), ("TOLLGATE_PROXY_KEEPALIVE_TIMEOUT", "10m")]).await;
+    let attack = Attack::begin(&fixture, "slow HTTP/2 heads");
+    let address = fixture.gateway.proxy_addr();
     let begun = [PREFACE.to_vec(), frame(SETTINGS, 0, 0, &[])].concat();
-    let head = frame(HEADERS, 0, 1, &request_fields(&stage.key));
+    let head = frame(HEADERS, 0, 1, &request_fields(&fixture.key));
     let half = head[..head.len() - 5].to_vec();
     // The rest of the head's last field, byte by byte, each in a frame; the rest of its frame;
     // nothing at all.
@@ -60,19 +60,19 @@ async fn an_http2_head_that_drips_or_stops_ends_its_connection() {
         // By the setting, and not by its default.
         assert!(took < Duration::from_secs(25), "{name}: {took:?}");
     }
-    attack.end(&stage, tried, 16).await;
+    attack.end(&fixture, tried, 16).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_drips_is_refused_over_both_versions_of_http() {
-    let stage = stage(&[("TOLLGATE_PROXY_REQUEST_READ_TIMEOUT", "1s")]).await;
-    let attack = Attack::begin(&stage, "slow bodies");
+    let fixture = fixture(&[("TOLLGATE_PROXY_REQUEST_READ_TIMEOUT", "1s")]).await;
+    let attack = Attack::begin(&fixture, "slow bodies");
     let mut waiting = Vec::new();
     for _ in 0..20 {
-        let tcp = TcpStream::connect(stage.gateway.proxy_addr()).await.unwrap();
+        let tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
         let head = format!(
             "POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\nconnection: close\r\ncontent-length: 9999\r\n\r\n{{",
-            stage.key
+            fixture.key
         );
         waiting.push(tokio::spawn(async move {
             let (got, took) = drip(tcp, head.into_bytes(), b" ".to_vec()).await;
@@ -81,8 +81,8 @@ async fn a_body_that_drips_is_refused_over_both_versions_of_http() {
         }));
     }
     for _ in 0..20 {
-        let mut tcp = connect(&stage, &[]).await;
-        let head = frame(HEADERS, END_HEADERS, 1, &request_fields(&stage.key));
+        let mut tcp = connect(&fixture, &[]).await;
+        let head = frame(HEADERS, END_HEADERS, 1, &request_fields(&fixture.key));
         waiting.push(tokio::spawn(async move {
             tcp.write_all(&[head, frame(DATA, 0, 1, b"{")].concat()).await.unwrap();
             let mut got = Vec::new();
@@ -101,12 +101,12 @@ async fn a_body_that_drips_is_refused_over_both_versions_of_http() {
     for one in waiting {
         one.await.unwrap();
     }
-    for row in stage.gateway.logs(tried).await {
+    for row in fixture.gateway.logs(tried).await {
         assert_eq!(row["statusCode"], 408, "{row}");
     }
-    assert!(stage.upstream.requests().await.is_empty());
-    stage.gateway.metric_shows("tollgate_request_body_bytes", |held| held == 0.0).await;
-    attack.end(&stage, tried, 16).await;
+    assert!(fixture.upstream.requests().await.is_empty());
+    fixture.gateway.metric_shows("tollgate_request_body_bytes", |held| held == 0.0).await;
+    attack.end(&fixture, tried, 16).await;
 }
 
 /// Over TLS the preface comes after the handshake: half of it must not hold the connection.
@@ -120,8 +120,8 @@ async fn half_of_a_preface_behind_tls_does_not_hold_its_connection() {
         ("TOLLGATE_PROXY_HEAD_TIMEOUT", "1s"),
         ("TOLLGATE_PROXY_KEEPALIVE_TIMEOUT", "10m"),
     ];
-    let stage = crate::proxy::stage::Stage::native_with(&env).await;
-    let mut tls = super::handshake::client_tls(stage.gateway.proxy_addr(), &file("cert.pem")).await;
+    let fixture = crate::proxy::fixture::Fixture::native_with(&env).await;
+    let mut tls = super::handshake::client_tls(fixture.gateway.proxy_addr(), &file("cert.pem")).await;
     tls.write_all(&PREFACE[..10]).await.unwrap();
     tls.flush().await.unwrap();
     Ended::of(&mut tls).await;

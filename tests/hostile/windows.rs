@@ -10,11 +10,11 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use super::attack::{
-    Attack, DATA, END_HEADERS, Ended, FLOW_CONTROL_ERROR, HEADERS, RST_STREAM, WINDOW_UPDATE, connect, frame, pour,
-    request_fields, stage,
+    Attack, DATA, END_HEADERS, Ended, FLOW_CONTROL_ERROR, HEADERS, RST_STREAM, WINDOW_UPDATE, connect, fixture, frame,
+    pour, request_fields,
 };
-use crate::loss::raw::{self, Provider, STREAM_HEAD, beginning, chunk, text};
-use crate::proxy::stage::{Stage, request};
+use crate::proxy::fixture::{Fixture, request};
+use crate::resilience::raw::{self, Provider, STREAM_HEAD, beginning, chunk, text};
 
 /// SETTINGS_INITIAL_WINDOW_SIZE: 0.
 const NO_WINDOW: [u8; 6] = [0, 4, 0, 0, 0, 0];
@@ -40,61 +40,61 @@ async fn endless() -> (Provider, Arc<AtomicU64>) {
 }
 
 /// Requests for streams whose reader is in no hurry.
-fn asked(stage: &Stage) -> Vec<u8> {
+fn asked(fixture: &Fixture) -> Vec<u8> {
     let body = request("native", true).to_string();
     let one = |n: u32| {
-        let head = frame(HEADERS, END_HEADERS, n * 2 + 1, &request_fields(&stage.key));
+        let head = frame(HEADERS, END_HEADERS, n * 2 + 1, &request_fields(&fixture.key));
         [head, frame(DATA, 1, n * 2 + 1, body.as_bytes())].concat()
     };
     (0..STREAMS).flat_map(one).collect()
 }
 
 /// Every provider is left within the bound, and what it sent is billed.
-async fn given_up(stage: &Stage, left: &AtomicU64) {
+async fn given_up(fixture: &Fixture, left: &AtomicU64) {
     let began = std::time::Instant::now();
     while left.load(Ordering::SeqCst) < u64::from(STREAMS) {
         assert!(began.elapsed() < Duration::from_secs(90), "{} providers were left", left.load(Ordering::SeqCst));
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    for row in stage.gateway.logs(STREAMS as usize).await {
+    for row in fixture.gateway.logs(STREAMS as usize).await {
         assert_eq!((&row["outcome"], &row["estimated"]), (&json!("client_aborted"), &json!(true)), "{row}");
     }
-    stage.gateway.metric_shows("tollgate_requests_in_flight", |running| running == 0.0).await;
+    fixture.gateway.metric_shows("tollgate_requests_in_flight", |running| running == 0.0).await;
 }
 
-async fn slow_stage() -> (Stage, Provider, Arc<AtomicU64>) {
+async fn slow_stage() -> (Fixture, Provider, Arc<AtomicU64>) {
     let (provider, left) = endless().await;
     let env = [("TOLLGATE_PROXY_H2C", "true"), ("TOLLGATE_PROXY_REPLY_WRITE_TIMEOUT", "2s")];
-    let stage = Stage::bare(&env).await;
-    stage.gateway.provider("native", &provider.url, json!({})).await;
-    (stage, provider, left)
+    let fixture = Fixture::bare(&env).await;
+    fixture.gateway.provider("native", &provider.url, json!({})).await;
+    (fixture, provider, left)
 }
 
 /// Asks a provider that answers, so that the attack's end can be checked.
-async fn end(attack: Attack, stage: &Stage, provider_id: i64) {
-    stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
-    stage.gateway.admin("providers/editProvider", json!({"providerId": provider_id, "is_enabled": false})).await;
-    attack.end(stage, STREAMS as usize, 64).await;
+async fn end(attack: Attack, fixture: &Fixture, provider_id: i64) {
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
+    fixture.gateway.admin("providers/editProvider", json!({"providerId": provider_id, "is_enabled": false})).await;
+    attack.end(fixture, STREAMS as usize, 64).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn replies_to_a_window_that_is_never_opened_are_given_up_and_billed() {
-    let (stage, _provider, left) = slow_stage().await;
-    let id = stage.gateway.admin("providers/getProviders", json!({})).await[0]["id"].as_i64().unwrap();
-    let attack = Attack::begin(&stage, "windows that are never opened");
-    let mut tcp = connect(&stage, &NO_WINDOW).await;
-    tcp.write_all(&asked(&stage)).await.unwrap();
-    given_up(&stage, &left).await;
-    end(attack, &stage, id).await;
+    let (fixture, _provider, left) = slow_stage().await;
+    let id = fixture.gateway.admin("providers/getProviders", json!({})).await[0]["id"].as_i64().unwrap();
+    let attack = Attack::begin(&fixture, "windows that are never opened");
+    let mut tcp = connect(&fixture, &NO_WINDOW).await;
+    tcp.write_all(&asked(&fixture)).await.unwrap();
+    given_up(&fixture, &left).await;
+    end(attack, &fixture, id).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn replies_to_a_window_of_single_bytes_are_given_up_and_billed() {
-    let (stage, _provider, left) = slow_stage().await;
-    let id = stage.gateway.admin("providers/getProviders", json!({})).await[0]["id"].as_i64().unwrap();
-    let attack = Attack::begin(&stage, "windows of single bytes");
-    let (mut reading, mut writing) = connect(&stage, &NO_WINDOW).await.into_split();
-    writing.write_all(&asked(&stage)).await.unwrap();
+    let (fixture, _provider, left) = slow_stage().await;
+    let id = fixture.gateway.admin("providers/getProviders", json!({})).await[0]["id"].as_i64().unwrap();
+    let attack = Attack::begin(&fixture, "windows of single bytes");
+    let (mut reading, mut writing) = connect(&fixture, &NO_WINDOW).await.into_split();
+    writing.write_all(&asked(&fixture)).await.unwrap();
     let reading = tokio::spawn(async move { tokio::io::copy(&mut reading, &mut tokio::io::sink()).await });
     let opening = tokio::spawn(async move {
         loop {
@@ -105,22 +105,22 @@ async fn replies_to_a_window_of_single_bytes_are_given_up_and_billed() {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     });
-    given_up(&stage, &left).await;
+    given_up(&fixture, &left).await;
     opening.abort();
     reading.abort();
-    end(attack, &stage, id).await;
+    end(attack, &fixture, id).await;
 }
 
 /// The gateway's window is what it has room for: more is an error of the client, whatever it hopes
 /// for.
 #[tokio::test(flavor = "multi_thread")]
 async fn data_beyond_the_gateways_window_is_an_error() {
-    let stage = stage(&[]).await;
-    let attack = Attack::begin(&stage, "DATA beyond the window");
+    let fixture = fixture(&[]).await;
+    let attack = Attack::begin(&fixture, "DATA beyond the window");
     let mut refused = 0;
     for _ in 0..10 {
-        let mut tcp = connect(&stage, &[]).await;
-        let head = frame(HEADERS, END_HEADERS, 1, &request_fields(&stage.key));
+        let mut tcp = connect(&fixture, &[]).await;
+        let head = frame(HEADERS, END_HEADERS, 1, &request_fields(&fixture.key));
         let flood = [head, frame(DATA, 0, 1, &[b' '; 16_384]).repeat(512)].concat();
         pour(&mut tcp, std::iter::once(flood)).await;
         // The client has said all that it has to say.
@@ -131,6 +131,6 @@ async fn data_beyond_the_gateways_window_is_an_error() {
     }
     // Where a reset overtakes it, the error is not read.
     assert!(refused > 0, "none of them was refused");
-    assert!(stage.upstream.requests().await.is_empty());
-    attack.end(&stage, 10, 48).await;
+    assert!(fixture.upstream.requests().await.is_empty());
+    attack.end(&fixture, 10, 48).await;
 }

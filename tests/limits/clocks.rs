@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::nodes::pair::{Pair, cost, limit_of};
-use crate::proxy::stage::{Stage, request};
+use crate::proxy::fixture::{Fixture, request};
 use crate::support::redis::Redis;
 
 const DAY: i64 = 86_400;
@@ -171,21 +171,21 @@ async fn a_clock_that_steps_ahead_and_back_forgets_nothing_that_one_process_coun
     let clock = SetClock::new();
     let env = clock.env();
     let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let stage = Stage::bare(&env).await;
+    let fixture = Fixture::bare(&env).await;
     let price = json!({"m": {"mode": "chat", "input_cost_per_token": 0, "output_cost_per_token": 1e-4}});
-    stage.gateway.prices(price).await;
-    stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
-    stage.upstream.default(json!({"usage": {"output": 100}})).await;
-    let limits = json!({"keyId": stage.key_id, "limitWeeklyUsd": 0.04, "limitMonthlyUsd": 0.04});
-    stage.gateway.admin("keys/editKey", limits).await;
-    let ask = async || stage.post("/v1/messages", &request("native", false)).send().await.unwrap().status().as_u16();
+    fixture.gateway.prices(price).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
+    fixture.upstream.default(json!({"usage": {"output": 100}})).await;
+    let limits = json!({"keyId": fixture.key_id, "limitWeeklyUsd": 0.04, "limitMonthlyUsd": 0.04});
+    fixture.gateway.admin("keys/editKey", limits).await;
+    let ask = async || fixture.post("/v1/messages", &request("native", false)).send().await.unwrap().status().as_u16();
     assert_eq!([ask().await, ask().await], [200, 200]);
     clock.set(40 * DAY);
     assert_eq!(ask().await, 200, "another month");
     clock.set(0);
     assert_eq!(ask().await, 200, "three of four cents were spent");
     assert_eq!(ask().await, 429, "the fourth was the last");
-    let usage = stage.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": stage.key_id})).await;
+    let usage = fixture.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": fixture.key_id})).await;
     assert_eq!((&usage["costWeekly"]["current"], &usage["costMonthly"]["current"]), (&json!(0.04), &json!(0.04)));
     // Later than that, it is still so.
     tokio::time::sleep(Duration::from_millis(500)).await;

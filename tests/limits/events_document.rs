@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::admin::schema;
-use crate::proxy::stage::Stage;
+use crate::proxy::fixture::Fixture;
 use crate::support::gateway::ADMIN_TOKEN;
 
 /// The fields of each whole event in the text, as a reader of server-sent events has them: all are
@@ -33,9 +33,9 @@ fn events(text: &str) -> Vec<Value> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_event_of_the_stream_fits_the_schema_that_the_document_gives_for_it() {
-    let stage = Stage::native().await;
-    let url = |path: &str| format!("{}/api/{path}", stage.gateway.admin);
-    let document = stage.gateway.client.get(url("actions/openapi.json")).send().await.unwrap();
+    let fixture = Fixture::native().await;
+    let url = |path: &str| format!("{}/api/{path}", fixture.gateway.admin);
+    let document = fixture.gateway.client.get(url("actions/openapi.json")).send().await.unwrap();
     let document: Value = document.json().await.unwrap();
     let media = &document["paths"]["/api/events"]["get"]["responses"]["200"]["content"]["text/event-stream"];
     let declared = document.pointer(media["schema"]["$ref"].as_str().unwrap().trim_start_matches('#')).unwrap();
@@ -48,10 +48,10 @@ async fn every_event_of_the_stream_fits_the_schema_that_the_document_gives_for_i
         );
         assert!(data["contentSchema"].is_object(), "{event}");
     }
-    let watch = stage.gateway.client.get(url("events")).timeout(Duration::from_secs(300)).bearer_auth(ADMIN_TOKEN);
+    let watch = fixture.gateway.client.get(url("events")).timeout(Duration::from_secs(300)).bearer_auth(ADMIN_TOKEN);
     let (mut watch, mut text) = (watch.send().await.unwrap(), String::new());
-    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
-    stage.gateway.user(json!({"name": "bob"})).await;
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
+    fixture.gateway.user(json!({"name": "bob"})).await;
     let wanted = ["hello", "overview", "sessions", "log", "configuration"];
     let seen = |text: &str| wanted.iter().all(|name| events(text).iter().any(|event| event["event"] == *name));
     while !seen(&text) {

@@ -10,30 +10,30 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::nodes::pair::Pair;
-use crate::proxy::stage::{Stage, request, saying};
+use crate::proxy::fixture::{Fixture, request, saying};
 use crate::support::redis::Redis;
 
 const AT_ONCE: usize = 1_000;
 const LONG: &str = r#"{"usage": {"output": 100}, "delay_ms": 2500}"#;
 
 /// A gateway whose key has five dollars.
-async fn five_dollars(mode: &str) -> Stage {
-    let stage = Stage::bare(&[("TOLLGATE_LIMITS_RESERVATION", mode)]).await;
+async fn five_dollars(mode: &str) -> Fixture {
+    let fixture = Fixture::bare(&[("TOLLGATE_LIMITS_RESERVATION", mode)]).await;
     let price = json!({"real": {"mode": "chat", "input_cost_per_token": 0, "output_cost_per_token": 1e-4}});
-    stage.gateway.admin("model-prices/uploadPriceTable", json!({"jsonContent": price.to_string()})).await;
+    fixture.gateway.admin("model-prices/uploadPriceTable", json!({"jsonContent": price.to_string()})).await;
     let fields = json!({"model_redirects": {"gold": "real"}, "cost_multiplier": 100});
-    stage.gateway.provider("native", &stage.upstream.url, fields).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, fields).await;
     // One that is cheap is no reason to reserve less: it may be the expensive one that answers.
     let cheap = json!({"model_redirects": {"gold": "real"}, "cost_multiplier": 0.01, "priority": 5});
-    stage.gateway.provider("native", &stage.upstream.url, cheap).await;
-    stage.gateway.admin("keys/editKey", json!({"keyId": stage.key_id, "limitTotalUsd": 5})).await;
-    stage
+    fixture.gateway.provider("native", &fixture.upstream.url, cheap).await;
+    fixture.gateway.admin("keys/editKey", json!({"keyId": fixture.key_id, "limitTotalUsd": 5})).await;
+    fixture
 }
 
-fn gold(stage: &Stage) -> RequestBuilder {
+fn gold(fixture: &Fixture) -> RequestBuilder {
     let mut body = request("native", false);
     body["model"] = json!("gold");
-    stage.post("/v1/messages", &body)
+    fixture.post("/v1/messages", &body)
 }
 
 /// Sends a thousand at once: how many passed, and the others' errors.
@@ -54,30 +54,30 @@ async fn at_once(ask: impl Fn(usize) -> RequestBuilder) -> (usize, Vec<Value>) {
     (passed, refused)
 }
 
-async fn spent(stage: &Stage) -> Decimal {
-    let usage = stage.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": stage.key_id})).await;
+async fn spent(fixture: &Fixture) -> Decimal {
+    let usage = fixture.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": fixture.key_id})).await;
     assert_eq!(usage["costTotal"]["reserved"], 0, "all has ended: {usage}");
     usage["costTotal"]["current"].to_string().parse().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_a_thousand_at_once_strict_lets_no_more_pass_than_the_limit_can_pay() {
-    let stage = five_dollars("strict").await;
-    stage.upstream.default(serde_json::from_str(LONG).unwrap()).await;
-    let (passed, refused) = at_once(|_| gold(&stage)).await;
+    let fixture = five_dollars("strict").await;
+    fixture.upstream.default(serde_json::from_str(LONG).unwrap()).await;
+    let (passed, refused) = at_once(|_| gold(&fixture)).await;
     assert_eq!((passed, refused.len()), (5, AT_ONCE - 5));
-    assert_eq!(spent(&stage).await, Decimal::from(5));
+    assert_eq!(spent(&fixture).await, Decimal::from(5));
     assert!(refused.iter().all(|error| error["limit_type"] == "key_total" && error["reset_at"].is_null()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_strict_refusal_says_what_is_reserved_and_one_client_alone_is_not_held_back() {
-    let stage = five_dollars("strict").await;
-    stage.gateway.admin("keys/editKey", json!({"keyId": stage.key_id, "limitTotalUsd": 1.5})).await;
-    stage.upstream.default(json!({"usage": {"output": 100}, "first_byte_ms": 600_000})).await;
-    let running = tokio::spawn(gold(&stage).send());
-    stage.upstream.stats("started=1").await;
-    let refused = gold(&stage).send().await.unwrap();
+    let fixture = five_dollars("strict").await;
+    fixture.gateway.admin("keys/editKey", json!({"keyId": fixture.key_id, "limitTotalUsd": 1.5})).await;
+    fixture.upstream.default(json!({"usage": {"output": 100}, "first_byte_ms": 600_000})).await;
+    let running = tokio::spawn(gold(&fixture).send());
+    fixture.upstream.stats("started=1").await;
+    let refused = gold(&fixture).send().await.unwrap();
     assert_eq!(
         (refused.status().as_u16(), &refused.headers()["x-ratelimit-remaining"]),
         (429, &"0.5".parse().unwrap())
@@ -90,52 +90,52 @@ async fn a_strict_refusal_says_what_is_reserved_and_one_client_alone_is_not_held
     let fields = [&error["code"], &error["limit_type"], &error["current"], &error["limit"]];
     assert_eq!(fields, [&json!("rate_limit_exceeded"), &json!("key_total"), &json!(1), &json!(1.5)]);
     running.abort();
-    // Two dollars of one and a half: each was the only one that ran, as the specification has it.
-    stage.upstream.default(json!({"usage": {"output": 100}})).await;
-    let free = async || stage.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": stage.key_id})).await;
+    // Two dollars of one and a half: each was the only one that ran, see docs/reference/limits.md.
+    fixture.upstream.default(json!({"usage": {"output": 100}})).await;
+    let free = async || fixture.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": fixture.key_id})).await;
     while free().await["costTotal"]["reserved"] != 0 {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
     let before: Decimal = free().await["costTotal"]["current"].to_string().parse().unwrap();
     assert!(before < Decimal::ONE, "what the client left costs its input at most");
     for expected in [200, 200, 429] {
-        assert_eq!(gold(&stage).send().await.unwrap().status(), expected);
+        assert_eq!(gold(&fixture).send().await.unwrap().status(), expected);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_keys_thousand_at_once_reserve_the_most_that_each_may_cost() {
-    let stage = five_dollars("expected").await;
-    stage.upstream.default(serde_json::from_str(LONG).unwrap()).await;
-    let (passed, refused) = at_once(|_| gold(&stage)).await;
+    let fixture = five_dollars("expected").await;
+    fixture.upstream.default(serde_json::from_str(LONG).unwrap()).await;
+    let (passed, refused) = at_once(|_| gold(&fixture)).await;
     assert_eq!((passed, refused.len()), (5, AT_ONCE - 5));
-    assert_eq!(spent(&stage).await, Decimal::from(5));
+    assert_eq!(spent(&fixture).await, Decimal::from(5));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn short_replies_before_train_the_reservation_down_to_a_quarter_and_no_further() {
-    let stage = five_dollars("expected").await;
-    stage.upstream.default(json!({"usage": {"output": 1}})).await;
+    let fixture = five_dollars("expected").await;
+    fixture.upstream.default(json!({"usage": {"output": 1}})).await;
     for n in 0..25 {
-        assert_eq!(gold(&stage).send().await.unwrap().status(), 200, "short reply {n}");
+        assert_eq!(gold(&fixture).send().await.unwrap().status(), 200, "short reply {n}");
     }
-    let before = spent(&stage).await;
+    let before = spent(&fixture).await;
     assert_eq!(before, Decimal::new(25, 2));
-    stage.upstream.default(serde_json::from_str(LONG).unwrap()).await;
-    let (passed, _) = at_once(|_| gold(&stage)).await;
+    fixture.upstream.default(serde_json::from_str(LONG).unwrap()).await;
+    let (passed, _) = at_once(|_| gold(&fixture)).await;
     // 4.75 are left, and each reserves 0.25: nineteen at most, however many come.
     assert!((6..=19).contains(&passed), "{passed}");
     let bound = before + (Decimal::from(5) - before) * Decimal::from(4);
-    assert!(spent(&stage).await <= bound, "{} of {bound}", spent(&stage).await);
+    assert!(spent(&fixture).await <= bound, "{} of {bound}", spent(&fixture).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_cannot_make_itself_look_cheap_with_a_bound_that_its_format_does_not_have() {
-    let stage = Stage::bare(&[("TOLLGATE_LIMITS_RESERVATION", "strict")]).await;
+    let fixture = Fixture::bare(&[("TOLLGATE_LIMITS_RESERVATION", "strict")]).await;
     let price = json!({"m": {"mode": "chat", "output_cost_per_token": 1e-4, "max_output_tokens": 10_000}});
-    stage.gateway.prices(price).await;
-    stage.gateway.provider("chat-compatible", &stage.upstream.url, json!({})).await;
-    stage.upstream.default(json!({"first_byte_ms": 600_000})).await;
+    fixture.gateway.prices(price).await;
+    fixture.gateway.provider("chat-compatible", &fixture.upstream.url, json!({})).await;
+    fixture.upstream.default(json!({"first_byte_ms": 600_000})).await;
     // A hundred tokens; four times a hundred; the model's ten thousand, three times.
     let cases = [
         (json!({"max_tokens": 100}), "0.01"),
@@ -149,10 +149,10 @@ async fn a_client_cannot_make_itself_look_cheap_with_a_bound_that_its_format_doe
     for (n, (fields, reserved)) in cases.into_iter().enumerate() {
         let mut body = saying("chat-compatible", false, "hello");
         body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-        tokio::spawn(stage.post("/v1/chat/completions", &body).header("x-mock", r#"{"strict": false}"#).send());
-        stage.upstream.stats(&format!("started={}", n + 1)).await;
+        tokio::spawn(fixture.post("/v1/chat/completions", &body).header("x-mock", r#"{"strict": false}"#).send());
+        fixture.upstream.stats(&format!("started={}", n + 1)).await;
         expected += reserved.parse::<Decimal>().unwrap();
-        let usage = stage.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": stage.key_id})).await;
+        let usage = fixture.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": fixture.key_id})).await;
         assert_eq!(usage["costTotal"]["reserved"].to_string().parse::<Decimal>().unwrap(), expected, "{fields}");
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::nodes::pair::Pair;
-use crate::proxy::stage::{Stage, request};
+use crate::proxy::fixture::{Fixture, request};
 use crate::support::gateway::Gateway;
 
 async fn listed(gateway: &Gateway) -> Value {
@@ -14,24 +14,24 @@ async fn listed(gateway: &Gateway) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_shows_model_and_format_of_its_latest_request_while_the_first_one_runs() {
-    let stage = Stage::full().await;
+    let fixture = Fixture::full().await;
     let ask = |format: &str, path: &str, model: &str| {
         let mut body = request(format, false);
         body["model"] = json!(model);
-        stage.post(path, &body).header("x-session-id", "one")
+        fixture.post(path, &body).header("x-session-id", "one")
     };
-    stage.upstream.default(json!({"first_byte_ms": 600_000})).await;
+    fixture.upstream.default(json!({"first_byte_ms": 600_000})).await;
     let first = tokio::spawn(ask("native", "/v1/messages", "m-first").send());
-    stage.upstream.stats("started=1").await;
-    assert_eq!(listed(&stage.gateway).await, json!(["m-first", "native", 1, 1]));
+    fixture.upstream.stats("started=1").await;
+    assert_eq!(listed(&fixture.gateway).await, json!(["m-first", "native", 1, 1]));
     let second = tokio::spawn(ask("chat-compatible", "/v1/chat/completions", "m-second").send());
-    stage.upstream.stats("started=2").await;
-    assert_eq!(listed(&stage.gateway).await, json!(["m-second", "chat-compatible", 2, 2]));
+    fixture.upstream.stats("started=2").await;
+    assert_eq!(listed(&fixture.gateway).await, json!(["m-second", "chat-compatible", 2, 2]));
     // A later one that has ended is the latest still, though the earlier ones run.
-    stage.upstream.default(json!({})).await;
+    fixture.upstream.default(json!({})).await;
     let third = ask("responses", "/v1/responses", "m-third").send().await.unwrap();
     assert_eq!(third.status(), 200, "{}", third.text().await.unwrap());
-    assert_eq!(listed(&stage.gateway).await, json!(["m-third", "responses", 3, 2]));
+    assert_eq!(listed(&fixture.gateway).await, json!(["m-third", "responses", 3, 2]));
     first.abort();
     second.abort();
 }

@@ -6,20 +6,20 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::proxy::stage::{Stage, request};
+use crate::proxy::fixture::{Fixture, request};
 
 const RPM: usize = 3;
 /// How long the bodies are held back. Their heads would be out of the minute soon after.
 const DRIBBLED: Duration = Duration::from_secs(52);
 
 /// A request of which the body's last byte was not sent yet.
-async fn dribble(stage: &Stage) -> (TcpStream, u8) {
+async fn dribble(fixture: &Fixture) -> (TcpStream, u8) {
     let body = request("native", false).to_string();
-    let mut connection = TcpStream::connect(stage.gateway.proxy_addr()).await.unwrap();
+    let mut connection = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
     let head = format!(
         "POST /v1/messages HTTP/1.1\r\nhost: gate\r\nx-api-key: {}\r\ncontent-type: application/json\r\n\
          connection: close\r\ncontent-length: {}\r\n\r\n",
-        stage.key,
+        fixture.key,
         body.len()
     );
     let (all_but_one, last) = body.as_bytes().split_at(body.len() - 1);
@@ -36,12 +36,12 @@ async fn status(connection: &mut TcpStream) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_that_dribble_in_count_in_the_minute_in_which_they_are_admitted() {
-    let stage = Stage::bare(&[("TOLLGATE_PROXY_REQUEST_READ_TIMEOUT", "5m")]).await;
-    stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
-    stage.gateway.admin("users/editUser", json!({"userId": stage.user_id, "rpm": RPM})).await;
+    let fixture = Fixture::bare(&[("TOLLGATE_PROXY_REQUEST_READ_TIMEOUT", "5m")]).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
+    fixture.gateway.admin("users/editUser", json!({"userId": fixture.user_id, "rpm": RPM})).await;
     let mut slow = Vec::new();
     for _ in 0..RPM {
-        slow.push(dribble(&stage).await);
+        slow.push(dribble(&fixture).await);
     }
     tokio::time::sleep(DRIBBLED).await;
     let admitted = Instant::now();
@@ -53,9 +53,9 @@ async fn bodies_that_dribble_in_count_in_the_minute_in_which_they_are_admitted()
     assert!(took < Duration::from_secs(20), "too slow a machine for this test: {took:?}");
     // By their heads they would be out of the minute now; by their admission they fill it.
     tokio::time::sleep(Duration::from_secs(12)).await;
-    let next = stage.ask().send().await.unwrap();
+    let next = fixture.ask().send().await.unwrap();
     assert_eq!(next.status(), 429, "another one within a minute of {RPM} that the provider got");
     let reset: u64 = next.headers()["retry-after"].to_str().unwrap().parse().unwrap();
     assert!((20..=48).contains(&reset), "until a minute after the admission: {reset}");
-    assert_eq!(stage.upstream.requests().await.len(), RPM);
+    assert_eq!(fixture.upstream.requests().await.len(), RPM);
 }

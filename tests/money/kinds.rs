@@ -4,7 +4,7 @@
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
-use crate::proxy::stage::{FORMATS, Stage, path, request};
+use crate::proxy::fixture::{FORMATS, Fixture, path, request};
 
 /// In millionths: input 1 (flex 0.5, priority 2, audio 4), output 10 (flex 5, priority 20, audio
 /// 40), a search 10 000.
@@ -57,15 +57,15 @@ fn replies() -> [(&'static str, Value, &'static str); 4] {
 #[tokio::test(flavor = "multi_thread")]
 async fn tiers_audio_and_searches_are_billed_by_their_rates_for_clients_of_every_format() {
     for (kind, reply, expected) in replies() {
-        let stage = Stage::bare(&[]).await;
-        stage.gateway.prices(entry()).await;
-        stage.gateway.provider(kind, &stage.upstream.url, json!({})).await;
-        stage.upstream.default(json!({"body": reply, "strict": false})).await;
+        let fixture = Fixture::bare(&[]).await;
+        fixture.gateway.prices(entry()).await;
+        fixture.gateway.provider(kind, &fixture.upstream.url, json!({})).await;
+        fixture.upstream.default(json!({"body": reply, "strict": false})).await;
         for (asked, format) in (1..).zip(FORMATS) {
-            let answer = stage.post(path(format, false), &request(format, false)).send().await.unwrap();
+            let answer = fixture.post(path(format, false), &request(format, false)).send().await.unwrap();
             let (status, text) = (answer.status(), answer.text().await.unwrap());
             assert_eq!(status, 200, "{format} client, {kind} provider: {text}");
-            let row = &stage.gateway.logs(asked).await[0];
+            let row = &fixture.gateway.logs(asked).await[0];
             let cost: Decimal = row["costUsd"].to_string().parse().unwrap();
             assert_eq!(cost, expected.parse().unwrap(), "{format} client, {kind} provider: {row}");
             assert_eq!(row["estimated"], false, "{row}");

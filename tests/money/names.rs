@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::proxy::stage::{Stage, request};
+use crate::proxy::fixture::{Fixture, request};
 
 fn asking(model: &str) -> Value {
     let mut body = request("native", false);
@@ -12,12 +12,12 @@ fn asking(model: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dated_name_costs_what_its_model_costs_and_the_record_names_the_entry() {
-    let stage = Stage::bare(&[]).await;
+    let fixture = Fixture::bare(&[]).await;
     let redirects = json!({"model_redirects": {"alias": "m-20250929"}});
-    stage.gateway.provider("native", &stage.upstream.url, redirects).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, redirects).await;
     let own = json!({"own-2024-08-06": {"input_cost_per_token": 5e-6}, "own": {"input_cost_per_token": 1e-6}});
-    stage.gateway.prices(own).await;
-    stage.upstream.default(json!({"usage": {"input": 1000, "output": 500}})).await;
+    fixture.gateway.prices(own).await;
+    fixture.upstream.default(json!({"usage": {"input": 1000, "output": 500}})).await;
     let cases = [
         ("m", json!(0.002), json!("m")),
         ("m-20250929", json!(0.002), json!("m")),
@@ -29,14 +29,14 @@ async fn a_dated_name_costs_what_its_model_costs_and_the_record_names_the_entry(
         ("m-0613", json!(null), json!(null)),
     ];
     for (model, ..) in &cases {
-        assert_eq!(stage.post("/v1/messages", &asking(model)).send().await.unwrap().status(), 200, "{model}");
+        assert_eq!(fixture.post("/v1/messages", &asking(model)).send().await.unwrap().status(), 200, "{model}");
     }
-    let rows = stage.gateway.logs(cases.len()).await;
+    let rows = fixture.gateway.logs(cases.len()).await;
     for (model, cost, entry) in &cases {
         let row = rows.iter().find(|row| row["model"] == *model).unwrap();
         assert_eq!((&row["costUsd"], &row["priceModel"]), (cost, entry), "{row}");
         let detail = json!({"requestId": row["requestId"]});
-        let shown = stage.gateway.admin("usage-logs/getUsageLogDetail", detail).await;
+        let shown = fixture.gateway.admin("usage-logs/getUsageLogDetail", detail).await;
         let said = shown["explanation"].as_str().unwrap();
         match entry.as_str() {
             Some(entry) if entry == *model => {

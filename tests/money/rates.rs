@@ -3,7 +3,7 @@
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
-use crate::proxy::stage::{FORMATS, Stage, path, request};
+use crate::proxy::fixture::{FORMATS, Fixture, path, request};
 
 /// Rates that tell apart what is charged by them: reasoning, the base, and two thresholds.
 fn entry() -> Value {
@@ -23,8 +23,8 @@ fn cost(row: &Value) -> Decimal {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn long_requests_cost_the_rates_of_the_highest_threshold_that_they_pass() {
-    let stage = Stage::full().await;
-    stage.gateway.prices(entry()).await;
+    let fixture = Fixture::full().await;
+    fixture.gateway.prices(entry()).await;
     let mut rows = 0;
     for (input, read, expected) in [
         // 100 × 1 + 128 000 × 0.1 - nothing is long yet - + 10 × 10, in millionths, and the fee
@@ -32,16 +32,16 @@ async fn long_requests_cost_the_rates_of_the_highest_threshold_that_they_pass() 
         (28_001, 100_000, "0.067102"),
         (272_001, 0, "0.817203"),
     ] {
-        stage.upstream.default(json!({"usage": {"input": input, "cache_read": read, "output": 10}})).await;
+        fixture.upstream.default(json!({"usage": {"input": input, "cache_read": read, "output": 10}})).await;
         for format in FORMATS {
             for stream in [false, true] {
-                let answer = stage.post(path(format, stream), &request(format, stream)).send().await.unwrap();
+                let answer = fixture.post(path(format, stream), &request(format, stream)).send().await.unwrap();
                 assert_eq!(answer.status(), 200, "{format} {stream}");
                 answer.bytes().await.unwrap();
                 rows += 1;
             }
         }
-        for row in stage.gateway.logs(rows).await.iter().take(8) {
+        for row in fixture.gateway.logs(rows).await.iter().take(8) {
             assert_eq!(cost(row), expected.parse().unwrap(), "{row}");
         }
     }
@@ -49,21 +49,21 @@ async fn long_requests_cost_the_rates_of_the_highest_threshold_that_they_pass() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reasoning_costs_its_own_rate_and_is_not_charged_as_output_too() {
-    let stage = Stage::full().await;
-    stage.gateway.prices(entry()).await;
-    stage.upstream.default(json!({"usage": {"input": 1000, "output": 500, "reasoning": 200}})).await;
+    let fixture = Fixture::full().await;
+    fixture.gateway.prices(entry()).await;
+    fixture.upstream.default(json!({"usage": {"input": 1000, "output": 500, "reasoning": 200}})).await;
     for format in ["responses", "chat-compatible", "alt-cli"] {
         for stream in [false, true] {
-            let answer = stage.post(path(format, stream), &request(format, stream)).send().await.unwrap();
+            let answer = fixture.post(path(format, stream), &request(format, stream)).send().await.unwrap();
             assert_eq!(answer.status(), 200, "{format} {stream}");
             answer.bytes().await.unwrap();
         }
     }
-    for row in stage.gateway.logs(6).await {
+    for row in fixture.gateway.logs(6).await {
         // 1 000 × 1 + 300 × 10 + 200 × 15 millionths, and the fee
         assert_eq!(cost(&row), "0.008".parse().unwrap(), "{row}");
         let detail = json!({"requestId": row["requestId"]});
-        let shown = stage.gateway.admin("usage-logs/getUsageLogDetail", detail).await;
+        let shown = fixture.gateway.admin("usage-logs/getUsageLogDetail", detail).await;
         assert_eq!(
             shown["explanation"],
             "Priced by the entry m at standard rates: 1000 input tokens at 1 USD per million, 300 output tokens at 10 USD per \
@@ -78,12 +78,12 @@ async fn prices_that_are_not_applied_are_told_by_check_and_at_the_price() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("none.json");
     std::fs::write(&file, "{}").unwrap();
-    let stage = Stage::bare(&[("TOLLGATE_PRICES_SEED_FILE", file.to_str().unwrap())]).await;
-    stage.gateway.prices(entry()).await;
-    let shown = stage.gateway.admin("model-prices/getModelPrices", json!({})).await;
+    let fixture = Fixture::bare(&[("TOLLGATE_PRICES_SEED_FILE", file.to_str().unwrap())]).await;
+    fixture.gateway.prices(entry()).await;
+    let shown = fixture.gateway.admin("model-prices/getModelPrices", json!({})).await;
     let price = shown.as_array().unwrap().iter().find(|price| price["modelName"] == "m").unwrap();
     assert_eq!(price["unapplied"], json!(["output_cost_per_second", "input_cost_per_token_ultrafast"]));
-    let (good, said) = stage.gateway.check();
+    let (good, said) = fixture.gateway.check();
     assert!(good, "{said}");
     assert!(
         said.contains(

@@ -23,10 +23,10 @@ async fn large() -> Bed {
 
 /// A target with a schema and nothing in it is as good as an empty one.
 fn migrate(bed: &mut Bed) {
-    bed.stage.gateway.set("DATABASE_URL", &bed.target.clone());
+    bed.fixture.gateway.set("DATABASE_URL", &bed.target.clone());
     let (code, said) = bed.command(&["migrate"]);
     assert_eq!(code, Some(0), "{said}");
-    bed.stage.gateway.unset("DATABASE_URL");
+    bed.fixture.gateway.unset("DATABASE_URL");
 }
 
 /// Keeps writers out of the last tables, so that the move comes that far and waits.
@@ -51,19 +51,19 @@ async fn a_killed_move_goes_on_and_no_gateway_starts_meanwhile() {
     moving.kill().unwrap();
     moving.wait().unwrap();
     // On the half moved target: never.
-    bed.stage.gateway.set("DATABASE_URL", &bed.target.clone());
+    bed.fixture.gateway.set("DATABASE_URL", &bed.target.clone());
     for command in ["serve", "migrate", "check"] {
         let (code, said) = bed.command(&[command]);
         assert!(code == Some(1) && said.contains("begun and not finished: start the same move again"), "{said}");
     }
-    bed.stage.gateway.unset("DATABASE_URL");
+    bed.fixture.gateway.unset("DATABASE_URL");
     holder.close().await.unwrap();
 
     let said = bed.done();
     assert!(said.contains("going on where it stopped"), "{said}");
     bed.assert_same().await;
     bed.start_on_target().await;
-    assert_eq!(bed.stage.ask().send().await.unwrap().status(), 200);
+    assert_eq!(bed.fixture.ask().send().await.unwrap().status(), 200);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -97,9 +97,9 @@ async fn a_source_that_was_changed_in_between_is_copied_anew() {
     moving.kill().unwrap();
     moving.wait().unwrap();
     holder.close().await.unwrap();
-    bed.stage.gateway.spawn();
-    bed.stage.gateway.ready().await;
-    assert_eq!(bed.stage.ask().send().await.unwrap().status(), 200);
+    bed.fixture.gateway.spawn();
+    bed.fixture.gateway.ready().await;
+    assert_eq!(bed.fixture.ask().send().await.unwrap().status(), 200);
     bed.stop().await;
     let said = bed.done();
     assert!(said.contains("changed since the move began: copying all of it again"), "{said}");
@@ -144,7 +144,7 @@ async fn a_copy_that_is_a_billionth_of_a_dollar_off_is_a_failure() {
     }
     assert!(!said.contains("What is left to do"), "{said}");
     assert!(tables(&bed.target).await.contains(&"move_state".to_owned()));
-    bed.stage.gateway.set("DATABASE_URL", &bed.target.clone());
+    bed.fixture.gateway.set("DATABASE_URL", &bed.target.clone());
     let (code, said) = bed.command(&["serve"]);
     assert!(code == Some(1) && said.contains("begun and not finished"), "{said}");
 }

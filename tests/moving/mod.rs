@@ -11,39 +11,39 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use sqlx::{Connection, Row};
 
-use crate::proxy::stage::Stage;
+use crate::proxy::fixture::Fixture;
 use crate::support::postgres;
 
 /// A gateway on SQLite with a provider, a key and some requests, and an empty PostgreSQL database.
 pub struct Bed {
-    pub stage: Stage,
+    pub fixture: Fixture,
     pub target: String,
 }
 
 impl Bed {
     /// With requests of 2 000 micro-USD each.
     pub async fn start(env: &[(&str, &str)], requests: usize) -> Self {
-        let stage = Stage::native_with(env).await;
-        stage.upstream.default(json!({"usage": {"input": 1000, "output": 500}})).await;
-        let bed = Self { stage, target: postgres::fresh_database() };
+        let fixture = Fixture::native_with(env).await;
+        fixture.upstream.default(json!({"usage": {"input": 1000, "output": 500}})).await;
+        let bed = Self { fixture, target: postgres::fresh_database() };
         for _ in 0..requests {
-            assert_eq!(bed.stage.ask().send().await.unwrap().status(), 200);
+            assert_eq!(bed.fixture.ask().send().await.unwrap().status(), 200);
         }
         bed
     }
 
     /// Stops the gateway in good order.
     pub async fn stop(&mut self) {
-        self.stage.gateway.signal("TERM");
-        self.stage.gateway.ended().await;
+        self.fixture.gateway.signal("TERM");
+        self.fixture.gateway.ended().await;
     }
 
     /// Starts it on PostgreSQL.
     pub async fn start_on_target(&mut self) {
         let target = self.target.clone();
-        self.stage.gateway.set("DATABASE_URL", &target);
-        self.stage.gateway.spawn();
-        self.stage.gateway.ready().await;
+        self.fixture.gateway.set("DATABASE_URL", &target);
+        self.fixture.gateway.spawn();
+        self.fixture.gateway.ready().await;
     }
 
     /// `tollgate move` to the target: its exit code, and all that it says.
@@ -60,17 +60,17 @@ impl Bed {
     }
 
     pub fn command(&self, arguments: &[&str]) -> (Option<i32>, String) {
-        told(&self.stage.gateway.command(arguments).output().unwrap())
+        told(&self.fixture.gateway.command(arguments).output().unwrap())
     }
 
     /// The move as its own process.
     pub fn begin(&self) -> Child {
-        let mut command = self.stage.gateway.command(&["move", "--to", &self.target]);
+        let mut command = self.fixture.gateway.command(&["move", "--to", &self.target]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
     pub fn sqlite(&self) -> String {
-        format!("sqlite:{}/data/tollgate.db", self.stage.gateway.dir.path().display())
+        format!("sqlite:{}/data/tollgate.db", self.fixture.gateway.dir.path().display())
     }
 
     /// Both databases hold the same, value by value.

@@ -10,11 +10,11 @@ async fn a_running_gateway_is_not_moved() {
     let mut bed = Bed::start(&[], 1).await;
     let (code, said) = bed.moved();
     assert!(code == Some(1) && said.contains("Stop the gateway (SIGTERM)"), "{said}");
-    assert_eq!(bed.stage.ask().send().await.unwrap().status(), 200, "it serves on");
+    assert_eq!(bed.fixture.ask().send().await.unwrap().status(), 200, "it serves on");
     bed.stop().await;
 
     // One of an earlier version has no lock but that of its journal.
-    let journal = bed.stage.gateway.dir.path().join("data/journal/01a1fc25-0000-7000-8000-000000000001");
+    let journal = bed.fixture.gateway.dir.path().join("data/journal/01a1fc25-0000-7000-8000-000000000001");
     std::fs::create_dir_all(&journal).unwrap();
     let lock = File::create(journal.join("lock")).unwrap();
     lock.lock().unwrap();
@@ -39,7 +39,7 @@ async fn a_target_with_data_of_its_own_is_left_alone() {
     // A gateway was started on it: there are prices and rules.
     bed.start_on_target().await;
     bed.stop().await;
-    bed.stage.gateway.unset("DATABASE_URL");
+    bed.fixture.gateway.unset("DATABASE_URL");
     let prices = "SELECT CAST(COUNT(*) AS TEXT) FROM model_prices";
     let before = one(&bed.target, prices).await;
     for arguments in [&["move", "--to", &bed.target][..], &["move", "--check", "--to", &bed.target]] {
@@ -112,12 +112,12 @@ async fn wrong_addresses_and_sources_are_told_without_a_password() {
     let said = bed.done();
     assert!(said.contains("not copied: the table kept, which is not tollgate's"), "{said}");
 
-    bed.stage.gateway.set("DATABASE_URL", &bed.target.clone());
+    bed.fixture.gateway.set("DATABASE_URL", &bed.target.clone());
     let (code, said) = bed.moved();
     assert!(code == Some(2) && said.contains("names PostgreSQL already"), "{said}");
-    bed.stage.gateway.unset("DATABASE_URL");
-    let elsewhere = bed.stage.gateway.dir.path().join("elsewhere");
-    bed.stage.gateway.set("TOLLGATE_DATA_DIR", elsewhere.to_str().unwrap());
+    bed.fixture.gateway.unset("DATABASE_URL");
+    let elsewhere = bed.fixture.gateway.dir.path().join("elsewhere");
+    bed.fixture.gateway.set("TOLLGATE_DATA_DIR", elsewhere.to_str().unwrap());
     let (code, said) = bed.moved();
     assert!(code == Some(1) && said.contains("there is no SQLite database to move"), "{said}");
     assert!(!elsewhere.exists());
@@ -126,7 +126,7 @@ async fn wrong_addresses_and_sources_are_told_without_a_password() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_journal_that_cannot_be_delivered_is_not_left_behind() {
     let mut bed = Bed::start(&[("TOLLGATE_LEDGER_FLUSH_INTERVAL", "1m")], 20).await;
-    bed.stage.gateway.kill();
+    bed.fixture.gateway.kill();
     run(
         &bed.sqlite(),
         "CREATE TRIGGER sick BEFORE INSERT ON ledger BEGIN SELECT RAISE(ABORT, 'the disk is sick'); END",

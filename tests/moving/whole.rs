@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{Bed, one, run, tables, texts};
-use crate::proxy::stage::request;
+use crate::proxy::fixture::request;
 use crate::support::gateway::ADMIN_TOKEN;
 
 /// Gives every table that is empty a row, whatever its columns: a table that is not copied would
@@ -37,27 +37,27 @@ async fn furnish_empty_tables(url: &str) {
 
 /// The status of a request with a cookie of the web UI.
 async fn by_cookie(bed: &Bed, cookie: &str) -> u16 {
-    let url = format!("{}/api/actions/users/getUsers", bed.stage.gateway.admin);
-    let ask = bed.stage.gateway.client.post(url).header("cookie", format!("auth-token={cookie}")).json(&json!({}));
+    let url = format!("{}/api/actions/users/getUsers", bed.fixture.gateway.admin);
+    let ask = bed.fixture.gateway.client.post(url).header("cookie", format!("auth-token={cookie}")).json(&json!({}));
     ask.send().await.unwrap().status().as_u16()
 }
 
 async fn log_in(bed: &Bed) -> String {
-    let url = format!("{}/api/auth/login", bed.stage.gateway.admin);
-    let answer = bed.stage.gateway.client.post(url).json(&json!({"key": ADMIN_TOKEN})).send().await.unwrap();
+    let url = format!("{}/api/auth/login", bed.fixture.gateway.admin);
+    let answer = bed.fixture.gateway.client.post(url).json(&json!({"key": ADMIN_TOKEN})).send().await.unwrap();
     let cookie = answer.headers()["set-cookie"].to_str().unwrap();
     cookie.strip_prefix("auth-token=").unwrap().split(';').next().unwrap().to_owned()
 }
 
 async fn ask(bed: &Bed, key: &str) -> u16 {
-    let url = format!("{}/v1/messages", bed.stage.gateway.proxy);
-    let ask = bed.stage.gateway.client.post(url).header("x-api-key", key).json(&request("native", false));
+    let url = format!("{}/v1/messages", bed.fixture.gateway.proxy);
+    let ask = bed.fixture.gateway.client.post(url).header("x-api-key", key).json(&request("native", false));
     ask.send().await.unwrap().status().as_u16()
 }
 
 async fn summary(bed: &Bed, rows: usize) -> (Value, Vec<Value>) {
-    let logs = bed.stage.gateway.logs(rows).await;
-    let page = bed.stage.gateway.admin("usage-logs/getUsageLogs", json!({"pageSize": 1})).await;
+    let logs = bed.fixture.gateway.logs(rows).await;
+    let page = bed.fixture.gateway.admin("usage-logs/getUsageLogs", json!({"pageSize": 1})).await;
     let mut ids: Vec<Value> = logs.iter().map(|row| row["requestId"].clone()).collect();
     ids.sort_by_key(Value::to_string);
     (page["summary"].clone(), ids)
@@ -66,7 +66,7 @@ async fn summary(bed: &Bed, rows: usize) -> (Value, Vec<Value>) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_gateway_goes_on_as_if_it_had_always_been_on_postgres() {
     let mut bed = Bed::start(&[("STORE_SESSION_MESSAGES", "true")], 3).await;
-    let gateway = &bed.stage.gateway;
+    let gateway = &bed.fixture.gateway;
     let (_, _, bob) = gateway.user(json!({"name": "bob", "limitDailyUsd": 0.01})).await;
     let mut spent = 0;
     while ask(&bed, &bob).await == 200 {
@@ -104,18 +104,18 @@ async fn a_gateway_goes_on_as_if_it_had_always_been_on_postgres() {
     assert_eq!(summary(&bed, rows).await, before);
     assert_eq!(by_cookie(&bed, &cookie).await, 200, "a login goes on");
     assert_eq!(ask(&bed, &bob).await, 429, "what was spent is known");
-    let sent = bed.stage.upstream.requests().await.len();
-    assert_eq!(bed.stage.ask().send().await.unwrap().status(), 200, "the key works");
-    let requests = bed.stage.upstream.requests().await;
+    let sent = bed.fixture.upstream.requests().await.len();
+    assert_eq!(bed.fixture.ask().send().await.unwrap().status(), 200, "the key works");
+    let requests = bed.fixture.upstream.requests().await;
     assert_eq!(requests.len(), sent + 1);
     assert_eq!(requests[sent]["headers"]["x-api-key"], "upstream-secret-key", "the credential opens");
-    bed.stage.gateway.logs(rows + 2).await;
+    bed.fixture.gateway.logs(rows + 2).await;
     let ids = texts(&bed.target, "SELECT CAST(id AS TEXT) FROM request_log ORDER BY request_log.id").await;
     assert_eq!(ids, (1..=rows + 2).map(|id| id.to_string()).collect::<Vec<_>>(), "new requests get new numbers");
-    bed.stage.gateway.admin("sensitive-words/createSensitiveWordAction", word).await;
-    let list = bed.stage.gateway.admin("sensitive-words/listSensitiveWords", json!({})).await;
+    bed.fixture.gateway.admin("sensitive-words/createSensitiveWordAction", word).await;
+    let list = bed.fixture.gateway.admin("sensitive-words/listSensitiveWords", json!({})).await;
     assert!(list[0]["id"].as_i64().unwrap() > used, "{list}");
-    let (user, key, _) = bed.stage.gateway.user(json!({"name": "cy"})).await;
+    let (user, key, _) = bed.fixture.gateway.user(json!({"name": "cy"})).await;
     assert!(user > 2 && key > 2, "{user} {key}");
     let (code, said) = bed.command(&["check"]);
     assert_eq!(code, Some(0), "{said}");
@@ -125,7 +125,7 @@ async fn a_gateway_goes_on_as_if_it_had_always_been_on_postgres() {
 async fn what_waits_in_the_journal_is_moved_too_and_counted_once() {
     // Records wait a minute for others to share their batch.
     let mut bed = Bed::start(&[("TOLLGATE_LEDGER_FLUSH_INTERVAL", "1m")], 5).await;
-    bed.stage.gateway.kill();
+    bed.fixture.gateway.kill();
     assert_eq!(one(&bed.sqlite(), "SELECT CAST(COUNT(*) AS TEXT) FROM ledger").await, "0");
     let (code, said) = bed.command(&["move", "--to", &bed.target, "--check"]);
     assert!(code == Some(0) && said.contains("delivered to SQLite before the move"), "{said}");
@@ -136,7 +136,7 @@ async fn what_waits_in_the_journal_is_moved_too_and_counted_once() {
     assert!(said.contains("delivered the journal to the SQLite database: 5 records"), "{said}");
     bed.assert_same().await;
     bed.start_on_target().await;
-    assert_eq!(bed.stage.gateway.logs(5).await.len(), 5);
+    assert_eq!(bed.fixture.gateway.logs(5).await.len(), 5);
     let sums = "SELECT CAST(COUNT(*) AS TEXT) || ' ' || CAST(SUM(cost) AS TEXT) FROM ledger";
     assert_eq!(one(&bed.target, sums).await, "5 10000000");
 }
@@ -144,8 +144,8 @@ async fn what_waits_in_the_journal_is_moved_too_and_counted_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_check_beside_the_running_gateway_says_what_there_is_and_changes_nothing() {
     let bed = Bed::start(&[], 2).await;
-    bed.stage.gateway.logs(2).await;
-    let file = bed.stage.gateway.dir.path().join("address");
+    bed.fixture.gateway.logs(2).await;
+    let file = bed.fixture.gateway.dir.path().join("address");
     std::fs::write(&file, format!("{}\n", bed.target)).unwrap();
     let (code, said) = bed.command(&["move", "--to-file", file.to_str().unwrap(), "--check"]);
     assert_eq!(code, Some(0), "{said}");

@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]
 
 mod begin;
+mod jobs;
 mod limits;
 mod loss;
 mod news;
@@ -12,4 +13,3 @@ mod places;
 mod secure;
 mod slow;
 mod switch_off;
-mod upkeep;

@@ -6,7 +6,7 @@ use rust_decimal::Decimal;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::proxy::stage::request;
+use crate::proxy::fixture::request;
 use crate::support::gateway::Gateway;
 use crate::support::postgres;
 use crate::support::redis::Redis;

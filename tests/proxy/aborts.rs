@@ -4,23 +4,23 @@
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 
-use super::stage::{FORMATS, Stage, path, request};
+use super::fixture::{FORMATS, Fixture, path, request};
 
 const DRAIN: (&str, &str) = ("TOLLGATE_PROXY_ABORT", "drain");
 
-/// A stage with one provider of each format, each for clients of its own format.
-async fn stage(env: &[(&str, &str)]) -> Stage {
-    let stage = Stage::bare(env).await;
+/// A fixture with one provider of each format, each for clients of its own format.
+async fn fixture(env: &[(&str, &str)]) -> Fixture {
+    let fixture = Fixture::bare(env).await;
     for kind in FORMATS {
-        stage.gateway.provider(kind, &stage.upstream.url, json!({})).await;
+        fixture.gateway.provider(kind, &fixture.upstream.url, json!({})).await;
     }
-    stage
+    fixture
 }
 
 /// Asks in a format and leaves once the provider has the request.
-async fn leave_before_the_first_byte(stage: &Stage, format: &str, stream: bool, nth: usize) {
-    let asking = tokio::spawn(stage.post(path(format, stream), &request(format, stream)).send());
-    stage.upstream.stats(&format!("started={nth}")).await;
+async fn leave_before_the_first_byte(fixture: &Fixture, format: &str, stream: bool, nth: usize) {
+    let asking = tokio::spawn(fixture.post(path(format, stream), &request(format, stream)).send());
+    fixture.upstream.stats(&format!("started={nth}")).await;
     asking.abort();
 }
 
@@ -32,57 +32,57 @@ fn billed(row: &Value) -> (u64, u64, bool, bool) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn leaving_before_the_first_byte_costs_the_input_in_every_format() {
-    let stage = stage(&[]).await;
-    stage.upstream.default(json!({"delay_ms": 600_000})).await;
+    let fixture = fixture(&[]).await;
+    fixture.upstream.default(json!({"delay_ms": 600_000})).await;
     let mut asked = 0;
     for format in FORMATS {
         for stream in [false, true] {
             asked += 1;
-            leave_before_the_first_byte(&stage, format, stream, asked).await;
-            let row = &stage.gateway.logs(asked).await[0];
+            leave_before_the_first_byte(&fixture, format, stream, asked).await;
+            let row = &fixture.gateway.logs(asked).await[0];
             let (input, output, estimated, paid) = billed(row);
             assert!(input > 0 && output == 0 && estimated && paid, "{format} {stream}: {row}");
             assert_eq!((&row["outcome"], &row["statusCode"]), (&json!("client_aborted"), &json!(499)), "{row}");
         }
     }
-    stage.upstream.stats(&format!("dropped={asked}")).await;
-    let usage = stage.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": stage.key_id})).await;
+    fixture.upstream.stats(&format!("dropped={asked}")).await;
+    let usage = fixture.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": fixture.key_id})).await;
     assert!(usage["costTotal"]["current"].as_f64().unwrap() > 0.0, "the limits move: {usage}");
-    assert_eq!(stage.gateway.metric("tollgate_aborted_exchanges_total").await, asked as f64);
+    assert_eq!(fixture.gateway.metric("tollgate_aborted_exchanges_total").await, asked as f64);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn drained_replies_are_billed_exactly_in_every_format() {
-    let stage = stage(&[DRAIN]).await;
+    let fixture = fixture(&[DRAIN]).await;
     let usage = json!({"input": 1000, "output": 500, "reasoning": 400});
     let mut asked = 0;
     for format in FORMATS {
         for stream in [false, true] {
             asked += 1;
-            stage.upstream.default(json!({"delay_ms": 400, "usage": usage, "events": 5})).await;
-            leave_before_the_first_byte(&stage, format, stream, asked).await;
-            let row = &stage.gateway.logs(asked).await[0];
+            fixture.upstream.default(json!({"delay_ms": 400, "usage": usage, "events": 5})).await;
+            leave_before_the_first_byte(&fixture, format, stream, asked).await;
+            let row = &fixture.gateway.logs(asked).await[0];
             assert_eq!(billed(row), (1000, 500, false, true), "{format} {stream}: {row}");
             assert_eq!(row["outcome"], "client_aborted", "{row}");
             assert!(row["errorMessage"].as_str().unwrap().contains("read to its end"), "{row}");
         }
     }
-    let stats = stage.upstream.stats("started=1").await;
+    let stats = fixture.upstream.stats("started=1").await;
     assert_eq!(stats["dropped"], 0, "no provider was cut off: {stats}");
 }
 
 /// Reasoning that never shows is in the final figures alone.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_is_left_in_the_middle_is_drained_to_its_final_figures() {
-    let stage = stage(&[DRAIN]).await;
+    let fixture = fixture(&[DRAIN]).await;
     let usage = json!({"input": 1000, "output": 5000, "reasoning": 4900});
-    stage.upstream.default(json!({"usage": usage, "events": 20, "between_events_ms": 20})).await;
+    fixture.upstream.default(json!({"usage": usage, "events": 20, "between_events_ms": 20})).await;
     for (asked, format) in (1..).zip(FORMATS) {
-        let answer = stage.post(path(format, true), &request(format, true)).send().await.unwrap();
+        let answer = fixture.post(path(format, true), &request(format, true)).send().await.unwrap();
         let mut body = answer.bytes_stream();
         body.next().await.unwrap().unwrap();
         drop(body);
-        let row = &stage.gateway.logs(asked).await[0];
+        let row = &fixture.gateway.logs(asked).await[0];
         assert_eq!(billed(row), (1000, 5000, false, true), "{format}: {row}");
         assert_eq!(row["outcome"], "client_aborted", "{row}");
     }
@@ -91,16 +91,16 @@ async fn a_stream_that_is_left_in_the_middle_is_drained_to_its_final_figures() {
 #[tokio::test(flavor = "multi_thread")]
 async fn draining_is_bounded_in_time_and_bytes() {
     let time = ("TOLLGATE_PROXY_ABORT_DRAIN", "1s");
-    let stage = stage(&[DRAIN, time, ("TOLLGATE_PROXY_ABORT_DRAIN_BYTES", "8KiB")]).await;
+    let fixture = fixture(&[DRAIN, time, ("TOLLGATE_PROXY_ABORT_DRAIN_BYTES", "8KiB")]).await;
     for (asked, reply) in
         (1..).zip([json!({"delay_ms": 600_000}), json!({"events": 100_000, "words": 100_000, "between_events_ms": 1})])
     {
-        stage.upstream.default(reply).await;
-        let asking = tokio::spawn(stage.ask_stream().send());
-        stage.upstream.stats(&format!("started={asked}")).await;
+        fixture.upstream.default(reply).await;
+        let asking = tokio::spawn(fixture.ask_stream().send());
+        fixture.upstream.stats(&format!("started={asked}")).await;
         asking.abort();
-        stage.upstream.stats(&format!("dropped={asked}")).await;
-        let row = &stage.gateway.logs(asked).await[0];
+        fixture.upstream.stats(&format!("dropped={asked}")).await;
+        let row = &fixture.gateway.logs(asked).await[0];
         let (input, _, estimated, paid) = billed(row);
         assert!(input > 0 && estimated && paid, "{row}");
         assert!(row["errorMessage"].as_str().unwrap().contains("could not be read to its end"), "{row}");
@@ -110,9 +110,9 @@ async fn draining_is_bounded_in_time_and_bytes() {
 /// The request never reached the provider: there is nothing to pay for.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_answers_an_error_to_nobody_is_not_paid() {
-    let stage = stage(&[DRAIN]).await;
-    stage.upstream.default(json!({"status": 500, "delay_ms": 300})).await;
-    leave_before_the_first_byte(&stage, "native", false, 1).await;
-    let row = &stage.gateway.logs(1).await[0];
+    let fixture = fixture(&[DRAIN]).await;
+    fixture.upstream.default(json!({"status": 500, "delay_ms": 300})).await;
+    leave_before_the_first_byte(&fixture, "native", false, 1).await;
+    let row = &fixture.gateway.logs(1).await[0];
     assert_eq!((billed(row), &row["outcome"]), ((0, 0, false, false), &json!("client_aborted")), "{row}");
 }

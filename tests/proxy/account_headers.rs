@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::stage::{FORMATS, Stage, path, saying};
+use super::fixture::{FORMATS, Fixture, path, saying};
 
 /// What providers send about the account.
 const OF_ACCOUNT: [(&str, &str); 12] = [
@@ -36,11 +36,11 @@ fn own_session(format: &str, stream: bool) -> serde_json::Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn headers_of_the_providers_account_stay_with_the_gateway() {
-    let stage = Stage::full().await;
-    stage.upstream.default(sending_account_headers()).await;
+    let fixture = Fixture::full().await;
+    fixture.upstream.default(sending_account_headers()).await;
     for format in FORMATS {
         for stream in [false, true] {
-            let answer = stage.post(path(format, stream), &own_session(format, stream)).send().await.unwrap();
+            let answer = fixture.post(path(format, stream), &own_session(format, stream)).send().await.unwrap();
             assert_eq!(answer.status(), 200, "{format} {stream}");
             let headers = answer.headers().clone();
             for (name, _) in OF_ACCOUNT {
@@ -56,9 +56,9 @@ async fn headers_of_the_providers_account_stay_with_the_gateway() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_operator_may_let_them_pass() {
-    let stage = Stage::native_with(&[("TOLLGATE_PROXY_PROVIDER_HEADERS", "pass")]).await;
-    stage.upstream.default(sending_account_headers()).await;
-    let answer = stage.ask().send().await.unwrap();
+    let fixture = Fixture::native_with(&[("TOLLGATE_PROXY_PROVIDER_HEADERS", "pass")]).await;
+    fixture.upstream.default(sending_account_headers()).await;
+    let answer = fixture.ask().send().await.unwrap();
     for (name, value) in OF_ACCOUNT {
         assert_eq!(answer.headers()[name], value, "{name}");
     }
@@ -68,16 +68,19 @@ async fn an_operator_may_let_them_pass() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_caller_sees_its_own_limits_in_the_headers_of_its_format() {
-    let stage = Stage::full().await;
+    let fixture = Fixture::full().await;
     let mut directive = sending_account_headers();
     directive["usage"] = json!({"input": 1000, "output": 0});
-    stage.upstream.default(directive).await;
-    stage.gateway.admin("users/editUser", json!({"userId": stage.user_id, "rpm": 100, "limitMonthlyUsd": 50})).await;
-    stage.gateway.admin("keys/editKey", json!({"keyId": stage.key_id, "limitWeeklyUsd": 5, "limit5hUsd": 7})).await;
+    fixture.upstream.default(directive).await;
+    fixture
+        .gateway
+        .admin("users/editUser", json!({"userId": fixture.user_id, "rpm": 100, "limitMonthlyUsd": 50}))
+        .await;
+    fixture.gateway.admin("keys/editKey", json!({"keyId": fixture.key_id, "limitWeeklyUsd": 5, "limit5hUsd": 7})).await;
     let mut sent = 0;
     for format in FORMATS {
         for stream in [false, true] {
-            let answer = stage.post(path(format, stream), &own_session(format, stream)).send().await.unwrap();
+            let answer = fixture.post(path(format, stream), &own_session(format, stream)).send().await.unwrap();
             assert_eq!(answer.status(), 200, "{format} {stream}");
             let headers = answer.headers().clone();
             answer.text().await.unwrap();

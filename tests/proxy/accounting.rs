@@ -3,11 +3,11 @@
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
-use super::stage::{FORMATS, Stage, path, request};
+use super::fixture::{FORMATS, Fixture, path, request};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tokens_and_cost_are_exact_in_every_format_however_it_is_cut() {
-    let stage = Stage::full().await;
+    let fixture = Fixture::full().await;
     // 1 000·1 + 500·2 + 200·0.5 micro-USD; the native format also has cache writes: 300·3 + 400·4.
     let usage = |native: bool| {
         let mut usage = json!({"input": 1000, "output": 500, "cache_read": 200, "reasoning": 100});
@@ -24,15 +24,15 @@ async fn tokens_and_cost_are_exact_in_every_format_however_it_is_cut() {
         for stream in [false, true] {
             for chunking in [json!("event"), json!("whole"), json!({"bytes": 1}), json!({"bytes": 7}), json!("split")] {
                 let text = "Zahlen 🎈 und \"usage\":{\"input_tokens\":9}";
-                stage.upstream.default(json!({"usage": usage(native), "chunking": chunking, "text": text})).await;
-                let answer = stage.post(path(format, stream), &request(format, stream)).send().await.unwrap();
+                fixture.upstream.default(json!({"usage": usage(native), "chunking": chunking, "text": text})).await;
+                let answer = fixture.post(path(format, stream), &request(format, stream)).send().await.unwrap();
                 assert_eq!(answer.status(), 200, "{format} {stream} {chunking}");
                 answer.bytes().await.unwrap();
                 rows += 1;
             }
         }
     }
-    for row in stage.gateway.logs(rows).await {
+    for row in fixture.gateway.logs(rows).await {
         let native = row["clientFormat"] == "native";
         let what = format!("{row}");
         assert_eq!((row["inputTokens"].as_u64(), row["outputTokens"].as_u64()), (Some(1000), Some(500)), "{what}");
@@ -45,32 +45,32 @@ async fn tokens_and_cost_are_exact_in_every_format_however_it_is_cut() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_multiplier_counts_and_a_model_without_price_is_flagged() {
-    let stage = Stage::bare(&[]).await;
-    stage.gateway.provider("native", &stage.upstream.url, json!({"cost_multiplier": 1.5})).await;
-    stage.upstream.default(json!({"usage": {"input": 1000, "output": 500}})).await;
-    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+    let fixture = Fixture::bare(&[]).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({"cost_multiplier": 1.5})).await;
+    fixture.upstream.default(json!({"usage": {"input": 1000, "output": 500}})).await;
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
     let mut unpriced = request("native", false);
     unpriced["model"] = json!("unheard-of");
-    assert_eq!(stage.post("/v1/messages", &unpriced).send().await.unwrap().status(), 200);
-    let rows = stage.gateway.logs(2).await;
+    assert_eq!(fixture.post("/v1/messages", &unpriced).send().await.unwrap().status(), 200);
+    let rows = fixture.gateway.logs(2).await;
     assert_eq!((&rows[0]["costUsd"], &rows[0]["inputTokens"]), (&Value::Null, &json!(1000)), "{}", rows[0]);
     assert_eq!(rows[1]["costUsd"].to_string(), "0.003");
-    let metrics = stage.gateway.client.get(format!("{}/metrics", stage.gateway.metrics)).send().await.unwrap();
+    let metrics = fixture.gateway.client.get(format!("{}/metrics", fixture.gateway.metrics)).send().await.unwrap();
     assert!(metrics.text().await.unwrap().lines().any(|l| l.contains("unpriced") && l.ends_with(" 1")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reply_without_usage_is_billed_by_an_estimate_and_flagged() {
-    let stage = Stage::full().await;
-    stage.upstream.default(json!({"no_usage": true, "words": 200})).await;
+    let fixture = Fixture::full().await;
+    fixture.upstream.default(json!({"no_usage": true, "words": 200})).await;
     for format in FORMATS {
         for stream in [false, true] {
-            let answer = stage.post(path(format, stream), &request(format, stream)).send().await.unwrap();
+            let answer = fixture.post(path(format, stream), &request(format, stream)).send().await.unwrap();
             assert_eq!(answer.status(), 200);
             answer.bytes().await.unwrap();
         }
     }
-    for row in stage.gateway.logs(8).await {
+    for row in fixture.gateway.logs(8).await {
         assert_eq!((&row["estimated"], &row["outcome"]), (&json!(true), &json!("completed")), "{row}");
         assert!(row["outputTokens"].as_u64().unwrap() > 100 && row["costUsd"].as_f64().unwrap() > 0.0, "{row}");
     }
@@ -78,17 +78,17 @@ async fn a_reply_without_usage_is_billed_by_an_estimate_and_flagged() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_names_everything_an_operator_asks_for() {
-    let stage = Stage::native().await;
-    let answer = stage.ask().header("user-agent", "tester/1.0").header("x-session-id", "s-1").send().await.unwrap();
+    let fixture = Fixture::native().await;
+    let answer = fixture.ask().header("user-agent", "tester/1.0").header("x-session-id", "s-1").send().await.unwrap();
     let request_id = answer.headers()["x-tollgate-request-id"].to_str().unwrap().to_owned();
     assert_eq!(answer.headers()["x-tollgate-session-id"], "s-1");
-    let row = stage.gateway.logs(1).await.remove(0);
+    let row = fixture.gateway.logs(1).await.remove(0);
     for (field, value) in [
         ("requestId", json!(request_id)),
         ("sessionId", json!("s-1")),
         ("userName", json!("ada")),
-        ("userId", json!(stage.user_id)),
-        ("keyId", json!(stage.key_id)),
+        ("userId", json!(fixture.user_id)),
+        ("keyId", json!(fixture.key_id)),
         ("model", json!("m")),
         ("statusCode", json!(200)),
         ("endpoint", json!("/v1/messages")),
@@ -103,24 +103,25 @@ async fn a_record_names_everything_an_operator_asks_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_admin_token_has_no_limits_and_no_key() {
-    let stage = Stage::native().await;
-    let url = format!("{}/v1/messages", stage.gateway.proxy);
+    let fixture = Fixture::native().await;
+    let url = format!("{}/v1/messages", fixture.gateway.proxy);
     let token = crate::support::gateway::ADMIN_TOKEN;
-    let sent = stage.gateway.client.post(url).bearer_auth(token).json(&request("native", false)).send().await.unwrap();
+    let sent =
+        fixture.gateway.client.post(url).bearer_auth(token).json(&request("native", false)).send().await.unwrap();
     assert_eq!(sent.status(), 200);
-    let row = &stage.gateway.logs(1).await[0];
+    let row = &fixture.gateway.logs(1).await[0];
     assert!(row["keyId"].is_null() && row["userId"].is_null() && row["costUsd"].as_f64().unwrap() > 0.0, "{row}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_spent_limit_refuses_with_the_documented_answer() {
-    let stage = Stage::native().await;
-    stage.upstream.default(json!({"usage": {"input": 10_000, "output": 0}})).await;
-    stage.gateway.admin("keys/editKey", json!({"keyId": stage.key_id, "limitDailyUsd": 0.02})).await;
+    let fixture = Fixture::native().await;
+    fixture.upstream.default(json!({"usage": {"input": 10_000, "output": 0}})).await;
+    fixture.gateway.admin("keys/editKey", json!({"keyId": fixture.key_id, "limitDailyUsd": 0.02})).await;
     for _ in 0..2 {
-        assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+        assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
     }
-    let answer = stage.ask().send().await.unwrap();
+    let answer = fixture.ask().send().await.unwrap();
     assert_eq!(answer.status(), 429);
     let headers = answer.headers().clone();
     assert_eq!(headers["x-ratelimit-type"], "key_daily");
@@ -129,9 +130,9 @@ async fn a_spent_limit_refuses_with_the_documented_answer() {
     let error = &body["error"];
     assert_eq!((&error["type"], &error["code"]), (&json!("rate_limit_error"), &json!("rate_limit_exceeded")), "{body}");
     assert_eq!((&error["limit_type"], error["current"].as_f64()), (&json!("key_daily"), Some(0.02)), "{body}");
-    let metrics = stage.gateway.client.get(format!("{}/metrics", stage.gateway.metrics)).send().await.unwrap();
+    let metrics = fixture.gateway.client.get(format!("{}/metrics", fixture.gateway.metrics)).send().await.unwrap();
     let metrics = metrics.text().await.unwrap();
     assert!(metrics.lines().any(|l| l.contains("key_daily") && l.ends_with(" 1")), "{metrics}");
-    let rows = stage.gateway.logs(3).await;
+    let rows = fixture.gateway.logs(3).await;
     assert_eq!((&rows[0]["statusCode"], &rows[0]["costUsd"]), (&json!(429), &json!(0)));
 }

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::stage::Stage;
-use crate::loss::raw::read_message;
+use super::fixture::Fixture;
+use crate::resilience::raw::read_message;
 use crate::support::gateway::ADMIN_TOKEN;
 
 const EXPOSED: (&str, &str) = ("TOLLGATE_PROXY_EXPOSE_ADMIN", "true");
@@ -31,16 +31,16 @@ async fn ask(tcp: &mut TcpStream, bytes: &str) -> (u16, Value) {
 }
 
 /// Both listeners' addresses.
-fn listeners(stage: &Stage) -> [String; 2] {
-    [&stage.gateway.proxy, &stage.gateway.admin].map(|url| url.trim_start_matches("http://").to_owned())
+fn listeners(fixture: &Fixture) -> [String; 2] {
+    [&fixture.gateway.proxy, &fixture.gateway.admin].map(|url| url.trim_start_matches("http://").to_owned())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_caller_is_answered_from_the_head_whatever_body_is_announced() {
-    let stage = Stage::bare(&[EXPOSED]).await;
+    let fixture = Fixture::bare(&[EXPOSED]).await;
     let gigabyte = "content-length: 1073741824\r\n";
     let foreign = format!("origin: https://evil.example\r\ncookie: auth-token={ADMIN_TOKEN}\r\n{gigabyte}");
-    for listener in listeners(&stage) {
+    for listener in listeners(&fixture) {
         let cases = [
             ("nobody", head("actions/users/addUser", gigabyte), 401, "UNAUTHORIZED"),
             ("nobody, in chunks", head("actions/users/addUser", "transfer-encoding: chunked\r\n"), 401, "UNAUTHORIZED"),
@@ -66,9 +66,9 @@ async fn a_caller_is_answered_from_the_head_whatever_body_is_announced() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_request_keeps_its_connection_and_trickled_bodies_do_not_wait() {
-    let stage = Stage::bare(&[EXPOSED]).await;
+    let fixture = Fixture::bare(&[EXPOSED]).await;
     let whoami = head("auth/whoami", &as_admin("content-length: 2\r\n")) + "{}";
-    for listener in listeners(&stage) {
+    for listener in listeners(&fixture) {
         let mut tcp = TcpStream::connect(&listener).await.unwrap();
         let refused = head("actions/users/addUser", "cookie: auth-token=wrong\r\ncontent-length: 12\r\n");
         assert_eq!(ask(&mut tcp, &refused).await.0, 401, "{listener}");
@@ -83,8 +83,8 @@ async fn a_refused_request_keeps_its_connection_and_trickled_bodies_do_not_wait(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_is_bounded_at_one_mebibyte_however_it_comes() {
-    let stage = Stage::bare(&[EXPOSED]).await;
-    for listener in listeners(&stage) {
+    let fixture = Fixture::bare(&[EXPOSED]).await;
+    for listener in listeners(&fixture) {
         let tcp = TcpStream::connect(&listener).await.unwrap();
         let (mut reading, mut writing) = tcp.into_split();
         let request = head("actions/users/addUser", &as_admin("transfer-encoding: chunked\r\n"));
@@ -104,7 +104,7 @@ async fn a_body_is_bounded_at_one_mebibyte_however_it_comes() {
         assert_eq!(got.escape_ascii().to_string(), "HTTP/1.1 413", "{listener}");
         sending.await.unwrap();
     }
-    let mut tcp = TcpStream::connect(stage.gateway.proxy_addr()).await.unwrap();
+    let mut tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
     let waits = head("actions/users/addUser", &as_admin("expect: 100-continue\r\ncontent-length: 14\r\n"));
     assert_eq!(ask(&mut tcp, &waits).await.0, 100);
     assert_eq!(ask(&mut tcp, "{\"name\":\"bob\"}").await.0, 200);
@@ -114,23 +114,23 @@ async fn a_body_is_bounded_at_one_mebibyte_however_it_comes() {
 async fn administration_bodies_take_nothing_of_the_data_planes_budget() {
     let bounds =
         [EXPOSED, ("TOLLGATE_PROXY_MAX_BODY_BYTES", "64KiB"), ("TOLLGATE_PROXY_MAX_INFLIGHT_BODY_BYTES", "64KiB")];
-    let stage = Stage::bare(&bounds).await;
-    stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
+    let fixture = Fixture::bare(&bounds).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
     let mut held = Vec::new();
     for _ in 0..4 {
-        let mut tcp = TcpStream::connect(stage.gateway.proxy_addr()).await.unwrap();
+        let mut tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
         let request = head("actions/users/addUser", &as_admin("content-length: 60000\r\n"));
         tcp.write_all(format!("{request}{{\"name\":\"{}", "x".repeat(50_000)).as_bytes()).await.unwrap();
         held.push(tcp);
     }
     // Requests on the same listener later than those bodies.
     for _ in 0..5 {
-        assert_eq!(stage.ask().send().await.unwrap().status(), 200);
-        assert_eq!(stage.gateway.metric("tollgate_request_body_bytes").await, 0.0);
+        assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
+        assert_eq!(fixture.gateway.metric("tollgate_request_body_bytes").await, 0.0);
     }
     // Larger than the data plane's bound for one body, which is not theirs.
     let note = format!("{}{{\"name\":\"ann\",\"note\":\"{}\"}}", " ".repeat(100_000), "n".repeat(100));
-    let mut tcp = TcpStream::connect(stage.gateway.proxy_addr()).await.unwrap();
+    let mut tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
     let fields = as_admin(&format!("content-length: {}\r\n", note.len()));
     assert_eq!(ask(&mut tcp, &(head("actions/users/addUser", &fields) + &note)).await.0, 200);
     drop(held);

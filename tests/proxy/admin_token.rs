@@ -4,38 +4,41 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::stage::{Stage, request};
+use super::fixture::{Fixture, request};
 use crate::support::gateway::{ADMIN_TOKEN, Gateway};
 
 const GUESS: &str = "test-admin-token-9876543210";
 
-async fn ask(stage: &Stage, with: impl Fn(reqwest::RequestBuilder) -> reqwest::RequestBuilder) -> reqwest::Response {
-    let post = stage.gateway.client.post(format!("{}/v1/messages", stage.gateway.proxy));
+async fn ask(
+    fixture: &Fixture,
+    with: impl Fn(reqwest::RequestBuilder) -> reqwest::RequestBuilder,
+) -> reqwest::Response {
+    let post = fixture.gateway.client.post(format!("{}/v1/messages", fixture.gateway.proxy));
     with(post.json(&request("native", false))).send().await.unwrap()
 }
 
-async fn users(stage: &Stage, credential: &str) -> u16 {
-    let url = format!("{}/api/actions/users/getUsers", stage.gateway.admin);
-    let post = stage.gateway.client.post(url).bearer_auth(credential).json(&json!({}));
+async fn users(fixture: &Fixture, credential: &str) -> u16 {
+    let url = format!("{}/api/actions/users/getUsers", fixture.gateway.admin);
+    let post = fixture.gateway.client.post(url).bearer_auth(credential).json(&json!({}));
     post.send().await.unwrap().status().as_u16()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn guesses_at_the_proxy_close_the_token_on_both_listeners_and_keys_go_on() {
     for place in ["authorization", "x-api-key", "cookie", "cookie beside a key"] {
-        let stage = Stage::native().await;
+        let fixture = Fixture::native().await;
         for _ in 0..10 {
-            let guess = ask(&stage, |post| match place {
+            let guess = ask(&fixture, |post| match place {
                 "authorization" => post.bearer_auth(GUESS),
                 "x-api-key" => post.header("x-api-key", GUESS),
                 "cookie" => post.header("cookie", format!("auth-token={GUESS}")),
-                _ => post.header("cookie", format!("auth-token={GUESS}")).bearer_auth(&stage.key),
+                _ => post.header("cookie", format!("auth-token={GUESS}")).bearer_auth(&fixture.key),
             });
             let expected = if place == "cookie beside a key" { 200 } else { 401 };
             assert_eq!(guess.await.status(), expected, "{place}");
         }
         for text in [ADMIN_TOKEN, GUESS] {
-            let refused = ask(&stage, |post| post.bearer_auth(text)).await;
+            let refused = ask(&fixture, |post| post.bearer_auth(text)).await;
             assert_eq!(
                 (refused.status().as_u16(), refused.headers().contains_key("retry-after")),
                 (429, true),
@@ -48,26 +51,27 @@ async fn guesses_at_the_proxy_close_the_token_on_both_listeners_and_keys_go_on()
         // tell.
         let beside = |text: &str| format!("auth-token={text}");
         for text in [ADMIN_TOKEN, GUESS] {
-            let answer = ask(&stage, |post| post.header("cookie", beside(text)).bearer_auth(&stage.key)).await;
+            let answer = ask(&fixture, |post| post.header("cookie", beside(text)).bearer_auth(&fixture.key)).await;
             assert_eq!(answer.status(), 200, "{place}");
         }
-        assert_eq!(users(&stage, ADMIN_TOKEN).await, 429, "{place}: on the other listener too");
-        assert_eq!(stage.ask().send().await.unwrap().status(), 200, "{place}: an API key goes on working");
-        assert!(stage.gateway.metric("tollgate_unauthenticated_total").await > 0.0);
+        assert_eq!(users(&fixture, ADMIN_TOKEN).await, 429, "{place}: on the other listener too");
+        assert_eq!(fixture.ask().send().await.unwrap().status(), 200, "{place}: an API key goes on working");
+        assert!(fixture.gateway.metric("tollgate_unauthenticated_total").await > 0.0);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unknown_keys_and_the_browsers_sessions_are_no_attempts_at_the_token() {
-    let stage = Stage::native().await;
+    let fixture = Fixture::native().await;
     let session = "a".repeat(43);
     for _ in 0..15 {
-        let unknown = ask(&stage, |post| post.bearer_auth("sk-00000000000000000000000000000000")).await;
+        let unknown = ask(&fixture, |post| post.bearer_auth("sk-00000000000000000000000000000000")).await;
         assert_eq!(unknown.status(), 401);
-        let beside = ask(&stage, |post| post.header("cookie", format!("auth-token={session}")).bearer_auth(&stage.key));
+        let beside =
+            ask(&fixture, |post| post.header("cookie", format!("auth-token={session}")).bearer_auth(&fixture.key));
         assert_eq!(beside.await.status(), 200);
     }
-    assert_eq!(ask(&stage, |post| post.bearer_auth(ADMIN_TOKEN)).await.status(), 200);
+    assert_eq!(ask(&fixture, |post| post.bearer_auth(ADMIN_TOKEN)).await.status(), 200);
 }
 
 /// Logs in with a token; the cookie.

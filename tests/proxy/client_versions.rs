@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 use tollgate::domain::settings::SystemSettings;
 use tollgate::store::Store;
 
-use super::stage::{FORMATS, Stage, path, request};
+use super::fixture::{FORMATS, Fixture, path, request};
 
-async fn ask(stage: &Stage, key: &str, agent: &str, format: &str) -> (u16, Value) {
-    let url = format!("{}{}", stage.gateway.proxy, path(format, false));
-    let asked = stage.gateway.client.post(url).header("x-api-key", key).header("user-agent", agent);
+async fn ask(fixture: &Fixture, key: &str, agent: &str, format: &str) -> (u16, Value) {
+    let url = format!("{}{}", fixture.gateway.proxy, path(format, false));
+    let asked = fixture.gateway.client.post(url).header("x-api-key", key).header("user-agent", agent);
     let answer = asked.json(&request(format, false)).send().await.unwrap();
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
 
 /// Switches the check, as another node would: this one sees it within a second or two.
-async fn switch(stage: &Stage, on: bool) {
-    let store = Store::open_sqlite(&stage.gateway.dir.path().join("data")).await.unwrap();
+async fn switch(fixture: &Fixture, on: bool) {
+    let store = Store::open_sqlite(&fixture.gateway.dir.path().join("data")).await.unwrap();
     let mut tx = store.begin().await.unwrap();
     tx.save_settings(&SystemSettings { enable_client_version_check: on, ..SystemSettings::default() }).await.unwrap();
     tx.commit().await.unwrap();
@@ -27,24 +27,24 @@ async fn switch(stage: &Stage, on: bool) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_older_than_what_two_others_run_is_told_to_update() {
-    let stage = Stage::full().await;
+    let fixture = Fixture::full().await;
     let mut keys = Vec::new();
     for name in ["grace", "joan"] {
-        keys.push(stage.gateway.user(json!({"name": name})).await.2);
+        keys.push(fixture.gateway.user(json!({"name": name})).await.2);
     }
     let (old, new) = ("claude-cli/2.0.9 (external, cli)", "claude-cli/2.0.10 (external, cli)");
     for key in &keys {
-        assert_eq!(ask(&stage, key, new, "native").await.0, 200);
+        assert_eq!(ask(&fixture, key, new, "native").await.0, 200);
     }
-    assert_eq!(ask(&stage, &stage.key, old, "native").await.0, 200, "the check is off");
-    switch(&stage, true).await;
+    assert_eq!(ask(&fixture, &fixture.key, old, "native").await.0, 200, "the check is off");
+    switch(&fixture, true).await;
     let began = Instant::now();
-    while ask(&stage, &stage.key, old, "native").await.0 == 200 {
+    while ask(&fixture, &fixture.key, old, "native").await.0 == 200 {
         assert!(began.elapsed() < Duration::from_secs(60), "the setting is not in force");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     for format in FORMATS {
-        let (status, body) = ask(&stage, &stage.key, old, format).await;
+        let (status, body) = ask(&fixture, &fixture.key, old, format).await;
         assert_eq!(status, 400, "{format}: {body}");
         let error = &body["error"];
         let shown = (&error["current_version"], &error["required_version"], &error["client"]);
@@ -56,12 +56,12 @@ async fn a_client_older_than_what_two_others_run_is_told_to_update() {
         assert!(error["message"].as_str().unwrap().contains("Claude Code 2.0.9"), "{body}");
     }
     // One user ahead of all asks nothing of the others; unknown and other clients are left alone.
-    assert_eq!(ask(&stage, &keys[0], "claude-cli/3.0.0 (external, cli)", "native").await.0, 200);
+    assert_eq!(ask(&fixture, &keys[0], "claude-cli/3.0.0 (external, cli)", "native").await.0, 200);
     for agent in [new, "claude-cli/2.1.0-beta.1 (external, cli)", "codex_cli_rs/0.0.1", "claude-cli/dev", "curl/8", ""]
     {
-        assert_eq!(ask(&stage, &stage.key, agent, "native").await.0, 200, "{agent}");
+        assert_eq!(ask(&fixture, &fixture.key, agent, "native").await.0, 200, "{agent}");
     }
     let count = json!({"model": "m", "messages": [{"role": "user", "content": "x"}]});
-    let counted = stage.post("/v1/messages/count_tokens", &count).header("user-agent", old).send().await.unwrap();
+    let counted = fixture.post("/v1/messages/count_tokens", &count).header("user-agent", old).send().await.unwrap();
     assert_eq!(counted.status(), 400);
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::stage::{FORMATS, Stage, path, request, saying};
+use super::fixture::{FORMATS, Fixture, path, request, saying};
 
 /// The end that a stream of a format must have, and an error must not.
 fn terminator(format: &str) -> &'static str {
@@ -25,32 +25,32 @@ fn text(format: &str, reply: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-async fn pair(provider: &str) -> Stage {
-    let stage = Stage::bare(&[]).await;
+async fn pair(provider: &str) -> Fixture {
+    let fixture = Fixture::bare(&[]).await;
     let never_opens = json!({"circuit_breaker_failure_threshold": 0});
-    stage.gateway.provider(provider, &stage.upstream.url, never_opens).await;
-    stage
+    fixture.gateway.provider(provider, &fixture.upstream.url, never_opens).await;
+    fixture
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_pair_answers_whole_and_streamed_and_is_billed_the_same() {
     for provider in FORMATS {
-        let stage = pair(provider).await;
+        let fixture = pair(provider).await;
         let usage = json!({"input": 1000, "output": 500, "cache_read": 200});
-        stage.upstream.default(json!({"text": "Grüße 🎈 aus dem Netz", "usage": usage, "chunking": "split"})).await;
+        fixture.upstream.default(json!({"text": "Grüße 🎈 aus dem Netz", "usage": usage, "chunking": "split"})).await;
         for client in FORMATS {
-            let answer = stage.post(path(client, false), &request(client, false)).send().await.unwrap();
+            let answer = fixture.post(path(client, false), &request(client, false)).send().await.unwrap();
             let (status, body) = (answer.status(), answer.text().await.unwrap());
             assert_eq!(status, 200, "{client} from {provider}: {body}");
             let reply: Value = serde_json::from_str(&body).unwrap();
             assert_eq!(text(client, &reply), "Grüße 🎈 aus dem Netz", "{client} from {provider}: {body}");
-            let answer = stage.post(path(client, true), &request(client, true)).send().await.unwrap();
+            let answer = fixture.post(path(client, true), &request(client, true)).send().await.unwrap();
             assert!(answer.headers()["content-type"].to_str().unwrap().starts_with("text/event-stream"));
             let (status, body) = (answer.status(), answer.text().await.unwrap());
             assert_eq!(status, 200, "{client} from {provider}: {body}");
             assert!(body.contains(terminator(client)), "{client} from {provider}: {body}");
         }
-        let rows = stage.gateway.logs(8).await;
+        let rows = fixture.gateway.logs(8).await;
         for row in rows {
             let tokens = (&row["inputTokens"], &row["outputTokens"], &row["cacheReadTokens"]);
             assert_eq!(tokens, (&json!(1000), &json!(500), &json!(200)), "{row}");
@@ -62,35 +62,35 @@ async fn every_pair_answers_whole_and_streamed_and_is_billed_the_same() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cut_or_failed_stream_never_ends_as_if_it_were_whole() {
     for provider in FORMATS {
-        let stage = pair(provider).await;
+        let fixture = pair(provider).await;
         for fault in [
             json!({"events": 8, "cut_after": 5, "hold_after": 5}),
             json!({"events": 8, "error_after": 5, "hold_after": 5}),
         ] {
-            stage.upstream.default(fault.clone()).await;
+            fixture.upstream.default(fault.clone()).await;
             for client in FORMATS {
-                let answer = stage.post(path(client, true), &request(client, true)).send().await.unwrap();
+                let answer = fixture.post(path(client, true), &request(client, true)).send().await.unwrap();
                 let what = format!("{client} from {provider} {fault}");
                 assert_eq!(answer.status(), 200, "{what}");
                 // The beginning is with the client.
-                stage.upstream.go_on(1).await;
+                fixture.upstream.go_on(1).await;
                 let body = answer.text().await.unwrap_or_else(|e| panic!("{what}: {e}"));
                 assert!(body.contains("error"), "{what}: {body}");
                 assert!(!body.contains(terminator(client)), "{what}: {body}");
             }
         }
-        assert!(stage.gateway.logs(8).await.iter().all(|r| r["outcome"] == "broken_off"));
+        assert!(fixture.gateway.logs(8).await.iter().all(|r| r["outcome"] == "broken_off"));
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upstream_error_reaches_each_client_in_its_own_format() {
     for provider in FORMATS {
-        let stage = pair(provider).await;
+        let fixture = pair(provider).await;
         let error = json!({"type": "invalid_request_error", "message": "prompt is too long: 9 tokens > 8 maximum"});
-        stage.upstream.default(json!({"status": 400, "error": error})).await;
+        fixture.upstream.default(json!({"status": 400, "error": error})).await;
         for client in FORMATS {
-            let answer = stage.post(path(client, true), &request(client, true)).send().await.unwrap();
+            let answer = fixture.post(path(client, true), &request(client, true)).send().await.unwrap();
             assert_eq!(answer.status(), 400, "{client} from {provider}");
             let body: Value = answer.json().await.unwrap();
             let message = body["error"]["message"].as_str().unwrap_or_default();
@@ -107,17 +107,17 @@ async fn an_upstream_error_reaches_each_client_in_its_own_format() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_round_trip_works_over_every_pair() {
     for provider in FORMATS {
-        let stage = pair(provider).await;
+        let fixture = pair(provider).await;
         for client in FORMATS {
             let what = format!("{client} from {provider}");
             let first = tools(client, &[saying(client, false, "use tool get_weather {\"city\":\"Wien\"}")]);
-            let answer = stage.post(path(client, false), &first).send().await.unwrap();
+            let answer = fixture.post(path(client, false), &first).send().await.unwrap();
             let (status, body) = (answer.status(), answer.text().await.unwrap());
             assert_eq!(status, 200, "{what}: {body}");
             let reply: Value = serde_json::from_str(&body).unwrap();
             assert!(body.contains("get_weather") && body.contains("Wien"), "{what}: {body}");
             let second = with_result(client, &first, &reply, "18 degrees in Vienna");
-            let answer = stage.post(path(client, false), &second).send().await.unwrap();
+            let answer = fixture.post(path(client, false), &second).send().await.unwrap();
             let (status, body) = (answer.status(), answer.text().await.unwrap());
             assert_eq!(status, 200, "{what}: {body}");
             assert!(body.contains("18 degrees"), "{what}: {body}");
@@ -187,14 +187,14 @@ fn with_result(client: &str, first: &Value, reply: &Value, result: &str) -> Valu
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrapped_alt_cli_request_gets_a_wrapped_reply() {
     for provider in ["alt-cli", "native"] {
-        let stage = pair(provider).await;
-        stage.upstream.default(json!({"text": "hello back"})).await;
+        let fixture = pair(provider).await;
+        fixture.upstream.default(json!({"text": "hello back"})).await;
         let body = json!({"model": "m", "request": request("alt-cli", false)});
-        let answer = stage.post("/v1internal:generateContent", &body).send().await.unwrap();
+        let answer = fixture.post("/v1internal:generateContent", &body).send().await.unwrap();
         assert_eq!(answer.status(), 200, "{provider}");
         let reply: Value = answer.json().await.unwrap();
         assert_eq!(text("alt-cli", &reply["response"]), "hello back", "{provider}: {reply}");
-        let answer = stage.post("/v1internal:streamGenerateContent?alt=sse", &body).send().await.unwrap();
+        let answer = fixture.post("/v1internal:streamGenerateContent?alt=sse", &body).send().await.unwrap();
         let text = answer.text().await.unwrap();
         assert!(text.contains("\"response\"") && text.contains("finishReason"), "{provider}: {text}");
     }
@@ -202,9 +202,9 @@ async fn a_wrapped_alt_cli_request_gets_a_wrapped_reply() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tokens_are_counted_by_the_provider_or_estimated_and_said_so() {
-    let stage = pair("native").await;
+    let fixture = pair("native").await;
     let body = json!({"model": "m", "messages": request("native", false)["messages"]});
-    let counted = stage.post("/v1/messages/count_tokens", &body).send().await.unwrap();
+    let counted = fixture.post("/v1/messages/count_tokens", &body).send().await.unwrap();
     assert!(counted.status() == 200 && !counted.headers().contains_key("x-tollgate-token-count"));
     let other = pair("chat-compatible").await;
     let estimated = other.post("/v1/messages/count_tokens", &body).send().await.unwrap();
@@ -217,10 +217,10 @@ async fn tokens_are_counted_by_the_provider_or_estimated_and_said_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_target_cannot_be_given_is_a_400_that_names_the_field() {
-    let stage = pair("chat-compatible").await;
+    let fixture = pair("chat-compatible").await;
     let mut body = request("native", false);
     body["messages"] = json!([{"role": "nobody", "content": "x"}]);
-    let answer = stage.post("/v1/messages", &body).send().await.unwrap();
+    let answer = fixture.post("/v1/messages", &body).send().await.unwrap();
     assert_eq!(answer.status(), 400);
     let error: Value = answer.json().await.unwrap();
     assert!(error["error"]["message"].as_str().unwrap().contains("messages"), "{error}");
@@ -228,13 +228,13 @@ async fn what_the_target_cannot_be_given_is_a_400_that_names_the_field() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_keys_cache_lifetime_is_put_into_native_requests() {
-    let stage = pair("native").await;
-    stage.gateway.admin("keys/editKey", json!({"keyId": stage.key_id, "cacheTtlPreference": "1h"})).await;
+    let fixture = pair("native").await;
+    fixture.gateway.admin("keys/editKey", json!({"keyId": fixture.key_id, "cacheTtlPreference": "1h"})).await;
     let mut body = request("native", false);
     let mark = json!({"type": "ephemeral"});
     body["system"] = json!([{"type": "text", "text": "be kind", "cache_control": mark}]);
-    assert_eq!(stage.post("/v1/messages", &body).send().await.unwrap().status(), 200);
-    let seen = stage.upstream.requests().await.pop().unwrap();
+    assert_eq!(fixture.post("/v1/messages", &body).send().await.unwrap().status(), 200);
+    let seen = fixture.upstream.requests().await.pop().unwrap();
     assert_eq!(seen["body"]["system"][0]["cache_control"], json!({"type": "ephemeral", "ttl": "1h"}), "{seen}");
 }
 
@@ -242,12 +242,12 @@ async fn the_keys_cache_lifetime_is_put_into_native_requests() {
 async fn official_instructions_are_put_in_by_the_providers_strategy() {
     let file = format!("{}/conf/instructions/long.md", env!("CARGO_MANIFEST_DIR"));
     let official = std::fs::read_to_string(&file).unwrap();
-    let stage = Stage::bare(&[("TOLLGATE_INSTRUCTIONS_LONG_FILE", &file)]).await;
+    let fixture = Fixture::bare(&[("TOLLGATE_INSTRUCTIONS_LONG_FILE", &file)]).await;
     let forced = json!({"instructions_strategy": "force_official"});
-    stage.gateway.provider("responses", &stage.upstream.url, forced).await;
+    fixture.gateway.provider("responses", &fixture.upstream.url, forced).await;
     for client in FORMATS {
-        assert_eq!(stage.post(path(client, false), &request(client, false)).send().await.unwrap().status(), 200);
-        let seen = stage.upstream.requests().await.pop().unwrap();
+        assert_eq!(fixture.post(path(client, false), &request(client, false)).send().await.unwrap().status(), 200);
+        let seen = fixture.upstream.requests().await.pop().unwrap();
         assert_eq!(seen["body"]["instructions"].as_str().map(str::trim), Some(official.trim()), "{client}: {seen}");
     }
 }

@@ -8,23 +8,23 @@ use std::time::{Duration, Instant};
 use rust_decimal::Decimal;
 use serde_json::json;
 
-use super::stage::{Stage, request};
+use super::fixture::{Fixture, request};
 
 /// Clients at once, each with one request in progress.
 const CLIENTS: u64 = 16;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_that_a_client_counted_is_lost() {
-    let mut stage = Stage::native().await;
+    let mut fixture = Fixture::native().await;
     // 2 000 micro-USD a request.
-    stage.upstream.default(json!({"usage": {"input": 1000, "output": 500}, "events": 3})).await;
+    fixture.upstream.default(json!({"usage": {"input": 1000, "output": 500}, "events": 3})).await;
     let counted = Arc::new(AtomicU64::new(0));
     for round in 0..2 {
         let stop = Arc::new(AtomicBool::new(false));
         let clients: Vec<_> = (0..CLIENTS)
             .map(|n| {
                 let (counted, stop) = (Arc::clone(&counted), Arc::clone(&stop));
-                let ask = stage.post("/v1/messages", &request("native", n % 2 == 0));
+                let ask = fixture.post("/v1/messages", &request("native", n % 2 == 0));
                 tokio::spawn(async move {
                     while !stop.load(Ordering::Relaxed) {
                         let Ok(answer) = ask.try_clone().unwrap().send().await else { continue };
@@ -40,25 +40,25 @@ async fn nothing_that_a_client_counted_is_lost() {
         while counted.load(Ordering::SeqCst) < goal {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        stage.gateway.kill();
+        fixture.gateway.kill();
         stop.store(true, Ordering::Relaxed);
         for client in clients {
             client.await.unwrap();
         }
-        stage.gateway.spawn();
-        stage.gateway.ready().await;
-        settled(&stage, counted.load(Ordering::SeqCst), round).await;
+        fixture.gateway.spawn();
+        fixture.gateway.ready().await;
+        settled(&fixture, counted.load(Ordering::SeqCst), round).await;
     }
 }
 
 /// Rows and cost: at least what clients counted, at most what the upstream was asked; and each row
 /// has its cost.
-async fn settled(stage: &Stage, counted: u64, round: u32) {
-    let asked = stage.upstream.stats("").await["started"].as_u64().unwrap();
+async fn settled(fixture: &Fixture, counted: u64, round: u32) {
+    let asked = fixture.upstream.stats("").await["started"].as_u64().unwrap();
     let mut last = (0, String::new());
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(60) {
-        let page = stage.gateway.admin("usage-logs/getUsageLogs", json!({"pageSize": 1, "statusCode": 200})).await;
+        let page = fixture.gateway.admin("usage-logs/getUsageLogs", json!({"pageSize": 1, "statusCode": 200})).await;
         let (rows, summary) = (page["total"].as_u64().unwrap(), page["summary"].clone());
         let cost: Decimal = summary["costUsd"].to_string().parse().unwrap_or_default();
         if rows >= counted && cost >= Decimal::new(2 * i64::try_from(counted).unwrap(), 3) {

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::stage::{FORMATS, Stage, path, request};
+use super::fixture::{FORMATS, Fixture, path, request};
 use crate::support::gateway::ADMIN_TOKEN;
 
 async fn status(request: reqwest::RequestBuilder) -> (u16, Value) {
@@ -13,11 +13,11 @@ async fn status(request: reqwest::RequestBuilder) -> (u16, Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_source_of_a_key_is_read() {
-    let stage = Stage::native().await;
-    let url = format!("{}/v1/messages", stage.gateway.proxy);
+    let fixture = Fixture::native().await;
+    let url = format!("{}/v1/messages", fixture.gateway.proxy);
     let body = request("native", false);
-    let post = |url: &str| stage.gateway.client.post(url).json(&body);
-    let key = &stage.key;
+    let post = |url: &str| fixture.gateway.client.post(url).json(&body);
+    let key = &fixture.key;
     let cases: Vec<(&str, reqwest::RequestBuilder, u16)> = vec![
         ("bearer", post(&url).bearer_auth(key), 200),
         ("x-api-key", post(&url).header("x-api-key", key), 200),
@@ -41,21 +41,24 @@ async fn each_source_of_a_key_is_read() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_header_of_ones_own_carries_the_key_no_further_than_here() {
-    let stage = Stage::bare(&[("TOLLGATE_AUTH_ALT_KEY_HEADERS", "x-team-key")]).await;
-    stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
-    let post =
-        stage.gateway.client.post(format!("{}/v1/messages", stage.gateway.proxy)).header("x-team-key", &stage.key);
+    let fixture = Fixture::bare(&[("TOLLGATE_AUTH_ALT_KEY_HEADERS", "x-team-key")]).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
+    let post = fixture
+        .gateway
+        .client
+        .post(format!("{}/v1/messages", fixture.gateway.proxy))
+        .header("x-team-key", &fixture.key);
     assert_eq!(status(post.json(&request("native", false))).await.0, 200);
-    let seen = stage.upstream.requests().await.pop().unwrap();
-    assert!(!seen.to_string().contains(&stage.key), "{seen}");
+    let seen = fixture.upstream.requests().await.pop().unwrap();
+    assert!(!seen.to_string().contains(&fixture.key), "{seen}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_step_is_told_in_each_format() {
-    let stage = Stage::full().await;
+    let fixture = Fixture::full().await;
     for format in FORMATS {
-        let url = format!("{}{}", stage.gateway.proxy, path(format, false));
-        let (got, body) = status(stage.gateway.client.post(url).json(&request(format, false))).await;
+        let url = format!("{}{}", fixture.gateway.proxy, path(format, false));
+        let (got, body) = status(fixture.gateway.client.post(url).json(&request(format, false))).await;
         assert_eq!(got, 401, "{format}");
         let error = &body["error"];
         match format {
@@ -66,50 +69,50 @@ async fn a_failed_step_is_told_in_each_format() {
         assert!(error["message"].as_str().unwrap().contains("key"), "{format}: {body}");
     }
     // Nobody was asked, and nobody unknown leaves a record.
-    assert_eq!(stage.upstream.requests().await.len(), 0);
-    assert_eq!(stage.gateway.admin("usage-logs/getUsageLogs", json!({})).await["total"], 0);
+    assert_eq!(fixture.upstream.requests().await.len(), 0);
+    assert_eq!(fixture.gateway.admin("usage-logs/getUsageLogs", json!({})).await["total"], 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_is_in_force_before_its_reply() {
-    let stage = Stage::native().await;
-    let gateway = &stage.gateway;
-    assert_eq!(status(stage.ask()).await.0, 200);
-    let second = gateway.admin("keys/addKey", json!({"userId": stage.user_id, "name": "second"})).await;
+    let fixture = Fixture::native().await;
+    let gateway = &fixture.gateway;
+    assert_eq!(status(fixture.ask()).await.0, 200);
+    let second = gateway.admin("keys/addKey", json!({"userId": fixture.user_id, "name": "second"})).await;
     let second = second["generatedKey"].as_str().unwrap().to_owned();
     let with_second = || gateway.client.post(format!("{}/v1/messages", gateway.proxy)).bearer_auth(&second);
     assert_eq!(status(with_second().json(&request("native", false))).await.0, 200);
 
-    gateway.admin("keys/toggleKeyEnabled", json!({"keyId": stage.key_id, "enabled": false})).await;
-    let (got, body) = status(stage.ask()).await;
+    gateway.admin("keys/toggleKeyEnabled", json!({"keyId": fixture.key_id, "enabled": false})).await;
+    let (got, body) = status(fixture.ask()).await;
     assert!(got == 401 && body["error"]["message"].as_str().unwrap().contains("disabled"), "{body}");
-    gateway.admin("keys/toggleKeyEnabled", json!({"keyId": stage.key_id, "enabled": true})).await;
-    assert_eq!(status(stage.ask()).await.0, 200);
+    gateway.admin("keys/toggleKeyEnabled", json!({"keyId": fixture.key_id, "enabled": true})).await;
+    assert_eq!(status(fixture.ask()).await.0, 200);
 
-    gateway.admin("keys/editKey", json!({"keyId": stage.key_id, "expiresAt": "2020-01-01T00:00:00Z"})).await;
-    let (got, body) = status(stage.ask()).await;
+    gateway.admin("keys/editKey", json!({"keyId": fixture.key_id, "expiresAt": "2020-01-01T00:00:00Z"})).await;
+    let (got, body) = status(fixture.ask()).await;
     assert!(got == 401 && body["error"]["message"].as_str().unwrap().contains("expired"), "{body}");
 
-    gateway.admin("users/editUser", json!({"userId": stage.user_id, "isEnabled": false})).await;
+    gateway.admin("users/editUser", json!({"userId": fixture.user_id, "isEnabled": false})).await;
     let (got, body) = status(with_second().json(&request("native", false))).await;
     assert!(got == 401 && body["error"]["message"].as_str().unwrap().contains("user"), "{body}");
-    gateway.admin("users/removeUser", json!({"userId": stage.user_id})).await;
+    gateway.admin("users/removeUser", json!({"userId": fixture.user_id})).await;
     assert_eq!(status(with_second().json(&request("native", false))).await.0, 401);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn groups_and_models_out_of_reach() {
-    let stage = Stage::bare(&[]).await;
-    let (got, body) = status(stage.ask()).await;
+    let fixture = Fixture::bare(&[]).await;
+    let (got, body) = status(fixture.ask()).await;
     assert_eq!((got, &body["error"]["type"]), (403, &json!("permission_error")), "no provider at all: {body}");
-    stage.gateway.provider("native", &stage.upstream.url, json!({"group_tag": "gold"})).await;
-    assert_eq!(status(stage.ask()).await.0, 403, "the provider is in another group");
-    stage.gateway.provider("native", &stage.upstream.url, json!({"allowed_models": ["claude-*"]})).await;
-    let (got, body) = status(stage.ask()).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({"group_tag": "gold"})).await;
+    assert_eq!(status(fixture.ask()).await.0, 403, "the provider is in another group");
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({"allowed_models": ["claude-*"]})).await;
+    let (got, body) = status(fixture.ask()).await;
     assert_eq!((got, &body["error"]["type"]), (404, &json!("not_found_error")), "{body}");
     let disabled = json!({"is_enabled": false, "allowed_models": ["m"]});
-    stage.gateway.provider("native", &stage.upstream.url, disabled).await;
-    assert_eq!(status(stage.ask()).await.0, 404, "a disabled provider serves nothing");
-    let rows = stage.gateway.logs(4).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, disabled).await;
+    assert_eq!(status(fixture.ask()).await.0, 404, "a disabled provider serves nothing");
+    let rows = fixture.gateway.logs(4).await;
     assert!(rows.iter().all(|r| r["costUsd"] == 0 && r["providerId"].is_null()), "refusals cost nothing: {rows:?}");
 }

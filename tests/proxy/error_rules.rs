@@ -3,33 +3,33 @@
 
 use serde_json::{Value, json};
 
-use super::stage::{FORMATS, Stage, path, request};
+use super::fixture::{FORMATS, Fixture, path, request};
 use crate::support::gateway::ADMIN_TOKEN;
 use crate::support::upstream::Upstream;
 
 /// A first provider of each format that opens its circuit after so many failures (0: never), and
 /// healthy ones behind.
-async fn stage(threshold: u32) -> (Stage, Upstream, Upstream) {
-    let (stage, bad, healthy) = (Stage::bare(&[]).await, Upstream::start().await, Upstream::start().await);
+async fn fixture(threshold: u32) -> (Fixture, Upstream, Upstream) {
+    let (fixture, bad, healthy) = (Fixture::bare(&[]).await, Upstream::start().await, Upstream::start().await);
     for format in FORMATS {
         let fields =
             json!({"priority": 0, "circuit_breaker_failure_threshold": threshold, "name": format!("first-{format}")});
-        stage.gateway.provider(format, &bad.url, fields).await;
-        stage.gateway.provider(format, &healthy.url, json!({"priority": 5})).await;
+        fixture.gateway.provider(format, &bad.url, fields).await;
+        fixture.gateway.provider(format, &healthy.url, json!({"priority": 5})).await;
     }
-    (stage, bad, healthy)
+    (fixture, bad, healthy)
 }
 
-async fn ui(stage: &Stage, operation: &str, body: Value) -> Value {
-    let url = format!("{}/api/ui/error-rules/{operation}", stage.gateway.admin);
-    let answer = stage.gateway.client.post(url).bearer_auth(ADMIN_TOKEN).json(&body).send().await.unwrap();
+async fn ui(fixture: &Fixture, operation: &str, body: Value) -> Value {
+    let url = format!("{}/api/ui/error-rules/{operation}", fixture.gateway.admin);
+    let answer = fixture.gateway.client.post(url).bearer_auth(ADMIN_TOKEN).json(&body).send().await.unwrap();
     let body: Value = answer.json().await.unwrap();
     assert_eq!(body["ok"], true, "{body}");
     body["data"].clone()
 }
 
-async fn asked(stage: &Stage, format: &str, stream: bool, session: &str) -> (u16, Value) {
-    let request = stage.post(path(format, stream), &request(format, stream)).header("x-session-id", session);
+async fn asked(fixture: &Fixture, format: &str, stream: bool, session: &str) -> (u16, Value) {
+    let request = fixture.post(path(format, stream), &request(format, stream)).header("x-session-id", session);
     let answer = request.send().await.unwrap();
     let status = answer.status().as_u16();
     let text = answer.text().await.unwrap();
@@ -38,11 +38,11 @@ async fn asked(stage: &Stage, format: &str, stream: bool, session: &str) -> (u16
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rules_answer_reaches_the_client_in_its_format_and_nobody_else_is_asked() {
-    let (stage, bad, healthy) = stage(1).await;
+    let (fixture, bad, healthy) = fixture(1).await;
     let rule = json!({"pattern": "gribbles", "matchType": "contains", "category": "parameter_error",
         "overrideResponse": json!({"message": "No gribbles here.", "type": "gribble_error", "code": "no_gribbles"}).to_string(),
         "overrideStatusCode": 422});
-    let id = ui(&stage, "create", rule).await["id"].clone();
+    let id = ui(&fixture, "create", rule).await["id"].clone();
     let error = json!({"type": "weird_error", "message": "there are GRIBBLES in it"});
     // With an error status, as an object in place of a reply, and so as a stream's first event.
     let faults = [json!({"status": 403, "error": error}), json!({"error_in_200": true, "error": error})];
@@ -51,7 +51,7 @@ async fn a_rules_answer_reaches_the_client_in_its_format_and_nobody_else_is_aske
         bad.default(fault.clone()).await;
         for format in FORMATS {
             for stream in [false, true] {
-                let (status, body) = asked(&stage, format, stream, &format!("s{count}")).await;
+                let (status, body) = asked(&fixture, format, stream, &format!("s{count}")).await;
                 assert_eq!(status, 422, "{fault} {format} {stream}: {body}");
                 let error = &body["error"];
                 assert_eq!(error["message"], "No gribbles here.", "{fault} {format} {stream}: {body}");
@@ -68,7 +68,7 @@ async fn a_rules_answer_reaches_the_client_in_its_format_and_nobody_else_is_aske
     }
     // One failure would have opened a circuit: the first providers are asked each time.
     assert_eq!((bad.requests().await.len(), healthy.requests().await.len()), (count, 0));
-    for row in stage.gateway.logs(count).await {
+    for row in fixture.gateway.logs(count).await {
         assert_eq!(
             (&row["outcome"], &row["attempts"], &row["statusCode"]),
             (&json!("client_error"), &json!(1), &json!(422))
@@ -78,7 +78,7 @@ async fn a_rules_answer_reaches_the_client_in_its_format_and_nobody_else_is_aske
         assert!(last["detail"].as_str().unwrap().ends_with(&format!("(error rule {id}, parameter_error)")), "{last}");
         assert!(last["tookMs"].is_u64(), "{last}");
     }
-    let metrics = stage.gateway.client.get(format!("{}/metrics", stage.gateway.metrics)).send().await.unwrap();
+    let metrics = fixture.gateway.client.get(format!("{}/metrics", fixture.gateway.metrics)).send().await.unwrap();
     let text = metrics.text().await.unwrap();
     assert!(
         text.contains(&format!("tollgate_error_rule_matches_total{{category=\"parameter_error\"}} {count}")),
@@ -88,57 +88,57 @@ async fn a_rules_answer_reaches_the_client_in_its_format_and_nobody_else_is_aske
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_converted_error_and_a_rule_without_an_answer_keep_the_providers_words() {
-    let (stage, upstream) = (Stage::bare(&[]).await, Upstream::start().await);
-    stage.gateway.provider("chat-compatible", &upstream.url, json!({})).await;
-    ui(&stage, "create", json!({"pattern": "^odd_code$", "matchType": "regex", "category": "invalid_request", "overrideStatusCode": 409}))
+    let (fixture, upstream) = (Fixture::bare(&[]).await, Upstream::start().await);
+    fixture.gateway.provider("chat-compatible", &upstream.url, json!({})).await;
+    ui(&fixture, "create", json!({"pattern": "^odd_code$", "matchType": "regex", "category": "invalid_request", "overrideStatusCode": 409}))
         .await;
     upstream
         .default(json!({"status": 400, "error": {"type": "t", "message": "as it was said", "code": "odd_code"}}))
         .await;
     for (format, stream) in FORMATS.into_iter().zip([false, true, false, true]) {
-        let (status, body) = asked(&stage, format, stream, format).await;
+        let (status, body) = asked(&fixture, format, stream, format).await;
         assert_eq!((status, &body["error"]["message"]), (409, &json!("as it was said")), "{format}: {body}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rules_are_asked_about_5xx_only_where_they_say_so_and_the_first_one_decides() {
-    let (stage, bad, healthy) = stage(0).await;
+    let (fixture, bad, healthy) = fixture(0).await;
     let rule = |message: &str, priority: i64| {
         json!({"pattern": "gribbles", "matchType": "contains", "category": "content_filter", "priority": priority,
             "overrideResponse": message})
     };
-    let second = ui(&stage, "create", rule("second", 5)).await["id"].clone();
+    let second = ui(&fixture, "create", rule("second", 5)).await["id"].clone();
     bad.default(json!({"status": 500, "error": {"message": "gribbles"}})).await;
-    assert_eq!(asked(&stage, "native", false, "a").await.0, 200, "another provider answers");
+    assert_eq!(asked(&fixture, "native", false, "a").await.0, 200, "another provider answers");
     assert_eq!(healthy.requests().await.len(), 1);
-    ui(&stage, "update", json!({"id": second, "appliesTo": "all"})).await;
-    let (status, body) = asked(&stage, "responses", false, "b").await;
+    ui(&fixture, "update", json!({"id": second, "appliesTo": "all"})).await;
+    let (status, body) = asked(&fixture, "responses", false, "b").await;
     assert_eq!((status, &body["error"]["message"]), (400, &json!("second")));
     let mut first = rule("first", -5);
     (first["matchType"], first["appliesTo"]) = (json!("exact"), json!("all"));
-    let first = ui(&stage, "create", first).await["id"].clone();
-    assert_eq!(asked(&stage, "responses", false, "c").await.1["error"]["message"], "first");
-    ui(&stage, "update", json!({"id": first, "isEnabled": false})).await;
-    assert_eq!(asked(&stage, "responses", false, "d").await.1["error"]["message"], "second");
-    ui(&stage, "delete", json!({"id": second})).await;
-    assert_eq!(asked(&stage, "responses", false, "e").await.0, 200);
+    let first = ui(&fixture, "create", first).await["id"].clone();
+    assert_eq!(asked(&fixture, "responses", false, "c").await.1["error"]["message"], "first");
+    ui(&fixture, "update", json!({"id": first, "isEnabled": false})).await;
+    assert_eq!(asked(&fixture, "responses", false, "d").await.1["error"]["message"], "second");
+    ui(&fixture, "delete", json!({"id": second})).await;
+    assert_eq!(asked(&fixture, "responses", false, "e").await.0, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_programs_own_rules_are_there_from_the_first_start_and_removed_ones_stay_away() {
-    let mut stage = Stage::native().await;
-    let listed = ui(&stage, "list", json!({})).await;
+    let mut fixture = Fixture::native().await;
+    let listed = ui(&fixture, "list", json!({})).await;
     let rules = listed.as_array().unwrap();
     let signature = rules.iter().find(|r| r["defaultCode"] == "thinking_signature").unwrap();
     let error = json!({"type": "odd", "message": "messages.3.content.0: Invalid `signature` in `thinking` block"});
-    stage.upstream.default(json!({"status": 422, "error": error})).await;
-    let (status, body) = asked(&stage, "native", true, "a").await;
+    fixture.upstream.default(json!({"status": 422, "error": error})).await;
+    let (status, body) = asked(&fixture, "native", true, "a").await;
     assert_eq!((status, &body["error"]["message"]), (422, &error["message"]));
-    ui(&stage, "delete", json!({"id": signature["id"]})).await;
-    assert_eq!(asked(&stage, "native", true, "b").await.0, 502);
-    stage.gateway.kill();
-    stage.gateway.spawn();
-    stage.gateway.ready().await;
-    assert_eq!(ui(&stage, "list", json!({})).await.as_array().unwrap().len(), rules.len() - 1);
+    ui(&fixture, "delete", json!({"id": signature["id"]})).await;
+    assert_eq!(asked(&fixture, "native", true, "b").await.0, 502);
+    fixture.gateway.kill();
+    fixture.gateway.spawn();
+    fixture.gateway.ready().await;
+    assert_eq!(ui(&fixture, "list", json!({})).await.as_array().unwrap().len(), rules.len() - 1);
 }

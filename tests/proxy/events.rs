@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::stage::Stage;
+use super::fixture::Fixture;
 use crate::support::gateway::ADMIN_TOKEN;
 
 /// Reads until the data of an event of this name has come.
@@ -24,32 +24,32 @@ pub async fn until(response: &mut reqwest::Response, text: &mut String, name: &s
 #[tokio::test(flavor = "multi_thread")]
 async fn what_happens_is_seen_on_both_listeners_and_does_not_keep_the_gateway_from_stopping() {
     let env = [("TOLLGATE_PROXY_EXPOSE_ADMIN", "true"), ("TOLLGATE_PROXY_H2C", "true")];
-    let mut stage = Stage::bare(&env).await;
-    stage.gateway.provider("native", &stage.upstream.url, serde_json::json!({})).await;
+    let mut fixture = Fixture::bare(&env).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, serde_json::json!({})).await;
     let http2 = reqwest::Client::builder().no_proxy().http2_prior_knowledge().build().unwrap();
     let ways = [
-        (&stage.gateway.client, &stage.gateway.admin),
-        (&http2, &stage.gateway.admin),
-        (&stage.gateway.client, &stage.gateway.proxy),
-        (&http2, &stage.gateway.proxy),
+        (&fixture.gateway.client, &fixture.gateway.admin),
+        (&http2, &fixture.gateway.admin),
+        (&fixture.gateway.client, &fixture.gateway.proxy),
+        (&http2, &fixture.gateway.proxy),
     ];
     let mut watching = Vec::new();
     for (client, url) in ways {
-        // Without the whole-request time limit of the stage's client.
+        // Without the whole-request time limit of the fixture's client.
         let get = client.get(format!("{url}/api/events")).timeout(Duration::from_secs(300)).bearer_auth(ADMIN_TOKEN);
         let (mut response, mut text) = (get.send().await.unwrap(), String::new());
         assert_eq!(response.status(), 200, "{url}");
         until(&mut response, &mut text, "hello").await;
         watching.push((response, text));
     }
-    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
     for (response, text) in &mut watching {
         let logged = until(response, text, "log").await;
         assert_eq!((&logged["userName"], &logged["statusCode"]), (&"ada".into(), &200.into()));
         let sessions = until(response, text, "sessions").await;
         assert!(sessions.is_array(), "{sessions}");
     }
-    stage.gateway.signal("TERM");
-    let took = stage.gateway.ended().await;
+    fixture.gateway.signal("TERM");
+    let took = fixture.gateway.ended().await;
     assert!(took < Duration::from_secs(15), "live views kept the gateway up for {took:?}");
 }

@@ -2,20 +2,20 @@
 
 use serde_json::{Value, json};
 
-use super::stage::{FORMATS, Stage, path, request};
+use super::fixture::{FORMATS, Fixture, path, request};
 use crate::support::gateway::free_port;
 use crate::support::upstream::Upstream;
 
-/// A stage whose first choice is `first`, with a healthy provider of each format behind it.
-async fn with_first(first: &str, fields: Value) -> (Stage, Upstream) {
-    let (stage, healthy) = (Stage::bare(&[]).await, Upstream::start().await);
+/// A fixture whose first choice is `first`, with a healthy provider of each format behind it.
+async fn with_first(first: &str, fields: Value) -> (Fixture, Upstream) {
+    let (fixture, healthy) = (Fixture::bare(&[]).await, Upstream::start().await);
     for format in FORMATS {
         let mut fields = fields.clone();
         fields["priority"] = json!(0);
-        stage.gateway.provider(format, first, fields).await;
-        stage.gateway.provider(format, &healthy.url, json!({"priority": 5})).await;
+        fixture.gateway.provider(format, first, fields).await;
+        fixture.gateway.provider(format, &healthy.url, json!({"priority": 5})).await;
     }
-    (stage, healthy)
+    (fixture, healthy)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -23,7 +23,7 @@ async fn a_failing_provider_is_left_for_the_next_one() {
     let bad = Upstream::start().await;
     let fields = json!({"first_byte_timeout_streaming_ms": 250, "request_timeout_non_streaming_ms": 250,
         "circuit_breaker_failure_threshold": 0, "max_retry_attempts": 1});
-    let (stage, healthy) = with_first(&bad.url, fields).await;
+    let (fixture, healthy) = with_first(&bad.url, fields).await;
     let faults = [
         json!({"status": 500}),
         json!({"status": 529}),
@@ -42,7 +42,7 @@ async fn a_failing_provider_is_left_for_the_next_one() {
         for format in FORMATS {
             for stream in [false, true] {
                 // A conversation of its own: stickiness must not hide the first provider.
-                let answer = stage
+                let answer = fixture
                     .post(path(format, stream), &request(format, stream))
                     .header("x-session-id", format!("s{asked}"));
                 let answer = answer.send().await.unwrap();
@@ -58,11 +58,11 @@ async fn a_failing_provider_is_left_for_the_next_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_connection_is_tried_twice_and_left() {
     let nobody = format!("http://127.0.0.1:{}", free_port());
-    let stage = Stage::bare(&[]).await;
-    stage.gateway.provider("native", &nobody, json!({"priority": 0})).await;
-    stage.gateway.provider("native", &stage.upstream.url, json!({"priority": 5})).await;
-    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
-    let row = &stage.gateway.logs(1).await[0];
+    let fixture = Fixture::bare(&[]).await;
+    fixture.gateway.provider("native", &nobody, json!({"priority": 0})).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({"priority": 5})).await;
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
+    let row = &fixture.gateway.logs(1).await[0];
     assert_eq!(row["attempts"], 3, "once, once more, and the next provider: {row}");
     let chain = row["decisions"].as_array().or(row["decisionChain"].as_array()).unwrap();
     let steps: Vec<&str> = chain.iter().filter_map(|d| d["step"].as_str()).collect();
@@ -72,38 +72,38 @@ async fn a_refused_connection_is_tried_twice_and_left() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_clients_own_error_goes_back_at_once() {
     let bad = Upstream::start().await;
-    let (stage, healthy) = with_first(&bad.url, json!({})).await;
+    let (fixture, healthy) = with_first(&bad.url, json!({})).await;
     let error =
         json!({"type": "invalid_request_error", "message": "prompt is too long: 250000 tokens > 200000 maximum"});
     bad.default(json!({"status": 400, "error": error})).await;
     for format in FORMATS {
-        let answer = stage.post(path(format, false), &request(format, false)).send().await.unwrap();
+        let answer = fixture.post(path(format, false), &request(format, false)).send().await.unwrap();
         assert_eq!(answer.status(), 400, "{format}");
         let body: Value = answer.json().await.unwrap();
         assert!(body["error"]["message"].as_str().unwrap().contains("prompt is too long"), "{format}: {body}");
     }
     assert_eq!(healthy.requests().await.len(), 0, "nobody else was tried");
-    assert!(stage.gateway.logs(4).await.iter().all(|r| r["outcome"] == "client_error" && r["attempts"] == 1));
+    assert!(fixture.gateway.logs(4).await.iter().all(|r| r["outcome"] == "client_error" && r["attempts"] == 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn when_all_fail_the_last_failure_decides() {
-    let (stage, bad) = (Stage::bare(&[]).await, Upstream::start().await);
+    let (fixture, bad) = (Fixture::bare(&[]).await, Upstream::start().await);
     for _ in 0..2 {
-        stage.gateway.provider("native", &bad.url, json!({"circuit_breaker_failure_threshold": 0})).await;
+        fixture.gateway.provider("native", &bad.url, json!({"circuit_breaker_failure_threshold": 0})).await;
     }
     bad.default(json!({"status": 500})).await;
-    let answer = stage.ask().send().await.unwrap();
+    let answer = fixture.ask().send().await.unwrap();
     assert_eq!(answer.status(), 502);
     let body: Value = answer.json().await.unwrap();
     assert_eq!(body["error"]["type"], "api_error", "{body}");
     bad.default(json!({"status": 429, "headers": {"retry-after": "7"}})).await;
-    let answer = stage.ask().send().await.unwrap();
+    let answer = fixture.ask().send().await.unwrap();
     assert_eq!(answer.status(), 429);
     assert!(answer.headers().contains_key("retry-after"));
     // Both rest now: nobody is asked.
     let asked = bad.requests().await.len();
-    let answer = stage.ask().send().await.unwrap();
+    let answer = fixture.ask().send().await.unwrap();
     assert_eq!(answer.status(), 503);
     assert!(answer.headers().contains_key("retry-after"));
     assert_eq!(bad.requests().await.len(), asked);
@@ -111,9 +111,9 @@ async fn when_all_fail_the_last_failure_decides() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_stays_with_its_provider() {
-    let (stage, other) = (Stage::bare(&[]).await, Upstream::start().await);
-    for url in [&stage.upstream.url, &other.url] {
-        stage.gateway.provider("native", url, json!({})).await;
+    let (fixture, other) = (Fixture::bare(&[]).await, Upstream::start().await);
+    for url in [&fixture.upstream.url, &other.url] {
+        fixture.gateway.provider("native", url, json!({})).await;
     }
     let mut used = std::collections::HashSet::new();
     // By weight alone a dozen may all go to one, once in two thousand times.
@@ -123,9 +123,9 @@ async fn a_session_stays_with_its_provider() {
         }
         let id = format!("conversation-{session}");
         for _ in 0..3 {
-            assert_eq!(stage.ask().header("x-session-id", &id).send().await.unwrap().status(), 200);
+            assert_eq!(fixture.ask().header("x-session-id", &id).send().await.unwrap().status(), 200);
         }
-        let rows = stage.gateway.logs((session + 1) * 3).await;
+        let rows = fixture.gateway.logs((session + 1) * 3).await;
         let of_session: std::collections::HashSet<i64> =
             rows.iter().filter(|r| r["sessionId"] == id.as_str()).map(|r| r["providerId"].as_i64().unwrap()).collect();
         assert_eq!(of_session.len(), 1, "session {id} was moved");
@@ -136,16 +136,16 @@ async fn a_session_stays_with_its_provider() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dead_pooled_connection_is_no_failure() {
-    let stage = Stage::native().await;
+    let fixture = Fixture::native().await;
     for round in 0..5 {
-        assert_eq!(stage.ask().send().await.unwrap().status(), 200, "round {round}");
-        stage.upstream.script(json!([{"hang_up": true}])).await;
-        assert_eq!(stage.ask().send().await.unwrap().status(), 200, "round {round}: the break is passed over");
+        assert_eq!(fixture.ask().send().await.unwrap().status(), 200, "round {round}");
+        fixture.upstream.script(json!([{"hang_up": true}])).await;
+        assert_eq!(fixture.ask().send().await.unwrap().status(), 200, "round {round}: the break is passed over");
     }
-    let rows = stage.gateway.logs(10).await;
+    let rows = fixture.gateway.logs(10).await;
     let attempts: Vec<u64> = rows.iter().rev().map(|row| row["attempts"].as_u64().unwrap()).collect();
     assert_eq!(attempts, [1, 2, 1, 2, 1, 2, 1, 2, 1, 2], "the request that is sent again is recorded");
-    assert_eq!(stage.upstream.requests().await.len(), 15, "and nothing else is sent");
-    let health = stage.gateway.admin("providers/getProvidersHealthStatus", json!({})).await;
+    assert_eq!(fixture.upstream.requests().await.len(), 15, "and nothing else is sent");
+    let health = fixture.gateway.admin("providers/getProvidersHealthStatus", json!({})).await;
     assert!(health.to_string().contains("\"failureCount\":0"), "no failure of the provider: {health}");
 }

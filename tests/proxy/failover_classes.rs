@@ -5,21 +5,21 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::stage::{FORMATS, Stage, path, request};
+use super::fixture::{FORMATS, Fixture, path, request};
 use crate::support::gateway::free_port;
 use crate::support::upstream::Upstream;
 
-/// A stage whose first choice of each format is `first`, with a healthy provider of each format
+/// A fixture whose first choice of each format is `first`, with a healthy provider of each format
 /// behind it.
-async fn with_first(env: &[(&str, &str)], first: &str, fields: Value) -> (Stage, Upstream) {
-    let (stage, healthy) = (Stage::bare(env).await, Upstream::start().await);
+async fn with_first(env: &[(&str, &str)], first: &str, fields: Value) -> (Fixture, Upstream) {
+    let (fixture, healthy) = (Fixture::bare(env).await, Upstream::start().await);
     for format in FORMATS {
         let mut fields = fields.clone();
         fields["priority"] = json!(0);
-        stage.gateway.provider(format, first, fields).await;
-        stage.gateway.provider(format, &healthy.url, json!({"priority": 5})).await;
+        fixture.gateway.provider(format, first, fields).await;
+        fixture.gateway.provider(format, &healthy.url, json!({"priority": 5})).await;
     }
-    (stage, healthy)
+    (fixture, healthy)
 }
 
 /// Without a circuit, and left after one try.
@@ -27,8 +27,9 @@ fn plain() -> Value {
     json!({"circuit_breaker_failure_threshold": 0, "max_retry_attempts": 1})
 }
 
-async fn ask(stage: &Stage, format: &str, stream: bool, session: impl ToString) -> (u16, Value) {
-    let asked = stage.post(path(format, stream), &request(format, stream)).header("x-session-id", session.to_string());
+async fn ask(fixture: &Fixture, format: &str, stream: bool, session: impl ToString) -> (u16, Value) {
+    let asked =
+        fixture.post(path(format, stream), &request(format, stream)).header("x-session-id", session.to_string());
     let answer = asked.send().await.unwrap();
     let status = answer.status().as_u16();
     let text = answer.text().await.unwrap();
@@ -38,7 +39,7 @@ async fn ask(stage: &Stage, format: &str, stream: bool, session: impl ToString) 
 #[tokio::test(flavor = "multi_thread")]
 async fn six_codes_end_a_request_whatever_status_they_come_with() {
     let bad = Upstream::start().await;
-    let (stage, healthy) = with_first(&[], &bad.url, json!({"circuit_breaker_failure_threshold": 1})).await;
+    let (fixture, healthy) = with_first(&[], &bad.url, json!({"circuit_breaker_failure_threshold": 1})).await;
     let codes = [
         ("prompt_too_long", 400),
         ("content_filter", 400),
@@ -58,7 +59,7 @@ async fn six_codes_end_a_request_whatever_status_they_come_with() {
             let upstream = fault["status"].as_u64().filter(|status| *status < 500);
             bad.default(fault.clone()).await;
             for (format, stream) in FORMATS.into_iter().zip([false, true, true, false]) {
-                let (status, body) = ask(&stage, format, stream, asked).await;
+                let (status, body) = ask(&fixture, format, stream, asked).await;
                 assert_eq!(u64::from(status), upstream.unwrap_or(own), "{fault} {format}: {body}");
                 assert_eq!(body["error"]["message"], "as told", "{fault} {format}: {body}");
                 asked += 1;
@@ -72,20 +73,20 @@ async fn six_codes_end_a_request_whatever_status_they_come_with() {
 async fn the_operators_own_credential_at_fault_switches_where_configured() {
     let bad = Upstream::start().await;
     let env = [("TOLLGATE_RETRY_SWITCH_ON_UPSTREAM_AUTH", "true")];
-    let (stage, healthy) = with_first(&env, &bad.url, plain()).await;
+    let (fixture, healthy) = with_first(&env, &bad.url, plain()).await;
     for (asked, code) in ["invalid_api_key", "billing_quota_exceeded"].into_iter().enumerate() {
         bad.default(json!({"status": 401, "error": {"message": "no", "code": code}})).await;
-        assert_eq!(ask(&stage, "chat-compatible", false, asked).await.0, 200, "{code}");
+        assert_eq!(ask(&fixture, "chat-compatible", false, asked).await.0, 200, "{code}");
         assert_eq!(healthy.requests().await.len(), asked + 1);
     }
     bad.default(json!({"status": 404, "error": {"message": "no", "code": "model_not_found"}})).await;
-    assert_eq!(ask(&stage, "chat-compatible", false, "x").await.0, 404, "the others end the request as ever");
+    assert_eq!(ask(&fixture, "chat-compatible", false, "x").await.0, 404, "the others end the request as ever");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unrecognised_4xx_and_what_is_no_reply_are_the_providers_fault() {
     let bad = Upstream::start().await;
-    let (stage, healthy) = with_first(&[], &bad.url, plain()).await;
+    let (fixture, healthy) = with_first(&[], &bad.url, plain()).await;
     let odd = json!({"type": "odd_error", "message": "an odd thing", "code": "odd"});
     let faults = [
         json!({"status": 400, "error": odd}),
@@ -104,7 +105,7 @@ async fn an_unrecognised_4xx_and_what_is_no_reply_are_the_providers_fault() {
     for fault in faults {
         bad.default(fault.clone()).await;
         for format in FORMATS {
-            let (status, body) = ask(&stage, format, false, asked).await;
+            let (status, body) = ask(&fixture, format, false, asked).await;
             assert_eq!(status, 200, "{fault} {format}: {body}");
             asked += 1;
         }
@@ -118,13 +119,13 @@ async fn a_stream_that_dies_or_stands_still_before_it_says_anything_is_tried_els
     let bad = Upstream::start().await;
     let mut fields = plain();
     fields["first_byte_timeout_streaming_ms"] = json!(300);
-    let (stage, healthy) = with_first(&[], &bad.url, fields).await;
+    let (fixture, healthy) = with_first(&[], &bad.url, fields).await;
     let mut asked = 0;
     for fault in [json!({"pings": 1, "cut_after": 1}), json!({"pings": 1, "stall_after": 1}), json!({"cut_after": 0})] {
         bad.default(fault.clone()).await;
         for format in FORMATS {
             let answer =
-                stage.post(path(format, true), &request(format, true)).header("x-session-id", asked.to_string());
+                fixture.post(path(format, true), &request(format, true)).header("x-session-id", asked.to_string());
             let answer = answer.send().await.unwrap();
             assert_eq!(answer.status(), 200, "{fault} {format}");
             let text = answer.text().await.unwrap();
@@ -137,18 +138,18 @@ async fn a_stream_that_dies_or_stands_still_before_it_says_anything_is_tried_els
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rest_is_kept_and_bounded() {
-    let stage = Stage::bare(&[("TOLLGATE_RETRY_MAX_REST", "1s")]).await;
+    let fixture = Fixture::bare(&[("TOLLGATE_RETRY_MAX_REST", "1s")]).await;
     let healthy = Upstream::start().await;
-    stage.gateway.provider("native", &stage.upstream.url, json!({"circuit_breaker_failure_threshold": 0})).await;
-    stage.gateway.provider("native", &healthy.url, json!({"priority": 5})).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({"circuit_breaker_failure_threshold": 0})).await;
+    fixture.gateway.provider("native", &healthy.url, json!({"priority": 5})).await;
     for status in [429, 503] {
-        let before = stage.upstream.requests().await.len();
-        stage.upstream.script(json!([{"status": status, "headers": {"retry-after": "86400"}}])).await;
+        let before = fixture.upstream.requests().await.len();
+        fixture.upstream.script(json!([{"status": status, "headers": {"retry-after": "86400"}}])).await;
         let began = Instant::now();
         let mut n = 0;
         // A day was asked for; after a second it is asked again, and answers.
-        while stage.upstream.requests().await.len() < before + 2 {
-            assert_eq!(ask(&stage, "native", false, format!("{status}-{n}")).await.0, 200);
+        while fixture.upstream.requests().await.len() < before + 2 {
+            assert_eq!(ask(&fixture, "native", false, format!("{status}-{n}")).await.0, 200);
             assert!(began.elapsed() < Duration::from_secs(20), "{status}: the rest has no end");
             n += 1;
         }
@@ -162,11 +163,11 @@ async fn network_errors_open_a_circuit_only_where_configured() {
         let nobody = format!("http://127.0.0.1:{}", free_port());
         let env = [("TOLLGATE_BREAKER_COUNT_NETWORK_ERRORS", if counted { "true" } else { "false" })];
         let fields = json!({"circuit_breaker_failure_threshold": 1, "max_retry_attempts": 1});
-        let (stage, _healthy) = with_first(&env, &nobody, fields).await;
+        let (fixture, _healthy) = with_first(&env, &nobody, fields).await;
         for n in 0..2 {
-            assert_eq!(ask(&stage, "native", false, n).await.0, 200);
+            assert_eq!(ask(&fixture, "native", false, n).await.0, 200);
         }
-        let row = &stage.gateway.logs(2).await[0];
+        let row = &fixture.gateway.logs(2).await[0];
         assert_eq!(row["attempts"] == 1, counted, "the second request passes an open circuit over: {row}");
     }
 }
@@ -174,16 +175,16 @@ async fn network_errors_open_a_circuit_only_where_configured() {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_attempt_is_begun_after_the_deadline() {
     let slow = Upstream::start().await;
-    let stage = Stage::bare(&[("TOLLGATE_RETRY_DEADLINE", "3s")]).await;
+    let fixture = Fixture::bare(&[("TOLLGATE_RETRY_DEADLINE", "3s")]).await;
     for _ in 0..3 {
         let fields = json!({"circuit_breaker_failure_threshold": 0, "max_retry_attempts": 1});
-        stage.gateway.provider("native", &slow.url, fields).await;
+        fixture.gateway.provider("native", &slow.url, fields).await;
     }
     slow.default(json!({"delay_ms": 600_000})).await;
-    let (status, body) = ask(&stage, "native", true, "a").await;
+    let (status, body) = ask(&fixture, "native", true, "a").await;
     assert_eq!(status, 502, "{body}");
     assert_eq!(slow.requests().await.len(), 1, "two were left");
-    let row = &stage.gateway.logs(1).await[0];
+    let row = &fixture.gateway.logs(1).await[0];
     let told: Vec<&str> =
         row["decisionChain"].as_array().unwrap().iter().filter_map(|d| d["detail"].as_str()).collect();
     assert!(told.contains(&"the time for attempts was over, with 2 more to ask"), "{told:?}");
@@ -191,13 +192,13 @@ async fn no_attempt_is_begun_after_the_deadline() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_last_word_says_when_to_come_back() {
-    let (stage, other) = (Stage::bare(&[]).await, Upstream::start().await);
-    for url in [&stage.upstream.url, &other.url] {
-        stage.gateway.provider("native", url, json!({"circuit_breaker_failure_threshold": 0})).await;
+    let (fixture, other) = (Fixture::bare(&[]).await, Upstream::start().await);
+    for url in [&fixture.upstream.url, &other.url] {
+        fixture.gateway.provider("native", url, json!({"circuit_breaker_failure_threshold": 0})).await;
     }
-    stage.upstream.default(json!({"status": 429, "headers": {"retry-after": "300"}})).await;
+    fixture.upstream.default(json!({"status": 429, "headers": {"retry-after": "300"}})).await;
     other.default(json!({"status": 429, "headers": {"retry-after": "30"}})).await;
-    let answer = stage.ask().send().await.unwrap();
+    let answer = fixture.ask().send().await.unwrap();
     assert_eq!(answer.status(), 429);
     let wait: u64 = answer.headers()["retry-after"].to_str().unwrap().parse().unwrap();
     assert!((1..=30).contains(&wait), "the first one that can be asked again: {wait}");

@@ -3,8 +3,8 @@
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 
-use super::stage::Stage;
-use crate::loss::raw::{self, Provider, STREAM_HEAD, beginning, chunk};
+use super::fixture::Fixture;
+use crate::resilience::raw::{self, Provider, STREAM_HEAD, beginning, chunk};
 use crate::support::gateway::free_port;
 use crate::support::upstream::Upstream;
 
@@ -16,15 +16,15 @@ const ASK: [&str; 4] =
 /// A reply in one piece, to its end.
 const REPLY: [&str; 3] = ["upstream_response_body_filter", "response_filter", "response_body_filter"];
 
-async fn stage() -> Stage {
-    Stage::bare(&[("LOG_LEVEL", "trace")]).await
+async fn fixture() -> Fixture {
+    Fixture::bare(&[("LOG_LEVEL", "trace")]).await
 }
 
 /// The hooks of one request up to `logging`; a hook that runs for several pieces in a row stands
 /// once.
-async fn hooks(stage: &Stage, request: &str) -> Vec<String> {
+async fn hooks(fixture: &Fixture, request: &str) -> Vec<String> {
     let last = format!("\"request_id\":\"{request}\",\"hook\":\"logging\"");
-    let log = stage.gateway.log_shows(&last).await;
+    let log = fixture.gateway.log_shows(&last).await;
     let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut hooks: Vec<String> = lines
         .filter(|line| line["target"] == "tollgate::hook" && line["request_id"] == request)
@@ -34,8 +34,8 @@ async fn hooks(stage: &Stage, request: &str) -> Vec<String> {
     hooks
 }
 
-async fn last_request(stage: &Stage) -> String {
-    stage.gateway.logs(1).await[0]["requestId"].as_str().unwrap().to_owned()
+async fn last_request(fixture: &Fixture) -> String {
+    fixture.gateway.logs(1).await[0]["requestId"].as_str().unwrap().to_owned()
 }
 
 fn id(answer: &reqwest::Response) -> String {
@@ -44,14 +44,14 @@ fn id(answer: &reqwest::Response) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answered_request_and_a_refused_one() {
-    let stage = stage().await;
-    stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
-    let answer = stage.ask().send().await.unwrap();
+    let fixture = fixture().await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
+    let answer = fixture.ask().send().await.unwrap();
     assert_eq!(answer.status(), 200);
     let answered = [&BEGIN[..], &ASK, &REPLY, &["logging"]].concat();
-    assert_eq!(hooks(&stage, &id(&answer)).await, answered);
+    assert_eq!(hooks(&fixture, &id(&answer)).await, answered);
 
-    let answer = stage.ask().header("x-api-key", "sk-unknown").send().await.unwrap();
+    let answer = fixture.ask().header("x-api-key", "sk-unknown").send().await.unwrap();
     assert_eq!(answer.status(), 401);
     let refused = [
         "early_request_filter",
@@ -61,32 +61,32 @@ async fn an_answered_request_and_a_refused_one() {
         "response_body_filter",
         "logging",
     ];
-    assert_eq!(hooks(&stage, &id(&answer)).await, refused);
+    assert_eq!(hooks(&fixture, &id(&answer)).await, refused);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failover_after_500() {
-    let (stage, bad) = (stage().await, Upstream::start().await);
+    let (fixture, bad) = (fixture().await, Upstream::start().await);
     bad.default(json!({"status": 500})).await;
-    stage.gateway.provider("native", &bad.url, json!({"priority": 0})).await;
-    stage.gateway.provider("native", &stage.upstream.url, json!({"priority": 5})).await;
-    let answer = stage.ask().send().await.unwrap();
+    fixture.gateway.provider("native", &bad.url, json!({"priority": 0})).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({"priority": 5})).await;
+    let answer = fixture.ask().send().await.unwrap();
     assert_eq!(answer.status(), 200);
     let failed = ["upstream_response_body_filter", "error_while_proxy", "upstream_peer"];
     let expected = [&BEGIN[..], &ASK, &failed, &ASK, &REPLY, &["logging"]].concat();
-    assert_eq!(hooks(&stage, &id(&answer)).await, expected);
+    assert_eq!(hooks(&fixture, &id(&answer)).await, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_connect() {
-    let stage = stage().await;
+    let fixture = fixture().await;
     let nothing = format!("http://127.0.0.1:{}", free_port());
-    stage.gateway.provider("native", &nothing, json!({"max_retry_attempts": 1})).await;
-    let answer = stage.ask().send().await.unwrap();
+    fixture.gateway.provider("native", &nothing, json!({"max_retry_attempts": 1})).await;
+    let answer = fixture.ask().send().await.unwrap();
     assert_eq!(answer.status(), 502);
     let failed = ["fail_to_connect", "upstream_peer", "fail_to_proxy"];
     let expected = [&BEGIN[..], &failed, &["response_filter", "response_body_filter", "logging"]].concat();
-    assert_eq!(hooks(&stage, &id(&answer)).await, expected, "the plan's end is found where peers are chosen");
+    assert_eq!(hooks(&fixture, &id(&answer)).await, expected, "the plan's end is found where peers are chosen");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -97,40 +97,40 @@ async fn a_stream_that_breaks_off() {
         None
     })
     .await;
-    let stage = stage().await;
-    stage.gateway.provider("native", &provider.url, json!({})).await;
-    let answer = stage.ask_stream().send().await.unwrap();
+    let fixture = fixture().await;
+    fixture.gateway.provider("native", &provider.url, json!({})).await;
+    let answer = fixture.ask_stream().send().await.unwrap();
     let id = id(&answer);
     assert!(answer.text().await.unwrap().contains("event: error"));
     let broken = ["error_while_proxy", "fail_to_proxy", "response_body_filter", "logging"];
     let expected = [&BEGIN[..], &ASK, &REPLY, &broken].concat();
-    assert_eq!(hooks(&stage, &id).await, expected);
+    assert_eq!(hooks(&fixture, &id).await, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_leaves_before_the_first_byte() {
-    let stage = stage().await;
-    stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
-    stage.upstream.default(json!({"delay_ms": 600_000})).await;
-    let asking = tokio::spawn(stage.ask().send());
-    stage.upstream.stats("started=1").await;
+    let fixture = fixture().await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
+    fixture.upstream.default(json!({"delay_ms": 600_000})).await;
+    let asking = tokio::spawn(fixture.ask().send());
+    fixture.upstream.stats("started=1").await;
     asking.abort();
     let left = ["error_while_proxy", "fail_to_proxy", "logging"];
     let expected = [&BEGIN[..], &ASK[..3], &left].concat();
-    assert_eq!(hooks(&stage, &last_request(&stage).await).await, expected, "nothing is written to it");
+    assert_eq!(hooks(&fixture, &last_request(&fixture).await).await, expected, "nothing is written to it");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_leaves_after_the_first_byte() {
-    let stage = stage().await;
-    stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
-    stage.upstream.default(json!({"events": 50, "stall_after": 4})).await;
-    let answer = stage.ask_stream().send().await.unwrap();
+    let fixture = fixture().await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
+    fixture.upstream.default(json!({"events": 50, "stall_after": 4})).await;
+    let answer = fixture.ask_stream().send().await.unwrap();
     let id = id(&answer);
     let mut body = answer.bytes_stream();
     body.next().await.unwrap().unwrap();
     drop(body);
-    let hooks = hooks(&stage, &id).await;
+    let hooks = hooks(&fixture, &id).await;
     let (begun, left) = hooks.split_at(hooks.len() - 3);
     assert_eq!(left, ["error_while_proxy", "fail_to_proxy", "logging"], "nothing is written to it");
     assert_eq!(begun[..BEGIN.len() + ASK.len() + REPLY.len()], [&BEGIN[..], &ASK, &REPLY].concat());

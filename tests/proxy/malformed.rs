@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::stage::{FORMATS, Stage, path, request};
+use super::fixture::{FORMATS, Fixture, path, request};
 
 /// Sends raw bytes and reads until the answer is whole or the connection ends. Status and body.
-async fn raw(stage: &Stage, bytes: &[u8]) -> (u16, String) {
-    let mut tcp = TcpStream::connect(stage.gateway.proxy_addr()).await.unwrap();
+async fn raw(fixture: &Fixture, bytes: &[u8]) -> (u16, String) {
+    let mut tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
     tcp.write_all(bytes).await.unwrap();
     let mut got = Vec::new();
     let reading = async {
@@ -40,71 +40,75 @@ fn whole(got: &[u8]) -> bool {
     length.is_some_and(|n| body.len() >= n)
 }
 
-fn head(stage: &Stage, rest: &str) -> String {
-    format!("POST /v1/messages HTTP/1.1\r\nHost: x\r\nx-api-key: {}\r\n{rest}", stage.key)
+fn head(fixture: &Fixture, rest: &str) -> String {
+    format!("POST /v1/messages HTTP/1.1\r\nHost: x\r\nx-api-key: {}\r\n{rest}", fixture.key)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn malformed_heads() {
-    let stage = Stage::native().await;
+    let fixture = Fixture::native().await;
     let good = request("native", false).to_string();
     let length = good.len();
     let cases: Vec<(&str, String, &[u16])> = vec![
-        ("two lengths", head(&stage, &format!("content-length: {length}\r\ncontent-length: 3\r\n\r\n{good}")), &[400]),
+        (
+            "two lengths",
+            head(&fixture, &format!("content-length: {length}\r\ncontent-length: 3\r\n\r\n{good}")),
+            &[400],
+        ),
         (
             "length and chunked",
-            head(&stage, &format!("content-length: {length}\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n")),
+            head(&fixture, &format!("content-length: {length}\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n")),
             &[400],
         ),
-        ("bad length", head(&stage, "content-length: ten\r\n\r\n"), &[400]),
-        ("negative length", head(&stage, "content-length: -1\r\n\r\n"), &[400]),
-        ("bad chunk", head(&stage, "transfer-encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n"), &[400]),
+        ("bad length", head(&fixture, "content-length: ten\r\n\r\n"), &[400]),
+        ("negative length", head(&fixture, "content-length: -1\r\n\r\n"), &[400]),
+        ("bad chunk", head(&fixture, "transfer-encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n"), &[400]),
         (
             "no host",
-            format!("POST /v1/messages HTTP/1.1\r\nx-api-key: {}\r\ncontent-length: 0\r\n\r\n", stage.key),
+            format!("POST /v1/messages HTTP/1.1\r\nx-api-key: {}\r\ncontent-length: 0\r\n\r\n", fixture.key),
             &[400],
         ),
-        ("space before colon", head(&stage, &format!("content-length : {length}\r\n\r\n{good}")), &[400]),
+        ("space before colon", head(&fixture, &format!("content-length : {length}\r\n\r\n{good}")), &[400]),
         ("a tunnel", "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n".to_owned(), &[405]),
         ("not http", "hello there\r\n\r\n".to_owned(), &[0, 400]),
         ("nothing but line ends", "\r\n\r\n\r\n".to_owned(), &[0, 400]),
-        ("old version", format!("POST /v1/messages HTTP/0.9\r\nx-api-key: {}\r\n\r\n", stage.key), &[0, 400, 505]),
+        ("old version", format!("POST /v1/messages HTTP/0.9\r\nx-api-key: {}\r\n\r\n", fixture.key), &[0, 400, 505]),
     ];
     for (name, bytes, expected) in cases {
         let half_closed = name == "nothing but line ends";
         if half_closed {
-            let mut tcp = TcpStream::connect(stage.gateway.proxy_addr()).await.unwrap();
+            let mut tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
             tcp.write_all(bytes.as_bytes()).await.unwrap();
             tcp.shutdown().await.unwrap();
             let mut rest = Vec::new();
             tokio::time::timeout(Duration::from_secs(60), tcp.read_to_end(&mut rest)).await.unwrap().unwrap();
             continue;
         }
-        let (status, body) = raw(&stage, bytes.as_bytes()).await;
+        let (status, body) = raw(&fixture, bytes.as_bytes()).await;
         assert!(expected.contains(&status), "{name}: {status} {body}");
     }
     // The gateway is as well as before.
-    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
-    assert!(!stage.gateway.log().contains("panicked"), "{}", stage.gateway.log());
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
+    assert!(!fixture.gateway.log().contains("panicked"), "{}", fixture.gateway.log());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn http_1_0_and_pipelined_requests_are_served() {
-    let stage = Stage::native().await;
+    let fixture = Fixture::native().await;
     let good = request("native", true).to_string();
     let one = format!(
         "POST /v1/messages HTTP/1.1\r\nHost: x\r\nx-api-key: {}\r\ncontent-length: {}\r\n\r\n{good}",
-        stage.key,
+        fixture.key,
         good.len()
     );
     let old = one.replace("HTTP/1.1", "HTTP/1.0");
-    let mut tcp = TcpStream::connect(stage.gateway.proxy_addr()).await.unwrap();
+    let mut tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
     tcp.write_all(old.as_bytes()).await.unwrap();
     let mut got = String::new();
     tokio::time::timeout(Duration::from_secs(60), tcp.read_to_string(&mut got)).await.unwrap().unwrap();
     assert!(got.contains(" 200 ") && got.contains("message_stop") && !got.contains("chunked"), "{got}");
 
-    let mut tcp = TcpStream::connect(stage.gateway.proxy_addr()).await.unwrap();
+    let mut tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
     tcp.write_all(format!("{one}{one}").as_bytes()).await.unwrap();
     let mut got = Vec::new();
     let both = async {
@@ -120,7 +124,7 @@ async fn http_1_0_and_pipelined_requests_are_served() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn malformed_bodies_name_the_field_in_the_clients_format() {
-    let stage = Stage::full().await;
+    let fixture = Fixture::full().await;
     let deep = format!("{{\"model\":\"m\",\"messages\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
     let bodies: Vec<(&str, Vec<u8>)> = vec![
         ("nothing", b"".to_vec()),
@@ -148,8 +152,8 @@ async fn malformed_bodies_name_the_field_in_the_clients_format() {
             if format == "alt-cli" && (name.contains("model") || *name == "stream is text") {
                 continue; // the path names both
             }
-            let post = stage.gateway.client.post(format!("{}{}", stage.gateway.proxy, path(format, false)));
-            let answer = post.header("x-api-key", &stage.key).body(body.clone()).send().await.unwrap();
+            let post = fixture.gateway.client.post(format!("{}{}", fixture.gateway.proxy, path(format, false)));
+            let answer = post.header("x-api-key", &fixture.key).body(body.clone()).send().await.unwrap();
             let status = answer.status().as_u16();
             let text = answer.text().await.unwrap();
             assert_eq!(status, 400, "{name} {format}: {text}");
@@ -167,7 +171,7 @@ async fn malformed_bodies_name_the_field_in_the_clients_format() {
             refused += 1;
         }
     }
-    assert_eq!(stage.upstream.requests().await.len(), 0, "nothing malformed goes on");
-    let rows = stage.gateway.admin("usage-logs/getUsageLogs", json!({"pageSize": 1, "statusCode": 400})).await;
+    assert_eq!(fixture.upstream.requests().await.len(), 0, "nothing malformed goes on");
+    let rows = fixture.gateway.admin("usage-logs/getUsageLogs", json!({"pageSize": 1, "statusCode": 400})).await;
     assert!(rows["total"].as_u64().unwrap() <= refused);
 }

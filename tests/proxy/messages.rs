@@ -5,38 +5,38 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::stage::{Stage, saying};
+use super::fixture::{Fixture, saying};
 
 /// How long a test waits for something to be seen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The session's messages, once there are so many.
-pub async fn messages(stage: &Stage, session: &str, count: usize) -> Vec<Value> {
+pub async fn messages(fixture: &Fixture, session: &str, count: usize) -> Vec<Value> {
     let began = Instant::now();
     while began.elapsed() < PATIENCE {
         let body = json!({ "sessionId": session });
-        let (status, reply) = stage.gateway.call("active-sessions/getSessionMessages", body).await;
+        let (status, reply) = fixture.gateway.call("active-sessions/getSessionMessages", body).await;
         let found = reply["data"]["messages"].as_array().cloned().unwrap_or_default();
         if status == 200 && found.len() >= count {
             return found;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    panic!("the messages did not come: {}", stage.gateway.log());
+    panic!("the messages did not come: {}", fixture.gateway.log());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_said_is_kept_as_the_client_sent_and_got_it_and_no_credential_with_it() {
     let env = [("STORE_SESSION_MESSAGES", "true"), ("TOLLGATE_SESSION_MESSAGE_BYTES", "4KiB")];
-    let stage = Stage::bare(&env).await;
-    stage.gateway.provider("native", &stage.upstream.url, json!({})).await;
-    let send = |body: &Value| stage.post("/v1/messages", body).header("x-session-id", "talk").send();
+    let fixture = Fixture::bare(&env).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
+    let send = |body: &Value| fixture.post("/v1/messages", body).header("x-session-id", "talk").send();
     let whole = send(&saying("native", false, "first")).await.unwrap().text().await.unwrap();
     let stream = send(&saying("native", true, "second")).await.unwrap().text().await.unwrap();
     let refused = send(&json!({ "model": "m", "max_tokens": "many", "messages": "none" })).await.unwrap();
     let long = saying("native", false, &"long ".repeat(2_000));
     send(&long).await.unwrap().text().await.unwrap();
-    let kept = messages(&stage, "talk", 3).await;
+    let kept = messages(&fixture, "talk", 3).await;
     assert_eq!(kept[0]["request"], saying("native", false, "first"));
     assert_eq!(kept[0]["response"], serde_json::from_str::<Value>(&whole).unwrap());
     assert_eq!(kept[1]["request"]["stream"], true);
@@ -44,18 +44,18 @@ async fn what_was_said_is_kept_as_the_client_sent_and_got_it_and_no_credential_w
     let last = kept.last().unwrap();
     assert_eq!((&last["requestTruncated"], &last["responseTruncated"]), (&json!(true), &json!(false)));
     assert_eq!(last["request"].as_str().map(str::len), Some(4_096));
-    assert!(!Value::from(kept).to_string().contains(&stage.key), "a credential is kept ({})", refused.status());
+    assert!(!Value::from(kept).to_string().contains(&fixture.key), "a credential is kept ({})", refused.status());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_kept_unless_asked_for() {
-    let stage = Stage::native().await;
-    let asked = stage.ask().header("x-session-id", "talk").send().await.unwrap();
+    let fixture = Fixture::native().await;
+    let asked = fixture.ask().header("x-session-id", "talk").send().await.unwrap();
     assert_eq!(asked.status(), 200);
     let began = Instant::now();
     let (status, reply) = loop {
         let body = json!({ "sessionId": "talk" });
-        let (status, reply) = stage.gateway.call("active-sessions/getSessionMessages", body).await;
+        let (status, reply) = fixture.gateway.call("active-sessions/getSessionMessages", body).await;
         if reply["errorCode"] != "NOT_FOUND" || began.elapsed() > PATIENCE {
             break (status, reply);
         }

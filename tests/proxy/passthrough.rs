@@ -6,24 +6,24 @@ use serde_json::{Value, json};
 
 use crate::support::upstream::Upstream;
 
-use super::stage::{FORMATS, Stage, path, request, saying};
+use super::fixture::{FORMATS, Fixture, path, request, saying};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_format_passes_through_whole_and_streamed() {
-    let stage = Stage::full().await;
+    let fixture = Fixture::full().await;
     for format in FORMATS {
         for stream in [false, true] {
             // A conversation of its own: a session would stay with the provider of the format
             // before.
             let mut body = saying(format, stream, &format!("hello in {format}"));
             body["x_unknown"] = json!({"kept": [1, 2.50, "ü"]});
-            stage.upstream.default(json!({"text": "Grüße 🎈 und mehr", "strict": false})).await;
-            let answer = stage.post(path(format, stream), &body).send().await.unwrap();
+            fixture.upstream.default(json!({"text": "Grüße 🎈 und mehr", "strict": false})).await;
+            let answer = fixture.post(path(format, stream), &body).send().await.unwrap();
             assert_eq!(answer.status(), 200, "{format} {stream}");
             assert!(answer.headers().contains_key("x-tollgate-request-id"));
             assert!(answer.headers().contains_key("x-tollgate-session-id"));
             let text = answer.text().await.unwrap();
-            let seen = stage.upstream.requests().await.pop().unwrap();
+            let seen = fixture.upstream.requests().await.pop().unwrap();
             let mut sent: Value = seen["body"].clone();
             if format == "chat-compatible" && stream {
                 assert_eq!(sent["stream_options"]["include_usage"], true, "usage is asked for");
@@ -31,7 +31,7 @@ async fn each_format_passes_through_whole_and_streamed() {
                 assert!(!text.contains("\"usage\":{"), "and kept from a client that did not ask: {text}");
             }
             assert_eq!(sent, body, "{format} {stream}: the body is the client's");
-            let direct = stage.gateway.client.post(format!("{}{}", stage.upstream.url, path(format, stream)));
+            let direct = fixture.gateway.client.post(format!("{}{}", fixture.upstream.url, path(format, stream)));
             let direct = direct.header("x-api-key", "k").bearer_auth("k").header("x-goog-api-key", "k").json(&body);
             let direct = direct.send().await.unwrap().text().await.unwrap();
             // Where usage is asked for, the other chunks say that they have none.
@@ -51,16 +51,16 @@ fn shape(text: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn headers_go_on_and_credentials_do_not() {
-    let stage = Stage::native().await;
-    let answer = stage
+    let fixture = Fixture::native().await;
+    let answer = fixture
         .post("/v1/messages?beta=true&key=", &request("native", false))
         .header("anthropic-version", "2023-06-01")
         .header("anthropic-beta", "one-2025-01-01,two-2025-02-02")
         .header("x-app", "cli")
         .header("user-agent", "claude-cli/2.1.197")
         .header("x-stainless-lang", "js")
-        .header("cookie", format!("auth-token={}; other=1", stage.key))
-        .bearer_auth(&stage.key)
+        .header("cookie", format!("auth-token={}; other=1", fixture.key))
+        .bearer_auth(&fixture.key)
         .header("x-forwarded-for", "203.0.113.9")
         .header("connection", "keep-alive, x-hop")
         .header("x-hop", "1")
@@ -68,7 +68,7 @@ async fn headers_go_on_and_credentials_do_not() {
         .await
         .unwrap();
     assert_eq!(answer.status(), 200);
-    let seen = stage.upstream.requests().await.pop().unwrap();
+    let seen = fixture.upstream.requests().await.pop().unwrap();
     let headers = &seen["headers"];
     for (name, value) in [
         ("anthropic-version", "2023-06-01"),
@@ -83,14 +83,14 @@ async fn headers_go_on_and_credentials_do_not() {
     for name in ["authorization", "cookie", "x-forwarded-for", "x-hop", "accept-encoding"] {
         assert!(headers[name].is_null(), "{name} went on: {headers}");
     }
-    assert!(!seen.to_string().contains(&stage.key), "the client's key reached the provider: {seen}");
+    assert!(!seen.to_string().contains(&fixture.key), "the client's key reached the provider: {seen}");
     assert!(seen.to_string().contains("beta=true"), "the query is kept: {seen}");
-    assert!(!stage.gateway.log().contains(&stage.key), "the key is in the log");
+    assert!(!fixture.gateway.log().contains(&fixture.key), "the key is in the log");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_provider_type_gets_its_own_credential() {
-    let stage = Stage::bare(&[]).await;
+    let fixture = Fixture::bare(&[]).await;
     let cases = [
         ("native", "native", "x-api-key", "upstream-secret-key"),
         ("native-auth", "native", "authorization", "Bearer upstream-secret-key"),
@@ -99,37 +99,38 @@ async fn each_provider_type_gets_its_own_credential() {
         ("alt-cli", "alt-cli", "x-goog-api-key", "upstream-secret-key"),
     ];
     for (kind, format, header, value) in cases {
-        let id = stage.gateway.provider(kind, &format!("{}/v1", stage.upstream.url), json!({})).await;
+        let id = fixture.gateway.provider(kind, &format!("{}/v1", fixture.upstream.url), json!({})).await;
         assert_eq!(
-            stage.post(path(format, false), &request(format, false)).send().await.unwrap().status(),
+            fixture.post(path(format, false), &request(format, false)).send().await.unwrap().status(),
             200,
             "{kind}"
         );
-        let seen = stage.upstream.requests().await.pop().unwrap();
+        let seen = fixture.upstream.requests().await.pop().unwrap();
         assert!(seen["headers"][header].to_string().contains(value), "{kind}: {seen}");
-        stage.gateway.admin("providers/removeProvider", json!({"providerId": id})).await;
+        fixture.gateway.admin("providers/removeProvider", json!({"providerId": id})).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redirected_model_is_renamed_and_nothing_else() {
-    let stage = Stage::bare(&[]).await;
-    stage.gateway.provider("native", &stage.upstream.url, json!({"model_redirects": {"alias": "m"}})).await;
+    let fixture = Fixture::bare(&[]).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({"model_redirects": {"alias": "m"}})).await;
     let mut body = request("native", false);
     body["model"] = json!("alias");
-    assert_eq!(stage.post("/v1/messages", &body).send().await.unwrap().status(), 200);
-    let seen = stage.upstream.requests().await.pop().unwrap();
+    assert_eq!(fixture.post("/v1/messages", &body).send().await.unwrap().status(), 200);
+    let seen = fixture.upstream.requests().await.pop().unwrap();
     body["model"] = json!("m");
     assert_eq!(seen["body"], body);
-    let row = &stage.gateway.logs(1).await[0];
+    let row = &fixture.gateway.logs(1).await[0];
     assert_eq!(row["model"], "alias");
     assert!(row["costUsd"].as_f64().unwrap() > 0.0, "priced by the model it was redirected to: {row}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn websocket_probes_and_wrong_methods() {
-    let stage = Stage::native().await;
-    let get = |path: &str| stage.gateway.client.get(format!("{}{path}", stage.gateway.proxy)).bearer_auth(&stage.key);
+    let fixture = Fixture::native().await;
+    let get =
+        |path: &str| fixture.gateway.client.get(format!("{}{path}", fixture.gateway.proxy)).bearer_auth(&fixture.key);
     let probe =
         get("/v1/responses").header("connection", "upgrade").header("upgrade", "websocket").send().await.unwrap();
     assert_eq!(probe.status(), 426);
@@ -141,17 +142,17 @@ async fn websocket_probes_and_wrong_methods() {
 /// Asked one after another they took three seconds each.
 #[tokio::test(flavor = "multi_thread")]
 async fn providers_that_do_not_answer_hold_a_model_listing_up_once() {
-    let stage = Stage::bare(&[]).await;
-    stage.upstream.default(json!({"delay_ms": 600_000})).await;
+    let fixture = Fixture::bare(&[]).await;
+    fixture.upstream.default(json!({"delay_ms": 600_000})).await;
     for n in 0..8 {
-        stage.gateway.provider("native", &stage.upstream.url, json!({"name": format!("hangs-{n}")})).await;
+        fixture.gateway.provider("native", &fixture.upstream.url, json!({"name": format!("hangs-{n}")})).await;
     }
     let open = Upstream::start().await;
     open.default(json!({"models": ["omega"]})).await;
-    stage.gateway.provider("chat-compatible", &open.url, json!({"name": "answers"})).await;
-    let get = stage.gateway.client.get(format!("{}/v1/models", stage.gateway.proxy)).bearer_auth(&stage.key);
+    fixture.gateway.provider("chat-compatible", &open.url, json!({"name": "answers"})).await;
+    let get = fixture.gateway.client.get(format!("{}/v1/models", fixture.gateway.proxy)).bearer_auth(&fixture.key);
     let began = Instant::now();
-    let (listed, _) = tokio::join!(get.send(), stage.upstream.stats("started=8"));
+    let (listed, _) = tokio::join!(get.send(), fixture.upstream.stats("started=8"));
     let listed: Value = listed.unwrap().json().await.unwrap();
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     let ids: Vec<&str> = listed["data"].as_array().unwrap().iter().map(|m| m["id"].as_str().unwrap()).collect();
@@ -161,18 +162,19 @@ async fn providers_that_do_not_answer_hold_a_model_listing_up_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn models_are_listed_in_the_callers_format() {
-    let stage = Stage::bare(&[]).await;
+    let fixture = Fixture::bare(&[]).await;
     let fields = json!({"allowed_models": ["zeta", "alpha"], "model_redirects": {"nick": "alpha"}});
-    stage.gateway.provider("native", &stage.upstream.url, fields).await;
-    stage
+    fixture.gateway.provider("native", &fixture.upstream.url, fields).await;
+    fixture
         .gateway
-        .provider("native", &stage.upstream.url, json!({"allowed_models": ["secret"], "group_tag": "gold"}))
+        .provider("native", &fixture.upstream.url, json!({"allowed_models": ["secret"], "group_tag": "gold"}))
         .await;
     // Without a list: what the provider itself names.
     let open = Upstream::start().await;
     open.default(json!({"models": ["omega"]})).await;
-    stage.gateway.provider("chat-compatible", &open.url, json!({})).await;
-    let get = |path: &str| stage.gateway.client.get(format!("{}{path}", stage.gateway.proxy)).bearer_auth(&stage.key);
+    fixture.gateway.provider("chat-compatible", &open.url, json!({})).await;
+    let get =
+        |path: &str| fixture.gateway.client.get(format!("{}{path}", fixture.gateway.proxy)).bearer_auth(&fixture.key);
     let json = async |r: reqwest::RequestBuilder| r.send().await.unwrap().json::<Value>().await.unwrap();
     let chat = json(get("/v1/models")).await;
     let ids: Vec<&str> = chat["data"].as_array().unwrap().iter().map(|m| m["id"].as_str().unwrap()).collect();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 
-use super::stage::{FORMATS, Stage, path, request};
+use super::fixture::{FORMATS, Fixture, path, request};
 use crate::support::gateway::ADMIN_TOKEN;
 
 const OPERATION: &str = "actions/playground/sendRequest";
@@ -65,8 +65,8 @@ impl Played {
     }
 }
 
-async fn play(stage: &Stage, body: &Value) -> Played {
-    Played::of(send(&stage.gateway.client, &stage.gateway.admin, ADMIN_TOKEN, body).await).await
+async fn play(fixture: &Fixture, body: &Value) -> Played {
+    Played::of(send(&fixture.gateway.client, &fixture.gateway.admin, ADMIN_TOKEN, body).await).await
 }
 
 /// The next line of an answer that is still coming.
@@ -84,17 +84,17 @@ async fn next_line(answer: &mut reqwest::Response, held: &mut String) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_format_streamed_and_whole_takes_the_real_path_and_is_recorded_with_its_cost() {
-    let stage = Stage::bare(&[]).await;
+    let fixture = Fixture::bare(&[]).await;
     for kind in FORMATS {
-        stage.gateway.provider(kind, &stage.upstream.url, json!({})).await;
+        fixture.gateway.provider(kind, &fixture.upstream.url, json!({})).await;
     }
     let said = json!({"text": "grüß dich, 漢字 🦀", "usage": {"input": 1000, "output": 500}, "events": 5});
-    stage.upstream.default(said).await;
+    fixture.upstream.default(said).await;
     let mut asked = 0;
     for format in FORMATS {
         for stream in [false, true] {
             asked += 1;
-            let played = play(&stage, &ask(stage.key_id, format, stream)).await;
+            let played = play(&fixture, &ask(fixture.key_id, format, stream)).await;
             let case = format!("{format}, {stream}: {:?}", played.lines);
             assert_eq!(played.one("begin")["path"], path(format, stream), "{case}");
             assert_eq!(played.status(), 200, "{case}");
@@ -108,39 +108,39 @@ async fn each_format_streamed_and_whole_takes_the_real_path_and_is_recorded_with
             } else {
                 assert!(body.contains("grüß dich, 漢字 🦀"), "{case}");
             }
-            let row = stage.gateway.logs(asked).await[0].clone();
+            let row = fixture.gateway.logs(asked).await[0].clone();
             assert_eq!(row["requestId"], played.request_id(), "{row}");
             assert_eq!(
                 (&row["keyId"], &row["clientFormat"], &row["streamed"]),
-                (&json!(stage.key_id), &json!(format), &json!(stream)),
+                (&json!(fixture.key_id), &json!(format), &json!(stream)),
                 "{row}"
             );
             assert_eq!(row["costUsd"], 0.002, "{row}");
             assert!(row["userAgent"].as_str().unwrap().starts_with("tollgate-playground/"), "{row}");
             assert_eq!(row["clientAddress"], "127.0.0.1", "{row}");
             let detail =
-                stage.gateway.admin("usage-logs/getUsageLogDetail", json!({"requestId": row["requestId"]})).await;
+                fixture.gateway.admin("usage-logs/getUsageLogDetail", json!({"requestId": row["requestId"]})).await;
             let chain = detail["entry"]["decisionChain"].as_array().unwrap();
             assert!(chain.iter().any(|step| step["step"] == "succeeded"), "{detail}");
             assert_eq!(detail["costLines"].as_array().unwrap().len(), 2, "{detail}");
         }
     }
-    let usage = stage.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": stage.key_id})).await;
+    let usage = fixture.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": fixture.key_id})).await;
     assert_eq!(usage["costTotal"]["current"], 0.016, "it counts like any other request: {usage}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reply_is_told_as_it_comes() {
-    let stage = Stage::native().await;
-    stage.upstream.default(json!({"text": "one two three four", "events": 4, "hold_after": 4})).await;
-    let body = ask(stage.key_id, "native", true);
-    let mut answer = send(&stage.gateway.client, &stage.gateway.admin, ADMIN_TOKEN, &body).await;
+    let fixture = Fixture::native().await;
+    fixture.upstream.default(json!({"text": "one two three four", "events": 4, "hold_after": 4})).await;
+    let body = ask(fixture.key_id, "native", true);
+    let mut answer = send(&fixture.gateway.client, &fixture.gateway.admin, ADMIN_TOKEN, &body).await;
     let mut held = String::new();
     assert_eq!(next_line(&mut answer, &mut held).await["type"], "begin");
     assert_eq!(next_line(&mut answer, &mut held).await["type"], "head");
     let first = next_line(&mut answer, &mut held).await;
     assert!(first["text"].as_str().unwrap().contains("message_start"), "{first}");
-    stage.upstream.go_on(1).await;
+    fixture.upstream.go_on(1).await;
     let mut text = first["text"].as_str().unwrap().to_owned();
     loop {
         let line = next_line(&mut answer, &mut held).await;
@@ -155,23 +155,23 @@ async fn a_reply_is_told_as_it_comes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refusals_come_through_with_their_body() {
-    let stage = Stage::full().await;
-    let not_json = json!({"keyId": stage.key_id, "format": "native", "body": "{\"model\": \"m\","});
-    let played = play(&stage, &not_json).await;
+    let fixture = Fixture::full().await;
+    let not_json = json!({"keyId": fixture.key_id, "format": "native", "body": "{\"model\": \"m\","});
+    let played = play(&fixture, &not_json).await;
     assert_eq!(played.status(), 400);
     assert_eq!(played.json()["type"], "error");
-    let traversal = json!({"keyId": stage.key_id, "format": "alt-cli", "body": "{}", "model": "a/../../v1/messages"});
-    assert_eq!(play(&stage, &traversal).await.status(), 400, "a model cannot lead to another path");
-    stage.gateway.admin("users/editUser", json!({"userId": stage.user_id, "allowedModels": ["other"]})).await;
+    let traversal = json!({"keyId": fixture.key_id, "format": "alt-cli", "body": "{}", "model": "a/../../v1/messages"});
+    assert_eq!(play(&fixture, &traversal).await.status(), 400, "a model cannot lead to another path");
+    fixture.gateway.admin("users/editUser", json!({"userId": fixture.user_id, "allowedModels": ["other"]})).await;
     for format in FORMATS {
-        let played = play(&stage, &ask(stage.key_id, format, true)).await;
+        let played = play(&fixture, &ask(fixture.key_id, format, true)).await;
         assert_eq!((played.status(), played.header("x-should-retry")), (&json!(403), Some("false")), "{format}");
         assert!(played.json()["error"]["message"].as_str().unwrap().contains("model"), "{format}");
     }
-    stage.gateway.admin("users/editUser", json!({"userId": stage.user_id, "allowedModels": [], "rpm": 1})).await;
+    fixture.gateway.admin("users/editUser", json!({"userId": fixture.user_id, "allowedModels": [], "rpm": 1})).await;
     let mut limited = None;
     for format in FORMATS.into_iter().chain(FORMATS) {
-        let played = play(&stage, &ask(stage.key_id, format, true)).await;
+        let played = play(&fixture, &ask(fixture.key_id, format, true)).await;
         if played.status() == 429 {
             assert_eq!(played.json()["error"]["limit_type"], "user_rpm", "{format}");
             assert!(played.header("retry-after").is_some());
@@ -181,29 +181,30 @@ async fn refusals_come_through_with_their_body() {
     let limited = limited.expect("a second request within the minute");
     // The database has a record some time after the reply.
     let began = std::time::Instant::now();
-    while stage.gateway.admin("usage-logs/getUsageLogs", json!({"statusCode": 429})).await["total"] == 0 {
-        assert!(began.elapsed() < Duration::from_secs(60), "{}", stage.gateway.log());
+    while fixture.gateway.admin("usage-logs/getUsageLogs", json!({"statusCode": 429})).await["total"] == 0 {
+        assert!(began.elapsed() < Duration::from_secs(60), "{}", fixture.gateway.log());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(limited.one("end")["complete"], true);
-    let (_, second, _) = stage.gateway.user(json!({"name": "bob"})).await;
-    stage.gateway.admin("keys/addKey", json!({"userId": stage.user_id, "name": "spare"})).await;
-    stage.gateway.admin("keys/editKey", json!({"keyId": stage.key_id, "isEnabled": false})).await;
-    let played = play(&stage, &ask(stage.key_id, "native", false)).await;
+    let (_, second, _) = fixture.gateway.user(json!({"name": "bob"})).await;
+    fixture.gateway.admin("keys/addKey", json!({"userId": fixture.user_id, "name": "spare"})).await;
+    fixture.gateway.admin("keys/editKey", json!({"keyId": fixture.key_id, "isEnabled": false})).await;
+    let played = play(&fixture, &ask(fixture.key_id, "native", false)).await;
     assert_eq!(played.status(), 401);
-    let rejected = stage.gateway.admin("usage-logs/getRejectedRequests", json!({})).await;
-    assert_eq!(rejected["entries"][0]["keyId"], stage.key_id, "{rejected}");
-    assert_eq!(play(&stage, &ask(second, "native", false)).await.status(), 200, "other keys work on");
+    let rejected = fixture.gateway.admin("usage-logs/getRejectedRequests", json!({})).await;
+    assert_eq!(rejected["entries"][0]["keyId"], fixture.key_id, "{rejected}");
+    assert_eq!(play(&fixture, &ask(second, "native", false)).await.status(), 200, "other keys work on");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn users_ask_as_their_own_keys_and_administrators_as_anyones_on_the_record() {
-    let stage = Stage::native().await;
-    let (bob, bobs, bobs_text) = stage.gateway.user(json!({"name": "bob"})).await;
+    let fixture = Fixture::native().await;
+    let (bob, bobs, bobs_text) = fixture.gateway.user(json!({"name": "bob"})).await;
     let made = json!({"userId": bob, "name": "reads only", "canLoginWebUi": false});
-    let read_only = stage.gateway.admin("keys/addKey", made).await["generatedKey"].as_str().unwrap().to_owned();
-    let audited = async || stage.gateway.admin("audit/getAuditLog", json!({"action": "playground.sendRequest"})).await;
-    let as_ada = ask(stage.key_id, "native", false);
+    let read_only = fixture.gateway.admin("keys/addKey", made).await["generatedKey"].as_str().unwrap().to_owned();
+    let audited =
+        async || fixture.gateway.admin("audit/getAuditLog", json!({"action": "playground.sendRequest"})).await;
+    let as_ada = ask(fixture.key_id, "native", false);
     let unknown = ask(9_999, "native", false);
     for (credential, body, status) in [
         (bobs_text.as_str(), &as_ada, 403),
@@ -212,88 +213,88 @@ async fn users_ask_as_their_own_keys_and_administrators_as_anyones_on_the_record
         (bobs_text.as_str(), &unknown, 400),
         (ADMIN_TOKEN, &unknown, 400),
     ] {
-        let answer = send(&stage.gateway.client, &stage.gateway.admin, credential, body).await;
+        let answer = send(&fixture.gateway.client, &fixture.gateway.admin, credential, body).await;
         assert_eq!(answer.status(), status, "{credential} {body}");
     }
     assert_eq!(audited().await["entries"], json!([]));
-    let own = send(&stage.gateway.client, &stage.gateway.admin, &bobs_text, &ask(bobs, "native", false)).await;
+    let own = send(&fixture.gateway.client, &fixture.gateway.admin, &bobs_text, &ask(bobs, "native", false)).await;
     assert_eq!(Played::of(own).await.status(), 200);
     assert_eq!(audited().await["entries"], json!([]), "one's own is in the usage log");
-    let played = play(&stage, &as_ada).await;
+    let played = play(&fixture, &as_ada).await;
     let entry = audited().await["entries"][0].clone();
     assert_eq!(
         (&entry["actor"], &entry["target"], &entry["after"]["requestId"]),
-        (&json!("admin token"), &json!(format!("key {}", stage.key_id)), &json!(played.request_id())),
+        (&json!("admin token"), &json!(format!("key {}", fixture.key_id)), &json!(played.request_id())),
         "{entry}"
     );
     assert!(!entry.to_string().contains("say hello"), "what was asked is not in the audit: {entry}");
-    let rows = stage.gateway.logs(2).await;
-    assert_eq!((&rows[0]["keyId"], &rows[1]["keyId"]), (&json!(stage.key_id), &json!(bobs)));
-    assert_eq!(stage.upstream.requests().await.len(), 2, "what was refused went nowhere");
+    let rows = fixture.gateway.logs(2).await;
+    assert_eq!((&rows[0]["keyId"], &rows[1]["keyId"]), (&json!(fixture.key_id), &json!(bobs)));
+    assert_eq!(fixture.upstream.requests().await.len(), 2, "what was refused went nowhere");
 }
 
 /// There is no ticket to steal: nothing that a playground request shows is worth anything at the
 /// listener.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_that_it_shows_opens_the_proxy_from_outside() {
-    let stage = Stage::native().await;
-    let played = play(&stage, &ask(stage.key_id, "native", false)).await;
-    let sent = stage.upstream.requests().await[0].to_string();
-    assert!(!sent.contains(&stage.key) && !sent.contains(ADMIN_TOKEN), "{sent}");
-    let url = format!("{}/v1/messages", stage.gateway.proxy);
+    let fixture = Fixture::native().await;
+    let played = play(&fixture, &ask(fixture.key_id, "native", false)).await;
+    let sent = fixture.upstream.requests().await[0].to_string();
+    assert!(!sent.contains(&fixture.key) && !sent.contains(ADMIN_TOKEN), "{sent}");
+    let url = format!("{}/v1/messages", fixture.gateway.proxy);
     for name in ["authorization", "x-api-key", "x-tollgate-request-id", "x-tollgate-key", "proxy-authorization"] {
-        for value in [played.request_id(), &stage.key_id.to_string()] {
+        for value in [played.request_id(), &fixture.key_id.to_string()] {
             let value = if name.ends_with("authorization") { format!("Bearer {value}") } else { value.to_owned() };
-            let post = stage.gateway.client.post(&url).header(name, value).header("host", "localhost");
+            let post = fixture.gateway.client.post(&url).header(name, value).header("host", "localhost");
             let post = post.header("user-agent", "tollgate-playground/0.1.0");
             assert_eq!(post.json(&request("native", false)).send().await.unwrap().status(), 401, "{name}");
         }
     }
-    assert_eq!(stage.gateway.logs(1).await.len(), 1);
+    assert_eq!(fixture.gateway.logs(1).await.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn leaving_stops_the_request_on_every_listener() {
     let env = [("TOLLGATE_PROXY_EXPOSE_ADMIN", "true"), ("TOLLGATE_PROXY_H2C", "true")];
-    let stage = Stage::native_with(&env).await;
-    stage.upstream.default(json!({"delay_ms": 600_000})).await;
+    let fixture = Fixture::native_with(&env).await;
+    fixture.upstream.default(json!({"delay_ms": 600_000})).await;
     let http2 = reqwest::Client::builder().no_proxy().http2_prior_knowledge().build().unwrap();
     let ways = [
-        (&stage.gateway.client, &stage.gateway.admin),
-        (&http2, &stage.gateway.admin),
-        (&stage.gateway.client, &stage.gateway.proxy),
-        (&http2, &stage.gateway.proxy),
+        (&fixture.gateway.client, &fixture.gateway.admin),
+        (&http2, &fixture.gateway.admin),
+        (&fixture.gateway.client, &fixture.gateway.proxy),
+        (&http2, &fixture.gateway.proxy),
     ];
     for (nth, (client, url)) in (1..).zip(ways) {
-        let answer = send(client, url, ADMIN_TOKEN, &ask(stage.key_id, "native", true)).await;
+        let answer = send(client, url, ADMIN_TOKEN, &ask(fixture.key_id, "native", true)).await;
         let mut body = answer.bytes_stream();
         body.next().await.unwrap().unwrap();
-        stage.upstream.stats(&format!("started={nth}")).await;
+        fixture.upstream.stats(&format!("started={nth}")).await;
         drop(body);
-        stage.upstream.stats(&format!("dropped={nth}")).await;
-        let row = &stage.gateway.logs(nth).await[0];
+        fixture.upstream.stats(&format!("dropped={nth}")).await;
+        let row = &fixture.gateway.logs(nth).await[0];
         assert_eq!((&row["outcome"], &row["statusCode"]), (&json!("client_aborted"), &json!(499)), "{url}: {row}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_person_has_so_many_at_once() {
-    let stage = Stage::native().await;
-    let (_, bobs, bobs_text) = stage.gateway.user(json!({"name": "bob"})).await;
-    stage.upstream.default(json!({"delay_ms": 600_000})).await;
-    let body = ask(stage.key_id, "native", true);
+    let fixture = Fixture::native().await;
+    let (_, bobs, bobs_text) = fixture.gateway.user(json!({"name": "bob"})).await;
+    fixture.upstream.default(json!({"delay_ms": 600_000})).await;
+    let body = ask(fixture.key_id, "native", true);
     let mut running = Vec::new();
     for _ in 0..8 {
-        running.push(send(&stage.gateway.client, &stage.gateway.admin, ADMIN_TOKEN, &body).await);
+        running.push(send(&fixture.gateway.client, &fixture.gateway.admin, ADMIN_TOKEN, &body).await);
     }
-    let ninth = send(&stage.gateway.client, &stage.gateway.admin, ADMIN_TOKEN, &body).await;
+    let ninth = send(&fixture.gateway.client, &fixture.gateway.admin, ADMIN_TOKEN, &body).await;
     assert_eq!((ninth.status().as_u16(), &ninth.headers()["retry-after"]), (429, &"5".parse().unwrap()));
-    let other = send(&stage.gateway.client, &stage.gateway.admin, &bobs_text, &ask(bobs, "native", true)).await;
+    let other = send(&fixture.gateway.client, &fixture.gateway.admin, &bobs_text, &ask(bobs, "native", true)).await;
     assert_eq!(other.status(), 200, "others are not kept out");
-    stage.upstream.stats("started=9").await;
+    fixture.upstream.stats("started=9").await;
     drop(running);
-    stage.upstream.stats("dropped=8").await;
-    let again = send(&stage.gateway.client, &stage.gateway.admin, ADMIN_TOKEN, &body).await;
+    fixture.upstream.stats("dropped=8").await;
+    let again = send(&fixture.gateway.client, &fixture.gateway.admin, ADMIN_TOKEN, &body).await;
     assert_eq!(again.status(), 200, "places are given back");
 }
 
@@ -302,25 +303,25 @@ async fn it_needs_no_address_of_the_proxy_which_may_speak_tls_only() {
     let file = |name: &str| format!("{}/tests/admin/tls/{name}", env!("CARGO_MANIFEST_DIR"));
     let (cert, key) = (file("cert.pem"), file("key.pem"));
     let env = [("TOLLGATE_PROXY_TLS_CERT", cert.as_str()), ("TOLLGATE_PROXY_TLS_KEY", key.as_str())];
-    let stage = Stage::native_with(&env).await;
-    let played = play(&stage, &ask(stage.key_id, "native", true)).await;
+    let fixture = Fixture::native_with(&env).await;
+    let played = play(&fixture, &ask(fixture.key_id, "native", true)).await;
     assert_eq!((played.status(), &played.one("end")["complete"]), (&json!(200), &json!(true)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_waits_for_a_running_request_and_lets_in_no_new_one() {
-    let mut stage = Stage::native().await;
-    stage.upstream.default(json!({"text": "one two three four", "events": 4, "hold_after": 4})).await;
-    let body = ask(stage.key_id, "native", true);
-    let mut answer = send(&stage.gateway.client, &stage.gateway.admin, ADMIN_TOKEN, &body).await;
+    let mut fixture = Fixture::native().await;
+    fixture.upstream.default(json!({"text": "one two three four", "events": 4, "hold_after": 4})).await;
+    let body = ask(fixture.key_id, "native", true);
+    let mut answer = send(&fixture.gateway.client, &fixture.gateway.admin, ADMIN_TOKEN, &body).await;
     let mut held = String::new();
     while next_line(&mut answer, &mut held).await["type"] != "data" {}
-    stage.gateway.signal("TERM");
-    stage.gateway.log_shows("stopping: no new connections").await;
-    let late = send(&stage.gateway.client, &stage.gateway.admin, ADMIN_TOKEN, &body).await;
+    fixture.gateway.signal("TERM");
+    fixture.gateway.log_shows("stopping: no new connections").await;
+    let late = send(&fixture.gateway.client, &fixture.gateway.admin, ADMIN_TOKEN, &body).await;
     assert_eq!(late.status(), 503);
     assert_eq!(late.json::<Value>().await.unwrap()["error"], "the proxy takes no requests now");
-    stage.upstream.go_on(1).await;
+    fixture.upstream.go_on(1).await;
     let end = loop {
         let line = next_line(&mut answer, &mut held).await;
         if line["type"] == "end" {
@@ -328,5 +329,5 @@ async fn a_stop_waits_for_a_running_request_and_lets_in_no_new_one() {
         }
     };
     assert_eq!(end["complete"], true, "{end}");
-    stage.gateway.ended().await;
+    fixture.gateway.ended().await;
 }

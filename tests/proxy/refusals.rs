@@ -3,24 +3,24 @@
 
 use serde_json::{Value, json};
 
-use super::stage::{FORMATS, Stage, path, request};
+use super::fixture::{FORMATS, Fixture, path, request};
 
 /// A key with a daily limit of two cents that is used up.
-async fn spent() -> Stage {
-    let stage = Stage::full().await;
-    stage.upstream.default(json!({"usage": {"input": 20_000, "output": 0}})).await;
-    stage.gateway.admin("keys/editKey", json!({"keyId": stage.key_id, "limitDailyUsd": 0.02})).await;
-    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
-    stage
+async fn spent() -> Fixture {
+    let fixture = Fixture::full().await;
+    fixture.upstream.default(json!({"usage": {"input": 20_000, "output": 0}})).await;
+    fixture.gateway.admin("keys/editKey", json!({"keyId": fixture.key_id, "limitDailyUsd": 0.02})).await;
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
+    fixture
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_used_up_budget_is_refused_in_the_form_that_ends_each_formats_clients() {
-    let stage = spent().await;
+    let fixture = spent().await;
     let message = "The daily limit of this key ($0.02) is used up. It resets at 00:00 (UTC).";
     for format in FORMATS {
         for stream in [false, true] {
-            let answer = stage.post(path(format, stream), &request(format, stream)).send().await.unwrap();
+            let answer = fixture.post(path(format, stream), &request(format, stream)).send().await.unwrap();
             assert_eq!(answer.status(), 429, "{format} {stream}");
             let headers = answer.headers().clone();
             assert_eq!(headers["x-should-retry"], "false", "{format}");
@@ -62,17 +62,17 @@ async fn a_used_up_budget_is_refused_in_the_form_that_ends_each_formats_clients(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_per_minute_are_to_be_repeated_when_the_headers_say() {
-    let stage = Stage::full().await;
-    stage.gateway.admin("users/editUser", json!({"userId": stage.user_id, "rpm": 2})).await;
+    let fixture = Fixture::full().await;
+    fixture.gateway.admin("users/editUser", json!({"userId": fixture.user_id, "rpm": 2})).await;
     for left in ["1", "0"] {
-        let answer = stage.ask().send().await.unwrap();
+        let answer = fixture.ask().send().await.unwrap();
         assert_eq!(
             (answer.status().as_u16(), &answer.headers()["anthropic-ratelimit-requests-remaining"]),
             (200, &left.parse().unwrap())
         );
     }
     for format in FORMATS {
-        let answer = stage.post(path(format, true), &request(format, true)).send().await.unwrap();
+        let answer = fixture.post(path(format, true), &request(format, true)).send().await.unwrap();
         assert_eq!(answer.status(), 429, "{format}");
         let headers = answer.headers().clone();
         let wait: u32 = headers["retry-after"].to_str().unwrap().parse().unwrap();
@@ -97,15 +97,15 @@ async fn requests_per_minute_are_to_be_repeated_when_the_headers_say() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_key_is_not_tried_again_and_leaves_an_access_line_without_the_key() {
-    let stage = Stage::full().await;
+    let fixture = Fixture::full().await;
     let wrong = format!("sk-{}", "5".repeat(32));
     for format in FORMATS {
-        let url = format!("{}{}", stage.gateway.proxy, path(format, true));
-        let ask = stage.gateway.client.post(url).bearer_auth(&wrong).json(&request(format, true));
+        let url = format!("{}{}", fixture.gateway.proxy, path(format, true));
+        let ask = fixture.gateway.client.post(url).bearer_auth(&wrong).json(&request(format, true));
         let answer = ask.header("user-agent", format!("stranger/{format}")).send().await.unwrap();
         assert_eq!((answer.status().as_u16(), &answer.headers()["x-should-retry"]), (401, &"false".parse().unwrap()));
         let id = answer.headers()["x-tollgate-request-id"].to_str().unwrap().to_owned();
-        let log = stage.gateway.log_shows(&format!("\"request_id\":\"{id}\"")).await;
+        let log = fixture.gateway.log_shows(&format!("\"request_id\":\"{id}\"")).await;
         let line: Value = serde_json::from_str(log.lines().find(|line| line.contains(&id)).unwrap()).unwrap();
         let shown = [&line["target"], &line["outcome"], &line["error"], &line["endpoint"], &line["client_format"]];
         let endpoint = path(format, true).split('?').next().unwrap_or_default();
@@ -116,13 +116,13 @@ async fn a_wrong_key_is_not_tried_again_and_leaves_an_access_line_without_the_ke
         assert!(line.get("key_id").is_none() && !log.contains(&wrong), "{log}");
     }
     // An unknown path says so too; nothing of it is in the ledger.
-    let answer = stage.post("/v1/nowhere", &json!({})).send().await.unwrap();
+    let answer = fixture.post("/v1/nowhere", &json!({})).send().await.unwrap();
     assert_eq!((answer.status().as_u16(), answer.headers().contains_key("x-should-retry")), (404, false));
-    stage.gateway.log_shows("there is nothing at this path").await;
-    let logs = stage.gateway.admin("usage-logs/getUsageLogs", json!({})).await;
+    fixture.gateway.log_shows("there is nothing at this path").await;
+    let logs = fixture.gateway.admin("usage-logs/getUsageLogs", json!({})).await;
     assert_eq!(logs["total"], 0, "{logs}");
     // 403: the same key is refused again.
-    stage.gateway.admin("users/editUser", json!({"userId": stage.user_id, "allowedModels": ["other"]})).await;
-    let answer = stage.ask().send().await.unwrap();
+    fixture.gateway.admin("users/editUser", json!({"userId": fixture.user_id, "allowedModels": ["other"]})).await;
+    let answer = fixture.ask().send().await.unwrap();
     assert_eq!((answer.status().as_u16(), &answer.headers()["x-should-retry"]), (403, &"false".parse().unwrap()));
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::stage::{Stage, path, request};
+use super::fixture::{Fixture, path, request};
 use crate::support::gateway::{ADMIN_TOKEN, Gateway, free_port};
 
 /// Of the one provider, once it fits.
@@ -41,8 +41,8 @@ async fn scraped(gateway: &Gateway) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dead_provider_is_seen_everywhere_and_its_recovery_too() {
-    let stage = Stage::bare(&[]).await;
-    let gateway = &stage.gateway;
+    let fixture = Fixture::bare(&[]).await;
+    let gateway = &fixture.gateway;
     let nobody = format!("http://127.0.0.1:{}", free_port());
     let fields = json!({"name": "dead", "circuit_breaker_failure_threshold": 0, "max_retry_attempts": 1});
     let id = gateway.provider("native", &nobody, fields).await;
@@ -53,7 +53,7 @@ async fn a_dead_provider_is_seen_everywhere_and_its_recovery_too() {
     let (mut watching, mut text) = (watch.send().await.unwrap(), String::new());
     super::events::until(&mut watching, &mut text, "hello").await;
     for _ in 0..30 {
-        assert_eq!(stage.ask().send().await.unwrap().status(), 502);
+        assert_eq!(fixture.ask().send().await.unwrap().status(), 502);
     }
     let seen = health(gateway, |seen| seen["recentFailures"] == 30).await;
     assert_eq!((&seen["health"], &seen["state"]), (&json!("failing"), &json!("CLOSED")), "{seen}");
@@ -84,23 +84,23 @@ async fn a_dead_provider_is_seen_everywhere_and_its_recovery_too() {
     assert_eq!(log.matches("attempts at a provider fail").count(), 1, "one line a minute:\n{log}");
 
     gateway
-        .admin("providers/editProvider", json!({"providerId": id, "url": stage.upstream.url, "key": "upstream-key"}))
+        .admin("providers/editProvider", json!({"providerId": id, "url": fixture.upstream.url, "key": "upstream-key"}))
         .await;
     // What was seen of the old address says nothing of the new one.
     let seen = health(gateway, |_| true).await;
     assert_eq!((&seen["health"], &seen["lastError"]), (&json!("never_used"), &Value::Null), "{seen}");
-    stage.upstream.default(json!({"status": 500})).await;
-    assert_eq!(stage.ask().send().await.unwrap().status(), 502);
+    fixture.upstream.default(json!({"status": 500})).await;
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 502);
     health(gateway, |seen| seen["health"] == "failing").await;
-    stage.upstream.default(json!({})).await;
-    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+    fixture.upstream.default(json!({})).await;
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
     let seen = health(gateway, |seen| seen["health"] != "failing" || seen["failedInARow"] == 0).await;
     assert_eq!((&seen["failedInARow"], &seen["failingSince"]), (&json!(0), &Value::Null), "{seen}");
     assert_eq!(seen["lastError"]["kind"], "status", "it stays on view");
     gateway.log_shows("a provider that failed answers again").await;
     // The rate of the last minute may keep it failing.
     gateway.admin("providers/resetProviderCircuit", json!({"providerId": id})).await;
-    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
     health(gateway, |seen| seen["health"] == "healthy").await;
     assert_eq!(readyz(gateway).await.1["degraded"], json!([]));
     assert_eq!(kinds(&problems(gateway).await), Vec::<&str>::new());
@@ -108,37 +108,37 @@ async fn a_dead_provider_is_seen_everywhere_and_its_recovery_too() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_connections_open_the_circuit_by_default_and_it_says_why() {
-    let stage = Stage::bare(&[]).await;
+    let fixture = Fixture::bare(&[]).await;
     let nobody = format!("http://127.0.0.1:{}", free_port());
     let fields = json!({"name": "dead", "max_retry_attempts": 1, "circuit_breaker_failure_threshold": 3});
-    stage.gateway.provider("native", &nobody, fields).await;
+    fixture.gateway.provider("native", &nobody, fields).await;
     for status in [502, 502, 502, 503] {
-        assert_eq!(stage.ask().send().await.unwrap().status(), status);
+        assert_eq!(fixture.ask().send().await.unwrap().status(), status);
     }
-    let seen = health(&stage.gateway, |seen| seen["state"] == "OPEN").await;
+    let seen = health(&fixture.gateway, |seen| seen["state"] == "OPEN").await;
     assert_eq!((&seen["health"], &seen["openReason"]["kind"]), (&json!("circuit_open"), &json!("connect")), "{seen}");
-    let found = problems(&stage.gateway).await;
+    let found = problems(&fixture.gateway).await;
     assert_eq!(kinds(&found), ["no_provider_usable", "provider_circuit_open"]);
     assert!(found[1]["params"]["openUntil"].is_string(), "{found:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_address_or_credential_closes_the_circuit_and_another_name_does_not() {
-    let stage = Stage::bare(&[]).await;
-    let gateway = &stage.gateway;
+    let fixture = Fixture::bare(&[]).await;
+    let gateway = &fixture.gateway;
     let fields = json!({"name": "up", "max_retry_attempts": 1, "circuit_breaker_failure_threshold": 1});
-    let id = gateway.provider("native", &stage.upstream.url, fields).await;
-    let moved = format!("{}/v1", stage.upstream.url);
+    let id = gateway.provider("native", &fixture.upstream.url, fields).await;
+    let moved = format!("{}/v1", fixture.upstream.url);
     for (changed, clears) in [
         (json!({"name": "renamed", "weight": 7}), false),
-        (json!({"url": stage.upstream.url}), false),
+        (json!({"url": fixture.upstream.url}), false),
         (json!({"url": moved}), true),
         (json!({"key": "another-upstream-key"}), true),
     ] {
         gateway.admin("providers/resetProviderCircuit", json!({"providerId": id})).await;
-        stage.upstream.default(json!({"status": 500})).await;
-        assert_eq!(stage.ask().send().await.unwrap().status(), 502);
-        stage.upstream.default(json!({})).await;
+        fixture.upstream.default(json!({"status": 500})).await;
+        assert_eq!(fixture.ask().send().await.unwrap().status(), 502);
+        fixture.upstream.default(json!({})).await;
         health(gateway, |seen| seen["health"] == "circuit_open").await;
         let mut edit = changed.clone();
         edit["providerId"] = json!(id);
@@ -147,41 +147,41 @@ async fn another_address_or_credential_closes_the_circuit_and_another_name_does_
         let (health, status) = if clears { ("never_used", 200) } else { ("circuit_open", 503) };
         assert_eq!(seen["health"], health, "{changed}: {seen}");
         assert_eq!(seen["lastError"].is_null(), clears, "{changed}: {seen}");
-        assert_eq!(stage.ask().send().await.unwrap().status(), status, "{changed}");
+        assert_eq!(fixture.ask().send().await.unwrap().status(), status, "{changed}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_providers_words_are_shown_without_its_credential() {
-    let stage = Stage::bare(&[]).await;
-    stage.gateway.provider("native", &stage.upstream.url, json!({"name": "strict"})).await;
+    let fixture = Fixture::bare(&[]).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({"name": "strict"})).await;
     let message = format!("Incorrect API key provided: upstream-secret-key {}", "x".repeat(1_000));
     let error = json!({"type": "authentication_error", "message": message, "code": "invalid_api_key"});
-    stage.upstream.default(json!({"status": 401, "error": error})).await;
-    stage.ask().send().await.unwrap();
-    let seen = health(&stage.gateway, |seen| seen["health"] == "failing").await;
+    fixture.upstream.default(json!({"status": 401, "error": error})).await;
+    fixture.ask().send().await.unwrap();
+    let seen = health(&fixture.gateway, |seen| seen["health"] == "failing").await;
     let error = &seen["lastError"];
     assert_eq!((&error["kind"], &error["status"]), (&json!("status"), &json!(401)), "{seen}");
     let shown = error["message"].as_str().unwrap();
     assert!(shown.contains("***") && !shown.contains("upstream-secret-key"), "{shown}");
     assert!(shown.chars().count() <= 300, "{shown}");
-    let log = stage.gateway.log_shows("attempts at a provider fail").await;
+    let log = fixture.gateway.log_shows("attempts at a provider fail").await;
     let line = log.lines().find(|line| line.contains("attempts at a provider fail")).unwrap();
     assert!(line.contains("WARN") && !line.contains("upstream-secret-key"), "{line}");
 
     // A request's own fault is none of the provider's.
-    stage.gateway.admin("providers/resetProviderCircuit", json!({"providerId": seen["providerId"]})).await;
+    fixture.gateway.admin("providers/resetProviderCircuit", json!({"providerId": seen["providerId"]})).await;
     let error =
         json!({"type": "invalid_request_error", "message": "prompt is too long: 250000 tokens > 200000 maximum"});
-    stage.upstream.default(json!({"status": 400, "error": error})).await;
-    assert_eq!(stage.ask().send().await.unwrap().status(), 400);
-    assert_eq!(health(&stage.gateway, |_| true).await["health"], "never_used");
+    fixture.upstream.default(json!({"status": 400, "error": error})).await;
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 400);
+    assert_eq!(health(&fixture.gateway, |_| true).await["health"], "never_used");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_reload_is_shown_until_a_good_one() {
-    let stage = Stage::bare(&[]).await;
-    let gateway = &stage.gateway;
+    let fixture = Fixture::bare(&[]).await;
+    let gateway = &fixture.gateway;
     std::fs::create_dir(gateway.dir.path().join("conf")).unwrap();
     let file = gateway.dir.path().join("conf/tollgate.yaml");
     std::fs::write(&file, "proxy:\n  max_body_bytes: many\n").unwrap();
@@ -204,8 +204,8 @@ async fn a_refused_reload_is_shown_until_a_good_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rejected_requests_are_listed_and_logged_without_their_keys() {
-    let stage = Stage::native().await;
-    let gateway = &stage.gateway;
+    let fixture = Fixture::native().await;
+    let gateway = &fixture.gateway;
     let wrong = "sk-00000000000000000000000000000000";
     let url = format!("{}{}", gateway.proxy, path("native", false));
     let post = || gateway.client.post(&url).header("user-agent", "lost-cli/1.0").json(&request("native", false));
@@ -213,15 +213,15 @@ async fn rejected_requests_are_listed_and_logged_without_their_keys() {
         assert_eq!(post().bearer_auth(wrong).send().await.unwrap().status(), 401);
     }
     assert_eq!(post().send().await.unwrap().status(), 401);
-    gateway.admin("keys/addKey", json!({"userId": stage.user_id, "name": "spare"})).await;
-    gateway.admin("keys/toggleKeyEnabled", json!({"keyId": stage.key_id, "enabled": false})).await;
-    assert_eq!(post().bearer_auth(&stage.key).send().await.unwrap().status(), 401);
+    gateway.admin("keys/addKey", json!({"userId": fixture.user_id, "name": "spare"})).await;
+    gateway.admin("keys/toggleKeyEnabled", json!({"keyId": fixture.key_id, "enabled": false})).await;
+    assert_eq!(post().bearer_auth(&fixture.key).send().await.unwrap().status(), 401);
     let page = gateway.admin("usage-logs/getRejectedRequests", json!({})).await;
     let entries = page["entries"].as_array().unwrap();
     let reasons: Vec<_> =
         entries.iter().map(|e| (e["reason"].as_str().unwrap(), e["count"].as_u64().unwrap())).collect();
     assert_eq!(reasons, [("key_disabled", 1), ("missing_credential", 1), ("unknown_key", 3)], "{page}");
-    assert_eq!((&page["total"], &entries[0]["keyId"]), (&json!(5), &json!(stage.key_id)), "{page}");
+    assert_eq!((&page["total"], &entries[0]["keyId"]), (&json!(5), &json!(fixture.key_id)), "{page}");
     let unknown = &entries[2];
     assert_eq!((&unknown["userAgent"], &unknown["endpoint"]), (&json!("lost-cli/1.0"), &json!("/v1/messages")));
     assert_eq!((&unknown["clientAddress"], &unknown["clientFormat"]), (&json!("127.0.0.1"), &json!("native")));

@@ -3,20 +3,20 @@
 use futures_util::StreamExt;
 use serde_json::json;
 
-use super::stage::{FORMATS, Stage, path, request};
+use super::fixture::{FORMATS, Fixture, path, request};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_arrive_as_they_are_sent() {
-    let stage = Stage::native().await;
-    stage.upstream.default(json!({"events": 5, "hold_after": 4})).await;
-    let mut body = stage.ask_stream().send().await.unwrap().bytes_stream();
+    let fixture = Fixture::native().await;
+    fixture.upstream.default(json!({"events": 5, "hold_after": 4})).await;
+    let mut body = fixture.ask_stream().send().await.unwrap().bytes_stream();
     let mut got = String::new();
     // The provider waits for the test: these cannot come with what follows.
     while !got.contains("event: content_block_delta") {
         got.push_str(std::str::from_utf8(&body.next().await.unwrap().unwrap()).unwrap());
     }
     assert!(!got.contains("message_stop"), "{got}");
-    stage.upstream.go_on(1).await;
+    fixture.upstream.go_on(1).await;
     while let Some(piece) = body.next().await {
         got.push_str(std::str::from_utf8(&piece.unwrap()).unwrap());
     }
@@ -25,17 +25,17 @@ async fn events_arrive_as_they_are_sent() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_breaks_off_ends_with_an_error_event() {
-    let stage = Stage::full().await;
+    let fixture = Fixture::full().await;
     let terminators = [("native", "message_stop"), ("responses", "response.completed"), ("chat-compatible", "[DONE]")];
     for directive in
         [json!({"events": 6, "cut_after": 4, "hold_after": 4}), json!({"events": 6, "error_after": 4, "hold_after": 4})]
     {
-        stage.upstream.default(directive.clone()).await;
+        fixture.upstream.default(directive.clone()).await;
         for format in FORMATS {
-            let answer = stage.post(path(format, true), &request(format, true)).send().await.unwrap();
+            let answer = fixture.post(path(format, true), &request(format, true)).send().await.unwrap();
             assert_eq!(answer.status(), 200, "{format} {directive}");
             // The beginning is with the client.
-            stage.upstream.go_on(1).await;
+            fixture.upstream.go_on(1).await;
             let text = answer.text().await.unwrap_or_else(|e| panic!("{format} {directive}: {e}"));
             assert!(text.contains("error"), "{format} {directive}: {text}");
             for (_, end) in terminators.iter().filter(|(f, _)| *f == format) {
@@ -43,32 +43,32 @@ async fn a_stream_that_breaks_off_ends_with_an_error_event() {
             }
         }
     }
-    let rows = stage.gateway.logs(8).await;
+    let rows = fixture.gateway.logs(8).await;
     assert!(rows.iter().all(|r| r["outcome"] == "broken_off"), "{rows:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_stands_still_is_given_up_even_behind_pings() {
-    let stage = Stage::bare(&[]).await;
+    let fixture = Fixture::bare(&[]).await;
     let fields = json!({"streaming_idle_timeout_ms": 300, "first_byte_timeout_streaming_ms": 5000});
-    stage.gateway.provider("native", &stage.upstream.url, fields).await;
-    stage.upstream.default(json!({"events": 6, "stall_after": 3})).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, fields).await;
+    fixture.upstream.default(json!({"events": 6, "stall_after": 3})).await;
     // Without that bound it would end at the client's own, with an error.
-    let text = stage.ask_stream().send().await.unwrap().text().await.unwrap();
+    let text = fixture.ask_stream().send().await.unwrap().text().await.unwrap();
     assert!(text.contains("event: error") && !text.contains("message_stop"), "{text}");
-    assert_eq!(stage.gateway.logs(1).await[0]["outcome"], "broken_off");
+    assert_eq!(fixture.gateway.logs(1).await[0]["outcome"], "broken_off");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_leaves_stops_the_upstream_and_is_billed_for_what_came() {
-    let stage = Stage::native().await;
+    let fixture = Fixture::native().await;
     let usage = json!({"input": 1000, "output": 50});
-    stage.upstream.default(json!({"events": 50, "stall_after": 5, "usage": usage})).await;
-    let mut body = stage.ask_stream().send().await.unwrap().bytes_stream();
+    fixture.upstream.default(json!({"events": 50, "stall_after": 5, "usage": usage})).await;
+    let mut body = fixture.ask_stream().send().await.unwrap().bytes_stream();
     body.next().await.unwrap().unwrap();
     drop(body);
-    stage.upstream.stats("dropped=1").await;
-    let row = &stage.gateway.logs(1).await[0];
+    fixture.upstream.stats("dropped=1").await;
+    let row = &fixture.gateway.logs(1).await[0];
     assert_eq!((&row["outcome"], &row["statusCode"]), (&json!("client_aborted"), &json!(499)), "{row}");
     assert_eq!((&row["inputTokens"], &row["estimated"]), (&json!(1000), &json!(true)), "{row}");
     assert!(row["costUsd"].as_f64().unwrap() >= 0.001, "{row}");
@@ -76,13 +76,13 @@ async fn a_client_that_leaves_stops_the_upstream_and_is_billed_for_what_came() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_leaves_before_the_first_byte_stops_the_upstream() {
-    let stage = Stage::native().await;
-    stage.upstream.default(json!({"delay_ms": 600_000})).await;
-    let asking = tokio::spawn(stage.ask().send());
-    stage.upstream.stats("started=1").await;
+    let fixture = Fixture::native().await;
+    fixture.upstream.default(json!({"delay_ms": 600_000})).await;
+    let asking = tokio::spawn(fixture.ask().send());
+    fixture.upstream.stats("started=1").await;
     asking.abort();
-    stage.upstream.stats("dropped=1").await;
-    let row = &stage.gateway.logs(1).await[0];
+    fixture.upstream.stats("dropped=1").await;
+    let row = &fixture.gateway.logs(1).await[0];
     assert_eq!((&row["outcome"], &row["estimated"]), (&json!("client_aborted"), &json!(true)), "{row}");
     // The provider had the whole request: its input is billed, by an estimate.
     assert!(row["inputTokens"].as_u64().unwrap() > 0 && row["costUsd"].as_f64().unwrap() > 0.0, "{row}");

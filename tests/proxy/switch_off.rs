@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::stage::{Stage, saying};
+use super::fixture::{Fixture, saying};
 use crate::support::gateway::Gateway;
 use crate::support::upstream::Upstream;
 
@@ -34,14 +34,14 @@ async fn health(gateway: &Gateway, id: i64) -> Value {
 
 /// Sends requests until it has come. Each is its own conversation: one that another provider
 /// answered stays there.
-async fn asking_until(stage: &Stage, what: &str, reached: impl AsyncFn() -> bool) {
+async fn asking_until(fixture: &Fixture, what: &str, reached: impl AsyncFn() -> bool) {
     let began = Instant::now();
     let mut asked = 0;
     while !reached().await {
-        assert!(began.elapsed() < Duration::from_secs(60), "{what} does not come:\n{}", stage.gateway.log());
+        assert!(began.elapsed() < Duration::from_secs(60), "{what} does not come:\n{}", fixture.gateway.log());
         asked += 1;
         let request = saying("native", false, &format!("say hello {asked}"));
-        stage.post("/v1/messages", &request).send().await.unwrap();
+        fixture.post("/v1/messages", &request).send().await.unwrap();
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -53,21 +53,21 @@ async fn problems(gateway: &Gateway) -> Vec<Value> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_is_disabled_after_so_many_failed_probes_and_an_administrator_enables_it() {
-    let stage = Stage::bare(&[(SETTING, "2")]).await;
-    let (gateway, spare) = (&stage.gateway, Upstream::start().await);
-    let id = gateway.provider("native", &stage.upstream.url, fragile("dead")).await;
+    let fixture = Fixture::bare(&[(SETTING, "2")]).await;
+    let (gateway, spare) = (&fixture.gateway, Upstream::start().await);
+    let id = gateway.provider("native", &fixture.upstream.url, fragile("dead")).await;
     gateway.provider("native", &spare.url, json!({"name": "spare", "priority": 9})).await;
-    stage.upstream.default(json!({"status": 500})).await;
-    asking_until(&stage, "the end", async || provider(gateway, id).await["isEnabled"] == false).await;
+    fixture.upstream.default(json!({"status": 500})).await;
+    asking_until(&fixture, "the end", async || provider(gateway, id).await["isEnabled"] == false).await;
 
     let off = provider(gateway, id).await["switchedOff"].clone();
     assert_eq!((&off["failedProbes"], &off["error"]["kind"]), (&json!(2), &json!("status")), "{off}");
     assert_eq!(off["error"]["status"], 500);
     assert!(off["at"].is_string() && off["error"]["at"].is_string(), "{off}");
-    let asked = stage.upstream.requests().await.len();
+    let asked = fixture.upstream.requests().await.len();
     assert_eq!(asked, 3, "one that opened the circuit, and two probes");
-    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
-    assert_eq!(stage.upstream.requests().await.len(), asked, "it is asked no more");
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
+    assert_eq!(fixture.upstream.requests().await.len(), asked, "it is asked no more");
 
     let audit = gateway.admin("audit/getAuditLog", json!({"action": "providers.disableFailingProvider"})).await;
     let entries = audit["entries"].as_array().unwrap();
@@ -87,47 +87,47 @@ async fn a_provider_is_disabled_after_so_many_failed_probes_and_an_administrator
     gateway.admin("providers/editProvider", json!({"providerId": id, "note": "asked them"})).await;
     assert_eq!(provider(gateway, id).await["switchedOff"], off);
 
-    stage.upstream.default(json!({})).await;
+    fixture.upstream.default(json!({})).await;
     gateway.admin("providers/editProvider", json!({"providerId": id, "is_enabled": true})).await;
     let on = provider(gateway, id).await;
     assert_eq!((&on["isEnabled"], &on["switchedOff"]), (&json!(true), &Value::Null), "{on}");
     let seen = health(gateway, id).await;
     assert_eq!((&seen["state"], &seen["failedProbes"]), (&json!("CLOSED"), &json!(0)), "{seen}");
     let fresh = saying("native", false, "a conversation that no provider has");
-    assert_eq!(stage.post("/v1/messages", &fresh).send().await.unwrap().status(), 200);
-    assert_eq!(stage.upstream.requests().await.len(), asked + 1, "it is asked at once");
+    assert_eq!(fixture.post("/v1/messages", &fresh).send().await.unwrap().status(), 200);
+    assert_eq!(fixture.upstream.requests().await.len(), asked + 1, "it is asked at once");
     assert_eq!((gateway.metric(metric).await, problems(gateway).await.len()), (0.0, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_last_provider_of_a_model_stays_enabled_until_another_serves_it() {
-    let stage = Stage::bare(&[(SETTING, "1")]).await;
-    let (gateway, spare) = (&stage.gateway, Upstream::start().await);
-    let id = gateway.provider("native", &stage.upstream.url, fragile("only")).await;
+    let fixture = Fixture::bare(&[(SETTING, "1")]).await;
+    let (gateway, spare) = (&fixture.gateway, Upstream::start().await);
+    let id = gateway.provider("native", &fixture.upstream.url, fragile("only")).await;
     let other = json!({"name": "other", "priority": 9, "allowed_models": ["another"]});
     let other = gateway.provider("native", &spare.url, other).await;
-    stage.upstream.default(json!({"status": 500})).await;
+    fixture.upstream.default(json!({"status": 500})).await;
     let probes = async |least: u64| health(gateway, id).await["failedProbes"].as_u64().unwrap() >= least;
-    asking_until(&stage, "three probes", async || probes(3).await).await;
+    asking_until(&fixture, "three probes", async || probes(3).await).await;
     let log = gateway.log_shows("a failing provider stays enabled").await;
     let line = log.lines().find(|line| line.contains("a failing provider stays enabled")).unwrap();
     assert!(line.contains("\"group\":\"default\"") && line.contains("\"model\":\"*\""), "{line}");
     assert_eq!(provider(gateway, id).await["isEnabled"], true);
     gateway.admin("providers/editProvider", json!({"providerId": other, "allowed_models": []})).await;
-    asking_until(&stage, "the end", async || provider(gateway, id).await["isEnabled"] == false).await;
+    asking_until(&fixture, "the end", async || provider(gateway, id).await["isEnabled"] == false).await;
     // Now the other one is the last, and stays whatever it does.
     assert_eq!(provider(gateway, other).await["isEnabled"], true);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_provider_is_disabled_by_default_and_a_reload_changes_that() {
-    let stage = Stage::bare(&[]).await;
-    let (gateway, spare) = (&stage.gateway, Upstream::start().await);
-    let id = gateway.provider("native", &stage.upstream.url, fragile("dead")).await;
+    let fixture = Fixture::bare(&[]).await;
+    let (gateway, spare) = (&fixture.gateway, Upstream::start().await);
+    let id = gateway.provider("native", &fixture.upstream.url, fragile("dead")).await;
     gateway.provider("native", &spare.url, json!({"name": "spare", "priority": 9})).await;
-    stage.upstream.default(json!({"status": 500})).await;
+    fixture.upstream.default(json!({"status": 500})).await;
     let probes = async || health(gateway, id).await["failedProbes"].as_u64().unwrap() >= 3;
-    asking_until(&stage, "three probes", probes).await;
+    asking_until(&fixture, "three probes", probes).await;
     assert_eq!(provider(gateway, id).await["isEnabled"], true);
     std::fs::create_dir(gateway.dir.path().join("conf")).unwrap();
     let file = gateway.dir.path().join("conf/tollgate.yaml");

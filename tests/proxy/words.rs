@@ -3,25 +3,25 @@
 
 use serde_json::{Value, json};
 
-use super::stage::{FORMATS, Stage, path, saying};
+use super::fixture::{FORMATS, Fixture, path, saying};
 
-async fn stage_with(words: &[(&str, &str)]) -> Stage {
-    let stage = Stage::full().await;
+async fn stage_with(words: &[(&str, &str)]) -> Fixture {
+    let fixture = Fixture::full().await;
     for (word, kind) in words {
         let word = json!({"word": word, "matchType": kind});
-        stage.gateway.admin("sensitive-words/createSensitiveWordAction", word).await;
+        fixture.gateway.admin("sensitive-words/createSensitiveWordAction", word).await;
     }
-    stage
+    fixture
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_text_with_a_sensitive_word_is_refused_in_the_clients_format() {
-    let stage = stage_with(&[("Zébra", "contains"), ("open sesame", "exact"), (r"quagga\d+", "regex")]).await;
+    let fixture = stage_with(&[("Zébra", "contains"), ("open sesame", "exact"), (r"quagga\d+", "regex")]).await;
     let mut refused = 0;
     for format in FORMATS {
         for stream in [false, true] {
             for text in ["a ZÉBRA crossing", " Open Sesame ", "two QUAGGA7s"] {
-                let answer = stage.post(path(format, stream), &saying(format, stream, text)).send().await.unwrap();
+                let answer = fixture.post(path(format, stream), &saying(format, stream, text)).send().await.unwrap();
                 assert_eq!(answer.status(), 403, "{format} {text}");
                 let body: Value = answer.json().await.unwrap();
                 let whole = body.to_string().to_lowercase();
@@ -44,12 +44,12 @@ async fn a_text_with_a_sensitive_word_is_refused_in_the_clients_format() {
                 refused += 1;
             }
             for text in ["a horse", "open sesame!", "a quagga"] {
-                let answer = stage.post(path(format, stream), &saying(format, stream, text)).send().await.unwrap();
+                let answer = fixture.post(path(format, stream), &saying(format, stream, text)).send().await.unwrap();
                 assert_eq!(answer.status(), 200, "{format} {text}: {}", answer.text().await.unwrap());
             }
         }
     }
-    let rows = stage.gateway.logs(refused * 2).await;
+    let rows = fixture.gateway.logs(refused * 2).await;
     let refusals: Vec<&Value> = rows.iter().filter(|r| r["statusCode"] == 403).collect();
     assert_eq!(refusals.len(), refused);
     for row in refusals {
@@ -58,18 +58,18 @@ async fn a_text_with_a_sensitive_word_is_refused_in_the_clients_format() {
         assert_eq!((chain.len(), &chain[0]["step"]), (1, &json!("refused")), "{row}");
         assert!(chain[0]["detail"].as_str().unwrap().starts_with("a text holds the sensitive word "), "{row}");
     }
-    let metrics = stage.gateway.client.get(format!("{}/metrics", stage.gateway.metrics)).send().await.unwrap();
+    let metrics = fixture.gateway.client.get(format!("{}/metrics", fixture.gateway.metrics)).send().await.unwrap();
     let text = metrics.text().await.unwrap();
     assert!(text.contains(&format!("tollgate_screened_total{{reason=\"sensitive_word\"}} {refused}")), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_request_counts_towards_nothing() {
-    let stage = stage_with(&[("zebra", "contains")]).await;
-    let edit = json!({"userId": stage.user_id, "rpm": 2, "limitConcurrentSessions": 1});
-    stage.gateway.admin("users/editUser", edit).await;
+    let fixture = stage_with(&[("zebra", "contains")]).await;
+    let edit = json!({"userId": fixture.user_id, "rpm": 2, "limitConcurrentSessions": 1});
+    fixture.gateway.admin("users/editUser", edit).await;
     let ask = |text: &str, session: &str| {
-        stage.post("/v1/messages", &saying("native", false, text)).header("x-session-id", session.to_owned()).send()
+        fixture.post("/v1/messages", &saying("native", false, text)).header("x-session-id", session.to_owned()).send()
     };
     for n in 0..6 {
         assert_eq!(ask("a zebra", &format!("refused-{n}")).await.unwrap().status(), 403);
@@ -77,36 +77,37 @@ async fn a_refused_request_counts_towards_nothing() {
     // Neither the session place nor the two requests of this minute are taken.
     assert_eq!(ask("a horse", "one").await.unwrap().status(), 200);
     assert_eq!(ask("a horse", "one").await.unwrap().status(), 200);
-    assert_eq!(stage.upstream.requests().await.len(), 2);
+    assert_eq!(fixture.upstream.requests().await.len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn token_counting_is_screened_too_and_so_is_the_admin_token() {
-    let stage = stage_with(&[("zebra", "contains")]).await;
+    let fixture = stage_with(&[("zebra", "contains")]).await;
     let body = json!({"model": "m", "messages": [{"role": "user", "content": "a z\u{65}bra"}]});
-    assert_eq!(stage.post("/v1/messages/count_tokens", &body).send().await.unwrap().status(), 403);
+    assert_eq!(fixture.post("/v1/messages/count_tokens", &body).send().await.unwrap().status(), 403);
     let alt = json!({"generateContentRequest": {"contents": [{"parts": [{"text": "zebra"}]}]}});
-    assert_eq!(stage.post("/v1beta/models/m:countTokens", &alt).send().await.unwrap().status(), 403);
+    assert_eq!(fixture.post("/v1beta/models/m:countTokens", &alt).send().await.unwrap().status(), 403);
     let request = saying("native", false, "zebra");
-    let url = format!("{}/v1/messages", stage.gateway.proxy);
-    let asked = stage.gateway.client.post(url).bearer_auth(crate::support::gateway::ADMIN_TOKEN).json(&request);
+    let url = format!("{}/v1/messages", fixture.gateway.proxy);
+    let asked = fixture.gateway.client.post(url).bearer_auth(crate::support::gateway::ADMIN_TOKEN).json(&request);
     assert_eq!(asked.send().await.unwrap().status(), 403);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn escapes_compression_and_size_hide_nothing_and_pictures_are_left_alone() {
-    let stage = stage_with(&[("zébra", "contains"), ("aGVsbG8", "contains")]).await;
+    let fixture = stage_with(&[("zébra", "contains"), ("aGVsbG8", "contains")]).await;
     let raw = br#"{"model":"m","max_tokens":10,"messages":[{"role":"user","content":"a z\u00c9\u0062ra"}]}"#;
-    let post =
-        || stage.gateway.client.post(format!("{}/v1/messages", stage.gateway.proxy)).header("x-api-key", &stage.key);
+    let post = || {
+        fixture.gateway.client.post(format!("{}/v1/messages", fixture.gateway.proxy)).header("x-api-key", &fixture.key)
+    };
     assert_eq!(post().body(raw.to_vec()).send().await.unwrap().status(), 403);
     let packed = zstd::encode_all(&raw[..], 3).unwrap();
     assert_eq!(post().header("content-encoding", "zstd").body(packed).send().await.unwrap().status(), 403);
     let long = format!("{}{}", "lorem ipsum \n".repeat(100_000), "zÉbra");
-    assert_eq!(stage.post("/v1/messages", &saying("native", false, &long)).send().await.unwrap().status(), 403);
+    assert_eq!(fixture.post("/v1/messages", &saying("native", false, &long)).send().await.unwrap().status(), 403);
     let picture = json!({"model": "m", "max_tokens": 10, "messages": [{"role": "user", "content": [
         {"type": "text", "text": "see"},
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGVsbG8gaGVsbG8="}}]}]});
-    let answer = stage.post("/v1/messages", &picture).send().await.unwrap();
+    let answer = fixture.post("/v1/messages", &picture).send().await.unwrap();
     assert_eq!(answer.status(), 200, "{}", answer.text().await.unwrap());
 }

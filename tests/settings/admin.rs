@@ -54,8 +54,8 @@ async fn webhooks_go_to_private_networks_that_are_allowed() {
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
     tokio::spawn(async move {
         while let Ok((mut tcp, _)) = listener.accept().await {
-            while crate::loss::raw::read_message(&mut tcp).await.is_some() {
-                crate::loss::raw::write(&mut tcp, b"HTTP/1.1 204 No Content\r\n\r\n").await;
+            while crate::resilience::raw::read_message(&mut tcp).await.is_some() {
+                crate::resilience::raw::write(&mut tcp, b"HTTP/1.1 204 No Content\r\n\r\n").await;
             }
         }
     });

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::proxy::stage::{Stage, prices, saying};
+use crate::proxy::fixture::{Fixture, prices, saying};
 use crate::support::gateway::Gateway;
 use crate::support::postgres;
 
@@ -23,10 +23,10 @@ async fn so_many_connections_to_postgres_and_no_more() {
     let mut seen = Vec::new();
     for most in ["2", "12"] {
         let url = postgres::fresh_database();
-        let stage = Stage::bare(&[("DATABASE_URL", &url), ("TOLLGATE_DATABASE_MAX_CONNECTIONS", most)]).await;
+        let fixture = Fixture::bare(&[("DATABASE_URL", &url), ("TOLLGATE_DATABASE_MAX_CONNECTIONS", most)]).await;
         let mut at_once = 0;
         for _ in 0..20 {
-            let asking: Vec<_> = (0..24).map(|_| stage.gateway.call("users/getUsers", json!({}))).collect();
+            let asking: Vec<_> = (0..24).map(|_| fixture.gateway.call("users/getUsers", json!({}))).collect();
             let count = tokio::task::spawn_blocking({
                 let url = url.clone();
                 move || {
@@ -50,15 +50,15 @@ async fn records_are_written_when_a_batch_is_full_or_late() {
     // Full with each record, late after each record, and neither.
     for (rows, interval, many) in [("1", "1m", true), ("10000", "1ms", true), ("10000", "1m", false)] {
         let env = [("TOLLGATE_LEDGER_BATCH_ROWS", rows), ("TOLLGATE_LEDGER_FLUSH_INTERVAL", interval)];
-        let stage = Stage::native_with(&env).await;
+        let fixture = Fixture::native_with(&env).await;
         for _ in 0..30 {
-            assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+            assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         if many {
-            stage.gateway.metric_shows("tollgate_writer_rows_total", |rows| rows == 30.0).await;
+            fixture.gateway.metric_shows("tollgate_writer_rows_total", |rows| rows == 30.0).await;
         }
-        let batches = stage.gateway.metric("tollgate_writer_batches_total").await;
+        let batches = fixture.gateway.metric("tollgate_writer_batches_total").await;
         // The writer looks for other journals now and then, and takes what waits along.
         assert!(if many { batches >= 10.0 } else { batches <= 3.0 }, "{rows} rows, {interval}: {batches} batches");
     }
@@ -74,11 +74,11 @@ async fn the_journal_begins_a_new_file_at_the_size_that_is_set() {
             ("TOLLGATE_LEDGER_BATCH_ROWS", "10000"),
             ("TOLLGATE_LEDGER_FLUSH_INTERVAL", "1m"),
         ];
-        let stage = Stage::native_with(&env).await;
-        let journal = stage.gateway.dir.path().join("data/journal");
+        let fixture = Fixture::native_with(&env).await;
+        let journal = fixture.gateway.dir.path().join("data/journal");
         let mut last = String::new();
         for _ in 0..500 {
-            assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+            assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
             last = segments(&journal).pop().unwrap_or(last);
             if last.as_str() > "0000000001.seg" {
                 break;
@@ -104,23 +104,23 @@ fn segments(journal: &std::path::Path) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_beyond_what_is_kept_in_all_are_removed() {
     let env = [("STORE_SESSION_MESSAGES", "true"), ("TOLLGATE_SESSION_MESSAGES_TOTAL_BYTES", "1MiB")];
-    let stage = Stage::native_with(&env).await;
+    let fixture = Fixture::native_with(&env).await;
     for n in 0..16 {
         // Random, so that it can not be packed.
         let noise: String = (0..120_000).map(|_| fastrand::alphanumeric()).collect();
         let ask =
-            stage.post("/v1/messages", &saying("native", false, &noise)).header("x-session-id", format!("talk-{n}"));
+            fixture.post("/v1/messages", &saying("native", false, &noise)).header("x-session-id", format!("talk-{n}"));
         assert_eq!(ask.send().await.unwrap().status(), 200);
     }
     let kept = async |session: &str| {
         let body = json!({"sessionId": session});
-        let (_, answer) = stage.gateway.call("active-sessions/getSessionMessages", body).await;
+        let (_, answer) = fixture.gateway.call("active-sessions/getSessionMessages", body).await;
         answer["data"]["messages"].as_array().is_some_and(|messages| !messages.is_empty())
     };
     // Every half minute.
     let began = Instant::now();
     while !kept("talk-15").await || kept("talk-0").await {
-        assert!(began.elapsed() < Duration::from_secs(120), "the oldest are kept: {}", stage.gateway.log());
+        assert!(began.elapsed() < Duration::from_secs(120), "the oldest are kept: {}", fixture.gateway.log());
         tokio::time::sleep(Duration::from_millis(250)).await;
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::proxy::stage::Stage;
+use crate::proxy::fixture::Fixture;
 
 /// Notes each sync of a journal's file, by the name of the file.
 const SHIM: &str = r#"
@@ -54,10 +54,10 @@ async fn the_journal_is_synced_as_often_as_is_set() {
             // Nothing else touches the journal.
             ("TOLLGATE_LEDGER_FLUSH_INTERVAL", "1m"),
         ];
-        let stage = Stage::native_with(&env).await;
+        let fixture = Fixture::native_with(&env).await;
         let began = Instant::now();
         while began.elapsed() < Duration::from_secs(4) {
-            assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+            assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         syncs.push(std::fs::read(&counted).unwrap().len());

@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::nodes::pair::Pair;
-use crate::proxy::stage::Stage;
+use crate::proxy::fixture::Fixture;
 use crate::support::redis::Redis;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn names_in_redis_begin_as_is_set() {
     let redis = Redis::start();
-    let stage = Stage::native_with(&[("REDIS_URL", &redis.url()), ("TOLLGATE_REDIS_PREFIX", "another")]).await;
-    assert_eq!(stage.ask().send().await.unwrap().status(), 200);
-    stage.gateway.logs(1).await;
+    let fixture = Fixture::native_with(&[("REDIS_URL", &redis.url()), ("TOLLGATE_REDIS_PREFIX", "another")]).await;
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
+    fixture.gateway.logs(1).await;
     let keys = Command::new("redis-cli").args(["-u", &redis.url(), "--raw", "keys", "*"]).output().unwrap();
     let keys = String::from_utf8(keys.stdout).unwrap();
     assert!(!keys.trim().is_empty() && keys.lines().all(|key| key.contains("another")), "{keys}");
@@ -24,11 +24,11 @@ async fn names_in_redis_begin_as_is_set() {
 async fn redis_is_waited_for_as_long_as_is_set() {
     for (timeout, least, most) in [("4s", 3_500, 60_000), ("50ms", 0, 3_000)] {
         let redis = Redis::start();
-        let stage = Stage::native_with(&[("REDIS_URL", &redis.url()), ("TOLLGATE_REDIS_TIMEOUT", timeout)]).await;
-        assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+        let fixture = Fixture::native_with(&[("REDIS_URL", &redis.url()), ("TOLLGATE_REDIS_TIMEOUT", timeout)]).await;
+        assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
         redis.hang();
         let began = Instant::now();
-        assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+        assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
         let took = began.elapsed().as_millis();
         redis.go_on();
         assert!((least..most).contains(&took), "{timeout}: {took} ms");

@@ -19,7 +19,11 @@ const SHOWN: &[(&str, &str, &str)] = &[
     ("proxy.upstream_pool_size", "settings/requests.rs", "the_pool_keeps_so_many_idle_connections"),
     ("proxy.upgrade_socket", "settings/process.rs", "an_upgrade_goes_over_the_socket_that_is_set"),
     ("proxy.max_body_bytes", "proxy/bodies.rs", "beyond_the_bound_is_413_in_every_framing"),
-    ("proxy.max_inflight_body_bytes", "proxy/room.rs", "bodies_beyond_the_bound_are_refused_until_there_is_room"),
+    (
+        "proxy.max_inflight_body_bytes",
+        "proxy/body_budget.rs",
+        "bodies_beyond_the_bound_are_refused_until_there_is_room",
+    ),
     ("proxy.max_json_depth", "settings/requests.rs", "requests_are_nested_as_deeply_as_is_set_and_no_deeper"),
     ("proxy.request_read_timeout", "proxy/bodies.rs", "a_body_that_trickles_in_is_given_up"),
     ("proxy.reply_write_timeout", "loss/clients.rs", "a_client_that_reads_nothing_any_more_is_given_up_and_billed"),
@@ -71,7 +75,11 @@ const SHOWN: &[(&str, &str, &str)] = &[
     ("auth.secret_key_file", "vault/files.rs", "secret_keys_in_files_are_rotated_without_a_restart"),
     ("auth.secret_key_previous", "vault/rotation.rs", "configured_keys_are_rotated_while_the_gateway_serves"),
     ("auth.secret_key_previous_file", "vault/files.rs", "secret_keys_in_files_are_rotated_without_a_restart"),
-    ("auth.alt_key_headers", "proxy/credentials.rs", "a_header_of_ones_own_carries_the_key_no_further_than_here"),
+    (
+        "auth.alt_key_headers",
+        "proxy/request/credentials.rs",
+        "a_header_of_ones_own_carries_the_key_no_further_than_here",
+    ),
     (
         "session.ttl",
         "loss/clients.rs",

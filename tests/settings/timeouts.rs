@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::proxy::stage::Stage;
+use crate::proxy::fixture::Fixture;
 
 /// Far below every default, far above what a busy machine takes for a time-out of half a second.
 const SOON: Duration = Duration::from_secs(30);
@@ -24,8 +24,8 @@ async fn silent() -> String {
 }
 
 /// The last request's decision chain, its error message with it.
-async fn why(stage: &Stage) -> String {
-    let row = &stage.gateway.logs(1).await[0];
+async fn why(fixture: &Fixture) -> String {
+    let row = &fixture.gateway.logs(1).await[0];
     format!("{} {}", row["decisionChain"], row["errorMessage"])
 }
 
@@ -37,14 +37,14 @@ async fn a_reply_that_does_not_begin_or_go_on_is_given_up_in_time() {
         ("TOLLGATE_TIMEOUTS_STREAMING_IDLE", true, json!({"events": 50, "stall_after": 8}), "the stream stood still"),
         ("TOLLGATE_TIMEOUTS_REQUEST_NON_STREAMING", false, late, "no reply in time: nothing within"),
     ] {
-        let stage = Stage::bare(&[(setting, "500ms")]).await;
-        stage.gateway.provider("native", &stage.upstream.url, json!({"max_retry_attempts": 1})).await;
-        stage.upstream.default(directive).await;
+        let fixture = Fixture::bare(&[(setting, "500ms")]).await;
+        fixture.gateway.provider("native", &fixture.upstream.url, json!({"max_retry_attempts": 1})).await;
+        fixture.upstream.default(directive).await;
         let began = Instant::now();
-        let asked = if stream { stage.ask_stream() } else { stage.ask() };
+        let asked = if stream { fixture.ask_stream() } else { fixture.ask() };
         let _ = asked.send().await.unwrap().text().await;
         assert!(began.elapsed() < SOON, "{setting}: {:?}", began.elapsed());
-        let why = why(&stage).await;
+        let why = why(&fixture).await;
         assert!(why.contains(reason), "{setting}: {why}");
     }
 }
@@ -53,26 +53,26 @@ async fn a_reply_that_does_not_begin_or_go_on_is_given_up_in_time() {
 /// matter.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_that_is_not_made_is_given_up_in_time() {
-    let stage = Stage::bare(&[("TOLLGATE_TIMEOUTS_CONNECT", "500ms"), ("TOLLGATE_TIMEOUTS_TLS", "400ms")]).await;
+    let fixture = Fixture::bare(&[("TOLLGATE_TIMEOUTS_CONNECT", "500ms"), ("TOLLGATE_TIMEOUTS_TLS", "400ms")]).await;
     let fields = json!({"max_retry_attempts": 1, "proxy_url": format!("http://{}", silent().await)});
-    stage.gateway.provider("native", "https://provider.example", fields).await;
+    fixture.gateway.provider("native", "https://provider.example", fields).await;
     let began = Instant::now();
-    assert_eq!(stage.ask().send().await.unwrap().status(), 502);
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 502);
     // The default would be ten seconds.
     assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
-    let why = why(&stage).await;
+    let why = why(&fixture).await;
     assert!(why.contains("no connection in time"), "{why}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_connection_to_a_provider_is_kept_so_long() {
     for (keepalive, new) in [("1s", 2.0), ("10m", 1.0)] {
-        let stage = Stage::native_with(&[("TOLLGATE_TIMEOUTS_UPSTREAM_KEEPALIVE", keepalive)]).await;
-        assert_eq!(stage.ask().send().await.unwrap().status(), 200);
+        let fixture = Fixture::native_with(&[("TOLLGATE_TIMEOUTS_UPSTREAM_KEEPALIVE", keepalive)]).await;
+        assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
         tokio::time::sleep(Duration::from_secs(4)).await;
-        assert_eq!(stage.ask().send().await.unwrap().status(), 200);
-        let url = format!("{}/metrics", stage.gateway.metrics);
-        let metrics = stage.gateway.client.get(url).send().await.unwrap().text().await.unwrap();
+        assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
+        let url = format!("{}/metrics", fixture.gateway.metrics);
+        let metrics = fixture.gateway.client.get(url).send().await.unwrap().text().await.unwrap();
         let wanted = format!("tollgate_upstream_connections_total{{connection=\"new\"}} {new}");
         assert!(metrics.contains(&wanted), "{keepalive}: {wanted} is not in {metrics}");
     }

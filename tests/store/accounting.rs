@@ -19,6 +19,7 @@ on_both!(
     records_are_written_exactly_once,
     concurrent_writers_of_the_same_records_write_them_once,
     hourly_sums_equal_the_sum_of_the_rows,
+    the_ledger_holds_what_the_log_holds,
     spending_by_minute_and_in_all,
     spending_between_two_times_is_what_the_minutes_hold,
     recent_requests_are_those_that_were_admitted_and_ended_lately,
@@ -135,6 +136,36 @@ async fn hourly_sums_equal_the_sum_of_the_rows(place: Place) {
                  COALESCE(provider_id, 0), model, endpoint, status_code) AS differences",
         )
         .await;
+}
+
+/// The database makes the ledger's rows of the log's, and of some that were there before each by
+/// itself.
+async fn the_ledger_holds_what_the_log_holds(place: Place) {
+    const COLUMNS: &str = "request_id, started_at, key_id, user_id, provider_id, model, upstream_model, endpoint, status_code, \
+        outcome, input_tokens, output_tokens, cache_write_5m_tokens, cache_write_1h_tokens, cache_read_tokens, \
+        reasoning_tokens, image_input_tokens, image_output_tokens, usage_extra, price_model, cost, cost_multiplier, \
+        estimated, duration_ms";
+    let store = place.ready().await;
+    let mut records: Vec<Record> = (0..333).map(varied_record).collect();
+    records.extend((0..10).map(|_| full_record()));
+    assert_eq!(store.append_records(&records[..222]).await.unwrap(), 222);
+    assert_eq!(store.append_records(&records[200..]).await.unwrap(), 121);
+    let differing = |one: &str, other: &str| {
+        format!(
+            "INSERT INTO proof SELECT COUNT(*) FROM (SELECT {COLUMNS} FROM {one} EXCEPT SELECT {COLUMNS} FROM {other}) AS d;"
+        )
+    };
+    place
+        .meddle(&format!(
+            "CREATE TABLE proof (differing BIGINT CHECK (differing = 0)); {} {} \
+             INSERT INTO proof SELECT COUNT(*) - 343 FROM request_log; INSERT INTO proof SELECT COUNT(*) - 343 FROM ledger",
+            differing("ledger", "request_log"),
+            differing("request_log", "ledger")
+        ))
+        .await;
+    let found = store.usage_log(records[300].request_id).await.unwrap().unwrap();
+    assert_eq!(found.record, records[300]);
+    assert!(store.usage_log(RequestId::new()).await.unwrap().is_none());
 }
 
 /// The log's sums (taken from the hourly sums) and lifetime totals against the records themselves.

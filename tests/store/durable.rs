@@ -15,6 +15,20 @@ const OFF: &str =
         $$ BEGIN INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$;
     CREATE TRIGGER note AFTER INSERT ON ledger FOR EACH STATEMENT EXECUTE FUNCTION note();";
 
+/// What `.cargo/config.toml` asks of the build: it costs the ledger's writer 7 % of its
+/// instructions otherwise.
+#[tokio::test]
+async fn the_embedded_sqlite_is_built_without_what_only_costs() {
+    let mut connection = sqlx::SqliteConnection::connect("sqlite::memory:").await.unwrap();
+    let wanted =
+        [("DEFAULT_MEMSTATUS=0", 1), ("ENABLE_API_ARMOR", 0), ("ENABLE_MEMORY_MANAGEMENT", 0), ("THREADSAFE=1", 1)];
+    for (option, used) in wanted {
+        let query = sqlx::query("SELECT sqlite_compileoption_used(?)").bind(option);
+        let row = query.fetch_one(&mut connection).await.unwrap();
+        assert_eq!(row.get::<i64, _>(0), used, "{option}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_ledger_commits_to_the_disk_of_a_server_that_would_not_wait_for_it() {
     let place = Place::new(Backend::Postgres);

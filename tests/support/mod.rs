@@ -1,4 +1,4 @@
-//! What several rooms' tests share.
+//! What several modules' tests share.
 
 pub mod gateway;
 pub mod ports;

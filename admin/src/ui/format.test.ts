@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { difference, exactMoney, money, used } from "./format";
+import { difference, duration, exactMoney, money, used } from "./format";
 
 const as = (currency: string) => ({ locale: "en", currency });
 
@@ -40,4 +40,11 @@ test("a difference has a sign, but not where it rounds to nothing", () => {
 test("what is used of a limit is a percentage, and a multiple from ten times on", () => {
   const shown = [0.0512, 0.83, 1, 9.99, 10, 463.67, 12_345].map((share) => used(share, as("USD")));
   expect(shown).toEqual(["5.1%", "83%", "100%", "999%", "10×", "464×", "12,345×"]);
+});
+
+test("a duration has its two largest units, in the words of the language", () => {
+  const shown = (locale: string) =>
+    [820, 4200, 42_000, 184_000, 7_500_000, 266_400_000].map((ms) => duration(ms, { locale, currency: "USD" }));
+  expect(shown("en")).toEqual(["820 ms", "4.2 s", "42 s", "3 min 4 s", "2 h 5 min", "3 d 2 h"]);
+  expect(shown("zh-CN")).toEqual(["820 ms", "4.2 秒", "42 秒", "3 分 4 秒", "2 小时 5 分", "3 天 2 小时"]);
 });

@@ -84,18 +84,22 @@ export function difference(share: number, { locale }: Format): string {
   return number(locale, { style: "percent", maximumFractionDigits, signDisplay: "exceptZero" }).format(share);
 }
 
+/** Days, hours, minutes and seconds, as a duration is read in a language. */
+const unitsOf = (locale: string) => (locale.startsWith("zh") ? ["天", "小时", "分", "秒"] : ["d", "h", "min", "s"]);
+
 /** `820 ms`, `4.2 s`, `3 min 4 s`, `2 h 5 min`, `3 d 2 h`. */
 export function duration(ms: number, { locale }: Format): string {
+  const [days, hours, minutes, second] = unitsOf(locale);
   const text = (value: number, digits = 0) => number(locale, { maximumFractionDigits: digits }).format(value);
   if (ms < 1000) return `${text(ms)} ms`;
-  if (ms < 60_000) return `${text(ms / 1000, ms < 10_000 ? 1 : 0)} s`;
+  if (ms < 60_000) return `${text(ms / 1000, ms < 10_000 ? 1 : 0)} ${second}`;
   const seconds = Math.round(ms / 1000);
-  const parts: [number, string][] = [
-    [Math.floor(seconds / 86_400), "d"],
-    [Math.floor((seconds % 86_400) / 3600), "h"],
-    [Math.floor((seconds % 3600) / 60), "min"],
-    [seconds % 60, "s"],
-  ];
+  const parts = [
+    [Math.floor(seconds / 86_400), days],
+    [Math.floor((seconds % 86_400) / 3600), hours],
+    [Math.floor((seconds % 3600) / 60), minutes],
+    [seconds % 60, second],
+  ] as const;
   const first = parts.findIndex(([value]) => value > 0);
   return parts
     .slice(first, first + 2)

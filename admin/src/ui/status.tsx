@@ -41,11 +41,15 @@ export function Badge({
 }
 
 /** A neutral word: a group, a format, a tag. */
-export function Tag({ children, title }: { children: ReactNode; title?: string }) {
+export function Tag({ children, title, whole }: { children: ReactNode; title?: string; whole?: boolean }) {
+  const fit = whole ? "break-all" : "h-5 truncate whitespace-nowrap";
   return (
     <span
       title={title}
-      className="inline-flex h-5 max-w-full items-center truncate rounded border border-line px-1.5 text-xs whitespace-nowrap text-quiet"
+      className={cx(
+        "inline-block max-w-full rounded border border-line px-1.5 text-xs leading-[1.125rem] text-quiet",
+        fit,
+      )}
     >
       {children}
     </span>

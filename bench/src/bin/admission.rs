@@ -13,7 +13,6 @@ use anyhow::{Result, bail};
 use chrono_tz::Tz;
 use clap::Parser;
 use rustix::time::{ClockId, clock_gettime};
-use tollgate::counters::{Admission, Asks, CounterSettings, Counters};
 use tollgate::domain::clock::Timestamp;
 use tollgate::domain::format::WireFormat;
 use tollgate::domain::group::Groups;
@@ -22,6 +21,7 @@ use tollgate::domain::key::{CacheTtl, Key, KeyHash};
 use tollgate::domain::limits::Limits;
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::user::{Role, User};
+use tollgate::limits::{Admission, Asks, CounterSettings, Counters};
 use tollgate::policy::reservation::Reservation;
 
 #[global_allocator]
@@ -67,27 +67,27 @@ const CASES: [Case; 3] = [
 fn main() -> Result<()> {
     let args = Args::parse();
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let mut stages: Vec<Stage> = CASES.iter().map(Stage::of).collect();
-    for stage in &mut stages {
-        runtime.block_on(stage.live_through())?;
+    let mut fixtures: Vec<Fixture> = CASES.iter().map(Fixture::of).collect();
+    for fixture in &mut fixtures {
+        runtime.block_on(fixture.live_through())?;
     }
     for _ in 0..args.passes.max(1) {
-        for stage in &mut stages {
-            let taken = runtime.block_on(stage.pass(args.requests.max(1)))?;
-            stage.figures.push(taken);
+        for fixture in &mut fixtures {
+            let taken = runtime.block_on(fixture.pass(args.requests.max(1)))?;
+            fixture.figures.push(taken);
         }
     }
     println!("| admit and settle, thirteen limits set | ns |\n|---|---|");
-    for (case, stage) in CASES.iter().zip(&mut stages) {
-        stage.figures.sort_unstable();
-        let (median, best) = (stage.figures[stage.figures.len() / 2], stage.figures[0]);
+    for (case, fixture) in CASES.iter().zip(&mut fixtures) {
+        fixture.figures.sort_unstable();
+        let (median, best) = (fixture.figures[fixture.figures.len() / 2], fixture.figures[0]);
         println!("| {} | {median} ({best}) |", case.name);
     }
     Ok(())
 }
 
 /// A case, set up.
-struct Stage {
+struct Fixture {
     counters: Counters,
     holders: Vec<(User, Key, Vec<SessionId>)>,
     now: Timestamp,
@@ -97,7 +97,7 @@ struct Stage {
     figures: Vec<u128>,
 }
 
-impl Stage {
+impl Fixture {
     fn of(case: &Case) -> Self {
         let (reservation, time_zone) = (Reservation::Expected, Tz::Europe__Zurich);
         let settings = CounterSettings { session_ttl_ms: 300_000, reservation, time_zone };

@@ -1,5 +1,5 @@
 //! `ui/error-rules/*`: what an upstream's error means, and what the client is told. The web
-//! interface's own routes: not part of the published API, as the specification has it.
+//! interface's own routes: not part of the published API, see docs/reference/records.md.
 
 use std::collections::BTreeMap;
 

@@ -12,11 +12,11 @@ use crate::admin::envelope::{Code, Refusal};
 use crate::admin::fields::{Body, Field, Form, Kind, Patch};
 use crate::admin::records::notifications::{NotificationsRecord, WebhookTest};
 use crate::admin::table::{Operation, Permission};
+use crate::crypto::vault::Place;
 use crate::domain::limits::TimeOfDay;
 use crate::domain::secret::Secret;
-use crate::fetch::{Message, WebhookError};
+use crate::http_client::{Message, WebhookError};
 use crate::state::reseal;
-use crate::state::vault::Place;
 use crate::store::{StoredNotifications, Tx};
 
 const WEBHOOK: Kind = Kind::Text { min: 8, max: 2000, form: Form::Webhook };

@@ -8,10 +8,10 @@ use crate::admin::live::{Live, Scope, Viewer};
 use crate::admin::problems;
 use crate::admin::records::overview::{Attention, OverviewRecord};
 use crate::admin::table::{Operation, Permission};
-use crate::counters::LiveSession;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::RequestId;
 use crate::domain::limits::DailyReset;
+use crate::limits::LiveSession;
 use crate::policy::window::{Span, Window};
 use crate::store::{Figures, OverviewAsk, OverviewFound, StoreError};
 

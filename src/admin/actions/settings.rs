@@ -99,12 +99,12 @@ async fn run_cleanup(call: Call) -> Result<CleanupRecord, Refusal> {
     let change = Change { action: "system-config.runCleanup", target, before: None, after: None };
     call.audit(&mut tx, change).await?;
     tx.commit().await?;
-    if !call.ctx.upkeep.start_cleanup().await? {
+    if !call.ctx.jobs.start_cleanup().await? {
         return Err(Refusal::new(Code::OPERATION_FAILED, "the request log is being cleaned up already"));
     }
     cleanup_status(call).await
 }
 
 async fn cleanup_status(call: Call) -> Result<CleanupRecord, Refusal> {
-    Ok(CleanupRecord::new(call.ctx.upkeep.cleanup().await?))
+    Ok(CleanupRecord::new(call.ctx.jobs.cleanup().await?))
 }

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use super::{Actor, Via, Who, session};
 use crate::admin::context::Context;
 use crate::admin::envelope::{Code, DatabaseTrouble, Refusal};
+use crate::crypto::key_text;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::KeyId;
 use crate::domain::key::Key;
 use crate::domain::user::User;
-use crate::state::{TokenCheck, key_text};
+use crate::state::TokenCheck;
 use axum::http::{HeaderMap, header};
 
 /// The first credential that the headers carry: Bearer, else the cookie. Empty values are none.

@@ -27,8 +27,8 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, broadcast};
 
 use super::auth::{Actor, Who};
 use super::context::Context;
-use crate::counters::LiveSession;
 use crate::domain::ids::{KeyId, UserId};
+use crate::limits::LiveSession;
 use feed::Feed;
 use near::Watchlist;
 use sessions::SessionFigureCache;

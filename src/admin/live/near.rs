@@ -13,12 +13,12 @@ use parking_lot::Mutex;
 use crate::admin::context::Context;
 use crate::admin::records::overview::NearLimit;
 use crate::admin::records::{Exact, Iso};
-use crate::counters::MoneyUsage;
 use crate::domain::clock::Timestamp;
 use crate::domain::key::Key;
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
 use crate::domain::user::User;
+use crate::limits::MoneyUsage;
 use crate::state::Snapshot;
 
 /// From one look to the next.

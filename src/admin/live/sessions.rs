@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 
 use crate::admin::context::Context;
 use crate::admin::records::session::ActiveSession;
-use crate::counters::LiveSession;
 use crate::domain::ids::{KeyId, SessionId};
+use crate::limits::LiveSession;
 use crate::store::{SessionAsk, SessionFigures, StoreError};
 
 /// After a request's end its record may take this long to the database: until then the figures are

@@ -14,9 +14,9 @@ use crate::admin::actions::providers::health;
 use crate::admin::records::Iso;
 use crate::admin::records::live::{LiveEvent, LiveStatus, NewConfiguration};
 use crate::admin::records::log::LogEntry;
-use crate::counters::LiveSession;
 use crate::domain::ids::ProviderId;
 use crate::domain::record::Record;
+use crate::limits::LiveSession;
 use crate::state::Event;
 
 /// From one look at figures to the next.

@@ -71,8 +71,8 @@ pub struct RuleTrial {
     pub code: Option<String>,
     /// The rules that match, in the order in which they are asked; the first one decides.
     pub matches: Vec<RuleRecord>,
-    /// The specification's class: `NON_RETRYABLE_CLIENT_ERROR` goes back to the client,
-    /// `PROVIDER_ERROR` to the next provider.
+    /// A class of docs/reference/upstream-failures.md: `NON_RETRYABLE_CLIENT_ERROR` goes back to
+    /// the client, `PROVIDER_ERROR` to the next provider.
     pub class: &'static str,
     /// The rule's category, or what the gateway itself makes of it.
     pub reason: &'static str,

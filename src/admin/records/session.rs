@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use super::Exact;
 use super::log::{LogEntry, LogSums};
-use crate::counters::LiveSession;
 use crate::domain::format::WireFormat;
+use crate::limits::LiveSession;
 use crate::state::Snapshot;
 use crate::store::{LogPage, SessionFigures};
 

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::Iso;
 use crate::domain::settings::SystemSettings;
+use crate::jobs::Cleanup;
 use crate::policy::unpriced::Unpriced;
-use crate::upkeep::Cleanup;
 
 /// The system settings.
 #[derive(Debug, Serialize, JsonSchema)]

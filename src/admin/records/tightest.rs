@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Exact, Iso};
-use crate::counters::{HolderUsage, MoneyUsage};
 use crate::domain::money::NanoUsd;
+use crate::limits::{HolderUsage, MoneyUsage};
 
 /// Spend against a limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -52,7 +52,7 @@ fn percent(money: MoneyUsage) -> Option<Decimal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::CountUsage;
+    use crate::limits::CountUsage;
 
     fn usage(windows: [(i64, Option<i64>); 5]) -> HolderUsage {
         let money = |(current, limit): (i64, Option<i64>)| MoneyUsage {

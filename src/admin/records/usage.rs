@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Exact, Iso};
-use crate::counters::{CountUsage, HolderUsage, MoneyUsage};
+use crate::limits::{CountUsage, HolderUsage, MoneyUsage};
 
 /// Spend within one window.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -15,8 +15,8 @@ pub struct Target<'t> {
     pub default_max_tokens: u64,
     /// What the provider's prompt cache may be keyed by, when the client did not say.
     pub cache_key: Option<&'t str>,
-    /// "Call no tool" is written as no choice at all, as the specification maps chat-compatible to
-    /// native.
+    /// "Call no tool" is written as no choice at all, as chat-compatible maps to native
+    /// (docs/reference/formats.md).
     pub unset_no_choice: bool,
     /// Temperature and `top_p` are both sent, as the client wrote them.
     pub keep_top_p: bool,

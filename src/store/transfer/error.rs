@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::store::error::{SchemaError, StoreError};
+use crate::store::engine::error::{SchemaError, StoreError};
 
 /// A step of a move that failed. What was committed before stays; the next run goes on from there.
 #[derive(Debug, Error)]

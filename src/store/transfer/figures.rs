@@ -12,7 +12,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Row};
 
 use super::tables::{Kind, Table};
-use crate::store::error::StoreError;
+use crate::store::engine::error::StoreError;
 
 /// The figures of one database.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use sqlx::{Any, Row, Transaction};
 use super::error::TransferError;
 use super::figures::Figures;
 use super::tables::{self, TABLES, Table};
-use crate::store::error::StoreError;
+use crate::store::engine::error::StoreError;
 use crate::store::{Backend, Store};
 
 /// An embedded database that is to be copied.

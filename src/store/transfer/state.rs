@@ -3,8 +3,8 @@
 
 use sqlx::{AnyConnection, Row};
 
-use crate::store::column::Values;
-use crate::store::error::StoreError;
+use crate::store::engine::column::Values;
+use crate::store::engine::error::StoreError;
 
 pub(super) const NAME: &str = "move_state";
 

@@ -7,8 +7,8 @@ use sqlx::{AnyConnection, AssertSqlSafe, Row};
 
 use super::error::TransferError;
 use crate::store::Backend;
-use crate::store::column::Values;
-use crate::store::error::StoreError;
+use crate::store::engine::column::Values;
+use crate::store::engine::error::StoreError;
 
 /// Every table but `schema_history`, which each database has of its own. Tables that others refer
 /// to come first.

@@ -9,9 +9,9 @@ use super::source::Source;
 use super::state::{self, Reached, State};
 use super::tables::{self, TABLES, Table};
 use crate::domain::secret::Secret;
-use crate::store::connect::{POSTGRES_SETTINGS, SLOW};
-use crate::store::error::{SchemaError, StoreError};
-use crate::store::schema::{self, LOCK};
+use crate::store::engine::connect::{POSTGRES_SETTINGS, SLOW};
+use crate::store::engine::error::{SchemaError, StoreError};
+use crate::store::engine::schema::{self, LOCK};
 use crate::store::{Backend, Store};
 
 /// Connections beside the one that rows are written by.

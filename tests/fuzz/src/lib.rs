@@ -1,21 +1,23 @@
 //! What the fuzz targets share: how their input is read, and what must hold for any input.
 //!
-//! Only the pure rooms, the counters and the journal's reader are built, from their own sources: no
+//! Only the pure modules, the counters and the journal's reader are built, from their own sources: no
 //! server and no database is part of it. A check that does not hold panics, which the fuzzer
 //! reports together with the input.
 
-#[path = "../../../src/counters/mod.rs"]
-pub mod counters;
+#[path = "../../../src/limits/mod.rs"]
+pub mod limits;
 #[path = "../../../src/domain/mod.rs"]
 pub mod domain;
 #[path = "../../../src/files/mod.rs"]
 pub mod files;
 #[path = "../../../src/formats/mod.rs"]
 pub mod formats;
-#[path = "../../../src/app/frame_watch.rs"]
+#[path = "../../../src/proxy/connections/frame_watch.rs"]
 pub mod frame_watch;
 #[path = "../../../src/policy/mod.rs"]
 pub mod policy;
+#[path = "../../../src/redis/mod.rs"]
+pub mod redis;
 
 pub mod body;
 pub mod edits;

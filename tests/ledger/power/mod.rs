@@ -41,7 +41,7 @@ use disk::{Disk, Left};
 use trace::{Call, Op};
 
 use super::{open, quick};
-use crate::proxy::stage::{prices, request};
+use crate::proxy::fixture::{prices, request};
 use crate::support::gateway::Gateway;
 use crate::support::upstream::Upstream;
 

@@ -160,7 +160,9 @@ export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Pro
                 ) : (
                   <span key="models" className="flex flex-wrap gap-1">
                     {provider.allowedModels.map((model) => (
-                      <Tag key={model}>{model}</Tag>
+                      <Tag key={model} whole>
+                        {model}
+                      </Tag>
                     ))}
                   </span>
                 ),

@@ -15,7 +15,7 @@ use tollgate::domain::format::WireFormat;
 use tollgate_bench::payload;
 use tollgate_bench::response::Follower;
 
-use super::stage::{self, MODELS, Stage};
+use super::fixture::{self, Fixture, MODELS};
 
 /// A whole exchange may take so long.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -50,7 +50,7 @@ enum Task {
 
 pub struct Client {
     number: u64,
-    stage: Arc<Stage>,
+    fixture: Arc<Fixture>,
     counts: Arc<Counts>,
     random: fastrand::Rng,
     session: u64,
@@ -67,9 +67,9 @@ struct Ask {
 }
 
 impl Client {
-    pub fn new(number: u64, stage: Arc<Stage>, counts: Arc<Counts>) -> Self {
+    pub fn new(number: u64, fixture: Arc<Fixture>, counts: Arc<Counts>) -> Self {
         let random = fastrand::Rng::with_seed(number);
-        Self { number, stage, counts, random, session: 0, kept: None, buffer: vec![0; 32 << 10] }
+        Self { number, fixture, counts, random, session: 0, kept: None, buffer: vec![0; 32 << 10] }
     }
 
     /// One thing after the other, so that in all each `pause` sees one.
@@ -127,12 +127,12 @@ impl Client {
         }
         let key = match task {
             Task::Stranger => "sk-nobody",
-            Task::Poor => &self.stage.poor_key,
-            _ => &self.stage.keys[self.random.usize(..self.stage.keys.len())],
+            Task::Poor => &self.fixture.poor_key,
+            _ => &self.fixture.keys[self.random.usize(..self.fixture.keys.len())],
         };
         let model = match task {
-            Task::Failing => stage::model(self.random.usize(..3)),
-            _ => stage::model(self.random.usize(3..MODELS)),
+            Task::Failing => fixture::model(self.random.usize(..3)),
+            _ => fixture::model(self.random.usize(3..MODELS)),
         };
         let (size, stream, mock) = match task {
             Task::Answer { size } => (*size, false, json!({"strict": false})),
@@ -158,7 +158,7 @@ impl Client {
     async fn exchange(&mut self, ask: &Ask) -> io::Result<()> {
         let (mut tcp, used) = match self.kept.take() {
             Some(kept) => kept,
-            None => (TcpStream::connect(self.stage.proxy).await?, 0),
+            None => (TcpStream::connect(self.fixture.proxy).await?, 0),
         };
         tcp.write_all(&ask.bytes).await?;
         let mut follower = Follower::default();
@@ -183,12 +183,12 @@ impl Client {
 
     /// Mostly reads; now and then a user comes, and goes again.
     fn administer(&mut self) -> io::Result<()> {
-        let call = |name: &str, body: serde_json::Value| self.stage.action(name, &body).map_err(io::Error::other);
+        let call = |name: &str, body: serde_json::Value| self.fixture.action(name, &body).map_err(io::Error::other);
         match self.random.u8(..8) {
             0..3 => call("usage-logs/getUsageLogs", json!({"pageSize": 20})).map(drop),
             3 => call("users/getUsers", json!({})).map(drop),
             4 => call("providers/getProviders", json!({})).map(drop),
-            5 | 6 => self.stage.metric("tollgate_requests_total").map(drop).map_err(io::Error::other),
+            5 | 6 => self.fixture.metric("tollgate_requests_total").map(drop).map_err(io::Error::other),
             _ => {
                 let name = format!("guest-{}-{}", self.number, self.session);
                 let made = call("users/addUser", json!({"name": name}))?;

@@ -6,7 +6,7 @@
 //! looked at all along; the verdict compares the first look after a warm-up with the last ones.
 
 mod clients;
-mod stage;
+mod fixture;
 mod watch;
 
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use clap::Parser;
 use tokio::task::LocalSet;
 
 use clients::Counts;
-use stage::Stage;
+use fixture::Fixture;
 use watch::Watch;
 
 /// Clients at once. Each does one thing after the other.
@@ -51,15 +51,15 @@ fn main() -> Result<()> {
     let beside = std::env::current_exe()?;
     let beside = beside.parent().context("this program lies nowhere")?;
     let program = args.tollgate.clone().unwrap_or_else(|| beside.join("tollgate"));
-    let stage = Arc::new(Stage::start(&program)?);
+    let fixture = Arc::new(Fixture::start(&program)?);
     let time = Duration::from_secs(args.minutes * 60);
     let counts = Arc::new(Counts::default());
-    let mut watch = Watch::begin(Arc::clone(&stage), Arc::clone(&counts), time);
+    let mut watch = Watch::begin(Arc::clone(&fixture), Arc::clone(&counts), time);
     println!("{}", watch::HEADING);
     let load = {
-        let (stage, counts) = (Arc::clone(&stage), Arc::clone(&counts));
+        let (fixture, counts) = (Arc::clone(&fixture), Arc::clone(&counts));
         let pause = Duration::from_micros(1_000_000 * CLIENTS / args.rate);
-        std::thread::spawn(move || load(&stage, &counts, pause, Instant::now() + time))
+        std::thread::spawn(move || load(&fixture, &counts, pause, Instant::now() + time))
     };
     while !load.is_finished() {
         watch.look()?;
@@ -73,11 +73,11 @@ fn main() -> Result<()> {
 }
 
 /// Runs every client until the end, on this thread.
-fn load(stage: &Arc<Stage>, counts: &Arc<Counts>, pause: Duration, end: Instant) -> Result<()> {
+fn load(fixture: &Arc<Fixture>, counts: &Arc<Counts>, pause: Duration, end: Instant) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     LocalSet::new().block_on(&runtime, async {
         let clients = (0..CLIENTS).map(|number| {
-            let client = clients::Client::new(number, Arc::clone(stage), Arc::clone(counts));
+            let client = clients::Client::new(number, Arc::clone(fixture), Arc::clone(counts));
             tokio::task::spawn_local(client.run(pause, end))
         });
         for client in clients.collect::<Vec<_>>() {

@@ -11,7 +11,7 @@ use tollgate_bench::process::pause;
 use tollgate_bench::{load, payload};
 
 use super::clients::Counts;
-use super::stage::{self, Stage};
+use super::fixture::{self, Fixture};
 
 /// Between two looks, and between two lines of the table.
 const LOOK: Duration = Duration::from_secs(5);
@@ -38,7 +38,7 @@ struct Sample {
 }
 
 pub struct Watch {
-    stage: Arc<Stage>,
+    fixture: Arc<Fixture>,
     counts: Arc<Counts>,
     began: Instant,
     /// What comes before is not compared.
@@ -48,9 +48,9 @@ pub struct Watch {
 }
 
 impl Watch {
-    pub fn begin(stage: Arc<Stage>, counts: Arc<Counts>, time: Duration) -> Self {
+    pub fn begin(fixture: Arc<Fixture>, counts: Arc<Counts>, time: Duration) -> Self {
         let warm_up = (time / 4).max(Duration::from_secs(60)).min(Duration::from_secs(600));
-        Self { stage, counts, began: Instant::now(), warm_up, line: Duration::ZERO, samples: Vec::new() }
+        Self { fixture, counts, began: Instant::now(), warm_up, line: Duration::ZERO, samples: Vec::new() }
     }
 
     /// Waits until the next look is due, and takes it.
@@ -76,23 +76,23 @@ impl Watch {
 
     /// Waits until the gateway has nothing to do.
     pub fn settle(&mut self) {
-        self.stage.gateway.settle(Duration::from_secs(10));
+        self.fixture.gateway.settle(Duration::from_secs(10));
         self.line = Duration::ZERO;
     }
 
     fn sample(&self) -> Result<Sample> {
-        let pid = self.stage.gateway.pids()[0];
+        let pid = self.fixture.gateway.pids()[0];
         let entries = |what: &str| fs::read_dir(format!("/proc/{pid}/{what}")).map_or(0, |found| found.count() as u64);
         let done = [&self.counts.answers, &self.counts.streams, &self.counts.left, &self.counts.refused];
         Ok(Sample {
             at: self.began.elapsed(),
             requests: done.iter().map(|count| count.load(Ordering::Relaxed)).sum(),
-            resident_kib: self.stage.gateway.resident_kib(),
+            resident_kib: self.fixture.gateway.resident_kib(),
             files: entries("fd"),
             threads: entries("task"),
-            sessions: self.stage.metric("tollgate_sessions_live")?,
-            journal: self.stage.metric("tollgate_journal_pending_records")?,
-            database: self.stage.database_bytes(),
+            sessions: self.fixture.metric("tollgate_sessions_live")?,
+            journal: self.fixture.metric("tollgate_journal_pending_records")?,
+            database: self.fixture.database_bytes(),
         })
     }
 
@@ -119,15 +119,15 @@ impl Watch {
         if count == 0 {
             return Ok(String::new());
         }
-        let body = payload::body(&stage::model(9), 2_000, true);
+        let body = payload::body(&fixture::model(9), 2_000, true);
         let silent = "x-mock: {\"stall_after\": 4, \"strict\": false}\r\nx-session-id: held\r\n";
-        let request = payload::request("/v1/messages", &self.stage.keys[0], silent, &body);
-        let before = self.stage.gateway.resident_kib();
-        let held = load::hold(self.stage.proxy, &request, count)?;
-        let during = self.stage.gateway.resident_kib();
+        let request = payload::request("/v1/messages", &self.fixture.keys[0], silent, &body);
+        let before = self.fixture.gateway.resident_kib();
+        let held = load::hold(self.fixture.proxy, &request, count)?;
+        let during = self.fixture.gateway.resident_kib();
         drop(held);
-        self.stage.gateway.settle(Duration::from_secs(10));
-        let after = self.stage.gateway.resident_kib();
+        self.fixture.gateway.settle(Duration::from_secs(10));
+        let after = self.fixture.gateway.resident_kib();
         let each = during.saturating_sub(before) / count as u64;
         Ok(format!(
             "{count} silent streams: {} MiB before, {} during ({each} KiB each), {} after.\n",

@@ -5,13 +5,13 @@ use crate::admin::call::{Call, Change, recorded};
 use crate::admin::envelope::Refusal;
 use crate::admin::limits;
 use crate::admin::records::key::{GeneratedKey, KeyRecord};
+use crate::crypto::key_text::{self, NewKey};
 use crate::domain::clock::Timestamp;
 use crate::domain::group::Groups;
 use crate::domain::ids::{KeyId, UserId};
 use crate::domain::key::{CacheTtl, Key};
 use crate::domain::limits::Limits;
 use crate::policy::key_rules;
-use crate::state::key_text::{self, NewKey};
 
 /// A key record as it is before any field is put into it.
 pub fn blank(user_id: UserId, new: &NewKey, now: Timestamp) -> Key {

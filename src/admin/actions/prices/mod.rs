@@ -17,7 +17,7 @@ use crate::admin::fields::{Body, Field, Kind, Patch};
 use crate::admin::records::price::{PriceRecord, PriceUpload};
 use crate::admin::table::{Operation, Permission};
 use crate::domain::price::{Price, PriceSource};
-use crate::fetch::list;
+use crate::http_client::list;
 use crate::policy::cost::Belief;
 use crate::store::Tx;
 
@@ -133,7 +133,7 @@ async fn take(
     let change = Change { action, target: format!("{} prices", prices.len()), before: None, after: Some(after) };
     call.audit(&mut tx, change).await?;
     call.commit(tx).await?;
-    call.ctx.upkeep.reprice_soon();
+    call.ctx.jobs.reprice_soon();
     Ok(report)
 }
 
@@ -160,7 +160,7 @@ async fn upsert(call: Call) -> Result<PriceRecord, Refusal> {
     };
     call.audit(&mut tx, change).await?;
     call.commit(tx).await?;
-    call.ctx.upkeep.reprice_soon();
+    call.ctx.jobs.reprice_soon();
     Ok(shown)
 }
 

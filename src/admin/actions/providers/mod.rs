@@ -16,6 +16,7 @@ use crate::admin::envelope::{Code, Refusal};
 use crate::admin::fields::{Body, Patch};
 use crate::admin::records::provider::{Created, ProviderRecord};
 use crate::admin::table::{Operation, Permission};
+use crate::crypto::vault::{self, Place};
 use crate::domain::clock::Timestamp;
 use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
@@ -24,7 +25,6 @@ use crate::domain::limits::Limits;
 use crate::domain::provider::{BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType};
 use crate::domain::secret::Secret;
 use crate::state::reseal::{self, SealError};
-use crate::state::vault::{self, Place};
 use crate::store::{StoredProvider, Tx};
 
 pub fn operations() -> Vec<Operation> {

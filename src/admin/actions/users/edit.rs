@@ -6,6 +6,7 @@ use crate::admin::call::{Call, Change, recorded};
 use crate::admin::envelope::Refusal;
 use crate::admin::records::key::KeyRecord;
 use crate::admin::records::user::{DefaultKey, NewUser, UserRecord};
+use crate::crypto::key_text;
 use crate::domain::clock::Timestamp;
 use crate::domain::group::Groups;
 use crate::domain::ids::UserId;
@@ -13,7 +14,6 @@ use crate::domain::key::Key;
 use crate::domain::limits::Limits;
 use crate::domain::user::{Role, User};
 use crate::policy::key_rules;
-use crate::state::key_text;
 use crate::store::Tx;
 
 fn blank(now: Timestamp) -> User {

@@ -1,0 +1,231 @@
+//! `make bench-check`: instructions per request of each scenario, compared with those on record.
+//!
+//! Time depends on the machine's load; instructions hardly do. One gateway per provider format runs
+//! under Callgrind, with everything on. After a warm-up, each scenario is counted twice, with N and
+//! with 2 N requests: the difference, divided by N, is the cost of one request without what the
+//! gateway does besides.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use tollgate::domain::format::WireFormat;
+use tollgate_bench::callgrind::{self, Counts, OTHER, PROXY, Profiled, WRITER};
+use tollgate_bench::fixture::{self, Gateway, Programs, Target};
+use tollgate_bench::load::{self, Load};
+use tollgate_bench::payload::{self, New};
+
+/// Records in one transaction of the writer: each count of requests is a multiple, so that all
+/// batches are full.
+const BATCH: u64 = 250;
+const SETTLE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
+/// Figures of one profile: scenario, kind of thread, instructions per request.
+type Figures = BTreeMap<String, BTreeMap<String, u64>>;
+/// The file of figures on record, by profile.
+type Record = BTreeMap<String, Figures>;
+
+#[derive(Parser)]
+#[command(about = "Counts instructions per request under Callgrind and compares them with those on record")]
+struct Args {
+    /// Requests of the shorter stretch.
+    #[arg(long, default_value_t = 500)]
+    requests: u64,
+    /// Only scenarios with this in their name.
+    #[arg(long, default_value = "")]
+    only: String,
+    /// The profile that the gateway was built with: each has its own figures.
+    #[arg(long, default_value = "dev")]
+    profile: String,
+    /// The figures on record.
+    #[arg(long, default_value = "bench/instructions.json")]
+    record: PathBuf,
+    /// Record what was counted. The variable UPDATE=1 does the same.
+    #[arg(long)]
+    update: bool,
+    /// Percent above the record that fail.
+    #[arg(long, default_value_t = 3)]
+    allowed: u64,
+    /// Keep the profiles of the longer stretches in this folder, for callgrind_annotate.
+    #[arg(long)]
+    keep: Option<PathBuf>,
+    /// The gateway's program; by default the one beside this.
+    #[arg(long)]
+    tollgate: Option<PathBuf>,
+}
+
+/// One kind of request.
+struct Scenario {
+    name: &'static str,
+    client: WireFormat,
+    provider: WireFormat,
+    bytes: usize,
+    stream: bool,
+    /// A part of the usual number of requests is enough.
+    part: u64,
+}
+
+const SCENARIOS: [Scenario; 5] = [
+    Scenario::new("2 KB JSON", WireFormat::Native, 2_000, false),
+    Scenario { part: 2, ..Scenario::new("200 KB JSON", WireFormat::Native, 200_000, false) },
+    Scenario::new("stream, 50 events at once", WireFormat::Native, 2_000, true),
+    Scenario::new("converted JSON, native to chat", WireFormat::Chat, 2_000, false),
+    Scenario::new("converted stream, native to chat", WireFormat::Chat, 2_000, true),
+];
+
+impl Scenario {
+    const fn new(name: &'static str, provider: WireFormat, bytes: usize, stream: bool) -> Self {
+        Self { name, client: WireFormat::Native, provider, bytes, stream, part: 1 }
+    }
+
+    fn load(&self, target: &Target, most: u64) -> Load {
+        let model = if self.stream { "bench-stream" } else { "bench-json" };
+        let body = payload::body(model, self.bytes, self.stream);
+        let path = payload::path_of(self.client, model, self.stream);
+        let request = payload::request(&path, &target.key, payload::ONE_SESSION, &body);
+        let numbers = New::Last.places(&request);
+        Load { addr: target.addr, request, numbers, connections: 1, time: PATIENCE, most }
+    }
+}
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    let requests = args.requests.div_ceil(2 * BATCH).max(1) * 2 * BATCH;
+    let beside = std::env::current_exe()?;
+    let beside = beside.parent().context("this program lies nowhere")?;
+    let tollgate = args.tollgate.clone().unwrap_or_else(|| beside.join("tollgate"));
+    let programs = Programs { tollgate, floor: PathBuf::new(), words: 0 };
+    let chosen: Vec<&Scenario> = SCENARIOS.iter().filter(|scenario| scenario.name.contains(&args.only)).collect();
+    ensure!(!chosen.is_empty(), "no scenario has {:?} in its name", args.only);
+    let dir = tempfile::tempdir()?;
+    let mock = fixture::mock(&programs, dir.path())?;
+    let mut seen = Figures::new();
+    for provider in [WireFormat::Native, WireFormat::Chat] {
+        let scenarios: Vec<_> = chosen.iter().filter(|scenario| scenario.provider == provider).copied().collect();
+        if scenarios.is_empty() {
+            continue;
+        }
+        let dir = dir.path().join(provider.as_str());
+        fs::create_dir(&dir)?;
+        count(&programs, &mock, provider, &dir, &scenarios, (requests, args.keep.as_deref()), &mut seen)?;
+    }
+    judge(&args, seen)
+}
+
+/// Compares with the record, or makes it.
+fn judge(args: &Args, seen: Figures) -> Result<()> {
+    let file = args.record.display();
+    let mut record: Record = match fs::read_to_string(&args.record) {
+        Ok(text) => serde_json::from_str(&text).with_context(|| file.to_string())?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Record::new(),
+        Err(error) => return Err(error).with_context(|| file.to_string()),
+    };
+    let known = record.entry(args.profile.clone()).or_default();
+    let worse = compare(&seen, known, args.allowed);
+    if args.update || std::env::var("UPDATE").is_ok_and(|value| value == "1") {
+        known.extend(seen);
+        fs::write(&args.record, serde_json::to_string_pretty(&record)? + "\n")?;
+        println!("recorded in {file}");
+        return Ok(());
+    }
+    let missing: Vec<&String> = seen.keys().filter(|scenario| !known.contains_key(*scenario)).collect();
+    ensure!(missing.is_empty(), "{file} has no figures of the profile {} for {missing:?}: UPDATE=1", args.profile);
+    ensure!(worse.is_empty(), "more than {} % above the record: {}", args.allowed, worse.join(", "));
+    Ok(())
+}
+
+/// Counts all scenarios of one gateway.
+fn count(
+    programs: &Programs,
+    mock: &Target,
+    provider: WireFormat,
+    dir: &Path,
+    scenarios: &[&Scenario],
+    (requests, keep): (u64, Option<&Path>),
+    seen: &mut Figures,
+) -> Result<()> {
+    let batch = BATCH.to_string();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let settings = [
+        ("PATH", path.as_str()),
+        callgrind::GLIBC,
+        ("TOLLGATE_PROXY_THREADS", "1"),
+        ("TOLLGATE_LEDGER_BATCH_ROWS", batch.as_str()),
+        // The longest there is: a batch is written when it is full.
+        ("TOLLGATE_LEDGER_FLUSH_INTERVAL", "1m"),
+        ("TOLLGATE_LEDGER_SYNC_INTERVAL", "10s"),
+    ];
+    let under = callgrind::command(dir);
+    let gateway = Gateway {
+        settings: &settings,
+        under: &under,
+        patience: PATIENCE,
+        ..Gateway::plain("tollgate under Callgrind", true, provider)
+    };
+    let target = gateway.start(programs, mock.addr, dir)?;
+    let profiled = Profiled { process: target.program.id(), dir };
+    target.program.settle(SETTLE);
+    profiled.start()?;
+    for scenario in scenarios {
+        let requests = (requests / scenario.part).div_ceil(BATCH) * BATCH;
+        stretch(&target, &profiled, scenario, BATCH)?;
+        let (short, _) = stretch(&target, &profiled, scenario, requests)?;
+        let (long, files) = stretch(&target, &profiled, scenario, 2 * requests)?;
+        let each = |kind: &str| long[kind].saturating_sub(short[kind]) / requests;
+        let mut figures: BTreeMap<String, u64> =
+            [PROXY, WRITER, OTHER].map(|kind| (kind.to_owned(), each(kind))).into();
+        figures.insert("all".to_owned(), figures.values().sum());
+        eprintln!("{}: {figures:?} (of {short:?}, {long:?})", scenario.name);
+        seen.insert(scenario.name.to_owned(), figures);
+        if let Some(keep) = keep {
+            fs::create_dir_all(keep)?;
+            for (at, file) in files.iter().enumerate() {
+                let name = scenario.name.replace([' ', ','], "-");
+                fs::copy(file, keep.join(format!("{name}.{at}.profile")))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Sends so many requests, one after the other, and waits until their records are written.
+fn stretch(
+    target: &Target,
+    profiled: &Profiled<'_>,
+    scenario: &Scenario,
+    requests: u64,
+) -> Result<(Counts, Vec<PathBuf>)> {
+    let seen = load::run(&scenario.load(target, requests))?;
+    ensure!(seen.requests() == requests && seen.errors == 0, "{}: {:?}", scenario.name, seen.last_error);
+    target.program.settle(SETTLE);
+    profiled.take()
+}
+
+/// Prints the figures beside those on record; names what is too far above them.
+fn compare(seen: &Figures, record: &Figures, allowed: u64) -> Vec<String> {
+    let mut worse = Vec::new();
+    println!("| scenario | threads | instructions per request | on record | change |\n|---|---|---|---|---|");
+    for (scenario, figures) in seen {
+        for (kind, now) in figures {
+            let Some(before) = record.get(scenario).and_then(|kinds| kinds.get(kind)).filter(|before| **before > 0)
+            else {
+                println!("| {scenario} | {kind} | {now} | | |");
+                continue;
+            };
+            let (now_signed, before_signed) = (i128::from(*now), i128::from(*before));
+            let permille = (now_signed - before_signed) * 1000 / before_signed;
+            let sign = if permille < 0 { "−" } else { "+" };
+            let (whole, tenth) = (permille.abs() / 10, permille.abs() % 10);
+            println!("| {scenario} | {kind} | {now} | {before} | {sign}{whole}.{tenth} % |");
+            // The others are timers and wake-ups, whose number is a matter of time: they count in
+            // the sum alone.
+            if kind != OTHER && permille > i128::from(allowed) * 10 {
+                worse.push(format!("{scenario}, {kind}"));
+            }
+        }
+    }
+    worse
+}

@@ -1,0 +1,308 @@
+//! The fixture: a mock upstream, and in front of it nginx, a bare Pingora, and the gateway twice, all
+//! on loopback.
+//!
+//! *On*: a key and a user with every limit set (all thirteen checks are made), reservation,
+//! sensitive words where asked for, journal, usage database, metrics, a JSON access line per
+//! request. *Off*: the administrator's token as credential (no key, no user, no limit), no words,
+//! no reservation, no access lines, log level error. The journal and the metrics have no switch:
+//! they run in both. For conversion there are four gateways more, each on, each before the mock as
+//! a provider of another type.
+
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::json;
+use tempfile::TempDir;
+use tollgate::domain::format::WireFormat;
+
+use crate::admin;
+use crate::process::{Program, pause};
+
+const TOKEN: &str = "bench-admin-token";
+const START: Duration = Duration::from_secs(20);
+
+/// Something that answers: a proxy with what it takes to ask it, or the mock itself.
+pub struct Target {
+    pub name: &'static str,
+    pub addr: SocketAddr,
+    /// Credential that it wants.
+    pub key: String,
+    pub program: Program,
+    /// Resident memory before the first load, in KiB.
+    pub idle_kib: u64,
+}
+
+/// Everything that was started; it ends with this value.
+pub struct Fixture {
+    /// Mock first; the floor is called [`FLOOR`].
+    pub targets: Vec<Target>,
+    /// Programs that are not there, and so were left out.
+    pub missing: Vec<&'static str>,
+    /// Gateways that convert, by the type of their one provider; none unless asked for.
+    pub converting: Vec<(WireFormat, Target)>,
+    _dir: TempDir,
+}
+
+pub const DIRECT: &str = "mock, direct";
+pub const NGINX: &str = "nginx";
+pub const FLOOR: &str = "bare Pingora";
+pub const OFF: &str = "tollgate, off";
+pub const ON: &str = "tollgate, on";
+/// Names of the converting gateways, in the order of [`WireFormat::ALL`].
+const CONVERTING: [&str; 4] = ["to native", "to responses", "to chat-compatible", "to alt-cli"];
+
+/// Where the programs lie.
+pub struct Programs {
+    pub tollgate: PathBuf,
+    pub floor: PathBuf,
+    /// How many sensitive words a gateway that is on has.
+    pub words: usize,
+}
+
+impl Fixture {
+    /// Starts everything and waits until it answers; the converting gateways if so wished.
+    ///
+    /// # Errors
+    /// When one of our own programs does not start.
+    pub fn start(programs: &Programs, with_converting: bool) -> Result<Self> {
+        let dir = tempfile::tempdir()?;
+        let cores = std::thread::available_parallelism()?.get();
+        let mut targets = Vec::new();
+        let mut missing = Vec::new();
+        let direct = self::mock(programs, dir.path())?;
+        let mock = direct.addr;
+        targets.push(direct);
+        let nginx = free()?;
+        let conf = dir.path().join("nginx.conf");
+        fs::write(&conf, nginx_conf(dir.path(), nginx, mock, cores))?;
+        let mut command = Command::new("nginx");
+        command.arg("-p").arg(dir.path()).arg("-c").arg(&conf).arg("-e").arg(dir.path().join("nginx-error.log"));
+        match target(NGINX, nginx, "bench", command, dir.path()) {
+            Ok(target) => targets.push(target),
+            Err(error) => {
+                eprintln!("without nginx: {error:#}");
+                missing.push(NGINX);
+            }
+        }
+        let floor = free()?;
+        let mut command = Command::new(&programs.floor);
+        command.args(["--listen", &floor.to_string(), "--upstream", &mock.to_string()]);
+        command.args(["--threads", &cores.to_string()]);
+        targets.push(target(FLOOR, floor, "bench", command, dir.path())?);
+        for (name, on) in [(OFF, false), (ON, true)] {
+            targets.push(Gateway::plain(name, on, WireFormat::Native).start(programs, mock, dir.path())?);
+        }
+        let mut converting = Vec::new();
+        for (name, provider) in CONVERTING.into_iter().zip(WireFormat::ALL).filter(|_| with_converting) {
+            let target = Gateway::plain(name, true, provider).start(programs, mock, dir.path())?;
+            converting.push((provider, target));
+        }
+        for target in &mut targets {
+            target.program.settle(Duration::from_secs(3));
+            target.idle_kib = target.program.resident_kib();
+        }
+        Ok(Self { targets, missing, converting, _dir: dir })
+    }
+
+    /// The bare Pingora.
+    ///
+    /// # Errors
+    /// When it is not on the fixture.
+    pub fn floor(&self) -> Result<&Target> {
+        self.targets.iter().find(|target| target.name == FLOOR).context("no bare Pingora on the fixture")
+    }
+}
+
+/// A free loopback address.
+fn free() -> Result<SocketAddr> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
+}
+
+/// Starts a program and waits until it takes connections.
+fn target(name: &'static str, addr: SocketAddr, key: &str, command: Command, dir: &Path) -> Result<Target> {
+    target_within(name, addr, key, Start { command, dir, limit: START })
+}
+
+/// How a program is started: in which folder, and how long it may take.
+struct Start<'d> {
+    command: Command,
+    dir: &'d Path,
+    limit: Duration,
+}
+
+fn target_within(name: &'static str, addr: SocketAddr, key: &str, start: Start<'_>) -> Result<Target> {
+    let Start { mut command, dir, limit } = start;
+    let log = dir.join(format!("{}.log", name.replace([' ', ','], "-")));
+    let file = File::create(&log)?;
+    let mut program =
+        Program::start(command.current_dir(dir), file).with_context(|| format!("{name} cannot be started"))?;
+    let end = Instant::now() + limit;
+    while std::net::TcpStream::connect(addr).is_err() {
+        if program.ended() || Instant::now() > end {
+            bail!("{name} does not listen: {}", fs::read_to_string(&log).unwrap_or_default());
+        }
+        pause(Duration::from_millis(20));
+    }
+    Ok(Target { name, addr, key: key.to_owned(), program, idle_kib: 0 })
+}
+
+/// The mock by itself, as a target.
+///
+/// # Errors
+/// When it does not start.
+pub fn mock(programs: &Programs, dir: &Path) -> Result<Target> {
+    let addr = free()?;
+    let mut command = Command::new(&programs.tollgate);
+    command.args(["mock", "--addr", &addr.to_string()]);
+    target(DIRECT, addr, "bench", command, dir)
+}
+
+/// One gateway of the fixture.
+pub struct Gateway<'a> {
+    pub name: &'static str,
+    pub on: bool,
+    /// Type of its one provider.
+    pub provider: WireFormat,
+    /// A program that runs the gateway, with its arguments; empty = none.
+    pub under: &'a [String],
+    /// Environment variables of its own.
+    pub settings: &'a [(&'a str, &'a str)],
+    /// How long its start may take.
+    pub patience: Duration,
+}
+
+impl Gateway<'_> {
+    /// A gateway that runs by itself, with the usual settings.
+    #[must_use]
+    pub const fn plain(name: &'static str, on: bool, provider: WireFormat) -> Self {
+        Self { name, on, provider, under: &[], settings: &[], patience: START }
+    }
+
+    /// Starts it, gives it a provider, prices and a key, and waits until it is ready.
+    ///
+    /// # Errors
+    /// When it does not start, or refuses an action.
+    pub fn start(&self, programs: &Programs, mock: SocketAddr, dir: &Path) -> Result<Target> {
+        let words = programs.words;
+        let data = dir.join(format!("data-{}", self.name.replace([' ', ','], "-")));
+        let [proxy, control, metrics] = [free()?, free()?, free()?];
+        let mut command = match self.under.split_first() {
+            Some((program, arguments)) => {
+                let mut command = Command::new(program);
+                command.args(arguments).arg(&programs.tollgate);
+                command
+            }
+            None => Command::new(&programs.tollgate),
+        };
+        command.arg("serve").env_clear().envs(self.settings.iter().copied());
+        command.env("TOLLGATE_PROXY_ADDR", proxy.to_string()).env("TOLLGATE_ADMIN_ADDR", control.to_string());
+        command.env("TOLLGATE_METRICS_ADDR", metrics.to_string()).env("TOLLGATE_DATA_DIR", &data);
+        command.env("ADMIN_TOKEN", TOKEN).env("TOLLGATE_SHUTDOWN_GRACE", "2s").env("LOG_FORMAT", "json");
+        if !self.on {
+            command.env("TOLLGATE_LOG_ACCESS", "false").env("LOG_LEVEL", "error");
+            command.env("TOLLGATE_LIMITS_RESERVATION", "off");
+        }
+        let mut target = target_within(self.name, proxy, TOKEN, Start { command, dir, limit: self.patience })?;
+        let end = Instant::now() + self.patience;
+        while !admin::http(metrics, "GET", "/readyz", "", "").is_ok_and(|(status, _)| status == 200) {
+            if target.program.ended() || Instant::now() > end {
+                bail!("{} does not become ready", self.name);
+            }
+            pause(Duration::from_millis(20));
+        }
+        furnish(control, mock, self.provider)?;
+        if self.on {
+            target.key = limited_key(control)?;
+            forbid_words(control, words)?;
+        }
+        Ok(target)
+    }
+}
+
+/// A provider and prices.
+fn furnish(control: SocketAddr, mock: SocketAddr, kind: WireFormat) -> Result<()> {
+    let provider =
+        json!({"name": "mock", "url": format!("http://{mock}"), "key": "upstream", "provider_type": kind.as_str()});
+    admin::action(control, TOKEN, "providers/addProvider", &provider)?;
+    let price = json!({"mode": "chat", "input_cost_per_token": 1e-7, "output_cost_per_token": 4e-7});
+    let table = json!({"bench-json": price, "bench-stream": price, "bench-held": price}).to_string();
+    admin::action(control, TOKEN, "model-prices/uploadPriceTable", &json!({"jsonContent": table}))?;
+    Ok(())
+}
+
+/// A key whose every limit is set, and so high that none is reached.
+fn limited_key(control: SocketAddr) -> Result<String> {
+    let user = json!({
+        "name": "bench", "rpm": 1_000_000, "dailyQuota": 10_000, "limit5hUsd": 10_000, "limitWeeklyUsd": 50_000,
+        "limitMonthlyUsd": 200_000, "limitTotalUsd": 10_000_000, "limitConcurrentSessions": 1000,
+    });
+    let made = admin::action(control, TOKEN, "users/addUser", &user)?;
+    let key = &made["defaultKey"];
+    let limits = json!({
+        "keyId": key["id"], "limit5hUsd": 10_000, "limitDailyUsd": 10_000, "limitWeeklyUsd": 50_000,
+        "limitMonthlyUsd": 200_000, "limitTotalUsd": 10_000_000, "limitConcurrentSessions": 1000,
+    });
+    admin::action(control, TOKEN, "keys/editKey", &limits)?;
+    Ok(key["key"].as_str().context("no key in the answer")?.to_owned())
+}
+
+/// What an operator's list of `contains` words looks like: several scripts, nothing in common.
+const PHRASES: &str = "confidential|internal use only|project titan|do not distribute|trade secret|classified|launch code|\
+    merger talks|layoff plan|salary list|acme falcon|codename nova|board minutes|source escrow|zero day|exploit kit|\
+    credit card dump|make a bomb|nerve agent|pipe bomb|ricin|sarin|anthrax|meth recipe|ghost gun|human trafficking|\
+    fake passport|suicide method|self harm|terror cell|hit list|malware builder|ransomware|keylogger|phishing kit|botnet|\
+    carding|money laundering|counterfeit|内部机密|绝密文件|商业秘密|客户名单|薪资表|枪支弹药|毒品配方|пароль|straße|naïveté|東京湾";
+/// The other kinds of words, whatever their number.
+const OTHERS: [(&str, &str); 6] = [
+    ("nothing-but-this", "exact"),
+    ("open sesame", "exact"),
+    ("口令", "exact"),
+    (r"secret-[0-9]{6}\b", "regex"),
+    (r"\bAKIA[0-9A-Z]{16}\b", "regex"),
+    (r"\b\d{3}-\d{2}-\d{4}\b", "regex"),
+];
+
+/// Words that no request holds: `words` of the kind `contains`, three whole texts and three regular
+/// expressions.
+fn forbid_words(control: SocketAddr, words: usize) -> Result<()> {
+    if words == 0 {
+        return Ok(());
+    }
+    let numbered = (PHRASES.split('|').count()..words).map(|number| format!("forbidden phrase {number}"));
+    let phrases = PHRASES.split('|').map(|phrase| phrase.trim().to_owned()).take(words).chain(numbered);
+    let others = OTHERS.into_iter().map(|(word, kind)| (word.to_owned(), kind));
+    for (word, kind) in phrases.map(|phrase| (phrase, "contains")).chain(others) {
+        let word = json!({"word": word, "matchType": kind});
+        admin::action(control, TOKEN, "sensitive-words/createSensitiveWordAction", &word)?;
+    }
+    Ok(())
+}
+
+/// A pass-through with kept connections on both sides, unbuffered as streams need it, without an
+/// access log.
+fn nginx_conf(dir: &Path, listen: SocketAddr, upstream: SocketAddr, workers: usize) -> String {
+    let dir = dir.display();
+    let root = fs::metadata("/proc/self").is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0);
+    let user = if root { "user root;" } else { "" };
+    format!(
+        "{user} daemon off; worker_processes {workers}; pid {dir}/nginx.pid; error_log {dir}/nginx-error.log warn;
+events {{ worker_connections 8192; }}
+http {{
+  access_log off; tcp_nodelay on; keepalive_requests 100000000;
+  client_max_body_size 64m; client_body_buffer_size 1m; client_body_temp_path {dir}/body; proxy_temp_path {dir}/proxy;
+  fastcgi_temp_path {dir}/fastcgi; uwsgi_temp_path {dir}/uwsgi; scgi_temp_path {dir}/scgi;
+  upstream mock {{ server {upstream}; keepalive 512; keepalive_requests 100000000; }}
+  server {{
+    listen {listen};
+    location / {{
+      proxy_pass http://mock; proxy_http_version 1.1; proxy_set_header Connection \"\"; proxy_buffering off;
+    }}
+  }}
+}}
+"
+    )
+}

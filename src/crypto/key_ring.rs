@@ -1,0 +1,230 @@
+//! The keys that stored credentials are sealed with: one, or two while one replaces the other.
+//!
+//! They come from the settings (`auth.secret_key`, `auth.secret_key_previous`) or from `secret.key`
+//! in the data directory. That file holds the bytes of one key, or, during a rotation, a first line
+//! that says so and then a key per line in hexadecimal, the newest first.
+
+use std::path::{Path, PathBuf};
+
+use ring::aead::{AES_256_GCM, LessSafeKey, UnboundKey};
+use sha2::{Digest, Sha256};
+
+use super::key_text;
+use crate::domain::secret::Secret;
+use crate::files;
+
+pub const FILE: &str = "secret.key";
+const SEVERAL: &str = "tollgate-secret-keys 1";
+/// Shorter ones are no keys of ours, but damaged files.
+const MIN_BYTES: usize = 32;
+
+#[derive(Debug, thiserror::Error)]
+pub enum KeyFileError {
+    #[error("the system's random source failed")]
+    NoRandomness,
+    #[error("secret key file {path}: {source}")]
+    File { path: String, source: std::io::Error },
+}
+
+/// One key: what it seals with, and its name in sealed texts.
+pub struct SealKey {
+    /// Eight hexadecimal digits. They name the key and tell nothing about it.
+    pub id: String,
+    pub aead: LessSafeKey,
+}
+
+impl SealKey {
+    fn new(secret: &[u8]) -> Self {
+        let digest: [u8; 32] = Sha256::digest(secret).into();
+        let Ok(key) = UnboundKey::new(&AES_256_GCM, &digest) else {
+            unreachable!("AES-256-GCM takes exactly the 32 bytes of a SHA-256")
+        };
+        let id = Sha256::new_with_prefix(b"tollgate key id\0").chain_update(digest).finalize();
+        Self { id: key_text::hex(&id[..4]), aead: LessSafeKey::new(key) }
+    }
+}
+
+/// The keys that texts are opened with, the newest first. Never empty.
+pub struct KeyRing(Vec<SealKey>);
+
+impl KeyRing {
+    /// The keys of the settings.
+    #[must_use]
+    pub fn from_secrets(current: &Secret, previous: Option<&Secret>) -> Self {
+        Self::of([Some(current), previous].into_iter().flatten().map(|secret| secret.expose().as_bytes()))
+    }
+
+    fn of<'a>(secrets: impl Iterator<Item = &'a [u8]>) -> Self {
+        let mut keys: Vec<SealKey> = Vec::new();
+        for key in secrets.map(SealKey::new) {
+            if keys.iter().all(|known| known.id != key.id) {
+                keys.push(key);
+            }
+        }
+        Self(keys)
+    }
+
+    #[must_use]
+    pub fn keys(&self) -> &[SealKey] {
+        &self.0
+    }
+
+    #[must_use]
+    pub fn key(&self, id: &str) -> Option<&SealKey> {
+        self.0.iter().find(|key| key.id == id)
+    }
+
+    /// The key that a rotation seals everything with.
+    #[must_use]
+    pub fn newest(&self) -> Option<&SealKey> {
+        self.0.first()
+    }
+
+    /// What is sealed with before the database names a key: during a rotation the older one, which
+    /// every node has.
+    #[must_use]
+    pub fn oldest(&self) -> Option<&SealKey> {
+        self.0.last()
+    }
+
+    /// Their ids, for messages.
+    #[must_use]
+    pub fn ids(&self) -> String {
+        self.0.iter().map(|key| key.id.as_str()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The keys in a data directory's file, and how the file is changed.
+pub struct KeyFile {
+    path: PathBuf,
+    /// The newest first.
+    secrets: Vec<Vec<u8>>,
+}
+
+impl KeyFile {
+    /// Reads the file; makes it, with a new key, where there is none.
+    ///
+    /// # Errors
+    /// It cannot be read or made, or holds no key.
+    pub fn open(dir: &Path) -> Result<Self, KeyFileError> {
+        let path = dir.join(FILE);
+        match std::fs::read(&path) {
+            Ok(bytes) => Ok(Self { secrets: parse(&bytes).map_err(|e| fault(&path, e))?, path }),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                files::place_new(&path, &text(&[generate()?])).map_err(|e| fault(&path, e))?;
+                // A process that starts at the same time may have been first.
+                let bytes = std::fs::read(&path).map_err(|e| fault(&path, e))?;
+                Ok(Self { secrets: parse(&bytes).map_err(|e| fault(&path, e))?, path })
+            }
+            Err(e) => Err(fault(&path, e)),
+        }
+    }
+
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    #[must_use]
+    pub fn ring(&self) -> KeyRing {
+        KeyRing::of(self.secrets.iter().map(Vec::as_slice))
+    }
+
+    /// Puts a new key in front of the one that is there.
+    ///
+    /// # Errors
+    /// The file cannot be written: then it is as it was.
+    pub fn add_key(&mut self) -> Result<(), KeyFileError> {
+        let mut secrets = self.secrets.clone();
+        secrets.insert(0, generate()?);
+        self.write(secrets)
+    }
+
+    /// Keeps the newest key alone.
+    ///
+    /// # Errors
+    /// The file cannot be written: then it is as it was.
+    pub fn keep_newest(&mut self) -> Result<(), KeyFileError> {
+        self.write(self.secrets.iter().take(1).cloned().collect())
+    }
+
+    /// A crash leaves the old content or the new one.
+    fn write(&mut self, secrets: Vec<Vec<u8>>) -> Result<(), KeyFileError> {
+        let beside = self.path.with_extension("key.new");
+        files::write_synced(&beside, &text(&secrets))
+            .and_then(|()| files::rename_synced(&beside, &self.path))
+            .map_err(|e| fault(&self.path, e))?;
+        self.secrets = secrets;
+        Ok(())
+    }
+}
+
+fn fault(path: &Path, source: std::io::Error) -> KeyFileError {
+    KeyFileError::File { path: path.display().to_string(), source }
+}
+
+fn generate() -> Result<Vec<u8>, KeyFileError> {
+    let bytes = key_text::random::<32>().map_err(|_| KeyFileError::NoRandomness)?;
+    Ok(key_text::hex(&bytes).into_bytes())
+}
+
+/// One key is written as its bytes, as versions before rotation read them.
+fn text(secrets: &[Vec<u8>]) -> Vec<u8> {
+    match secrets {
+        [one] => one.clone(),
+        several => {
+            let lines = several.iter().map(|secret| key_text::hex(secret) + "\n");
+            format!("{SEVERAL}\n{}", lines.collect::<String>()).into_bytes()
+        }
+    }
+}
+
+fn parse(bytes: &[u8]) -> std::io::Result<Vec<Vec<u8>>> {
+    let secrets: Option<Vec<Vec<u8>>> = match bytes.strip_prefix(SEVERAL.as_bytes()) {
+        None => Some(vec![bytes.to_vec()]),
+        Some(rest) => std::str::from_utf8(rest).ok().and_then(|rest| rest.split_whitespace().map(unhex).collect()),
+    };
+    let secrets = secrets.ok_or_else(|| std::io::Error::other("holds a line that is no key"))?;
+    if secrets.is_empty() || secrets.iter().any(|secret| secret.len() < MIN_BYTES) {
+        return Err(std::io::Error::other("holds a key that is shorter than 32 bytes"));
+    }
+    Ok(secrets)
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    if !text.is_ascii() || !text.len().is_multiple_of(2) {
+        return None;
+    }
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_file_keeps_its_keys_and_is_read_as_before_rotation() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut file = KeyFile::open(dir.path()).unwrap();
+        let first = file.ring().ids();
+        let bytes = std::fs::read(file.path()).unwrap();
+        assert_eq!(bytes.len(), 64);
+        assert_eq!(KeyRing::of([bytes.as_slice()].into_iter()).ids(), first, "one key is the file's bytes");
+        file.add_key().unwrap();
+        let both = KeyFile::open(dir.path()).unwrap().ring();
+        assert_eq!((both.keys().len(), both.oldest().unwrap().id.as_str()), (2, first.as_str()));
+        file.keep_newest().unwrap();
+        let newest = KeyFile::open(dir.path()).unwrap().ring().ids();
+        assert_eq!(newest, both.newest().unwrap().id);
+        assert_eq!(std::fs::read(file.path()).unwrap().len(), 64);
+    }
+
+    #[test]
+    fn a_damaged_key_file_is_refused() {
+        for bad in
+            ["short", "tollgate-secret-keys 1\n", "tollgate-secret-keys 1\nzz\n", "tollgate-secret-keys 1\nabcd\n"]
+        {
+            assert!(parse(bad.as_bytes()).is_err(), "{bad:?}");
+        }
+    }
+}

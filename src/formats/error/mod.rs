@@ -1,0 +1,468 @@
+//! Error bodies and mid-stream error events, in the shape that each format's real service and
+//! clients use.
+//!
+//! - native: `{type: "error", error: {type, message, …}, request_id?}`, in a stream as `event:
+//!   error`.
+//! - chat-compatible and responses: `{error: {message, type, code, param, …}}`. A chat stream
+//!   carries it as a data line without the terminator, which would mean success. A responses stream
+//!   carries an `error` event, flat as documented and nested as the service sends it, and then
+//!   `response.failed`: the SDKs act on the one, the coding client on the other.
+//! - alt-cli: `{error: {code: <status>, message, status, …, details}}` with `error` as first key
+//!   and a numeric code: its SDKs recognise an error within a stream by just that.
+//!
+//! What an upstream sent is read by [`read`]. Which status and kind an error deserves is decided
+//! elsewhere.
+
+mod read;
+
+use serde_json::{Map, Value, json};
+
+use super::sse;
+use crate::domain::format::WireFormat;
+
+pub use self::read::{UpstreamError, looks_like_html, read};
+
+/// An error as it shall be told to a client, whatever the format.
+#[derive(Debug, Clone, Copy)]
+pub struct ErrorReply<'a> {
+    /// The HTTP status; alt-cli bodies repeat it.
+    pub status: u16,
+    /// The native format's error type: `authentication_error`, `rate_limit_error`, … see
+    /// [`kind_of_status`].
+    pub kind: &'a str,
+    pub message: &'a str,
+    /// A finer reason: `rate_limit_exceeded`, `model_not_found`.
+    pub code: Option<&'a str>,
+    /// Further members of the error object (`limit_type`, `current`, `limit`, `reset_at`), in
+    /// order.
+    ///
+    /// Some names are taken out of it: `param` (the faulty field) and `request_id` go where their
+    /// format wants them, `response_id`, `model`, `created_at` and `sequence_number` complete a
+    /// responses stream's last events, and `resets_at` (seconds of the epoch) and `retry_delay_s`
+    /// say when to come back, in the formats that have a place for it.
+    pub extra: &'a [(&'a str, Value)],
+}
+
+impl ErrorReply<'_> {
+    fn extra(&self, name: &str) -> Option<&Value> {
+        self.extra.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
+    }
+
+    fn plain_extras(&self) -> impl Iterator<Item = &(&str, Value)> {
+        const PLACED: [&str; 8] = [
+            "param",
+            "request_id",
+            "response_id",
+            "model",
+            "created_at",
+            "sequence_number",
+            "resets_at",
+            "retry_delay_s",
+        ];
+        self.extra.iter().filter(|(key, _)| !PLACED.contains(key))
+    }
+}
+
+/// The kind of a money limit that is used up. Each format writes it as its own service does, in the
+/// form that makes its clients stop:
+///
+/// - native: `rate_limit_error`.
+/// - chat-compatible: type and code `insufficient_quota`.
+/// - responses: type `usage_limit_reached` with `resets_at`, code `insufficient_quota`. Codex
+///   reports both at once; with the type it also shows [`headers`]' message in place of a fixed
+///   text.
+/// - alt-cli: `google.rpc.QuotaFailure` with a quota of a day. Gemini CLI shows a fixed text for
+///   it, unless the message says that the limit is 0 (`limit: 0`), as the service does where there
+///   is no quota at all.
+pub const SPENT: &str = "insufficient_quota";
+
+/// A header that carries the message to clients that do not show the body's.
+#[must_use]
+pub fn headers(format: WireFormat, error: &ErrorReply<'_>) -> Option<(&'static str, String)> {
+    let wanted = format == WireFormat::Responses && error.kind == SPENT;
+    // The client adds "…, or try again at <time>."
+    wanted.then(|| ("x-codex-promo-message", error.message.trim_end_matches('.').to_owned()))
+}
+
+/// The body of an error reply.
+#[must_use]
+pub fn body(format: WireFormat, error: &ErrorReply<'_>) -> Vec<u8> {
+    bytes(&value(format, error))
+}
+
+/// The bytes that end a stream with an error: complete events, to be sent after a whole event.
+#[must_use]
+pub fn stream_event(format: WireFormat, error: &ErrorReply<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    match format {
+        WireFormat::Native => sse::write(&mut out, Some("error"), &body(format, error)),
+        WireFormat::Chat | WireFormat::AltCli => sse::write(&mut out, None, &body(format, error)),
+        WireFormat::Responses => {
+            let sequence = error.extra("sequence_number").and_then(Value::as_u64).unwrap_or(0);
+            sse::write(&mut out, Some("error"), &bytes(&responses_event(error, sequence)));
+            sse::write(&mut out, Some("response.failed"), &bytes(&response_failed(error, sequence + 1)));
+        }
+    }
+    out
+}
+
+/// The error kind that a status stands for, in the native format's words.
+#[must_use]
+pub const fn kind_of_status(status: u16) -> &'static str {
+    match status {
+        401 => "authentication_error",
+        402 => "billing_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        408 | 504 => "timeout_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        503 | 529 => "overloaded_error",
+        400..=499 => "invalid_request_error",
+        _ => "api_error",
+    }
+}
+
+/// The same error as a JSON value, for a reply that is assembled elsewhere.
+#[must_use]
+pub fn value(format: WireFormat, error: &ErrorReply<'_>) -> Value {
+    match format {
+        WireFormat::Native => native(error),
+        WireFormat::Chat => json!({ "error": chat_object(error) }),
+        WireFormat::Responses => json!({ "error": responses_object(error) }),
+        WireFormat::AltCli => alt_cli(error),
+    }
+}
+
+fn bytes(value: &Value) -> Vec<u8> {
+    value.to_string().into_bytes()
+}
+
+fn native(error: &ErrorReply<'_>) -> Value {
+    let mut object = Map::new();
+    let kind = if error.kind == SPENT { "rate_limit_error" } else { error.kind };
+    object.insert("type".to_owned(), kind.into());
+    object.insert("message".to_owned(), error.message.into());
+    if let Some(code) = error.code {
+        object.insert("code".to_owned(), code.into());
+    }
+    add_extras(&mut object, error);
+    let mut whole = json!({ "type": "error", "error": object });
+    if let Some(id) = error.extra("request_id") {
+        whole["request_id"] = id.clone();
+    }
+    whole
+}
+
+fn chat_object(error: &ErrorReply<'_>) -> Value {
+    Value::Object(chat_members(error))
+}
+
+fn responses_object(error: &ErrorReply<'_>) -> Value {
+    let mut object = chat_members(error);
+    if error.kind == SPENT {
+        object.insert("type".to_owned(), "usage_limit_reached".into());
+        if let Some(at) = error.extra("resets_at") {
+            object.insert("resets_at".to_owned(), at.clone());
+        }
+    }
+    Value::Object(object)
+}
+
+fn chat_members(error: &ErrorReply<'_>) -> Map<String, Value> {
+    let mut object = Map::new();
+    object.insert("message".to_owned(), error.message.into());
+    object.insert("type".to_owned(), chat_kind(error.kind).into());
+    object.insert("param".to_owned(), error.extra("param").cloned().unwrap_or(Value::Null));
+    let code = if error.kind == SPENT { Some(SPENT) } else { error.code };
+    object.insert("code".to_owned(), code.map_or(Value::Null, Value::from));
+    add_extras(&mut object, error);
+    object
+}
+
+/// The kinds that have another name in the chat-compatible and responses formats.
+fn chat_kind(kind: &str) -> &str {
+    match kind {
+        "not_found_error" | "request_too_large" => "invalid_request_error",
+        "api_error" | "overloaded_error" | "timeout_error" => "server_error",
+        other => other,
+    }
+}
+
+fn responses_event(error: &ErrorReply<'_>, sequence: u64) -> Value {
+    let object = chat_object(error);
+    json!({
+        "type": "error",
+        "code": object["code"].clone(),
+        "message": object["message"].clone(),
+        "param": object["param"].clone(),
+        "sequence_number": sequence,
+        "error": object,
+    })
+}
+
+/// A whole response object, as the SDKs demand of this event.
+fn response_failed(error: &ErrorReply<'_>, sequence: u64) -> Value {
+    let code = error.code.unwrap_or(match error.kind {
+        "rate_limit_error" => "rate_limit_exceeded",
+        "invalid_request_error" => "invalid_prompt",
+        _ => "server_error",
+    });
+    let or = |name: &str, default: Value| error.extra(name).cloned().unwrap_or(default);
+    json!({
+        "type": "response.failed",
+        "sequence_number": sequence,
+        "response": {
+            "id": or("response_id", "resp_failed".into()),
+            "object": "response",
+            "created_at": or("created_at", 0.into()),
+            "status": "failed",
+            "error": { "code": code, "message": error.message },
+            "incomplete_details": null,
+            "instructions": null,
+            "metadata": {},
+            "model": or("model", "".into()),
+            "output": [],
+            "parallel_tool_calls": true,
+            "temperature": null,
+            "tool_choice": "auto",
+            "tools": [],
+            "top_p": null,
+            "usage": null,
+        },
+    })
+}
+
+fn alt_cli(error: &ErrorReply<'_>) -> Value {
+    let mut object = Map::new();
+    object.insert("code".to_owned(), error.status.into());
+    let message =
+        if error.kind == SPENT { format!("{} Left of this limit: 0.", error.message) } else { error.message.into() };
+    object.insert("message".to_owned(), message.into());
+    object.insert("status".to_owned(), rpc_status(error.status).into());
+    add_extras(&mut object, error);
+    object.insert("details".to_owned(), rpc_details(error));
+    json!({ "error": object })
+}
+
+/// The finer reason has no member of its own, as `code` is a number here: it goes where the SDKs
+/// look for reasons.
+fn rpc_details(error: &ErrorReply<'_>) -> Value {
+    let spent = error.kind == SPENT;
+    let mut metadata = Map::new();
+    metadata.insert("type".to_owned(), if spent { "rate_limit_error" } else { error.kind }.into());
+    for (key, value) in error.plain_extras() {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        metadata.insert((*key).to_owned(), text.into());
+    }
+    if let Some(field) = error.extra("param").and_then(Value::as_str) {
+        metadata.insert("field".to_owned(), field.into());
+    }
+    let mut details = vec![json!({
+        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        "reason": error.code.unwrap_or(error.kind).to_ascii_uppercase(),
+        "domain": "tollgate",
+        "metadata": metadata,
+    })];
+    if spent {
+        let limit = error.extra("limit_type").and_then(Value::as_str).unwrap_or("money");
+        // "PerDay" whatever the limit's window: clients know no longer one, and stop at it.
+        details.push(json!({
+            "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+            "violations": [{"quotaMetric": format!("tollgate/{limit}"), "quotaId": format!("{limit}-SpendPerDay")}],
+        }));
+    }
+    if let Some(seconds) = error.extra("retry_delay_s") {
+        details.push(json!({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": format!("{seconds}s")}));
+    }
+    Value::Array(details)
+}
+
+/// The canonical RPC status name that goes with an HTTP status.
+const fn rpc_status(status: u16) -> &'static str {
+    match status {
+        401 => "UNAUTHENTICATED",
+        403 => "PERMISSION_DENIED",
+        404 => "NOT_FOUND",
+        409 => "ABORTED",
+        429 => "RESOURCE_EXHAUSTED",
+        499 => "CANCELLED",
+        501 => "UNIMPLEMENTED",
+        502 | 503 | 529 => "UNAVAILABLE",
+        408 | 504 => "DEADLINE_EXCEEDED",
+        400..=498 => "INVALID_ARGUMENT",
+        _ => "INTERNAL",
+    }
+}
+
+fn add_extras(object: &mut Map<String, Value>, error: &ErrorReply<'_>) {
+    for (key, value) in error.plain_extras() {
+        if !object.contains_key(*key) {
+            object.insert((*key).to_owned(), value.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{ErrorReply, body, kind_of_status, read, stream_event};
+    use crate::domain::format::WireFormat;
+    use crate::formats::sse::Assembler;
+
+    fn reply<'a>(extra: &'a [(&'a str, Value)]) -> ErrorReply<'a> {
+        ErrorReply {
+            status: 429,
+            kind: "rate_limit_error",
+            message: "the key has used up its day",
+            code: Some("rate_limit_exceeded"),
+            extra,
+        }
+    }
+
+    fn parsed(format: WireFormat, error: &ErrorReply<'_>) -> Value {
+        serde_json::from_slice(&body(format, error)).unwrap()
+    }
+
+    fn events(bytes: &[u8]) -> Vec<(String, Value)> {
+        let mut out = Vec::new();
+        let each = |e: crate::formats::sse::Event<'_>| {
+            out.push((e.name.to_owned(), serde_json::from_slice(e.data).unwrap()));
+        };
+        Assembler::new(1 << 16).feed(bytes, each).unwrap();
+        out
+    }
+
+    #[test]
+    fn a_limit_refusal_has_each_formats_shape() {
+        let extra = [("limit_type", json!("key_daily")), ("limit", json!(5)), ("request_id", json!("req_1"))];
+        let error = reply(&extra);
+        assert_eq!(
+            parsed(WireFormat::Native, &error),
+            json!({"type": "error", "request_id": "req_1", "error": {"type": "rate_limit_error",
+                "message": "the key has used up its day", "code": "rate_limit_exceeded",
+                "limit_type": "key_daily", "limit": 5}})
+        );
+        for format in [WireFormat::Chat, WireFormat::Responses] {
+            assert_eq!(
+                parsed(format, &error),
+                json!({"error": {"message": "the key has used up its day", "type": "rate_limit_error", "param": null,
+                    "code": "rate_limit_exceeded", "limit_type": "key_daily", "limit": 5}})
+            );
+        }
+        let alt = parsed(WireFormat::AltCli, &error);
+        assert_eq!(
+            (&alt["error"]["code"], &alt["error"]["status"], &alt["error"]["limit_type"]),
+            (&json!(429), &json!("RESOURCE_EXHAUSTED"), &json!("key_daily"))
+        );
+        assert_eq!(alt["error"]["details"][0]["reason"], "RATE_LIMIT_EXCEEDED");
+        assert_eq!(alt["error"]["details"][0]["metadata"]["limit"], "5");
+    }
+
+    #[test]
+    fn the_faulty_field_is_named() {
+        let extra = [("param", json!("stream"))];
+        let error =
+            ErrorReply { status: 400, kind: "invalid_request_error", message: "bad", code: None, extra: &extra };
+        assert_eq!(parsed(WireFormat::Chat, &error)["error"]["param"], "stream");
+        assert_eq!(parsed(WireFormat::AltCli, &error)["error"]["details"][0]["metadata"]["field"], "stream");
+        assert_eq!(parsed(WireFormat::AltCli, &error)["error"]["status"], "INVALID_ARGUMENT");
+    }
+
+    #[test]
+    fn stream_errors_are_whole_events_that_clients_recognise() {
+        let extra = [("sequence_number", json!(7)), ("response_id", json!("resp_x"))];
+        let error = reply(&extra);
+        let native = events(&stream_event(WireFormat::Native, &error));
+        assert_eq!((native[0].0.as_str(), &native[0].1["type"]), ("error", &json!("error")));
+        for format in [WireFormat::Chat, WireFormat::AltCli] {
+            let bytes = stream_event(format, &error);
+            assert!(bytes.starts_with(b"data: {\"error\":"), "{format}");
+            assert_eq!(events(&bytes).len(), 1, "{format}");
+        }
+        let responses = events(&stream_event(WireFormat::Responses, &error));
+        assert_eq!(responses[0].1["sequence_number"], 7);
+        assert_eq!(responses[0].1["message"], responses[0].1["error"]["message"]);
+        assert_eq!((responses[1].0.as_str(), &responses[1].1["sequence_number"]), ("response.failed", &json!(8)));
+        assert_eq!(responses[1].1["response"]["id"], "resp_x");
+        assert_eq!(responses[1].1["response"]["error"]["code"], "rate_limit_exceeded");
+    }
+
+    #[test]
+    fn a_message_with_line_breaks_stays_one_event() {
+        let error = ErrorReply { status: 500, kind: "api_error", message: "one\n\ntwo\r\n", code: None, extra: &[] };
+        for format in WireFormat::ALL {
+            let all = events(&stream_event(format, &error));
+            assert!(all.iter().all(|(_, v)| v.to_string().contains("one\\n\\ntwo")), "{format}");
+        }
+    }
+
+    #[test]
+    fn a_spent_limit_is_said_in_the_form_that_ends_each_formats_clients() {
+        let extra = [
+            ("limit_type", json!("key_daily")),
+            ("reset_at", json!("2026-11-23T00:00:00.000Z")),
+            ("resets_at", json!(17)),
+        ];
+        let error = ErrorReply { kind: super::SPENT, ..reply(&extra) };
+        let of = |format| parsed(format, &error)["error"].clone();
+        let native = of(WireFormat::Native);
+        assert_eq!((&native["type"], &native["code"]), (&json!("rate_limit_error"), &json!("rate_limit_exceeded")));
+        let chat = of(WireFormat::Chat);
+        assert_eq!((&chat["type"], &chat["code"]), (&json!("insufficient_quota"), &json!("insufficient_quota")));
+        let responses = of(WireFormat::Responses);
+        assert_eq!(
+            (&responses["type"], &responses["code"], &responses["resets_at"]),
+            (&json!("usage_limit_reached"), &json!("insufficient_quota"), &json!(17))
+        );
+        let alt = of(WireFormat::AltCli);
+        assert!(alt["message"].as_str().unwrap().ends_with("limit: 0."), "{alt}");
+        assert!(alt["details"][1]["violations"][0]["quotaId"].as_str().unwrap().contains("PerDay"), "{alt}");
+        for one in [native, chat, responses, alt] {
+            assert_eq!((&one["limit_type"], &one["reset_at"]), (&json!("key_daily"), &extra[1].1));
+        }
+        let headers = super::headers(WireFormat::Responses, &error).unwrap();
+        assert_eq!(headers, ("x-codex-promo-message", error.message.to_owned()));
+        assert!(WireFormat::ALL.iter().filter(|f| super::headers(**f, &error).is_some()).count() == 1);
+    }
+
+    #[test]
+    fn a_known_delay_is_said_where_the_format_has_a_place_for_it() {
+        let extra = [("limit_type", json!("user_rpm")), ("retry_delay_s", json!(12))];
+        let alt = parsed(WireFormat::AltCli, &reply(&extra));
+        assert_eq!(alt["error"]["details"][1]["retryDelay"], "12s");
+        assert_eq!(alt["error"].get("retry_delay_s"), None);
+    }
+
+    #[test]
+    fn what_is_written_can_be_read_back() {
+        let error = reply(&[]);
+        for format in WireFormat::ALL {
+            let back = read(format, 429, &body(format, &error));
+            assert_eq!(back.message, error.message, "{format}");
+            assert!(back.code.unwrap().eq_ignore_ascii_case("rate_limit_exceeded"), "{format}");
+            assert!(back.kind.is_some(), "{format}");
+        }
+    }
+
+    #[test]
+    fn every_status_has_a_kind() {
+        for (status, kind) in [
+            (400, "invalid_request_error"),
+            (401, "authentication_error"),
+            (403, "permission_error"),
+            (404, "not_found_error"),
+            (413, "request_too_large"),
+            (422, "invalid_request_error"),
+            (426, "invalid_request_error"),
+            (429, "rate_limit_error"),
+            (500, "api_error"),
+            (502, "api_error"),
+            (503, "overloaded_error"),
+            (504, "timeout_error"),
+        ] {
+            assert_eq!(kind_of_status(status), kind, "{status}");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The places in a request body that the peek looks at, for all four formats at once.
+//!
+//! The formats' members do not collide, so one tree serves them; alt-cli bodies may have theirs one
+//! level down, in `request`.
+
+use crate::formats::scan::{Key, Node, key};
+
+/// A place of interest. The first group must not occur twice in one body: the gateway acts upon
+/// them, and an upstream that takes the other of two `model` members would run a model that nobody
+/// was asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Body,
+    Model,
+    Stream,
+    Messages,
+    Input,
+    Contents,
+    Request,
+    System,
+    Instructions,
+    SystemInstruction,
+    MaxTokens,
+    MaxOutputTokens,
+    MaxCompletionTokens,
+    GenerationConfig,
+    AltMaxOutputTokens,
+    Choices,
+    AltChoices,
+    StreamOptions,
+    IncludeUsage,
+    Metadata,
+    MetadataUserId,
+    MetadataSessionId,
+    PromptCacheKey,
+    PreviousResponseId,
+    SessionId,
+    Prompt,
+    Background,
+    // These may occur any number of times.
+    Message,
+    AltMessage,
+    Role,
+    Text,
+    SystemText,
+    Media,
+    /// An image, in the text itself or by its address.
+    ImageUrl,
+    /// A medium by its address or its id, and what tells which kind it is.
+    Remote,
+    Kind,
+    /// A block, an item or a tool as a whole.
+    Block,
+    InnerBlock,
+}
+
+impl Place {
+    /// Whether the member stands among names that clients choose freely: there another spelling is
+    /// no fault by itself.
+    pub(super) const fn is_among_free_names(self) -> bool {
+        matches!(self, Self::MetadataUserId | Self::MetadataSessionId)
+    }
+
+    /// The member's name, for places that must be unique.
+    pub(super) const fn unique(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Model => "model",
+            Self::Stream => "stream",
+            Self::Messages => "messages",
+            Self::Input => "input",
+            Self::Contents => "contents",
+            Self::Request => "request",
+            Self::System => "system",
+            Self::Instructions => "instructions",
+            Self::SystemInstruction => "systemInstruction",
+            Self::MaxTokens => "max_tokens",
+            Self::MaxOutputTokens => "max_output_tokens",
+            Self::MaxCompletionTokens => "max_completion_tokens",
+            Self::GenerationConfig => "generationConfig",
+            Self::AltMaxOutputTokens => "generationConfig.maxOutputTokens",
+            Self::Choices => "n",
+            Self::AltChoices => "generationConfig.candidateCount",
+            Self::StreamOptions => "stream_options",
+            Self::IncludeUsage => "stream_options.include_usage",
+            Self::Metadata => "metadata",
+            Self::MetadataUserId => "metadata.user_id",
+            Self::MetadataSessionId => "metadata.session_id",
+            Self::PromptCacheKey => "prompt_cache_key",
+            Self::PreviousResponseId => "previous_response_id",
+            Self::SessionId => "session_id",
+            Self::Prompt => "prompt",
+            Self::Background => "background",
+            Self::Body
+            | Self::Message
+            | Self::AltMessage
+            | Self::Role
+            | Self::Text
+            | Self::SystemText
+            | Self::Media
+            | Self::ImageUrl
+            | Self::Remote
+            | Self::Kind
+            | Self::Block
+            | Self::InnerBlock => {
+                return None;
+            }
+        })
+    }
+}
+
+/// Ids and model names are read up to this length.
+pub(super) const MAX_NAME: usize = 512;
+/// `metadata.user_id` may hold a JSON document of its own.
+const MAX_USER_ID: usize = 2048;
+const NUMBER: usize = 32;
+
+/// A member that an upstream may also accept in other letter case, as some languages' JSON readers
+/// do.
+const fn strict(name: &'static str, node: Node<Place>) -> Key<Place> {
+    Key { name, node, any_case: true }
+}
+
+static URL_KEYS: [Key<Place>; 1] = [key("url", Node::value(Place::ImageUrl, 0))];
+/// A text, or an object that holds one.
+const IMAGE_URL: Node<Place> = Node::object(&URL_KEYS).tagged(Place::ImageUrl);
+
+static SOURCE_KEYS: [Key<Place>; 3] = [
+    key("data", Node::value(Place::Media, 0)),
+    key("url", Node::value(Place::Remote, 0)),
+    key("file_id", Node::value(Place::Remote, 0)),
+];
+const SOURCE: Node<Place> = Node::object(&SOURCE_KEYS);
+
+/// A block within a tool's result: only its media count.
+static INNER_BLOCK: Node<Place> = Node::object(&[
+    key("type", Node::value(Place::Kind, 16)),
+    key("source", SOURCE),
+    key("image_url", IMAGE_URL),
+    key("file_id", Node::value(Place::Remote, 0)),
+    key("file_url", Node::value(Place::Remote, 0)),
+])
+.tagged(Place::InnerBlock);
+
+static FILE_KEYS: [Key<Place>; 4] = [
+    key("fileUri", Node::value(Place::Remote, 0)),
+    key("file_uri", Node::value(Place::Remote, 0)),
+    key("mimeType", Node::value(Place::Kind, 16)),
+    key("mime_type", Node::value(Place::Kind, 16)),
+];
+/// By address in alt-cli, inline as a text in responses.
+const FILE_DATA: Node<Place> = Node::object(&FILE_KEYS).tagged(Place::Media);
+
+/// A content block or part, of any format.
+static BLOCK: Node<Place> = Node::object(&BLOCK_KEYS).tagged(Place::Block);
+
+static BLOCK_KEYS: [Key<Place>; 14] = [
+    key("type", Node::value(Place::Kind, 16)),
+    key("text", Node::value(Place::Text, 0)),
+    key("source", SOURCE),
+    key("image_url", IMAGE_URL),
+    key("inlineData", Node::object(&[key("data", Node::value(Place::Media, 0))])),
+    key("inline_data", Node::object(&[key("data", Node::value(Place::Media, 0))])),
+    key("input_audio", Node::object(&[key("data", Node::value(Place::Media, 0))])),
+    key("fileData", FILE_DATA),
+    key("file_data", FILE_DATA),
+    key(
+        "file",
+        Node::object(&[key("file_data", Node::value(Place::Media, 0)), key("file_id", Node::value(Place::Remote, 0))]),
+    ),
+    key("file_id", Node::value(Place::Remote, 0)),
+    key("file_url", Node::value(Place::Remote, 0)),
+    key("content", Node::array(&INNER_BLOCK)),
+    key("output", Node::array(&INNER_BLOCK)),
+];
+
+/// A message, or an item of a responses input.
+static MESSAGE: Node<Place> = Node::object(&[
+    key("role", Node::value(Place::Role, 16)),
+    key("content", Node::value(Place::Text, 0).or_items(&BLOCK)),
+    key("output", Node::array(&INNER_BLOCK)),
+    key("image_url", IMAGE_URL),
+    key("file_id", Node::value(Place::Remote, 0)),
+    key("file_url", Node::value(Place::Remote, 0)),
+])
+.tagged(Place::Message);
+
+static ALT_MESSAGE: Node<Place> =
+    Node::object(&[key("role", Node::value(Place::Role, 16)), key("parts", Node::array(&BLOCK))])
+        .tagged(Place::AltMessage);
+
+static SYSTEM_BLOCK: Node<Place> = Node::object(&[key("text", Node::value(Place::SystemText, 0))]).tagged(Place::Block);
+
+/// A tool, or a list of some.
+static TOOL: Node<Place> = Node::object(&TOOL_KEYS).tagged(Place::Block);
+
+static TOOL_KEYS: [Key<Place>; 3] = [
+    key("tools", Node::array(&TOOL)),
+    key("functionDeclarations", Node::array(&TOOL)),
+    key("function_declarations", Node::array(&TOOL)),
+];
+
+static SYSTEM_KEYS: [Key<Place>; 1] = [key("parts", Node::array(&SYSTEM_BLOCK))];
+const SYSTEM_INSTRUCTION: Node<Place> = Node::object(&SYSTEM_KEYS).tagged(Place::SystemInstruction);
+
+const GENERATION_CONFIG: Node<Place> = Node::object(&[
+    strict("maxOutputTokens", Node::value(Place::AltMaxOutputTokens, NUMBER)),
+    strict("max_output_tokens", Node::value(Place::AltMaxOutputTokens, NUMBER)),
+    strict("candidateCount", Node::value(Place::AltChoices, NUMBER)),
+    strict("candidate_count", Node::value(Place::AltChoices, NUMBER)),
+])
+.tagged(Place::GenerationConfig);
+
+/// The inside of a wrapped alt-cli body.
+static REQUEST_KEYS: [Key<Place>; 7] = [
+    strict("contents", Node::array(&ALT_MESSAGE).tagged(Place::Contents)),
+    strict("systemInstruction", SYSTEM_INSTRUCTION),
+    strict("system_instruction", SYSTEM_INSTRUCTION),
+    strict("generationConfig", GENERATION_CONFIG),
+    strict("generation_config", GENERATION_CONFIG),
+    strict("session_id", Node::value(Place::SessionId, MAX_NAME)),
+    key("tools", Node::array(&TOOL)),
+];
+const REQUEST: Node<Place> = Node::object(&REQUEST_KEYS).tagged(Place::Request);
+
+pub(super) static BODY: Node<Place> = Node::object(&[
+    strict("model", Node::value(Place::Model, MAX_NAME)),
+    strict("stream", Node::value(Place::Stream, 0)),
+    strict("messages", Node::array(&MESSAGE).tagged(Place::Messages)),
+    strict("input", Node::value(Place::Input, 0).or_items(&MESSAGE)),
+    strict("contents", Node::array(&ALT_MESSAGE).tagged(Place::Contents)),
+    strict("request", REQUEST),
+    strict("generateContentRequest", REQUEST),
+    strict("system", Node::value(Place::System, 0).or_items(&SYSTEM_BLOCK)),
+    strict("instructions", Node::value(Place::Instructions, 0)),
+    strict("systemInstruction", SYSTEM_INSTRUCTION),
+    strict("system_instruction", SYSTEM_INSTRUCTION),
+    strict("max_tokens", Node::value(Place::MaxTokens, NUMBER)),
+    strict("max_output_tokens", Node::value(Place::MaxOutputTokens, NUMBER)),
+    strict("max_completion_tokens", Node::value(Place::MaxCompletionTokens, NUMBER)),
+    strict("n", Node::value(Place::Choices, NUMBER)),
+    strict("generationConfig", GENERATION_CONFIG),
+    strict("generation_config", GENERATION_CONFIG),
+    strict(
+        "stream_options",
+        Node::object(&[strict("include_usage", Node::value(Place::IncludeUsage, 0))]).tagged(Place::StreamOptions),
+    ),
+    strict(
+        "metadata",
+        Node::object(&[
+            strict("user_id", Node::value(Place::MetadataUserId, MAX_USER_ID)),
+            strict("session_id", Node::value(Place::MetadataSessionId, MAX_NAME)),
+        ])
+        .tagged(Place::Metadata),
+    ),
+    strict("prompt_cache_key", Node::value(Place::PromptCacheKey, MAX_NAME)),
+    strict("previous_response_id", Node::value(Place::PreviousResponseId, MAX_NAME)),
+    strict("background", Node::value(Place::Background, 0)),
+    strict("prompt", Node::value(Place::Prompt, 0)),
+    key("tools", Node::array(&TOOL)),
+])
+.tagged(Place::Body);

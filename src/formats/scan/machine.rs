@@ -1,0 +1,375 @@
+//! The scanner's machine: the grammar outside strings, token by token.
+//!
+//! Between two chunks it keeps the bounded text of a token of interest that the chunk's end cut.
+//! Where the document is and what is of interest there is the stack's affair (`scan_stack`);
+//! numbers' grammar is in `scan_number`, strings' in `scan_string`.
+
+use super::calm::Known;
+use super::number::{self, Digits};
+use super::stack::Stack;
+use super::string::{self, Phase, Stop};
+use super::{Found, Kind, Node, Problem, ScanError};
+
+/// Room for the longest key of interest with each letter written as an escape.
+const KEY_ROOM: usize = 256;
+
+/// What may come next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Expect {
+    Value,
+    /// Behind `[`: a value or the end.
+    FirstItem,
+    Key,
+    /// Behind `{`: a key or the end.
+    FirstKey,
+    Colon,
+    /// Behind a value in a container: a comma or the end.
+    Comma,
+    /// The document is complete.
+    Nothing,
+}
+
+/// The token that the last chunk's end cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    None,
+    Value(Phase),
+    Key(Phase),
+    Number(Digits),
+    /// A literal of which so many bytes are seen.
+    Literal(&'static [u8], usize),
+}
+
+/// Scans one document, fed in chunks. See the module `scan` for what it accepts and reports.
+#[derive(Debug)]
+pub struct Scanner<T: 'static> {
+    expect: Expect,
+    cut: Cut,
+    stack: Stack<T>,
+    /// Bytes of the chunks before this one.
+    offset: usize,
+    /// What is known of this chunk's characters.
+    known: Known,
+    /// The token in progress: where it began, its text as far as it is wanted, and whether it is
+    /// cut or has escapes.
+    start: usize,
+    text: Vec<u8>,
+    dropped: bool,
+    escaped: bool,
+}
+
+type Scanned<R> = Result<R, ScanError>;
+
+impl<T: Copy> Scanner<T> {
+    /// A scanner for one document. `max_depth`: how many containers may be open at once (at most
+    /// 1024).
+    #[must_use]
+    pub fn new(root: &'static Node<T>, max_depth: usize) -> Self {
+        Self {
+            expect: Expect::Value,
+            cut: Cut::None,
+            stack: Stack::new(root, max_depth),
+            offset: 0,
+            known: Known::default(),
+            start: 0,
+            text: Vec::new(),
+            dropped: false,
+            escaped: false,
+        }
+    }
+
+    /// Makes it ready for the next document, keeping its memory.
+    pub fn reset(&mut self) {
+        self.expect = Expect::Value;
+        self.cut = Cut::None;
+        self.stack.reset();
+        self.offset = 0;
+        self.text.clear();
+    }
+
+    /// True once the document is complete (a number at the top is complete only after
+    /// [`Scanner::finish`]).
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        matches!(self.expect, Expect::Nothing)
+    }
+
+    /// True as long as nothing but white space has come.
+    #[must_use]
+    pub const fn is_untouched(&self) -> bool {
+        self.stack.depth() == 0 && matches!(self.expect, Expect::Value) && matches!(self.cut, Cut::None)
+    }
+
+    /// Takes the next chunk and reports the values of interest that end in it.
+    ///
+    /// # Errors
+    /// The document is no JSON; the scanner is then of no more use until [`Scanner::reset`].
+    pub fn feed(&mut self, chunk: &[u8], sink: &mut impl FnMut(Found<'_, T>)) -> Scanned<()> {
+        let missing = match self.cut {
+            Cut::Value(phase) | Cut::Key(phase) => phase.missing(),
+            _ => 0,
+        };
+        self.known = Known::of(chunk, missing);
+        let mut at = self.resume(chunk, sink)?;
+        while let Some(&byte) = chunk.get(at) {
+            at = match byte {
+                b' ' | b'\n' | b'\r' | b'\t' => at + 1,
+                _ => self.token(chunk, at, byte, sink)?,
+            };
+        }
+        self.offset += chunk.len();
+        Ok(())
+    }
+
+    /// Ends the document.
+    ///
+    /// # Errors
+    /// It is empty or incomplete.
+    pub fn finish(&mut self, sink: &mut impl FnMut(Found<'_, T>)) -> Scanned<()> {
+        if let Cut::Number(digits) = self.cut {
+            if !digits.may_end() {
+                return self.fail(Problem::Number, 0);
+            }
+            self.cut = Cut::None;
+            self.scalar(Kind::Number, &[], 0..0, sink);
+        }
+        if self.is_complete() {
+            return Ok(());
+        }
+        self.fail(if self.is_untouched() { Problem::Empty } else { Problem::Incomplete }, 0)
+    }
+
+    #[inline]
+    fn token(&mut self, chunk: &[u8], at: usize, byte: u8, sink: &mut impl FnMut(Found<'_, T>)) -> Scanned<usize> {
+        match (self.expect, byte) {
+            (Expect::Comma, b',') => {
+                self.expect = if self.stack.comma() { Expect::Key } else { Expect::Value };
+                Ok(at + 1)
+            }
+            (Expect::Key | Expect::FirstKey, b'"') => {
+                self.begin(at);
+                let stop = string::run(chunk, at + 1, self.known, &mut self.escaped);
+                self.key_end(chunk, at + 1, stop)
+            }
+            (Expect::Colon, b':') => {
+                self.expect = Expect::Value;
+                Ok(at + 1)
+            }
+            (Expect::Comma | Expect::FirstItem, b']') if !self.stack.in_object() => self.close(at, Kind::Array, sink),
+            (Expect::Comma | Expect::FirstKey, b'}') if self.stack.in_object() => self.close(at, Kind::Object, sink),
+            (Expect::Value | Expect::FirstItem, _) => self.value(chunk, at, byte, sink),
+            (Expect::Nothing, _) => self.fail(Problem::Trailing, at),
+            _ => self.fail(Problem::Unexpected, at),
+        }
+    }
+
+    #[inline]
+    fn value(&mut self, chunk: &[u8], at: usize, byte: u8, sink: &mut impl FnMut(Found<'_, T>)) -> Scanned<usize> {
+        match byte {
+            b'"' => {
+                self.begin(at);
+                let stop = string::run(chunk, at + 1, self.known, &mut self.escaped);
+                self.string_end(chunk, at + 1, stop, sink)
+            }
+            b'{' => self.open(at, true),
+            b'[' => self.open(at, false),
+            b'-' | b'0'..=b'9' => {
+                self.begin(at);
+                self.digits(chunk, at, Digits::Start, sink)
+            }
+            b't' | b'f' | b'n' => {
+                self.begin(at);
+                let word: &[u8] = match byte {
+                    b't' => b"true",
+                    b'f' => b"false",
+                    _ => b"null",
+                };
+                self.literal(chunk, at, (word, 0), sink)
+            }
+            _ => self.fail(Problem::Unexpected, at),
+        }
+    }
+
+    /// Goes on with the token that the last chunk's end cut; gives the index behind it.
+    fn resume(&mut self, chunk: &[u8], sink: &mut impl FnMut(Found<'_, T>)) -> Scanned<usize> {
+        if chunk.is_empty() {
+            return Ok(0);
+        }
+        match std::mem::replace(&mut self.cut, Cut::None) {
+            Cut::None => Ok(0),
+            Cut::Value(phase) => {
+                let stop = string::resume(chunk, 0, self.known, phase, &mut self.escaped);
+                self.string_end(chunk, 0, stop, sink)
+            }
+            Cut::Key(phase) => {
+                let stop = string::resume(chunk, 0, self.known, phase, &mut self.escaped);
+                self.key_end(chunk, 0, stop)
+            }
+            Cut::Number(digits) => self.digits(chunk, 0, digits, sink),
+            Cut::Literal(word, seen) => self.literal(chunk, 0, (word, seen), sink),
+        }
+    }
+
+    #[inline]
+    fn begin(&mut self, at: usize) {
+        self.start = self.offset + at;
+        self.escaped = false;
+        self.dropped = false;
+        self.text.clear();
+    }
+
+    #[inline]
+    fn string_end(
+        &mut self,
+        chunk: &[u8],
+        from: usize,
+        stop: Stop,
+        sink: &mut impl FnMut(Found<'_, T>),
+    ) -> Scanned<usize> {
+        match stop {
+            Stop::Quote(end) => {
+                self.scalar(Kind::String, &chunk[from..end], self.start..self.offset + end + 1, sink);
+                Ok(end + 1)
+            }
+            Stop::Chunk(phase) => {
+                self.cut = Cut::Value(phase);
+                self.keep(&chunk[from..], self.stack.wanted());
+                Ok(chunk.len())
+            }
+            Stop::Bad(problem, at) => self.fail(problem, at),
+        }
+    }
+
+    #[inline]
+    fn key_end(&mut self, chunk: &[u8], from: usize, stop: Stop) -> Scanned<usize> {
+        match stop {
+            Stop::Quote(end) => {
+                if self.stack.inside() {
+                    self.enter_member(&chunk[from..end]);
+                }
+                if chunk.get(end + 1) == Some(&b':') {
+                    self.expect = Expect::Value;
+                    return Ok(end + 2);
+                }
+                self.expect = Expect::Colon;
+                Ok(end + 1)
+            }
+            Stop::Chunk(phase) => {
+                self.cut = Cut::Key(phase);
+                if self.stack.inside() {
+                    self.keep(&chunk[from..], KEY_ROOM);
+                }
+                Ok(chunk.len())
+            }
+            Stop::Bad(problem, at) => self.fail(problem, at),
+        }
+    }
+
+    /// Looks up a key of an object of interest, whose last part is `part`.
+    fn enter_member(&mut self, part: &[u8]) {
+        if self.dropped {
+            self.stack.member(None);
+        } else if self.text.is_empty() && !self.escaped {
+            self.stack.member(Some(part));
+        } else {
+            let name = [&self.text, part].concat();
+            let name = if self.escaped { super::unescape(&name).into_bytes() } else { name };
+            self.stack.member(Some(&name));
+        }
+    }
+
+    fn digits(
+        &mut self,
+        chunk: &[u8],
+        from: usize,
+        digits: Digits,
+        sink: &mut impl FnMut(Found<'_, T>),
+    ) -> Scanned<usize> {
+        match number::run(chunk, from, digits) {
+            Ok((end, digits)) if end == chunk.len() => {
+                self.cut = Cut::Number(digits);
+                self.keep(&chunk[from..], self.stack.wanted());
+                Ok(end)
+            }
+            Ok((end, digits)) if digits.may_end() => {
+                self.scalar(Kind::Number, &chunk[from..end], self.start..self.offset + end, sink);
+                Ok(end)
+            }
+            Ok((at, _)) | Err(at) => self.fail(Problem::Number, at),
+        }
+    }
+
+    fn literal(
+        &mut self,
+        chunk: &[u8],
+        from: usize,
+        (word, seen): (&'static [u8], usize),
+        sink: &mut impl FnMut(Found<'_, T>),
+    ) -> Scanned<usize> {
+        let left = &word[seen..];
+        let here = &chunk[from..chunk.len().min(from + left.len())];
+        if let Some(wrong) = here.iter().zip(left).position(|(a, b)| a != b) {
+            return self.fail(Problem::Unexpected, from + wrong);
+        }
+        let end = from + here.len();
+        if here.len() < left.len() {
+            self.cut = Cut::Literal(word, seen + here.len());
+            return Ok(end);
+        }
+        self.text.clear();
+        self.dropped = false;
+        let kind = if word == b"null" { Kind::Null } else { Kind::Bool };
+        self.scalar(kind, word, self.start..self.offset + end, sink);
+        Ok(end)
+    }
+
+    /// A scalar is complete; `part` is its text, or the rest of it when `self.text` holds the
+    /// beginning.
+    #[inline]
+    fn scalar(&mut self, kind: Kind, part: &[u8], span: std::ops::Range<usize>, sink: &mut impl FnMut(Found<'_, T>)) {
+        self.expect = if self.stack.depth() == 0 { Expect::Nothing } else { Expect::Comma };
+        let Some(place) = self.stack.take_place() else { return };
+        let Some(tag) = place.node.tag else { return };
+        let take = if kind == Kind::Bool { part.len() } else { place.node.take };
+        let span = if span.end == 0 { self.start..self.offset } else { span };
+        let joined = !self.text.is_empty() || self.dropped;
+        if joined {
+            self.keep(part, take);
+        }
+        let all: &[u8] = if joined { &self.text } else { part };
+        let text = &all[..all.len().min(take)];
+        let whole = !self.dropped && text.len() == all.len();
+        sink(Found { tag, kind, span, text, whole, escaped: self.escaped, len: 0, exact: place.exact });
+    }
+
+    /// Keeps the beginning of a token of interest, up to `room` bytes in all.
+    fn keep(&mut self, part: &[u8], room: usize) {
+        let free = room.saturating_sub(self.text.len());
+        self.dropped |= part.len() > free;
+        self.text.extend_from_slice(&part[..part.len().min(free)]);
+    }
+
+    #[inline]
+    fn open(&mut self, at: usize, object: bool) -> Scanned<usize> {
+        if !self.stack.open(self.offset + at, object) {
+            return self.fail(Problem::TooDeep, at);
+        }
+        self.expect = if object { Expect::FirstKey } else { Expect::FirstItem };
+        Ok(at + 1)
+    }
+
+    #[inline]
+    fn close(&mut self, at: usize, kind: Kind, sink: &mut impl FnMut(Found<'_, T>)) -> Scanned<usize> {
+        let empty = matches!(self.expect, Expect::FirstItem | Expect::FirstKey);
+        if let Some(found) = self.stack.close(self.offset + at + 1, kind, empty) {
+            sink(found);
+        }
+        self.expect = if self.stack.depth() == 0 { Expect::Nothing } else { Expect::Comma };
+        Ok(at + 1)
+    }
+
+    #[cold]
+    fn fail<R>(&self, problem: Problem, at: usize) -> Scanned<R> {
+        Err(ScanError { problem, offset: self.offset + at })
+    }
+}

@@ -1,0 +1,271 @@
+//! An incremental, validating JSON scanner: one pass over chunks of bytes, reporting the values at
+//! paths of interest.
+//!
+//! It serves two readers: the request peek (a body as a list of chunks that are never joined) and
+//! the usage reader (pieces of stream events). Both want a handful of values out of much text that
+//! must be valid but is of no interest, so there is no tree and no allocation: strings are skipped
+//! by machine words (see `scan_string`), containers that nobody asked about are followed for their
+//! grammar only, and memory is bounded by the depth limit and the captures' limits.
+//!
+//! The grammar is RFC 8259 in full. Control characters and invalid UTF-8 inside strings are
+//! refused, so is anything behind the value. Lone surrogate escapes pass, as real clients send them
+//! (cut emoji). Keys are compared after unescaping: `"\u006dodel"` is `model`. **Each occurrence of
+//! a duplicate key is reported**, in order; what that means is for the reader to decide (the peek
+//! refuses the request, the usage reader takes the last). Numbers may have any size; they are text
+//! here.
+
+mod calm;
+mod machine;
+mod number;
+mod stack;
+mod string;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+pub use self::machine::Scanner;
+
+/// A point of interest in the document: what to report there, and what lies below it.
+///
+/// Trees of nodes are `static`; `T` is the reader's own enumeration of places.
+#[derive(Debug)]
+pub struct Node<T: 'static> {
+    /// Report the value under this name.
+    pub tag: Option<T>,
+    /// How many bytes of a string's or number's text to hand over. 0 = the span alone.
+    pub take: usize,
+    /// If the value is an object: its members of interest.
+    pub keys: &'static [Key<T>],
+    /// If the value is an array: what to do with each item.
+    pub items: Option<&'static Node<T>>,
+    /// If the value is an object: what to do with the members that `keys` does not name.
+    pub rest: Option<&'static Node<T>>,
+}
+
+/// A member of interest.
+#[derive(Debug)]
+pub struct Key<T: 'static> {
+    pub name: &'static str,
+    pub node: Node<T>,
+    /// Also report keys that differ in letter case only, by Unicode's folding; [`Found::exact`]
+    /// tells them apart.
+    pub any_case: bool,
+}
+
+impl<T> Node<T> {
+    /// A value of any kind, with its text up to `take` bytes.
+    #[must_use]
+    pub const fn value(tag: T, take: usize) -> Self {
+        Self { tag: Some(tag), take, keys: &[], items: None, rest: None }
+    }
+
+    /// An object, itself not reported.
+    #[must_use]
+    pub const fn object(keys: &'static [Key<T>]) -> Self {
+        Self { tag: None, take: 0, keys, items: None, rest: None }
+    }
+
+    /// An array, itself not reported.
+    #[must_use]
+    pub const fn array(items: &'static Self) -> Self {
+        Self { tag: None, take: 0, keys: &[], items: Some(items), rest: None }
+    }
+
+    /// The same node, reported (a container: at its end).
+    #[must_use]
+    pub const fn tagged(self, tag: T) -> Self
+    where
+        T: Copy,
+    {
+        Self { tag: Some(tag), ..self }
+    }
+
+    /// Any value: reported where it is a scalar, and looked into however deep it goes, as `below`
+    /// says.
+    #[must_use]
+    pub const fn deep(tag: T, keys: &'static [Key<T>], below: &'static Self) -> Self {
+        Self { tag: Some(tag), take: 0, keys, items: Some(below), rest: Some(below) }
+    }
+
+    /// An object, itself not reported, with a rule for the members that `keys` does not name.
+    #[must_use]
+    pub const fn object_and(keys: &'static [Key<T>], rest: &'static Self) -> Self {
+        Self { tag: None, take: 0, keys, items: None, rest: Some(rest) }
+    }
+
+    /// The same node, also looking into it when it is an array.
+    #[must_use]
+    pub const fn or_items(self, items: &'static Self) -> Self
+    where
+        T: Copy,
+    {
+        Self { items: Some(items), ..self }
+    }
+}
+
+/// A member whose name must match exactly.
+#[must_use]
+pub const fn key<T>(name: &'static str, node: Node<T>) -> Key<T> {
+    Key { name, node, any_case: false }
+}
+
+/// What kind of value was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Null,
+    Bool,
+    Number,
+    String,
+    Array,
+    Object,
+}
+
+/// A value of interest, complete.
+#[derive(Debug, Clone)]
+pub struct Found<'a, T> {
+    pub tag: T,
+    pub kind: Kind,
+    /// Where the whole value lies (quotes and brackets included), counted from the document's first
+    /// byte.
+    pub span: Range<usize>,
+    /// A scalar's text as written (a string without its quotes), cut after the node's `take` bytes
+    /// (a boolean's never is). Empty for containers.
+    pub text: &'a [u8],
+    /// `text` was not cut.
+    pub whole: bool,
+    /// A string holds escapes.
+    pub escaped: bool,
+    /// How many items or members a container has.
+    pub len: usize,
+    /// The key was spelt as the node has it (see [`Key::any_case`]).
+    pub exact: bool,
+}
+
+impl<T> Found<'_, T> {
+    /// A string's value, escapes resolved (a lone surrogate becomes U+FFFD); `None` for other kinds
+    /// and cut texts.
+    #[must_use]
+    pub fn as_str(&self) -> Option<Cow<'_, str>> {
+        if self.kind != Kind::String || !self.whole {
+            return None;
+        }
+        if self.escaped {
+            return Some(Cow::Owned(unescape(self.text)));
+        }
+        std::str::from_utf8(self.text).ok().map(Cow::Borrowed)
+    }
+
+    /// A number's value, when it is a non-negative integer of sane size (also written as `12.0` or
+    /// `1e3`).
+    #[must_use]
+    pub fn as_u64(&self) -> Option<u64> {
+        if self.kind != Kind::Number || !self.whole {
+            return None;
+        }
+        let text = std::str::from_utf8(self.text).ok()?;
+        text.parse().ok().or_else(|| {
+            let float: f64 = text.parse().ok()?;
+            let sane = float.fract() == 0.0 && (0.0..9.0e15).contains(&float);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "checked to be whole and in range"
+            )]
+            sane.then_some(float as u64)
+        })
+    }
+
+    #[must_use]
+    pub fn as_bool(&self) -> Option<bool> {
+        (self.kind == Kind::Bool).then_some(self.text == b"true")
+    }
+}
+
+/// Why a document is no JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    #[error("it is empty")]
+    Empty,
+    #[error("it ends too early")]
+    Incomplete,
+    #[error("unexpected character")]
+    Unexpected,
+    #[error("control character in a string")]
+    Control,
+    #[error("unknown escape in a string")]
+    Escape,
+    #[error("invalid UTF-8 in a string")]
+    Utf8,
+    #[error("malformed number")]
+    Number,
+    #[error("nested too deeply")]
+    TooDeep,
+    #[error("text after the end")]
+    Trailing,
+}
+
+/// Why and where a document is no JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{problem} (at byte {offset})")]
+pub struct ScanError {
+    pub problem: Problem,
+    /// Counted from the document's first byte.
+    pub offset: usize,
+}
+
+/// Resolves the escapes of a JSON string's inside.
+pub(super) fn unescape(text: &[u8]) -> String {
+    let mut out = Vec::with_capacity(text.len());
+    unescape_into(text, &mut out);
+    String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+}
+
+/// The same, behind what `out` holds. What it adds is UTF-8 if `text` is.
+pub(super) fn unescape_into(text: &[u8], out: &mut Vec<u8>) {
+    let mut rest = text;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        out.extend_from_slice(&rest[..at]);
+        rest = &rest[at + 1..];
+        let Some((&kind, tail)) = rest.split_first() else { break };
+        rest = tail;
+        let plain = match kind {
+            b'b' => 8,
+            b'f' => 12,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'u' => {
+                let (c, tail) = unicode_escape(rest);
+                out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                rest = tail;
+                continue;
+            }
+            b'"' | b'\\' | b'/' => kind,
+            // No escape of JSON; texts that only claim to be JSON have such.
+            other => {
+                out.push(b'\\');
+                other
+            }
+        };
+        out.push(plain);
+    }
+    out.extend_from_slice(rest);
+}
+
+/// The character of a `\u` escape whose digits (and perhaps second half) stand at the start of
+/// `rest`.
+fn unicode_escape(rest: &[u8]) -> (char, &[u8]) {
+    let hex =
+        |from: &[u8]| from.get(..4)?.iter().try_fold(0u32, |sum, b| Some(sum * 16 + char::from(*b).to_digit(16)?));
+    let Some(first) = hex(rest) else { return (char::REPLACEMENT_CHARACTER, &[]) };
+    let tail = &rest[4..];
+    if (0xD800..0xDC00).contains(&first)
+        && let Some(second) = tail.strip_prefix(b"\\u").and_then(hex).filter(|s| (0xDC00..0xE000).contains(s))
+    {
+        let code = 0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00);
+        return (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), &tail[6..]);
+    }
+    (char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER), tail)
+}

@@ -1,0 +1,224 @@
+//! Where in a document the scanner is: the open containers, and which of them are of interest.
+//!
+//! One bit for every open container says whether it is an object; only those of interest have a
+//! frame. So a prompt's deep schemas cost nothing but a bit, and the depth bound makes the whole a
+//! fixed size.
+
+use super::{Found, Key, Kind, Node};
+
+/// No document may nest deeper, whatever limit was asked for.
+const DEEPEST: usize = 1024;
+
+/// A container of interest that is open.
+#[derive(Debug)]
+struct Frame<T: 'static> {
+    node: &'static Node<T>,
+    exact: bool,
+    start: usize,
+    len: usize,
+    depth: usize,
+}
+
+/// A value of interest that is to come or in progress.
+#[derive(Debug)]
+pub(super) struct Place<T: 'static> {
+    pub(super) node: &'static Node<T>,
+    /// The key was spelt as the node has it.
+    pub(super) exact: bool,
+}
+
+impl<T> Clone for Place<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Place<T> {}
+
+#[derive(Debug)]
+pub(super) struct Stack<T: 'static> {
+    root: &'static Node<T>,
+    max_depth: usize,
+    /// How many containers are open; bit `n` of `objects` says whether the `n`th is an object.
+    depth: usize,
+    objects: [u64; DEEPEST / 64],
+    frames: Vec<Frame<T>>,
+    /// The current container is the top frame's.
+    inside: bool,
+    /// The place of the value to come, when it is of interest.
+    place: Option<Place<T>>,
+}
+
+impl<T: Copy> Stack<T> {
+    pub(super) fn new(root: &'static Node<T>, max_depth: usize) -> Self {
+        Self {
+            root,
+            max_depth: max_depth.min(DEEPEST),
+            depth: 0,
+            objects: [0; DEEPEST / 64],
+            frames: Vec::new(),
+            inside: false,
+            place: Some(Place { node: root, exact: true }),
+        }
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.depth = 0;
+        self.frames.clear();
+        self.inside = false;
+        self.place = Some(Place { node: self.root, exact: true });
+    }
+
+    #[inline]
+    pub(super) const fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// The current container is of interest.
+    #[inline]
+    pub(super) const fn inside(&self) -> bool {
+        self.inside
+    }
+
+    /// How much text is wanted of the value in progress.
+    pub(super) fn wanted(&self) -> usize {
+        self.place.map_or(0, |p| p.node.take)
+    }
+
+    /// A scalar is complete: its place, when it is of interest.
+    #[inline]
+    pub(super) const fn take_place(&mut self) -> Option<Place<T>> {
+        self.place.take()
+    }
+
+    #[inline]
+    pub(super) const fn in_object(&self) -> bool {
+        // Outermost is bit 0; at depth 0 no closing bracket is ever expected.
+        let index = self.depth.wrapping_sub(1) % DEEPEST;
+        self.objects[index / 64] >> (index % 64) & 1 == 1
+    }
+
+    /// A container begins at `start`. False when that would be too deep.
+    #[inline]
+    pub(super) fn open(&mut self, start: usize, object: bool) -> bool {
+        if self.depth >= self.max_depth {
+            return false;
+        }
+        let (word, bit) = (self.depth / 64, 1 << (self.depth % 64));
+        if object {
+            self.objects[word] |= bit;
+        } else {
+            self.objects[word] &= !bit;
+        }
+        self.depth += 1;
+        self.inside = false;
+        if let Some(Place { node, exact }) = self.place.take() {
+            self.inside = true;
+            self.frames.push(Frame { node, exact, start, len: 0, depth: self.depth });
+            let items = if object { None } else { node.items };
+            self.place = items.map(|node| Place { node, exact: true });
+        }
+        true
+    }
+
+    /// A comma in the current container. True when it is an object.
+    #[inline]
+    pub(super) fn comma(&mut self) -> bool {
+        if self.in_object() {
+            return true;
+        }
+        if self.inside
+            && let Some(frame) = self.frames.last_mut()
+        {
+            frame.len += 1;
+            self.place = frame.node.items.map(|node| Place { node, exact: true });
+        }
+        false
+    }
+
+    /// A member of the current object of interest begins; `None` when its name is too long to be
+    /// known.
+    pub(super) fn member(&mut self, name: Option<&[u8]>) {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.len += 1;
+            let keys = frame.node.keys;
+            let named = name.and_then(|name| {
+                keys.iter().find_map(|key| matched(key, name)).or_else(|| matched_by_fold(keys, name))
+            });
+            self.place = named.or_else(|| frame.node.rest.map(|node| Place { node, exact: true }));
+        }
+    }
+
+    /// The current container ends in front of `end`; gives what is to be reported.
+    #[inline]
+    pub(super) fn close(&mut self, end: usize, kind: Kind, empty: bool) -> Option<Found<'static, T>> {
+        let frame = if self.inside { self.frames.pop() } else { None };
+        self.place = None;
+        self.depth -= 1;
+        self.inside = self.frames.last().is_some_and(|f| f.depth == self.depth);
+        let frame = frame?;
+        // In an array the commas were counted.
+        let len = frame.len + usize::from(kind == Kind::Array && !empty);
+        let (tag, span) = (frame.node.tag?, frame.start..end);
+        Some(Found { tag, kind, span, text: &[], whole: true, escaped: false, len, exact: frame.exact })
+    }
+}
+
+#[inline]
+fn matched<T>(key: &'static Key<T>, name: &[u8]) -> Option<Place<T>> {
+    let wanted = key.name.as_bytes();
+    // Most keys differ in length or in their last letter already.
+    if wanted.len() != name.len() {
+        return None;
+    }
+    if let (Some(a), Some(b)) = (wanted.last(), name.last())
+        && (a ^ b) & !0x20 != 0
+    {
+        return None;
+    }
+    let exact = wanted == name;
+    let matches = exact || (key.any_case && wanted.eq_ignore_ascii_case(name));
+    matches.then_some(Place { node: &key.node, exact })
+}
+
+/// Other letters than those of ASCII may fold to the same name: the long s, the Kelvin sign,
+/// ligatures.
+#[inline]
+fn matched_by_fold<T>(keys: &'static [Key<T>], name: &[u8]) -> Option<Place<T>> {
+    if name.is_ascii() {
+        return None;
+    }
+    let name = folded(std::str::from_utf8(name).ok()?);
+    keys.iter()
+        .find(|key| key.any_case && key.name.eq_ignore_ascii_case(&name))
+        .map(|key| Place { node: &key.node, exact: false })
+}
+
+/// The name as the most lenient reader would take it. Upper case first: that is where the odd
+/// letters meet the usual ones.
+#[cold]
+fn folded(name: &str) -> String {
+    let upper = name.chars().flat_map(char::to_uppercase);
+    // A dotted capital I becomes an i and a dot above, which is left out.
+    upper.flat_map(char::to_lowercase).filter(|c| *c != '\u{307}').collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::folded;
+
+    #[test]
+    fn odd_letters_fold_to_usual_ones() {
+        for (odd, usual) in [
+            ("ſtream", "stream"),
+            ("ﬆream_options", "stream_options"),
+            ("max_toKens", "max_tokens"),
+            ("STREAM_OPTİONS", "stream_options"),
+            ("ınput", "input"),
+            ("meßages", "messages"),
+            ("ſtream_optıonſ", "stream_options"),
+        ] {
+            assert_eq!(folded(odd), usual);
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! The inside of JSON strings: finding their end fast, while checking every byte.
+//!
+//! This is where most of a prompt's bytes are, so no byte is looked at alone unless it is special
+//! (a quote, a backslash, a control character): eight bytes at once are tested in a machine word,
+//! sixty-four in a loop that the compiler turns into vector code. A large chunk is looked at as a
+//! whole first, and most are calm (see `scan_calm`); in all else control characters are looked for,
+//! and letters beyond ASCII are checked one by one where they are not known to be valid.
+
+use wide::i8x16;
+
+use super::Problem;
+use super::calm::{Known, calm_run};
+
+/// What may follow a backslash, `u` apart.
+pub(super) const SIMPLE: [bool; 256] = {
+    let mut table = [false; 256];
+    let letters = b"\"\\/bfnrt";
+    let mut i = 0;
+    while i < letters.len() {
+        table[letters[i] as usize] = true;
+        i += 1;
+    }
+    table
+};
+
+/// Where in a string a chunk ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    Plain,
+    /// Behind a backslash.
+    Escape,
+    /// Inside a `\u` escape: so many digits are still to come.
+    Hex(u8),
+    /// Inside a multi-byte character: the bytes so far, and how many.
+    Utf8([u8; 4], u8),
+}
+
+/// How a run through a string's bytes ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// The closing quote is at this index.
+    Quote(usize),
+    /// The chunk ended first.
+    Chunk(Phase),
+    Bad(Problem, usize),
+}
+
+impl Phase {
+    /// How many bytes the character lacks that the last chunk cut.
+    pub(super) const fn missing(self) -> usize {
+        match self {
+            Self::Utf8([lead, ..], len) => character_len_of(lead).saturating_sub(len as usize),
+            _ => 0,
+        }
+    }
+}
+
+/// Bytes of a character that begins so, if it is one.
+pub(super) const fn character_len_of(lead: u8) -> usize {
+    match lead {
+        0xf0.. => 4,
+        0xe0.. => 3,
+        0xc0.. => 2,
+        _ => 1,
+    }
+}
+
+/// Goes on in a string from `from`, in the phase where the last chunk left it. Sets `escaped` when
+/// it meets an escape.
+pub(super) fn resume(bytes: &[u8], from: usize, known: Known, phase: Phase, escaped: &mut bool) -> Stop {
+    let mut at = from;
+    let mut phase = phase;
+    loop {
+        let next = match phase {
+            Phase::Plain => return run(bytes, at, known, escaped),
+            Phase::Escape => escape(bytes, at),
+            Phase::Hex(left) => hex(bytes, at, left),
+            Phase::Utf8(had, len) => complete_character(bytes, at, had, len),
+        };
+        match next {
+            Ok(end) => at = end,
+            Err(stop) => return stop,
+        }
+        phase = Phase::Plain;
+    }
+}
+
+/// Runs through a string from `from`, which is neither inside an escape nor inside a character.
+#[inline]
+pub(super) fn run(bytes: &[u8], from: usize, known: Known, escaped: &mut bool) -> Stop {
+    let mut at = from;
+    // Keys and short values end within the first few bytes.
+    if let Some(lane) = bytes[at..].first_chunk::<16>() {
+        let special = special_16(lane);
+        if special == 0 {
+            at += 16;
+        } else {
+            at += special.trailing_zeros() as usize;
+            if bytes[at] == b'"' {
+                return Stop::Quote(at);
+            }
+        }
+    }
+    if let Some(calm) = known.calm(bytes) {
+        match calm_run(calm, at, escaped) {
+            Ok(end) => return Stop::Quote(end),
+            Err(left) => at = left,
+        }
+    }
+    long_run(bytes, at, known.valid(), escaped)
+}
+
+fn long_run(bytes: &[u8], from: usize, clean: usize, escaped: &mut bool) -> Stop {
+    let mut at = from;
+    'blocks: loop {
+        let is_clean = at + 64 <= clean;
+        // A character that is known to be valid may lie across the end of what was looked at by
+        // blocks.
+        while !is_clean && at < clean && bytes[at] & 0xc0 == 0x80 {
+            at += 1;
+        }
+        let Some(block) = bytes[at..].first_chunk::<64>() else { break };
+        let mut bits = Bits::of(block, is_clean);
+        loop {
+            if (bits.quotes | bits.slashes | bits.others) == 0 {
+                at += 64;
+                continue 'blocks;
+            }
+            let behind = behind_slashes(bits.slashes);
+            let quotes = bits.quotes & !behind;
+            // The string's own part of the block.
+            let own = quotes.wrapping_sub(1) & !quotes;
+            let escapes = bits.slashes & !behind & own;
+            let mut unread = escapes;
+            while unread != 0 {
+                let second = bytes.get(at + unread.trailing_zeros() as usize + 1);
+                if second.is_none_or(|second| !SIMPLE[usize::from(*second)]) {
+                    break;
+                }
+                unread &= unread - 1;
+            }
+            let first = (unread | bits.others & own).trailing_zeros();
+            *escaped |= escapes != 0;
+            if first == 64 {
+                if quotes != 0 {
+                    return Stop::Quote(at + quotes.trailing_zeros() as usize);
+                }
+                at += 64 + usize::from(escapes >> 63 != 0);
+                continue 'blocks;
+            }
+            let next = match special_byte(bytes, at + first as usize, escaped) {
+                Ok(next) => next,
+                Err(stop) => return stop,
+            };
+            if next >= at + 64 {
+                at = next;
+                continue 'blocks;
+            }
+            bits.drop_before(next - at);
+        }
+    }
+    tail(bytes, at, escaped)
+}
+
+/// What is special in sixty-four bytes, one bit for each, the first byte lowest.
+struct Bits {
+    quotes: u64,
+    slashes: u64,
+    /// Control characters; where characters are still to be checked, also what is not ASCII.
+    others: u64,
+}
+
+impl Bits {
+    #[inline]
+    fn of(block: &[u8; 64], clean: bool) -> Self {
+        let lanes = lanes(block);
+        let equal = |byte: i8| joined(lanes.map(|lane| lane.simd_eq(i8x16::splat(byte))));
+        // Signed, control characters and bytes from 0x80 on are both less than a space; turned
+        // over, these come last.
+        let [a, b, c, d] = if clean {
+            lanes.map(|lane| (lane ^ i8x16::splat(i8::MIN)).simd_lt(i8x16::splat(i8::MIN + 0x20)))
+        } else {
+            lanes.map(|lane| lane.simd_lt(i8x16::splat(0x20)))
+        };
+        let others = if (a | b | c | d).to_bitmask() == 0 { 0 } else { joined([a, b, c, d]) };
+        Self { quotes: equal(0x22), slashes: equal(0x5c), others }
+    }
+
+    const fn drop_before(&mut self, at: usize) {
+        let keep = u64::MAX << at;
+        self.quotes &= keep;
+        self.slashes &= keep;
+        self.others &= keep;
+    }
+}
+
+/// The bytes that a backslash makes part of an escape. A run of backslashes is pairs from its start
+/// on.
+#[inline]
+pub(super) const fn behind_slashes(slashes: u64) -> u64 {
+    const EVEN: u64 = 0x5555_5555_5555_5555;
+    let follows = slashes << 1;
+    if slashes & follows == 0 {
+        return follows;
+    }
+    // Adding carries each run that begins at an odd place to its end: there the sense of even and
+    // odd is turned.
+    let odd_starts = slashes & !EVEN & !follows;
+    let turned = odd_starts.wrapping_add(slashes) << 1;
+    (EVEN ^ turned) & follows
+}
+
+#[inline]
+pub(super) fn lanes(block: &[u8; 64]) -> [i8x16; 4] {
+    let (lanes, _) = block.as_chunks::<16>();
+    [0, 1, 2, 3].map(|at| i8x16::new(lanes[at].map(u8::cast_signed)))
+}
+
+#[inline]
+pub(super) fn joined(lanes: [i8x16; 4]) -> u64 {
+    let [a, b, c, d] = lanes.map(|lane| u64::from(lane.to_bitmask()));
+    a | b << 16 | c << 32 | d << 48
+}
+
+/// Deals with a byte that ends the string, begins an escape or a character, or must not be; gives
+/// the index behind it.
+fn special_byte(bytes: &[u8], at: usize, escaped: &mut bool) -> Result<usize, Stop> {
+    match bytes[at] {
+        b'\\' => {
+            *escaped = true;
+            escape(bytes, at + 1)
+        }
+        b'"' => Err(Stop::Quote(at)),
+        0x80.. => characters(bytes, at),
+        _ => Err(Stop::Bad(Problem::Control, at)),
+    }
+}
+
+/// The last few bytes of a chunk, one by one.
+fn tail(bytes: &[u8], from: usize, escaped: &mut bool) -> Stop {
+    let mut at = from;
+    while let Some(&byte) = bytes.get(at) {
+        if let Some(word) = bytes[at..].first_chunk::<8>() {
+            let special = special_in(u64::from_le_bytes(*word));
+            at += special.trailing_zeros() as usize / 8;
+            if special == 0 {
+                continue;
+            }
+        } else if byte.is_ascii() && byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            at += 1;
+            continue;
+        }
+        at = match special_byte(bytes, at, escaped) {
+            Ok(next) => next,
+            Err(stop) => return stop,
+        };
+    }
+    Stop::Chunk(Phase::Plain)
+}
+
+/// Checks what follows a backslash; gives the index behind it.
+#[inline]
+fn escape(bytes: &[u8], at: usize) -> Result<usize, Stop> {
+    match bytes.get(at) {
+        Some(b'u') => hex(bytes, at + 1, 4),
+        Some(letter) if SIMPLE[usize::from(*letter)] => Ok(at + 1),
+        Some(_) => Err(Stop::Bad(Problem::Escape, at)),
+        None => Err(Stop::Chunk(Phase::Escape)),
+    }
+}
+
+fn hex(bytes: &[u8], from: usize, digits: u8) -> Result<usize, Stop> {
+    for done in 0..digits {
+        let at = from + usize::from(done);
+        match bytes.get(at) {
+            Some(digit) if digit.is_ascii_hexdigit() => {}
+            Some(_) => return Err(Stop::Bad(Problem::Escape, at)),
+            None => return Err(Stop::Chunk(Phase::Hex(digits - done))),
+        }
+    }
+    Ok(from + usize::from(digits))
+}
+
+/// Checks a run of non-ASCII bytes; gives the index behind it.
+fn characters(bytes: &[u8], from: usize) -> Result<usize, Stop> {
+    let mut at = from;
+    while let Some(&next) = bytes[at..].first_chunk::<4>() {
+        match character_len(u32::from_le_bytes(next)) {
+            0 if next[0].is_ascii() => return Ok(at),
+            0 => return Err(Stop::Bad(Problem::Utf8, at)),
+            len => at += len,
+        }
+    }
+    last_characters(bytes, at)
+}
+
+/// The length of the multi-byte character at the low end of `word`; 0 when there is no valid one.
+#[inline]
+const fn character_len(word: u32) -> usize {
+    let second = word >> 8 & 0xff;
+    if word & 0x00c0_c0f0 == 0x0080_80e0 {
+        // Three bytes: neither overlong nor a surrogate.
+        let bad = (word & 0xff == 0xe0 && second < 0xa0) || (word & 0xff == 0xed && second > 0x9f);
+        return if bad { 0 } else { 3 };
+    }
+    if word & 0xc0e0 == 0x80c0 {
+        return if word & 0x1e == 0 { 0 } else { 2 };
+    }
+    if word & 0xc0c0_c0f8 == 0x8080_80f0 {
+        let bad =
+            (word & 0xff == 0xf0 && second < 0x90) || (word & 0xff == 0xf4 && second > 0x8f) || word & 0xff > 0xf4;
+        return if bad { 0 } else { 4 };
+    }
+    0
+}
+
+/// The same with fewer than four bytes to the chunk's end.
+fn last_characters(bytes: &[u8], from: usize) -> Result<usize, Stop> {
+    let len = bytes[from..].iter().position(u8::is_ascii).unwrap_or(bytes.len() - from);
+    let text = &bytes[from..from + len];
+    let Err(error) = std::str::from_utf8(text) else { return Ok(from + len) };
+    let good = from + error.valid_up_to();
+    if error.error_len().is_some() || from + len < bytes.len() {
+        return Err(Stop::Bad(Problem::Utf8, good));
+    }
+    let mut had = [0; 4];
+    let cut = &bytes[good..];
+    had[..cut.len()].copy_from_slice(cut);
+    #[expect(clippy::cast_possible_truncation, reason = "an unfinished character has at most three bytes")]
+    Err(Stop::Chunk(Phase::Utf8(had, cut.len() as u8)))
+}
+
+/// Goes on with a character that the last chunk cut.
+fn complete_character(bytes: &[u8], from: usize, had: [u8; 4], len: u8) -> Result<usize, Stop> {
+    let mut character = had;
+    let mut len = usize::from(len);
+    let mut at = from;
+    loop {
+        let Some(&byte) = bytes.get(at) else {
+            #[expect(clippy::cast_possible_truncation, reason = "an unfinished character has at most three bytes")]
+            return Err(Stop::Chunk(Phase::Utf8(character, len as u8)));
+        };
+        character[len] = byte;
+        len += 1;
+        at += 1;
+        match std::str::from_utf8(&character[..len]) {
+            Ok(_) => return Ok(at),
+            Err(error) if error.error_len().is_none() => {}
+            Err(_) => return Err(Stop::Bad(Problem::Utf8, at - 1)),
+        }
+    }
+}
+
+/// The high bit of each byte of a word that is a quote, a backslash, a control character or not
+/// ASCII.
+///
+/// Exact for every byte: no addition can carry from one byte into the next.
+#[inline]
+const fn special_in(word: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * ONES;
+    let low = word & !HIGH;
+    let printable = low + 0x60 * ONES;
+    let no_quote = (low ^ (0x22 * ONES)) + 0x7f * ONES;
+    let no_backslash = (low ^ (0x5c * ONES)) + 0x7f * ONES;
+    !(printable & no_quote & no_backslash & !word) & HIGH
+}
+
+/// One bit per byte that is special, the first byte lowest.
+#[inline]
+fn special_16(lane: &[u8; 16]) -> u32 {
+    mask_16(lane).to_bitmask()
+}
+
+#[inline]
+fn mask_16(lane: &[u8; 16]) -> i8x16 {
+    let v = i8x16::new(lane.map(u8::cast_signed));
+    // Signed: control characters and bytes from 0x80 on are both less than a space.
+    v.simd_lt(i8x16::splat(0x20)) | v.simd_eq(i8x16::splat(0x22)) | v.simd_eq(i8x16::splat(0x5c))
+}

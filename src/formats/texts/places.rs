@@ -1,0 +1,228 @@
+//! Where the texts of a request body are, for all four formats at once.
+//!
+//! Within what a client says to the model (messages, input, contents, system texts, instructions)
+//! every string is a text, except under the names that are known to hold none: so a kind of block
+//! that is not known yet is looked into, too. Arguments and results of tools are free JSON, in
+//! which every string is a text. Of a tool's definition the descriptions and what its schema says
+//! in words count, not its names and types.
+
+use crate::formats::scan::{Key, Node, key};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Text,
+    /// A text that itself holds JSON: a call's arguments in the chat-compatible and responses
+    /// formats.
+    Json,
+    /// The three of a document's or an image's source: its data is a text only when its type says
+    /// so.
+    Source,
+    SourceType,
+    SourceData,
+}
+
+/// A member in which there is no text.
+const fn no(name: &'static str) -> Key<Place> {
+    key(name, Node::object(&[]))
+}
+
+/// Free JSON: each of its strings is a text.
+static FREE: Node<Place> = free();
+
+const fn free() -> Node<Place> {
+    Node::deep(Place::Text, &[], &FREE)
+}
+
+const fn arguments() -> Node<Place> {
+    Node::deep(Place::Json, &[], &FREE)
+}
+
+/// What is said: texts, blocks, parts, messages, items, in any nesting.
+static SAID: Node<Place> = said();
+
+const fn said() -> Node<Place> {
+    Node::deep(Place::Text, &SAID_KEYS, &SAID)
+}
+
+static SAID_KEYS: [Key<Place>; 52] = [
+    key("input", free()),
+    key("args", free()),
+    key("response", free()),
+    key("arguments", arguments()),
+    key("source", source()),
+    no("type"),
+    no("id"),
+    no("role"),
+    no("name"),
+    no("model"),
+    no("tool_use_id"),
+    no("tool_call_id"),
+    no("call_id"),
+    no("item_id"),
+    no("response_id"),
+    no("file_id"),
+    no("container_id"),
+    no("approval_request_id"),
+    no("server_label"),
+    no("connector_id"),
+    no("status"),
+    no("phase"),
+    no("execution"),
+    no("language"),
+    no("outcome"),
+    no("namespace"),
+    no("detail"),
+    no("cache_control"),
+    no("signature"),
+    no("thoughtSignature"),
+    no("thought_signature"),
+    no("encrypted_content"),
+    no("encrypted_index"),
+    no("encrypted_stdout"),
+    no("media_type"),
+    no("mime_type"),
+    no("mimeType"),
+    no("data"),
+    no("inlineData"),
+    no("inline_data"),
+    no("input_audio"),
+    no("image_url"),
+    no("video_url"),
+    no("url"),
+    no("uri"),
+    no("file_url"),
+    no("file_uri"),
+    no("fileUri"),
+    no("file_data"),
+    no("fileData"),
+    no("logprobs"),
+    no("videoMetadata"),
+];
+
+static SOURCE_KEYS: [Key<Place>; 3] = [
+    key("type", Node::value(Place::SourceType, 16)),
+    key("data", Node::value(Place::SourceData, 0)),
+    key("content", said()),
+];
+
+const fn source() -> Node<Place> {
+    Node::object(&SOURCE_KEYS).tagged(Place::Source)
+}
+
+/// A JSON schema: what it says in words, and the values that it names.
+static SCHEMA: Node<Place> = schema();
+
+const fn schema() -> Node<Place> {
+    Node { tag: None, take: 0, keys: &SCHEMA_KEYS, items: Some(&SCHEMA), rest: Some(&SCHEMA) }
+}
+
+/// Schemas by names that the client chose.
+const fn named_schemas() -> Node<Place> {
+    Node::object_and(&[], &SCHEMA)
+}
+
+static SCHEMA_KEYS: [Key<Place>; 12] = [
+    key("description", free()),
+    key("title", free()),
+    key("$comment", free()),
+    key("default", free()),
+    key("const", free()),
+    key("enum", free()),
+    key("example", free()),
+    key("examples", free()),
+    key("properties", named_schemas()),
+    key("patternProperties", named_schemas()),
+    key("$defs", named_schemas()),
+    key("definitions", named_schemas()),
+];
+
+static TOOL: Node<Place> = tool();
+
+const fn tool() -> Node<Place> {
+    Node::object(&TOOL_KEYS)
+}
+
+const fn tools() -> Node<Place> {
+    Node::array(&TOOL)
+}
+
+static TOOL_KEYS: [Key<Place>; 18] = [
+    key("description", free()),
+    key("server_description", free()),
+    key("definition", free()),
+    key("input_examples", free()),
+    key("input_schema", schema()),
+    key("parameters", schema()),
+    key("parametersJsonSchema", schema()),
+    key("parameters_json_schema", schema()),
+    key("response", schema()),
+    key("responseJsonSchema", schema()),
+    key("response_json_schema", schema()),
+    key("function", tool()),
+    key("custom", tool()),
+    key("format", tool()),
+    key("grammar", tool()),
+    key("tools", tools()),
+    key("functionDeclarations", tools()),
+    key("function_declarations", tools()),
+];
+
+/// The shape that a reply shall have.
+static FORMAT_KEYS: [Key<Place>; 4] =
+    [key("description", free()), key("schema", schema()), key("format", format()), key("json_schema", format())];
+
+const fn format() -> Node<Place> {
+    Node::object(&FORMAT_KEYS)
+}
+
+static GENERATION_KEYS: [Key<Place>; 4] = [
+    key("responseSchema", schema()),
+    key("response_schema", schema()),
+    key("responseJsonSchema", schema()),
+    key("response_json_schema", schema()),
+];
+
+const fn generation() -> Node<Place> {
+    Node::object(&GENERATION_KEYS)
+}
+
+/// A stored prompt's variables have names of the client's choice.
+static PROMPT_KEYS: [Key<Place>; 1] = [key("variables", Node::object_and(&[], &SAID))];
+
+/// The inside of a wrapped alt-cli body.
+static REQUEST_KEYS: [Key<Place>; 6] = [
+    key("contents", said()),
+    key("systemInstruction", said()),
+    key("system_instruction", said()),
+    key("tools", tools()),
+    key("generationConfig", generation()),
+    key("generation_config", generation()),
+];
+
+const fn request() -> Node<Place> {
+    Node::object(&REQUEST_KEYS)
+}
+
+pub(super) static BODY: Node<Place> = Node::object(&BODY_KEYS);
+
+static BODY_KEYS: [Key<Place>; 19] = [
+    key("system", said()),
+    key("messages", said()),
+    key("input", said()),
+    key("instructions", said()),
+    key("contents", said()),
+    key("systemInstruction", said()),
+    key("system_instruction", said()),
+    key("prediction", said()),
+    key("prompt", Node::object(&PROMPT_KEYS)),
+    key("request", request()),
+    key("generateContentRequest", request()),
+    key("tools", tools()),
+    key("functions", tools()),
+    key("response_format", format()),
+    key("output_format", format()),
+    key("output_config", format()),
+    key("text", format()),
+    key("generationConfig", generation()),
+    key("generation_config", generation()),
+];

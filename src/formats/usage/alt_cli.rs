@@ -1,0 +1,147 @@
+//! Usage of alt-cli replies: `usageMetadata`, running totals in every event of a stream, perhaps
+//! wrapped in `response`.
+//!
+//! The prompt's count includes cached content and leaves out what tools brought back, which is
+//! added. Thoughts are output, but not among the candidates' tokens. Image and audio tokens are
+//! told by the details per modality. A reply that rests on web searches counts as one search,
+//! however many queries it names: the vendor charges per request.
+//!
+//! A stream has no terminator: it ends well where its body ends after every candidate was given its
+//! finish reason. Members come in either of two spellings, as protobuf's JSON has it.
+
+use super::tally::{ERROR, FINISH, Figure, Modality, TIER, Tag, Tally, count};
+use crate::domain::usage::Usage;
+use crate::formats::scan::{Key, Node, key};
+
+static MODALITY: Node<Tag> = Node::object(&[
+    key("modality", Node::value(Tag::Modality, 16)),
+    key("tokenCount", Node::value(Tag::ModalityCount, 24)),
+    key("token_count", Node::value(Tag::ModalityCount, 24)),
+])
+.tagged(Tag::ModalityItem);
+
+const fn modalities(of: Modality) -> Node<Tag> {
+    Node { tag: Some(Tag::Modalities(of)), take: 0, keys: &[], items: Some(&MODALITY), rest: None }
+}
+
+static USAGE_KEYS: [Key<Tag>; 21] = [
+    key("promptTokenCount", count(Figure::Input)),
+    key("prompt_token_count", count(Figure::Input)),
+    key("candidatesTokenCount", count(Figure::Output)),
+    key("candidates_token_count", count(Figure::Output)),
+    key("totalTokenCount", count(Figure::Total)),
+    key("total_token_count", count(Figure::Total)),
+    key("cachedContentTokenCount", count(Figure::CacheRead)),
+    key("cached_content_token_count", count(Figure::CacheRead)),
+    key("thoughtsTokenCount", count(Figure::Reasoning)),
+    key("thoughts_token_count", count(Figure::Reasoning)),
+    key("toolUsePromptTokenCount", count(Figure::ToolInput)),
+    key("tool_use_prompt_token_count", count(Figure::ToolInput)),
+    key("promptTokensDetails", modalities(Modality::Input)),
+    key("prompt_tokens_details", modalities(Modality::Input)),
+    key("cacheTokensDetails", modalities(Modality::Cached)),
+    key("cache_tokens_details", modalities(Modality::Cached)),
+    key("candidatesTokensDetails", modalities(Modality::Output)),
+    key("candidates_tokens_details", modalities(Modality::Output)),
+    key("serviceTier", TIER),
+    key("trafficType", TIER),
+    key("traffic_type", TIER),
+];
+const USAGE: Node<Tag> = Node::object(&USAGE_KEYS).tagged(Tag::Usage);
+
+static PART: Node<Tag> = Node::object(&[
+    key("text", Node::value(Tag::Delta, 0)),
+    key("thought", Node::value(Tag::Thought, 0)),
+    key("thoughtSignature", Node::value(Tag::Sealed, 0)),
+    key("thought_signature", Node::value(Tag::Sealed, 0)),
+    key("functionCall", Node::value(Tag::Part, 0)),
+    key("function_call", Node::value(Tag::Part, 0)),
+    key("executableCode", Node::value(Tag::Part, 0)),
+    key("executable_code", Node::value(Tag::Part, 0)),
+    key("inlineData", Node::value(Tag::Media, 0)),
+    key("inline_data", Node::value(Tag::Media, 0)),
+])
+.tagged(Tag::PartEnd);
+
+static CONTENT_KEYS: [Key<Tag>; 1] = [key("parts", Node::array(&PART))];
+static GROUNDING_KEYS: [Key<Tag>; 2] =
+    [key("webSearchQueries", Node::value(Tag::Queries, 0)), key("web_search_queries", Node::value(Tag::Queries, 0))];
+
+static CANDIDATE: Node<Tag> = Node::object(&[
+    key("index", Node::value(Tag::Index, 24)),
+    key("content", Node::object(&CONTENT_KEYS)),
+    key("finishReason", FINISH),
+    key("finish_reason", FINISH),
+    key("groundingMetadata", Node::object(&GROUNDING_KEYS)),
+    key("grounding_metadata", Node::object(&GROUNDING_KEYS)),
+])
+.tagged(Tag::Choice);
+
+/// A prompt that was blocked is answered by this alone.
+static FEEDBACK_KEYS: [Key<Tag>; 2] =
+    [key("blockReason", Node::value(Tag::Blocked, 64)), key("block_reason", Node::value(Tag::Blocked, 64))];
+
+static REPLY_KEYS: [Key<Tag>; 6] = [
+    key("candidates", Node::array(&CANDIDATE).tagged(Tag::Shape)),
+    key("promptFeedback", Node::object(&FEEDBACK_KEYS)),
+    key("prompt_feedback", Node::object(&FEEDBACK_KEYS)),
+    key("usageMetadata", USAGE),
+    key("usage_metadata", USAGE),
+    key("error", ERROR),
+];
+
+static EVENT: Node<Tag> = Node::object(&[
+    key("candidates", Node::array(&CANDIDATE).tagged(Tag::Shape)),
+    key("promptFeedback", Node::object(&FEEDBACK_KEYS)),
+    key("prompt_feedback", Node::object(&FEEDBACK_KEYS)),
+    key("usageMetadata", USAGE),
+    key("usage_metadata", USAGE),
+    key("error", ERROR),
+    key("response", Node::object(&REPLY_KEYS)),
+])
+.tagged(Tag::Event);
+
+/// An event or a complete reply; or the array of events that a stream is when SSE was not asked
+/// for.
+pub(super) static ROOT: Node<Tag> =
+    Node { tag: Some(Tag::Event), take: 0, keys: EVENT.keys, items: Some(&EVENT), rest: None };
+
+/// What the event or body, now complete, means.
+pub(super) fn event_end(tally: &mut Tally) {
+    if tally.event.has_error {
+        tally.fail();
+    }
+    tally.answers();
+    tally.content |= tally.event.generated | tally.event.finish;
+}
+
+pub(super) fn usage(tally: &Tally) -> Usage {
+    let figure = |figure| tally.figures.of(figure);
+    let prompt = figure(Figure::Input);
+    let cache_read = figure(Figure::CacheRead).min(prompt);
+    let tools = figure(Figure::ToolInput);
+    let input = (prompt - cache_read).saturating_add(tools);
+    let thoughts = figure(Figure::Reasoning);
+    let candidates = tally.figures.get(Figure::Output).unwrap_or_else(|| {
+        // Left out when nothing but thoughts came, and by some relays: the total still tells.
+        let rest = prompt.saturating_add(tools).saturating_add(thoughts);
+        figure(Figure::Total).saturating_sub(rest)
+    });
+    let fresh = |all, cached| figure(all).saturating_sub(figure(cached));
+    let image_input = fresh(Figure::ImageInput, Figure::ImageCached).min(input);
+    let image_output = figure(Figure::ImageOutput).min(candidates);
+    Usage {
+        input,
+        output: candidates.saturating_add(thoughts),
+        cache_write_5m: 0,
+        cache_write_1h: 0,
+        cache_read,
+        reasoning: thoughts,
+        image_input,
+        image_output,
+        audio_input: fresh(Figure::AudioInput, Figure::AudioCached).min(input - image_input),
+        audio_output: figure(Figure::AudioOutput).min(candidates - image_output),
+        web_searches: tally.searches,
+        tier: tally.tier,
+    }
+}

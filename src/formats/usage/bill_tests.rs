@@ -1,0 +1,202 @@
+//! What a reply is billed by: the final figures where they came, else an estimate from what was
+//! seen.
+
+use super::UsageReader;
+use crate::domain::format::WireFormat::{self, AltCli, Chat, Native, Responses};
+use crate::domain::usage::{ServiceTier, Usage};
+
+/// Reads a stream's events, one JSON line each, whole and event by event; they must agree.
+fn stream(format: WireFormat, lines: &str) -> UsageReader {
+    let events = || lines.lines().map(str::trim).filter(|line| !line.is_empty());
+    let mut bytes = UsageReader::new(format, true);
+    let mut single = UsageReader::of_events(format);
+    for event in events() {
+        bytes.feed(format!("data: {event}\n\n").as_bytes());
+        single.event(event.as_bytes());
+    }
+    assert_eq!(bytes.estimate(77), single.estimate(77), "{lines}");
+    assert_eq!(bytes.final_figures(), single.final_figures(), "{lines}");
+    single
+}
+
+fn whole(format: WireFormat, body: &str) -> UsageReader {
+    let mut reader = UsageReader::new(format, false);
+    reader.feed(body.as_bytes());
+    reader.finish();
+    reader
+}
+
+/// What is billed with an input that is estimated at 77 tokens: input, output, reasoning, and
+/// whether it is final.
+fn bill(reader: &UsageReader) -> (u64, u64, u64, bool) {
+    let usage = reader.estimate(77);
+    (usage.input, usage.output, usage.reasoning, reader.final_figures())
+}
+
+const START: &str = r#"{"type":"message_start","message":{"usage":{"input_tokens":1000,"output_tokens":500,"cache_read_input_tokens":9}}}"#;
+
+#[test]
+fn the_last_figures_of_a_native_stream_win() {
+    let delta = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":10,"input_tokens":900}}"#;
+    let reader = stream(Native, &format!("{START}\n{delta}"));
+    assert_eq!(bill(&reader), (900, 10, 0, true));
+    assert_eq!(reader.usage().unwrap().cache_read, 9);
+    let reader = stream(Native, &format!("{START}\n{delta}\n{}", r#"{"type":"message_stop"}"#));
+    assert_eq!(bill(&reader), (900, 10, 0, true));
+}
+
+#[test]
+fn a_native_stream_without_its_last_figures_is_estimated_even_if_it_ends() {
+    let text =
+        format!(r#"{{"type":"content_block_delta","delta":{{"type":"text_delta","text":"{}"}}}}"#, "x".repeat(3600));
+    let end = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}
+        {"type":"message_stop"}"#;
+    assert_eq!(bill(&stream(Native, &format!("{START}\n{text}\n{end}"))), (1000, 1000, 0, false));
+    assert_eq!(bill(&stream(Native, START)), (1000, 500, 0, false), "never less than what was told");
+}
+
+#[test]
+fn hidden_reasoning_is_in_the_estimate() {
+    let block = |inner: &str| format!(r#"{{"type":"content_block_start","index":0,"content_block":{inner}}}"#);
+    let delta = |inner: &str| format!(r#"{{"type":"content_block_delta","index":0,"delta":{inner}}}"#);
+    let begun = block(r#"{"type":"thinking","thinking":"","signature":""}"#);
+    let thought = delta(&format!(r#"{{"type":"thinking_delta","thinking":"{}"}}"#, "x".repeat(36_000)));
+    let signed = delta(&format!(r#"{{"type":"signature_delta","signature":"{}"}}"#, "A".repeat(32_000)));
+    let redacted = block(&format!(r#"{{"type":"redacted_thinking","data":"{}"}}"#, "A".repeat(16_000)));
+    for (lines, reasoning) in [
+        (vec![&begun], 1024),
+        (vec![&begun, &thought], 10_000),
+        (vec![&begun, &signed], 6_000),
+        (vec![&begun, &thought, &signed], 10_000),
+        (vec![&redacted], 3_000),
+    ] {
+        let lines: Vec<&str> = std::iter::once(START).chain(lines.into_iter().map(String::as_str)).collect();
+        let reader = stream(Native, &lines.join("\n"));
+        assert_eq!(bill(&reader), (1000, reasoning, reasoning, false), "{reasoning}");
+    }
+    let item = r#"{"type":"response.output_item.added","item":{"type":"reasoning","summary":[]}}"#;
+    let summary = r#"{"type":"response.reasoning_summary_text.delta","delta":"a few words"}"#;
+    let sealed = format!(
+        r#"{{"type":"response.output_item.done","item":{{"encrypted_content":"{}","type":"reasoning"}}}}"#,
+        "A".repeat(48_000)
+    );
+    let call = format!(r#"{{"type":"response.function_call_arguments.delta","delta":"{}"}}"#, "y".repeat(360));
+    assert_eq!(bill(&stream(Responses, item)), (77, 1024, 1024, false));
+    assert_eq!(bill(&stream(Responses, &format!("{item}\n{summary}"))), (77, 1024, 1024, false));
+    assert_eq!(bill(&stream(Responses, &format!("{item}\n{summary}\n{sealed}\n{call}"))), (77, 9_100, 9_000, false));
+    let chat = format!(r#"{{"choices":[{{"index":0,"delta":{{"reasoning_content":"{}"}}}}]}}"#, "x".repeat(3600));
+    assert_eq!(bill(&stream(Chat, &chat)), (77, 1000, 1000, false));
+    let thought =
+        format!(r#"{{"candidates":[{{"content":{{"parts":[{{"text":"{}","thought":true}}]}}}}]}}"#, "x".repeat(3600));
+    assert_eq!(bill(&stream(AltCli, &thought)), (77, 1000, 1000, false));
+}
+
+#[test]
+fn running_totals_of_a_cut_stream_are_the_least() {
+    let lines = r#"{"candidates":[{"content":{"parts":[{"text":"hm","thought":true}]}}],"usageMetadata":{"promptTokenCount":40,"thoughtsTokenCount":700,"totalTokenCount":740}}
+        {"candidates":[{"content":{"parts":[{"text":"hello"}]}}]}"#;
+    assert_eq!(bill(&stream(AltCli, lines)), (40, 702, 700, false));
+    let lines = r#"{"choices":[{"delta":{"content":"hello"}}],"usage":{"prompt_tokens":40,"completion_tokens":300}}"#;
+    assert_eq!(bill(&stream(Chat, lines)), (40, 300, 0, false));
+}
+
+#[test]
+fn a_reason_that_says_nothing_and_the_first_of_several_answers_are_no_end() {
+    for reason in [r#""""#, r#""FINISH_REASON_UNSPECIFIED""#, "null"] {
+        let lines = format!(
+            r#"{{"candidates":[{{"content":{{"parts":[{{"text":"a"}}]}},"finishReason":{reason}}}],"usageMetadata":{{"promptTokenCount":40,"candidatesTokenCount":1}}}}"#
+        );
+        let mut reader = stream(AltCli, &lines);
+        assert!(!reader.final_figures(), "{reason}");
+        reader.finish();
+        assert!(!reader.seen_end(), "{reason}");
+        let lines = format!(r#"{{"choices":[{{"index":0,"delta":{{"content":"a"}},"finish_reason":{reason}}}]}}"#);
+        let mut reader = stream(Chat, &lines);
+        reader.finish();
+        assert!(!reader.seen_end(), "{reason}");
+    }
+    let first = r#"{"candidates":[{"index":0,"finishReason":"STOP"},{"index":1,"content":{"parts":[{"text":"b"}]}}],"usageMetadata":{"promptTokenCount":40,"candidatesTokenCount":5}}"#;
+    let last = r#"{"candidates":[{"index":1,"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":40,"candidatesTokenCount":500}}"#;
+    let mut reader = stream(AltCli, first);
+    assert!(!reader.final_figures());
+    reader.finish();
+    assert!(!reader.seen_end());
+    let mut reader = stream(AltCli, &format!("{first}\n{last}"));
+    assert!(!reader.seen_end(), "another answer, or the usage, may come");
+    assert_eq!(bill(&reader), (40, 500, 0, true));
+    reader.finish();
+    assert!(reader.seen_end());
+    let late = r#"{"usageMetadata":{"promptTokenCount":40,"candidatesTokenCount":800}}"#;
+    assert_eq!(bill(&stream(AltCli, &format!("{first}\n{last}\n{late}"))), (40, 800, 0, true));
+    let chat = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"},{"index":1,"delta":{"content":"b"}}]}"#;
+    let mut reader = stream(Chat, chat);
+    reader.finish();
+    assert!(!reader.seen_end());
+}
+
+#[test]
+fn usage_behind_the_finish_is_final_and_before_it_is_not() {
+    let finish = r#"{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}"#;
+    let usage = r#"{"choices":[],"usage":{"prompt_tokens":40,"completion_tokens":300}}"#;
+    assert!(!stream(Chat, finish).final_figures());
+    assert_eq!(bill(&stream(Chat, &format!("{finish}\n{usage}"))), (40, 300, 0, true));
+    assert!(!stream(Chat, &format!("{usage}\n{finish}")).final_figures());
+    assert_eq!(bill(&stream(Chat, &format!("{usage}\n{finish}\n[DONE]"))), (40, 300, 0, true));
+    let masked = r#"{"candidates":[{"content":{"parts":[{"text":"abcdefgh"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":40}}"#;
+    assert_eq!(bill(&whole(AltCli, masked)), (40, 3, 0, false), "figures without output are no bill");
+}
+
+#[test]
+fn audio_searches_and_the_tier_are_told_in_every_format() {
+    let usage = |reader: UsageReader| reader.usage().unwrap();
+    let native = usage(whole(
+        Native,
+        r#"{"type":"message","content":[],"usage":{"input_tokens":1,"output_tokens":1,"service_tier":"priority","server_tool_use":{"web_search_requests":3,"web_fetch_requests":2}}}"#,
+    ));
+    assert_eq!((native.web_searches, native.tier), (3, ServiceTier::Priority));
+    let chat = usage(whole(
+        Chat,
+        r#"{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"service_tier":"flex","usage":{"prompt_tokens":100,"completion_tokens":50,"prompt_tokens_details":{"audio_tokens":60,"image_tokens":30,"cached_tokens":20},"completion_tokens_details":{"audio_tokens":48,"reasoning_tokens":10}}}"#,
+    ));
+    let expected = Usage {
+        input: 80,
+        output: 50,
+        cache_read: 20,
+        reasoning: 10,
+        image_input: 30,
+        audio_input: 50,
+        audio_output: 40,
+        tier: ServiceTier::Flex,
+        ..Usage::default()
+    };
+    assert_eq!(chat, expected, "parts overlap neither with the cache nor with each other");
+    let alt = usage(whole(
+        AltCli,
+        r#"{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP","groundingMetadata":{"webSearchQueries":["a","b"]}}],"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":20,"cachedContentTokenCount":30,"promptTokensDetails":[{"modality":"AUDIO","tokenCount":50},{"modality":"TEXT","tokenCount":50}],"cacheTokensDetails":[{"tokenCount":30,"modality":"AUDIO"}],"candidatesTokensDetails":[{"modality":"AUDIO","tokenCount":15}],"trafficType":"ON_DEMAND_PRIORITY"}}"#,
+    ));
+    assert_eq!((alt.input, alt.audio_input, alt.audio_output), (70, 20, 15));
+    assert_eq!((alt.web_searches, alt.tier), (1, ServiceTier::Priority));
+}
+
+#[test]
+fn searches_of_a_response_are_its_items_in_a_stream_and_whole() {
+    let item =
+        |action: &str| format!(r#"{{"type":"web_search_call","status":"completed","action":{{"type":"{action}"}}}}"#);
+    let items = ["search", "open_page", "search", "find_in_page"].map(item);
+    let body = format!(
+        r#"{{"status":"completed","service_tier":"default","output":[{}],"usage":{{"input_tokens":4,"output_tokens":2}}}}"#,
+        items.join(",")
+    );
+    assert_eq!(whole(Responses, &body).usage().unwrap().web_searches, 2);
+    let mut lines: Vec<String> =
+        items.iter().map(|item| format!(r#"{{"type":"response.output_item.done","item":{item}}}"#)).collect();
+    assert_eq!(stream(Responses, &lines.join("\n")).estimate(7).web_searches, 2, "of a stream that is cut, too");
+    lines.push(format!(r#"{{"type":"response.completed","response":{body}}}"#));
+    let told = body.replace(
+        r#""usage":"#,
+        r#""tool_usage":{"image_gen":{"input_tokens":0},"web_search":{"num_requests":1}},"usage":"#,
+    );
+    assert_eq!(whole(Responses, &told).usage().unwrap().web_searches, 1, "what the service counts itself wins");
+    let reader = stream(Responses, &lines.join("\n"));
+    assert_eq!((reader.usage().unwrap().web_searches, reader.final_figures()), (2, true));
+}

@@ -1,0 +1,131 @@
+//! Usage of chat-compatible replies: in the last chunk, or in every one, or in the body.
+//!
+//! `prompt_tokens` includes what was read from and written to caches: it is split here. Many
+//! services speak this format, and some have names of their own for cached tokens, or put the usage
+//! elsewhere; one leaves reasoning out of `completion_tokens`, which its total gives away. Web
+//! searches are told by some of them only.
+
+use super::tally::{ERROR, FINISH, Figure, TIER, Tag, Tally, count};
+use crate::domain::usage::Usage;
+use crate::formats::scan::{Key, Node, key};
+
+static PROMPT_KEYS: [Key<Tag>; 5] = [
+    key("cached_tokens", count(Figure::CacheRead)),
+    key("cache_write_tokens", count(Figure::CacheWrite)),
+    key("cache_creation_tokens", count(Figure::CacheWrite)),
+    key("image_tokens", count(Figure::ImageInput)),
+    key("audio_tokens", count(Figure::AudioInput)),
+];
+
+static COMPLETION_KEYS: [Key<Tag>; 3] = [
+    key("reasoning_tokens", count(Figure::Reasoning)),
+    key("image_tokens", count(Figure::ImageOutput)),
+    key("audio_tokens", count(Figure::AudioOutput)),
+];
+
+static TOOL_KEYS: [Key<Tag>; 1] = [key("web_search_requests", count(Figure::Searches))];
+
+static USAGE_KEYS: [Key<Tag>; 11] = [
+    key("prompt_tokens", count(Figure::Input)),
+    key("completion_tokens", count(Figure::Output)),
+    key("total_tokens", count(Figure::Total)),
+    key("prompt_tokens_details", Node::object(&PROMPT_KEYS)),
+    key("completion_tokens_details", Node::object(&COMPLETION_KEYS)),
+    key("prompt_cache_hit_tokens", count(Figure::CacheRead)),
+    key("cached_tokens", count(Figure::CacheRead)),
+    key("cache_read_input_tokens", count(Figure::CacheRead)),
+    key("cache_creation_input_tokens", count(Figure::CacheWrite)),
+    key("server_tool_use", Node::object(&TOOL_KEYS)),
+    key("num_search_queries", count(Figure::Searches)),
+];
+const USAGE: Node<Tag> = Node::object(&USAGE_KEYS).tagged(Tag::Usage);
+
+static FUNCTION_KEYS: [Key<Tag>; 2] =
+    [key("name", Node::value(Tag::Text, 0)), key("arguments", Node::value(Tag::Text, 0))];
+
+static CALL: Node<Tag> = Node::object(&[
+    key("function", Node::object(&FUNCTION_KEYS)),
+    key("custom", Node::object(&[key("name", Node::value(Tag::Text, 0)), key("input", Node::value(Tag::Text, 0))])),
+]);
+
+/// A part of a content that is a list.
+static PART: Node<Tag> = Node::object(&[
+    key("text", Node::value(Tag::Text, 0)),
+    key("thinking", Node::value(Tag::Thinking, 0).or_items(&THOUGHT)),
+]);
+static THOUGHT: Node<Tag> = Node::object(&[key("text", Node::value(Tag::Thinking, 0))]);
+
+/// What some services add to the reasoning's text: its sealed form.
+static DETAIL: Node<Tag> =
+    Node::object(&[key("data", Node::value(Tag::Sealed, 0)), key("signature", Node::value(Tag::Sealed, 0))]);
+
+/// A chunk's `delta` and a body's `message` have the same members.
+static MESSAGE_KEYS: [Key<Tag>; 8] = [
+    key("content", Node::value(Tag::Text, 0).or_items(&PART)),
+    key("reasoning_content", Node::value(Tag::Thinking, 0)),
+    key("reasoning", Node::value(Tag::Thinking, 0)),
+    key("reasoning_details", Node::array(&DETAIL)),
+    key("refusal", Node::value(Tag::Text, 0)),
+    key("tool_calls", Node::array(&CALL)),
+    key("function_call", Node::object(&FUNCTION_KEYS)),
+    key("audio", Node::value(Tag::Media, 0)),
+];
+
+static CHOICE: Node<Tag> = Node::object(&[
+    key("index", Node::value(Tag::Index, 24)),
+    key("delta", Node::object(&MESSAGE_KEYS)),
+    key("message", Node::object(&MESSAGE_KEYS)),
+    key("text", Node::value(Tag::Text, 0)),
+    key("finish_reason", FINISH),
+    key("usage", USAGE),
+])
+.tagged(Tag::Choice);
+
+static VENDOR_KEYS: [Key<Tag>; 1] = [key("usage", USAGE)];
+
+/// A chunk, or a whole completion.
+pub(super) static ROOT: Node<Tag> = Node::object(&[
+    key("choices", Node::array(&CHOICE).tagged(Tag::Shape)),
+    key("usage", USAGE),
+    key("x_groq", Node::object(&VENDOR_KEYS)),
+    key("service_tier", TIER),
+    key("error", ERROR),
+])
+.tagged(Tag::Event);
+
+/// What the chunk, now complete, means. The stream's own end (`[DONE]`) is no chunk.
+pub(super) fn event_end(tally: &mut Tally) {
+    if tally.event.has_error {
+        tally.fail();
+    }
+    tally.answers();
+    tally.content |= tally.event.generated | tally.event.finish;
+}
+
+pub(super) fn usage(tally: &Tally) -> Usage {
+    let figure = |figure| tally.figures.of(figure);
+    let prompt = figure(Figure::Input);
+    let cache_read = figure(Figure::CacheRead).min(prompt);
+    let cache_write_5m = figure(Figure::CacheWrite).min(prompt - cache_read);
+    let input = prompt - cache_read - cache_write_5m;
+    let (completion, reasoning) = (figure(Figure::Output), figure(Figure::Reasoning));
+    let apart = completion.saturating_add(reasoning);
+    let left_out = reasoning > 0 && figure(Figure::Total) == prompt.saturating_add(apart);
+    let output = if left_out || reasoning > completion { apart } else { completion };
+    let image_input = figure(Figure::ImageInput).min(input);
+    let image_output = figure(Figure::ImageOutput).min(output - reasoning);
+    Usage {
+        input,
+        output,
+        cache_write_5m,
+        cache_write_1h: 0,
+        cache_read,
+        reasoning,
+        image_input,
+        image_output,
+        audio_input: figure(Figure::AudioInput).min(input - image_input),
+        audio_output: figure(Figure::AudioOutput).min(output - reasoning - image_output),
+        web_searches: figure(Figure::Searches),
+        tier: tally.tier,
+    }
+}

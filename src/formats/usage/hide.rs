@@ -1,0 +1,208 @@
+//! Taking the usage chunk out of a chat-compatible stream again, when it was the gateway that asked
+//! for it.
+//!
+//! That chunk has an empty `choices` list and a `usage` object; it alone is dropped. Everything
+//! else passes as the bytes it came in, shared and not copied; only an event that a chunk's end
+//! cuts apart waits for its rest.
+
+use bytes::{Bytes, BytesMut};
+
+use crate::formats::scan::{Found, Kind, Node, Scanner, key};
+use crate::formats::sse::{Piece, Splitter};
+
+/// An event that is larger passes unseen: the usage chunk is a few hundred bytes.
+const MAX_HELD: usize = 64 * 1024;
+
+#[derive(Debug, Clone, Copy)]
+enum Tag {
+    Choices,
+    Usage,
+}
+
+static CHUNK: Node<Tag> =
+    Node::object(&[key("choices", Node::value(Tag::Choices, 0)), key("usage", Node::value(Tag::Usage, 0))]);
+
+/// Filters one stream.
+#[derive(Debug)]
+pub struct HideUsageChunk {
+    splitter: Splitter,
+    scanner: Scanner<Tag>,
+    no_choices: bool,
+    has_usage: bool,
+    broken: bool,
+    /// The beginning of an event whose end has not come yet.
+    held: BytesMut,
+    /// The current event was too large to be held: it passes.
+    passing: bool,
+}
+
+impl Default for HideUsageChunk {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl HideUsageChunk {
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            splitter: Splitter::new(),
+            scanner: Scanner::new(&CHUNK, 256),
+            no_choices: false,
+            has_usage: false,
+            broken: false,
+            held: BytesMut::new(),
+            passing: false,
+        }
+    }
+
+    /// Takes the next bytes and appends what may go on to `out`.
+    pub fn feed(&mut self, chunk: &Bytes, out: &mut Vec<Bytes>) {
+        let mut rest: &[u8] = chunk;
+        // Up to here the chunk has been dealt with; what follows it and is seen may go on as one
+        // piece.
+        let mut from = 0;
+        let mut seen = 0;
+        while let Some(piece) = self.splitter.next(&mut rest) {
+            match piece {
+                Piece::Data(part) => self.data(part),
+                Piece::End => {
+                    let end = chunk.len() - rest.len();
+                    if self.ends_as_usage_chunk() {
+                        pass(chunk, from..seen, out);
+                        from = end;
+                        self.held.clear();
+                    } else if !self.held.is_empty() {
+                        out.push(self.held.split().freeze());
+                    }
+                    seen = end;
+                }
+            }
+        }
+        if self.held.is_empty() && self.splitter.is_between_events() {
+            // Comments that keep the connection alive wait for nothing.
+            seen = chunk.len();
+        }
+        pass(chunk, from..seen, out);
+        let cut = &chunk[seen..];
+        if self.passing || self.held.len() + cut.len() > MAX_HELD {
+            self.passing = true;
+            if !self.held.is_empty() {
+                out.push(self.held.split().freeze());
+            }
+            pass(chunk, seen..chunk.len(), out);
+        } else {
+            self.held.extend_from_slice(cut);
+        }
+    }
+
+    /// The stream has ended: what was still held, an event cut short, goes on.
+    pub fn finish(&mut self) -> Option<Bytes> {
+        let open = self.splitter.finish();
+        let drop = open && self.ends_as_usage_chunk();
+        let held = self.held.split().freeze();
+        (!drop && !held.is_empty()).then_some(held)
+    }
+
+    fn data(&mut self, part: &[u8]) {
+        if self.broken {
+            return;
+        }
+        let (no_choices, has_usage) = (&mut self.no_choices, &mut self.has_usage);
+        let mut sink = |found: Found<'_, Tag>| match found.tag {
+            Tag::Choices => *no_choices = found.kind == Kind::Array && found.len == 0,
+            Tag::Usage => *has_usage = found.kind == Kind::Object,
+        };
+        self.broken = self.scanner.feed(part, &mut sink).is_err();
+    }
+
+    /// The verdict on the event that has just ended; makes ready for the next one.
+    fn ends_as_usage_chunk(&mut self) -> bool {
+        let is_usage = self.no_choices && self.has_usage && !self.broken && !self.passing && self.scanner.is_complete();
+        self.scanner.reset();
+        (self.no_choices, self.has_usage, self.broken, self.passing) = (false, false, false, false);
+        is_usage
+    }
+}
+
+fn pass(chunk: &Bytes, range: std::ops::Range<usize>, out: &mut Vec<Bytes>) {
+    if !range.is_empty() {
+        out.push(chunk.slice(range));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::HideUsageChunk;
+
+    const BEFORE: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"\\\"usage\\\":{}\"}}],\"usage\":null}\n\n: ping\n\n\
+        data: {\"choices\":[],\"prompt_filter_results\":[]}\n\ndata: {\"choices\":[{\"finish_reason\":\"stop\"}],\"usage\":{\"a\":1}}\n\n";
+    const USAGE: &str = "data: {\"id\":\"x\",\"choices\":[],\"usage\":{\"prompt_tokens\":1}}\n\n";
+    const AFTER: &str = "data: [DONE]\n\n";
+
+    fn filtered(text: &str, sizes: &[usize]) -> String {
+        let mut filter = HideUsageChunk::new();
+        let mut out = Vec::new();
+        let mut rest = text.as_bytes();
+        for size in sizes.iter().cycle() {
+            let (part, tail) = rest.split_at((*size).min(rest.len()));
+            filter.feed(&Bytes::copy_from_slice(part), &mut out);
+            rest = tail;
+            if rest.is_empty() {
+                break;
+            }
+        }
+        out.extend(filter.finish());
+        String::from_utf8(out.concat()).unwrap()
+    }
+
+    #[test]
+    fn the_usage_chunk_alone_is_dropped_wherever_chunks_are_cut() {
+        let text = format!("{BEFORE}{USAGE}{AFTER}");
+        let expected = format!("{BEFORE}{AFTER}");
+        for size in 1..=text.len() {
+            assert_eq!(filtered(&text, &[size]), expected, "{size}");
+            assert_eq!(filtered(&text, &[size, 3]), expected, "{size}, 3");
+        }
+    }
+
+    #[test]
+    fn a_stream_without_it_passes_untouched_even_when_odd() {
+        let big = format!("data: {{\"choices\":[],\"usage\":{{\"x\":\"{}\"}}}}\n\n", "y".repeat(70_000));
+        for text in [BEFORE, AFTER, "data: {\"choices\":[],\"usage\":", "no stream at all", "\n\n\n", &big] {
+            for size in [1, 5, 1000, 1 << 20] {
+                if text.len() > 1 << 16 && size == 1 << 20 {
+                    continue;
+                }
+                assert_eq!(filtered(text, &[size]), text, "{size}");
+            }
+        }
+    }
+
+    #[test]
+    fn comments_go_on_at_once() {
+        let mut filter = HideUsageChunk::new();
+        let mut out = Vec::new();
+        filter.feed(&Bytes::from(format!("{USAGE}: alive\n\n")), &mut out);
+        assert_eq!(out.concat(), b": alive\n\n");
+        filter.feed(&Bytes::from_static(b": again\n"), &mut out);
+        assert_eq!(out.concat(), b": alive\n\n: again\n");
+    }
+
+    #[test]
+    fn one_cut_short_at_the_streams_end_is_dropped_too() {
+        assert_eq!(filtered(&format!("{BEFORE}{}", USAGE.trim_end()), &[7]), BEFORE);
+    }
+
+    #[test]
+    fn whole_events_are_shared_and_not_copied() {
+        let mut filter = HideUsageChunk::new();
+        let mut out = Vec::new();
+        let chunk = Bytes::from(format!("{BEFORE}{AFTER}"));
+        filter.feed(&chunk, &mut out);
+        assert_eq!(out.len(), 1);
+        assert_eq!(out[0].as_ptr(), chunk.as_ptr());
+    }
+}

@@ -1,0 +1,316 @@
+//! Reads the usage out of a reply while it passes by, in bounded memory: all four formats,
+//! streaming or not.
+//!
+//! It is the only reader of usage: what passes through is fed to it as bytes, a converted stream
+//! event by event, and what a client is told in a converted reply are its figures too. So a reply
+//! costs the same, whoever it is for.
+//!
+//! The bytes may be cut anywhere. Each event's JSON is scanned as its pieces come and nothing of it
+//! is kept but figures and short words, so an event of many megabytes costs no more memory than a
+//! small one; and as figures are taken from their places alone, a reply that *talks* about usage
+//! fools nobody. The reader also tells what the relay must know: whether anything meaningful has
+//! come yet, whether the reply reached its proper end, and whether the upstream reported an error
+//! within it.
+
+mod alt_cli;
+#[cfg(test)]
+mod bill_tests;
+mod chat;
+mod figures;
+mod hide;
+mod native;
+mod output;
+mod responses;
+mod tally;
+#[cfg(test)]
+mod tests;
+
+pub use self::hide::HideUsageChunk;
+pub use self::tally::names_an_end;
+
+use self::tally::{Tag, Tally};
+use super::count;
+use super::error::UpstreamError;
+use super::scan::{Found, Scanner};
+use super::sse::{Piece, Splitter};
+use crate::domain::format::WireFormat;
+use crate::domain::usage::Usage;
+
+/// Replies nest less than this; what nests deeper is not read.
+const MAX_DEPTH: usize = 256;
+/// The chat-compatible stream's last data line.
+const DONE: &[u8] = b"[DONE]";
+/// A complete body of this size that has shown no error is treated as a reply, before its end has
+/// shown it to be one.
+const LARGE_BODY: usize = 32 * 1024;
+
+/// How the bytes are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    /// A stream whose first byte is still to come.
+    Unknown,
+    Events,
+    /// One JSON value: a complete reply, an error, or an array of alt-cli events.
+    Json,
+}
+
+/// Follows one reply. Feed it everything, then call [`UsageReader::finish`].
+#[derive(Debug)]
+pub struct UsageReader {
+    format: WireFormat,
+    layout: Layout,
+    splitter: Splitter,
+    scanner: Scanner<Tag>,
+    tally: Tally,
+    /// The current event's (or the body's) JSON is broken: its rest is not looked at.
+    broken: bool,
+    /// The first bytes of the current event, enough to know the terminator.
+    head: [u8; DONE.len()],
+    head_len: usize,
+    body_len: usize,
+    finished: bool,
+}
+
+impl UsageReader {
+    /// `streaming`: a stream was asked for. If the upstream answers with one JSON value all the
+    /// same, that is noticed.
+    #[must_use]
+    pub fn new(format: WireFormat, streaming: bool) -> Self {
+        let root = match (format, streaming) {
+            (WireFormat::Native, _) => &native::ROOT,
+            (WireFormat::Chat, _) => &chat::ROOT,
+            (WireFormat::Responses, true) => &responses::EVENT,
+            (WireFormat::Responses, false) => &responses::BODY,
+            (WireFormat::AltCli, _) => &alt_cli::ROOT,
+        };
+        Self {
+            format,
+            layout: if streaming { Layout::Unknown } else { Layout::Json },
+            splitter: Splitter::new(),
+            scanner: Scanner::new(root, MAX_DEPTH),
+            tally: Tally::default(),
+            broken: false,
+            head: [0; DONE.len()],
+            head_len: 0,
+            body_len: 0,
+            finished: false,
+        }
+    }
+
+    /// A reader for a stream that is given to it event by event.
+    #[must_use]
+    pub fn of_events(format: WireFormat) -> Self {
+        Self { layout: Layout::Events, ..Self::new(format, true) }
+    }
+
+    /// Takes the data of one whole event, of a stream that was taken apart already.
+    pub fn event(&mut self, data: &[u8]) {
+        self.data(data);
+        self.end_of_event();
+    }
+
+    /// Takes the next bytes of the reply's (decoded) body.
+    pub fn feed(&mut self, chunk: &[u8]) {
+        if self.layout == Layout::Unknown {
+            // JSON's own white space: a form feed is none, and no JSON begins behind it.
+            match chunk.iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r')) {
+                // If these are events, it belongs to their first line.
+                None => return self.events(chunk),
+                Some(b'{' | b'[') => self.become_json(),
+                Some(_) => self.layout = Layout::Events,
+            }
+        }
+        if self.layout == Layout::Json {
+            self.body_len += chunk.len();
+            self.scan(chunk);
+            return;
+        }
+        self.events(chunk);
+    }
+
+    fn events(&mut self, mut chunk: &[u8]) {
+        while let Some(piece) = self.splitter.next(&mut chunk) {
+            match piece {
+                Piece::Data(part) => self.data(part),
+                Piece::End => self.end_of_event(),
+            }
+        }
+    }
+
+    /// The reply's body has ended.
+    pub fn finish(&mut self) {
+        if self.finished {
+            return;
+        }
+        self.finished = true;
+        match self.layout {
+            Layout::Events if self.splitter.finish() => self.end_of_event(),
+            Layout::Json => {
+                if !self.broken {
+                    let tally = &mut self.tally;
+                    let format = self.format;
+                    let mut sink = |found: Found<'_, Tag>| take(format, tally, &found);
+                    self.broken = self.scanner.finish(&mut sink).is_err();
+                }
+                let is_reply = !self.broken && self.tally.shape && self.tally.error.is_none();
+                // Of these formats' whole bodies nothing says that they are complete but their
+                // being so.
+                if is_reply && matches!(self.format, WireFormat::Chat | WireFormat::AltCli) {
+                    self.tally.content = true;
+                    self.tally.end = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The figures so far; `None` until the upstream has told any.
+    #[must_use]
+    pub fn usage(&self) -> Option<Usage> {
+        self.tally.figures.any().then(|| self.figures())
+    }
+
+    fn figures(&self) -> Usage {
+        match self.format {
+            WireFormat::Native => native::usage(&self.tally),
+            WireFormat::Chat => chat::usage(&self.tally),
+            WireFormat::Responses => responses::usage(&self.tally),
+            WireFormat::AltCli => alt_cli::usage(&self.tally),
+        }
+    }
+
+    /// Whether the figures are the reply's last ones, and not what was known when it was cut short.
+    #[must_use]
+    pub fn final_figures(&self) -> bool {
+        let tally = &self.tally;
+        let native = matches!(self.format, WireFormat::Native);
+        let ended = self.seen_end() && (!native || tally.later_figures);
+        tally.figures.any() && tally.figures.tell_output() && (tally.settled || ended)
+    }
+
+    /// What is to be billed: the final figures, or else an estimate that is never less than what
+    /// was told so far. `input` is the estimate of the request's input tokens, which counts where
+    /// the upstream has told none.
+    ///
+    /// Generated text and reasoning count as `usage_output` says.
+    #[must_use]
+    pub fn estimate(&self, input: u64) -> Usage {
+        let mut usage = self.figures();
+        if self.final_figures() {
+            return usage;
+        }
+        if [usage.input, usage.cache_read, usage.cache_write_5m, usage.cache_write_1h] == [0; 4] {
+            usage.input = input;
+        }
+        let output = &self.tally.output;
+        // Running totals tell the reasoning exactly; then only its words may be ahead of them.
+        let told = usage.reasoning > 0;
+        let reasoning = if told { count::from_len(output.thinking) } else { output.reasoning() };
+        usage.reasoning = usage.reasoning.max(reasoning);
+        usage.output = usage.output.max(output.visible().saturating_add(usage.reasoning));
+        usage
+    }
+
+    /// Something meaningful has come: content, or the reply's end. Pings, a message's mere start
+    /// and errors are not.
+    #[must_use]
+    pub const fn seen_content(&self) -> bool {
+        let large = matches!(self.layout, Layout::Json) && self.body_len >= LARGE_BODY && !self.broken;
+        self.tally.content || (large && self.tally.error.is_none())
+    }
+
+    /// The reply reached the end that its format has for success.
+    ///
+    /// A chat-compatible stream that stops without its terminator, and any alt-cli stream, has
+    /// ended well if all its answers were given a finish reason: ask after [`UsageReader::finish`].
+    /// Until then more may come: another answer, or the usage.
+    #[must_use]
+    pub const fn seen_end(&self) -> bool {
+        let by_reason = matches!(self.format, WireFormat::Chat | WireFormat::AltCli);
+        self.tally.end || (by_reason && self.finished && self.tally.finish && self.tally.error.is_none())
+    }
+
+    /// Nothing is missing of an alt-cli stream but the end of its body: all reasons and the final
+    /// figures have come. If the upstream breaks the connection now, or leaves it open, the reply
+    /// is whole all the same.
+    #[must_use]
+    pub fn lacks_only_the_end(&self) -> bool {
+        let alt = matches!(self.format, WireFormat::AltCli) && matches!(self.layout, Layout::Events);
+        alt && self.tally.finish && self.tally.error.is_none() && self.final_figures()
+    }
+
+    /// The error that the upstream reported within the reply.
+    #[must_use]
+    pub const fn seen_error(&self) -> Option<&UpstreamError> {
+        self.tally.error.as_ref()
+    }
+
+    /// Bytes of generated text, reasoning and call arguments so far, as JSON has them.
+    #[must_use]
+    pub const fn output_chars(&self) -> usize {
+        self.tally.output.all
+    }
+
+    /// How far the reply has come: grows with everything that is generated, also with what cannot
+    /// be read.
+    #[must_use]
+    pub fn progress(&self) -> u64 {
+        let generated = self.tally.output.all.saturating_add(self.tally.output.sealed);
+        generated as u64 + u64::from(self.seen_content()) + u64::from(self.seen_end())
+    }
+
+    fn become_json(&mut self) {
+        self.layout = Layout::Json;
+        if self.format == WireFormat::Responses {
+            self.scanner = Scanner::new(&responses::BODY, MAX_DEPTH);
+        }
+    }
+
+    fn data(&mut self, part: &[u8]) {
+        let room = self.head.len() - self.head_len;
+        if room > 0 {
+            let few = &part[..part.len().min(room)];
+            self.head[self.head_len..self.head_len + few.len()].copy_from_slice(few);
+            self.head_len += few.len();
+        }
+        self.scan(part);
+    }
+
+    fn scan(&mut self, part: &[u8]) {
+        if self.broken {
+            return;
+        }
+        let tally = &mut self.tally;
+        let format = self.format;
+        let mut sink = |found: Found<'_, Tag>| take(format, tally, &found);
+        self.broken = self.scanner.feed(part, &mut sink).is_err();
+    }
+
+    fn end_of_event(&mut self) {
+        if self.format == WireFormat::Chat && self.head == DONE {
+            self.tally.end |= self.tally.error.is_none();
+            self.tally.content |= self.tally.end;
+        }
+        // An event that was no JSON, or not complete, has told nothing as a whole.
+        self.tally.next_event();
+        self.scanner.reset();
+        self.broken = false;
+        self.head = [0; DONE.len()];
+        self.head_len = 0;
+    }
+}
+
+fn take(format: WireFormat, tally: &mut Tally, found: &Found<'_, Tag>) {
+    if found.tag != Tag::Event {
+        tally.found(found);
+        return;
+    }
+    match format {
+        WireFormat::Native => native::event_end(tally),
+        WireFormat::Chat => chat::event_end(tally),
+        WireFormat::Responses => responses::event_end(tally),
+        WireFormat::AltCli => alt_cli::event_end(tally),
+    }
+    tally.settle();
+    tally.next_event();
+}

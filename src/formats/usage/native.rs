@@ -1,0 +1,107 @@
+//! Usage of native replies: `message_start` and `message_delta` in a stream, the `usage` member in
+//! a body.
+//!
+//! Input, cache writes and cache reads are disjoint on this wire already. Cache writes come as one
+//! sum and, from newer services, by lifetime: what the split does not explain counts as the
+//! five-minute kind. Web searches are counted by the service
+//! (`server_tool_use.web_search_requests`).
+
+use super::tally::{ERROR, FINISH, Figure, TIER, Tag, Tally, count};
+use crate::domain::usage::Usage;
+use crate::formats::scan::{Key, Node, key};
+
+static SPLIT_KEYS: [Key<Tag>; 2] = [
+    key("ephemeral_5m_input_tokens", count(Figure::CacheWrite5m)),
+    key("ephemeral_1h_input_tokens", count(Figure::CacheWrite1h)),
+];
+
+static DETAILS_KEYS: [Key<Tag>; 1] = [key("thinking_tokens", count(Figure::Reasoning))];
+static TOOL_KEYS: [Key<Tag>; 1] = [key("web_search_requests", count(Figure::Searches))];
+
+static USAGE_KEYS: [Key<Tag>; 8] = [
+    key("input_tokens", count(Figure::Input)),
+    key("output_tokens", count(Figure::Output)),
+    key("cache_creation_input_tokens", count(Figure::CacheWrite)),
+    key("cache_read_input_tokens", count(Figure::CacheRead)),
+    key("cache_creation", Node::object(&SPLIT_KEYS)),
+    key("output_tokens_details", Node::object(&DETAILS_KEYS)),
+    key("server_tool_use", Node::object(&TOOL_KEYS)),
+    key("service_tier", TIER),
+];
+const USAGE: Node<Tag> = Node::object(&USAGE_KEYS).tagged(Tag::Usage);
+
+/// A content block, of a whole message or at its start in a stream.
+static BLOCK: Node<Tag> = Node::object(&BLOCK_KEYS);
+static BLOCK_KEYS: [Key<Tag>; 6] = [
+    key("type", Node::value(Tag::Block, 24)),
+    key("text", Node::value(Tag::Text, 0)),
+    key("thinking", Node::value(Tag::Thinking, 0)),
+    key("signature", Node::value(Tag::Sealed, 0)),
+    key("data", Node::value(Tag::Sealed, 0)),
+    key("input", Node::value(Tag::Part, 0)),
+];
+
+static DELTA_KEYS: [Key<Tag>; 5] = [
+    key("text", Node::value(Tag::Text, 0)),
+    key("thinking", Node::value(Tag::Thinking, 0)),
+    key("signature", Node::value(Tag::Sealed, 0)),
+    key("partial_json", Node::value(Tag::Text, 0)),
+    key("stop_reason", FINISH),
+];
+
+static MESSAGE_KEYS: [Key<Tag>; 1] = [key("usage", USAGE)];
+
+/// An event, or a whole message: their members do not collide.
+pub(super) static ROOT: Node<Tag> = Node::object(&[
+    key("type", Node::value(Tag::Name, 64)),
+    key("message", Node::object(&MESSAGE_KEYS)),
+    key("content_block", Node::object(&BLOCK_KEYS)),
+    key("delta", Node::object(&DELTA_KEYS)),
+    key("usage", USAGE),
+    key("content", Node::array(&BLOCK).tagged(Tag::Shape)),
+    key("stop_reason", FINISH),
+    key("error", ERROR),
+])
+.tagged(Tag::Event);
+
+/// What the event, now complete, means.
+pub(super) fn event_end(tally: &mut Tally) {
+    tally.only_answer();
+    match tally.event.name.as_str() {
+        "content_block_start" | "content_block_delta" | "content_block_stop" => tally.content = true,
+        "message_delta" => {
+            tally.content = true;
+            tally.later_figures |= tally.event.figures;
+        }
+        "message_stop" => {
+            tally.content = true;
+            tally.end = true;
+        }
+        "error" => tally.fail(),
+        "message" => {
+            tally.content = true;
+            tally.end |= tally.shape;
+            tally.finish |= tally.shape;
+        }
+        _ if tally.event.has_error => tally.fail(),
+        _ => {}
+    }
+}
+
+pub(super) fn usage(tally: &Tally) -> Usage {
+    let figure = |figure| tally.figures.of(figure);
+    let (five, hour) = (figure(Figure::CacheWrite5m), figure(Figure::CacheWrite1h));
+    let unexplained = figure(Figure::CacheWrite).saturating_sub(five.saturating_add(hour));
+    let output = figure(Figure::Output);
+    Usage {
+        input: figure(Figure::Input),
+        output,
+        cache_write_5m: five.saturating_add(unexplained),
+        cache_write_1h: hour,
+        cache_read: figure(Figure::CacheRead),
+        reasoning: figure(Figure::Reasoning).min(output),
+        web_searches: figure(Figure::Searches),
+        tier: tally.tier,
+        ..Usage::default()
+    }
+}

@@ -1,0 +1,173 @@
+//! How much a reply has generated so far, and what that is in tokens when the final figures never
+//! come.
+//!
+//! The rule: visible text and arguments of calls count by their length ([`count::from_len`]).
+//! Reasoning counts by what was seen of it, whichever is the most:
+//!
+//! - its words (thinking, reasoning text or summary), by their length;
+//! - its sealed form (encrypted reasoning, redacted thinking, signatures): 3 tokens for each 16
+//!   characters of Base64, which are 12 bytes, at 4 bytes to a token;
+//! - where it was only announced, or only summarised, and nothing sealed came: 1024 tokens for each
+//!   block, the least effort of docs/conversion.md and the least budget that the native service
+//!   takes.
+
+use super::tally::Tag;
+use crate::formats::count;
+use crate::formats::scan::{Found, Kind};
+
+/// Tokens of a block of reasoning of which nothing is known but that it was begun.
+const ANNOUNCED: u64 = 1024;
+
+/// Bytes of output, as JSON has them.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Output {
+    /// Text, arguments and reasoning in words.
+    pub(super) all: usize,
+    /// The part of it that was reasoning.
+    pub(super) thinking: usize,
+    /// The part of that which only summarises.
+    pub(super) summary: usize,
+    /// Reasoning that only its provider can read.
+    pub(super) sealed: usize,
+    /// Blocks of reasoning that were begun.
+    pub(super) announced: u64,
+    /// responses: an item is open, and some of it came as deltas.
+    item_open: bool,
+    item_told: bool,
+}
+
+impl Output {
+    /// Tokens of text and calls.
+    pub(super) const fn visible(&self) -> u64 {
+        count::from_len(self.all.saturating_sub(self.thinking))
+    }
+
+    /// Tokens of reasoning.
+    pub(super) fn reasoning(&self) -> u64 {
+        let hidden = self.sealed == 0 && self.thinking == self.summary;
+        let floor = if hidden { self.announced.saturating_mul(ANNOUNCED) } else { 0 };
+        count::from_len(self.thinking).max((self.sealed as u64).saturating_mul(3) / 16).max(floor)
+    }
+
+    /// A delta came.
+    pub(super) const fn told(&mut self) {
+        self.item_told = true;
+    }
+
+    /// An item begins.
+    pub(super) const fn item_begins(&mut self, items: &Items) {
+        self.announced += items.reasoning;
+        (self.item_open, self.item_told) = (true, false);
+    }
+
+    /// An item is complete: what no delta told of it is counted. Gives the bytes of its text and of
+    /// its reasoning.
+    pub(super) const fn item_ends(&mut self, items: &Items) -> (usize, usize) {
+        let (open, told) = (self.item_open, self.item_told);
+        (self.item_open, self.item_told) = (false, false);
+        self.sealed += items.sealed;
+        if !open {
+            self.announced += items.reasoning;
+        }
+        if told { (0, 0) } else { self.words_of(items) }
+    }
+
+    /// A complete reply's items; nothing of them was counted before.
+    pub(super) const fn all_items(&mut self, items: &Items) -> (usize, usize) {
+        self.sealed += items.sealed;
+        self.announced += items.reasoning;
+        self.words_of(items)
+    }
+
+    const fn words_of(&mut self, items: &Items) -> (usize, usize) {
+        self.summary += items.summary;
+        (items.text, items.thinking + items.summary)
+    }
+}
+
+/// A responses item, as far as it is read.
+#[derive(Debug, Default)]
+pub(super) struct ItemSoFar {
+    is_reasoning: bool,
+    is_search: bool,
+    failed: bool,
+    /// It is a search that only opened a page or looked into one.
+    looked: bool,
+    pub(super) text: usize,
+    pub(super) summary: usize,
+    pub(super) sealed: usize,
+}
+
+impl ItemSoFar {
+    pub(super) fn word(&mut self, found: &Found<'_, Tag>) {
+        if found.kind != Kind::String {
+            return;
+        }
+        match found.tag {
+            Tag::ItemType => {
+                self.is_reasoning = found.text == b"reasoning";
+                self.is_search = found.text == b"web_search_call";
+            }
+            Tag::ItemStatus => self.failed = found.text == b"failed",
+            _ => self.looked = found.text != b"search",
+        }
+    }
+}
+
+/// All items that an event or a complete reply holds.
+#[derive(Debug, Default)]
+pub(super) struct Items {
+    pub(super) any: bool,
+    pub(super) text: usize,
+    pub(super) thinking: usize,
+    pub(super) summary: usize,
+    pub(super) sealed: usize,
+    pub(super) reasoning: u64,
+    /// Searches that are billed: the vendor charges for the action `search` alone.
+    pub(super) searches: u64,
+}
+
+impl Items {
+    pub(super) const fn add(&mut self, item: &ItemSoFar) {
+        self.any = true;
+        if item.is_reasoning {
+            self.thinking += item.text;
+            self.reasoning += 1;
+        } else {
+            self.text += item.text;
+        }
+        self.summary += item.summary;
+        self.sealed += item.sealed;
+        if item.is_search && !item.failed && !item.looked {
+            self.searches += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Output;
+
+    #[test]
+    fn reasoning_counts_by_what_was_seen_of_it() {
+        let output = |thinking, summary, sealed, announced| Output {
+            all: thinking + 360,
+            thinking,
+            summary,
+            sealed,
+            announced,
+            ..Output::default()
+        };
+        for (of, reasoning) in [
+            (output(0, 0, 0, 0), 0),
+            (output(3600, 0, 0, 1), 1000),
+            (output(0, 0, 1600, 1), 300),
+            (output(3600, 0, 1600, 1), 1000),
+            (output(0, 0, 0, 2), 2048),
+            (output(360, 360, 0, 1), 1024),
+            (output(36_000, 36_000, 0, 1), 10_000),
+        ] {
+            assert_eq!((of.reasoning(), of.visible()), (reasoning, 100), "{of:?}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Usage of responses replies: in the last event's `response`, however large that is, or in the
+//! body.
+//!
+//! `input_tokens` includes what was read from and written to caches: it is split here. Writes that
+//! live for half a day count as the long kind, all others as the short one. Web searches are what
+//! `tool_usage` says; without it they are the output items of that kind whose action is a search:
+//! opening a page and looking into it are not charged.
+
+use super::tally::{ERROR, Figure, TIER, Tag, Tally, count};
+use crate::domain::usage::Usage;
+use crate::formats::scan::{Key, Node, key};
+
+static LIFETIME_KEYS: [Key<Tag>; 1] = [key("ttl_12h_tokens", count(Figure::CacheWrite1h))];
+
+static INPUT_KEYS: [Key<Tag>; 5] = [
+    key("cached_tokens", count(Figure::CacheRead)),
+    key("cache_write_tokens", count(Figure::CacheWrite)),
+    key("cache_write_tokens_details", Node::object(&LIFETIME_KEYS)),
+    key("image_tokens", count(Figure::ImageInput)),
+    key("audio_tokens", count(Figure::AudioInput)),
+];
+
+static OUTPUT_KEYS: [Key<Tag>; 3] = [
+    key("reasoning_tokens", count(Figure::Reasoning)),
+    key("image_tokens", count(Figure::ImageOutput)),
+    key("audio_tokens", count(Figure::AudioOutput)),
+];
+
+static USAGE_KEYS: [Key<Tag>; 4] = [
+    key("input_tokens", count(Figure::Input)),
+    key("output_tokens", count(Figure::Output)),
+    key("input_tokens_details", Node::object(&INPUT_KEYS)),
+    key("output_tokens_details", Node::object(&OUTPUT_KEYS)),
+];
+const USAGE: Node<Tag> = Node::object(&USAGE_KEYS).tagged(Tag::Usage);
+
+static TEXT_PART: Node<Tag> =
+    Node::object(&[key("text", Node::value(Tag::ItemText, 0)), key("refusal", Node::value(Tag::ItemText, 0))]);
+static SUMMARY_PART: Node<Tag> = Node::object(&[key("text", Node::value(Tag::ItemSummary, 0))]);
+static ACTION_KEYS: [Key<Tag>; 1] = [key("type", Node::value(Tag::ItemAction, 24))];
+
+static ITEM_KEYS: [Key<Tag>; 9] = [
+    key("type", Node::value(Tag::ItemType, 32)),
+    key("status", Node::value(Tag::ItemStatus, 32)),
+    key("action", Node::object(&ACTION_KEYS)),
+    key("content", Node::array(&TEXT_PART)),
+    key("summary", Node::array(&SUMMARY_PART)),
+    key("arguments", Node::value(Tag::ItemText, 0)),
+    key("input", Node::value(Tag::ItemText, 0)),
+    key("code", Node::value(Tag::ItemText, 0)),
+    key("encrypted_content", Node::value(Tag::ItemSealed, 0)),
+];
+static ITEM: Node<Tag> = Node::object(&ITEM_KEYS).tagged(Tag::Item);
+
+static SEARCH_KEYS: [Key<Tag>; 1] = [key("num_requests", count(Figure::Searches))];
+static TOOL_KEYS: [Key<Tag>; 1] = [key("web_search", Node::object(&SEARCH_KEYS))];
+const TOOL_USAGE: Node<Tag> = Node::object(&TOOL_KEYS).tagged(Tag::ToolUsage);
+
+static RESPONSE_KEYS: [Key<Tag>; 6] = [
+    key("status", Node::value(Tag::Status, 64)),
+    key("usage", USAGE),
+    key("tool_usage", TOOL_USAGE),
+    key("service_tier", TIER),
+    key("output", Node::array(&ITEM)),
+    key("error", ERROR),
+];
+
+/// An event. Its `response` repeats the output that earlier events brought.
+pub(super) static EVENT: Node<Tag> = Node::object(&[
+    key("type", Node::value(Tag::Name, 96)),
+    key("delta", Node::value(Tag::Delta, 0)),
+    key("item", Node::object(&ITEM_KEYS).tagged(Tag::Item)),
+    key("response", Node::object(&RESPONSE_KEYS)),
+    key("code", Node::value(Tag::LooseCode, 100)),
+    key("message", Node::value(Tag::LooseMessage, 2000)),
+    key("error", ERROR),
+])
+.tagged(Tag::Event);
+
+/// A whole response.
+pub(super) static BODY: Node<Tag> = Node::object(&[
+    key("status", Node::value(Tag::Status, 64)),
+    key("output", Node::array(&ITEM).tagged(Tag::Shape)),
+    key("usage", USAGE),
+    key("tool_usage", TOOL_USAGE),
+    key("service_tier", TIER),
+    key("error", ERROR),
+])
+.tagged(Tag::Event);
+
+/// What the event or body, now complete, means.
+pub(super) fn event_end(tally: &mut Tally) {
+    output(tally);
+    match tally.event.name.as_str() {
+        "response.created" | "response.in_progress" | "response.queued" | "keepalive" => {}
+        "error" | "response.failed" => {
+            tally.finish = true;
+            tally.fail();
+        }
+        "response.completed" | "response.incomplete" => {
+            tally.content = true;
+            tally.end = true;
+            tally.finish = true;
+        }
+        "" if tally.event.has_error => tally.fail(),
+        // A body has no type.
+        "" => {
+            tally.content |= tally.shape;
+            tally.end |= tally.shape && matches!(tally.event.status.as_str(), "completed" | "incomplete" | "");
+            tally.finish |= tally.end;
+        }
+        name if name.starts_with("response.") => tally.content = true,
+        _ => {}
+    }
+}
+
+/// Counts what the event adds to the output.
+fn output(tally: &mut Tally) {
+    let items = std::mem::take(&mut tally.event.items);
+    let (text, thinking) = match tally.event.name.as_str() {
+        // Encoded sound: no measure of tokens.
+        "response.audio.delta" => return,
+        name if name.ends_with(".delta") => {
+            let len = tally.event.delta;
+            let thinking = if name.starts_with("response.reasoning") { len } else { 0 };
+            if name.starts_with("response.reasoning_summary") {
+                tally.output.summary += len;
+            }
+            tally.output.told();
+            (len - thinking, thinking)
+        }
+        "response.output_item.added" => {
+            tally.output.item_begins(&items);
+            return;
+        }
+        "response.output_item.done" => {
+            tally.searches += items.searches;
+            tally.output.item_ends(&items)
+        }
+        "" => {
+            tally.searches = items.searches;
+            tally.output.all_items(&items)
+        }
+        "response.completed" | "response.incomplete" | "response.failed" if items.any => {
+            tally.searches = items.searches;
+            let counted = tally.output.all > 0 || tally.output.sealed > 0;
+            if counted || tally.event.figures {
+                return;
+            }
+            tally.output.all_items(&items)
+        }
+        _ => return,
+    };
+    tally.generated(text + thinking, thinking);
+}
+
+pub(super) fn usage(tally: &Tally) -> Usage {
+    let figure = |figure| tally.figures.of(figure);
+    let all = figure(Figure::Input);
+    let cache_read = figure(Figure::CacheRead).min(all);
+    let written = figure(Figure::CacheWrite).min(all - cache_read);
+    let cache_write_1h = figure(Figure::CacheWrite1h).min(written);
+    let input = all - cache_read - written;
+    let output = figure(Figure::Output);
+    let reasoning = figure(Figure::Reasoning).min(output);
+    let image_input = figure(Figure::ImageInput).min(input);
+    let image_output = figure(Figure::ImageOutput).min(output - reasoning);
+    Usage {
+        input,
+        output,
+        cache_write_5m: written - cache_write_1h,
+        cache_write_1h,
+        cache_read,
+        reasoning,
+        image_input,
+        image_output,
+        audio_input: figure(Figure::AudioInput).min(input - image_input),
+        audio_output: figure(Figure::AudioOutput).min(output - reasoning - image_output),
+        web_searches: tally.figures.get(Figure::Searches).unwrap_or(tally.searches),
+        tier: tally.tier,
+    }
+}

@@ -1,0 +1,351 @@
+//! What a reply has told so far: token figures, whether content, an end or an error was seen.
+//! Common to all formats.
+//!
+//! Each format's own file names the places in its replies by [`Tag`]s, says what an event means,
+//! and turns the raw figures into disjoint [`Usage`](crate::domain::usage::Usage). Figures are
+//! taken over when their usage object ends (`usage_figures`); generated output is measured for the
+//! case that the final figures never come (`usage_output`).
+
+use super::figures::Figures;
+pub(super) use super::figures::{Figure, Modality};
+use super::output::{ItemSoFar, Items, Output};
+use crate::domain::usage::ServiceTier;
+use crate::formats::error::UpstreamError;
+use crate::formats::scan::{Found, Kind, Node, key};
+
+/// A place of interest in a reply or event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tag {
+    /// The whole event or reply.
+    Event,
+    /// The event's or reply's type.
+    Name,
+    /// The reply's own status.
+    Status,
+    /// Generated text (also arguments of calls): content if it is not empty.
+    Text,
+    /// The same, where the event's type or a neighbour says what it is.
+    Delta,
+    /// Reasoning in words.
+    Thinking,
+    /// Reasoning that only its provider can read: encrypted, or behind a signature.
+    Sealed,
+    /// A generated object, such as a call's arguments: content if it is not empty.
+    Part,
+    /// Generated media: content, but of no use for an estimate of tokens.
+    Media,
+    /// A block's type: reasoning is announced by it.
+    Block,
+    /// alt-cli: the mark of a thought, and the part that it belongs to.
+    Thought,
+    PartEnd,
+    /// responses: an output item's members, and the item.
+    ItemType,
+    ItemStatus,
+    ItemAction,
+    ItemText,
+    ItemSummary,
+    ItemSealed,
+    Item,
+    /// alt-cli: the list of searches that a reply rests on.
+    Queries,
+    /// The list or object that only a reply has: in a complete body it shows that it is one.
+    Shape,
+    /// One of several answers: its number, the reason of its end, and the answer as a whole.
+    Index,
+    Finish,
+    Choice,
+    /// The prompt was refused: nothing will be generated.
+    Blocked,
+    /// A figure, and the usage object that it stands in.
+    Count(Figure),
+    Usage,
+    /// Figures of the tools that the service ran: beside the usage, and no bill by themselves.
+    ToolUsage,
+    Tier,
+    /// Figures by kind of input or output: one item's kind, its count, the item, the list.
+    Modality,
+    ModalityCount,
+    ModalityItem,
+    Modalities(Modality),
+    /// An `error` member, of any type.
+    Error,
+    ErrorKind,
+    ErrorCode,
+    ErrorMessage,
+    /// `code` and `message` beside the type: an error if the type says so.
+    LooseCode,
+    LooseMessage,
+}
+
+/// An `error` member with what any of the formats has in it.
+pub(super) const ERROR: Node<Tag> = Node {
+    tag: Some(Tag::Error),
+    take: 1000,
+    keys: &[
+        key("type", Node::value(Tag::ErrorKind, 100)),
+        key("status", Node::value(Tag::ErrorKind, 100)),
+        key("code", Node::value(Tag::ErrorCode, 100)),
+        key("message", Node::value(Tag::ErrorMessage, 2000)),
+    ],
+    items: None,
+    rest: None,
+};
+
+/// A token figure.
+pub(super) const fn count(figure: Figure) -> Node<Tag> {
+    Node::value(Tag::Count(figure), 24)
+}
+
+/// The reason of an answer's end.
+pub(super) const FINISH: Node<Tag> = Node::value(Tag::Finish, 64);
+/// The tier that the provider served the request in.
+pub(super) const TIER: Node<Tag> = Node::value(Tag::Tier, 32);
+
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) figures: Figures,
+    pub(super) output: Output,
+    pub(super) tier: ServiceTier,
+    /// Searches that the reply shows but does not count itself.
+    pub(super) searches: u64,
+    pub(super) content: bool,
+    pub(super) end: bool,
+    /// Every answer that has begun was given the reason of its end; whether that is the end depends
+    /// on the format.
+    pub(super) finish: bool,
+    /// The prompt was refused.
+    blocked: bool,
+    /// Figures came with the finish or behind it.
+    pub(super) settled: bool,
+    /// native: figures came in another event than the first.
+    pub(super) later_figures: bool,
+    /// A complete body is a reply by its shape.
+    pub(super) shape: bool,
+    pub(super) error: Option<UpstreamError>,
+    /// One bit for each answer: begun, and ended.
+    begun: u64,
+    ended: u64,
+    pub(super) event: EventSoFar,
+}
+
+/// What the current event has told; forgotten at its end.
+#[derive(Debug, Default)]
+pub(super) struct EventSoFar {
+    pub(super) name: String,
+    pub(super) status: String,
+    pub(super) has_error: bool,
+    /// Generated text or parts.
+    pub(super) generated: bool,
+    /// An answer's end, or a refused prompt.
+    pub(super) finish: bool,
+    /// A usage object.
+    pub(super) figures: bool,
+    pub(super) blocked: bool,
+    /// Bytes of the event's `delta`, or of the part in progress.
+    pub(super) delta: usize,
+    pub(super) thought: bool,
+    pub(super) item: ItemSoFar,
+    pub(super) items: Items,
+    answer: Answer,
+    loose: UpstreamError,
+    told: UpstreamError,
+}
+
+/// One of an event's answers.
+#[derive(Debug, Default)]
+struct Answer {
+    /// How many were before it.
+    position: u64,
+    index: Option<u64>,
+    finish: bool,
+}
+
+impl Tally {
+    pub(super) fn found(&mut self, found: &Found<'_, Tag>) {
+        match found.tag {
+            Tag::Count(figure) => self.figures.tell(figure, found.as_u64()),
+            Tag::Usage => self.event.figures |= found.kind == Kind::Object && self.figures.take_over(),
+            Tag::ToolUsage => {
+                self.figures.take_over();
+            }
+            Tag::Tier => self.tier = tier(found).unwrap_or(self.tier),
+            Tag::Modality => self.figures.modality(found.text),
+            Tag::ModalityCount => self.figures.modality_count(found.as_u64()),
+            Tag::ModalityItem => self.figures.modality_item(),
+            Tag::Modalities(of) => self.figures.modalities(of),
+            Tag::Shape => self.shape |= matches!(found.kind, Kind::Array | Kind::Object),
+            Tag::Name => text(found, &mut self.event.name),
+            Tag::Status => text(found, &mut self.event.status),
+            Tag::Index => self.event.answer.index = found.as_u64(),
+            Tag::Finish => self.event.answer.finish |= is_reason(found),
+            Tag::Blocked => self.event.blocked |= is_reason(found),
+            Tag::Choice => self.answer_ends(),
+            Tag::Queries => self.searches |= u64::from(found.len > 0),
+            Tag::Event => {}
+            _ => self.output_part(found),
+        }
+    }
+
+    fn output_part(&mut self, found: &Found<'_, Tag>) {
+        let string = if found.kind == Kind::String { found.span.len().saturating_sub(2) } else { 0 };
+        let event = &mut self.event;
+        match found.tag {
+            Tag::Text => self.generated(string, 0),
+            Tag::Thinking => self.generated(string, string),
+            Tag::Sealed => self.output.sealed += string,
+            Tag::Part if found.len > 0 => self.generated(found.span.len(), 0),
+            Tag::Media => event.generated |= found.kind == Kind::Object,
+            Tag::Block if matches!(found.text, b"thinking" | b"redacted_thinking") => self.output.announced += 1,
+            Tag::Delta => event.delta = string,
+            Tag::Thought => event.thought = found.as_bool() == Some(true),
+            Tag::PartEnd => {
+                let len = std::mem::take(&mut event.delta);
+                let thought = std::mem::take(&mut event.thought);
+                self.generated(len, if thought { len } else { 0 });
+            }
+            Tag::ItemType | Tag::ItemStatus | Tag::ItemAction => event.item.word(found),
+            Tag::ItemText => event.item.text += string,
+            Tag::ItemSummary => event.item.summary += string,
+            Tag::ItemSealed => event.item.sealed += string,
+            Tag::Item => event.items.add(&std::mem::take(&mut event.item)),
+            _ => self.error_part(found),
+        }
+    }
+
+    fn error_part(&mut self, found: &Found<'_, Tag>) {
+        let event = &mut self.event;
+        match found.tag {
+            Tag::Error => {
+                event.has_error |= match found.kind {
+                    Kind::Object => found.len > 0,
+                    Kind::String => found.span.len() > 2,
+                    _ => false,
+                };
+                if found.kind == Kind::String {
+                    text(found, &mut event.told.message);
+                }
+            }
+            Tag::ErrorKind if found.kind == Kind::String => event.told.kind = word(found),
+            Tag::ErrorCode if event.told.code.is_none() => event.told.code = word(found),
+            Tag::ErrorMessage => text(found, &mut event.told.message),
+            Tag::LooseCode => event.loose.code = word(found),
+            Tag::LooseMessage => text(found, &mut event.loose.message),
+            _ => {}
+        }
+    }
+
+    /// Counts bytes of output, of which `thinking` are reasoning.
+    pub(super) fn generated(&mut self, len: usize, thinking: usize) {
+        self.output.all += len;
+        self.output.thinking += thinking;
+        self.event.generated |= len > 0;
+    }
+
+    fn answer_ends(&mut self) {
+        let answer = &mut self.event.answer;
+        let bit = 1 << answer.index.take().unwrap_or(answer.position).min(63);
+        answer.position += 1;
+        self.begun |= bit;
+        if std::mem::take(&mut answer.finish) {
+            self.ended |= bit;
+            self.event.finish = true;
+        }
+    }
+
+    /// Of a format with several answers: what the event, now complete, says of their ends.
+    pub(super) fn answers(&mut self) {
+        self.event.finish |= self.event.blocked;
+        self.blocked |= self.event.blocked;
+        self.finish = (self.begun != 0 && self.begun == self.ended) || self.blocked;
+    }
+
+    /// Of a format with one answer: whether the event gave the reason of its end.
+    pub(super) fn only_answer(&mut self) {
+        self.event.finish |= std::mem::take(&mut self.event.answer.finish);
+        self.finish |= self.event.finish;
+    }
+
+    /// Makes the event's error the reply's error: its `error` member, or else its own code and
+    /// message.
+    pub(super) fn fail(&mut self) {
+        let event = &mut self.event;
+        let told = std::mem::take(if event.has_error { &mut event.told } else { &mut event.loose });
+        if self.error.is_none() {
+            self.error = Some(told.cleaned());
+        }
+    }
+
+    /// Notes whether the figures are the last ones that are to be expected.
+    pub(super) const fn settle(&mut self) {
+        if self.event.finish || self.event.figures {
+            self.settled = self.finish && (self.event.figures || (self.settled && !self.event.finish));
+        }
+    }
+
+    /// Forgets the event; called at its end, whether it could be read or not.
+    pub(super) fn next_event(&mut self) {
+        self.figures.forget();
+        let event = &mut self.event;
+        event.name.clear();
+        event.status.clear();
+        event.has_error = false;
+        event.generated = false;
+        event.finish = false;
+        event.figures = false;
+        event.blocked = false;
+        event.delta = 0;
+        event.thought = false;
+        event.item = ItemSoFar::default();
+        event.items = Items::default();
+        event.answer = Answer::default();
+        for error in [&mut event.told, &mut event.loose] {
+            error.kind = None;
+            error.code = None;
+            error.message.clear();
+        }
+    }
+}
+
+/// A reason that says something: services also send empty and unspecified ones while a reply goes
+/// on.
+fn is_reason(found: &Found<'_, Tag>) -> bool {
+    found.kind == Kind::String && names_an_end(&String::from_utf8_lossy(found.text))
+}
+
+/// Whether a finish reason is one.
+#[must_use]
+pub fn names_an_end(reason: &str) -> bool {
+    let reason = reason.trim();
+    !reason.is_empty() && !reason.to_ascii_uppercase().ends_with("UNSPECIFIED")
+}
+
+/// The tier by each vendor's name for it; `None` for what is no name.
+fn tier(found: &Found<'_, Tag>) -> Option<ServiceTier> {
+    let name = found.as_str()?.to_ascii_lowercase();
+    Some(match name.strip_prefix("on_demand_").unwrap_or(&name) {
+        "flex" => ServiceTier::Flex,
+        // The last two are served faster still, under prices that no list has.
+        "priority" | "fast" | "ultrafast" => ServiceTier::Priority,
+        "batch" => ServiceTier::Batch,
+        _ => ServiceTier::Standard,
+    })
+}
+
+fn text(found: &Found<'_, Tag>, into: &mut String) {
+    into.clear();
+    match found.as_str() {
+        Some(text) => into.push_str(&text),
+        // A text that was cut is good enough for a message.
+        None if found.kind == Kind::String => into.push_str(&String::from_utf8_lossy(found.text)),
+        None => {}
+    }
+}
+
+fn word(found: &Found<'_, Tag>) -> Option<String> {
+    match found.kind {
+        Kind::String => found.as_str().filter(|t| !t.is_empty()).map(std::borrow::Cow::into_owned),
+        Kind::Number => std::str::from_utf8(found.text).ok().map(str::to_owned),
+        _ => None,
+    }
+}

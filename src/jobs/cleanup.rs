@@ -1,0 +1,152 @@
+//! Removes request log entries that are older than the settings keep, once a day or when asked.
+//!
+//! The cutoff is computed when a run begins. A day that nobody served, because no node was up at
+//! its time, is served as soon as one is. The ledger and its sums stay: figures and limits do not
+//! change.
+
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+use super::{HOLD_MS, Jobs};
+use crate::domain::clock::Timestamp;
+use crate::domain::limits::{DailyReset, ResetMode};
+use crate::domain::settings::SystemSettings;
+use crate::policy::window::{DAY_MS, Window};
+use crate::store::StoreError;
+
+pub(super) const JOB: &str = "cleanup";
+/// Rows of each table per statement: a few hundredths of a second on the embedded database.
+const BATCH: u32 = 500;
+
+/// What a run says of itself while it goes on, and afterwards.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CleanupReport {
+    pub started_at: Timestamp,
+    /// `None`: not at its end.
+    pub finished_at: Option<Timestamp>,
+    /// Entries older than this are removed.
+    pub cutoff: Timestamp,
+    pub removed: u64,
+    /// Why it ended early, if it did.
+    pub error: Option<String>,
+}
+
+/// Where cleaning up stands, on whatever node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cleanup {
+    pub running: bool,
+    /// The running or the last run; `None` before the first.
+    pub report: Option<CleanupReport>,
+}
+
+impl Jobs {
+    /// Starts a run now, unless one goes on; whether it did.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the job's table.
+    pub async fn start_cleanup(&self) -> Result<bool, StoreError> {
+        let parts = &self.0.parts;
+        let now = parts.clock.now();
+        let held = parts.store.job::<CleanupReport>(JOB).await?.is_some_and(|job| job.is_held(now));
+        if held || !parts.store.take_job(JOB, &self.0.node, now, now.plus_ms(HOLD_MS)).await? {
+            return Ok(false);
+        }
+        let report = self.begin(now, &parts.store.settings().await?);
+        parts.store.report_job(JOB, &report).await?;
+        self.0.clean.notify_one();
+        Ok(true)
+    }
+
+    /// Where it stands.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn cleanup(&self) -> Result<Cleanup, StoreError> {
+        let parts = &self.0.parts;
+        let Some(job) = parts.store.job::<Option<CleanupReport>>(JOB).await? else {
+            return Ok(Cleanup { running: false, report: None });
+        };
+        Ok(Cleanup { running: job.is_held(parts.clock.now()), report: job.report })
+    }
+
+    /// Runs if the settings ask for it and today's time has come.
+    pub async fn clean_if_due(&self) {
+        if let Err(error) = self.look().await {
+            tracing::warn!(%error, "whether the request log is to be cleaned up could not be told");
+        }
+    }
+
+    async fn look(&self) -> Result<(), StoreError> {
+        let parts = &self.0.parts;
+        let now = parts.clock.now();
+        let settings = parts.store.settings().await?;
+        let daily = DailyReset { mode: ResetMode::Fixed, time: settings.cleanup_schedule };
+        let due = Window::Daily(daily).start(now, parts.time_zone);
+        let job = parts.store.job::<CleanupReport>(JOB).await?;
+        let served = job.as_ref().map_or(Timestamp(0), |job| job.done_for);
+        if served >= due || job.is_some_and(|job| job.is_held(now)) {
+            return Ok(());
+        }
+        if !parts.store.take_job(JOB, &self.0.node, now, now.plus_ms(HOLD_MS)).await? {
+            return Ok(());
+        }
+        // Switched off, or the first look ever: the time that has passed is not made up for.
+        if !settings.enable_auto_cleanup || served == Timestamp(0) {
+            return parts.store.leave_job(JOB, &self.0.node, Some(due)).await;
+        }
+        self.clean(&settings, Some(due)).await;
+        Ok(())
+    }
+
+    /// The run that [`Self::start_cleanup`] took the job for.
+    pub(super) async fn clean_as_asked(&self) {
+        match self.0.parts.store.settings().await {
+            Ok(settings) => self.clean(&settings, None).await,
+            Err(error) => tracing::warn!(%error, "the request log could not be cleaned up"),
+        }
+    }
+
+    fn begin(&self, now: Timestamp, settings: &SystemSettings) -> CleanupReport {
+        let cutoff = now.plus_ms(-DAY_MS * i64::from(settings.cleanup_retention_days));
+        CleanupReport { started_at: now, cutoff, ..CleanupReport::default() }
+    }
+
+    async fn clean(&self, settings: &SystemSettings, due: Option<Timestamp>) {
+        let parts = &self.0.parts;
+        let mut report = self.begin(parts.clock.now(), settings);
+        let done = self.batches(&mut report).await;
+        report.finished_at = Some(parts.clock.now());
+        report.error = done.as_ref().err().map(ToString::to_string);
+        match &report.error {
+            None => {
+                tracing::info!(removed = report.removed, before = %report.cutoff.to_iso(), "the request log was cleaned up")
+            }
+            Some(error) => tracing::warn!(error, removed = report.removed, "cleaning up the request log ended early"),
+        }
+        let told = parts.store.report_job(JOB, &report).await;
+        let served = due.filter(|_| done.is_ok());
+        if let Err(error) = told.and(parts.store.leave_job(JOB, &self.0.node, served).await) {
+            tracing::warn!(%error, "the end of the request log's cleaning could not be noted");
+        }
+    }
+
+    async fn batches(&self, report: &mut CleanupReport) -> Result<(), StoreError> {
+        let parts = &self.0.parts;
+        parts.store.prune_notices(report.started_at).await?;
+        loop {
+            let now = parts.clock.now();
+            if !parts.store.take_job(JOB, &self.0.node, now, now.plus_ms(HOLD_MS)).await? {
+                return Err(StoreError::Busy { what: "another node took over".to_owned() });
+            }
+            let began = Instant::now();
+            let removed = parts.store.prune_requests(report.cutoff, BATCH).await?;
+            if removed == 0 {
+                return Ok(());
+            }
+            report.removed += removed;
+            parts.metrics.jobs.pruned.inc_by(removed);
+            parts.store.report_job(JOB, report).await?;
+            tokio::time::sleep(began.elapsed()).await;
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Sums the days that are over, newest first: what charts and the usage log's totals read instead
+//! of hours.
+//!
+//! A day is summed when it has been over for a while, so that the requests that ended after it are
+//! there; what comes later still, or is priced later, takes the day out again (`store/ledger/days.rs`),
+//! and a look finds it. Nothing is noted of how far this went: the days that lack are the
+//! calendar's without those that the database has. After an upgrade that is a year of them, and
+//! figures are right all the while, though slower.
+
+use std::collections::BTreeSet;
+
+use tokio::time::Instant;
+
+use super::{HOLD_MS, Jobs};
+use crate::domain::clock::Timestamp;
+use crate::domain::limits::DailyReset;
+use crate::policy::window::Window;
+use crate::store::{StoreError, SummedDay};
+
+pub(super) const JOB: &str = "sum_days";
+/// How long a day is over before it is summed.
+const SETTLED_MS: i64 = 10 * 60_000;
+
+impl Jobs {
+    /// Sums every day that can be and is not; how many it were.
+    ///
+    /// # Errors
+    /// [`StoreError`]; what was summed before it stays so.
+    pub async fn sum_days(&self) -> Result<u64, StoreError> {
+        let parts = &self.0.parts;
+        let mut summed = 0;
+        let lacking = self.lacking().await?;
+        for day in &lacking {
+            let now = parts.clock.now();
+            if !parts.store.take_job(JOB, &self.0.node, now, now.plus_ms(HOLD_MS)).await? {
+                return Ok(summed);
+            }
+            let began = Instant::now();
+            parts.store.sum_day(*day).await?;
+            summed += 1;
+            tokio::time::sleep(began.elapsed()).await;
+        }
+        if summed > 0 {
+            tracing::debug!(days = summed, "days were summed");
+            parts.store.leave_job(JOB, &self.0.node, None).await?;
+        }
+        Ok(summed)
+    }
+
+    /// The days that are over and not summed, newest first.
+    async fn lacking(&self) -> Result<Vec<SummedDay>, StoreError> {
+        let parts = &self.0.parts;
+        let Some(first) = parts.store.first_used().await? else { return Ok(Vec::new()) };
+        let day = |at| Window::Daily(DailyReset::default()).calendar(at, parts.time_zone);
+        // The day that is not over, or not for long.
+        let mut next = day(parts.clock.now().plus_ms(-SETTLED_MS));
+        let there = parts.store.summed_days(Timestamp(i64::MIN), Timestamp(i64::MAX)).await?;
+        let there: BTreeSet<SummedDay> = there.into_iter().collect();
+        let mut lacking = Vec::new();
+        while next.start > first {
+            next = day(next.start.plus_ms(-1));
+            let day = SummedDay { from: next.start, until: next.end };
+            if !there.contains(&day) {
+                lacking.push(day);
+            }
+        }
+        Ok(lacking)
+    }
+}

@@ -1,0 +1,102 @@
+//! Prices requests that ran before their model had a price, once it has one.
+//!
+//! What awaits a price stands in the ledger, so nothing is queued: a look asks for the models of
+//! such requests, one index look-up each, and prices what it finds a price for. The counters learn
+//! of it batch by batch, after the database.
+
+use tokio::time::Instant;
+
+use super::{HOLD_MS, Jobs};
+use crate::domain::price::Price;
+use crate::limits;
+use crate::policy::{cost, price_name};
+use crate::store::{SpendRow, StoreError, UnpricedOf};
+
+pub(super) const JOB: &str = "reprice";
+/// Requests per transaction: a few hundredths of a second on the embedded database.
+const BATCH: u32 = 200;
+
+impl Jobs {
+    /// Has the work looked at soon: a price arrived.
+    pub fn reprice_soon(&self) {
+        self.0.price.notify_one();
+    }
+
+    /// Prices whatever can be priced now; how many requests it were.
+    ///
+    /// # Errors
+    /// [`StoreError`]; what was priced before it stays so.
+    pub async fn reprice(&self) -> Result<u64, StoreError> {
+        let store = &self.0.parts.store;
+        let (mut model, mut priced, mut at_work) = (String::new(), 0, false);
+        while let Some(next) = store.unpriced_model_after(&model).await? {
+            model = next;
+            // As when a request is settled: each name is tried for all of them before the next one
+            // is.
+            let upstreams = store.unpriced_upstream_models(&model).await?;
+            for names in [price_name::exact, price_name::undated] {
+                if let Some(price) = self.first_price(names(&model)).await? {
+                    at_work = true;
+                    priced += self.price_all(&model, None, &price).await?;
+                    break;
+                }
+                for upstream in &upstreams {
+                    if let Some(price) = self.first_price(names(upstream)).await? {
+                        at_work = true;
+                        priced += self.price_all(&model, Some(upstream), &price).await?;
+                    }
+                }
+            }
+        }
+        if priced > 0 {
+            tracing::info!(requests = priced, "requests were priced after their price arrived");
+        }
+        if at_work {
+            store.leave_job(JOB, &self.0.node, None).await?;
+        }
+        Ok(priced)
+    }
+
+    /// The price of the first of the names that has one.
+    async fn first_price(&self, names: impl IntoIterator<Item = String>) -> Result<Option<Price>, StoreError> {
+        for name in names {
+            if let Some(price) = self.0.parts.store.price(&name).await? {
+                return Ok(Some(price));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn price_all(&self, model: &str, upstream: Option<&String>, price: &Price) -> Result<u64, StoreError> {
+        let upstream_model = upstream.map(String::as_str);
+        let (of, rates) = (UnpricedOf { model, upstream_model, price_model: &price.model }, &price.rates);
+        let parts = &self.0.parts;
+        let mut priced = 0;
+        loop {
+            let now = parts.clock.now();
+            if !parts.store.take_job(JOB, &self.0.node, now, now.plus_ms(HOLD_MS)).await? {
+                return Ok(priced);
+            }
+            let began = Instant::now();
+            let rows = parts.store.reprice(of, BATCH, &|usage, times| cost::total(rates, usage, times)).await?;
+            let spent: Vec<_> = rows.iter().map(row).collect();
+            parts.counters.spent_late(&spent, parts.clock.now());
+            parts.metrics.jobs.repriced.inc_by(rows.len() as u64);
+            priced += rows.len() as u64;
+            if rows.len() < BATCH as usize {
+                return Ok(priced);
+            }
+            tokio::time::sleep(began.elapsed()).await;
+        }
+    }
+}
+
+const fn row(from: &SpendRow) -> limits::SpendRow {
+    limits::SpendRow {
+        minute: from.minute,
+        key: from.key_id,
+        user: from.user_id,
+        provider: from.provider_id,
+        cost: from.cost,
+    }
+}

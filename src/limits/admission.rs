@@ -1,0 +1,200 @@
+//! What is asked before a request runs, and the refusal.
+
+use std::sync::Arc;
+
+use rust_decimal::Decimal;
+
+use crate::domain::clock::Timestamp;
+use crate::domain::format::WireFormat;
+use crate::domain::ids::{RequestId, SessionId};
+use crate::domain::key::Key;
+use crate::domain::money::NanoUsd;
+use crate::domain::user::User;
+
+use super::spend::Period;
+
+/// One request that wants in.
+#[derive(Debug, Clone, Copy)]
+pub struct Admission<'a> {
+    /// What the request is known by, here and in the ledger.
+    pub request: RequestId,
+    /// The limits are checked now, and the request counts towards its minute from now on.
+    pub now: Timestamp,
+    /// The request's start: its cost will belong to it.
+    pub started: Timestamp,
+    pub key: &'a Key,
+    pub user: &'a User,
+    pub session: &'a SessionId,
+    /// What the request may cost; reserved while it runs.
+    pub estimate: NanoUsd,
+    /// What it asks for; shown with its session.
+    pub asks: &'a Asks,
+}
+
+/// What a session's latest request asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asks {
+    /// As the client names it.
+    pub model: Arc<str>,
+    /// The client's.
+    pub format: WireFormat,
+}
+
+/// The thirteen limits, by their wire names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LimitType {
+    KeyTotal,
+    UserTotal,
+    KeyConcurrentSessions,
+    UserConcurrentSessions,
+    UserRpm,
+    KeyFiveHours,
+    UserFiveHours,
+    KeyDaily,
+    UserDaily,
+    KeyWeekly,
+    UserWeekly,
+    KeyMonthly,
+    UserMonthly,
+}
+
+impl LimitType {
+    /// In the order of the checks in docs/reference/limits.md.
+    pub const IN_ORDER: [Self; 13] = [
+        Self::KeyTotal,
+        Self::UserTotal,
+        Self::KeyConcurrentSessions,
+        Self::UserConcurrentSessions,
+        Self::UserRpm,
+        Self::KeyFiveHours,
+        Self::UserFiveHours,
+        Self::KeyDaily,
+        Self::UserDaily,
+        Self::KeyWeekly,
+        Self::UserWeekly,
+        Self::KeyMonthly,
+        Self::UserMonthly,
+    ];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::KeyTotal => "key_total",
+            Self::UserTotal => "user_total",
+            Self::KeyConcurrentSessions => "key_concurrent_sessions",
+            Self::UserConcurrentSessions => "user_concurrent_sessions",
+            Self::UserRpm => "user_rpm",
+            Self::KeyFiveHours => "key_5h",
+            Self::UserFiveHours => "user_5h",
+            Self::KeyDaily => "key_daily",
+            Self::UserDaily => "user_daily",
+            Self::KeyWeekly => "key_weekly",
+            Self::UserWeekly => "user_weekly",
+            Self::KeyMonthly => "key_monthly",
+            Self::UserMonthly => "user_monthly",
+        }
+    }
+
+    /// Whether it is the key's, not the user's.
+    #[must_use]
+    pub const fn is_keys(self) -> bool {
+        matches!(
+            self,
+            Self::KeyTotal
+                | Self::KeyConcurrentSessions
+                | Self::KeyFiveHours
+                | Self::KeyDaily
+                | Self::KeyWeekly
+                | Self::KeyMonthly
+        )
+    }
+
+    /// The period of a spending limit.
+    pub(super) const fn period(self) -> Option<Period> {
+        match self {
+            Self::KeyTotal | Self::UserTotal => Some(Period::Total),
+            Self::KeyFiveHours | Self::UserFiveHours => Some(Period::FiveHours),
+            Self::KeyDaily | Self::UserDaily => Some(Period::Daily),
+            Self::KeyWeekly | Self::UserWeekly => Some(Period::Weekly),
+            Self::KeyMonthly | Self::UserMonthly => Some(Period::Monthly),
+            Self::KeyConcurrentSessions | Self::UserConcurrentSessions | Self::UserRpm => None,
+        }
+    }
+}
+
+/// A figure of a limit: money, or a number of sessions or requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Amount {
+    Money(NanoUsd),
+    Count(u64),
+}
+
+impl Amount {
+    /// USD, or the number.
+    #[must_use]
+    pub fn to_decimal(self) -> Decimal {
+        match self {
+            Self::Money(amount) => amount.to_decimal(),
+            Self::Count(count) => Decimal::from(count),
+        }
+    }
+}
+
+impl std::fmt::Display for Amount {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Money(amount) => amount.fmt(f),
+            Self::Count(count) => count.fmt(f),
+        }
+    }
+}
+
+/// Why a request was not admitted. Nothing was counted then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error(transparent)]
+    Limit(#[from] Denied),
+    /// The shared counters cannot be reached, and the operator wants nothing uncounted to pass.
+    #[error("the shared counters cannot be reached")]
+    Unreachable,
+}
+
+/// The limit that refused a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.message())]
+pub struct Denied {
+    pub limit_type: LimitType,
+    /// What was compared: spent and reserved by others.
+    pub current: Amount,
+    pub limit: Amount,
+    /// When a request may pass again; `None` where that cannot be known (or is never).
+    pub reset_at: Option<Timestamp>,
+    /// Set if the limit is not reached, and the request could exceed it together with those that
+    /// run.
+    pub exceeds: Option<Exceeds>,
+}
+
+/// Why a strict reservation refused a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exceeds {
+    /// What running requests have reserved in the limit's window.
+    pub reserved: NanoUsd,
+    /// What the refused request would have reserved.
+    pub own: NanoUsd,
+}
+
+impl Denied {
+    /// For the client.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let Self { limit_type, current, limit, .. } = self;
+        let name = limit_type.as_str();
+        match self.exceeds {
+            None => format!("the {name} limit of {limit} is reached ({current} used)"),
+            Some(Exceeds { reserved, own }) => format!(
+                "the {name} limit of {limit} could be exceeded: {current} is used ({reserved} of it reserved for \
+                 requests in flight), and this request reserves {own}"
+            ),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The thirteen checks, in the order of docs/reference/limits.md; the first that is reached
+//! refuses.
+
+use super::CounterSettings;
+use super::admission::{Admission, Amount, Denied, Exceeds, LimitType};
+use super::held::Held;
+use super::holder::Pair;
+use super::sessions::Slot;
+use super::standing::{MoneyLeft, RequestsLeft, Standing};
+use crate::domain::limits::Limits;
+use crate::domain::money::NanoUsd;
+use crate::policy::reservation::Reservation;
+
+/// Checks a request against its key's and its user's limits, and says what is left of the tightest.
+/// The figures must be up to date.
+pub(super) fn all(
+    pair: &mut Pair<'_>,
+    admission: &Admission<'_>,
+    slot: &Slot,
+    settings: &CounterSettings,
+) -> Result<Standing, Denied> {
+    let mut checks = Checks { pair, admission, slot, settings, tightest: None };
+    LimitType::IN_ORDER.into_iter().try_for_each(|limit| checks.check(limit))?;
+    let requests = RequestsLeft::after(admission.user.rpm, checks.pair.rpm.count(), admission.now);
+    Ok(Standing { requests, money: checks.tightest })
+}
+
+/// Under strict reservation: whether a request could exceed a limit together with those that run.
+/// One that runs alone could only exceed it by itself, and passes (docs/reference/limits.md).
+pub(super) fn strict(held: Held, estimate: NanoUsd, limit: NanoUsd, mode: Reservation) -> Option<Exceeds> {
+    let (reserved, own) = (held.reserved, estimate.max(NanoUsd::ZERO));
+    let refused = mode == Reservation::Strict && reserved > NanoUsd::ZERO && held.both() + own > limit;
+    refused.then_some(Exceeds { reserved, own })
+}
+
+struct Checks<'a, 'b> {
+    pair: &'a mut Pair<'b>,
+    admission: &'a Admission<'a>,
+    slot: &'a Slot,
+    settings: &'a CounterSettings,
+    /// Of the money limits that were checked so far.
+    tightest: Option<MoneyLeft>,
+}
+
+impl Checks<'_, '_> {
+    fn check(&mut self, limit_type: LimitType) -> Result<(), Denied> {
+        match limit_type {
+            LimitType::KeyConcurrentSessions | LimitType::UserConcurrentSessions => self.sessions(limit_type),
+            LimitType::UserRpm => self.rpm(),
+            spending => self.spending(spending).map_or(Ok(()), Err),
+        }
+    }
+
+    fn limits(&self, limit_type: LimitType) -> &Limits {
+        if limit_type.is_keys() { &self.admission.key.limits } else { &self.admission.user.limits }
+    }
+
+    /// The refusal, if the limit is reached.
+    fn spending(&mut self, limit_type: LimitType) -> Option<Denied> {
+        let limits = self.limits(limit_type);
+        let period = limit_type.period()?;
+        let limit = period.limit_of(limits)?;
+        let reset = limits.daily_reset;
+        let spend = if limit_type.is_keys() { &mut self.pair.key.spend } else { &mut *self.pair.spend };
+        let held = spend.held(period, reset, self.admission.now, self.settings.time_zone);
+        let exceeds = match held.both() >= limit {
+            true => None,
+            false => match strict(held, self.admission.estimate, limit, self.settings.reservation) {
+                Some(exceeds) => Some(exceeds),
+                None => {
+                    let (remaining, reset_at) = (limit - held.both(), spend.ends_at(period, reset));
+                    if self.tightest.is_none_or(|tightest| remaining < tightest.remaining) {
+                        self.tightest = Some(MoneyLeft { limit_type, limit, remaining, reset_at });
+                    }
+                    return None;
+                }
+            },
+        };
+        // Room that a running request may leave has no known time.
+        let reset_at = if exceeds.is_none() { spend.below_at(period, reset, limit) } else { None };
+        let (current, limit) = (Amount::Money(held.both()), Amount::Money(limit));
+        Some(Denied { limit_type, current, limit, reset_at, exceeds })
+    }
+
+    fn sessions(&self, limit_type: LimitType) -> Result<(), Denied> {
+        let limit = u64::from(self.limits(limit_type).concurrent_sessions);
+        let (current, of_key) = if limit_type.is_keys() {
+            (self.pair.key.sessions, Some(self.admission.key.id))
+        } else {
+            (self.pair.sessions.len() as u64, None)
+        };
+        // A session that is already live never counts against itself.
+        if limit == 0 || current < limit || self.pair.sessions.is_live(self.slot) {
+            return Ok(());
+        }
+        // Only when the limit is met exactly does the next end make room.
+        let next_end = self.pair.sessions.next_end(of_key, self.settings.session_ttl_ms);
+        let reset_at = next_end.filter(|_| current == limit);
+        let (current, limit) = (Amount::Count(current), Amount::Count(limit));
+        Err(Denied { limit_type, current, limit, reset_at, exceeds: None })
+    }
+
+    fn rpm(&self) -> Result<(), Denied> {
+        let limit = u64::from(self.admission.user.rpm);
+        let current = self.pair.rpm.count();
+        if limit == 0 || current < limit {
+            return Ok(());
+        }
+        let reset_at = self.pair.rpm.below_at(limit);
+        let (current, limit) = (Amount::Count(current), Amount::Count(limit));
+        Err(Denied { limit_type: LimitType::UserRpm, current, limit, reset_at, exceeds: None })
+    }
+}

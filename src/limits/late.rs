@@ -1,0 +1,31 @@
+//! Spending that becomes known after a request was settled: its model had no price then, and has
+//! one now.
+
+use super::backend::CounterBackend;
+use super::held::Held;
+use super::memory::Memory;
+use super::{Counters, SpendRow};
+use crate::domain::clock::Timestamp;
+
+impl Counters {
+    /// Counts what settled requests turned out to cost: in the windows that hold their start, and
+    /// in the lifetime's sum. Never waits.
+    ///
+    /// To be called once for each amount, on one node, after the ledger has it.
+    pub fn spent_late(&self, rows: &[SpendRow], now: Timestamp) {
+        let now = self.books.time(now);
+        match &self.books {
+            CounterBackend::Own(memory) => memory.spent_late(rows, now),
+            CounterBackend::Shared(shared) => shared.spent_late(rows, now),
+        }
+    }
+}
+
+impl Memory {
+    pub(super) fn spent_late(&self, rows: &[SpendRow], now: Timestamp) {
+        for row in rows {
+            let holder = row.user.zip(row.key);
+            self.to_each(holder, row.provider, now, |spend| spend.add(row.minute, Held::spent(row.cost)));
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The leave to run one request, which counts until it is settled or dropped.
+
+use super::admission::Asks;
+use super::backend::CounterBackend;
+use super::rpm::MinuteEntry;
+use super::sessions::Slot;
+use super::standing::Standing;
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
+use crate::domain::money::NanoUsd;
+use crate::domain::provider::Provider;
+
+/// What was counted for one request.
+#[derive(Debug, Clone)]
+pub struct Charge {
+    pub request: RequestId,
+    /// `None` for the admin token.
+    pub user: Option<UserId>,
+    /// The key and its session.
+    pub slot: Slot,
+    /// The estimate, or zero where reservation is off.
+    pub reserved: NanoUsd,
+    pub started: Timestamp,
+    /// When it was admitted: the minute counts from then on.
+    pub admitted: Timestamp,
+    /// Where it is counted among the requests of the minute, on this node.
+    pub minute: Option<MinuteEntry>,
+    /// `None` for the admin token.
+    pub asks: Option<Asks>,
+}
+
+impl Charge {
+    /// The user and the key, unless the request is the admin token's.
+    pub(super) fn holder(&self) -> Option<(UserId, KeyId)> {
+        self.user.zip(self.slot.key)
+    }
+}
+
+/// A request that was counted, and what was found out on the way.
+pub(super) struct Counted {
+    pub(super) charge: Charge,
+    /// The provider that served the session before, if it was live.
+    pub(super) served_before: Option<ProviderId>,
+    pub(super) standing: Standing,
+}
+
+impl Counted {
+    /// Without limits or a session.
+    pub(super) fn alone(charge: Charge) -> Self {
+        Self { charge, served_before: None, standing: Standing::default() }
+    }
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settlement {
+    pub now: Timestamp,
+    /// The true cost.
+    pub cost: NanoUsd,
+    /// The provider that the request had entered.
+    pub at: Option<ProviderId>,
+    /// The one that served it, and is owed the cost.
+    pub served: Option<ProviderId>,
+}
+
+/// Leave to run one request. [`Permit::settle`] it at the end. A permit that is dropped instead
+/// gives everything back: the reservation, the place of its session, the request of the minute.
+#[must_use = "dropping a permit gives it back"]
+pub struct Permit {
+    books: CounterBackend,
+    /// `None` once settled.
+    charge: Option<Charge>,
+    at: Option<ProviderId>,
+    served_before: Option<ProviderId>,
+    standing: Standing,
+}
+
+impl Permit {
+    pub(super) fn new(books: CounterBackend, counted: Counted) -> Self {
+        let Counted { charge, served_before, standing } = counted;
+        Self { books, charge: Some(charge), at: None, served_before, standing }
+    }
+
+    /// What was left of the caller's limits when the request was admitted.
+    #[must_use]
+    pub const fn standing(&self) -> &Standing {
+        &self.standing
+    }
+
+    /// The provider that last served this session, if it was live when the request was admitted.
+    #[must_use]
+    pub const fn session_provider(&self) -> Option<ProviderId> {
+        self.served_before
+    }
+
+    /// Moves the request to a provider before an attempt there, leaving the one before. `false`:
+    /// the provider's limits were reached in the meantime (checked and counted in one step); the
+    /// request is then at none.
+    ///
+    /// The session is served by this provider from now on (see [`Self::session_provider`]). Waits
+    /// for shared counters alone, and only where the provider has limits; on a node's own it is
+    /// done at once.
+    #[must_use = "the provider may not be asked when this is false"]
+    pub async fn enter(&mut self, provider: &Provider, now: Timestamp) -> bool {
+        let Some(charge) = &self.charge else { return false };
+        let now = self.books.time(now);
+        if self.at == Some(provider.id) {
+            return true;
+        }
+        if let Some(before) = self.at.take() {
+            self.books.withdraw(charge, before, now);
+        }
+        let entered = self.books.enter(charge, provider, now).await;
+        self.at = entered.then_some(provider.id);
+        entered
+    }
+
+    /// The request ended: the true cost takes the reservation's place, counted at the request's
+    /// start. Its session lives on for the TTL. `provider`: who served it, and is owed the cost. A
+    /// cost below zero counts as zero.
+    pub fn settle(mut self, now: Timestamp, cost: NanoUsd, provider: Option<ProviderId>) {
+        if let Some(charge) = self.charge.take() {
+            let cost = cost.max(NanoUsd::ZERO);
+            let now = self.books.time(now);
+            self.books.settle(&charge, &Settlement { now, cost, at: self.at, served: provider });
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if let Some(charge) = self.charge.take() {
+            self.books.give_back(&charge, self.at);
+        }
+    }
+}

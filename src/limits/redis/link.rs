@@ -1,0 +1,276 @@
+//! The connection to Redis, as requests see it: there, or not.
+//!
+//! ```text
+//!          somebody waited in vain            no answer for [`PATIENCE`]
+//!   QUICK ─────────────────────────► SLOW ─────────────────────────────► LOST
+//!     ▲ ▲                             │                                 ▲  │
+//!     │ └──── it answers in time ─────┘        the connection broke ────┘  │
+//!     └───────────────── connected again, all told ([`super::keeper`]) ─────┘
+//! ```
+//!
+//! Counters that another node made again are no loss (`MOVED`, between the last two): the keeper is
+//! back with them in milliseconds, and requests wait for it, within their bound.
+//!
+//! Nobody waits longer than the bound; and while Redis is slow or lost nobody waits at all. One
+//! late answer costs no connection: this node counts for itself for as long as [`super::spell`]
+//! says, and what it counts is told over the same connection.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, Script, Value};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::reply;
+use super::scripts::{Call, Scope};
+use crate::domain::clock::Timestamp;
+use crate::redis::Server;
+
+/// How long connecting, and what no request waits for, may take.
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Why Redis did not do as asked.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Fault {
+    #[error("no answer within {0:?}")]
+    TimedOut(Duration),
+    #[error(transparent)]
+    Redis(#[from] redis::RedisError),
+    /// The counters were made again, or this node was treated as dead.
+    #[error("the counters have moved on without this node")]
+    Gone,
+    /// The call carried a time that is not Redis', which is this.
+    #[error("the clocks of this node and of Redis differ")]
+    Clock(Timestamp),
+    #[error("an answer that makes no sense")]
+    Odd,
+    #[error("the ledger cannot be read: {0}")]
+    Ledger(String),
+    #[error("{0}")]
+    Broken(&'static str),
+}
+
+/// A connection over which this node counts, under its own name for as long as it lasts.
+pub(super) struct Up {
+    pub(super) connection: MultiplexedConnection,
+    pub(super) epoch: String,
+    pub(super) node: String,
+}
+
+impl Up {
+    pub(super) fn scope<'a>(&'a self, prefix: &'a str) -> Scope<'a> {
+        Scope { prefix, epoch: &self.epoch, node: &self.node }
+    }
+}
+
+pub(super) struct Link {
+    client: Client,
+    /// There while Redis is quick.
+    up: ArcSwapOption<Up>,
+    /// The counters have moved; until when requests wait for the keeper to follow.
+    moved: Mutex<Option<Instant>>,
+    /// There is a connection: what is told of running requests arrives.
+    hears: AtomicBool,
+    /// How often the keeper looked through the running requests: once for each name.
+    names: AtomicU64,
+    /// Somebody waited in vain.
+    pub(super) late: Notify,
+    /// Somebody was told that the connection is of no use.
+    pub(super) broken: Notify,
+    /// Resolves waits for the connection.
+    pub(super) changed: Notify,
+    /// Calls that waited in vain, or failed.
+    pub(super) errors: AtomicU64,
+    /// Times that it was lost.
+    pub(super) losses: AtomicU64,
+    /// Times that it was slow.
+    pub(super) spells: AtomicU64,
+}
+
+impl Link {
+    pub(super) fn new(client: Client) -> Self {
+        Self {
+            client,
+            up: ArcSwapOption::empty(),
+            moved: Mutex::new(None),
+            hears: AtomicBool::new(false),
+            names: AtomicU64::new(0),
+            late: Notify::new(),
+            broken: Notify::new(),
+            changed: Notify::new(),
+            errors: AtomicU64::new(0),
+            losses: AtomicU64::new(0),
+            spells: AtomicU64::new(0),
+        }
+    }
+
+    /// The connection, while Redis is quick.
+    pub(super) fn get(&self) -> Option<Arc<Up>> {
+        self.up.load_full()
+    }
+
+    /// As [`Self::get`], after a wait where the counters have just moved.
+    pub(super) async fn ready(&self, until: Instant) -> Option<Arc<Up>> {
+        if let Some(up) = self.get() {
+            return Some(up);
+        }
+        let until = (*self.moved.lock())?.min(until);
+        let back = async {
+            loop {
+                let changed = self.changed.notified();
+                let up = self.get();
+                if up.is_some() || self.moved.lock().is_none() {
+                    return up;
+                }
+                changed.await;
+            }
+        };
+        tokio::time::timeout_at(until, back).await.ok().flatten()
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        self.up.load().is_some()
+    }
+
+    /// The counters were made again, or this node was treated as dead: nobody asks until the keeper
+    /// has followed.
+    pub(super) fn has_moved(&self, bound: Duration) {
+        let _ = self.moved.lock().get_or_insert(Instant::now() + bound);
+        self.up.store(None);
+    }
+
+    /// Whether what is told now of running requests reaches Redis under this node's present name:
+    /// there is a connection, or one is being made and the running ones were not looked through
+    /// yet.
+    pub(super) fn hears(&self) -> bool {
+        self.hears.load(Ordering::SeqCst)
+    }
+
+    /// The keeper has a connection, and will look through the running requests.
+    pub(super) fn begin(&self) {
+        self.names.fetch_add(1, Ordering::SeqCst);
+        self.hears.store(true, Ordering::SeqCst);
+    }
+
+    /// Changes when this node counts under another name: what was asked before may not be known
+    /// under it.
+    pub(super) fn name(&self) -> u64 {
+        self.names.load(Ordering::SeqCst)
+    }
+
+    /// Redis is quick: requests may ask.
+    pub(super) fn open(&self, up: &Arc<Up>) {
+        self.up.store(Some(Arc::clone(up)));
+        *self.moved.lock() = None;
+        self.changed.notify_waiters();
+    }
+
+    /// Redis is lost.
+    pub(super) fn close(&self) {
+        self.up.store(None);
+        *self.moved.lock() = None;
+        self.hears.store(false, Ordering::SeqCst);
+        self.changed.notify_waiters();
+    }
+
+    /// As [`ask`], for requests: a failure takes the connection away from everybody. `bound`: how
+    /// long requests wait.
+    pub(super) async fn ask(
+        &self,
+        up: &Arc<Up>,
+        call: Call<'_>,
+        (until, bound): (Instant, Duration),
+    ) -> Result<Vec<Value>, Fault> {
+        let answer = ask(&mut up.connection.clone(), call, until.saturating_duration_since(Instant::now())).await;
+        let Err(fault) = &answer else { return answer };
+        // The connection is as good as before.
+        if matches!(fault, Fault::Clock(_)) {
+            return answer;
+        }
+        // Only whoever finds it still in place takes it away.
+        let before = self.up.compare_and_swap(up, None);
+        let first = before.as_ref().is_some_and(|before| Arc::ptr_eq(before, up));
+        match fault {
+            Fault::Gone if first => {
+                self.has_moved(bound);
+                self.broken.notify_one();
+            }
+            Fault::Gone => {}
+            Fault::TimedOut(_) => {
+                self.errors.fetch_add(1, Ordering::Relaxed);
+                if first {
+                    self.late.notify_one();
+                }
+            }
+            fault => {
+                self.errors.fetch_add(1, Ordering::Relaxed);
+                if first {
+                    tracing::warn!(error = %fault, "a request found the shared counters out of reach");
+                }
+                self.broken.notify_one();
+            }
+        }
+        answer
+    }
+
+    /// Why requests cannot use the connection any more.
+    pub(super) fn why_broken(&self) -> Fault {
+        let moved = self.moved.lock().is_some();
+        if moved { Fault::Gone } else { Fault::Broken("a request found it out of reach") }
+    }
+
+    pub(super) async fn connect(&self) -> Result<MultiplexedConnection, Fault> {
+        let config = AsyncConnectionConfig::new().set_connection_timeout(Some(PATIENCE)).set_response_timeout(None);
+        let connecting = self.client.get_multiplexed_async_connection_with_config(&config);
+        let mut connection = within(PATIENCE, connecting).await?;
+        // A server that hangs still lets its kernel accept.
+        within(PATIENCE, redis::cmd("PING").query_async::<Value>(&mut connection)).await?;
+        Ok(connection)
+    }
+
+    pub(super) async fn subscribe(&self, channel: &str) -> Result<redis::aio::PubSub, Fault> {
+        let mut listening = within(PATIENCE, self.client.get_async_pubsub()).await?;
+        within(PATIENCE, listening.subscribe(channel)).await?;
+        Ok(listening)
+    }
+}
+
+pub(super) async fn within<T>(bound: Duration, work: impl Future<Output = redis::RedisResult<T>>) -> Result<T, Fault> {
+    match tokio::time::timeout(bound, work).await {
+        Ok(done) => Ok(done?),
+        Err(_) => Err(Fault::TimedOut(bound)),
+    }
+}
+
+/// Runs a script. What follows its `ok` (or `denied`, `blocked`, with that word first).
+pub(super) async fn ask(
+    connection: &mut MultiplexedConnection,
+    call: Call<'_>,
+    bound: Duration,
+) -> Result<Vec<Value>, Fault> {
+    let answer: Vec<Value> = within(bound, call.0.invoke_async(connection)).await?;
+    match answer.first() {
+        Some(Value::BulkString(word)) if word == b"gone" => Err(Fault::Gone),
+        Some(Value::BulkString(word)) if word == b"time" => {
+            Err(reply::int(answer.get(1)).map_or(Fault::Odd, |now| Fault::Clock(Timestamp(now))))
+        }
+        Some(Value::BulkString(_)) => Ok(answer),
+        _ => Err(Fault::Odd),
+    }
+}
+
+/// Whether a Redis can be used: it answers, lets us in, and runs scripts.
+///
+/// # Errors
+/// Why not, in words that do not hold the address.
+pub async fn probe(server: &Server) -> Result<(), String> {
+    let mut connection = Link::new(server.client()?).connect().await.map_err(|e| e.to_string())?;
+    let script = Script::new("return cmsgpack.unpack(cmsgpack.pack(7))");
+    let ran = within(PATIENCE, script.prepare_invoke().invoke_async::<i64>(&mut connection)).await;
+    ran.map(|_| ()).map_err(|e| e.to_string())
+}

@@ -1,0 +1,236 @@
+//! Counters that all nodes share, in Redis; and this node's own beside them, which stand in when
+//! Redis is lost.
+//!
+//! - **Admission** is one round trip: a script makes the thirteen checks and counts the request, or
+//!   does neither (`lua/admit.lua`). A place at a provider with limits is another. Everything else
+//!   is queued ([`outbox`]) and sent in numbered batches that Redis applies once.
+//! - **A running request** is noted in Redis under the node that runs it. A node gives a heartbeat;
+//!   when that stays away for the lease, another node gives back what its requests held
+//!   (`lua/bury.lua`).
+//! - **The mirror**: each node counts in its own memory what it admits, and hears from Redis what
+//!   others settled. When Redis does not answer in time, the node goes on with that, as the
+//!   operator chose ([`OnLoss`]), and nobody waits again until it answers in time ([`link`],
+//!   [`spell`]), or is lost and back ([`keeper`]).
+//! - **The epoch**: the counters in Redis have a name. Redis that comes back empty, or with less
+//!   than was confirmed, gets new ones, made by one node from the ledger ([`rebuild`]); the others
+//!   notice by the name, and tell again what the ledger may not have held yet. Nothing is counted
+//!   twice: a batch has a number, and a request that the ledger had is known by its id.
+//!
+//! Not here: circuits and configuration changes (`state::peers`). One Redis is meant, not a
+//! cluster.
+
+mod books;
+#[cfg(fuzzing)]
+mod fuzz;
+mod keeper;
+mod link;
+mod mirror;
+mod outbox;
+mod rebuild;
+mod reply;
+mod running;
+mod scripts;
+mod spell;
+mod time;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use chrono_tz::Tz;
+use parking_lot::Mutex;
+
+use crate::redis::Server;
+pub(super) use books::Asked;
+#[cfg(fuzzing)]
+pub use fuzz::answer as fuzz_answer;
+pub use keeper::Keeper;
+pub use link::probe;
+pub use rebuild::{Ledger, LedgerSums};
+pub use time::{TOLERATED_MS, TimeSource};
+
+use super::CounterSettings;
+use super::memory::Memory;
+use super::permit::Charge;
+use crate::domain::clock::Timestamp;
+use link::{Link, Up};
+use outbox::{Kind, Op, Outbox};
+use running::Running;
+use scripts::{Call, Spans};
+use time::Agreement;
+
+/// What a node does while it cannot ask Redis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnLoss {
+    /// Goes on with its own counters, from the last known values.
+    Local,
+    /// Lets everything pass, and counts it.
+    Open,
+    /// Refuses what would have to be counted.
+    Closed,
+}
+
+/// Operations that may wait to be told to Redis: some tens of megabytes.
+pub const MOST_WAITING: usize = 200_000;
+/// Names of its own whose news a node may still hear.
+const NAMES: usize = 16;
+
+/// How the shared counters are reached.
+#[derive(Debug, Clone)]
+pub struct SharedSettings {
+    pub server: Server,
+    /// Before every name in Redis, so that several gateways can share one server.
+    pub prefix: String,
+    /// How long a request waits for Redis.
+    pub timeout: Duration,
+    /// After how long without a heartbeat a node's running requests are given back.
+    pub lease: Duration,
+    pub on_loss: OnLoss,
+    /// How much may wait to be told to Redis ([`MOST_WAITING`]); beyond it the counters are made
+    /// again from the ledger.
+    pub most_waiting: usize,
+    /// The clock of shared windows.
+    pub time: TimeSource,
+    /// The process before this one did not stop in good order: what it had counted last may be in
+    /// the ledger alone.
+    pub unclean: bool,
+}
+
+/// The shared counters as operators see them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedState {
+    /// Requests are counted in Redis.
+    pub up: bool,
+    /// There is a connection, and answers come too late over it.
+    pub slow: bool,
+    pub on_loss: OnLoss,
+    /// Requests that waited in vain.
+    pub errors: u64,
+    /// How often the connection was lost.
+    pub losses: u64,
+    /// How often answers came too late for a while.
+    pub spells: u64,
+    /// What was counted and not yet told to Redis.
+    pub waiting: usize,
+    /// This node's clock less Redis', in milliseconds.
+    pub clock_off_ms: i64,
+    /// The time zone of shared windows, where `TZ` is another.
+    pub other_zone: Option<Tz>,
+}
+
+impl SharedState {
+    /// What is wrong while requests are not counted in Redis, for operators.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        let how = if self.slow { "answers too late" } else { "is lost" };
+        let what = match self.on_loss {
+            OnLoss::Local => "this node counts for itself",
+            OnLoss::Open => "limits are not held",
+            OnLoss::Closed => "requests are refused",
+        };
+        (!self.up).then(|| format!("{how}: {what}"))
+    }
+}
+
+pub(super) struct Shared {
+    pub(super) memory: Memory,
+    settings: SharedSettings,
+    link: Link,
+    outbox: Outbox,
+    running: Running,
+    agreement: Agreement,
+    spans: Mutex<Option<Spans>>,
+    /// The names under which this process counted: what it hears from them it knows already.
+    names: Mutex<VecDeque<String>>,
+}
+
+impl Shared {
+    /// # Errors
+    /// When the address is none.
+    pub(super) fn new(settings: CounterSettings, shared: SharedSettings) -> Result<Arc<Self>, String> {
+        let (client, prefix) = (shared.server.client()?, shared.server.names(&shared.prefix)?);
+        Ok(Arc::new(Self {
+            memory: Memory::new(settings),
+            agreement: Agreement::new(shared.time, settings.time_zone),
+            link: Link::new(client),
+            outbox: Outbox::holding(shared.most_waiting),
+            settings: SharedSettings { prefix, ..shared },
+            running: Running::new(),
+            spans: Mutex::new(None),
+            names: Mutex::default(),
+        }))
+    }
+
+    pub(super) fn state(&self) -> SharedState {
+        SharedState {
+            up: self.link.is_up(),
+            slow: !self.link.is_up() && self.link.hears(),
+            on_loss: self.settings.on_loss,
+            errors: self.link.errors.load(Ordering::Relaxed),
+            losses: self.link.losses.load(Ordering::Relaxed),
+            spells: self.link.spells.load(Ordering::Relaxed),
+            waiting: self.outbox.len(),
+            clock_off_ms: self.agreement.off_ms(),
+            other_zone: self.agreement.other_zone(),
+        }
+    }
+
+    /// This node counts under another name from now on.
+    fn call_oneself(&self, name: String) {
+        let mut names = self.names.lock();
+        names.push_back(name);
+        if names.len() > NAMES {
+            names.pop_front();
+        }
+    }
+
+    /// Resolves when Redis has everything that this node counted.
+    pub(super) async fn told(&self) {
+        self.outbox.emptied().await;
+    }
+
+    /// Resolves when the connection is there.
+    pub(super) async fn connected(&self) {
+        loop {
+            let changed = self.link.changed.notified();
+            if self.link.is_up() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// A time of this node as Redis has it: what everything in here goes by.
+    pub(super) fn time(&self, own: Timestamp) -> Timestamp {
+        self.agreement.time(own)
+    }
+
+    /// Of the shared windows.
+    pub(super) fn zone(&self) -> Tz {
+        self.agreement.zone()
+    }
+
+    /// The settings, with the time zone of the shared windows.
+    fn counting(&self) -> CounterSettings {
+        CounterSettings { time_zone: self.zone(), ..self.memory.settings }
+    }
+
+    fn spans(&self, now: Timestamp) -> Spans {
+        let mut spans = self.spans.lock();
+        match *spans {
+            Some(known) if known.hold(now) => known,
+            _ => *spans.insert(Spans::at(now, &self.counting())),
+        }
+    }
+
+    fn call<'a>(&'a self, script: &'a redis::Script, up: &Up, now: Timestamp) -> Call<'a> {
+        let scope = up.scope(&self.settings.prefix);
+        let ttl_ms = self.memory.settings.session_ttl_ms;
+        Call::new(script, scope, &self.agreement.argument(now), ttl_ms, &self.spans(now))
+    }
+
+    fn push(&self, kind: Kind, charge: &Charge, now: Timestamp) {
+        self.outbox.push(Op { kind, charge: charge.clone(), now });
+    }
+}

@@ -1,0 +1,228 @@
+//! What this node counted and Redis is yet to hear: a queue that nobody waits for, sent in numbered
+//! batches.
+//!
+//! A batch whose reply was lost is sent again under its number, which Redis applies once. What was
+//! settled in the past two minutes is kept after it was sent: should the counters in Redis be made
+//! again from the ledger meanwhile, it is told again, and left out there if the ledger had it.
+//! While Redis is lost the queue grows up to a bound; beyond it the oldest go, and the counters are
+//! made again from the ledger when Redis is back.
+
+use std::collections::VecDeque;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::super::permit::Charge;
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::ProviderId;
+use crate::domain::money::NanoUsd;
+
+/// Operations in one batch.
+const BATCH: usize = 64;
+/// How long a settlement is kept after it was sent: longer than the ledger's writer is behind.
+pub(super) const KEEP_MS: i64 = 120_000;
+
+/// What happened to a request's charge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It cost this much, and was served by this provider.
+    Settled {
+        cost: NanoUsd,
+        served: Option<ProviderId>,
+    },
+    /// A request that was settled long ago turned out to cost this much.
+    Late {
+        cost: NanoUsd,
+        served: Option<ProviderId>,
+    },
+    Withdrawn {
+        from: ProviderId,
+    },
+    GivenBack,
+    Entered {
+        at: ProviderId,
+    },
+    /// It runs, at this provider: for counters that may not know.
+    Running {
+        at: Option<ProviderId>,
+    },
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Op {
+    pub(super) kind: Kind,
+    pub(super) charge: Charge,
+    pub(super) now: Timestamp,
+}
+
+#[derive(Default)]
+struct Queue {
+    pending: VecDeque<Op>,
+    /// The batch in progress.
+    sent: Vec<Op>,
+    /// Settlements that Redis has confirmed.
+    kept: VecDeque<Op>,
+    overflowed: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Outbox {
+    /// How many operations may wait.
+    most: usize,
+    queue: Mutex<Queue>,
+    filled: Notify,
+    emptied: Notify,
+}
+
+impl Outbox {
+    pub(super) fn holding(most: usize) -> Self {
+        Self { most, ..Self::default() }
+    }
+
+    pub(super) fn push(&self, op: Op) {
+        let mut queue = self.queue.lock();
+        if queue.pending.len() >= self.most {
+            queue.pending.pop_front();
+            queue.overflowed = true;
+        }
+        queue.pending.push_back(op);
+        drop(queue);
+        self.filled.notify_one();
+    }
+
+    pub(super) fn len(&self) -> usize {
+        let queue = self.queue.lock();
+        queue.pending.len() + queue.sent.len()
+    }
+
+    /// Resolves when there is something to send.
+    pub(super) async fn filled(&self) {
+        loop {
+            let notified = self.filled.notified();
+            if !self.queue.lock().pending.is_empty() {
+                return;
+            }
+            notified.await;
+        }
+    }
+
+    /// Resolves when everything was sent and confirmed.
+    pub(super) async fn emptied(&self) {
+        loop {
+            let notified = self.emptied.notified();
+            if self.len() == 0 {
+                return;
+            }
+            notified.await;
+        }
+    }
+
+    /// The next batch, to be told how it went; the one in progress where there is one. Empty when
+    /// there is nothing.
+    pub(super) fn batch(&self) -> Vec<Op> {
+        let mut queue = self.queue.lock();
+        if queue.sent.is_empty() {
+            let count = queue.pending.len().min(BATCH);
+            queue.sent = queue.pending.drain(..count).collect();
+        }
+        queue.sent.clone()
+    }
+
+    /// Redis has the batch in progress.
+    pub(super) fn confirmed(&self, now: Timestamp) {
+        let mut queue = self.queue.lock();
+        let sent = std::mem::take(&mut queue.sent);
+        queue.kept.extend(sent.into_iter().filter(|op| matches!(op.kind, Kind::Settled { .. })));
+        while queue.kept.front().is_some_and(|op| now.since(op.now) > KEEP_MS || queue.kept.len() > self.most) {
+            queue.kept.pop_front();
+        }
+        if queue.pending.is_empty() {
+            self.emptied.notify_waiters();
+        }
+    }
+
+    /// A batch is in progress, and whether it arrived is not known.
+    pub(super) fn is_sending(&self) -> bool {
+        !self.queue.lock().sent.is_empty()
+    }
+
+    /// Redis does not have the batch in progress, and never will: its operations are to be sent in
+    /// new ones.
+    pub(super) fn not_sent(&self) {
+        let mut queue = self.queue.lock();
+        let sent = std::mem::take(&mut queue.sent);
+        sent.into_iter().rev().for_each(|op| queue.pending.push_front(op));
+    }
+
+    /// The counters were made again: what was settled lately is to be told again.
+    pub(super) fn replay(&self) {
+        self.not_sent();
+        let mut queue = self.queue.lock();
+        queue.overflowed = false;
+        let kept = std::mem::take(&mut queue.kept);
+        kept.into_iter().rev().for_each(|op| queue.pending.push_front(op));
+    }
+
+    /// Whether something was lost from the queue since the counters were last made again.
+    pub(super) fn has_overflowed(&self) -> bool {
+        self.queue.lock().overflowed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::{RequestId, SessionId};
+    use crate::limits::Slot;
+
+    fn op(now: i64) -> Op {
+        let slot = Slot { key: None, session: SessionId::from("s") };
+        let (request, user, reserved, started) = (RequestId::new(), None, NanoUsd::ZERO, Timestamp(now));
+        let kind = Kind::Settled { cost: NanoUsd(1), served: None };
+        let (admitted, minute, asks) = (started, None, None);
+        let charge = Charge { request, user, slot, reserved, started, admitted, minute, asks };
+        Op { kind, charge, now: Timestamp(now) }
+    }
+
+    fn times(ops: &[Op]) -> Vec<i64> {
+        ops.iter().map(|op| op.now.0).collect()
+    }
+
+    #[test]
+    fn a_batch_stays_the_same_until_its_fate_is_known() {
+        let outbox = Outbox::holding(1_000);
+        (0..3).for_each(|n| outbox.push(op(n)));
+        assert_eq!(times(&outbox.batch()), [0, 1, 2]);
+        outbox.push(op(3));
+        assert_eq!(times(&outbox.batch()), [0, 1, 2]);
+        outbox.not_sent();
+        assert_eq!(times(&outbox.batch()), [0, 1, 2, 3]);
+        outbox.confirmed(Timestamp(4));
+        assert!(outbox.batch().is_empty());
+        assert_eq!(outbox.len(), 0);
+    }
+
+    #[test]
+    fn what_was_settled_lately_is_told_again_in_order_and_forgotten_in_time() {
+        let outbox = Outbox::holding(1_000);
+        outbox.push(op(0));
+        outbox.batch();
+        outbox.confirmed(Timestamp(0));
+        outbox.push(op(KEEP_MS));
+        outbox.batch();
+        outbox.confirmed(Timestamp(KEEP_MS + 1));
+        outbox.push(op(KEEP_MS + 2));
+        outbox.replay();
+        assert_eq!(times(&outbox.batch()), [KEEP_MS, KEEP_MS + 2]);
+    }
+
+    #[test]
+    fn a_full_queue_lets_the_oldest_go_and_says_so() {
+        let outbox = Outbox::holding(1_000);
+        (0..=1_000).for_each(|n| outbox.push(op(n)));
+        assert!(outbox.has_overflowed());
+        assert_eq!((outbox.len(), outbox.batch()[0].now), (1_000, Timestamp(1)));
+        outbox.replay();
+        assert!(!outbox.has_overflowed());
+    }
+}

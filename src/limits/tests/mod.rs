@@ -1,0 +1,291 @@
+//! Proofs about the counters: order, races, and a model that keeps every event. Each runs on a
+//! node's own counters and on shared ones in a private Redis.
+
+/// Runs tests that take a [`Place`] in each.
+macro_rules! on_each_place {
+    ($($name:ident),+ $(,)?) => {
+        mod own {
+            $(#[test]
+            fn $name() {
+                super::$name(crate::limits::tests::Place::Own);
+            })+
+        }
+        mod redis {
+            $(#[test]
+            fn $name() {
+                super::$name(crate::limits::tests::Place::Redis);
+            })+
+        }
+    };
+}
+use on_each_place;
+
+mod behaviour;
+mod model;
+mod order;
+mod overflow;
+#[path = "../../../tests/support/ports.rs"]
+mod ports;
+mod races;
+#[path = "../../../tests/support/redis.rs"]
+#[expect(dead_code, reason = "shared with the integration tests, which use all of it")]
+mod server;
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use chrono_tz::Tz;
+use futures_util::FutureExt as _;
+use parking_lot::Mutex;
+use tokio::runtime::Runtime;
+
+use super::{
+    Admission, Asks, Blocked, CounterSettings, Counters, Denied, HolderUsage, Ledger, LedgerSums, LiveSession,
+    MOST_WAITING, OnLoss, Permit, Refused, SharedSettings, TimeSource,
+};
+use crate::domain::clock::{Clock as _, ManualClock, Timestamp};
+use crate::domain::format::WireFormat;
+use crate::domain::group::Groups;
+use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
+use crate::domain::key::{CacheTtl, Key, KeyHash};
+use crate::domain::limits::Limits;
+use crate::domain::money::NanoUsd;
+use crate::domain::provider::{BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType};
+use crate::domain::secret::Secret;
+use crate::domain::user::{Role, User};
+use crate::policy::reservation::Reservation;
+use crate::redis::Server;
+
+/// 2026-11-18T12:00:30Z, a Wednesday.
+const NOON: Timestamp = Timestamp(1_795_003_230_000);
+const TTL_MS: i64 = 300_000;
+/// For a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn settings(tz: Tz) -> CounterSettings {
+    CounterSettings { session_ttl_ms: TTL_MS, reservation: Reservation::Expected, time_zone: tz }
+}
+
+/// Where the counters under test count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In this process. Nothing may have to be waited for.
+    Own,
+    /// In a private Redis.
+    Redis,
+}
+
+/// Counters under test.
+struct Tested {
+    counters: Counters,
+    /// The keeper's clock, moved by what is asked; none where there is no keeper.
+    clock: Option<Arc<ManualClock>>,
+}
+
+fn runtime() -> &'static Runtime {
+    static RUNTIME: LazyLock<Runtime> =
+        LazyLock::new(|| tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap());
+    &RUNTIME
+}
+
+/// One server for all tests of this process; each has names of its own in it.
+fn redis_url() -> String {
+    static SERVER: LazyLock<server::Redis> = LazyLock::new(server::Redis::start);
+    SERVER.url()
+}
+
+fn counters(place: Place, tz: Tz) -> Tested {
+    counters_with(place, settings(tz))
+}
+
+fn counters_with(place: Place, settings: CounterSettings) -> Tested {
+    match place {
+        Place::Own => Tested { counters: Counters::new(settings), clock: None },
+        Place::Redis => shared_from(settings, LedgerSums::default(), NOON),
+    }
+}
+
+fn counters_at(place: Place, now: Timestamp, strict: bool) -> Tested {
+    let reservation = if strict { Reservation::Strict } else { Reservation::Expected };
+    let settings = CounterSettings { reservation, ..settings(model::ZONE) };
+    match place {
+        Place::Own => counters_with(place, settings),
+        Place::Redis => shared_from(settings, LedgerSums::default(), now),
+    }
+}
+
+/// Shared counters of their own, made from a ledger.
+fn shared_from(settings: CounterSettings, ledger: LedgerSums, now: Timestamp) -> Tested {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let prefix = format!("test{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+    let shared = SharedSettings {
+        server: Server::new(Secret::new(redis_url())),
+        prefix,
+        timeout: PATIENCE,
+        lease: PATIENCE,
+        on_loss: OnLoss::Closed,
+        most_waiting: MOST_WAITING,
+        time: TimeSource::Caller,
+        unclean: false,
+    };
+    let counters = Counters::shared(settings, shared).unwrap();
+    let clock = Arc::new(ManualClock::at(now));
+    let keeper = counters.keeper(Arc::new(Kept(Mutex::new(ledger))), Arc::<ManualClock>::clone(&clock)).unwrap();
+    runtime().spawn(keeper.run(std::future::pending()));
+    runtime().block_on(counters.connected());
+    Tested { counters, clock: Some(clock) }
+}
+
+/// A ledger that can be read once; then it is empty.
+struct Kept(Mutex<LedgerSums>);
+
+impl Ledger for Kept {
+    fn read(
+        &self,
+        _: Timestamp,
+        _: Timestamp,
+    ) -> Pin<Box<dyn Future<Output = Result<LedgerSums, String>> + Send + '_>> {
+        Box::pin(std::future::ready(Ok(std::mem::take(&mut *self.0.lock()))))
+    }
+}
+
+impl Tested {
+    /// The result of asking at a time, with all told that was done before.
+    fn wait<T>(&self, now: Timestamp, future: impl Future<Output = T>) -> T {
+        let Some(clock) = &self.clock else {
+            return future.now_or_never().expect("a node's own counters are not waited for");
+        };
+        runtime().block_on(async {
+            self.counters.told().await;
+            clock.set(now.max(clock.now()));
+            future.await
+        })
+    }
+
+    fn key_usage(&self, key: &Key, now: Timestamp) -> HolderUsage {
+        self.wait(now, self.counters.key_usage(key, now))
+    }
+
+    fn user_usage(&self, user: &User, now: Timestamp) -> HolderUsage {
+        self.wait(now, self.counters.user_usage(user, now))
+    }
+
+    fn provider_usage(&self, provider: &Provider, now: Timestamp) -> HolderUsage {
+        self.wait(now, self.counters.provider_usage(provider, now))
+    }
+
+    fn live_sessions(&self, now: Timestamp) -> Vec<LiveSession> {
+        self.wait(now, self.counters.live_sessions(now))
+    }
+
+    fn blocked(&self, provider: &Provider, session: &str, now: Timestamp) -> Option<Blocked> {
+        let providers = [Arc::new(provider.clone())];
+        let session = SessionId::from(session);
+        let blocked = self.wait(now, self.counters.blocked(&providers, Some(KeyId(1)), &session, now));
+        blocked.first().map(|(_, why)| *why)
+    }
+
+    fn enter(&self, permit: &mut Permit, provider: &Provider, now: Timestamp) -> bool {
+        self.wait(now, permit.enter(provider, now))
+    }
+}
+
+fn key(id: i64, limits: Limits) -> Key {
+    Key {
+        id: KeyId(id),
+        user_id: UserId(1),
+        name: String::new(),
+        hash: KeyHash([0; 32]),
+        prefix: String::new(),
+        last_four: String::new(),
+        is_enabled: true,
+        expires_at: None,
+        can_login_web_ui: false,
+        limits,
+        provider_group: Groups::default(),
+        cache_ttl: CacheTtl::Inherit,
+        created_at: NOON,
+        updated_at: NOON,
+        deleted_at: None,
+    }
+}
+
+fn user(rpm: u32, limits: Limits) -> User {
+    User {
+        id: UserId(1),
+        name: String::new(),
+        note: String::new(),
+        role: Role::User,
+        is_enabled: true,
+        expires_at: None,
+        rpm,
+        limits,
+        provider_group: Groups::default(),
+        tags: Vec::new(),
+        allowed_models: Vec::new(),
+        allowed_clients: Vec::new(),
+        lock_key_limits: false,
+        created_at: NOON,
+        updated_at: NOON,
+        deleted_at: None,
+    }
+}
+
+fn provider(limits: Limits) -> Provider {
+    Provider {
+        id: ProviderId(1),
+        name: String::new(),
+        url: String::new(),
+        key: Secret::default(),
+        kind: ProviderType::Native,
+        is_enabled: true,
+        weight: 1,
+        priority: 0,
+        cost_multiplier: rust_decimal::Decimal::ONE,
+        group_tag: Groups::default(),
+        allowed_models: Vec::new(),
+        model_redirects: Vec::new(),
+        limits,
+        max_retry_attempts: 2,
+        breaker: BreakerSettings::default(),
+        timeouts: ProviderTimeouts::default(),
+        cache_ttl: CacheTtl::Inherit,
+        instructions: InstructionsStrategy::default(),
+        preserve_client_ip: false,
+        proxy_url: None,
+        note: String::new(),
+        health_since: NOON,
+        switched_off: None,
+        created_at: NOON,
+        updated_at: NOON,
+        deleted_at: None,
+    }
+}
+
+fn asks(model: &str) -> Asks {
+    Asks { model: model.into(), format: WireFormat::Native }
+}
+
+/// Asks for one request of a session, with an estimate in nano-USD.
+fn ask(
+    counters: &Tested,
+    (key, user): (&Key, &User),
+    session: &str,
+    estimate: i64,
+    now: Timestamp,
+) -> Result<Permit, Denied> {
+    let session = SessionId::from(session);
+    let request = RequestId::new();
+    let (started, asks, estimate) = (now, &asks("m"), NanoUsd(estimate));
+    let ask = Admission { request, now, started, key, user, session: &session, estimate, asks };
+    counters.wait(now, counters.counters.admit(&ask)).map_err(|refused| match refused {
+        Refused::Limit(denied) => denied,
+        Refused::Unreachable => panic!("{refused}"),
+    })
+}
+
+fn sessions(limit: u32) -> Limits {
+    Limits { concurrent_sessions: limit, ..Limits::default() }
+}

@@ -1,0 +1,191 @@
+//! Counters made again from the ledger while something else was to be told: more than may wait, or
+//! a cost that came late. They are right in the end.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::server::Redis;
+use super::{NOON, PATIENCE, key, runtime, settings, user};
+use crate::domain::clock::{ManualClock, Timestamp};
+use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
+use crate::domain::limits::Limits;
+use crate::domain::money::NanoUsd;
+use crate::domain::secret::Secret;
+use crate::limits::{
+    Admission, Counters, Ledger, LedgerSums, OnLoss, Permit, SharedSettings, SpendRow, SpendTotal, TimeSource,
+};
+use crate::redis::Server;
+
+/// What may wait. Far fewer than a test asks.
+const MOST: usize = 20;
+const COST: i64 = 1_000;
+
+/// A ledger that is written to.
+#[derive(Default)]
+struct Written {
+    ids: Mutex<Vec<RequestId>>,
+    /// Requests whose cost became known late, each as expensive as the others.
+    late: Mutex<usize>,
+}
+
+impl Ledger for Written {
+    fn read(
+        &self,
+        _: Timestamp,
+        _: Timestamp,
+    ) -> Pin<Box<dyn Future<Output = Result<LedgerSums, String>> + Send + '_>> {
+        let ids = self.ids.lock().clone();
+        let cost = NanoUsd(COST * i64::try_from(ids.len() + *self.late.lock()).unwrap());
+        let (key, user, provider) = (Some(KeyId(1)), Some(UserId(1)), Some(ProviderId(1)));
+        let rows = vec![SpendRow { minute: NOON, key, user, provider, cost }];
+        let totals = vec![SpendTotal { key, user, provider, cost }];
+        Box::pin(std::future::ready(Ok(LedgerSums { rows, totals, ids })))
+    }
+}
+
+struct Node(Counters, Arc<ManualClock>);
+
+impl Node {
+    fn start(redis: &Redis, ledger: &Arc<Written>) -> Self {
+        let shared = SharedSettings {
+            server: Server::new(Secret::new(redis.url())),
+            prefix: "overflow".to_owned(),
+            timeout: PATIENCE,
+            lease: PATIENCE,
+            on_loss: OnLoss::Local,
+            most_waiting: MOST,
+            time: TimeSource::Caller,
+            unclean: false,
+        };
+        let counters = Counters::shared(settings(chrono_tz::Tz::UTC), shared).unwrap();
+        let ledger: Arc<dyn Ledger> = Arc::<Written>::clone(ledger);
+        let clock = Arc::new(ManualClock::at(NOON));
+        let keeper = counters.keeper(ledger, Arc::<ManualClock>::clone(&clock)).unwrap();
+        runtime().spawn(keeper.run(std::future::pending()));
+        runtime().block_on(counters.connected());
+        Self(counters, clock)
+    }
+
+    async fn begin(&self, request: RequestId) -> Permit {
+        let (key, user, session) = (key(1, Limits::default()), user(0, Limits::default()), SessionId::from("s"));
+        let estimate = NanoUsd(COST);
+        let asks = &super::asks("m");
+        let ask =
+            Admission { request, now: NOON, started: NOON, key: &key, user: &user, session: &session, estimate, asks };
+        self.0.admit(&ask).await.unwrap_or_else(|refused| panic!("{refused}"))
+    }
+
+    fn end(permit: Permit, request: RequestId, ledger: &Written) {
+        ledger.ids.lock().push(request);
+        permit.settle(NOON, NanoUsd(COST), Some(ProviderId(1)));
+    }
+
+    async fn serve(&self, requests: usize, ledger: &Written) {
+        for _ in 0..requests {
+            let request = RequestId::new();
+            Self::end(self.begin(request).await, request, ledger);
+        }
+    }
+
+    /// Waits until it is known here that so many requests were settled.
+    async fn knows(&self, requests: i64) {
+        let key = key(1, Limits::default());
+        let seen = async {
+            while self.0.key_usage(&key, NOON).await.total.current != NanoUsd(COST * requests) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let known = tokio::time::timeout(PATIENCE, seen).await;
+        assert!(known.is_ok(), "{:?}, not {requests}", self.0.key_usage(&key, NOON).await);
+    }
+
+    /// A cost that came late, in the ledger and then here.
+    fn priced_late(&self, ledger: &Written, now: Timestamp) {
+        *ledger.late.lock() += 1;
+        let (key, user, provider) = (Some(KeyId(1)), Some(UserId(1)), Some(ProviderId(1)));
+        self.0.spent_late(&[SpendRow { minute: NOON, key, user, provider, cost: NanoUsd(COST) }], now);
+    }
+
+    async fn is_up(&self, up: bool) {
+        while self.0.shared_state().unwrap().up != up {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    fn waiting(&self) -> usize {
+        self.0.shared_state().unwrap().waiting
+    }
+}
+
+#[test]
+fn more_than_may_wait_is_made_good_from_the_ledger_and_counted_once() {
+    // It keeps what it was told, and would be believed if nothing had been dropped.
+    let mut redis = Redis::durable();
+    let ledger = Arc::new(Written::default());
+    let (first, second) = (Node::start(&redis, &ledger), Node::start(&redis, &ledger));
+    runtime().block_on(async {
+        first.serve(5, &ledger).await;
+        second.serve(5, &ledger).await;
+        first.knows(10).await;
+        redis.kill();
+        first.is_up(false).await;
+        second.is_up(false).await;
+        // One runs all the while.
+        let running = RequestId::new();
+        let permit = first.begin(running).await;
+        first.serve(150, &ledger).await;
+        second.serve(3, &ledger).await;
+        assert_eq!(first.waiting(), MOST, "bounded");
+        redis.start_again();
+        first.is_up(true).await;
+        second.is_up(true).await;
+        first.knows(163).await;
+        second.knows(163).await;
+        // What runs holds its session still, and is settled as any other.
+        Node::end(permit, running, &ledger);
+        second.serve(1, &ledger).await;
+        first.knows(165).await;
+        second.knows(165).await;
+        assert_eq!(
+            first.0.provider_usage(&super::provider(Limits::default()), NOON).await.total.current,
+            NanoUsd(165 * COST)
+        );
+    });
+}
+
+#[test]
+fn a_cost_that_came_late_while_redis_was_away_counts_once_whether_it_comes_back_with_all_it_knew_or_with_nothing() {
+    for mut redis in [Redis::durable(), Redis::start()] {
+        let ledger = Arc::new(Written::default());
+        let (first, second) = (Node::start(&redis, &ledger), Node::start(&redis, &ledger));
+        runtime().block_on(async {
+            first.serve(2, &ledger).await;
+            first.knows(2).await;
+            first.priced_late(&ledger, NOON);
+            first.knows(3).await;
+            second.knows(3).await;
+            redis.kill();
+            first.is_up(false).await;
+            second.is_up(false).await;
+            first.priced_late(&ledger, NOON.plus_ms(1_000));
+            second.priced_late(&ledger, NOON.plus_ms(1_000));
+            for node in [&first, &second] {
+                node.1.set(NOON.plus_ms(2_000));
+            }
+            redis.start_again();
+            first.is_up(true).await;
+            second.is_up(true).await;
+            first.knows(5).await;
+            second.knows(5).await;
+            first.0.told().await;
+            second.0.told().await;
+            first.priced_late(&ledger, NOON.plus_ms(3_000));
+            first.0.told().await;
+            first.knows(6).await;
+            second.knows(6).await;
+        });
+    }
+}

@@ -1,0 +1,189 @@
+//! The clients' connections: how many there may be, and how they end at a stop.
+//!
+//! When a stop begins, Pingora closes its listeners. Closing the idle connections at the same
+//! moment would reset those whose next request is on its way, and in a hand-over fail requests that
+//! the next process would have answered. So idle connections stay open a little longer. A request
+//! that comes on one is answered with `connection: close`.
+//!
+//! HTTP/2 connections get their GOAWAY at the end of that time: a client that is told before its
+//! first request gives that request up, where it would repeat any other. `lingering_close` ends
+//! them.
+
+pub mod client_stream;
+mod frame_watch;
+mod lingering_close;
+pub mod too_many;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use pingora::apps::{HttpServerApp, ReusedHttpStream, ServerApp};
+use pingora::protocols::http::ServerSession;
+use pingora::protocols::{ALPN, Stream};
+use pingora::proxy::HttpProxy;
+use pingora::server::ShutdownWatch;
+use tokio::runtime::Handle;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
+
+use self::client_stream::{ClientStream, HeadBounds};
+use self::lingering_close::{Bounds, LingeringClose};
+use self::too_many::{Admission, Counted};
+use crate::proxy::gateway::Gateway;
+use crate::proxy::service::Service;
+use crate::state::Phase;
+use crate::state::Place;
+
+/// A connection that was accepted last is counted within this time.
+const SETTLE: Duration = Duration::from_millis(100);
+/// How long idle connections stay open after the listeners have closed, at a stop.
+const LINGER: Duration = Duration::from_millis(300);
+/// The same after a hand-over, when nothing waits for this process to end.
+const LINGER_HANDED_OVER: Duration = Duration::from_secs(2);
+/// How often connections are counted meanwhile.
+const LOOK: Duration = Duration::from_millis(10);
+/// What an HTTP/2 client sends first.
+const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// How many bytes of that are looked at in turn. The shortest HTTP/1 request has 18.
+const LOOKED_AT: [usize; 3] = [3, 16, PREFACE.len()];
+
+/// The proxy as Pingora's listeners see it.
+pub struct Connections {
+    pub proxy: Arc<HttpProxy<Service>>,
+    pub gateway: Arc<Gateway>,
+    pub phase: watch::Receiver<Phase>,
+    /// Set when idle connections have been closed.
+    pub closed: watch::Sender<bool>,
+    /// Receives that. Never read here: each connection has to find it changed.
+    pub goaway: ShutdownWatch,
+    /// Counts connections, and bounds them.
+    pub counted: Arc<Counted>,
+}
+
+impl Connections {
+    async fn linger(&self) {
+        if *self.phase.borrow() == Phase::HandingOver {
+            return tokio::time::sleep(LINGER_HANDED_OVER).await;
+        }
+        let until = Instant::now() + LINGER;
+        tokio::time::sleep(SETTLE).await;
+        while self.gateway.metrics.connections.open.get() > 0 && Instant::now() < until {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Whether a connection's client speaks HTTP/2. Without TLS, where that is accepted, its first
+    /// bytes tell; they have to come within the time that a connection may be idle.
+    async fn is_http2(&self, connection: &mut Stream) -> io::Result<bool> {
+        let may_be_h2c = self.proxy.server_options().is_some_and(|options| options.h2c);
+        if !may_be_h2c || connection.get_ssl_digest().is_some() {
+            return Ok(connection.selected_alpn_proto() == Some(ALPN::H2));
+        }
+        timeout(self.idle_timeout(), begins_as_http2(connection)).await?
+    }
+
+    fn idle_timeout(&self) -> Duration {
+        Duration::from_millis(self.gateway.live.load().keepalive_timeout_ms)
+    }
+
+    fn http2_bounds(&self) -> Bounds {
+        Bounds {
+            first_bytes: self.idle_timeout(),
+            head: Duration::from_millis(self.gateway.live.load().head_timeout_ms),
+            floods: self.gateway.metrics.connections.floods.clone(),
+        }
+    }
+
+    /// Serves a connection to its end.
+    async fn hold(self: Arc<Self>, mut connection: Stream, shutdown: ShutdownWatch, _place: Place) {
+        match self.is_http2(&mut connection).await {
+            Ok(false) => {}
+            Ok(true) => {
+                let connection = LingeringClose::new(connection, self.http2_bounds());
+                self.proxy.process_new(Box::new(connection), &self.goaway).await;
+                return;
+            }
+            // It has gone, or sent nothing.
+            Err(_) => return,
+        }
+        // As Pingora does it, but without the 4 KB for each connection that its future has for
+        // HTTP/2.
+        let mut reused = self.proxy.process_new_http(self.first(connection, &shutdown), &shutdown).await;
+        while let Some(connection) = reused {
+            reused = self.proxy.process_new_http(next(connection), &shutdown).await;
+        }
+    }
+
+    /// Begins with a connection: its first request.
+    fn first(&self, connection: Stream, shutdown: &ShutdownWatch) -> ServerSession {
+        let live = self.gateway.live.load();
+        let bounds = HeadBounds { bytes: live.max_head_bytes, time: Duration::from_millis(live.head_timeout_ms) };
+        let mut session = ServerSession::new_http1(Box::new(ClientStream::new(connection, bounds)));
+        let idle_s = live.keepalive_timeout_ms.div_ceil(1000);
+        session.set_keepalive((!*shutdown.borrow()).then_some(idle_s));
+        // Pingora counts the reuses that are left after this request.
+        session.set_keepalive_reuses_remaining(live.keepalive_requests.checked_sub(1));
+        session
+    }
+
+    /// Answers a connection above the limit.
+    async fn refuse(&self, mut connection: Stream, room: OwnedSemaphorePermit) {
+        // One that says nothing is told in HTTP/1.
+        let looked = timeout(too_many::FIRST_BYTES, self.is_http2(&mut connection)).await;
+        match looked {
+            Ok(Err(_)) => {}
+            Ok(Ok(is_http2)) => too_many::refuse(connection, is_http2.then(|| self.http2_bounds()), room).await,
+            Err(_) => too_many::refuse(connection, None, room).await,
+        }
+    }
+}
+
+/// Whether the first bytes are HTTP/2's. An HTTP/1 client may send fewer than HTTP/2's preface has.
+async fn begins_as_http2(connection: &mut Stream) -> io::Result<bool> {
+    let mut first = [0; PREFACE.len()];
+    for length in LOOKED_AT {
+        connection.try_peek(&mut first[..length]).await?;
+        if first[..length] != PREFACE[..length] {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Goes on with a connection: its next request.
+fn next(reused: ReusedHttpStream) -> ServerSession {
+    let (connection, settings) = reused.consume();
+    ClientStream::await_head(&connection);
+    let mut session = ServerSession::new_http1(connection);
+    if let Some(settings) = settings {
+        settings.apply_to_session(&mut session);
+    }
+    session
+}
+
+#[async_trait]
+impl ServerApp for Connections {
+    /// Gives the connection its own task: Pingora's keeps 9 KB for the TLS handshake, which is
+    /// over.
+    async fn process_new(self: &Arc<Self>, connection: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
+        match self.counted.admit(&connection) {
+            Admission::Admitted(place) => {
+                Handle::current().spawn(Arc::clone(self).hold(connection, shutdown.clone(), place));
+            }
+            // Boxed: others do not need the room for this.
+            Admission::Refused(room) => Box::pin(self.refuse(connection, room)).await,
+            Admission::Dropped => {}
+        }
+        None
+    }
+
+    /// Called when the listeners have closed.
+    async fn cleanup(&self) {
+        self.linger().await;
+        self.proxy.http_cleanup().await;
+        self.closed.send_replace(true);
+    }
+}

@@ -1,0 +1,31 @@
+//! Counting tokens where no provider of the client's own format can be asked: a local estimate,
+//! marked as one.
+
+use serde_json::json;
+
+use crate::domain::format::WireFormat;
+use crate::formats::count;
+use crate::formats::peek::PeekLimits;
+use crate::proxy::context::RequestContext;
+use crate::proxy::reply::answer::Answer;
+use crate::proxy::reply::refusal::Refusal;
+use crate::proxy::request::admit::Admitted;
+
+/// Says that the figure is an estimate.
+const ESTIMATED: (&str, &str) = ("x-tollgate-token-count", "estimated");
+
+/// An estimate of the request's input tokens.
+///
+/// # Errors
+/// When the body cannot be read as the format's request.
+pub(in crate::proxy) fn estimate(ctx: &RequestContext, admitted: &Admitted) -> Result<Answer, Refusal> {
+    let limits = PeekLimits { max_depth: ctx.live.max_json_depth };
+    let tokens = count::estimate(&admitted.inbound.body, limits).map_err(|e| Refusal::BadRequest(e.message))?;
+    let body = match ctx.format {
+        WireFormat::AltCli => json!({"totalTokens": tokens}),
+        _ => json!({"input_tokens": tokens}),
+    };
+    let mut answer = Answer::ok(body.to_string());
+    answer.headers.push((ESTIMATED.0, ESTIMATED.1.to_owned()));
+    Ok(answer)
+}

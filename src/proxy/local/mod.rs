@@ -1,0 +1,5 @@
+//! Answers without a plan: model listings and token counts.
+
+pub(super) mod count;
+pub mod listing;
+pub(super) mod models;

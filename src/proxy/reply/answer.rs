@@ -1,0 +1,78 @@
+//! Answers that the gateway writes itself: refusals and small JSON bodies, in the client's format.
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use pingora::http::ResponseHeader;
+
+use super::limit_headers;
+use super::refusal::Meaning;
+use crate::domain::record::RequestOutcome;
+use crate::formats::error;
+use crate::proxy::context::RequestContext;
+use crate::proxy::record::Ending;
+
+/// Carries the request's id, on every answer.
+pub(in crate::proxy) const REQUEST_ID: &str = "x-tollgate-request-id";
+/// Carries the session id, where one is known.
+pub(in crate::proxy) const SESSION_ID: &str = "x-tollgate-session-id";
+
+/// A complete answer, and how it ends the request.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub ending: Ending,
+    pub headers: Vec<(&'static str, String)>,
+    pub body: Bytes,
+}
+
+impl Answer {
+    /// What the client asked for, as JSON.
+    #[must_use]
+    pub fn ok(body: impl Into<Bytes>) -> Self {
+        let ending = Ending { outcome: RequestOutcome::Completed, status: 200, error: None };
+        Self { ending, headers: Vec::new(), body: body.into() }
+    }
+
+    /// An error of the gateway's own, in the client's format.
+    #[must_use]
+    pub fn refusal(ctx: &RequestContext, meaning: Meaning, outcome: RequestOutcome) -> Self {
+        let body = error::body(ctx.format, &meaning.reply()).into();
+        let own = error::headers(ctx.format, &meaning.reply());
+        let ending = Ending { outcome, status: meaning.status, error: Some(meaning.message) };
+        let mut headers = meaning.headers;
+        headers.extend(own);
+        Self { ending, headers, body }
+    }
+
+    /// Its head, less the headers that every reply carries.
+    ///
+    /// # Errors
+    /// Pingora's, when a value cannot stand in a head.
+    pub fn head(&self) -> pingora::Result<ResponseHeader> {
+        let mut head = ResponseHeader::build_no_case(self.ending.status, Some(8))?;
+        head.insert_header(CONTENT_TYPE, "application/json")?;
+        head.insert_header(CONTENT_LENGTH, self.body.len())?;
+        for (name, value) in &self.headers {
+            head.insert_header(*name, value)?;
+        }
+        Ok(head)
+    }
+}
+
+/// Adds the headers that every reply carries.
+///
+/// # Errors
+/// Pingora's, when a value cannot stand in a head.
+pub(in crate::proxy) fn own_headers(head: &mut ResponseHeader, ctx: &RequestContext) -> pingora::Result<()> {
+    head.insert_header(REQUEST_ID, ctx.id.to_string())?;
+    if let Some(body) = ctx.record.as_ref().and_then(|record| record.body.as_ref()) {
+        // A session id is the client's own text: one that cannot stand in a head is left out.
+        let _ = head.insert_header(SESSION_ID, body.session.as_str());
+    }
+    limit_headers::add(head, ctx)?;
+    if ctx.live.overhead_header {
+        let own = ctx.overhead();
+        let value = format!("gateway;dur={}.{:03}", own.as_millis(), own.subsec_micros() % 1000);
+        head.insert_header("server-timing", value)?;
+    }
+    Ok(())
+}

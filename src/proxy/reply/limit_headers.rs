@@ -1,0 +1,112 @@
+//! The caller's own limits in the reply's head, under the names that clients of the format know.
+//!
+//! Requests per minute are the format's `requests` limit. Money has names of its own (`…-cost`), so
+//! that no client takes dollars for requests. A caller without limits gets none, at no cost.
+
+use pingora::http::ResponseHeader;
+
+use crate::domain::clock::Timestamp;
+use crate::domain::format::WireFormat;
+use crate::domain::money::NanoUsd;
+use crate::limits::{Amount, Denied, LimitType, MoneyLeft, RequestsLeft, Standing};
+use crate::proxy::context::RequestContext;
+
+/// Names of limit, remaining and reset.
+type Names = [&'static str; 3];
+
+const NATIVE_REQUESTS: Names = [
+    "anthropic-ratelimit-requests-limit",
+    "anthropic-ratelimit-requests-remaining",
+    "anthropic-ratelimit-requests-reset",
+];
+const REQUESTS: Names = ["x-ratelimit-limit-requests", "x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"];
+const COST: Names = ["x-ratelimit-limit-cost", "x-ratelimit-remaining-cost", "x-ratelimit-reset-cost"];
+
+/// Adds what is left of the caller's limits, for a request that was admitted.
+///
+/// # Errors
+/// Pingora's, when a value cannot stand in a head.
+pub(in crate::proxy) fn add(head: &mut ResponseHeader, ctx: &RequestContext) -> pingora::Result<()> {
+    match ctx.record.as_ref().and_then(|record| record.permit.as_ref()) {
+        Some(permit) => write(head, ctx, permit.standing()),
+        None => Ok(()),
+    }
+}
+
+fn write(head: &mut ResponseHeader, ctx: &RequestContext, standing: &Standing) -> pingora::Result<()> {
+    if let Some(RequestsLeft { limit, remaining, reset_at }) = standing.requests {
+        let values = [limit.to_string(), remaining.to_string()];
+        insert(head, requests_names(ctx.format), values, reset(ctx, Some(reset_at)))?;
+    }
+    if let Some(MoneyLeft { limit, remaining, reset_at, .. }) = standing.money {
+        let remaining = remaining.max(NanoUsd::ZERO);
+        insert(head, COST, [limit.to_string(), remaining.to_string()], reset(ctx, reset_at))?;
+    }
+    Ok(())
+}
+
+/// The same of the limit that refused a request.
+#[must_use]
+pub(in crate::proxy) fn of_refusal(ctx: &RequestContext, denied: &Denied) -> Vec<(&'static str, String)> {
+    let [limit, remaining, resets] = match (denied.limit_type, denied.limit) {
+        (LimitType::UserRpm, _) => requests_names(ctx.format),
+        (_, Amount::Money(_)) => COST,
+        _ => return Vec::new(),
+    };
+    let left = (denied.limit.to_decimal() - denied.current.to_decimal()).max(rust_decimal::Decimal::ZERO);
+    let mut headers = vec![(limit, denied.limit.to_string()), (remaining, left.normalize().to_string())];
+    headers.extend(reset(ctx, denied.reset_at).map(|at| (resets, at)));
+    headers
+}
+
+fn insert(
+    head: &mut ResponseHeader,
+    names: Names,
+    [limit, remaining]: [String; 2],
+    reset: Option<String>,
+) -> pingora::Result<()> {
+    head.insert_header(names[0], limit)?;
+    head.insert_header(names[1], remaining)?;
+    match reset {
+        Some(reset) => head.insert_header(names[2], reset),
+        None => Ok(()),
+    }
+}
+
+fn requests_names(format: WireFormat) -> Names {
+    if format == WireFormat::Native { NATIVE_REQUESTS } else { REQUESTS }
+}
+
+/// RFC 3339 for the native format, a duration (`6m0s`) for the others.
+fn reset(ctx: &RequestContext, at: Option<Timestamp>) -> Option<String> {
+    let at = at?;
+    match ctx.format {
+        WireFormat::Native => Some(at.to_iso()),
+        _ => Some(duration(at.since(ctx.now()))),
+    }
+}
+
+/// `1s`, `6m0s`, `10h0m0s`; rounded up.
+fn duration(ms: i64) -> String {
+    let seconds = ms.max(0).unsigned_abs().div_ceil(1000);
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match (hours, minutes) {
+        (0, 0) => format!("{seconds}s"),
+        (0, _) => format!("{minutes}m{seconds}s"),
+        _ => format!("{hours}h{minutes}m{seconds}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::duration;
+
+    #[test]
+    fn durations_are_written_as_the_openai_service_does() {
+        for (ms, text) in
+            [(-5, "0s"), (0, "0s"), (1, "1s"), (59_001, "1m0s"), (360_000, "6m0s"), (36_000_000, "10h0m0s")]
+        {
+            assert_eq!(duration(ms), text);
+        }
+    }
+}

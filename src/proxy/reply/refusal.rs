@@ -1,0 +1,302 @@
+//! Every reason for which the gateway itself answers a request, and its status, error type and
+//! message. One exhaustive match; no message names a key, a sensitive word or an internal detail.
+
+use chrono_tz::Tz;
+use serde_json::{Value, json};
+
+use super::limit_refusal;
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::WordId;
+use crate::formats::error::ErrorReply;
+use crate::limits::Denied;
+use crate::policy::client_version::{Client, Version};
+
+/// Seconds after which a client may repeat a request whose body did not fit the budget: bodies are
+/// dropped as soon as providers answer.
+const BUDGET_RETRY_S: u32 = 2;
+
+/// Why the gateway answers in place of a provider.
+#[derive(Debug)]
+pub enum Refusal {
+    UnknownRoute,
+    WrongMethod {
+        allow: &'static str,
+    },
+    UpgradeUnsupported,
+    /// A head that must not be trusted (both lengths, no host).
+    MalformedHead(&'static str),
+    MissingCredential,
+    ConflictingCredentials,
+    UnknownKey,
+    /// What may be the admin token, from an address that has failed too often.
+    TooManyAttempts {
+        seconds: u64,
+    },
+    KeyDisabled,
+    KeyExpired,
+    UserDisabled,
+    BodyTooLarge {
+        limit: usize,
+    },
+    BodyTimedOut,
+    /// The bodies of requests in flight use up the body budget.
+    BodyBudgetExceeded,
+    UnknownEncoding,
+    DamagedEncoding,
+    BadRequest(String),
+    ModelNotAllowed {
+        model: String,
+    },
+    ClientNotAllowed,
+    /// Others run a newer version of this client.
+    ClientOutdated {
+        client: Client,
+        current: Version,
+        required: Version,
+    },
+    /// A text of the request holds a sensitive word.
+    SensitiveWord {
+        id: WordId,
+    },
+    Limit(Denied),
+    /// The journal cannot take records any more.
+    JournalFull,
+    /// The shared counters are lost, and nothing may pass uncounted.
+    CountersUnreachable,
+    NoGroup,
+    UnknownModel {
+        model: String,
+    },
+    /// Providers serve the model, and it has no price at any of them.
+    ModelNotPriced {
+        model: String,
+    },
+    /// Providers exist, and none can be asked now.
+    Unavailable {
+        retry_after_ms: Option<u64>,
+    },
+    /// Every provider that was asked failed.
+    UpstreamFailed {
+        message: String,
+    },
+    /// Every provider that was asked is rate limited.
+    UpstreamRateLimited {
+        retry_after_ms: Option<u64>,
+    },
+    UpstreamTimedOut,
+    Internal,
+}
+
+/// A refusal as the client sees it, before it takes on the client's format.
+#[derive(Debug)]
+pub struct Meaning {
+    pub status: u16,
+    pub kind: &'static str,
+    pub code: Option<&'static str>,
+    pub message: String,
+    pub extra: Vec<(&'static str, Value)>,
+    pub headers: Vec<(&'static str, String)>,
+}
+
+impl Meaning {
+    /// The error to be written in the client's format.
+    #[must_use]
+    pub fn reply(&self) -> ErrorReply<'_> {
+        ErrorReply { status: self.status, kind: self.kind, message: &self.message, code: self.code, extra: &self.extra }
+    }
+
+    pub(in crate::proxy) fn new(status: u16, kind: &'static str, message: impl Into<String>) -> Self {
+        let (code, extra, headers) = (None, Vec::new(), Vec::new());
+        let meaning = Self { status, kind, code, message: message.into(), extra, headers };
+        // The same key is refused again: without this some clients repeat for minutes, silently.
+        if matches!(status, 401 | 403) { meaning.final_answer() } else { meaning }
+    }
+
+    /// Tells clients not to repeat the request. Claude Code and the Anthropic and OpenAI SDKs obey.
+    pub(in crate::proxy) fn final_answer(self) -> Self {
+        self.header("x-should-retry", "false")
+    }
+
+    pub(in crate::proxy) fn code(mut self, code: &'static str) -> Self {
+        self.code = Some(code);
+        self
+    }
+
+    pub(in crate::proxy) fn header(mut self, name: &'static str, value: impl ToString) -> Self {
+        self.headers.push((name, value.to_string()));
+        self
+    }
+
+    pub(in crate::proxy) fn retry_after(self, ms: Option<u64>) -> Self {
+        match ms {
+            Some(ms) => self.header("retry-after", ms.div_ceil(1000).max(1)),
+            None => self,
+        }
+    }
+}
+
+impl Refusal {
+    /// Status, error type, message and headers of the answer. `now` is what waiting times count
+    /// from, `zone` that of the times in messages.
+    #[must_use]
+    pub fn meaning(&self, now: Timestamp, zone: Tz) -> Meaning {
+        const INVALID: &str = "invalid_request_error";
+        const AUTH: &str = "authentication_error";
+        const FORBIDDEN: &str = "permission_error";
+        match self {
+            Self::UnknownRoute => Meaning::new(404, "not_found_error", "there is nothing at this path"),
+            Self::WrongMethod { allow } => {
+                Meaning::new(405, INVALID, format!("this path takes {allow} only")).header("allow", allow)
+            }
+            Self::UpgradeUnsupported => {
+                Meaning::new(426, INVALID, "websockets are not served here: use POST with streaming")
+                    .header("upgrade", "HTTP/1.1")
+            }
+            Self::MalformedHead(what) => Meaning::new(400, INVALID, *what),
+            Self::MissingCredential => Meaning::new(401, AUTH, "no API key was sent"),
+            Self::ConflictingCredentials => Meaning::new(401, AUTH, "the request carries several different API keys"),
+            Self::UnknownKey => Meaning::new(401, AUTH, "the API key is not known"),
+            Self::TooManyAttempts { seconds } => too_many_attempts(*seconds),
+            Self::KeyDisabled => Meaning::new(401, AUTH, "the API key is disabled"),
+            Self::KeyExpired => Meaning::new(401, AUTH, "the API key has expired"),
+            Self::UserDisabled => Meaning::new(401, AUTH, "the user of this API key is disabled or has expired"),
+            Self::BodyTooLarge { limit } => {
+                Meaning::new(413, "request_too_large", format!("the body is larger than {limit} bytes"))
+            }
+            Self::BodyBudgetExceeded => busy(
+                "the gateway holds as many request bodies as it may now, of all clients or of this user",
+                BUDGET_RETRY_S,
+            ),
+            Self::BodyTimedOut => Meaning::new(408, INVALID, "the body did not arrive in time"),
+            Self::UnknownEncoding => {
+                Meaning::new(415, INVALID, "the content encoding is not one of gzip, deflate, br, zstd")
+            }
+            Self::DamagedEncoding => Meaning::new(400, INVALID, "the compressed body is damaged"),
+            Self::BadRequest(message) => Meaning::new(400, INVALID, message.clone()),
+            Self::ModelNotAllowed { model } => {
+                Meaning::new(403, FORBIDDEN, format!("this key may not use the model {model}"))
+            }
+            Self::ClientNotAllowed => Meaning::new(403, FORBIDDEN, "this key may not be used with this client"),
+            Self::ClientOutdated { client, current, required } => outdated(*client, *current, *required),
+            // Which word it was, is nothing for the client: a list could be found out by asking.
+            Self::SensitiveWord { .. } => {
+                Meaning::new(403, FORBIDDEN, "the request holds content that this gateway does not pass on")
+                    .code("content_filtered")
+            }
+            Self::Limit(denied) => limit_refusal::meaning(denied, now, zone),
+            Self::JournalFull => busy("the gateway cannot account for requests now", 5),
+            Self::CountersUnreachable => busy("the gateway cannot count requests now", 5),
+            Self::NoGroup => Meaning::new(403, FORBIDDEN, "no provider is within reach of this key's groups"),
+            Self::UnknownModel { model } => unknown_model(model),
+            Self::ModelNotPriced { model } => Meaning::new(403, FORBIDDEN, not_priced(model)).code("model_not_priced"),
+            Self::Unavailable { retry_after_ms } => {
+                Meaning::new(503, "overloaded_error", "no provider can take the request now")
+                    .retry_after(*retry_after_ms)
+            }
+            Self::UpstreamFailed { message } => Meaning::new(502, "api_error", message.clone()),
+            Self::UpstreamRateLimited { retry_after_ms } => {
+                Meaning::new(429, "rate_limit_error", "every provider is rate limited").retry_after(*retry_after_ms)
+            }
+            Self::UpstreamTimedOut => Meaning::new(502, "api_error", "no provider answered in time"),
+            Self::Internal => Meaning::new(500, "api_error", "the gateway failed; the request id names the log entry"),
+        }
+    }
+
+    /// What an administrator reads in the decision chain, where that is more than the client
+    /// receives.
+    #[must_use]
+    pub fn detail(&self) -> Option<String> {
+        match self {
+            Self::SensitiveWord { id } => Some(format!("a text holds the sensitive word {id}")),
+            _ => None,
+        }
+    }
+
+    /// Whether the caller could not be identified.
+    #[must_use]
+    pub const fn is_of_identity(&self) -> bool {
+        matches!(
+            self,
+            Self::MissingCredential
+                | Self::ConflictingCredentials
+                | Self::UnknownKey
+                | Self::TooManyAttempts { .. }
+                | Self::KeyDisabled
+                | Self::KeyExpired
+                | Self::UserDisabled
+        )
+    }
+
+    /// A short name for metrics.
+    #[must_use]
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::UnknownRoute => "unknown_route",
+            Self::WrongMethod { .. } => "wrong_method",
+            Self::UpgradeUnsupported => "upgrade",
+            Self::MalformedHead(_) => "malformed_head",
+            Self::MissingCredential => "missing_credential",
+            Self::ConflictingCredentials => "conflicting_credentials",
+            Self::UnknownKey => "unknown_key",
+            Self::TooManyAttempts { .. } => "too_many_attempts",
+            Self::KeyDisabled => "key_disabled",
+            Self::KeyExpired => "key_expired",
+            Self::UserDisabled => "user_disabled",
+            Self::BodyTooLarge { .. } => "body_too_large",
+            Self::BodyTimedOut => "body_timed_out",
+            Self::BodyBudgetExceeded => "body_budget_exceeded",
+            Self::UnknownEncoding | Self::DamagedEncoding => "encoding",
+            Self::BadRequest(_) => "bad_request",
+            Self::ModelNotAllowed { .. } => "model_not_allowed",
+            Self::ClientNotAllowed => "client_not_allowed",
+            Self::ClientOutdated { .. } => "client_outdated",
+            Self::SensitiveWord { .. } => "sensitive_word",
+            Self::Limit(_) => "limit",
+            Self::JournalFull => "journal_full",
+            Self::CountersUnreachable => "counters_unreachable",
+            Self::NoGroup => "no_group",
+            Self::UnknownModel { .. } => "unknown_model",
+            Self::ModelNotPriced { .. } => "model_not_priced",
+            Self::Unavailable { .. } => "unavailable",
+            Self::UpstreamFailed { .. } => "upstream_failed",
+            Self::UpstreamRateLimited { .. } => "upstream_rate_limited",
+            Self::UpstreamTimedOut => "upstream_timed_out",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+fn too_many_attempts(seconds: u64) -> Meaning {
+    Meaning::new(429, "rate_limit_error", "too many failed attempts from this address")
+        .code("too_many_attempts")
+        .header("retry-after", seconds)
+}
+
+fn unknown_model(model: &str) -> Meaning {
+    Meaning::new(404, "not_found_error", format!("no provider serves the model {model}")).code("model_not_found")
+}
+
+/// 403 and not 400: the request is right, and would be served once an administrator acts.
+fn not_priced(model: &str) -> String {
+    format!(
+        "there is no price for the model {model}, and this gateway does not serve it to this key without one: \
+         ask an administrator to add a price for it, or use a model that has one"
+    )
+}
+
+/// The gateway itself cannot take a request now.
+fn busy(message: &str, again_after_s: u32) -> Meaning {
+    Meaning::new(503, "overloaded_error", message).header("retry-after", again_after_s)
+}
+
+fn outdated(client: Client, current: Version, required: Version) -> Meaning {
+    let name = client.name();
+    let message = format!("{name} {current} is too old for this gateway: update it to {required} or newer");
+    let mut meaning = Meaning::new(400, "invalid_request_error", message).code("client_upgrade_required");
+    meaning.extra = vec![
+        ("client", json!(client.as_str())),
+        ("current_version", json!(current.to_string())),
+        ("required_version", json!(required.to_string())),
+    ];
+    meaning
+}

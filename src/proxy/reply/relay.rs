@@ -1,0 +1,239 @@
+//! The provider's reply on its way through: decoded, read for usage, reshaped for the client.
+//!
+//! One pass over each piece. Nothing grows with the reply, except where a reply is converted in one
+//! piece.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+
+use crate::domain::format::WireFormat;
+use crate::domain::usage::Usage;
+use crate::formats::convert::{self, ReplyContext, StreamConverter, StreamProblem};
+use crate::formats::error::{self, ErrorReply, UpstreamError};
+use crate::formats::usage::{HideUsageChunk, UsageReader};
+use crate::proxy::coding::StreamDecoder;
+
+/// A reply in one piece that has to be converted may have so many bytes.
+const CONVERT_MAX: usize = 32 * 1024 * 1024;
+
+/// What is made of a reply's pieces.
+pub(in crate::proxy) struct Reply {
+    decoder: Option<Box<StreamDecoder>>,
+    /// `None` where a reply has no usage (token counting), and where a converter reads it anyhow.
+    reader: Option<UsageReader>,
+    shape: Shape,
+    received: u64,
+    /// Why the reply cannot go on.
+    problem: Option<String>,
+    /// The error that a converter met in the provider's stream.
+    reported: Option<UpstreamError>,
+    /// When the last part arrived that was more than a heartbeat.
+    pub last_progress: Instant,
+    progress: u64,
+}
+
+/// How pieces are changed for the client.
+pub(in crate::proxy) enum Shape {
+    /// They are not.
+    AsIs,
+    /// The usage chunk that only the gateway asked for is left out.
+    HideUsage(Box<HideUsageChunk>),
+    /// Each event is converted as it comes.
+    Events(Box<StreamConverter>),
+    /// The reply is converted once it is whole.
+    Whole(Box<Whole>),
+}
+
+/// A reply in one piece, collected to be converted.
+pub(in crate::proxy) struct Whole {
+    pub from: WireFormat,
+    pub to: WireFormat,
+    pub context: ReplyContext,
+    pub collected: Vec<u8>,
+}
+
+impl Reply {
+    #[must_use]
+    pub(in crate::proxy) fn new(
+        decoder: Option<Box<StreamDecoder>>,
+        reader: Option<UsageReader>,
+        shape: Shape,
+    ) -> Self {
+        let last_progress = Instant::now();
+        Self { decoder, reader, shape, received: 0, problem: None, reported: None, last_progress, progress: 0 }
+    }
+
+    /// Takes a piece from the provider and gives what goes to the client. Ask [`Reply::problem`]
+    /// afterwards.
+    pub(in crate::proxy) fn take(&mut self, piece: Bytes) -> Bytes {
+        let plain = match &mut self.decoder {
+            Some(decoder) => match decoder.push(&piece) {
+                Ok(plain) => plain,
+                Err(e) => {
+                    self.problem = Some(e.to_string());
+                    return Bytes::new();
+                }
+            },
+            None => piece,
+        };
+        self.received += plain.len() as u64;
+        if let Some(reader) = &mut self.reader {
+            reader.feed(&plain);
+        }
+        let shaped = self.reshape(plain);
+        let progress = self.meter().map_or(self.received, UsageReader::progress);
+        if progress > self.progress {
+            self.progress = progress;
+            self.last_progress = Instant::now();
+        }
+        shaped
+    }
+
+    /// What reads the usage of this reply, if it has any.
+    fn meter(&self) -> Option<&UsageReader> {
+        match &self.shape {
+            Shape::Events(converter) => Some(converter.usage()),
+            _ => self.reader.as_ref(),
+        }
+    }
+
+    fn reshape(&mut self, plain: Bytes) -> Bytes {
+        match &mut self.shape {
+            Shape::AsIs => plain,
+            Shape::HideUsage(filter) => {
+                let mut passed = Vec::new();
+                filter.feed(&plain, &mut passed);
+                joined(passed)
+            }
+            Shape::Events(converter) => {
+                let mut out = Vec::with_capacity(plain.len());
+                if let Err(e) = converter.feed(&plain, &mut out) {
+                    self.problem = Some(e.to_string());
+                    self.reported = upstream_error(e);
+                }
+                out.into()
+            }
+            Shape::Whole(whole) => {
+                if whole.collected.len() + plain.len() > CONVERT_MAX {
+                    self.problem = Some("the reply is too large to be converted".to_owned());
+                } else {
+                    whole.collected.extend_from_slice(&plain);
+                }
+                Bytes::new()
+            }
+        }
+    }
+
+    /// To be called once, after the last piece: returns the rest for the client. Ask
+    /// [`Reply::problem`] afterwards.
+    pub(in crate::proxy) fn finish(&mut self) -> Bytes {
+        if let Some(reader) = &mut self.reader {
+            reader.finish();
+        }
+        match &mut self.shape {
+            Shape::AsIs => Bytes::new(),
+            Shape::HideUsage(filter) => filter.finish().unwrap_or_default(),
+            Shape::Events(converter) => {
+                let mut out = Vec::new();
+                if let Err(e) = converter.finish(&mut out) {
+                    self.problem = Some(e.to_string());
+                    self.reported = upstream_error(e);
+                }
+                out.into()
+            }
+            Shape::Whole(whole) => match convert::reply(whole.from, whole.to, &whole.collected, &whole.context) {
+                Ok(converted) => converted.into(),
+                Err(e) => {
+                    self.problem = Some(e.to_string());
+                    Bytes::new()
+                }
+            },
+        }
+    }
+
+    /// Why the reply cannot go on, if so.
+    #[must_use]
+    pub(in crate::proxy) fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
+    }
+
+    /// Whether something came that is worth showing to the client.
+    #[must_use]
+    pub(in crate::proxy) fn has_content(&self) -> bool {
+        match &self.shape {
+            // Nothing of it can be shown before it is whole.
+            Shape::Whole(_) => false,
+            Shape::Events(converter) => converter.seen_content(),
+            _ => self.reader.as_ref().map_or(self.received > 0, UsageReader::seen_content),
+        }
+    }
+
+    /// Whether the format's own sign of a proper end has been seen.
+    #[must_use]
+    pub(in crate::proxy) fn has_end(&self) -> bool {
+        match &self.shape {
+            Shape::Events(converter) => converter.seen_end(),
+            _ => self.reader.as_ref().is_none_or(UsageReader::seen_end),
+        }
+    }
+
+    /// Whether nothing is missing but the end of the body: how the provider ends it is then of no
+    /// matter.
+    #[must_use]
+    pub(in crate::proxy) fn lacks_only_the_end(&self) -> bool {
+        self.meter().is_some_and(UsageReader::lacks_only_the_end)
+    }
+
+    #[must_use]
+    pub(in crate::proxy) fn error(&self) -> Option<UpstreamError> {
+        self.reported.clone().or_else(|| self.reader.as_ref()?.seen_error().cloned())
+    }
+
+    /// The provider's figures so far.
+    #[must_use]
+    pub(in crate::proxy) fn usage(&self) -> Option<Usage> {
+        self.meter()?.usage()
+    }
+
+    /// What is to be billed, and whether it is an estimate: `input` tokens count where the provider
+    /// told none. `None` for replies that have no usage.
+    #[must_use]
+    pub(in crate::proxy) fn bill(&self, input: u64) -> Option<(Usage, bool)> {
+        let meter = self.meter()?;
+        Some((meter.estimate(input), !meter.final_figures()))
+    }
+
+    /// The client's error event, to end a stream that had begun. Empty where the provider's own has
+    /// passed already.
+    pub(in crate::proxy) fn fail(&mut self, format: WireFormat, message: &str) -> Vec<u8> {
+        let reply = ErrorReply { status: 502, kind: "api_error", message, code: None, extra: &[] };
+        let told = self.error().is_some();
+        match &mut self.shape {
+            Shape::Events(converter) => {
+                let mut out = Vec::new();
+                converter.fail(&reply, &mut out);
+                out
+            }
+            _ if told => Vec::new(),
+            _ => error::stream_event(format, &reply),
+        }
+    }
+}
+
+/// The error that a provider reported within its stream, if that is what went wrong.
+fn upstream_error(problem: StreamProblem) -> Option<UpstreamError> {
+    match problem {
+        StreamProblem::Upstream { kind, message } => Some(UpstreamError { kind, code: None, message }),
+        StreamProblem::Malformed { .. } | StreamProblem::TooLarge { .. } | StreamProblem::Cut => None,
+    }
+}
+
+/// One piece out of several; a single one is not copied.
+fn joined(mut pieces: Vec<Bytes>) -> Bytes {
+    match pieces.len() {
+        0 => Bytes::new(),
+        1 => pieces.swap_remove(0),
+        _ => pieces.concat().into(),
+    }
+}

@@ -1,0 +1,103 @@
+//! The limits: one atomic step over the thirteen checks, with the request's expected cost reserved
+//! while it runs.
+
+use std::sync::Arc;
+
+use super::identify::Identified;
+use super::intake::Inbound;
+use super::screen::Screened;
+use crate::domain::group::Groups;
+use crate::domain::ids::ProviderId;
+use crate::domain::money::NanoUsd;
+use crate::formats::count;
+use crate::formats::route::Operation;
+use crate::limits::{Admission, Asks, Refused};
+use crate::policy::reservation::{Forecast, Reservation};
+use crate::policy::select::SelectAsk;
+use crate::proxy::context::{Caller, RequestContext};
+use crate::proxy::reply::refusal::Refusal;
+use crate::proxy::upstream::render;
+
+/// A request that may run.
+pub struct Admitted {
+    pub inbound: Arc<Inbound>,
+    /// The provider that served this session last, if the session is live.
+    pub preferred: Option<ProviderId>,
+}
+
+/// Takes the request's place among the limits. Token counting has none. The admin token has none of
+/// its own; providers' limits count it all the same.
+///
+/// # Errors
+/// The first limit that is reached, or that the journal is full and nothing could be accounted for.
+pub(in crate::proxy) async fn admit(
+    ctx: &mut RequestContext,
+    identified: &Identified,
+    screened: Screened,
+    operation: &Operation,
+) -> Result<Admitted, Refusal> {
+    let Screened(inbound) = screened;
+    let gateway = &ctx.gateway;
+    // Reading the body may have taken long: limits count from now, and a cost from the start.
+    let (session, now, started) = (&inbound.session, ctx.now(), ctx.started_at);
+    if *operation != Operation::Generate {
+        let preferred = match &identified.caller {
+            Caller::Key { key, user } => gateway.counters.session_provider(user.id, key.id, session, now),
+            Caller::Admin => None,
+        };
+        return Ok(Admitted { inbound, preferred });
+    }
+    if !gateway.ledger.has_room() {
+        return Err(Refusal::JournalFull);
+    }
+    let estimate = reservation(ctx, identified, &inbound, operation);
+    let permit = match &identified.caller {
+        Caller::Admin => gateway.counters.bypass(ctx.id, session, estimate, started),
+        Caller::Key { key, user } => {
+            let asks = &Asks { model: Arc::clone(&inbound.model), format: ctx.format };
+            let admission = Admission { request: ctx.id, now, started, key, user, session, estimate, asks };
+            gateway.counters.admit(&admission).await.map_err(|refused| match refused {
+                Refused::Limit(denied) => Refusal::Limit(denied),
+                Refused::Unreachable => Refusal::CountersUnreachable,
+            })?
+        }
+    };
+    let preferred = permit.session_provider();
+    if let Some(record) = &mut ctx.record {
+        record.permit = Some(permit);
+    }
+    Ok(Admitted { inbound, preferred })
+}
+
+/// What the request reserves, by the most expensive provider that it can reach (see
+/// `policy::reservation`).
+fn reservation(ctx: &RequestContext, identified: &Identified, inbound: &Inbound, operation: &Operation) -> NanoUsd {
+    let mode = ctx.gateway.fixed.reservation;
+    if mode == Reservation::Off {
+        return NanoUsd::ZERO;
+    }
+    let no_groups = Groups::default();
+    let (groups, key) = match &identified.caller {
+        Caller::Key { key, .. } => (&key.provider_group, Some(key.id)),
+        Caller::Admin => (&no_groups, None),
+    };
+    let ask = SelectAsk {
+        groups,
+        all_groups: matches!(identified.caller, Caller::Admin),
+        model: &inbound.model,
+        format: ctx.format,
+        convertible: render::convertible(operation),
+        preferred: None,
+        now: ctx.started_at,
+        at_ms: 0,
+    };
+    let (max_tokens, choices) = inbound.peek.output_bound(ctx.format);
+    let forecast = Forecast {
+        input: count::from_peek(&inbound.peek),
+        input_bound: count::bound_from_peek(&inbound.peek),
+        max_tokens,
+        choices,
+        usual_output: key.and_then(|key| ctx.gateway.counters.expected_output(key, &inbound.model)),
+    };
+    identified.snapshot.reservation(mode, &ask, &forecast)
+}

@@ -1,0 +1,112 @@
+//! Where a proxied request carries its key: the four sources of docs/reference/credentials.md, and
+//! the alias headers.
+
+use http::HeaderMap;
+use http::header::{AUTHORIZATION, COOKIE};
+
+use super::query;
+
+/// Name of the web UI's cookie, which may hold a key too.
+const COOKIE_NAME: &str = "auth-token";
+
+/// What the sources of a request amount to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Presented {
+    None,
+    /// One key, however many sources carried it.
+    One(String),
+    /// Sources that carry different keys.
+    Conflicting,
+}
+
+/// Reads all sources: `Authorization: Bearer`, `x-api-key`, the alias headers or the query
+/// parameter `key`, the cookie.
+///
+/// Empty values are no credential. The cookie counts only if it holds a key (`sk-…`) or
+/// `is_admin_token` says so: the web UI's opaque session tokens are no proxy credentials, and must
+/// not conflict with one.
+pub(super) fn presented(
+    headers: &HeaderMap,
+    query: Option<&str>,
+    alias_headers: &[String],
+    is_admin_token: impl Fn(&str) -> bool,
+) -> Presented {
+    let mut found: Option<String> = None;
+    let named = ["x-api-key"].into_iter().chain(alias_headers.iter().map(String::as_str));
+    let in_headers = named.flat_map(|name| headers.get_all(name)).filter_map(|v| v.to_str().ok()).map(str::to_owned);
+    let bearer = headers.get_all(AUTHORIZATION).into_iter().filter_map(|v| bearer(v.to_str().ok()?));
+    let in_query = query.into_iter().flat_map(|q| query::values(q, "key"));
+    let in_cookie = cookies(headers).filter(|text| text.starts_with("sk-") || is_admin_token(text));
+    for candidate in bearer.chain(in_headers).chain(in_query).chain(in_cookie) {
+        let candidate = candidate.trim();
+        match &found {
+            _ if candidate.is_empty() => {}
+            Some(first) if first != candidate => return Presented::Conflicting,
+            Some(_) => {}
+            None => found = Some(candidate.to_owned()),
+        }
+    }
+    found.map_or(Presented::None, Presented::One)
+}
+
+fn bearer(value: &str) -> Option<String> {
+    let (scheme, token) = value.trim().split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
+}
+
+fn cookies(headers: &HeaderMap) -> impl Iterator<Item = String> {
+    let lines = headers.get_all(COOKIE).into_iter().filter_map(|v| v.to_str().ok());
+    lines.flat_map(|line| line.split(';')).filter_map(|pair| {
+        let (name, value) = pair.trim().split_once('=')?;
+        (name == COOKIE_NAME).then(|| value.trim_matches('"').to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    fn check(headers: &[(&str, &str)], query: Option<&str>, expected: Presented) {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(HeaderName::from_bytes(name.as_bytes()).unwrap(), HeaderValue::from_str(value).unwrap());
+        }
+        let aliases = ["x-alt-api-key".to_owned(), "x-goog-api-key".to_owned()];
+        assert_eq!(presented(&map, query, &aliases, |t| t == "root"), expected, "{headers:?} {query:?}");
+    }
+
+    fn one(text: &str) -> Presented {
+        Presented::One(text.to_owned())
+    }
+
+    #[test]
+    fn every_source_is_read() {
+        check(&[], None, Presented::None);
+        check(&[("authorization", "Bearer sk-1")], None, one("sk-1"));
+        check(&[("authorization", "bearer   sk-1 ")], None, one("sk-1"));
+        check(&[("x-api-key", "sk-1")], None, one("sk-1"));
+        check(&[("x-alt-api-key", "sk-1")], None, one("sk-1"));
+        check(&[("x-goog-api-key", "sk-1")], None, one("sk-1"));
+        check(&[], Some("alt=sse&key=sk-1"), one("sk-1"));
+        check(&[("cookie", "a=b; auth-token=sk-1")], None, one("sk-1"));
+        check(&[("cookie", "auth-token=root")], None, one("root"));
+    }
+
+    #[test]
+    fn equal_keys_agree_and_different_ones_conflict() {
+        check(&[("authorization", "Bearer sk-1"), ("x-api-key", "sk-1")], Some("key=sk-1"), one("sk-1"));
+        check(&[("authorization", "Bearer sk-1"), ("x-api-key", "sk-2")], None, Presented::Conflicting);
+        check(&[("x-api-key", "sk-1"), ("x-api-key", "sk-2")], None, Presented::Conflicting);
+        check(&[("x-api-key", "sk-1")], Some("key=sk%2D2"), Presented::Conflicting);
+        check(&[("x-api-key", "sk-1"), ("cookie", "auth-token=sk-2")], None, Presented::Conflicting);
+    }
+
+    #[test]
+    fn empty_values_other_schemes_and_session_tokens_are_no_credential() {
+        check(&[("authorization", "Bearer "), ("x-api-key", " ")], Some("key="), Presented::None);
+        check(&[("authorization", "Basic c2s=")], None, Presented::None);
+        check(&[("cookie", "auth-token=3f9a"), ("x-api-key", "sk-1")], None, one("sk-1"));
+    }
+}

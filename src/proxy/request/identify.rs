@@ -1,0 +1,139 @@
+//! The caller: from the credential to the key and its owner, in the order of
+//! checks of docs/reference/credentials.md.
+//!
+//! The snapshot answers; an unknown key costs a hash and a look-up, and no SQL.
+
+use std::sync::Arc;
+
+use pingora::proxy::Session;
+
+use super::credentials::{self, Presented};
+use super::on_behalf::OnBehalf;
+use crate::crypto::key_text;
+use crate::domain::ids::KeyId;
+use crate::formats::route::Route;
+use crate::proxy::context::{Caller, RequestContext};
+use crate::proxy::record::OpenRecord;
+use crate::proxy::reply::refusal::Refusal;
+use crate::state::rejected::Attempt;
+use crate::state::{Caller as KeyHolder, Snapshot, TokenCheck};
+use crate::telemetry::{RejectedLine, access_rejected};
+
+/// A known caller, and the snapshot that the whole request works on.
+pub struct Identified {
+    pub caller: Caller,
+    pub snapshot: Arc<Snapshot>,
+}
+
+/// Finds the caller and opens the request's record.
+///
+/// # Errors
+/// The step that failed.
+pub(in crate::proxy) fn identify(
+    session: &Session,
+    ctx: &mut RequestContext,
+    route: &Route,
+) -> Result<Identified, Refusal> {
+    let head = session.req_header();
+    let fixed = &ctx.gateway.fixed;
+    // A web session's token is not compared: browsers send it along, and it is no attempt at the
+    // admin token.
+    let is_admin = |text: &str| !key_text::is_like_a_session(text) && check(ctx, text) == TokenCheck::Right;
+    let snapshot = ctx.gateway.state.snapshot();
+    let (presented, found) = match OnBehalf::of(session) {
+        Some(on_behalf) => (Presented::None, named(ctx, &snapshot, on_behalf.key)),
+        None => {
+            let presented = credentials::presented(&head.headers, head.uri.query(), &fixed.alt_key_headers, is_admin);
+            let found = caller(ctx, &snapshot, &presented);
+            (presented, found)
+        }
+    };
+    let caller = match found {
+        Ok(caller) => caller,
+        Err((refusal, key)) => {
+            note_rejected(ctx, &refusal, &presented, key);
+            return Err(refusal);
+        }
+    };
+    let record = OpenRecord::new(caller.clone(), Arc::clone(&snapshot), route.operation.clone());
+    ctx.record = Some(Box::new(record));
+    Ok(Identified { caller, snapshot })
+}
+
+/// Whether the text is the admin token. A wrong one counts against the client's address.
+fn check(ctx: &RequestContext, text: &str) -> TokenCheck {
+    ctx.gateway.admin_token.check(text, ctx.head.client_ip, ctx.started_at)
+}
+
+/// The caller; else the step that failed, and the key where it is one that exists.
+fn caller(
+    ctx: &RequestContext,
+    snapshot: &Snapshot,
+    presented: &Presented,
+) -> Result<Caller, (Refusal, Option<KeyId>)> {
+    let text = match presented {
+        Presented::None => return Err((Refusal::MissingCredential, None)),
+        Presented::Conflicting => return Err((Refusal::ConflictingCredentials, None)),
+        Presented::One(text) => text,
+    };
+    // Keys first: they go on working from an address that may not try the admin token any more.
+    let Some(found) = snapshot.caller(&key_text::hash(text)) else {
+        return match check(ctx, text) {
+            TokenCheck::Right => Ok(Caller::Admin),
+            TokenCheck::Wrong | TokenCheck::UnknownKey => Err((Refusal::UnknownKey, None)),
+            TokenCheck::Throttled { seconds } => Err((Refusal::TooManyAttempts { seconds }, None)),
+        };
+    };
+    usable(ctx, found)
+}
+
+/// The caller of a request that the administration makes as a key: no credential was presented.
+fn named(ctx: &RequestContext, snapshot: &Snapshot, key: KeyId) -> Result<Caller, (Refusal, Option<KeyId>)> {
+    usable(ctx, snapshot.key(key).ok_or((Refusal::UnknownKey, Some(key)))?)
+}
+
+/// The holder of a key that exists, if it may be used.
+fn usable(ctx: &RequestContext, found: &KeyHolder) -> Result<Caller, (Refusal, Option<KeyId>)> {
+    let (key, user) = (&found.key, &found.user);
+    let fault = match () {
+        () if !key.is_enabled => Refusal::KeyDisabled,
+        () if key.is_expired(ctx.started_at) => Refusal::KeyExpired,
+        () if !user.is_active(ctx.started_at) => Refusal::UserDisabled,
+        () => return Ok(Caller::Key { key: Arc::clone(key), user: Arc::clone(user) }),
+    };
+    Err((fault, Some(key.id)))
+}
+
+/// Lists the request among the rejected ones, and in the access log.
+fn note_rejected(ctx: &RequestContext, refusal: &Refusal, presented: &Presented, key: Option<KeyId>) {
+    let attempt = Attempt {
+        at: ctx.started_at,
+        client: ctx.head.client_ip,
+        endpoint: &ctx.head.endpoint,
+        format: ctx.format,
+        reason: refusal.reason(),
+        user_agent: ctx.head.user_agent.as_deref(),
+        credential: match presented {
+            Presented::One(text) => Some(text),
+            Presented::None | Presented::Conflicting => None,
+        },
+        key,
+    };
+    let Some(noted) = ctx.gateway.rejected.note(&attempt).filter(|_| ctx.gateway.fixed.access_log) else { return };
+    let meaning = refusal.meaning(ctx.now(), ctx.zone());
+    let client = noted.client.map(|ip| ip.to_string());
+    access_rejected(&RejectedLine {
+        request_id: ctx.id,
+        at: noted.last_at,
+        status: meaning.status,
+        error: &meaning.message,
+        endpoint: &noted.endpoint,
+        format: noted.format,
+        reason: noted.reason,
+        key_id: noted.key,
+        key_fingerprint: noted.fingerprint.as_deref(),
+        times: noted.count,
+        user_agent: noted.user_agent.as_deref(),
+        client_addr: client.as_deref(),
+    });
+}

@@ -1,0 +1,306 @@
+//! The first stages: the head (route, addresses) and, once the caller is known, the body.
+//!
+//! The body is read whole, bounded in size and time, whatever its framing, because a provider may
+//! have to be sent it twice. It is not parsed: `formats::peek` finds the few members that decide.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, TRANSFER_ENCODING, UPGRADE, USER_AGENT};
+use pingora::proxy::Session;
+use pingora::{Error, ErrorType};
+
+use super::body_budget::{BodyReservation, BudgetExceeded};
+use super::identify::Identified;
+use crate::config::Live;
+use crate::domain::format::WireFormat;
+use crate::domain::ids::SessionId;
+use crate::formats::client_address::client_address;
+use crate::formats::count;
+use crate::formats::framing::has_field;
+use crate::formats::peek::{self, BadRequest, Peek, PeekLimits};
+use crate::formats::query;
+use crate::formats::route::{self, Operation, Route};
+use crate::policy::session::{self, SessionHints};
+use crate::proxy::coding::{self, Coding, CodingError};
+use crate::proxy::context::{HeadFacts, RequestContext};
+use crate::proxy::record::BodyFacts;
+use crate::proxy::reply::refusal::Refusal;
+use crate::proxy::reply::transcript::Transcript;
+
+/// Longest part of a `User-Agent` that is kept.
+const MAX_USER_AGENT: usize = 256;
+
+/// A request whose body has been read and understood as far as the gateway needs it.
+pub struct Inbound {
+    pub model: std::sync::Arc<str>,
+    pub stream: bool,
+    /// The decoded body, in the pieces it arrived in; empty once it was released.
+    pub body: Vec<Bytes>,
+    pub peek: Peek,
+    pub session: SessionId,
+    /// The budget that the body holds while it is there.
+    reservation: Option<BodyReservation>,
+}
+
+impl Inbound {
+    /// Bytes of the body.
+    #[must_use]
+    pub fn body_len(&self) -> usize {
+        self.body.iter().map(Bytes::len).sum()
+    }
+
+    /// Drops the body: no provider can be asked any more.
+    pub fn release_body(&mut self) {
+        self.body = Vec::new();
+        self.reservation = None;
+    }
+}
+
+/// Reads the head: which format, which operation, from where.
+///
+/// # Errors
+/// When nothing is served at this path, by this method, or with such a head.
+pub(in crate::proxy) fn head(session: &Session, ctx: &mut RequestContext) -> Result<Route, Refusal> {
+    let head = session.req_header();
+    let path = head.uri.path();
+    ctx.head = HeadFacts {
+        endpoint: path.into(),
+        query: None,
+        user_agent: head.headers.get(USER_AGENT).map(|v| {
+            let text = String::from_utf8_lossy(v.as_bytes());
+            text.chars().take(MAX_USER_AGENT).collect::<String>().into()
+        }),
+        client_ip: session
+            .client_addr()
+            .and_then(|a| a.as_inet())
+            .map(|peer| client_address(peer.ip(), &head.headers, &ctx.live.trusted_proxies)),
+    };
+    let upgrade = head.headers.contains_key(UPGRADE);
+    if let Err(bad) = route::check_path(&head.method, path) {
+        ctx.format = WireFormat::AltCli;
+        return Err(bad_request(bad));
+    }
+    let Some(route) = route::match_path(&head.method, path) else {
+        let allow = route::methods(path).ok_or(Refusal::UnknownRoute)?;
+        let would_be = allow.parse().ok().and_then(|method| route::match_path(&method, path));
+        ctx.format = would_be.map_or(ctx.format, |route| route.format);
+        return Err(if upgrade { Refusal::UpgradeUnsupported } else { Refusal::WrongMethod { allow } });
+    };
+    ctx.format = route.format;
+    ctx.head.query = query::upstream(route.format, head.uri.query()).map_err(bad_request)?;
+    let lists = matches!(route.operation, Operation::ListModels | Operation::GetModel(_));
+    if lists && head.headers.contains_key("anthropic-version") {
+        ctx.format = WireFormat::Native;
+    }
+    Ok(route)
+}
+
+/// Refuses heads that another server on the way could read differently.
+///
+/// # Errors
+/// When a head has a length and a transfer encoding, or no host.
+pub(in crate::proxy) fn framing(session: &Session) -> Result<(), Refusal> {
+    let head = session.req_header();
+    if head.version > http::Version::HTTP_11 {
+        return Ok(());
+    }
+    // Pingora drops `Content-Length` where both are there, so the raw head has to be asked.
+    if head.headers.contains_key(TRANSFER_ENCODING) && has_field(&session.to_h1_raw(), CONTENT_LENGTH.as_str()) {
+        return Err(Refusal::MalformedHead("a body has either a length or a transfer encoding, not both"));
+    }
+    if head.version == http::Version::HTTP_11 && !head.headers.contains_key(HOST) {
+        return Err(Refusal::MalformedHead("the Host header is missing"));
+    }
+    Ok(())
+}
+
+/// Reads and peeks at the body.
+///
+/// # Errors
+/// When it is too large, too slow, damaged, no JSON object, or lacks what its format demands; when
+/// the client leaves before it is whole.
+pub(in crate::proxy) async fn body(
+    session: &mut Session,
+    ctx: &mut RequestContext,
+    identified: &Identified,
+    route: &Route,
+) -> pingora::Result<Inbound> {
+    let waiting = Instant::now();
+    let reservation = BodyReservation::new(&ctx.gateway.bodies, identified.caller.user_id());
+    let received = read(session, reservation, &ctx.live).await;
+    ctx.waited += waiting.elapsed();
+    let coding = Coding::of(session.req_header().headers.get(CONTENT_ENCODING)).map_err(coding_refusal)?;
+    let received = decode(coding, received?, &ctx.live).await?;
+    let inbound = look(session, ctx, received, route)?;
+    if let Some(record) = &mut ctx.record {
+        record.body = Some(BodyFacts {
+            model: std::sync::Arc::clone(&inbound.model),
+            session: inbound.session.clone(),
+            stream: inbound.stream,
+            estimated_input: count::from_peek(&inbound.peek),
+        });
+    }
+    if route.operation == Operation::Generate {
+        ctx.transcript = Transcript::begin(ctx, &identified.caller, &inbound);
+    }
+    Ok(inbound)
+}
+
+/// A complete body, in the pieces it arrived in, and the budget that it holds.
+pub(in crate::proxy) struct Received {
+    pub pieces: Vec<Bytes>,
+    pub reservation: BodyReservation,
+}
+
+impl From<BudgetExceeded> for Refusal {
+    fn from(_: BudgetExceeded) -> Self {
+        Self::BodyBudgetExceeded
+    }
+}
+
+/// Reads the complete body, bounded in size and time, and within the budget of all bodies.
+///
+/// # Errors
+/// When it is too large, too slow or badly framed, when the budget is used up, or when the client
+/// leaves.
+pub(in crate::proxy) async fn read(
+    session: &mut Session,
+    mut reservation: BodyReservation,
+    live: &Live,
+) -> pingora::Result<Received> {
+    let limit = live.max_body_bytes;
+    let headers = &session.req_header().headers;
+    let declared = headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
+    if declared.is_some_and(|n| n > limit) {
+        return Err(Refusal::BodyTooLarge { limit }.into());
+    }
+    // Before a byte is read: an accepted body is not refused half-way, and a refused one costs
+    // nothing.
+    reservation.hold(declared.unwrap_or(0), live.max_inflight_body_bytes).map_err(Refusal::from)?;
+    if headers.contains_key(EXPECT) {
+        session.write_continue_response().await.map_err(|e| e.into_down())?;
+    }
+    // One bound for the complete body: a client that sends a byte now and then must not hold a
+    // connection.
+    let reading = pieces(session, reservation, live);
+    match live.request_read_timeout_ms {
+        0 => reading.await,
+        ms => pingora::time::timeout(Duration::from_millis(ms), reading)
+            .await
+            .unwrap_or_else(|_| Err(Refusal::BodyTimedOut.into())),
+    }
+}
+
+async fn pieces(session: &mut Session, mut reservation: BodyReservation, live: &Live) -> pingora::Result<Received> {
+    let limit = live.max_body_bytes;
+    let declared = reservation.bytes();
+    let (mut pieces, mut total) = (Vec::new(), 0_usize);
+    loop {
+        match session.read_request_body().await {
+            Ok(Some(piece)) => {
+                total += piece.len();
+                if total > limit {
+                    return Err(Refusal::BodyTooLarge { limit }.into());
+                }
+                if total > declared {
+                    reservation.hold(total, live.max_inflight_body_bytes).map_err(Refusal::from)?;
+                }
+                pieces.push(piece);
+            }
+            Ok(None) => return Ok(Received { pieces, reservation }),
+            Err(e) => {
+                // Where a damaged body ends, and the next request begins, is not known.
+                session.set_keepalive(None);
+                return Err(unread(e));
+            }
+        }
+    }
+}
+
+/// Why a body could not be read to its end.
+pub(in crate::proxy) fn unread(error: Box<Error>) -> Box<Error> {
+    match error.etype() {
+        ErrorType::ReadTimedout => Refusal::BodyTimedOut.into(),
+        ErrorType::ConnectionClosed | ErrorType::ReadError | ErrorType::H2Error => error.into_down(),
+        _ => Refusal::MalformedHead("the body's framing is damaged").into(),
+    }
+}
+
+/// Decodes a compressed body; its reservation grows and shrinks with it.
+async fn decode(coding: Coding, received: Received, live: &Live) -> Result<Received, Refusal> {
+    if coding == Coding::Identity {
+        return Ok(received);
+    }
+    let (limit, most) = (live.max_body_bytes, live.max_inflight_body_bytes);
+    let decoding = tokio::task::spawn_blocking(move || {
+        let Received { pieces, mut reservation } = received;
+        let packed = pieces.iter().map(Bytes::len).sum();
+        let grown = |bytes: usize| reservation.hold(bytes.max(packed), most).is_ok();
+        let decoded = coding::decode_within(coding, pieces, limit, grown)?;
+        let whole = decoded.iter().map(Bytes::len).sum();
+        reservation.hold(whole, most).map_err(|_| CodingError::BudgetExceeded)?;
+        Ok(Received { pieces: decoded, reservation })
+    });
+    match decoding.await {
+        Ok(Err(CodingError::TooLarge)) => Err(Refusal::BodyTooLarge { limit }),
+        Ok(result) => result.map_err(coding_refusal),
+        Err(_) => Err(Refusal::Internal),
+    }
+}
+
+fn coding_refusal(error: CodingError) -> Refusal {
+    match error {
+        CodingError::Unknown => Refusal::UnknownEncoding,
+        CodingError::BudgetExceeded => Refusal::BodyBudgetExceeded,
+        CodingError::Damaged | CodingError::TooLarge => Refusal::DamagedEncoding,
+    }
+}
+
+fn look(session: &Session, ctx: &mut RequestContext, received: Received, route: &Route) -> Result<Inbound, Refusal> {
+    let Received { pieces: body, reservation } = received;
+    let peek = peek::peek(&body, PeekLimits { max_depth: ctx.live.max_json_depth }).map_err(bad_request)?;
+    ctx.format = peek.format(route.format);
+    peek.check(ctx.format, route).map_err(bad_request)?;
+    let model = route.model_in_path.clone().or_else(|| peek.model.clone()).ok_or(Refusal::Internal)?;
+    let stream = route.stream_in_path.or(peek.stream).unwrap_or(false);
+    let header = ctx.gateway.fixed.session_headers.iter().find_map(|name| {
+        session.req_header().headers.get(name.as_str())?.to_str().ok().filter(|v| !v.trim().is_empty())
+    });
+    let hints = SessionHints {
+        header,
+        metadata_user_id: peek.metadata_user_id.as_deref(),
+        prompt_cache_key: peek.prompt_cache_key.as_deref(),
+        metadata_session_id: peek.metadata_session_id.as_deref(),
+        previous_response_id: peek.previous_response_id.as_deref(),
+        // The same words in another format are another client's conversation.
+        first_messages_hash: peek.first_messages_hash(&body).map(|hash| hash ^ ctx.format as u64),
+        fallback: ctx.id,
+    };
+    let session = session::derive(&hints);
+    Ok(Inbound { model: model.into(), stream, body, peek, session, reservation: Some(reservation) })
+}
+
+fn bad_request(bad: BadRequest) -> Refusal {
+    Refusal::BadRequest(bad.message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_field;
+
+    #[test]
+    fn a_field_is_found_by_its_name_and_nothing_else() {
+        let cases: [(&[u8], bool); 6] = [
+            (b"POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\n", true),
+            (b"POST / HTTP/1.1\r\nhost: a\r\ncontent-LENGTH:5\r\n\r\n", true),
+            (b"POST / HTTP/1.1\r\nx: content-length: 5\r\n\r\n", false),
+            (b"POST /content-length HTTP/1.1\r\nx-content-length: 5\r\n\r\n", false),
+            (b"POST / HTTP/1.1\ncontent-length: 5\n\n", true),
+            (b"", false),
+        ];
+        for (raw, found) in cases {
+            assert_eq!(has_field(raw, "content-length"), found, "{}", raw.escape_ascii());
+        }
+    }
+}

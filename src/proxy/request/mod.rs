@@ -1,0 +1,13 @@
+//! A request up to its provider: head, caller, body, checks, limits and the plan.
+
+pub(super) mod admit;
+pub mod body_budget;
+mod credentials;
+pub(super) mod identify;
+pub mod instructions;
+pub(super) mod intake;
+pub mod on_behalf;
+pub(super) mod pipeline;
+pub(super) mod plan;
+mod query;
+mod screen;

@@ -1,0 +1,65 @@
+//! A request's path to its provider, from top to bottom.
+//!
+//! Each stage takes the value of the stage before it and returns its own, so no stage can run
+//! before the one that it depends on. The context carries what every stage may need; what only some
+//! have is in these values.
+//!
+//! ```text
+//! intake::head → Route → identify → Identified → intake::body → Inbound → screen → Screened
+//!   → admit → Admitted → plan → Forwarding
+//! ```
+
+use std::sync::Arc;
+
+use pingora::Result;
+use pingora::proxy::Session;
+
+use super::{admit, identify, intake, plan, screen};
+use crate::formats::route::Operation;
+use crate::proxy::context::RequestContext;
+use crate::proxy::embedded_admin;
+use crate::proxy::local::{count, models};
+use crate::proxy::reply::answer::Answer;
+use crate::proxy::upstream::forwarding::Forwarding;
+
+/// What becomes of a request.
+pub(in crate::proxy) enum Prepared {
+    /// The embedded administration has answered it.
+    Answered,
+    /// The gateway answers it.
+    Answer(Answer),
+    /// Providers have to be asked.
+    Forward(Box<Forwarding>),
+}
+
+/// Runs the stages. The caller is identified before the body is read: an unknown caller cannot make
+/// the gateway read 32 MiB.
+///
+/// # Errors
+/// The first stage's refusal, or that the client has left.
+pub(in crate::proxy) async fn prepare(session: &mut Session, ctx: &mut RequestContext) -> Result<Prepared> {
+    intake::framing(session)?;
+    let gateway = Arc::clone(&ctx.gateway);
+    if let Some(admin) = gateway.admin.get().filter(|_| embedded_admin::is_admin(session.req_header())) {
+        embedded_admin::serve(session, ctx, admin.as_ref()).await?;
+        return Ok(Prepared::Answered);
+    }
+    let route = intake::head(session, ctx)?;
+    let identified = identify::identify(session, ctx, &route)?;
+    match &route.operation {
+        Operation::ListModels => return Ok(Prepared::Answer(models::list(session, ctx, &identified).await)),
+        Operation::GetModel(id) => return Ok(Prepared::Answer(models::get(session, ctx, &identified, id).await?)),
+        Operation::Generate | Operation::CountTokens => {}
+    }
+    let inbound = intake::body(session, ctx, &identified, &route).await?;
+    let screened = screen::screen(ctx, &identified, inbound).await?;
+    let admitted = admit::admit(ctx, &identified, screened, &route.operation).await?;
+    match plan::plan(ctx, &identified, &admitted, &route.operation).await {
+        Ok(plan) => Ok(Prepared::Forward(Forwarding::begin(ctx, identified, admitted, route, plan))),
+        // A provider of another format could answer, but not count.
+        Err(plan::Unplanned::Unavailable { .. }) if route.operation == Operation::CountTokens => {
+            Ok(Prepared::Answer(count::estimate(ctx, &admitted)?))
+        }
+        Err(unplanned) => Err(unplanned.into_refusal(&admitted).into()),
+    }
+}

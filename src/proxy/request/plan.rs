@@ -1,0 +1,127 @@
+//! Which providers may be asked, in which order, and why.
+
+use super::admit::Admitted;
+use super::identify::Identified;
+use crate::domain::clock::Timestamp;
+use crate::domain::group::Groups;
+use crate::domain::ids::ProviderId;
+use crate::domain::provider::Provider;
+use crate::formats::route::Operation;
+use crate::limits::Blocked;
+use crate::policy::select::{self, Availability, NoProvider, ProviderView, SelectAsk};
+use crate::proxy::context::{Caller, RequestContext};
+use crate::proxy::reply::refusal::Refusal;
+use crate::proxy::upstream::render;
+
+/// Indices into the snapshot's providers, in the order in which they are to be asked.
+pub struct Plan(pub Vec<usize>);
+
+/// Why there is no plan.
+pub(in crate::proxy) enum Unplanned {
+    NoGroup,
+    NotPriced,
+    UnknownModel,
+    Unavailable { retry_after_ms: Option<u64> },
+}
+
+impl Unplanned {
+    #[must_use]
+    pub(in crate::proxy) fn into_refusal(self, admitted: &Admitted) -> Refusal {
+        match self {
+            Self::NoGroup => Refusal::NoGroup,
+            Self::NotPriced => Refusal::ModelNotPriced { model: admitted.inbound.model.to_string() },
+            Self::UnknownModel => Refusal::UnknownModel { model: admitted.inbound.model.to_string() },
+            Self::Unavailable { retry_after_ms } => Refusal::Unavailable { retry_after_ms },
+        }
+    }
+}
+
+/// Orders the providers for this request; the reasons become the head of its decision chain.
+///
+/// # Errors
+/// When no provider is in reach, none serves the model, none has a price that the request must
+/// have, or none is available now.
+pub(in crate::proxy) async fn plan(
+    ctx: &mut RequestContext,
+    identified: &Identified,
+    admitted: &Admitted,
+    operation: &Operation,
+) -> Result<Plan, Unplanned> {
+    let (snapshot, inbound) = (&identified.snapshot, &admitted.inbound);
+    // Reading the body may have taken long.
+    let now = ctx.now();
+    let everything = Groups::parse(crate::domain::group::ALL);
+    let groups = match &identified.caller {
+        Caller::Key { key, .. } => &key.provider_group,
+        Caller::Admin => &everything,
+    };
+    let ask = SelectAsk {
+        groups,
+        all_groups: matches!(identified.caller, Caller::Admin),
+        model: &inbound.model,
+        format: ctx.format,
+        convertible: render::convertible(operation),
+        preferred: admitted.preferred,
+        now,
+        at_ms: ctx.elapsed_ms(),
+    };
+    let key = identified.caller.key_id();
+    let blocked = ctx.gateway.counters.blocked(&snapshot.providers, key, &inbound.session, now).await;
+    let needs_price = needs_price(ctx, identified, operation).then_some(&*inbound.model);
+    let view = View { ctx, identified, blocked, now, needs_price };
+    let (planned, decisions) = match select::plan(&ask, &snapshot.providers, &view, &mut fastrand::Rng::new()) {
+        Ok(selection) => (Ok(Plan(selection.ordered)), selection.decisions),
+        Err(none) => {
+            let unplanned = match &none {
+                NoProvider::NotInReach { .. } => Unplanned::NoGroup,
+                NoProvider::Unpriced { .. } => Unplanned::NotPriced,
+                NoProvider::ModelUnknown { .. } => Unplanned::UnknownModel,
+                NoProvider::Unavailable { retry_after_ms, .. } => {
+                    Unplanned::Unavailable { retry_after_ms: *retry_after_ms }
+                }
+            };
+            (Err(unplanned), none.into_decisions())
+        }
+    };
+    if let Some(record) = &mut ctx.record {
+        record.decisions = decisions;
+    }
+    planned
+}
+
+/// Whether this request is served only where its model has a price.
+fn needs_price(ctx: &RequestContext, identified: &Identified, operation: &Operation) -> bool {
+    let is_limited = matches!(&identified.caller, Caller::Key { key, user }
+        if key.limits.of_money() || user.limits.of_money());
+    *operation == Operation::Generate && !ctx.live.unpriced.serves(is_limited)
+}
+
+/// What selection needs to know of each provider's present state.
+struct View<'a> {
+    ctx: &'a RequestContext,
+    identified: &'a Identified,
+    /// Providers whose own limits leave no room.
+    blocked: Vec<(ProviderId, Blocked)>,
+    now: Timestamp,
+    /// The requested model, where it must have a price.
+    needs_price: Option<&'a str>,
+}
+
+impl ProviderView for View<'_> {
+    fn is_priced(&self, provider: &Provider) -> bool {
+        let Some(model) = self.needs_price else { return true };
+        self.identified.snapshot.price_for(model, provider.upstream_model(model)).is_some()
+    }
+
+    fn availability(&self, provider: &Provider) -> Availability {
+        match self.ctx.gateway.health.availability(provider, self.now) {
+            Availability::Ready => {}
+            blocked => return blocked,
+        }
+        match self.blocked.iter().find(|(blocked, _)| *blocked == provider.id) {
+            Some((_, Blocked::Limit)) => Availability::LimitReached,
+            Some((_, Blocked::SessionCap)) => Availability::SessionCap,
+            None => Availability::Ready,
+        }
+    }
+}

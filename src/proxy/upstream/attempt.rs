@@ -1,0 +1,258 @@
+//! One attempt at one provider, from the choice of the provider to the end of its reply.
+//!
+//! The hooks of `service.rs` work on it; `driver.rs` runs them in order. A repeated attempt at the
+//! same provider keeps its breaker ticket and its place in the provider's limits.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use pingora::http::RequestHeader;
+use pingora::proxy::Session;
+use pingora::upstreams::peer::HttpPeer;
+
+use super::failure::{Failure, GiveUp};
+use super::incoming::Incoming;
+use super::render::{self, ReplyForm};
+use super::timing::{self, Timing};
+use super::verdict;
+use super::wire::Bound;
+use super::{forwarding, health_ticket::HealthTicket};
+use crate::domain::provider::Provider;
+use crate::domain::record::DecisionStep;
+use crate::policy::classify::NetworkFailure;
+use crate::proxy::context::RequestContext;
+use crate::proxy::record::Asked;
+use crate::upstream::headers::{self, HeadParts};
+use crate::upstream::{Link, LinkError};
+
+/// An attempt at a provider.
+pub struct Attempt {
+    pub provider: Arc<Provider>,
+    pub model: Arc<str>,
+    pub ticket: HealthTicket,
+    /// Attempts at this provider that its retry limit counts.
+    pub tries: u32,
+    /// The next connection must not come from the pool.
+    pub fresh: bool,
+    pub began: Instant,
+    link: Option<Arc<Link>>,
+    timing: Timing,
+    /// The whole request was sent and no error has come: the provider may work on it, and bill for
+    /// it.
+    pub is_billable: bool,
+    /// The client has left, and the reply is read for its usage.
+    pub is_draining: bool,
+    /// Bytes of the rendered body.
+    length: usize,
+    /// The query of the call, without `?`.
+    query: Option<String>,
+    /// What is still to be sent of the rendered body.
+    pieces: std::vec::IntoIter<Bytes>,
+    pub form: ReplyForm,
+    pub incoming: Incoming,
+}
+
+impl Attempt {
+    fn new(provider: Arc<Provider>, requested: &Arc<str>, ticket: HealthTicket) -> Self {
+        let model = match provider.upstream_model(requested) {
+            same if same == &**requested => Arc::clone(requested),
+            other => Arc::from(other),
+        };
+        Self {
+            provider,
+            model,
+            ticket,
+            tries: 0,
+            fresh: false,
+            began: Instant::now(),
+            link: None,
+            timing: Timing::default(),
+            is_billable: false,
+            is_draining: false,
+            length: 0,
+            query: None,
+            pieces: Vec::new().into_iter(),
+            form: ReplyForm::AsIs,
+            incoming: Incoming::Awaited,
+        }
+    }
+
+    /// The link that `upstream_peer` chose.
+    ///
+    /// # Errors
+    /// When no peer was chosen yet.
+    pub fn link(&self) -> pingora::Result<Arc<Link>> {
+        self.link.clone().ok_or_else(|| Failure::network(NetworkFailure::Connect, "no peer was chosen").into())
+    }
+
+    /// How long to wait for what comes next.
+    #[must_use]
+    pub fn bound(&self) -> Bound {
+        match &self.incoming {
+            Incoming::Awaited => self.timing.until_content(),
+            Incoming::Error(error) => error.bound(),
+            Incoming::Reply(relay) if relay.is_released() || self.is_draining => {
+                self.timing.until_next(relay.last_progress())
+            }
+            Incoming::Reply(_) => self.timing.until_content(),
+        }
+    }
+
+    /// The next piece of the rendered body.
+    pub fn next_piece(&mut self) -> Option<Bytes> {
+        self.pieces.next()
+    }
+}
+
+/// The peer of the next attempt: the same provider's again where it may be asked once more, else
+/// that of the next provider that lets the request in.
+///
+/// # Errors
+/// With a [`GiveUp`] as its cause when no provider is left.
+pub(in crate::proxy) async fn next_peer(ctx: &mut RequestContext) -> pingora::Result<Box<HttpPeer>> {
+    loop {
+        if ctx.forwarding()?.attempt.is_none() {
+            let attempt = next_provider(ctx).await?;
+            ctx.forwarding()?.attempt = Some(attempt);
+        }
+        begin(ctx)?;
+        // Before connecting: a request that this provider's format cannot express costs no
+        // connection, and is no failure of a provider that is down.
+        if let Err(unfit) = render_body(ctx) {
+            let error = verdict::failed(ctx, unfit);
+            if error.retry() {
+                continue;
+            }
+            return Err(error);
+        }
+        let (gateway, times) = (Arc::clone(&ctx.gateway), timing::link_times(&ctx.live));
+        let attempt = ctx.attempt()?;
+        let failure = match gateway.upstreams.link(&attempt.provider, times).await {
+            Ok(link) => {
+                let peer = gateway.upstreams.peer(&link, attempt.fresh);
+                attempt.link = Some(link);
+                return Ok(Box::new(peer));
+            }
+            Err(LinkError::Resolve(e)) => Failure::network(NetworkFailure::Resolve, e.to_string()),
+            Err(e) => Failure::network(NetworkFailure::Connect, e.to_string()),
+        };
+        let error = verdict::failed(ctx, failure.into());
+        if !error.retry() {
+            return Err(error);
+        }
+    }
+}
+
+/// The next provider whose circuit and limits let the request in.
+async fn next_provider(ctx: &mut RequestContext) -> pingora::Result<Box<Attempt>> {
+    loop {
+        let attempts = ctx.record.as_ref().map_or(0, |record| record.attempts);
+        let forwarding = ctx.forwarding()?;
+        if attempts > 0 && !forwarding.has_time() {
+            forwarding.tally.left_out = forwarding.remaining();
+            return Err(no_provider_left(ctx));
+        }
+        let requested = Arc::clone(&forwarding.inbound.model);
+        let Some(provider) = forwarding.next_provider() else { return Err(no_provider_left(ctx)) };
+        let now = ctx.now();
+        let Some(ticket) = HealthTicket::enter(&ctx.gateway.health, &provider, now) else {
+            skip(ctx, &provider, DecisionStep::CircuitOpen, "its circuit lets nobody through now")?;
+            continue;
+        };
+        let entered = match ctx.record.as_mut().and_then(|record| record.permit.as_mut()) {
+            Some(permit) => permit.enter(&provider, now).await,
+            None => true,
+        };
+        if entered {
+            return Ok(Box::new(Attempt::new(provider, &requested, ticket)));
+        }
+        drop(ticket);
+        skip(ctx, &provider, DecisionStep::LimitReached, "what runs there already reaches one of its limits")?;
+    }
+}
+
+fn skip(ctx: &mut RequestContext, provider: &Provider, step: DecisionStep, why: &str) -> pingora::Result<()> {
+    ctx.decide(provider, step, why);
+    ctx.forwarding()?.tally.skipped += 1;
+    Ok(())
+}
+
+fn no_provider_left(ctx: &mut RequestContext) -> Box<pingora::Error> {
+    let (refusal, outcome) = forwarding::exhausted(ctx);
+    GiveUp::Refused { refusal, outcome }.into()
+}
+
+/// Begins an attempt, the first or a repeated one.
+fn begin(ctx: &mut RequestContext) -> pingora::Result<()> {
+    let live = Arc::clone(&ctx.live);
+    let forwarding = ctx.forwarding()?;
+    let (stream, deadline) = (forwarding.inbound.stream, forwarding.deadline);
+    let attempt = ctx.attempt()?;
+    attempt.began = Instant::now();
+    attempt.timing = Timing::start(&attempt.provider, &live, stream, deadline);
+    attempt.is_billable = false;
+    attempt.incoming = Incoming::Awaited;
+    let asked =
+        Asked { provider: Arc::clone(&attempt.provider), model: Arc::clone(&attempt.model), began: attempt.began };
+    if let Some(record) = &mut ctx.record {
+        record.attempts += 1;
+        record.note_usage(None, false);
+        record.asked = Some(asked);
+    }
+    Ok(())
+}
+
+/// Renders the request's body in the provider's format.
+fn render_body(ctx: &mut RequestContext) -> pingora::Result<()> {
+    let rendered = render::render(ctx)?;
+    let attempt = ctx.attempt()?;
+    attempt.length = rendered.len();
+    attempt.query = rendered.query;
+    attempt.pieces = rendered.body.into_iter();
+    attempt.form = rendered.reply;
+    Ok(())
+}
+
+/// Builds the head of the rendered request. `head` names the protocol version of the connection;
+/// everything else of it is replaced.
+///
+/// # Errors
+/// When the path or a credential cannot stand in a head.
+pub(in crate::proxy) fn build_head(
+    session: &Session,
+    head: &mut RequestHeader,
+    ctx: &mut RequestContext,
+) -> pingora::Result<()> {
+    let attempt = ctx.attempt()?;
+    let (length, converted) = (attempt.length, matches!(attempt.form, ReplyForm::Convert(_)));
+    let query = attempt.query.take();
+    let (link, provider, model) = (attempt.link()?, Arc::clone(&attempt.provider), Arc::clone(&attempt.model));
+    let endpoint = link.endpoint();
+    let mut path = endpoint.path(provider.kind.format(), render::call(ctx.forwarding()?, &model));
+    if let Some(query) = &query {
+        path.push('?');
+        path.push_str(query);
+    }
+    let parts = HeadParts {
+        client: &session.req_header().headers,
+        provider: &provider,
+        endpoint,
+        target: &path,
+        body_len: Some(length),
+        converted,
+        http2: head.version == http::Version::HTTP_2,
+        client_ip: ctx.head.client_ip,
+        credentials: &ctx.gateway.fixed.alt_key_headers,
+        drop: &ctx.live.forward_headers.drop_request,
+    };
+    *head = headers::build(http::Method::POST, &parts)
+        .map_err(|e| Failure::network(NetworkFailure::Connect, e.to_string()))?;
+    Ok(())
+}
+
+/// Milliseconds of a duration, for decisions.
+#[must_use]
+pub(in crate::proxy) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

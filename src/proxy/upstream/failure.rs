@@ -1,0 +1,217 @@
+//! How one attempt at a provider can fail, as it was seen on the wire, and why the gateway gives up
+//! on a request. Both travel as causes of Pingora's errors.
+
+use bytes::Bytes;
+use pingora::{Error, ErrorType};
+
+use crate::domain::record::RequestOutcome;
+use crate::domain::usage::Usage;
+use crate::formats::error::UpstreamError;
+use crate::policy::classify::{NetworkFailure, UnusableReply};
+use crate::policy::provider_state::FailureKind;
+use crate::proxy::reply::answer::Answer;
+use crate::proxy::reply::refusal::Refusal;
+
+/// Why the client gets no reply from a provider: what `fail_to_proxy` answers with.
+#[derive(Debug)]
+pub enum GiveUp {
+    /// The gateway answers in a provider's place.
+    Refused { refusal: Refusal, outcome: RequestOutcome },
+    /// The request itself is at fault, as a provider said: its words, or an error rule's.
+    ClientError(Answer),
+    /// The reply had begun and cannot go on.
+    BrokenOff { why: String },
+}
+
+impl std::fmt::Display for GiveUp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Refused { refusal, .. } => write!(f, "refused: {}", refusal.reason()),
+            Self::ClientError(answer) => write!(f, "client error {}", answer.ending.status),
+            Self::BrokenOff { why } => write!(f, "the reply broke off: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for GiveUp {}
+
+impl From<GiveUp> for Box<Error> {
+    fn from(give_up: GiveUp) -> Self {
+        Error::because(ErrorType::InternalError, "", give_up).into_in()
+    }
+}
+
+impl From<Refusal> for Box<Error> {
+    fn from(refusal: Refusal) -> Self {
+        GiveUp::Refused { refusal, outcome: RequestOutcome::Refused }.into()
+    }
+}
+
+/// How an attempt failed.
+#[derive(Debug)]
+pub enum Failure {
+    /// No answer, or none in time.
+    Network(NetworkTrouble),
+    /// An error reply: an error status, or an error object in place of a reply.
+    ErrorReply(ErrorStatus),
+    /// A success status with no reply behind it.
+    Unusable { what: UnusableReply, usage: Option<Usage> },
+    /// The provider's format cannot express the request; the next one's may.
+    Unfit(Refusal),
+}
+
+#[derive(Debug)]
+pub struct NetworkTrouble {
+    pub what: NetworkFailure,
+    pub detail: String,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.describe())
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<Failure> for Box<Error> {
+    fn from(failure: Failure) -> Self {
+        let kind = failure.status().map_or(ErrorType::ConnectError, ErrorType::HTTPStatus);
+        Error::because(kind, "", failure).into_up()
+    }
+}
+
+/// Takes the failure out of an error; for an error without one, its kind stands for it.
+#[must_use]
+pub(in crate::proxy) fn take(error: &mut Error) -> Failure {
+    match error.cause.take().map(|cause| cause.downcast::<Failure>()) {
+        Some(Ok(failure)) => *failure,
+        _ => Failure::network(NetworkFailure::Broken, error.etype().as_str()),
+    }
+}
+
+#[derive(Debug)]
+pub struct ErrorStatus {
+    pub status: u16,
+    pub retry_after: Option<String>,
+    pub content_type: Option<String>,
+    pub error: UpstreamError,
+    /// As it came, up to a bound; empty when the error stood in place of a reply.
+    pub body: Bytes,
+    pub usage: Option<Usage>,
+}
+
+impl Failure {
+    #[must_use]
+    pub fn network(what: NetworkFailure, detail: impl Into<String>) -> Self {
+        Self::Network(NetworkTrouble { what, detail: detail.into() })
+    }
+
+    #[must_use]
+    pub fn timed_out(what: NetworkFailure, after: std::time::Duration) -> Self {
+        Self::network(what, format!("nothing within {} ms", after.as_millis()))
+    }
+
+    /// The upstream status, where one was received.
+    #[must_use]
+    pub const fn status(&self) -> Option<u16> {
+        match self {
+            Self::Network(_) | Self::Unfit(_) => None,
+            Self::ErrorReply(e) => Some(e.status),
+            Self::Unusable { .. } => Some(200),
+        }
+    }
+
+    /// How it failed, in one word.
+    #[must_use]
+    pub const fn kind(&self) -> FailureKind {
+        match self {
+            Self::Network(trouble) => match trouble.what {
+                NetworkFailure::Resolve => FailureKind::Dns,
+                NetworkFailure::Connect => FailureKind::Connect,
+                NetworkFailure::Tls => FailureKind::Tls,
+                NetworkFailure::Broken => FailureKind::Broken,
+                NetworkFailure::ConnectTimeout
+                | NetworkFailure::TlsTimeout
+                | NetworkFailure::FirstByteTimeout
+                | NetworkFailure::IdleTimeout
+                | NetworkFailure::TotalTimeout => FailureKind::Timeout,
+            },
+            Self::ErrorReply(_) => FailureKind::Status,
+            Self::Unusable { .. } | Self::Unfit(_) => FailureKind::Unusable,
+        }
+    }
+
+    /// Usage that the failed attempt reported.
+    #[must_use]
+    pub const fn usage(&self) -> Option<Usage> {
+        match self {
+            Self::Network(_) | Self::Unfit(_) => None,
+            Self::ErrorReply(e) => e.usage,
+            Self::Unusable { usage, .. } => *usage,
+        }
+    }
+
+    /// For the decision chain and the record.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Network(f) => format!("{}: {}", network_words(f.what), f.detail),
+            Self::ErrorReply(e) => format!("{} {}", e.status, e.error.message),
+            Self::Unusable { what, .. } => unusable_words(*what).to_owned(),
+            Self::Unfit(refusal) => format!("its format cannot express the request: {}", refusal.reason()),
+        }
+    }
+
+    /// What a client may know of it: the provider's words, but not where it lives.
+    #[must_use]
+    pub fn public(&self) -> String {
+        match self {
+            Self::Network(f) => format!("the provider could not be asked: {}", network_words(f.what)),
+            Self::ErrorReply(e) => format!("the provider answered {}: {}", e.status, e.error.message),
+            Self::Unusable { what, .. } => format!("the provider sent {}", unusable_words(*what)),
+            Self::Unfit(_) => "the provider's format cannot express the request".to_owned(),
+        }
+    }
+
+    /// A connection that was made and broke.
+    #[must_use]
+    pub const fn is_broken_connection(&self) -> bool {
+        matches!(self, Self::Network(NetworkTrouble { what: NetworkFailure::Broken, .. }))
+    }
+
+    #[must_use]
+    pub const fn is_timeout(&self) -> bool {
+        use NetworkFailure::{ConnectTimeout, FirstByteTimeout, IdleTimeout, TlsTimeout, TotalTimeout};
+        matches!(
+            self,
+            Self::Network(NetworkTrouble {
+                what: ConnectTimeout | TlsTimeout | FirstByteTimeout | IdleTimeout | TotalTimeout,
+                ..
+            })
+        )
+    }
+}
+
+const fn network_words(what: NetworkFailure) -> &'static str {
+    match what {
+        NetworkFailure::Resolve => "its name does not resolve",
+        NetworkFailure::Connect => "no connection",
+        NetworkFailure::Tls => "no secure connection",
+        NetworkFailure::ConnectTimeout => "no connection in time",
+        NetworkFailure::TlsTimeout => "no TLS handshake in time",
+        NetworkFailure::FirstByteTimeout => "no first byte in time",
+        NetworkFailure::IdleTimeout => "the stream stood still",
+        NetworkFailure::TotalTimeout => "no reply in time",
+        NetworkFailure::Broken => "the connection broke",
+    }
+}
+
+const fn unusable_words(what: UnusableReply) -> &'static str {
+    match what {
+        UnusableReply::Empty => "an empty reply",
+        UnusableReply::Html => "an HTML page in place of a reply",
+        UnusableReply::WrongFormat => "a reply of another format",
+        UnusableReply::StreamWithoutContent => "a stream without content",
+    }
+}

@@ -1,0 +1,98 @@
+//! A request that providers have to be asked for: the plan, and how far along it the request is.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::attempt::Attempt;
+use super::verdict::Tally;
+use crate::domain::provider::Provider;
+use crate::domain::record::{DecisionStep, RequestOutcome};
+use crate::formats::route::Route;
+use crate::proxy::context::RequestContext;
+use crate::proxy::reply::refusal::Refusal;
+use crate::proxy::request::admit::Admitted;
+use crate::proxy::request::identify::Identified;
+use crate::proxy::request::intake::Inbound;
+use crate::proxy::request::plan::Plan;
+
+/// What the attempt loop works on.
+pub struct Forwarding {
+    pub identified: Identified,
+    pub inbound: Arc<Inbound>,
+    pub route: Route,
+    plan: Plan,
+    /// Place of the next provider in the plan.
+    next: usize,
+    /// No further attempt begins after this.
+    pub deadline: Option<Instant>,
+    pub tally: Tally,
+    /// The attempt in progress, or the one that is to be repeated.
+    pub attempt: Option<Box<Attempt>>,
+}
+
+impl Forwarding {
+    #[must_use]
+    pub fn begin(
+        ctx: &RequestContext,
+        identified: Identified,
+        admitted: Admitted,
+        route: Route,
+        plan: Plan,
+    ) -> Box<Self> {
+        let deadline_ms = ctx.live.retry.deadline_ms;
+        let deadline = (deadline_ms > 0).then(|| ctx.started + Duration::from_millis(deadline_ms));
+        let (inbound, tally) = (admitted.inbound, Tally::default());
+        Box::new(Self { identified, inbound, route, plan, next: 0, deadline, tally, attempt: None })
+    }
+
+    /// The attempt in progress.
+    ///
+    /// # Errors
+    /// When none has begun.
+    pub fn attempt(&self) -> pingora::Result<&Attempt> {
+        self.attempt.as_deref().ok_or_else(crate::proxy::context::out_of_order)
+    }
+
+    /// Whether another attempt may begin.
+    #[must_use]
+    pub fn has_time(&self) -> bool {
+        self.deadline.is_none_or(|at| Instant::now() < at)
+    }
+
+    /// The next provider of the plan.
+    pub fn next_provider(&mut self) -> Option<Arc<Provider>> {
+        let place = *self.plan.0.get(self.next)?;
+        let provider = self.identified.snapshot.providers.get(place).map(Arc::clone);
+        self.next += 1;
+        provider
+    }
+
+    /// How many providers of the plan have not been asked.
+    #[must_use]
+    pub const fn remaining(&self) -> usize {
+        self.plan.0.len().saturating_sub(self.next)
+    }
+
+    /// Drops the request's body: no provider can be asked any more.
+    pub fn release_body(&mut self) {
+        // No other stage holds it by now; if one did, the body would go with the request.
+        if let Some(inbound) = Arc::get_mut(&mut self.inbound) {
+            inbound.release_body();
+        }
+    }
+}
+
+/// The refusal when no provider is left, and how it ends the request.
+#[must_use]
+pub(in crate::proxy) fn exhausted(ctx: &mut RequestContext) -> (Refusal, RequestOutcome) {
+    let now = ctx.now();
+    let tally = ctx.forwarding().map(|forwarding| std::mem::take(&mut forwarding.tally)).unwrap_or_default();
+    let left_out = tally.left_out;
+    if left_out > 0 {
+        let why = format!("the time for attempts was over, with {left_out} more to ask");
+        ctx.decide_itself(DecisionStep::Exhausted, why, None);
+    }
+    // Where no provider was asked, the gateway refused.
+    let asked = ctx.record.as_ref().is_some_and(|record| record.attempts > 0);
+    (tally.refusal(now), if asked { RequestOutcome::UpstreamFailed } else { RequestOutcome::Refused })
+}

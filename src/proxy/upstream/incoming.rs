@@ -1,0 +1,344 @@
+//! What has come from a provider in one attempt: nothing yet, an error reply, or a reply to be
+//! relayed.
+//!
+//! A reply is held back until its first meaningful part. Until then an error as first event, an
+//! empty reply or a stream that dies at once can still be tried elsewhere.
+
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
+use pingora::http::ResponseHeader;
+
+use super::failure::{ErrorStatus, Failure};
+use super::render::ReplyForm;
+use super::wire::Bound;
+use crate::domain::format::WireFormat;
+use crate::domain::usage::Usage;
+use crate::formats::convert::StreamConverter;
+use crate::formats::error::{self, UpstreamError};
+use crate::formats::route::Operation;
+use crate::formats::usage::UsageReader;
+use crate::policy::classify::{NetworkFailure, UnusableReply};
+use crate::proxy::coding::{self, Coding, StreamDecoder};
+use crate::proxy::context::{InFlight, RequestContext};
+use crate::proxy::reply::relay::{Reply, Shape, Whole};
+use crate::telemetry::IntGauge;
+
+/// Bytes held back at most while no meaningful part has come.
+const HOLD_MAX: usize = 256 * 1024;
+/// How much of an error body is read, and for how long.
+const ERROR_BODY_MAX: usize = 64 * 1024;
+const ERROR_BODY_TIME: Duration = Duration::from_secs(5);
+
+/// What has come from the provider.
+pub enum Incoming {
+    /// The head has not come.
+    Awaited,
+    Error(Box<ErrorBody>),
+    Reply(Box<Relay>),
+}
+
+impl Incoming {
+    /// Why a reply cannot go on: the error that the provider reported within it, else what is wrong
+    /// with its bytes.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        let Self::Reply(relay) = self else { return None };
+        let reported = relay.reply.error().map(|error| error.message);
+        reported.or_else(|| relay.reply.problem().map(str::to_owned))
+    }
+
+    /// The provider's status, once its head has come.
+    #[must_use]
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Awaited => None,
+            Self::Error(error) => Some(error.head.status.as_u16()),
+            Self::Reply(relay) => Some(relay.status),
+        }
+    }
+
+    /// The usage of a reply that did not come to its end, and whether it is estimated. A request
+    /// that was sent whole costs its input at least, unless the provider answered it with an error.
+    #[must_use]
+    pub fn partial_usage(&self, estimated_input: u64, is_billable: bool) -> (Option<Usage>, bool) {
+        match self {
+            // An error in place of a reply.
+            Self::Reply(relay) if !relay.released && relay.reply.error().is_some() => (None, false),
+            Self::Reply(relay) => relay.bill(estimated_input),
+            Self::Awaited if is_billable => (Some(Usage { input: estimated_input, ..Usage::default() }), true),
+            Self::Awaited | Self::Error(_) => (None, false),
+        }
+    }
+}
+
+/// An error reply, collected before it is judged.
+pub struct ErrorBody {
+    head: Box<ResponseHeader>,
+    format: WireFormat,
+    collected: BytesMut,
+    until: Instant,
+}
+
+impl ErrorBody {
+    /// How long the rest of it is waited for.
+    #[must_use]
+    pub fn bound(&self) -> Bound {
+        let left = self.until.saturating_duration_since(Instant::now());
+        Bound { time: Some(left), timeout: NetworkFailure::TotalTimeout }
+    }
+
+    /// Adds a piece; whether no more is wanted.
+    fn add(&mut self, piece: &[u8]) -> bool {
+        let wanted = ERROR_BODY_MAX - self.collected.len();
+        self.collected.extend_from_slice(&piece[..piece.len().min(wanted)]);
+        self.collected.len() >= ERROR_BODY_MAX
+    }
+
+    fn failure(&mut self) -> Failure {
+        let (status, raw) = (self.head.status.as_u16(), self.collected.split().freeze());
+        let coding = Coding::of(self.head.headers.get(CONTENT_ENCODING)).unwrap_or(Coding::Identity);
+        let body = coding::decode_whole(coding, vec![raw.clone()], ERROR_BODY_MAX)
+            .ok()
+            .and_then(|mut pieces| pieces.pop())
+            .unwrap_or(raw);
+        Failure::ErrorReply(ErrorStatus {
+            status,
+            retry_after: text(&self.head, &RETRY_AFTER),
+            content_type: text(&self.head, &CONTENT_TYPE),
+            error: error::read(self.format, status, &body),
+            body,
+            usage: None,
+        })
+    }
+}
+
+/// A reply on its way to the client.
+pub struct Relay {
+    pub status: u16,
+    /// The reply is a stream of events.
+    pub streamed: bool,
+    /// The provider's format is not the client's.
+    pub converted: bool,
+    reply: Reply,
+    held: BytesMut,
+    /// The provider's body is over.
+    pub is_over: bool,
+    released: bool,
+    /// The length of the client's body, where all of it was at hand when its head was made.
+    pub length: Option<usize>,
+    /// Counts the stream as live.
+    in_flight: Option<InFlight>,
+}
+
+/// What to do with a piece of a reply that is held back.
+pub enum Hold {
+    /// Nothing meaningful has come.
+    Wait,
+    /// The client's head goes out, and these bytes with it.
+    Release(Bytes),
+}
+
+impl Relay {
+    /// Whether the client's head has gone out, or is about to.
+    #[must_use]
+    pub const fn is_released(&self) -> bool {
+        self.released
+    }
+
+    /// When the last meaningful part arrived.
+    #[must_use]
+    pub const fn last_progress(&self) -> Instant {
+        self.reply.last_progress
+    }
+
+    /// Holds a piece back until there is something to show, or a reason to try elsewhere.
+    ///
+    /// # Errors
+    /// When the reply is over and is none.
+    pub fn hold(&mut self, piece: Bytes, end: bool) -> pingora::Result<Hold> {
+        let whole = if self.held.is_empty() {
+            piece
+        } else {
+            self.held.extend_from_slice(&piece);
+            self.held.split().freeze()
+        };
+        // A proper end without content is a reply too: a stop at once, say.
+        let is_empty_reply = end && self.reply.has_end() && !whole.is_empty();
+        if self.reply.has_content() || whole.len() > HOLD_MAX || is_empty_reply {
+            return Ok(Hold::Release(whole));
+        }
+        if !end {
+            self.held = BytesMut::from(whole);
+            return Ok(Hold::Wait);
+        }
+        let what = match (whole.is_empty(), self.streamed) {
+            (true, _) => UnusableReply::Empty,
+            (false, true) => UnusableReply::StreamWithoutContent,
+            (false, false) => UnusableReply::WrongFormat,
+        };
+        Err(Failure::Unusable { what, usage: self.reply.usage() }.into())
+    }
+
+    /// The client's head goes out: nothing can be tried again.
+    pub fn release(&mut self, streams: &IntGauge, whole: Option<usize>) {
+        self.released = true;
+        self.length = whole.filter(|_| !self.streamed || self.reply.has_end());
+        self.in_flight = self.streamed.then(|| InFlight::enter(streams));
+    }
+
+    /// Whether the reply is complete, given whether the provider's body is over. A stream says so
+    /// itself, and may do so before its body ends.
+    #[must_use]
+    pub fn is_complete(&self, end: bool) -> bool {
+        if self.streamed { self.reply.has_end() } else { end }
+    }
+
+    /// What the reply is billed by, and whether that is an estimate: the provider's final figures,
+    /// else an estimate from what came.
+    #[must_use]
+    pub fn bill(&self, estimated_input: u64) -> (Option<Usage>, bool) {
+        self.reply.bill(estimated_input).map_or((None, false), |(usage, estimated)| (Some(usage), estimated))
+    }
+
+    /// Whether nothing is missing but the end of the provider's body.
+    #[must_use]
+    pub fn lacks_only_the_end(&self) -> bool {
+        self.reply.lacks_only_the_end()
+    }
+
+    /// The client's error event, to end a stream that had begun.
+    pub fn error_event(&mut self, format: WireFormat, message: &str) -> Bytes {
+        self.reply.fail(format, message).into()
+    }
+}
+
+/// Takes the head of a provider's reply (`upstream_response_filter`).
+///
+/// # Errors
+/// When no reply can follow this head.
+pub(in crate::proxy) fn begin(ctx: &mut RequestContext, head: &ResponseHeader) -> pingora::Result<()> {
+    let client_format = ctx.format;
+    let forwarding = ctx.forwarding()?;
+    let (stream_asked, generates) = (forwarding.inbound.stream, forwarding.route.operation == Operation::Generate);
+    let Some(attempt) = &mut forwarding.attempt else { return Ok(()) };
+    let format = attempt.provider.kind.format();
+    if !head.status.is_success() {
+        let (head, collected) = (Box::new(head.clone()), BytesMut::new());
+        let until = Instant::now() + ERROR_BODY_TIME;
+        attempt.incoming = Incoming::Error(Box::new(ErrorBody { head, format, collected, until }));
+        return Ok(());
+    }
+    attempt.is_billable = false;
+    let unusable = |what| Failure::Unusable { what, usage: None };
+    let content_type = text(head, &CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
+    if content_type.starts_with("text/html") {
+        return Err(unusable(UnusableReply::Html).into());
+    }
+    let decoder = Coding::of(head.headers.get(CONTENT_ENCODING))
+        .and_then(StreamDecoder::new)
+        .map_err(|_| unusable(UnusableReply::WrongFormat))?
+        .map(Box::new);
+    let streamed = content_type.starts_with("text/event-stream");
+    let form = std::mem::replace(&mut attempt.form, ReplyForm::AsIs);
+    let converted = matches!(form, ReplyForm::Convert(_));
+    // A stream that was not requested, or a single reply where a stream was, cannot be converted.
+    if converted && streamed != stream_asked {
+        return Err(unusable(UnusableReply::WrongFormat).into());
+    }
+    let shape = match form {
+        ReplyForm::HideUsage if streamed => Shape::HideUsage(Box::default()),
+        ReplyForm::AsIs | ReplyForm::HideUsage => Shape::AsIs,
+        ReplyForm::Convert(context) if streamed => {
+            Shape::Events(Box::new(StreamConverter::new(format, client_format, *context)))
+        }
+        ReplyForm::Convert(context) => {
+            Shape::Whole(Box::new(Whole { from: format, to: client_format, context: *context, collected: Vec::new() }))
+        }
+    };
+    let reader = match &shape {
+        // A converter reads the stream itself, usage included.
+        Shape::Events(_) => None,
+        _ => generates.then(|| UsageReader::new(format, streamed)),
+    };
+    let reply = Reply::new(decoder, reader, shape);
+    let (status, held) = (head.status.as_u16(), BytesMut::new());
+    let relay = Relay {
+        status,
+        streamed,
+        converted,
+        reply,
+        held,
+        is_over: false,
+        released: false,
+        length: None,
+        in_flight: None,
+    };
+    attempt.incoming = Incoming::Reply(Box::new(relay));
+    Ok(())
+}
+
+/// Takes a piece of a provider's reply (`upstream_response_body_filter`) and puts what goes to the
+/// client in its place.
+///
+/// # Errors
+/// When an error reply is whole, or a reply cannot go on.
+pub(in crate::proxy) fn take(ctx: &mut RequestContext, body: &mut Option<Bytes>, end: bool) -> pingora::Result<()> {
+    let is_settled = !ctx.is_open();
+    let attempt = ctx.attempt()?;
+    match &mut attempt.incoming {
+        Incoming::Awaited => Ok(()),
+        Incoming::Error(error) => {
+            let full = body.take().is_some_and(|piece| error.add(&piece));
+            if full || end { Err(error.failure().into()) } else { Ok(()) }
+        }
+        Incoming::Reply(relay) => {
+            let mut bytes = body.take().map_or_else(Bytes::new, |piece| relay.reply.take(piece));
+            if end && !std::mem::replace(&mut relay.is_over, true) {
+                let rest = relay.reply.finish();
+                if !rest.is_empty() {
+                    bytes = if bytes.is_empty() { rest } else { [bytes, rest].concat().into() };
+                }
+            }
+            *body = Some(bytes);
+            // A reply that is complete is beyond harm.
+            if is_settled { Ok(()) } else { sound(relay) }
+        }
+    }
+}
+
+/// Whether the reply can go on.
+fn sound(relay: &Relay) -> pingora::Result<()> {
+    let reply = &relay.reply;
+    if relay.released {
+        // An error of the provider's own in mid-stream is passed on as it is.
+        return match reply.problem() {
+            Some(problem) => Err(Failure::network(NetworkFailure::Broken, problem).into()),
+            None => Ok(()),
+        };
+    }
+    if let Some(error) = reply.error() {
+        return Err(error_in_place(error, reply.usage()).into());
+    }
+    if reply.problem().is_some() {
+        return Err(Failure::Unusable { what: UnusableReply::WrongFormat, usage: reply.usage() }.into());
+    }
+    Ok(())
+}
+
+/// A success status whose body is an error: judged by what the error says.
+fn error_in_place(error: UpstreamError, usage: Option<Usage>) -> Failure {
+    Failure::ErrorReply(ErrorStatus {
+        status: 200,
+        retry_after: None,
+        content_type: None,
+        error,
+        body: Bytes::new(),
+        usage,
+    })
+}
+
+fn text(head: &ResponseHeader, name: &http::HeaderName) -> Option<String> {
+    Some(String::from_utf8_lossy(head.headers.get(name)?.as_bytes()).into_owned())
+}

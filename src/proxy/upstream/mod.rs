@@ -1,0 +1,12 @@
+//! One attempt after the other at the plan's providers.
+
+pub(super) mod attempt;
+mod driver;
+pub(super) mod failure;
+pub(super) mod forwarding;
+mod health_ticket;
+pub(super) mod incoming;
+pub(super) mod render;
+mod timing;
+pub(super) mod verdict;
+pub(super) mod wire;

@@ -1,0 +1,194 @@
+//! The request as one provider gets it: path, query and body in that provider's format.
+//!
+//! Same format: the client's own bytes, with surgical edits. Another format: converted through the
+//! hub.
+
+use bytes::Bytes;
+
+use super::failure::Failure;
+use super::forwarding::Forwarding;
+use crate::domain::format::WireFormat;
+use crate::domain::key::CacheTtl;
+use crate::domain::provider::{InstructionsStrategy, Provider};
+use crate::formats::convert::{self, ReplyContext, RequestOptions, foreign};
+use crate::formats::peek::{self, Peek, PeekLimits};
+use crate::formats::route::{self, Operation};
+use crate::formats::{edit, responses::instructions};
+use crate::proxy::context::{Caller, RequestContext};
+use crate::proxy::reply::refusal::Refusal;
+use crate::upstream::Call;
+
+/// The body was within the configured depth when it came in.
+const DEPTH: PeekLimits = PeekLimits { max_depth: 1024 };
+
+/// What goes to the provider.
+pub(in crate::proxy) struct Rendered {
+    pub body: Vec<Bytes>,
+    /// The query of the call, without `?`.
+    pub query: Option<String>,
+    pub reply: ReplyForm,
+}
+
+/// What has to be done with the reply.
+pub enum ReplyForm {
+    AsIs,
+    /// The stream's last usage chunk must be kept from the client, who did not ask for it.
+    HideUsage,
+    /// It is to be converted from the provider's format.
+    Convert(Box<ReplyContext>),
+}
+
+impl Rendered {
+    #[must_use]
+    pub(in crate::proxy) fn len(&self) -> usize {
+        self.body.iter().map(Bytes::len).sum()
+    }
+}
+
+/// Which formats a provider may speak for a client of another one. Tokens are counted in the
+/// client's own only.
+#[must_use]
+pub(in crate::proxy) fn convertible(operation: &Operation) -> fn(WireFormat, WireFormat) -> bool {
+    match operation {
+        Operation::CountTokens => |client, provider| client == provider,
+        _ => convert::convertible,
+    }
+}
+
+/// The call that the client's operation amounts to.
+#[must_use]
+pub(in crate::proxy) fn call<'a>(forwarding: &Forwarding, model: &'a str) -> Call<'a> {
+    match forwarding.route.operation {
+        Operation::CountTokens => Call::CountTokens { model },
+        _ => Call::Generate { model, stream: forwarding.inbound.stream },
+    }
+}
+
+/// What a request is rendered from.
+struct Source<'a> {
+    ctx: &'a RequestContext,
+    forwarding: &'a Forwarding,
+    provider: &'a Provider,
+    /// The model that the provider is asked for.
+    model: &'a str,
+}
+
+/// Renders the request for the provider of the present attempt.
+///
+/// # Errors
+/// With [`Failure::Unfit`] as its cause when the provider's format cannot express the request.
+pub(in crate::proxy) fn render(ctx: &RequestContext) -> pingora::Result<Rendered> {
+    let forwarding = ctx.forwarding_ref()?;
+    let attempt = forwarding.attempt()?;
+    let source = Source { ctx, forwarding, provider: &attempt.provider, model: &attempt.model };
+    Ok(source.render().map_err(Failure::Unfit)?)
+}
+
+impl Source<'_> {
+    fn render(&self) -> Result<Rendered, Refusal> {
+        let to = self.provider.kind.format();
+        if to == WireFormat::AltCli {
+            // There the name goes into the path.
+            let named_by_client = self.model == &*self.forwarding.inbound.model;
+            let check = if named_by_client { route::check_model } else { route::check_redirect };
+            check(self.model).map_err(|bad| Refusal::BadRequest(bad.message))?;
+        }
+        // A wrapped alt-cli body goes to a provider unwrapped, and its reply back wrapped: that is
+        // a conversion too.
+        let mut rendered = if self.ctx.format == to && !self.forwarding.inbound.peek.wrapped {
+            self.as_it_came()?
+        } else {
+            self.converted()?
+        };
+        if to == WireFormat::Native {
+            let edited = edit::force_cache_ttl(&rendered.body, self.cache_ttl(), DEPTH);
+            if let Some(body) = edited.map_err(|_| Refusal::Internal)? {
+                rendered.body = body;
+            }
+        }
+        Ok(rendered)
+    }
+
+    /// The key's wish, else the provider's.
+    fn cache_ttl(&self) -> CacheTtl {
+        match &self.forwarding.identified.caller {
+            Caller::Key { key, .. } if key.cache_ttl != CacheTtl::Inherit => key.cache_ttl,
+            _ => self.provider.cache_ttl,
+        }
+    }
+
+    fn as_it_came(&self) -> Result<Rendered, Refusal> {
+        let (ctx, inbound, model) = (self.ctx, &self.forwarding.inbound, self.model);
+        let mut body = inbound.body.clone();
+        let mut reply = ReplyForm::AsIs;
+        // An edit moves what lies behind it: after one, the body is looked at again.
+        let mut moved: Option<Peek> = None;
+        if let Some(stripped) = without_foreign_reasoning(ctx.format, &body) {
+            body = vec![stripped.into()];
+            moved = Some(peek_again(&body)?);
+        }
+        if model != &*inbound.model && self.forwarding.route.model_in_path.is_none() {
+            body = edit::set_model(&body, moved.as_ref().unwrap_or(&inbound.peek), model);
+            moved = Some(peek_again(&body)?);
+        }
+        if ctx.format == WireFormat::Chat
+            && inbound.stream
+            && let Some(asking) = edit::ask_for_usage(&body, moved.as_ref().unwrap_or(&inbound.peek))
+        {
+            body = asking;
+            reply = ReplyForm::HideUsage;
+        }
+        if ctx.format == WireFormat::Responses && self.provider.instructions != InstructionsStrategy::KeepOriginal {
+            let whole = body.concat();
+            let official = ctx.gateway.fixed.instructions.official();
+            if let Some(instructed) = instructions::apply(&whole, self.provider.instructions, model, &official) {
+                body = vec![instructed.into()];
+            }
+        }
+        Ok(Rendered { body, query: ctx.head.query.clone(), reply })
+    }
+
+    fn converted(&self) -> Result<Rendered, Refusal> {
+        let (ctx, inbound, to) = (self.ctx, &self.forwarding.inbound, self.provider.kind.format());
+        let whole: Bytes = match inbound.body.as_slice() {
+            [one] => one.clone(),
+            pieces => pieces.concat().into(),
+        };
+        let options = RequestOptions {
+            cache_key: Some(inbound.session.as_str()),
+            cache_ttl: self.cache_ttl(),
+            instructions: Some((self.provider.instructions, ctx.gateway.fixed.instructions.official())),
+            ..RequestOptions::new(self.model, inbound.stream)
+        };
+        let mut request = convert::request(ctx.format, to, &whole, &options)
+            .map_err(|e| Refusal::BadRequest(format!("{}: {}", e.field, e.message)))?;
+        if !request.dropped.is_empty() || !request.changed.is_empty() {
+            let (dropped, changed) = (request.dropped.join(","), request.changed.join(","));
+            tracing::debug!(
+                request_id = %ctx.id,
+                dropped,
+                changed,
+                "converted a request, by rules of docs/conversion.md"
+            );
+        }
+        request.reply.seed = ctx.id.0.as_simple().to_string();
+        request.reply.created = ctx.started_at.0.div_euclid(1000);
+        request.reply.model = inbound.model.to_string();
+        request.reply.json_array = ctx.format == WireFormat::AltCli && inbound.stream && !ctx.asked_for_events();
+        let query = (to == WireFormat::AltCli && inbound.stream).then(|| "alt=sse".to_owned());
+        Ok(Rendered { body: vec![request.body.into()], query, reply: ReplyForm::Convert(Box::new(request.reply)) })
+    }
+}
+
+/// Reasoning under another format's mark, which this provider could not verify, is taken out.
+fn without_foreign_reasoning(format: WireFormat, body: &[Bytes]) -> Option<Vec<u8>> {
+    match body {
+        [whole] => foreign::strip(format, whole),
+        pieces if foreign::may_hold(format, pieces.iter().map(|p| &p[..])) => foreign::strip(format, &pieces.concat()),
+        _ => None,
+    }
+}
+
+fn peek_again(body: &[Bytes]) -> Result<Peek, Refusal> {
+    peek::peek(body, DEPTH).map_err(|_| Refusal::Internal)
+}

@@ -1,0 +1,286 @@
+//! What a failed attempt means: retry, failover, or the final answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use pingora::{Error, ErrorSource};
+
+use super::attempt::millis;
+use super::failure::{self, Failure, GiveUp};
+use super::incoming::Incoming;
+use crate::domain::clock::Timestamp;
+use crate::domain::error_rule::OverrideResponse;
+use crate::domain::provider::Provider;
+use crate::domain::record::{Decision, DecisionStep, RequestOutcome};
+use crate::formats::error::{self, ErrorReply};
+use crate::policy::classify::{self, AttemptFailure, Situation, Verdict};
+use crate::policy::error_rules::ReadyRule;
+use crate::policy::provider_state::FailureKind;
+use crate::policy::retry_after;
+use crate::proxy::context::RequestContext;
+use crate::proxy::record::Ending;
+use crate::proxy::reply::answer::Answer;
+use crate::proxy::reply::refusal::Refusal;
+use crate::state::attempts::Failed;
+use crate::state::health::Setback;
+
+/// Judges a failed attempt. The error that is returned says whether to try again (`retry`); the
+/// context keeps the attempt where the same provider is to be asked, and drops it otherwise.
+///
+/// `error.retry` must be decided. It is set on arrival only where the request never reached the
+/// provider.
+#[must_use]
+pub(in crate::proxy) fn failed(ctx: &mut RequestContext, mut error: Box<Error>) -> Box<Error> {
+    let unprocessed = error.retry();
+    error.set_retry(false);
+    if *error.esource() == ErrorSource::Downstream {
+        client_left(ctx);
+        return error;
+    }
+    let Ok(attempt) = ctx.attempt() else { return error };
+    if matches!(&attempt.incoming, Incoming::Reply(relay) if relay.is_released()) {
+        let why = attempt.incoming.problem().unwrap_or_else(|| failure::take(&mut error).describe());
+        return broken_off(ctx, why);
+    }
+    // Once only: on its own connection no request is stale.
+    let is_fresh = attempt.fresh;
+    match failure::take(&mut error) {
+        Failure::Unfit(refusal) => unfit(ctx, refusal, &mut error),
+        failure if unprocessed && !is_fresh => stale_connection(ctx, &failure, &mut error),
+        failure => return classified(ctx, failure, error),
+    }
+    error
+}
+
+/// The client left. What it has received is billed; so is the input of a request that the provider
+/// had whole.
+fn client_left(ctx: &mut RequestContext) {
+    ctx.note_partial_usage();
+    if let Ok(forwarding) = ctx.forwarding() {
+        forwarding.attempt = None;
+    }
+}
+
+/// The reply had begun: nothing can be tried again.
+fn broken_off(ctx: &mut RequestContext, why: String) -> Box<Error> {
+    ctx.note_partial_usage();
+    let (now, gateway) = (ctx.now(), Arc::clone(&ctx.gateway));
+    if let Ok(attempt) = ctx.attempt() {
+        let (provider, status) = (Arc::clone(&attempt.provider), attempt.incoming.status());
+        let message = format!("the reply broke off: {why}");
+        let failed = Failed { kind: FailureKind::Broken, status, message: &message };
+        gateway.health.attempt_failed(&provider, now, failed);
+        attempt.ticket.failed(now, Setback { counts: true, rest_until: None });
+        gateway.metrics.attempt(&provider.name, "broken_off");
+        gateway.metrics.provider_health.failed(&provider.name, FailureKind::Broken.as_str());
+    }
+    GiveUp::BrokenOff { why }.into()
+}
+
+/// This provider's format cannot express the request.
+fn unfit(ctx: &mut RequestContext, refusal: Refusal, error: &mut Error) {
+    let message = refusal.meaning(ctx.now(), ctx.zone()).message;
+    let Ok(forwarding) = ctx.forwarding() else { return };
+    forwarding.tally.unfit = Some(refusal);
+    let Some(attempt) = forwarding.attempt.take() else { return };
+    ctx.decide(&attempt.provider, DecisionStep::FormatNotConvertible, &message);
+    error.set_retry(true);
+}
+
+/// A pooled connection that the provider had closed, or an HTTP/2 stream that it did not begin. The
+/// provider has done nothing for the request, so this costs it no attempt; it is recorded all the
+/// same. The other pooled connections may be dead too, so the next one is new.
+fn stale_connection(ctx: &mut RequestContext, failure: &Failure, error: &mut Error) {
+    let Ok(attempt) = ctx.attempt() else { return };
+    attempt.fresh = true;
+    let (provider, took) = (Arc::clone(&attempt.provider), attempt.began.elapsed());
+    ctx.gateway.metrics.attempt(&provider.name, "stale_connection");
+    let why = "a pooled connection that the provider had closed: sent again on a new one";
+    decide_failure(ctx, &provider, failure, Judged { step: DecisionStep::Retried, why, took });
+    error.set_retry(true);
+}
+
+/// A failure to be classified: by the error rules first, then by the gateway's own knowledge.
+fn classified(ctx: &mut RequestContext, failure: Failure, mut error: Box<Error>) -> Box<Error> {
+    let Ok(attempt) = ctx.attempt() else { return error };
+    attempt.tries += 1;
+    // What else lies in the pool may be broken too.
+    attempt.fresh |= failure.is_broken_connection();
+    let (provider, tries, took) = (Arc::clone(&attempt.provider), attempt.tries, attempt.began.elapsed());
+    let Judgement { verdict, rule } = classify(ctx, &failure, &provider, tries);
+    ctx.gateway.metrics.attempt(&provider.name, verdict.class.as_str());
+    let rest_until = match verdict.next {
+        classify::Next::NextProvider { rest_until } => rest_until,
+        _ => None,
+    };
+    let has_time = ctx.forwarding().is_ok_and(|forwarding| forwarding.has_time());
+    let again = verdict.next == classify::Next::SameProviderAgain && has_time;
+    let now = ctx.now();
+    if verdict.blames_provider() {
+        let (kind, message) = (failure.kind(), failure.describe());
+        ctx.gateway.metrics.provider_health.failed(&provider.name, kind.as_str());
+        ctx.gateway.health.attempt_failed(&provider, now, Failed { kind, status: failure.status(), message: &message });
+    }
+    if let (false, Ok(attempt)) = (again, ctx.attempt()) {
+        attempt.ticket.failed(now, Setback { counts: verdict.counts, rest_until });
+    }
+    let step = match verdict.next {
+        classify::Next::ClientError { .. } => DecisionStep::ClientError,
+        _ if again => DecisionStep::Retried,
+        _ => DecisionStep::AttemptFailed,
+    };
+    let why = rule.as_ref().map_or_else(|| verdict.reason.to_owned(), |rule| rule.label());
+    decide_failure(ctx, &provider, &failure, Judged { step, why: &why, took });
+    if let classify::Next::ClientError { status } = verdict.next {
+        return GiveUp::ClientError(client_error(ctx, &failure, status, rule.as_deref())).into();
+    }
+    if let (false, Ok(forwarding)) = (again, ctx.forwarding()) {
+        forwarding.attempt = None;
+        forwarding.tally.add(failure, now);
+    }
+    error.set_retry(true);
+    error
+}
+
+struct Judged<'a> {
+    step: DecisionStep,
+    /// The reason that the classification names, or the error rule that decided.
+    why: &'a str,
+    took: Duration,
+}
+
+fn decide_failure(ctx: &mut RequestContext, provider: &Provider, failure: &Failure, judged: Judged<'_>) {
+    let at_ms = ctx.elapsed_ms();
+    let Some(record) = &mut ctx.record else { return };
+    // Usage that a failed attempt reported is billed to no one: it stays visible in the chain
+    // alone.
+    record.note_usage(None, false);
+    record.decisions.push(Decision {
+        provider_id: Some(provider.id),
+        provider_name: provider.name.as_str().into(),
+        step: judged.step,
+        detail: Some(format!("{} ({})", failure.describe(), judged.why).into()),
+        status: failure.status(),
+        at_ms,
+        took_ms: Some(millis(judged.took)),
+        usage: failure.usage(),
+    });
+}
+
+/// What a failed attempt means, and the error rule that said so, if one did.
+struct Judgement {
+    verdict: Verdict,
+    rule: Option<Arc<ReadyRule>>,
+}
+
+/// `tries` counts the attempts at this provider, this one included.
+fn classify(ctx: &mut RequestContext, failure: &Failure, provider: &Provider, tries: u32) -> Judgement {
+    let situation = Situation {
+        now: ctx.now(),
+        attempts_here: tries,
+        max_attempts_here: provider.max_retry_attempts,
+        switch_on_upstream_auth: ctx.live.retry.switch_on_upstream_auth,
+        max_rest_ms: ctx.live.retry.max_rest_ms,
+        count_network_errors: ctx.live.breaker.count_network_errors,
+    };
+    let seen = match failure {
+        Failure::Network(f) => AttemptFailure::Network(f.what),
+        Failure::Unusable { what, .. } => AttemptFailure::Unusable(*what),
+        Failure::Unfit(_) => AttemptFailure::Unusable(classify::UnusableReply::WrongFormat),
+        Failure::ErrorReply(e) => {
+            let reply = classify::ErrorReply {
+                status: e.status,
+                retry_after: e.retry_after.as_deref(),
+                kind: e.error.kind.as_deref(),
+                code: e.error.code.as_deref(),
+                message: Some(&e.error.message),
+            };
+            let decided = ctx.forwarding().ok().and_then(|f| f.identified.snapshot.error_rules.decide(&reply));
+            if let Some(rule) = decided {
+                ctx.gateway.metrics.error_rule(rule.rule.category.as_str());
+                return Judgement { verdict: classify::by_rule(&rule, e.status), rule: Some(rule) };
+            }
+            AttemptFailure::Reply(reply)
+        }
+    };
+    Judgement { verdict: classify::classify(&seen, &situation), rule: None }
+}
+
+/// The answer to a client's own error: an error rule's words where it has any, else the
+/// provider's, as they came where the formats agree.
+fn client_error(ctx: &RequestContext, failure: &Failure, status: u16, rule: Option<&ReadyRule>) -> Answer {
+    let (body, content_type) = match rule.and_then(|rule| rule.response.as_ref()) {
+        Some(response) => (overridden(ctx, response, status), None),
+        None => providers_words(ctx, failure, status),
+    };
+    let headers = content_type.map(|value| ("content-type", value)).into_iter().collect();
+    let ending = Ending { outcome: RequestOutcome::ClientError, status, error: Some(failure.describe()) };
+    Answer { ending, headers, body }
+}
+
+/// An error rule's own words.
+fn overridden(ctx: &RequestContext, response: &OverrideResponse, status: u16) -> Bytes {
+    let kind = response.kind.as_deref().unwrap_or_else(|| error::kind_of_status(status));
+    let (message, code) = (response.message.as_str(), response.code.as_deref());
+    error::body(ctx.format, &ErrorReply { status, kind, message, code, extra: &[] }).into()
+}
+
+fn providers_words(ctx: &RequestContext, failure: &Failure, status: u16) -> (Bytes, Option<String>) {
+    let asked = ctx.record.as_ref().and_then(|record| record.asked.as_ref());
+    let same_format = asked.is_some_and(|asked| asked.provider.kind.format() == ctx.format);
+    let fallback = failure.public();
+    let (kind, code, message) = match failure {
+        Failure::ErrorReply(e) if same_format && e.status == status && !e.body.is_empty() => {
+            return (e.body.clone(), e.content_type.clone());
+        }
+        Failure::ErrorReply(e) => (e.error.kind.as_deref(), e.error.code.as_deref(), e.error.message.as_str()),
+        _ => (None, None, fallback.as_str()),
+    };
+    let kind = kind.unwrap_or_else(|| error::kind_of_status(status));
+    (error::body(ctx.format, &ErrorReply { status, kind, message, code, extra: &[] }).into(), None)
+}
+
+/// What all attempts together came to.
+#[derive(Default)]
+pub struct Tally {
+    last: Option<Failure>,
+    rate_limited: u32,
+    failed: u32,
+    /// When the first of those that are rate limited is available again.
+    soonest: Option<Timestamp>,
+    /// Providers whose circuit or limits did not let the request in.
+    pub skipped: u32,
+    /// Providers that were not asked because the time for attempts was over.
+    pub left_out: usize,
+    /// The last provider's format could not express the request.
+    pub unfit: Option<Refusal>,
+}
+
+impl Tally {
+    pub fn add(&mut self, failure: Failure, now: Timestamp) {
+        self.failed += 1;
+        if let Failure::ErrorReply(reply) = &failure {
+            let until = reply.retry_after.as_deref().and_then(|h| retry_after::rest_until(h, now, i64::MAX as u64));
+            self.soonest = [self.soonest, until].into_iter().flatten().min();
+        }
+        self.rate_limited += u32::from(failure.status() == Some(429));
+        self.last = Some(failure);
+    }
+
+    /// The answer when no provider is left: 429 when all were rate limited, 503 when circuits or
+    /// limits were in the way, else 502 with what the last one said.
+    #[must_use]
+    pub fn refusal(self, now: Timestamp) -> Refusal {
+        let all_limited = self.failed > 0 && self.rate_limited == self.failed && self.left_out == 0;
+        let retry_after_ms = self.soonest.map(|until| until.since(now).max(0).unsigned_abs());
+        match (self.last, self.unfit) {
+            (Some(_), _) if all_limited && self.skipped == 0 => Refusal::UpstreamRateLimited { retry_after_ms },
+            (Some(_), _) if all_limited => Refusal::Unavailable { retry_after_ms },
+            (Some(failure), _) if failure.is_timeout() => Refusal::UpstreamTimedOut,
+            (Some(failure), _) => Refusal::UpstreamFailed { message: failure.public() },
+            (None, Some(unfit)) => unfit,
+            (None, None) => Refusal::Unavailable { retry_after_ms: None },
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! One connection to a provider: the request is sent, and head and body are read, each within a
+//! bound of time, and each abandoned at once when the client leaves.
+//!
+//! Errors are Pingora's: from downstream when the client has left, else from upstream with a
+//! [`Failure`] as their cause.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use pingora::http::{RequestHeader, ResponseHeader};
+use pingora::protocols::Digest;
+use pingora::protocols::UniqueID as _;
+use pingora::protocols::http::client::HttpSession;
+use pingora::proxy::Session;
+use pingora::upstreams::peer::HttpPeer;
+use pingora::{Error, ErrorType, Result, RetryType};
+
+use super::failure::Failure;
+use crate::policy::classify::NetworkFailure;
+use crate::proxy::connections::client_stream::ClientStream;
+use crate::upstream::{Link, Upstreams};
+
+/// After a failed send an early answer (a 413, say) may still be there: how long it is waited for.
+const EARLY_ANSWER: Duration = Duration::from_millis(200);
+/// A reused connection that breaks within this time of sending, before any byte of an answer, was
+/// closed by the provider before the request reached it. Later, the provider may have worked on the
+/// request.
+const STALE_WITHIN: Duration = Duration::from_secs(1);
+/// How long sending may stand still.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long closing may take: a peer that reads nothing must not hold it up.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Bytes joined into one write at most.
+const JOIN_MAX: usize = 64 * 1024;
+
+/// How long to wait, and what it is called when it was too long.
+#[derive(Debug, Clone, Copy)]
+pub struct Bound {
+    /// `None` = without end.
+    pub time: Option<Duration>,
+    pub timeout: NetworkFailure,
+}
+
+/// An open exchange with a provider.
+pub(in crate::proxy) struct Wire {
+    // Boxed: each future that holds a `Wire` keeps a place for it as long as a stream lives.
+    up: Box<HttpSession>,
+    reused: bool,
+    sent_whole: bool,
+    /// The head of the answer itself is there, not only a 1xx.
+    has_head: bool,
+    /// A 1xx has come: the provider has the request.
+    has_informational: bool,
+    /// The client has left, and the reply is read all the same.
+    detached: bool,
+    /// A break that was noticed while joining: reported once what came before it is delivered.
+    broken: Option<Box<Error>>,
+}
+
+/// Runs `work` until it ends, or the client leaves. `detached`: it has left, and `work` goes on.
+pub(in crate::proxy) async fn unless_gone<T>(
+    session: &mut Session,
+    detached: bool,
+    work: impl Future<Output = T>,
+) -> Result<T> {
+    if detached {
+        return Ok(work.await);
+    }
+    let mut work = pin!(work);
+    if let Some(client) = ClientStream::of(session) {
+        return tokio::select! {
+            biased;
+            done = &mut work => Ok(done),
+            () = client.closed() => Err(client_gone()),
+        };
+    }
+    tokio::select! {
+        biased;
+        done = &mut work => Ok(done),
+        _ = session.as_downstream_mut().read_body_or_idle(true) => Err(client_gone()),
+    }
+}
+
+fn client_gone() -> Box<Error> {
+    Error::explain(ErrorType::ConnectionClosed, "the client left").into_down()
+}
+
+/// `None` for the bound = no bound.
+async fn within<T>(bound: Option<Duration>, work: impl Future<Output = T>) -> std::result::Result<T, Duration> {
+    match bound {
+        Some(bound) => pingora::time::timeout(bound, work).await.map_err(|_| bound),
+        None => Ok(work.await),
+    }
+}
+
+fn broken(mut error: Box<Error>) -> Box<Error> {
+    error.set_retry(false);
+    caused(error, NetworkFailure::Broken)
+}
+
+/// Names what an error of the connection means.
+fn caused(mut error: Box<Error>, what: NetworkFailure) -> Box<Error> {
+    let detail = error.etype().as_str();
+    error.set_cause(Failure::network(what, detail));
+    error.into_up()
+}
+
+/// Why no connection was made.
+fn connect_failure(error: Box<Error>, peer: &HttpPeer) -> Box<Error> {
+    use ErrorType::{ConnectTimedout, InvalidCert, TLSHandshakeFailure, TLSHandshakeTimedout, TLSWantX509Lookup};
+    let what = match error.etype() {
+        ConnectTimedout | TLSHandshakeTimedout => NetworkFailure::ConnectTimeout,
+        TLSHandshakeFailure | InvalidCert | TLSWantX509Lookup => NetworkFailure::Tls,
+        _ => NetworkFailure::Connect,
+    };
+    let mut error = match peer.options.connection_timeout {
+        Some(bound) if is_handshake_timeout(&error, peer) => {
+            let mut error = error;
+            error.set_cause(Failure::timed_out(NetworkFailure::TlsTimeout, bound));
+            error.into_up()
+        }
+        _ => caused(error, what),
+    };
+    error.set_retry(false);
+    error
+}
+
+/// Whether it was the TLS handshake that took too long. Pingora says so in its message alone
+/// (connectors/tls/rustls/mod.rs, `connect`; connectors/mod.rs has the other one).
+fn is_handshake_timeout(error: &Error, peer: &HttpPeer) -> bool {
+    peer.is_tls()
+        && *error.etype() == ErrorType::ConnectTimedout
+        && error.context.as_ref().is_some_and(|context| {
+            context.as_str().contains(", timeout ") && !context.as_str().contains("total-connection")
+        })
+}
+
+impl Wire {
+    /// Takes a connection from the pool or makes one.
+    ///
+    /// # Errors
+    /// When none can be made in time, or the client leaves.
+    pub(in crate::proxy) async fn open(session: &mut Session, upstreams: &Upstreams, peer: &HttpPeer) -> Result<Self> {
+        let (up, reused) =
+            unless_gone(session, false, upstreams.connect(peer)).await?.map_err(|e| connect_failure(e, peer))?;
+        Ok(Self {
+            up: Box::new(up),
+            reused,
+            sent_whole: false,
+            has_head: false,
+            has_informational: false,
+            detached: false,
+            broken: None,
+        })
+    }
+
+    /// Whether the connection had been used before.
+    #[must_use]
+    pub(in crate::proxy) const fn is_reused(&self) -> bool {
+        self.reused
+    }
+
+    /// The connection's socket, and what Pingora knows of it.
+    #[must_use]
+    pub(in crate::proxy) fn identity(&self) -> (i32, Option<&Digest>) {
+        let socket = match &*self.up {
+            HttpSession::H1(h1) => h1.id(),
+            HttpSession::H2(h2) => h2.fd(),
+            HttpSession::Custom(_) => -1,
+        };
+        (socket, self.up.digest())
+    }
+
+    /// From now on the client's leaving ends nothing.
+    pub(in crate::proxy) const fn detach(&mut self) {
+        self.detached = true;
+    }
+
+    /// Whether the whole request was sent.
+    #[must_use]
+    pub(in crate::proxy) const fn is_sent(&self) -> bool {
+        self.sent_whole
+    }
+
+    #[must_use]
+    pub(in crate::proxy) fn is_http2(&self) -> bool {
+        matches!(*self.up, HttpSession::H2(_))
+    }
+
+    /// Sends head and body. A failure to send is no failure yet: the provider may have answered
+    /// early.
+    ///
+    /// # Errors
+    /// When the client leaves.
+    pub(in crate::proxy) async fn send(
+        &mut self,
+        session: &mut Session,
+        head: RequestHeader,
+        body: &[Bytes],
+    ) -> Result<()> {
+        self.up.set_write_timeout(Some(WRITE_TIMEOUT));
+        let (up, mut begun) = (&mut self.up, false);
+        let sending = async {
+            up.write_request_header(Box::new(head)).await?;
+            begun = true;
+            for chunk in body {
+                up.write_request_body(chunk.clone(), false).await?;
+            }
+            up.finish_request_body().await
+        };
+        let sent = unless_gone(session, false, sending).await?;
+        self.sent_whole = sent.is_ok();
+        match sent {
+            // The connection is being closed by the provider (GOAWAY): there is no stream to wait
+            // on.
+            Err(mut error) if !begun && self.is_http2() => {
+                error.set_retry(true);
+                Err(caused(error, NetworkFailure::Broken))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads the head of the answer, past any 1xx.
+    ///
+    /// # Errors
+    /// When none comes in time, the connection breaks, or the client leaves.
+    pub(in crate::proxy) async fn head(&mut self, session: &mut Session, bound: Bound) -> Result<Box<ResponseHeader>> {
+        let Bound { time, timeout } = bound;
+        let sent = Instant::now();
+        let bound = if self.sent_whole { time } else { Some(EARLY_ANSWER) };
+        // For all heads together: a provider may send 1xx without end.
+        let until = bound.map(|bound| sent + bound);
+        loop {
+            let up = &mut self.up;
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            // The time-out cannot fire while the next head is always ready.
+            if left == Some(Duration::ZERO) {
+                return Err(Failure::timed_out(timeout, bound.unwrap_or_default()).into());
+            }
+            match unless_gone(session, self.detached, within(left, up.read_response_header())).await? {
+                Err(_) => return Err(Failure::timed_out(timeout, bound.unwrap_or_default()).into()),
+                Ok(Err(e)) => return Err(self.unanswered(e, sent)),
+                Ok(Ok(())) => {}
+            }
+            match self.up.response_header() {
+                Some(head) if head.status.is_informational() => self.has_informational = true,
+                Some(head) => {
+                    self.has_head = true;
+                    return Ok(Box::new(head.clone()));
+                }
+                None => return Err(Failure::network(NetworkFailure::Broken, "no head").into()),
+            }
+        }
+    }
+
+    /// A connection that broke before the head of the answer. `retry` stays only where the provider
+    /// cannot have worked on the request: its HTTP/2 side says so, or a connection from the pool
+    /// breaks at once.
+    fn unanswered(&self, mut error: Box<Error>, sent: Instant) -> Box<Error> {
+        let at_once = self.reused && !self.has_informational && sent.elapsed() < STALE_WITHIN;
+        let unprocessed = if self.is_http2() {
+            match (&error.retry, error.etype()) {
+                // GOAWAY without an error, or REFUSED_STREAM: the provider did not begin.
+                (RetryType::Decided(true), ErrorType::H2Error) => true,
+                (RetryType::ReusedOnly, _) => at_once,
+                _ => false,
+            }
+        } else {
+            // The count of bytes is in Pingora's message alone (v1/client.rs, `read_response`).
+            at_once && error.context.as_ref().is_some_and(|context| context.as_str().ends_with("already read: 0"))
+        };
+        error.set_retry(unprocessed);
+        caused(error, NetworkFailure::Broken)
+    }
+
+    /// Reads the next piece of the body, joined with whatever else is ready; `None` at the end.
+    ///
+    /// # Errors
+    /// When none comes in time, the connection breaks, or the client leaves.
+    pub(in crate::proxy) async fn piece(&mut self, session: &mut Session, bound: Bound) -> Result<Option<Bytes>> {
+        let Bound { time, timeout } = bound;
+        if let Some(error) = self.broken.take() {
+            return Err(error);
+        }
+        if self.is_done() {
+            return Ok(None);
+        }
+        let read = unless_gone(session, self.detached, within(time, self.up.read_response_body())).await?;
+        let first = match read {
+            Err(after) => return Err(Failure::timed_out(timeout, after).into()),
+            Ok(Err(e)) => return Err(broken(e)),
+            Ok(Ok(None)) => return Ok(None),
+            Ok(Ok(Some(first))) => first,
+        };
+        Ok(Some(self.join_ready(first).await))
+    }
+
+    /// Joins what has already arrived, and never waits: one write to the client in place of many.
+    async fn join_ready(&mut self, first: Bytes) -> Bytes {
+        let mut joined: Option<BytesMut> = None;
+        let mut len = first.len();
+        while len < JOIN_MAX && !self.is_done() {
+            match ready_now(self.up.read_response_body()).await {
+                Some(Ok(Some(next))) => {
+                    len += next.len();
+                    joined.get_or_insert_with(|| BytesMut::from(&first[..])).extend_from_slice(&next);
+                }
+                Some(Err(e)) => {
+                    self.broken = Some(broken(e));
+                    break;
+                }
+                Some(Ok(None)) | None => break,
+            }
+        }
+        joined.map_or(first, BytesMut::freeze)
+    }
+
+    /// Whether the answer came to its proper end.
+    pub(in crate::proxy) fn is_done(&mut self) -> bool {
+        // Pingora's own question panics before there is a head, and behind a 1xx without one.
+        self.broken.is_none() && self.has_head && self.up.response_done()
+    }
+
+    /// Gives the connection back if its exchange is over, or closes it.
+    pub(in crate::proxy) async fn close(mut self, upstreams: &Upstreams, link: &Link) {
+        if self.sent_whole && self.is_done() {
+            upstreams.release(self.up, link).await;
+        } else {
+            let _ = pingora::time::timeout(CLOSE_TIMEOUT, self.up.shutdown()).await;
+        }
+    }
+}
+
+/// The future's result if it has one now. A body read that is not ready is dropped, which loses
+/// nothing: it takes bytes from the connection only when it completes.
+async fn ready_now<T>(work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    std::future::poll_fn(|cx| match work.as_mut().poll(cx) {
+        Poll::Ready(done) => Poll::Ready(Some(done)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}

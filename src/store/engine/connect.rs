@@ -1,0 +1,179 @@
+//! Opens the pools of connections, with the few settings that differ between the back ends.
+//!
+//! SQLite allows one writer at a time: it gets exactly one connection for writing, so that writers
+//! queue in the pool and never meet a lock, and some read-only ones beside it, which in WAL mode
+//! neither wait nor make it wait.
+
+use std::path::Path;
+use std::time::Duration;
+
+use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
+use sqlx::{AnyConnection, AnyPool, ConnectOptions, Connection, Executor, SqlitePool};
+
+use super::error::StoreError;
+use crate::domain::secret::Secret;
+use crate::files;
+use crate::store::Backend;
+
+/// The embedded database's file, inside the data directory.
+pub(in crate::store) const FILE_NAME: &str = "tollgate.db";
+/// Readers beside SQLite's one writer.
+const SQLITE_READERS: u32 = 4;
+/// How long a caller waits for a free connection, or for PostgreSQL to accept one.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Statements that take longer are logged as warnings (their text, never their values).
+pub(in crate::store) const SLOW: Duration = Duration::from_secs(2);
+
+/// For every SQLite connection. With `synchronous = FULL` a commit returns when it is on the disk:
+/// the journal lets go of records then, and an answered change of the configuration is not undone
+/// by a power failure. bench/RESULTS.md ("SQLite: what a synced commit costs") has the price beside
+/// NORMAL.
+const SQLITE_SETTINGS: &str = "PRAGMA busy_timeout = 10000; PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; \
+                               PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY";
+
+/// The ledger's writer adds to the ends of its tables and indexes: few pages are written again and
+/// again.
+const LEDGER_CACHE: &str = "PRAGMA cache_size = -8000";
+
+/// Readers come and go with what is looked at; the writer's pages they find in the system's cache.
+const READER_SETTINGS: &str = "PRAGMA query_only = ON; PRAGMA cache_size = -4000";
+
+/// PostgreSQL's compiler takes tenths of a second for a statement of many parts, and saves a few
+/// milliseconds. Said so that a server without one does not mind. And a server that is set to
+/// acknowledge commits before they are on its disk (`synchronous_commit = off`) must not do so
+/// here: the journal lets go of what is acknowledged. Other values are kept.
+pub(in crate::store) const POSTGRES_SETTINGS: &str = "SELECT set_config(name, CASE name WHEN 'jit' THEN 'off' ELSE 'on' END, false) \
+     FROM pg_settings WHERE name = 'jit' OR (name = 'synchronous_commit' AND setting = 'off')";
+
+/// The pools of one database: `write` and `read` are one and the same on PostgreSQL.
+#[derive(Clone)]
+pub(in crate::store) struct Pools {
+    pub(in crate::store) backend: Backend,
+    pub(in crate::store) write: AnyPool,
+    pub(in crate::store) read: AnyPool,
+    /// SQLite only: the ledger's connection, in SQLite's own driver. To write by it, hold the one
+    /// of `write`.
+    pub(in crate::store) ledger: Option<SqlitePool>,
+    /// PostgreSQL only: where it is, for connections of another kind.
+    pub(in crate::store) url: Option<Secret>,
+}
+
+/// Opens (or creates) the embedded database in `dir`.
+pub(in crate::store) async fn sqlite(dir: &Path) -> Result<Pools, StoreError> {
+    sqlx::any::install_default_drivers();
+    let url = sqlite_url(dir)?;
+    private_file(dir)?;
+    let options = connect_options(&url)?;
+    let native: SqliteConnectOptions = url.parse()?;
+    let native = native.log_statements(log::LevelFilter::Trace).log_slow_statements(log::LevelFilter::Warn, SLOW);
+    // Outside the pool first, which would go on trying and then only say that it took too long.
+    let mut first = AnyConnection::connect_with(&options).await?;
+    prepare_writer(&mut first).await?;
+    first.close().await?;
+    let write = pool_options(1)
+        .test_before_acquire(false)
+        .after_connect(|connection, _| Box::pin(prepare_writer(connection)))
+        .connect_lazy_with(options.clone());
+    let read = pool_options(SQLITE_READERS)
+        .test_before_acquire(false)
+        .after_connect(|connection, _| {
+            Box::pin(async move {
+                connection.execute(SQLITE_SETTINGS).await?;
+                connection.execute(READER_SETTINGS).await?;
+                Ok(())
+            })
+        })
+        .connect_lazy_with(options);
+    let ledger = ledger_pool(native);
+    Ok(Pools { backend: Backend::Sqlite, write, read, ledger: Some(ledger), url: None })
+}
+
+fn ledger_pool(options: SqliteConnectOptions) -> SqlitePool {
+    SqlitePoolOptions::new()
+        .max_connections(1)
+        .test_before_acquire(false)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .after_connect(|connection, _| {
+            Box::pin(async move {
+                connection.execute(SQLITE_SETTINGS).await?;
+                connection.execute(LEDGER_CACHE).await?;
+                Ok(())
+            })
+        })
+        .connect_lazy_with(options)
+}
+
+/// Connects to PostgreSQL; fails when no connection can be made now.
+pub(in crate::store) async fn postgres(url: &Secret, max_connections: u32) -> Result<Pools, StoreError> {
+    sqlx::any::install_default_drivers();
+    let text = url.expose();
+    if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
+        return Err(StoreError::Unreachable { what: "the database URL must begin with postgres://".to_owned() });
+    }
+    let options = connect_options(text)?;
+    // As above: the server's own answer, at once.
+    let first = AnyConnection::connect_with(&options).await;
+    first.map_err(|error| Backend::Postgres.acquire_error(error))?.close().await?;
+    // Two at least: a long read must not keep the ledger's writer waiting.
+    let pool = pool_options(max_connections.max(2))
+        .after_connect(|connection, _| Box::pin(async move { connection.execute(POSTGRES_SETTINGS).await.map(|_| ()) }))
+        .connect_lazy_with(options);
+    Ok(Pools { backend: Backend::Postgres, write: pool.clone(), read: pool, ledger: None, url: Some(url.clone()) })
+}
+
+fn pool_options(max_connections: u32) -> AnyPoolOptions {
+    AnyPoolOptions::new().max_connections(max_connections).acquire_timeout(ACQUIRE_TIMEOUT)
+}
+
+fn connect_options(url: &str) -> Result<AnyConnectOptions, StoreError> {
+    let options: AnyConnectOptions = url.parse()?;
+    Ok(options.log_statements(log::LevelFilter::Trace).log_slow_statements(log::LevelFilter::Warn, SLOW))
+}
+
+/// Switching to WAL needs the file for itself for a moment, and SQLite does not always wait for it:
+/// two processes that start at once would fail without the retry.
+async fn prepare_writer(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
+    connection.execute(SQLITE_SETTINGS).await?;
+    let mut tries = 100;
+    loop {
+        match connection.execute("PRAGMA journal_mode = WAL").await {
+            Ok(_) => return Ok(()),
+            Err(error) if tries == 0 || !is_busy(&error) => return Err(error),
+            Err(_) => tries -= 1,
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn is_busy(error: &sqlx::Error) -> bool {
+    // SQLITE_BUSY
+    error.as_database_error().and_then(|report| report.code()?.parse::<i32>().ok()).is_some_and(|code| code & 0xff == 5)
+}
+
+/// Makes the file, should it be missing, for its owner alone. SQLite gives `-wal` and `-shm` the
+/// same mode.
+fn private_file(dir: &Path) -> Result<(), StoreError> {
+    let path = dir.join(FILE_NAME);
+    let made = files::private().write(true).create(true).truncate(false).open(&path);
+    made.map(drop).map_err(|error| StoreError::Unreachable { what: format!("{}: {error}", path.display()) })
+}
+
+/// `sqlite:/absolute/path?mode=rwc`, with every byte escaped that a URL could misread.
+fn sqlite_url(dir: &Path) -> Result<String, StoreError> {
+    let fail = |error: std::io::Error| StoreError::Unreachable { what: format!("{}: {error}", dir.display()) };
+    files::make_dir(dir).map_err(fail)?;
+    let path = dir.canonicalize().map_err(fail)?.join(FILE_NAME);
+    let path = path
+        .to_str()
+        .ok_or_else(|| StoreError::Unreachable { what: format!("{} is not valid UTF-8", dir.display()) })?;
+    let mut url = String::from("sqlite:");
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' => url.push(char::from(byte)),
+            other => url.push_str(&format!("%{other:02X}")),
+        }
+    }
+    url.push_str("?mode=rwc");
+    Ok(url)
+}

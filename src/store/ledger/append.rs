@@ -1,0 +1,247 @@
+//! Writes records exactly once: ledger, request log and all sums in one transaction.
+//!
+//! The ledger's primary key decides what is new. A batch that is written again, because the writer
+//! died before it could note that the first time succeeded, changes nothing. That is rare: so a
+//! batch is first written as if all of it were new, and again, row by row, when it turns out that
+//! it was not.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use sqlx::any::AnyQueryResult;
+use sqlx::sqlite::SqliteQueryResult;
+use sqlx::{Any, AssertSqlSafe, Database, Executor, IntoArguments, Sqlite};
+
+use super::{days, log_row, sums, totals};
+use crate::domain::ids::RequestId;
+use crate::domain::record::Record;
+use crate::store::engine::column::{Collect, Values};
+use crate::store::engine::error::StoreError;
+use crate::store::engine::sql;
+use crate::store::{Backend, Store};
+
+/// SQLite keeps no journal to undo half a statement by: one that fails ends the transaction here
+/// anyway.
+const OR_FAIL: &str = "INSERT OR FAIL";
+/// Rows per statement, largest first: a fixed few, so that each is prepared once and found again.
+const CHUNKS: [usize; 3] = [100, 10, 1];
+
+impl Store {
+    /// Writes those of the records whose request id is not stored yet, all or none; gives their
+    /// number.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then nothing was written, unless the connection broke while committing: in
+    /// both cases calling again with the same records is right.
+    pub async fn append_records(&self, records: &[Record]) -> Result<u64, StoreError> {
+        if records.is_empty() {
+            return Ok(0);
+        }
+        // Sorted by id, each once: two nodes that write the same records lock them in the same
+        // order.
+        let unique: BTreeMap<RequestId, &Record> = records.iter().rev().map(|r| (r.request_id, r)).collect();
+        let unique: Vec<&Record> = unique.into_values().collect();
+        // Nearly always all are new, and then the number of rows says so.
+        if let Some(new) = self.append(&unique, Expect::New).await? {
+            return Ok(new);
+        }
+        let new = self.append(&unique, Expect::Any).await?;
+        new.ok_or_else(|| StoreError::Corrupt { what: "the ledger took rows and did not say how many".to_owned() })
+    }
+
+    async fn append(&self, records: &[&Record], expect: Expect) -> Result<Option<u64>, StoreError> {
+        let Some(ledger) = &self.pools.ledger else {
+            let mut tx = self.write().await?;
+            let written = write::<Any>(&mut tx, self.backend(), records, expect).await?;
+            return match written {
+                Some(new) => tx.commit().await.map(|()| Some(new)).map_err(StoreError::from),
+                None => tx.rollback().await.map(|()| None).map_err(StoreError::from),
+            };
+        };
+        // Who holds the one connection for writing keeps every other writer of this process out.
+        let _sole = self.writer().await?;
+        let begin = self.backend().begin_write();
+        let mut tx = ledger.begin_with(begin).await.map_err(|error| self.backend().acquire_error(error))?;
+        let written = write::<Sqlite>(&mut tx, self.backend(), records, expect).await?;
+        match written {
+            Some(_) => tx.commit().await?,
+            None => tx.rollback().await?,
+        }
+        Ok(written)
+    }
+}
+
+/// What is known of records before they are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expect {
+    /// None should be stored yet; one that is makes the whole attempt end without a result.
+    New,
+    /// Any may be stored already.
+    Any,
+}
+
+/// Writes records in a transaction; `None` when one was not new and all were expected to be: roll
+/// back.
+async fn write<DB: Writes>(
+    connection: &mut DB::Connection,
+    backend: Backend,
+    records: &[&Record],
+    expect: Expect,
+) -> Result<Option<u64>, StoreError>
+where
+    for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
+    DB::Arguments: Collect + IntoArguments<DB>,
+{
+    if let Some(lock) = days::lock(backend) {
+        connection.execute(lock).await?;
+    }
+    let not_stored;
+    let new = match expect {
+        Expect::New if write_new::<DB>(connection, backend, records).await? != records.len() as u64 => return Ok(None),
+        Expect::New => records,
+        Expect::Any => {
+            not_stored = write_any::<DB>(connection, backend, records).await?;
+            &not_stored
+        }
+    };
+    let hours = Target { backend, head: "", table: "hourly_sums", columns: sums::COLUMNS, tail: sums::ADD };
+    let sums = sums::of(new);
+    insert_all::<DB, _>(connection, &hours, &sums, sums::bind).await?;
+    let totals = Target { backend, head: "", table: "usage_totals", columns: totals::COLUMNS, tail: totals::ADD };
+    insert_all::<DB, _>(connection, &totals, &totals::of(&sums), totals::bind).await?;
+    let (columns, tail) = (totals::USER_COLUMNS, totals::ADD_USER);
+    let users = Target { backend, head: "", table: "hourly_users", columns, tail };
+    insert_all::<DB, _>(connection, &users, &totals::of_users(&sums), totals::bind_user).await?;
+    for (sql, values) in days::take_out::<DB::Arguments>(new.iter().map(|record| record.started_at)) {
+        connection.execute(sqlx::query_with(sql, values.into_arguments())).await?;
+    }
+    Ok(Some(u64::try_from(new.len()).unwrap_or(u64::MAX)))
+}
+
+/// A row of the ledger that is there already stays as it is, and does not count as taken.
+const ONCE: &str = "ON CONFLICT (request_id) DO NOTHING";
+
+/// Writes records that should all be new, and gives how many the ledger took.
+///
+/// Each value is sent once: the database makes the ledger's rows of the log's. A record that was
+/// stored before then stands twice in the log, and the caller rolls back.
+async fn write_new<DB: Writes>(
+    connection: &mut DB::Connection,
+    backend: Backend,
+    records: &[&Record],
+) -> Result<u64, StoreError>
+where
+    for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
+    DB::Arguments: Collect + IntoArguments<DB>,
+{
+    let bind = |values: &mut Values<DB::Arguments>, record: &&Record| log_row::bind_log(values, record);
+    let columns = LEDGER_LIST.as_str();
+    let (table, log_columns) = ("request_log", log_row::LOG_COLUMNS);
+    if backend == Backend::Postgres {
+        let head = "WITH written AS (";
+        let tail = format!("RETURNING *) INSERT INTO ledger ({columns}) SELECT {columns} FROM written {ONCE}");
+        let both = Target { backend, head, table, columns: log_columns, tail: &tail };
+        return insert_all::<DB, _>(connection, &both, records, bind).await;
+    }
+    let log = Target { backend, head: "", table, columns: log_columns, tail: "" };
+    insert_all::<DB, _>(connection, &log, records, bind).await?;
+    // The only writer: the rows of this transaction are the last ones.
+    let sql = format!(
+        "{OR_FAIL} INTO ledger ({columns}) SELECT {columns} FROM request_log \
+         WHERE id > (SELECT MAX(id) FROM request_log) - ? {ONCE}"
+    );
+    let mut values = Values::of(DB::Arguments::default());
+    values.count_of(records.len() as u64);
+    let query = sqlx::query_with(AssertSqlSafe(sql), values.into_arguments());
+    Ok(DB::affected(&query.execute(&mut *connection).await?))
+}
+
+/// The ledger's columns, for a statement.
+static LEDGER_LIST: LazyLock<String> = LazyLock::new(|| log_row::LEDGER_COLUMNS.join(", "));
+
+/// Writes those records that are not stored yet, and gives them.
+async fn write_any<'r, DB: Writes>(
+    connection: &mut DB::Connection,
+    backend: Backend,
+    records: &[&'r Record],
+) -> Result<Vec<&'r Record>, StoreError>
+where
+    for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
+    DB::Arguments: Collect + IntoArguments<DB>,
+{
+    let ledger = Target { backend, head: "", table: "ledger", columns: log_row::LEDGER_COLUMNS, tail: ONCE };
+    let mut new = Vec::with_capacity(records.len());
+    for record in records.chunks(1) {
+        let taken = insert_all::<DB, _>(connection, &ledger, record, |v, record| log_row::bind_ledger(v, record));
+        if taken.await? == 1 {
+            new.extend_from_slice(record);
+        }
+    }
+    let log = Target { backend, head: "", table: "request_log", columns: log_row::LOG_COLUMNS, tail: "" };
+    insert_all::<DB, _>(connection, &log, &new, |values, record| log_row::bind_log(values, record)).await?;
+    Ok(new)
+}
+
+/// A database driver that records are written through: `Any`, or SQLite's own, which spares the
+/// writer a third of its work.
+trait Writes: Database {
+    fn affected(result: &Self::QueryResult) -> u64;
+}
+
+impl Writes for Any {
+    fn affected(result: &AnyQueryResult) -> u64 {
+        result.rows_affected()
+    }
+}
+
+impl Writes for Sqlite {
+    fn affected(result: &SqliteQueryResult) -> u64 {
+        result.rows_affected()
+    }
+}
+
+/// Where rows go, and what stands before and behind the insert in the statement.
+struct Target<'t> {
+    backend: Backend,
+    head: &'static str,
+    table: &'static str,
+    columns: &'static [&'static str],
+    tail: &'t str,
+}
+
+/// Inserts the items in chunks and gives the number of rows that were taken.
+async fn insert_all<DB: Writes, T>(
+    connection: &mut DB::Connection,
+    target: &Target<'_>,
+    mut items: &[T],
+    bind: impl Fn(&mut Values<DB::Arguments>, &T),
+) -> Result<u64, StoreError>
+where
+    for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
+    DB::Arguments: Collect + IntoArguments<DB>,
+{
+    let mut taken = 0;
+    for size in CHUNKS {
+        if items.len() < size {
+            continue;
+        }
+        let insert = sql::insert(target.backend, target.table, target.columns, size);
+        let insert = match target.backend {
+            Backend::Sqlite => insert.replacen("INSERT", OR_FAIL, 1),
+            Backend::Postgres => insert,
+        };
+        let sql: Arc<str> = [target.head, &insert, target.tail].concat().into();
+        while let Some((chunk, rest)) = items.split_at_checked(size) {
+            let mut arguments = DB::Arguments::default();
+            sqlx::Arguments::reserve(&mut arguments, size * target.columns.len(), 0);
+            let mut values = Values::of(arguments);
+            for item in chunk {
+                bind(&mut values, item);
+            }
+            let query = sqlx::query_with(AssertSqlSafe(Arc::clone(&sql)), values.into_arguments());
+            taken += DB::affected(&query.execute(&mut *connection).await?);
+            items = rest;
+        }
+    }
+    Ok(taken)
+}

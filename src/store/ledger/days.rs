@@ -1,0 +1,249 @@
+//! Sums of whole days, cut in the ways that charts and the usage log's totals ask by; and which
+//! days are summed.
+//!
+//! A day is summed from the hourly sums once it is over, by jobs and never by the ledger's
+//! writer, whose every record they would cost. A record that comes late, or is priced late, takes
+//! its day out of `summed_days` in its own transaction; the day is then read from its hours until
+//! it is summed again. So what stands in `summed_days` is always right, whatever its time zone and
+//! however many nodes there are: who reads takes those days that lie within the asked time, and
+//! hours for the rest.
+//!
+//! On PostgreSQL a lock keeps those who write sums and who sums a day apart; SQLite has one writer
+//! anyway.
+
+use std::collections::BTreeMap;
+
+use sqlx::{AnyConnection, Executor};
+
+use super::sums::hour_of;
+use crate::domain::clock::Timestamp;
+use crate::store::engine::column::{Collect, Fields, Values};
+use crate::store::engine::error::StoreError;
+use crate::store::reports::pieces::whole_hours;
+use crate::store::{Backend, Store};
+
+/// A day that is summed: when it began, and when it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SummedDay {
+    pub from: Timestamp,
+    pub until: Timestamp,
+}
+
+/// A way in which days are cut: what its rows are told apart by, beside the status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) enum Cut {
+    Whole,
+    /// By user and key.
+    Holder,
+    Provider,
+    Model,
+    Endpoint,
+    /// By provider, model and endpoint.
+    Routes,
+    /// By user, key and model.
+    HolderModel,
+    /// By user, key and provider.
+    HolderProvider,
+}
+
+/// What somebody asks for that days may be cut by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in crate::store) struct Asked {
+    /// User or key.
+    pub(in crate::store) holder: bool,
+    pub(in crate::store) provider: bool,
+    pub(in crate::store) model: bool,
+    pub(in crate::store) endpoint: bool,
+}
+
+impl Cut {
+    const ALL: [Self; 8] = [
+        Self::Whole,
+        Self::Holder,
+        Self::Provider,
+        Self::Model,
+        Self::Endpoint,
+        Self::Routes,
+        Self::HolderModel,
+        Self::HolderProvider,
+    ];
+
+    /// The coarsest cut that tells apart all that is asked for; `None`: none does.
+    pub(in crate::store) fn of(asked: Asked) -> Option<Self> {
+        let Asked { holder, provider, model, endpoint } = asked;
+        Some(match (holder, provider, model, endpoint) {
+            (false, false, false, false) => Self::Whole,
+            (true, false, false, false) => Self::Holder,
+            (false, true, false, false) => Self::Provider,
+            (false, false, true, false) => Self::Model,
+            (false, false, false, true) => Self::Endpoint,
+            (false, ..) => Self::Routes,
+            (true, false, true, false) => Self::HolderModel,
+            (true, true, false, false) => Self::HolderProvider,
+            (true, ..) => return None,
+        })
+    }
+
+    /// As it stands in the table.
+    pub(in crate::store) const fn number(self) -> i64 {
+        match self {
+            Self::Whole => 1,
+            Self::Holder => 2,
+            Self::Provider => 3,
+            Self::Model => 4,
+            Self::Endpoint => 5,
+            Self::Routes => 6,
+            Self::HolderModel => 7,
+            Self::HolderProvider => 8,
+        }
+    }
+
+    /// What becomes `user_id`, `key_id`, `provider_id`, `model` and `endpoint`, and what is grouped
+    /// by for it, beside the status.
+    const fn columns(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Whole => ("0, 0, 0, '', ''", ""),
+            Self::Holder => ("user_id, key_id, 0, '', ''", "user_id, key_id, "),
+            Self::Provider => ("0, 0, provider_id, '', ''", "provider_id, "),
+            Self::Model => ("0, 0, 0, model, ''", "model, "),
+            Self::Endpoint => ("0, 0, 0, '', endpoint", "endpoint, "),
+            Self::Routes => ("0, 0, provider_id, model, endpoint", "provider_id, model, endpoint, "),
+            Self::HolderModel => ("user_id, key_id, 0, model, ''", "user_id, key_id, model, "),
+            Self::HolderProvider => ("user_id, key_id, provider_id, '', ''", "user_id, key_id, provider_id, "),
+        }
+    }
+}
+
+/// Held by those who change hourly sums (shared) and by who sums a day (alone); any number that
+/// nothing else uses.
+const LOCK_SHARED: &str = "SELECT CAST(pg_advisory_xact_lock_shared(7215836403) AS TEXT)";
+const LOCK_ALONE: &str = "SELECT CAST(pg_advisory_xact_lock(7215836403) AS TEXT)";
+
+/// Takes the days out that have anything from `$1` up to and with `$2`.
+const TAKE_OUT: &str = "DELETE FROM summed_days WHERE until > $1 AND day <= $2";
+
+/// Rows of the ledger, as if each were a sum.
+macro_rules! of_ledger {
+    ($time:literal) => {
+        concat!(
+            " UNION ALL SELECT COALESCE(user_id, 0), COALESCE(key_id, 0), COALESCE(provider_id, 0), model, endpoint, \
+             status_code, 1, CASE WHEN outcome IN ('completed', 'client_aborted') THEN 0 ELSE 1 END, \
+             CASE WHEN cost IS NULL THEN 1 ELSE 0 END, input_tokens, output_tokens, cache_write_5m_tokens, \
+             cache_write_1h_tokens, cache_read_tokens, reasoning_tokens, COALESCE(cost, 0), duration_ms FROM ledger WHERE ",
+            $time
+        )
+    };
+}
+
+/// All of a day: `$1` its first whole hour and `$2` the end of its last, `$3` its beginning and
+/// `$4` its end.
+const ROWS: &str = concat!(
+    "SELECT user_id, key_id, provider_id, model, endpoint, status_code, requests, errors, unpriced, input_tokens, \
+     output_tokens, cache_write_5m_tokens, cache_write_1h_tokens, cache_read_tokens, reasoning_tokens, cost, duration_ms \
+     FROM hourly_sums WHERE hour >= $1 AND hour < $2",
+    of_ledger!("started_at >= $3 AND started_at < $1"),
+    of_ledger!("started_at >= $2 AND started_at < $4")
+);
+
+/// What is summed, in the order of the table's columns.
+const SUMMED: &str = "SUM(requests), SUM(errors), SUM(unpriced), SUM(input_tokens), SUM(output_tokens), \
+    SUM(cache_write_5m_tokens), SUM(cache_write_1h_tokens), SUM(cache_read_tokens), SUM(reasoning_tokens), SUM(cost), \
+    SUM(duration_ms), COUNT(*)";
+
+impl Store {
+    /// Sums one day, or sums it again.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then nothing was changed, unless the connection broke while committing.
+    pub async fn sum_day(&self, day: SummedDay) -> Result<(), StoreError> {
+        let SummedDay { from, until } = day;
+        let mut tx = self.write().await?;
+        if self.backend() == Backend::Postgres {
+            tx.execute(LOCK_ALONE).await?;
+        }
+        // Also what is there of another time zone's days.
+        let mut old = Values::default();
+        old.time(from).int(until.0.saturating_sub(1));
+        sqlx::query_with(TAKE_OUT, old.into_arguments()).execute(&mut *tx).await?;
+        for cut in Cut::ALL {
+            let mut values = Values::default();
+            values.int(cut.number()).time(from).time(until);
+            let sql = "DELETE FROM daily_sums WHERE cut = $1 AND day >= $2 AND day < $3";
+            sqlx::query_with(sql, values.into_arguments()).execute(&mut *tx).await?;
+            let (first_whole, end_whole) = whole_hours(from.0, until.0);
+            let mut values = Values::default();
+            values.int(first_whole).int(end_whole).time(from).time(until);
+            let (columns, group) = cut.columns();
+            let number = cut.number();
+            let sql = format!(
+                "INSERT INTO daily_sums SELECT {number}, $3, {columns}, status_code, {SUMMED} FROM ({ROWS}) AS counted GROUP BY {group}status_code"
+            );
+            sqlx::query_with(sqlx::AssertSqlSafe(sql), values.into_arguments()).execute(&mut *tx).await?;
+        }
+        let mut values = Values::default();
+        values.time(until).time(from);
+        let sql = "INSERT INTO summed_days (until, day) VALUES ($1, $2)";
+        sqlx::query_with(sql, values.into_arguments()).execute(&mut *tx).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// The summed days that lie within a stretch of time, in order.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn summed_days(&self, from: Timestamp, until: Timestamp) -> Result<Vec<SummedDay>, StoreError> {
+        summed(&mut *self.reader().await?, from, until).await
+    }
+
+    /// The start of the first hour that anything was used in; `None` before that.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn first_used(&self) -> Result<Option<Timestamp>, StoreError> {
+        let sql = "SELECT MIN(hour) AS hour FROM hourly_sums";
+        let row = sqlx::query(sql).fetch_one(&mut *self.reader().await?).await?;
+        Fields { row: &row, table: "hourly_sums" }.opt_time("hour")
+    }
+}
+
+/// As [`Store::summed_days`], as of the moment of a transaction.
+pub(in crate::store) async fn summed(
+    connection: &mut AnyConnection,
+    from: Timestamp,
+    until: Timestamp,
+) -> Result<Vec<SummedDay>, StoreError> {
+    let mut values = Values::default();
+    values.time(from).time(until);
+    let sql = "SELECT day, until FROM summed_days WHERE until > $1 AND until <= $2 AND day >= $1 ORDER BY until";
+    let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(connection).await?;
+    let read = |row| {
+        let fields = Fields { row, table: "summed_days" };
+        Ok(SummedDay { from: fields.time("day")?, until: fields.time("until")? })
+    };
+    rows.iter().map(read).collect()
+}
+
+/// Before hourly sums are changed in a transaction: keeps who sums a day out until its end.
+pub(in crate::store) const fn lock(backend: Backend) -> Option<&'static str> {
+    match backend {
+        Backend::Postgres => Some(LOCK_SHARED),
+        Backend::Sqlite => None,
+    }
+}
+
+/// After hourly sums were changed for requests that began at these times: the statements that take
+/// their days out, with their values. One for each hour that they lie in.
+pub(in crate::store) fn take_out<A: Collect + Default>(
+    times: impl Iterator<Item = Timestamp>,
+) -> impl Iterator<Item = (&'static str, Values<A>)> {
+    let mut hours: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
+    for Timestamp(time) in times {
+        let (first, last) = hours.entry(hour_of(time)).or_insert((time, time));
+        (*first, *last) = ((*first).min(time), (*last).max(time));
+    }
+    hours.into_values().map(|(first, last)| {
+        let mut values = Values::of(A::default());
+        values.int(first).int(last);
+        (TAKE_OUT, values)
+    })
+}

@@ -1,0 +1,288 @@
+//! A request record as rows: wide in the request log, narrow in the ledger.
+//!
+//! A record must never be refused by the database, or it would block the journal behind it: so long
+//! texts are clipped, counts and costs are held within bounds that no honest request reaches, and
+//! NUL is replaced (see `column`).
+
+use std::sync::{Arc, LazyLock};
+
+use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
+use sqlx::any::AnyRow;
+
+use crate::domain::format::WireFormat;
+use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
+use crate::domain::money::NanoUsd;
+use crate::domain::record::{Record, RequestOutcome};
+use crate::domain::usage::{ServiceTier, Usage};
+use crate::store::engine::column::{Collect, Fields, Values, clipped};
+use crate::store::engine::error::StoreError;
+
+/// One line of the request log: every field of the record, as stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LogRow {
+    /// Row number; rows of the same millisecond are in its order.
+    pub id: i64,
+    pub record: Record,
+}
+
+/// Bytes of a text that is part of an index: PostgreSQL takes at most some 2 700 for a whole entry.
+const INDEXED_TEXT: usize = 512;
+/// Bytes of other texts.
+const PLAIN_TEXT: usize = 16 * 1024;
+/// Tokens of one kind in one request: nonsense from an upstream must not overflow the sums of its
+/// hour.
+const MAX_TOKENS: u64 = 1_000_000_000_000;
+/// Cost of one request: ten million dollars.
+const MAX_COST: i64 = 10_000_000 * NanoUsd::PER_USD;
+/// Duration of one request: some 30 years.
+const MAX_MS: u64 = 1_000_000_000_000;
+
+/// Columns of `request_log`, after its `id`.
+pub(in crate::store) const LOG_COLUMNS: &[&str] = &[
+    "request_id",
+    "started_at",
+    "key_id",
+    "key_name",
+    "user_id",
+    "user_name",
+    "session_id",
+    "provider_id",
+    "provider_name",
+    "client_format",
+    "provider_format",
+    "endpoint",
+    "model",
+    "upstream_model",
+    "streamed",
+    "status_code",
+    "outcome",
+    "error_message",
+    "input_tokens",
+    "output_tokens",
+    "cache_write_5m_tokens",
+    "cache_write_1h_tokens",
+    "cache_read_tokens",
+    "reasoning_tokens",
+    "image_input_tokens",
+    "image_output_tokens",
+    "usage_extra",
+    "price_model",
+    "cost",
+    "cost_multiplier",
+    "estimated",
+    "duration_ms",
+    "first_byte_ms",
+    "overhead_us",
+    "attempts",
+    "decisions",
+    "user_agent",
+    "client_addr",
+];
+
+/// Columns of `ledger`.
+pub(in crate::store) const LEDGER_COLUMNS: &[&str] = &[
+    "request_id",
+    "started_at",
+    "key_id",
+    "user_id",
+    "provider_id",
+    "model",
+    "upstream_model",
+    "endpoint",
+    "status_code",
+    "outcome",
+    "input_tokens",
+    "output_tokens",
+    "cache_write_5m_tokens",
+    "cache_write_1h_tokens",
+    "cache_read_tokens",
+    "reasoning_tokens",
+    "image_input_tokens",
+    "image_output_tokens",
+    "usage_extra",
+    "price_model",
+    "cost",
+    "cost_multiplier",
+    "estimated",
+    "duration_ms",
+];
+
+/// The model as stored, the same in all three tables.
+pub(in crate::store) fn model(record: &Record) -> &str {
+    clipped(&record.model, INDEXED_TEXT)
+}
+
+/// The path as stored, the same in all three tables.
+pub(in crate::store) fn endpoint(record: &Record) -> &str {
+    clipped(&record.endpoint, INDEXED_TEXT)
+}
+
+/// The cost as stored.
+pub(in crate::store) fn cost(record: &Record) -> Option<i64> {
+    record.cost.map(bounded)
+}
+
+/// Any one request's cost as stored.
+pub(in crate::store) fn bounded(cost: NanoUsd) -> i64 {
+    cost.0.clamp(-MAX_COST, MAX_COST)
+}
+
+/// The token counts as stored: input, output, cache write 5 m and 1 h, cache read, reasoning, image
+/// input and output.
+pub(in crate::store) fn tokens(usage: &Usage) -> [i64; 8] {
+    let all = [
+        usage.input,
+        usage.output,
+        usage.cache_write_5m,
+        usage.cache_write_1h,
+        usage.cache_read,
+        usage.reasoning,
+        usage.image_input,
+        usage.image_output,
+    ];
+    all.map(|count| i64::try_from(count.min(MAX_TOKENS)).unwrap_or(i64::MAX))
+}
+
+/// The parts of usage that few requests have, in one column, which is null for all others.
+#[derive(Serialize, Deserialize, Default, PartialEq)]
+#[serde(default, rename_all = "camelCase")]
+struct Extra {
+    #[serde(skip_serializing_if = "is_default")]
+    audio_input: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    audio_output: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    web_searches: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    tier: ServiceTier,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl Extra {
+    fn of(usage: &Usage) -> Option<String> {
+        let [audio_input, audio_output, web_searches] =
+            [usage.audio_input, usage.audio_output, usage.web_searches].map(|count| count.min(MAX_TOKENS));
+        let extra = Self { audio_input, audio_output, web_searches, tier: usage.tier };
+        if is_default(&extra) { None } else { serde_json::to_string(&extra).ok() }
+    }
+}
+
+/// The duration as stored.
+pub(in crate::store) fn duration(record: &Record) -> i64 {
+    i64::try_from(record.duration_ms.min(MAX_MS)).unwrap_or(i64::MAX)
+}
+
+fn bind_usage_and_cost<A: Collect>(values: &mut Values<A>, record: &Record) {
+    for count in tokens(&record.usage) {
+        values.int(count);
+    }
+    values.opt_text(Extra::of(&record.usage).as_deref());
+    values.opt_shared(record.price_model.as_ref(), INDEXED_TEXT);
+    values.opt_int(cost(record)).opt_shared(Some(&multiplier(record.cost_multiplier)), PLAIN_TEXT);
+    values.flag(record.estimated).int(duration(record));
+}
+
+/// The multiplier as text; nearly always the same one.
+fn multiplier(value: Decimal) -> Arc<str> {
+    static ONE: LazyLock<Arc<str>> = LazyLock::new(|| "1".into());
+    if value == Decimal::ONE && value.scale() == 0 { Arc::clone(&ONE) } else { value.to_string().into() }
+}
+
+pub(in crate::store) fn bind_ledger<A: Collect>(values: &mut Values<A>, record: &Record) {
+    values.bytes(record.request_id.0.as_bytes()).time(record.started_at);
+    values.opt_int(record.key_id.map(|id| id.0)).opt_int(record.user_id.map(|id| id.0));
+    values.opt_int(record.provider_id.map(|id| id.0));
+    values.opt_shared(Some(&record.model), INDEXED_TEXT).opt_shared(record.upstream_model.as_ref(), INDEXED_TEXT);
+    values.opt_shared(Some(&record.endpoint), INDEXED_TEXT).int(i64::from(record.status_code));
+    values.text(record.outcome.as_str());
+    bind_usage_and_cost(values, record);
+}
+
+pub(in crate::store) fn bind_log<A: Collect>(values: &mut Values<A>, record: &Record) {
+    values.bytes(record.request_id.0.as_bytes()).time(record.started_at);
+    values.opt_int(record.key_id.map(|id| id.0)).opt_shared(record.key_name.as_ref(), PLAIN_TEXT);
+    values.opt_int(record.user_id.map(|id| id.0)).opt_shared(record.user_name.as_ref(), PLAIN_TEXT);
+    values.opt_shared(record.session_id.as_ref().map(|id| &id.0), INDEXED_TEXT);
+    values.opt_int(record.provider_id.map(|id| id.0)).opt_shared(record.provider_name.as_ref(), PLAIN_TEXT);
+    values.text(record.client_format.as_str()).opt_text(record.provider_format.map(WireFormat::as_str));
+    values.opt_shared(Some(&record.endpoint), INDEXED_TEXT);
+    values.opt_shared(Some(&record.model), INDEXED_TEXT).opt_shared(record.upstream_model.as_ref(), INDEXED_TEXT);
+    values.flag(record.streamed).int(i64::from(record.status_code)).text(record.outcome.as_str());
+    values.opt_text(record.error_message.as_deref().map(|text| clipped(text, PLAIN_TEXT)));
+    bind_usage_and_cost(values, record);
+    values.opt_count_of(record.first_byte_ms).count_of(record.overhead_us).int(i64::from(record.attempts));
+    values.json(&record.decisions);
+    values.opt_shared(record.user_agent.as_ref(), PLAIN_TEXT).opt_shared(record.client_addr.as_ref(), PLAIN_TEXT);
+}
+
+/// Reads one row of `request_log`.
+pub(in crate::store) fn read(row: &AnyRow) -> Result<LogRow, StoreError> {
+    let fields = Fields { row, table: "request_log" };
+    let shared = |column| Ok::<_, StoreError>(fields.opt_text(column)?.map(Arc::from));
+    let provider_format = match fields.opt_text("provider_format")? {
+        None => None,
+        Some(_) => Some(fields.named("provider_format", WireFormat::parse)?),
+    };
+    let record = Record {
+        request_id: RequestId(uuid::Uuid::from_bytes(fields.bytes("request_id")?)),
+        started_at: fields.time("started_at")?,
+        key_id: fields.opt_int("key_id")?.map(KeyId),
+        key_name: shared("key_name")?,
+        user_id: fields.opt_int("user_id")?.map(UserId),
+        user_name: shared("user_name")?,
+        session_id: fields.opt_text("session_id")?.map(|text| SessionId(text.into())),
+        provider_id: fields.opt_int("provider_id")?.map(ProviderId),
+        provider_name: shared("provider_name")?,
+        client_format: fields.named("client_format", WireFormat::parse)?,
+        provider_format,
+        endpoint: fields.text("endpoint")?.into(),
+        model: fields.text("model")?.into(),
+        upstream_model: shared("upstream_model")?,
+        streamed: fields.flag("streamed")?,
+        status_code: fields.number("status_code")?,
+        outcome: fields.named("outcome", outcome)?,
+        error_message: fields.opt_text("error_message")?,
+        usage: read_usage(fields)?,
+        cost: fields.opt_money("cost")?,
+        price_model: shared("price_model")?,
+        cost_multiplier: fields.parsed("cost_multiplier")?,
+        estimated: fields.flag("estimated")?,
+        duration_ms: fields.number("duration_ms")?,
+        first_byte_ms: fields.opt_number("first_byte_ms")?,
+        overhead_us: fields.number("overhead_us")?,
+        attempts: fields.number("attempts")?,
+        decisions: fields.json("decisions")?,
+        user_agent: shared("user_agent")?,
+        client_addr: shared("client_addr")?,
+    };
+    Ok(LogRow { id: fields.int("id")?, record })
+}
+
+pub(in crate::store) fn read_usage(fields: Fields<'_>) -> Result<Usage, StoreError> {
+    let Extra { audio_input, audio_output, web_searches, tier } = match fields.opt_text("usage_extra")? {
+        None => Extra::default(),
+        Some(_) => fields.json("usage_extra")?,
+    };
+    Ok(Usage {
+        input: fields.number("input_tokens")?,
+        output: fields.number("output_tokens")?,
+        cache_write_5m: fields.number("cache_write_5m_tokens")?,
+        cache_write_1h: fields.number("cache_write_1h_tokens")?,
+        cache_read: fields.number("cache_read_tokens")?,
+        reasoning: fields.number("reasoning_tokens")?,
+        image_input: fields.number("image_input_tokens")?,
+        image_output: fields.number("image_output_tokens")?,
+        audio_input,
+        audio_output,
+        web_searches,
+        tier,
+    })
+}
+
+fn outcome(text: &str) -> Option<RequestOutcome> {
+    RequestOutcome::ALL.into_iter().find(|outcome| outcome.as_str() == text)
+}

@@ -1,0 +1,11 @@
+//! The ledger, the request log and their sums: written, repriced and pruned.
+
+mod append;
+pub(super) mod days;
+pub(super) mod log_row;
+mod prune;
+pub(super) mod recent;
+pub(super) mod reprice;
+pub(super) mod spend;
+pub(super) mod sums;
+pub(super) mod totals;

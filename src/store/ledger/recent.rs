@@ -1,0 +1,59 @@
+//! The requests of the last minutes, for the counters to start from: whose sessions are live, and
+//! how often a user asked.
+
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
+use crate::domain::money::NanoUsd;
+use crate::store::Store;
+use crate::store::engine::column::{Fields, Values};
+use crate::store::engine::error::StoreError;
+
+/// Requests longer than this are not looked for: they began before what is read.
+const LONGEST_MS: i64 = 3_600_000;
+/// Requests read at most, the newest.
+const MOST: i64 = 200_000;
+
+/// A request that was admitted, and has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecentRequest {
+    pub key_id: KeyId,
+    pub user_id: UserId,
+    /// The provider that was asked last.
+    pub provider_id: Option<ProviderId>,
+    pub session: SessionId,
+    pub started_at: Timestamp,
+    pub ended_at: Timestamp,
+    pub cost: NanoUsd,
+}
+
+impl Store {
+    /// The requests that ended at `since` or later, by their start. Left out: what was refused,
+    /// token counts, the admin token's; and of very many the oldest.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn recent_requests(&self, since: Timestamp) -> Result<Vec<RecentRequest>, StoreError> {
+        let mut values = Values::default();
+        values.time(since.plus_ms(-LONGEST_MS)).time(since).int(MOST);
+        let sql = "SELECT key_id, user_id, provider_id, session_id, started_at, duration_ms, cost FROM request_log \
+                   WHERE started_at >= $1 AND started_at + duration_ms >= $2 AND outcome <> 'refused' \
+                   AND key_id IS NOT NULL AND user_id IS NOT NULL AND session_id IS NOT NULL \
+                   AND endpoint NOT LIKE '%/count_tokens' AND endpoint NOT LIKE '%:countTokens' \
+                   ORDER BY started_at DESC LIMIT $3";
+        let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(&mut *self.reader().await?).await?;
+        let read = |row| {
+            let fields = Fields { row, table: "request_log" };
+            let started_at = fields.time("started_at")?;
+            Ok(RecentRequest {
+                key_id: KeyId(fields.int("key_id")?),
+                user_id: UserId(fields.int("user_id")?),
+                provider_id: fields.opt_int("provider_id")?.map(ProviderId),
+                session: SessionId(fields.text("session_id")?.into()),
+                started_at,
+                ended_at: started_at.plus_ms(fields.int("duration_ms")?),
+                cost: NanoUsd(fields.opt_int("cost")?.unwrap_or(0)),
+            })
+        };
+        rows.iter().rev().map(read).collect()
+    }
+}

@@ -1,0 +1,213 @@
+//! Prices stored requests whose model had no price when they ran: ledger, request log and all sums
+//! in one transaction.
+//!
+//! Only rows without a cost are touched, and the condition stands in the write itself: however
+//! often it is done, by however many nodes at once, a request is priced once.
+
+use std::collections::BTreeMap;
+
+use sqlx::any::{AnyArguments, AnyRow};
+use sqlx::{AnyConnection, Executor};
+
+use super::spend::SpendRow;
+use super::sums::hour_of;
+use super::{days, log_row};
+use crate::domain::ids::{KeyId, ProviderId, UserId};
+use crate::domain::money::NanoUsd;
+use crate::domain::usage::Usage;
+use crate::store::Store;
+use crate::store::engine::column::{Fields, Values};
+use crate::store::engine::error::StoreError;
+use rust_decimal::Decimal;
+
+/// Which requests without a price are meant.
+#[derive(Debug, Clone, Copy)]
+pub struct UnpricedOf<'a> {
+    /// The model that was asked for.
+    pub model: &'a str,
+    /// Those alone that the provider was asked for under this name.
+    pub upstream_model: Option<&'a str>,
+    /// The entry that prices them.
+    pub price_model: &'a str,
+}
+
+struct Unpriced {
+    request_id: [u8; 16],
+    spend: SpendRow,
+    endpoint: String,
+    status_code: i64,
+}
+
+const LEDGER: &str = "UPDATE ledger SET cost = $1, price_model = $2 WHERE request_id = $3 AND cost IS NULL";
+/// By the time that the ledger has, as the log has no index of ids.
+const LOG: &str = "UPDATE request_log SET cost = $1, price_model = $2 WHERE started_at = \
+    (SELECT started_at FROM ledger WHERE request_id = $3) AND request_id = $3 AND cost IS NULL";
+
+/// What a sum of the requests belongs to: hour, key, user, provider, endpoint and status; ids of 0
+/// mean none.
+type Group = (i64, i64, i64, i64, String, i64);
+
+/// Cost, and requests that have one now.
+type Amount = (i64, i64);
+
+impl Store {
+    /// The first model name after `after` that some request without a price asked for. One look
+    /// into an index.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn unpriced_model_after(&self, after: &str) -> Result<Option<String>, StoreError> {
+        let mut values = Values::default();
+        values.text(after);
+        let sql = "SELECT MIN(model) AS model FROM ledger WHERE cost IS NULL AND model > $1";
+        let row = sqlx::query_with(sql, values.into_arguments()).fetch_one(&mut *self.reader().await?).await?;
+        Fields { row: &row, table: "ledger" }.opt_text("model")
+    }
+
+    /// The names under which requests for a model without a price went to providers, where they
+    /// differ from the model's.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn unpriced_upstream_models(&self, model: &str) -> Result<Vec<String>, StoreError> {
+        let mut values = Values::default();
+        values.text(model);
+        let sql = "SELECT DISTINCT upstream_model FROM ledger \
+                   WHERE cost IS NULL AND model = $1 AND upstream_model IS NOT NULL";
+        let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(&mut *self.reader().await?).await?;
+        rows.iter().map(|row| Fields { row, table: "ledger" }.text("upstream_model")).collect()
+    }
+
+    /// Prices at most `max` such requests, all or none of them, by `price` of use and multiplier.
+    /// Gives what each cost; fewer than `max`: none is left.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then nothing was changed, unless the connection broke while committing.
+    pub async fn reprice(
+        &self,
+        of: UnpricedOf<'_>,
+        max: u32,
+        price: &(dyn Fn(&Usage, Decimal) -> NanoUsd + Sync),
+    ) -> Result<Vec<SpendRow>, StoreError> {
+        let mut tx = self.write().await?;
+        if let Some(lock) = days::lock(self.backend()) {
+            tx.execute(lock).await?;
+        }
+        let mut priced = Vec::new();
+        let mut sums: BTreeMap<Group, Amount> = BTreeMap::new();
+        for found in unpriced(&mut tx, of, max, price).await? {
+            let cost = found.spend.cost.0;
+            if !put(&mut tx, LEDGER, of, &found).await? {
+                continue;
+            }
+            put(&mut tx, LOG, of, &found).await?;
+            let spend = found.spend;
+            let sum = sums.entry(group(&found)).or_default();
+            *sum = (sum.0.saturating_add(cost), sum.1 + 1);
+            priced.push(spend);
+        }
+        add(&mut tx, of.model, &sums).await?;
+        for (sql, values) in days::take_out::<AnyArguments>(priced.iter().map(|spend: &SpendRow| spend.minute)) {
+            sqlx::query_with(sql, values.into_arguments()).execute(&mut *tx).await?;
+        }
+        tx.commit().await?;
+        Ok(priced)
+    }
+}
+
+async fn unpriced(
+    connection: &mut AnyConnection,
+    of: UnpricedOf<'_>,
+    max: u32,
+    price: &(dyn Fn(&Usage, Decimal) -> NanoUsd + Sync),
+) -> Result<Vec<Unpriced>, StoreError> {
+    const COLUMNS: &str = "SELECT request_id, started_at, key_id, user_id, provider_id, endpoint, status_code, \
+         cost_multiplier, input_tokens, output_tokens, cache_write_5m_tokens, cache_write_1h_tokens, \
+         cache_read_tokens, reasoning_tokens, image_input_tokens, image_output_tokens, usage_extra \
+         FROM ledger WHERE cost IS NULL AND model = $1";
+    let mut values = Values::default();
+    values.text(of.model).int(i64::from(max));
+    let and = if let Some(upstream) = of.upstream_model {
+        values.text(upstream);
+        " AND upstream_model = $3"
+    } else {
+        ""
+    };
+    let sql = sqlx::AssertSqlSafe(format!("{COLUMNS}{and} LIMIT $2"));
+    let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(connection).await?;
+    let mut found = rows.iter().map(|row| read(row, price)).collect::<Result<Vec<_>, _>>()?;
+    // Two nodes that price the same rows lock them in the same order.
+    found.sort_by_key(|unpriced| unpriced.request_id);
+    Ok(found)
+}
+
+fn read(row: &AnyRow, price: &(dyn Fn(&Usage, Decimal) -> NanoUsd + Sync)) -> Result<Unpriced, StoreError> {
+    let fields = Fields { row, table: "ledger" };
+    let cost = price(&log_row::read_usage(fields)?, fields.parsed("cost_multiplier")?);
+    Ok(Unpriced {
+        request_id: fields.bytes("request_id")?,
+        spend: SpendRow {
+            minute: fields.time("started_at")?,
+            key_id: fields.opt_int("key_id")?.map(KeyId),
+            user_id: fields.opt_int("user_id")?.map(UserId),
+            provider_id: fields.opt_int("provider_id")?.map(ProviderId),
+            cost: NanoUsd(log_row::bounded(cost)),
+        },
+        endpoint: fields.text("endpoint")?,
+        status_code: fields.int("status_code")?,
+    })
+}
+
+/// A request's cost, and the entry that it was made with, where that is another than its model's.
+async fn put(
+    connection: &mut AnyConnection,
+    sql: &'static str,
+    of: UnpricedOf<'_>,
+    row: &Unpriced,
+) -> Result<bool, StoreError> {
+    let mut values = Values::default();
+    values.int(row.spend.cost.0).opt_text((of.price_model != of.model).then_some(of.price_model));
+    values.bytes(&row.request_id);
+    let done = sqlx::query_with(sql, values.into_arguments()).execute(connection).await?;
+    Ok(done.rows_affected() > 0)
+}
+
+fn group(row: &Unpriced) -> Group {
+    let id = |id: Option<i64>| id.unwrap_or(0);
+    let spend = &row.spend;
+    let (key, user) = (id(spend.key_id.map(|k| k.0)), id(spend.user_id.map(|u| u.0)));
+    let provider = id(spend.provider_id.map(|p| p.0));
+    (hour_of(spend.minute.0), key, user, provider, row.endpoint.clone(), row.status_code)
+}
+
+/// Adds to the sums of every grain, table by table and row by row in the order in which the
+/// ledger's writer locks them.
+async fn add(connection: &mut AnyConnection, model: &str, sums: &BTreeMap<Group, Amount>) -> Result<(), StoreError> {
+    const HOURS: &str = "UPDATE hourly_sums SET cost = cost + $1, unpriced = unpriced - $2 WHERE hour = $3 AND key_id = $4 \
+        AND user_id = $5 AND provider_id = $6 AND model = $7 AND endpoint = $8 AND status_code = $9";
+    const TOTALS: &str = "UPDATE usage_totals SET cost = cost + $1, unpriced = unpriced - $2 WHERE user_id = $3 \
+        AND key_id = $4 AND provider_id = $5 AND model = $6 AND status_code = $7";
+    const USERS: &str = "UPDATE hourly_users SET cost = cost + $1 WHERE hour = $2 AND user_id = $3";
+    let (mut totals, mut users): (BTreeMap<_, Amount>, BTreeMap<_, i64>) = Default::default();
+    for ((hour, key, user, provider, endpoint, status), (cost, count)) in sums {
+        let mut values = Values::default();
+        values.int(*cost).int(*count).int(*hour).int(*key).int(*user).int(*provider);
+        values.text(model).text(endpoint).int(*status);
+        sqlx::query_with(HOURS, values.into_arguments()).execute(&mut *connection).await?;
+        let total = totals.entry((*user, *key, *provider, *status)).or_default();
+        *total = (total.0.saturating_add(*cost), total.1 + count);
+        let sum: &mut i64 = users.entry((*hour, *user)).or_default();
+        *sum = sum.saturating_add(*cost);
+    }
+    for ((user, key, provider, status), (cost, count)) in totals {
+        let mut values = Values::default();
+        values.int(cost).int(count).int(user).int(key).int(provider).text(model).int(status);
+        sqlx::query_with(TOTALS, values.into_arguments()).execute(&mut *connection).await?;
+    }
+    for ((hour, user), cost) in users {
+        let mut values = Values::default();
+        values.int(cost).int(hour).int(user);
+        sqlx::query_with(USERS, values.into_arguments()).execute(&mut *connection).await?;
+    }
+    Ok(())
+}

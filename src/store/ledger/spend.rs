@@ -1,0 +1,200 @@
+//! What was spent, for the counters to start from: per minute, per hour, and in all.
+
+use sqlx::AnyConnection;
+
+use super::sums::{HOUR_MS, hour_of};
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
+use crate::domain::money::NanoUsd;
+use crate::store::Store;
+use crate::store::engine::column::{Fields, Values};
+use crate::store::engine::error::StoreError;
+
+/// Spending of one minute (or hour) by one key at one provider. `None` ids: the admin token, or no
+/// provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpendRow {
+    /// The start of the minute, or of the hour where that is asked for.
+    pub minute: Timestamp,
+    pub key_id: Option<KeyId>,
+    pub user_id: Option<UserId>,
+    pub provider_id: Option<ProviderId>,
+    pub cost: NanoUsd,
+}
+
+/// Lifetime spending by one key at one provider. `None` ids as in [`SpendRow`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpendTotal {
+    pub key_id: Option<KeyId>,
+    pub user_id: Option<UserId>,
+    pub provider_id: Option<ProviderId>,
+    pub cost: NanoUsd,
+}
+
+/// What is read of the ledger for counters to start from.
+#[derive(Debug, Clone)]
+pub struct SpendLook {
+    /// Spending by hour (by minute at the ends) within each of these.
+    pub stretches: Vec<(Timestamp, Timestamp)>,
+    /// Spending by minute from then on.
+    pub recent: Timestamp,
+    /// Also which requests ended since then, if that is asked for.
+    pub ended_since: Option<Timestamp>,
+}
+
+/// The answer to a [`SpendLook`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SpendSeen {
+    pub rows: Vec<SpendRow>,
+    pub totals: Vec<SpendTotal>,
+    pub ended: Vec<RequestId>,
+}
+
+/// The longest request that [`SpendLook::ended_since`] finds.
+const LONGEST_MS: i64 = 26 * HOUR_MS;
+
+impl Store {
+    /// Everything that counters start from, as of one moment.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn spend_seen(&self, look: &SpendLook) -> Result<SpendSeen, StoreError> {
+        let mut tx = self.read().await?;
+        let mut rows = by_minute(&mut tx, look.recent, Timestamp(i64::MAX)).await?;
+        for (from, until) in &look.stretches {
+            rows.append(&mut between(&mut tx, *from, *until).await?);
+        }
+        let totals = totals(&mut tx).await?;
+        let ended = match look.ended_since {
+            Some(since) => ended_since(&mut tx, since).await?,
+            None => Vec::new(),
+        };
+        tx.commit().await?;
+        Ok(SpendSeen { rows, totals, ended })
+    }
+
+    /// Spending of the requests that started at `since` or later, by minute, oldest first.
+    ///
+    /// It reads the ledger row by row: for a window that ends in the past, ask
+    /// [`Store::spend_between`].
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn spend_since(&self, since: Timestamp) -> Result<Vec<SpendRow>, StoreError> {
+        by_minute(&mut *self.reader().await?, since, Timestamp(i64::MAX)).await
+    }
+
+    /// Spending of the requests that started from `from` to just before `until`: by hour, and by
+    /// minute in the broken hours at both ends, so that no row reaches over either end whatever the
+    /// time zone. Not in order.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn spend_between(&self, from: Timestamp, until: Timestamp) -> Result<Vec<SpendRow>, StoreError> {
+        let mut tx = self.read().await?;
+        let rows = between(&mut tx, from, until).await?;
+        tx.commit().await?;
+        Ok(rows)
+    }
+
+    /// Spending since the beginning.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn spend_totals(&self) -> Result<Vec<SpendTotal>, StoreError> {
+        totals(&mut *self.reader().await?).await
+    }
+}
+
+async fn between(
+    connection: &mut AnyConnection,
+    from: Timestamp,
+    until: Timestamp,
+) -> Result<Vec<SpendRow>, StoreError> {
+    let first_whole = Timestamp(hour_of(from.0.saturating_add(HOUR_MS - 1)));
+    let end_whole = Timestamp(hour_of(until.0));
+    if first_whole >= end_whole {
+        return by_minute(connection, from, until).await;
+    }
+    let mut rows = by_minute(connection, from, first_whole).await?;
+    rows.append(&mut by_hour(connection, first_whole, end_whole).await?);
+    rows.append(&mut by_minute(connection, end_whole, until).await?);
+    Ok(rows)
+}
+
+async fn ended_since(connection: &mut AnyConnection, since: Timestamp) -> Result<Vec<RequestId>, StoreError> {
+    let mut values = Values::default();
+    values.time(since.plus_ms(-LONGEST_MS)).time(since);
+    let sql = "SELECT request_id FROM ledger WHERE started_at >= $1 AND started_at + duration_ms >= $2 AND cost <> 0";
+    let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(connection).await?;
+    let read = |row| Ok(RequestId(uuid::Uuid::from_bytes(Fields { row, table: "ledger" }.bytes("request_id")?)));
+    rows.iter().map(read).collect()
+}
+
+async fn totals(connection: &mut AnyConnection) -> Result<Vec<SpendTotal>, StoreError> {
+    let sql = "SELECT key_id, user_id, provider_id, CAST(SUM(cost) AS BIGINT) AS cost FROM usage_totals \
+               GROUP BY key_id, user_id, provider_id HAVING SUM(cost) <> 0 ORDER BY key_id, user_id, provider_id";
+    let rows = sqlx::query(sql).fetch_all(connection).await?;
+    let read = |row| {
+        let fields = Fields { row, table: "usage_totals" };
+        Ok(SpendTotal {
+            key_id: some_id(fields, "key_id")?.map(KeyId),
+            user_id: some_id(fields, "user_id")?.map(UserId),
+            provider_id: some_id(fields, "provider_id")?.map(ProviderId),
+            cost: NanoUsd(fields.int("cost")?),
+        })
+    };
+    rows.iter().map(read).collect()
+}
+
+async fn by_minute(
+    connection: &mut AnyConnection,
+    from: Timestamp,
+    until: Timestamp,
+) -> Result<Vec<SpendRow>, StoreError> {
+    let mut values = Values::default();
+    values.time(from).time(until);
+    let sql = "SELECT started_at / 60000 AS minute, key_id, user_id, provider_id, CAST(SUM(cost) AS BIGINT) AS cost \
+               FROM ledger WHERE started_at >= $1 AND started_at < $2 AND cost IS NOT NULL AND cost <> 0 \
+               GROUP BY started_at / 60000, key_id, user_id, provider_id ORDER BY started_at / 60000";
+    let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(connection).await?;
+    let read = |row| {
+        let fields = Fields { row, table: "ledger" };
+        Ok(SpendRow {
+            minute: Timestamp(fields.int("minute")?.saturating_mul(60_000)),
+            key_id: fields.opt_int("key_id")?.map(KeyId),
+            user_id: fields.opt_int("user_id")?.map(UserId),
+            provider_id: fields.opt_int("provider_id")?.map(ProviderId),
+            cost: NanoUsd(fields.int("cost")?),
+        })
+    };
+    rows.iter().map(read).collect()
+}
+
+async fn by_hour(
+    connection: &mut AnyConnection,
+    from: Timestamp,
+    until: Timestamp,
+) -> Result<Vec<SpendRow>, StoreError> {
+    let mut values = Values::default();
+    values.time(from).time(until);
+    let sql = "SELECT hour, key_id, user_id, provider_id, CAST(SUM(cost) AS BIGINT) AS cost FROM hourly_sums \
+               WHERE hour >= $1 AND hour < $2 AND cost <> 0 GROUP BY hour, key_id, user_id, provider_id";
+    let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(connection).await?;
+    let read = |row| {
+        let fields = Fields { row, table: "hourly_sums" };
+        Ok(SpendRow {
+            minute: fields.time("hour")?,
+            key_id: some_id(fields, "key_id")?.map(KeyId),
+            user_id: some_id(fields, "user_id")?.map(UserId),
+            provider_id: some_id(fields, "provider_id")?.map(ProviderId),
+            cost: NanoUsd(fields.int("cost")?),
+        })
+    };
+    rows.iter().map(read).collect()
+}
+
+/// An id of the hourly sums, where 0 stands for none.
+fn some_id(fields: Fields<'_>, column: &'static str) -> Result<Option<i64>, StoreError> {
+    Ok(Some(fields.int(column)?).filter(|&id| id != 0))
+}

@@ -1,0 +1,47 @@
+//! When keys were last used: one statement for all of them.
+//!
+//! Each key's latest request is the end of its stretch of an index; a sub-query per key inside the
+//! statement keeps both planners from scanning the ledger.
+
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::{KeyId, UserId};
+use crate::store::Store;
+use crate::store::engine::column::{Fields, Values};
+use crate::store::engine::error::StoreError;
+
+/// A key, deleted or not, and the start of its latest recorded request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LastUse {
+    pub key_id: KeyId,
+    pub user_id: UserId,
+    pub at: Option<Timestamp>,
+}
+
+const EVERY_KEY: &str = "SELECT id, user_id, (SELECT MAX(started_at) FROM ledger WHERE key_id = api_keys.id) AS used_at \
+    FROM api_keys";
+const KEYS_OF: &str = "SELECT id, user_id, (SELECT MAX(started_at) FROM ledger WHERE key_id = api_keys.id) AS used_at \
+    FROM api_keys WHERE user_id = $1";
+
+impl Store {
+    /// Of all keys, or those of one user.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn last_uses(&self, user: Option<UserId>) -> Result<Vec<LastUse>, StoreError> {
+        let mut values = Values::default();
+        let sql = match user {
+            Some(user) => {
+                values.int(user.0);
+                KEYS_OF
+            }
+            None => EVERY_KEY,
+        };
+        let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(&mut *self.reader().await?).await?;
+        let read = |row| {
+            let fields = Fields { row, table: "api_keys" };
+            let (key_id, user_id) = (KeyId(fields.int("id")?), UserId(fields.int("user_id")?));
+            Ok(LastUse { key_id, user_id, at: fields.opt_time("used_at")? })
+        };
+        rows.iter().map(read).collect()
+    }
+}

@@ -1,0 +1,155 @@
+//! Turns a log filter into conditions on the request log or the hourly sums.
+
+use std::fmt::Write as _;
+
+use super::log_one;
+use super::logs::LogFilter;
+use crate::domain::clock::Timestamp;
+use crate::store::engine::column::Values;
+use crate::store::ledger::days::Cut;
+
+/// A `WHERE` clause and its values; `$n` are numbered as they are added.
+#[derive(Default)]
+pub(super) struct Conditions {
+    text: String,
+    pub(super) values: Values,
+}
+
+/// From the first (inclusive) to the second (exclusive) time; `None` = open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) struct Span {
+    pub(super) from: Option<Timestamp>,
+    pub(super) until: Option<Timestamp>,
+}
+
+impl Conditions {
+    /// What a row of the request log must meet.
+    pub(super) fn on_log(filter: &LogFilter, span: Span) -> Self {
+        let mut conditions = Self::default();
+        conditions.span("started_at", span).shared(filter);
+        if let Some(session) = &filter.session_id {
+            conditions.text("session_id =", session);
+        }
+        if let Some(request) = filter.request_id {
+            // The log has no index of ids: the ledger's key gives the time, which it has one of.
+            conditions.values.bytes(request.0.as_bytes());
+            let at = conditions.values.count();
+            conditions.add(&log_one::by_id(at));
+        }
+        if let Some(retries) = filter.min_retry_count.filter(|&count| count > 0) {
+            conditions
+                .fixed(if retries > 1 { "attempts > 2" } else { "attempts > 1" })
+                .int("attempts >", i64::from(retries));
+        }
+        conditions
+    }
+
+    /// What a row of the hourly sums must meet; for filters that sums can answer.
+    pub(super) fn on_sums(filter: &LogFilter, span: Span) -> Self {
+        let mut conditions = Self::default();
+        conditions.span("hour", span).shared(filter);
+        conditions
+    }
+
+    /// What a row of the hourly sums must meet to be of requests that a limit refused.
+    pub(super) fn on_refused(filter: &LogFilter, span: Span) -> Self {
+        let mut conditions = Self::default();
+        conditions.fixed("provider_id = 0").fixed("status_code IN (402, 429)").span("hour", span).shared(filter);
+        conditions
+    }
+
+    /// What a row of the summed days must meet, cut in a way that the filter fits.
+    pub(super) fn on_days(filter: &LogFilter, span: Span, cut: Cut) -> Self {
+        let mut conditions = Self::default();
+        conditions.add(&format!("cut = {}", cut.number()));
+        conditions.span("day", span).shared(filter);
+        conditions
+    }
+
+    /// What a row of the lifetime sums must meet; for filters that they can answer.
+    pub(super) fn on_totals(filter: &LogFilter) -> Self {
+        let mut conditions = Self::default();
+        conditions.shared(filter);
+        conditions
+    }
+
+    /// Rows that come after this one on the pages: older, or as old with a lower row number.
+    pub(super) fn after(&mut self, started_at: Timestamp, id: i64) {
+        self.values.time(started_at).int(id);
+        let last = self.values.count();
+        self.add(&format!("(started_at, id) < (${}, ${last})", last - 1));
+    }
+
+    /// The clause with its `WHERE`, or nothing.
+    pub(super) fn clause(&self) -> &str {
+        &self.text
+    }
+
+    fn span(&mut self, column: &str, span: Span) -> &mut Self {
+        if let Some(from) = span.from {
+            self.int(&format!("{column} >="), from.0);
+        }
+        if let Some(until) = span.until {
+            self.int(&format!("{column} <"), until.0);
+        }
+        self
+    }
+
+    /// The columns that the request log and all sums have.
+    fn shared(&mut self, filter: &LogFilter) -> &mut Self {
+        let ids = [
+            ("user_id =", filter.scope.map(|id| id.0)),
+            ("user_id =", filter.user_id.map(|id| id.0)),
+            ("key_id =", filter.key_id.map(|id| id.0)),
+            ("provider_id =", filter.provider_id.map(|id| id.0)),
+        ];
+        for (condition, id) in ids {
+            if let Some(id) = id {
+                self.int(condition, id);
+            }
+        }
+        if let Some(model) = &filter.model {
+            self.text("model =", model);
+        }
+        if let Some(endpoint) = &filter.endpoint {
+            self.text("endpoint =", endpoint);
+        }
+        if let Some(status) = filter.status_code {
+            self.int("status_code =", i64::from(status));
+        }
+        // Said in the words of the partial indexes: only then do the planners see that one covers
+        // the question.
+        if filter.exclude_status_200 || filter.status_code.is_some_and(|status| status != 200) {
+            self.fixed("status_code <> 200");
+        }
+        self
+    }
+
+    fn fixed(&mut self, condition: &str) -> &mut Self {
+        self.add(condition);
+        self
+    }
+
+    fn int(&mut self, condition: &str, value: i64) -> &mut Self {
+        self.values.int(value);
+        self.numbered(condition);
+        self
+    }
+
+    fn text(&mut self, condition: &str, value: &str) -> &mut Self {
+        self.values.text(value);
+        self.numbered(condition);
+        self
+    }
+
+    fn numbered(&mut self, condition: &str) {
+        let condition = format!("{condition} ${}", self.values.count());
+        self.add(&condition);
+    }
+
+    fn add(&mut self, condition: &str) {
+        let word = if self.text.is_empty() { "WHERE" } else { " AND" };
+        // Writing to a String cannot fail.
+        let _ = write!(self.text, "{word} {condition}");
+    }
+}

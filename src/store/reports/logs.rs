@@ -1,0 +1,143 @@
+//! The usage log: filtered pages, newest first, with a total and sums over all that the filter
+//! matches.
+//!
+//! Pages are read through an index that gives the rows in their order, and deep ones from a cursor
+//! on. How the total is known without counting stands in [`super::log_sums`].
+
+use sqlx::{AnyConnection, AssertSqlSafe};
+
+use super::log_query::{Conditions, Span};
+use super::log_sums::{self, LogSummary};
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
+use crate::store::Store;
+use crate::store::engine::column::Values;
+use crate::store::engine::error::StoreError;
+use crate::store::engine::sql;
+use crate::store::ledger::log_row::{self, LogRow};
+
+/// Which requests; every field that is set must match.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LogFilter {
+    /// Started at this time or later.
+    pub start: Option<Timestamp>,
+    /// Started before this time.
+    pub end: Option<Timestamp>,
+    /// The model that the client asked for, exactly.
+    pub model: Option<String>,
+    pub status_code: Option<u16>,
+    pub user_id: Option<UserId>,
+    pub key_id: Option<KeyId>,
+    pub provider_id: Option<ProviderId>,
+    pub session_id: Option<String>,
+    /// The only request.
+    pub request_id: Option<RequestId>,
+    /// The request's path, exactly.
+    pub endpoint: Option<String>,
+    /// At least so many attempts beyond the first.
+    pub min_retry_count: Option<u32>,
+    pub exclude_status_200: bool,
+    /// The only user whose rows may be seen, whatever else is asked; `None` = everyone's.
+    pub scope: Option<UserId>,
+}
+
+/// Which page: by number, or (better for deep ones) the one after a cursor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogPageAsk {
+    /// From 1; not used when there is a cursor.
+    pub page: u32,
+    pub page_size: u32,
+    /// A [`LogPage::next_cursor`].
+    pub cursor: Option<String>,
+}
+
+/// One page.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LogPage {
+    /// Newest first.
+    pub rows: Vec<LogRow>,
+    /// Rows on all pages.
+    pub total: u64,
+    /// Whether that, and the sums, are of all rows; else of the newest [`log_sums::COUNTED`].
+    pub total_is_exact: bool,
+    pub summary: LogSummary,
+    /// Asks for the page after this one; `None` on the last.
+    pub next_cursor: Option<String>,
+}
+
+impl LogFilter {
+    pub(in crate::store) fn span(&self) -> Span {
+        Span { from: self.start, until: self.end }
+    }
+}
+
+impl Store {
+    /// One page of the usage log, with its total and sums, all as of one moment.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] when the cursor is not one of ours.
+    pub async fn usage_logs(&self, filter: &LogFilter, ask: &LogPageAsk) -> Result<LogPage, StoreError> {
+        let cursor = ask.cursor.as_deref().map(parse_cursor).transpose()?;
+        let size = usize::try_from(ask.page_size).unwrap_or(usize::MAX);
+        let mut tx = self.read().await?;
+        let (summary, total_is_exact) = log_sums::summary(&mut tx, filter).await?;
+        let rows = match summary.requests {
+            // The search for rows that are not there would read the whole log.
+            0 => Vec::new(),
+            _ => page(&mut tx, filter, ask, cursor).await?,
+        };
+        tx.commit().await?;
+        // One more than the page was read, to learn whether there is a next one.
+        let more = rows.len() > size;
+        let rows: Vec<LogRow> = rows.into_iter().take(size).collect();
+        let next_cursor = rows.last().filter(|_| more).map(cursor_after);
+        Ok(LogPage { rows, total: summary.requests, total_is_exact, summary, next_cursor })
+    }
+}
+
+async fn page(
+    connection: &mut AnyConnection,
+    filter: &LogFilter,
+    ask: &LogPageAsk,
+    cursor: Option<(Timestamp, i64)>,
+) -> Result<Vec<LogRow>, StoreError> {
+    let (sql, values) = page_sql(filter, ask, cursor);
+    let rows = sqlx::query_with(AssertSqlSafe(sql), values.into_arguments()).fetch_all(connection).await?;
+    rows.iter().map(log_row::read).collect()
+}
+
+/// The statement of one page, and its values.
+pub(in crate::store) fn page_sql(
+    filter: &LogFilter,
+    ask: &LogPageAsk,
+    cursor: Option<(Timestamp, i64)>,
+) -> (String, Values) {
+    let mut conditions = Conditions::on_log(filter, filter.span());
+    let size = i64::from(ask.page_size);
+    let offset = match cursor {
+        Some((started_at, id)) => {
+            conditions.after(started_at, id);
+            0
+        }
+        None => i64::from(ask.page).saturating_sub(1).max(0).saturating_mul(size),
+    };
+    let mut values = std::mem::take(&mut conditions.values);
+    values.int(size.saturating_add(1)).int(offset);
+    let last = values.count();
+    let rest = format!(
+        "{} ORDER BY started_at DESC, id DESC LIMIT ${} OFFSET ${last}",
+        conditions.clause(),
+        last.saturating_sub(1)
+    );
+    (sql::select("request_log", log_row::LOG_COLUMNS, &rest), values)
+}
+
+/// The last row's time and number, in letters that need no escaping anywhere.
+fn cursor_after(row: &LogRow) -> String {
+    format!("{}_{}", row.record.started_at.0, row.id)
+}
+
+fn parse_cursor(text: &str) -> Result<(Timestamp, i64), StoreError> {
+    let parts = text.split_once('_').and_then(|(time, id)| Some((Timestamp(time.parse().ok()?), id.parse().ok()?)));
+    parts.ok_or_else(|| StoreError::Missing { what: "page at this cursor".to_owned() })
+}

@@ -1,0 +1,228 @@
+//! Requests and cost over time, by user, key, model or provider.
+//!
+//! Days come from the sums of days where these are cut as asked. Other whole hours come from the
+//! sums per hour: those by user, where that tells enough, else the hourly sums. An hour that a
+//! boundary cuts (in zones that are not whole hours from UTC; minutes) comes from the ledger's
+//! rows. The database adds up: a month of everybody is hundreds of thousands of hourly sums.
+
+use std::collections::BTreeMap;
+
+use sqlx::{AnyConnection, AssertSqlSafe};
+
+use super::pieces::{Piece, Source, pieces};
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::UserId;
+use crate::domain::money::NanoUsd;
+use crate::store::Store;
+use crate::store::engine::column::{Fields, Values};
+use crate::store::engine::error::StoreError;
+use crate::store::ledger::days;
+use crate::store::ledger::days::{Asked, Cut, SummedDay};
+
+/// What the lines are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GroupBy {
+    User,
+    Key,
+    Model,
+    Provider,
+}
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub struct SeriesAsk {
+    /// The only user who counts; `None` = all, and the admin token's traffic.
+    pub scope: Option<UserId>,
+    pub by: GroupBy,
+    /// Where each stretch of time begins, and at last where the last one ends.
+    pub boundaries: Vec<Timestamp>,
+}
+
+/// One line: requests and cost of each stretch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Series {
+    /// 0 = nobody's, or no provider; for a model always 0.
+    pub id: i64,
+    /// The model, or the present name of what the id stands for; `None` where there is none.
+    pub name: Option<String>,
+    pub points: Vec<(u64, NanoUsd)>,
+}
+
+impl Series {
+    #[must_use]
+    pub fn cost(&self) -> NanoUsd {
+        self.points.iter().map(|(_, cost)| *cost).sum()
+    }
+}
+
+/// The lines so far, by id and model.
+type Lines = BTreeMap<(i64, String), Vec<(u64, NanoUsd)>>;
+
+impl GroupBy {
+    /// The column, and the table that its names are in.
+    const fn column(self) -> (&'static str, Option<&'static str>) {
+        match self {
+            Self::User => ("user_id", Some("users")),
+            Self::Key => ("key_id", Some("api_keys")),
+            Self::Provider => ("provider_id", Some("providers")),
+            Self::Model => ("model", None),
+        }
+    }
+
+    /// What a statement selects to tell the lines apart.
+    fn selected(self) -> String {
+        match self {
+            Self::Model => "CAST(0 AS BIGINT) AS id, model AS line".to_owned(),
+            _ => format!("COALESCE({}, 0) AS id, '' AS line", self.column().0),
+        }
+    }
+}
+
+impl Store {
+    /// The lines that have anything in these stretches, most expensive first.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn series(&self, ask: &SeriesAsk) -> Result<Vec<Series>, StoreError> {
+        let mut lines = Lines::new();
+        let mut tx = self.read().await?;
+        let days = match (ask.cut(), ask.boundaries.first(), ask.boundaries.last()) {
+            (Some(_), Some(first), Some(last)) => days::summed(&mut tx, *first, *last).await?,
+            _ => Vec::new(),
+        };
+        for some in arms(&ask.boundaries, &days).chunks(ARMS) {
+            add(&mut tx, ask, some, &mut lines).await?;
+        }
+        let names = names(&mut tx, ask.by, &lines).await?;
+        tx.commit().await?;
+        let named = lines.into_iter().map(|((id, line), points)| {
+            let name = if ask.by == GroupBy::Model { Some(line) } else { names.get(&id).cloned() };
+            Series { id, name, points }
+        });
+        let mut series: Vec<Series> = named.collect();
+        series.sort_by_key(|line| (std::cmp::Reverse(line.cost()), line.id));
+        Ok(series)
+    }
+}
+
+/// A part of one stretch, and where it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) struct Arm {
+    /// Of the stretch.
+    place: usize,
+    piece: Piece,
+}
+
+/// Of each stretch its summed days, the whole hours of the rest, and what is left over.
+pub(in crate::store) fn arms(boundaries: &[Timestamp], days: &[SummedDay]) -> Vec<Arm> {
+    let stretches = boundaries.windows(2).enumerate();
+    let arms = stretches.flat_map(|(place, pair)| {
+        pieces(pair[0].0, pair[1].0, days).into_iter().map(move |piece| Arm { place, piece })
+    });
+    arms.collect()
+}
+
+/// Arms in one statement.
+const ARMS: usize = 64;
+
+impl SeriesAsk {
+    /// How the summed days are cut that can answer; `None`: none is.
+    fn cut(&self) -> Option<Cut> {
+        Cut::of(Asked {
+            holder: self.scope.is_some() || matches!(self.by, GroupBy::User | GroupBy::Key),
+            provider: self.by == GroupBy::Provider,
+            model: self.by == GroupBy::Model,
+            endpoint: false,
+        })
+    }
+
+    /// What one arm selects, its values added.
+    pub(in crate::store) fn select(&self, arm: Arm, values: &mut Values) -> String {
+        let Arm { place, piece } = arm;
+        values.int(piece.from).int(piece.until);
+        let (from, until) = (values.count() - 1, values.count());
+        let user = self.scope.map(|user| {
+            values.int(user.0);
+            values.count()
+        });
+        let of_user = user.map_or(String::new(), |n| format!(" AND user_id = ${n}"));
+        let (column, selected) = (self.by.column().0, self.by.selected());
+        let sums = "CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(cost) AS BIGINT) AS cost";
+        match (piece.source, self.cut()) {
+            (Source::Days, Some(cut)) => {
+                let cut = cut.number();
+                format!(
+                    "SELECT CAST({place} AS BIGINT) AS place, {selected}, {sums} FROM daily_sums \
+                     WHERE cut = {cut} AND day >= ${from} AND day < ${until}{of_user} GROUP BY {column}"
+                )
+            }
+            (Source::Rows, _) => {
+                let of_user = user.map_or(String::new(), |n| {
+                    format!(" AND key_id IN (SELECT id FROM api_keys WHERE user_id = ${n})")
+                });
+                format!(
+                    "SELECT CAST({place} AS BIGINT) AS place, {selected}, CAST(COUNT(*) AS BIGINT) AS requests, \
+                     COALESCE(CAST(SUM(cost) AS BIGINT), 0) AS cost FROM ledger \
+                     WHERE started_at >= ${from} AND started_at < ${until}{of_user} GROUP BY {column}"
+                )
+            }
+            (Source::Hours | Source::Days, _) => {
+                let table = if self.by == GroupBy::User && user.is_none() { "hourly_users" } else { "hourly_sums" };
+                format!(
+                    "SELECT CAST({place} AS BIGINT) AS place, {selected}, {sums} FROM {table} \
+                     WHERE hour >= ${from} AND hour < ${until}{of_user} GROUP BY {column}"
+                )
+            }
+        }
+    }
+}
+
+/// Adds what one statement finds: a query for each arm, as each then goes through an index by
+/// itself.
+async fn add(
+    connection: &mut AnyConnection,
+    ask: &SeriesAsk,
+    arms: &[Arm],
+    lines: &mut Lines,
+) -> Result<(), StoreError> {
+    let mut values = Values::default();
+    let selects: Vec<String> = arms.iter().map(|arm| ask.select(*arm, &mut values)).collect();
+    let sql = AssertSqlSafe(selects.join(" UNION ALL "));
+    for row in &sqlx::query_with(sql, values.into_arguments()).fetch_all(connection).await? {
+        let fields = Fields { row, table: "hourly_sums" };
+        let stretches = ask.boundaries.len().saturating_sub(1);
+        let line = (fields.int("id")?, fields.text("line")?);
+        let points = lines.entry(line).or_insert_with(|| vec![Default::default(); stretches]);
+        if let Some((requests, cost)) = points.get_mut(fields.number::<usize>("place")?) {
+            *requests += fields.number::<u64>("requests")?;
+            *cost += NanoUsd(fields.int("cost")?);
+        }
+    }
+    Ok(())
+}
+
+/// The present names of the ids; of deleted ones too.
+async fn names(
+    connection: &mut AnyConnection,
+    by: GroupBy,
+    lines: &Lines,
+) -> Result<BTreeMap<i64, String>, StoreError> {
+    let mut names = BTreeMap::new();
+    let Some(table) = by.column().1 else { return Ok(names) };
+    let ids: Vec<i64> = lines.keys().map(|(id, _)| *id).collect();
+    for chunk in ids.chunks(500) {
+        let mut values = Values::default();
+        let mut list = String::new();
+        for id in chunk {
+            values.int(*id);
+            list.push_str(if list.is_empty() { "$" } else { ", $" });
+            list.push_str(&values.count().to_string());
+        }
+        let sql = AssertSqlSafe(format!("SELECT id, name FROM {table} WHERE id IN ({list})"));
+        for row in &sqlx::query_with(sql, values.into_arguments()).fetch_all(&mut *connection).await? {
+            let fields = Fields { row, table };
+            names.insert(fields.int("id")?, fields.text("name")?);
+        }
+    }
+    Ok(names)
+}

@@ -1,0 +1,126 @@
+//! Work that one node at a time does for all: who has it, what was served last, and what it says of
+//! itself.
+//!
+//! A job is treated as a while and kept by taking it again; a node that dies loses it when the
+//! while is over. Two nodes whose clocks differ may overlap: what a job does must stand being done
+//! twice.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::domain::clock::Timestamp;
+use crate::store::Store;
+use crate::store::engine::column::{Fields, Values};
+use crate::store::engine::error::StoreError;
+
+/// Where a job stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job<R> {
+    /// The node that has it, until `held_until`.
+    pub holder: String,
+    pub held_until: Timestamp,
+    /// The due time that was served last; zero when none was.
+    pub done_for: Timestamp,
+    /// What the running or the last turn says; the default before the first.
+    pub report: R,
+}
+
+impl<R> Job<R> {
+    /// Whether some node is at it.
+    #[must_use]
+    pub fn is_held(&self, now: Timestamp) -> bool {
+        self.held_until > now
+    }
+}
+
+impl Store {
+    /// Takes a job until `until`, or keeps it; `false` when another node has it.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the write.
+    pub async fn take_job(
+        &self,
+        name: &str,
+        holder: &str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let mut values = Values::default();
+        values.text(name).text(holder).time(until).time(now);
+        let sql = "INSERT INTO jobs (name, holder, held_until, done_for, report) VALUES ($1, $2, $3, 0, 'null') \
+                   ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until \
+                   WHERE jobs.held_until <= $4 OR jobs.holder = excluded.holder";
+        let done = sqlx::query_with(sql, values.into_arguments()).execute(&mut *self.writer().await?).await?;
+        Ok(done.rows_affected() > 0)
+    }
+
+    /// Says how far the job is.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the write.
+    pub async fn report_job<R: Serialize + Sync>(&self, name: &str, report: &R) -> Result<(), StoreError> {
+        let mut values = Values::default();
+        values.json(report).text(name);
+        let sql = "UPDATE jobs SET report = $1 WHERE name = $2";
+        sqlx::query_with(sql, values.into_arguments()).execute(&mut *self.writer().await?).await?;
+        Ok(())
+    }
+
+    /// Lets go of a job that `holder` has; `done_for` is the due time that was served, if one was.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the write.
+    pub async fn leave_job(&self, name: &str, holder: &str, done_for: Option<Timestamp>) -> Result<(), StoreError> {
+        let mut values = Values::default();
+        values.opt_time(done_for).text(name).text(holder);
+        let sql = "UPDATE jobs SET held_until = 0, done_for = COALESCE($1, done_for) WHERE name = $2 AND holder = $3";
+        sqlx::query_with(sql, values.into_arguments()).execute(&mut *self.writer().await?).await?;
+        Ok(())
+    }
+
+    /// Where a job stands; `None` when nobody ever took it.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn job<R: DeserializeOwned + Default>(&self, name: &str) -> Result<Option<Job<R>>, StoreError> {
+        let mut values = Values::default();
+        values.text(name);
+        let sql = "SELECT holder, held_until, done_for, report FROM jobs WHERE name = $1";
+        let query = sqlx::query_with(sql, values.into_arguments());
+        let Some(row) = query.fetch_optional(&mut *self.reader().await?).await? else { return Ok(None) };
+        let fields = Fields { row: &row, table: "jobs" };
+        Ok(Some(Job {
+            holder: fields.text("holder")?,
+            held_until: fields.time("held_until")?,
+            done_for: fields.time("done_for")?,
+            report: fields.json::<Option<R>>("report")?.unwrap_or_default(),
+        }))
+    }
+
+    /// Claims the sending of a message until it is due again; `false` when some node claimed it
+    /// already.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the write.
+    pub async fn claim_notice(&self, name: &str, now: Timestamp, until: Timestamp) -> Result<bool, StoreError> {
+        let mut values = Values::default();
+        values.text(name).time(until).time(now);
+        let sql = "INSERT INTO sent_notices (name, expires_at) VALUES ($1, $2) \
+                   ON CONFLICT (name) DO UPDATE SET expires_at = excluded.expires_at \
+                   WHERE sent_notices.expires_at <= $3";
+        let done = sqlx::query_with(sql, values.into_arguments()).execute(&mut *self.writer().await?).await?;
+        Ok(done.rows_affected() > 0)
+    }
+
+    /// Forgets claims that are over; how many there were.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the write.
+    pub async fn prune_notices(&self, now: Timestamp) -> Result<u64, StoreError> {
+        let mut values = Values::default();
+        values.time(now);
+        let sql = "DELETE FROM sent_notices WHERE expires_at <= $1";
+        let done = sqlx::query_with(sql, values.into_arguments()).execute(&mut *self.writer().await?).await?;
+        Ok(done.rows_affected())
+    }
+}

@@ -1,0 +1,17 @@
+//! The tables that hold one record each: configuration, sessions, messages, jobs.
+
+pub(super) mod audit;
+pub(super) mod client_versions;
+mod error_rules;
+pub(super) mod everything;
+pub(super) mod jobs;
+mod keys;
+mod limits;
+pub(super) mod messages;
+pub(super) mod notifications;
+mod prices;
+pub(super) mod providers;
+pub(super) mod sealed;
+mod users;
+pub(super) mod web_session;
+mod words;

@@ -1,0 +1,101 @@
+//! Price table rows: the uploaded entry as it came. Its rates are read from it, exactly, when the
+//! row is.
+
+use futures_util::TryStreamExt as _;
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe};
+
+use crate::domain::price::{Price, PriceSource};
+use crate::policy::price::stored_rates;
+use crate::store::Store;
+use crate::store::engine::column::{Fields, Values};
+use crate::store::engine::error::StoreError;
+use crate::store::engine::sql;
+use crate::store::engine::tx::Tx;
+
+const COLUMNS: &[&str] = &["model", "source", "data", "updated_at"];
+const REPLACE: &str = "ON CONFLICT (model) DO UPDATE SET source = excluded.source, data = excluded.data, \
+                       updated_at = excluded.updated_at";
+/// Rows per statement: the public list has some thousands.
+const CHUNK: usize = 100;
+
+fn bind(values: &mut Values, price: &Price) {
+    values.text(&price.model).text(price.source.as_str()).json(&price.data.parse());
+    values.time(price.updated_at);
+}
+
+fn read(row: &AnyRow) -> Result<Price, StoreError> {
+    let fields = Fields { row, table: "model_prices" };
+    let data: serde_json::Value = fields.json("data")?;
+    let (model, source) = (fields.text("model")?, fields.named("source", PriceSource::parse)?);
+    Ok(Price::new(model, source, &data, stored_rates(&data), fields.time("updated_at")?))
+}
+
+/// The whole price table, by model name.
+pub(super) async fn all(connection: &mut AnyConnection) -> Result<Vec<Price>, StoreError> {
+    let sql = "SELECT model, source, data, updated_at FROM model_prices ORDER BY model";
+    // Row by row: the rows of a large table at once are megabytes that the allocator keeps.
+    let mut rows = sqlx::query(sql).fetch(connection);
+    let mut prices = Vec::new();
+    while let Some(row) = rows.try_next().await? {
+        prices.push(read(&row)?);
+    }
+    Ok(prices)
+}
+
+impl Tx {
+    /// The whole price table, by model name.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn prices(&mut self) -> Result<Vec<Price>, StoreError> {
+        all(&mut self.inner).await
+    }
+
+    /// Adds the entries, replacing those of the same model; of two for one model the last counts.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the write.
+    pub async fn upsert_prices(&mut self, prices: &[Price]) -> Result<(), StoreError> {
+        // PostgreSQL refuses a statement that would touch one row twice.
+        let last: std::collections::BTreeMap<&str, &Price> =
+            prices.iter().map(|price| (price.model.as_str(), price)).collect();
+        let prices: Vec<&Price> = last.into_values().collect();
+        for chunk in prices.chunks(CHUNK) {
+            let mut values = Values::default();
+            for price in chunk {
+                bind(&mut values, price);
+            }
+            let sql = AssertSqlSafe(sql::insert(self.backend, "model_prices", COLUMNS, chunk.len()) + REPLACE);
+            let query = sqlx::query_with(sql, values.into_arguments()).persistent(false);
+            query.execute(&mut *self.inner).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes the entry of a model; whether there was one.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the write.
+    pub async fn delete_price(&mut self, model: &str) -> Result<bool, StoreError> {
+        let mut values = Values::default();
+        values.text(model);
+        let sql = "DELETE FROM model_prices WHERE model = $1";
+        let done = sqlx::query_with(sql, values.into_arguments()).execute(&mut *self.inner).await?;
+        Ok(done.rows_affected() > 0)
+    }
+}
+
+impl Store {
+    /// The stored price of one model.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn price(&self, model: &str) -> Result<Option<Price>, StoreError> {
+        let mut values = Values::default();
+        values.text(model);
+        let sql = "SELECT model, source, data, updated_at FROM model_prices WHERE model = $1";
+        let row = sqlx::query_with(sql, values.into_arguments()).fetch_optional(&mut *self.reader().await?).await?;
+        row.as_ref().map(read).transpose()
+    }
+}

@@ -1,0 +1,195 @@
+//! Provider rows. The upstream credential is stored sealed; this module neither seals nor opens it. A
+//! removed provider's row stays, without its credential.
+
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe};
+
+use super::limits;
+use crate::domain::group::Groups;
+use crate::domain::ids::ProviderId;
+use crate::domain::key::CacheTtl;
+use crate::domain::provider::{BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType};
+use crate::domain::secret::Secret;
+use crate::store::engine::column::{Fields, Values};
+use crate::store::engine::error::StoreError;
+use crate::store::engine::sql;
+use crate::store::engine::tx::Tx;
+
+/// A provider as stored: its `key` is empty, the sealed one stands beside it.
+#[derive(Debug, Clone)]
+pub struct StoredProvider {
+    pub provider: Provider,
+    pub key_cipher: String,
+}
+
+/// Every column but the sealed key, which is written only when it changes.
+const COLUMNS: &[&str] = &[
+    "name",
+    "url",
+    "kind",
+    "is_enabled",
+    "weight",
+    "priority",
+    "cost_multiplier",
+    "group_tag",
+    "allowed_models",
+    "model_redirects",
+    "limit_five_hours",
+    "limit_daily",
+    "limit_weekly",
+    "limit_monthly",
+    "limit_total",
+    "limit_concurrent_sessions",
+    "daily_reset_mode",
+    "daily_reset_time",
+    "max_retry_attempts",
+    "breaker_failure_threshold",
+    "breaker_open_duration_ms",
+    "breaker_half_open_successes",
+    "first_byte_streaming_ms",
+    "streaming_idle_ms",
+    "request_non_streaming_ms",
+    "cache_ttl",
+    "instructions",
+    "preserve_client_ip",
+    "proxy_url",
+    "note",
+    "health_since",
+    "switched_off",
+    "created_at",
+    "updated_at",
+    "deleted_at",
+];
+
+fn columns_with_key() -> Vec<&'static str> {
+    COLUMNS.iter().copied().chain(["key_cipher"]).collect()
+}
+
+fn bind(provider: &Provider) -> Values {
+    let mut values = Values::default();
+    values.text(&provider.name).text(&provider.url).text(provider.kind.as_str()).flag(provider.is_enabled);
+    values.int(i64::from(provider.weight)).int(i64::from(provider.priority));
+    values.text(&provider.cost_multiplier.to_string()).text(&provider.group_tag.to_string());
+    values.json(&provider.allowed_models).json(&provider.model_redirects);
+    limits::bind(&mut values, &provider.limits);
+    values.int(i64::from(provider.max_retry_attempts));
+    values.int(i64::from(provider.breaker.failure_threshold));
+    values.count_of(provider.breaker.open_duration_ms);
+    values.int(i64::from(provider.breaker.half_open_success_threshold));
+    let timeouts = provider.timeouts;
+    values.opt_count_of(timeouts.first_byte_streaming_ms).opt_count_of(timeouts.streaming_idle_ms);
+    values.opt_count_of(timeouts.request_non_streaming_ms);
+    values.text(provider.cache_ttl.as_str()).text(provider.instructions.as_str());
+    values.flag(provider.preserve_client_ip).opt_text(provider.proxy_url.as_deref()).text(&provider.note);
+    values.time(provider.health_since);
+    let switched_off = provider.switched_off.as_ref().and_then(|why| serde_json::to_string(why).ok());
+    values.opt_text(switched_off.as_deref());
+    values.time(provider.created_at).time(provider.updated_at).opt_time(provider.deleted_at);
+    values
+}
+
+fn read(row: &AnyRow) -> Result<StoredProvider, StoreError> {
+    let fields = Fields { row, table: "providers" };
+    let provider = Provider {
+        id: ProviderId(fields.int("id")?),
+        name: fields.text("name")?,
+        url: fields.text("url")?,
+        key: Secret::default(),
+        kind: fields.named("kind", ProviderType::parse)?,
+        is_enabled: fields.flag("is_enabled")?,
+        weight: fields.number("weight")?,
+        priority: fields.number("priority")?,
+        cost_multiplier: fields.parsed("cost_multiplier")?,
+        group_tag: Groups::parse(&fields.text("group_tag")?),
+        allowed_models: fields.json("allowed_models")?,
+        model_redirects: fields.json("model_redirects")?,
+        limits: limits::read(fields)?,
+        max_retry_attempts: fields.number("max_retry_attempts")?,
+        breaker: BreakerSettings {
+            failure_threshold: fields.number("breaker_failure_threshold")?,
+            open_duration_ms: fields.number("breaker_open_duration_ms")?,
+            half_open_success_threshold: fields.number("breaker_half_open_successes")?,
+        },
+        timeouts: ProviderTimeouts {
+            first_byte_streaming_ms: fields.opt_number("first_byte_streaming_ms")?,
+            streaming_idle_ms: fields.opt_number("streaming_idle_ms")?,
+            request_non_streaming_ms: fields.opt_number("request_non_streaming_ms")?,
+        },
+        cache_ttl: fields.named("cache_ttl", CacheTtl::parse)?,
+        instructions: fields.named("instructions", InstructionsStrategy::parse)?,
+        preserve_client_ip: fields.flag("preserve_client_ip")?,
+        proxy_url: fields.opt_text("proxy_url")?,
+        note: fields.text("note")?,
+        health_since: fields.time("health_since")?,
+        switched_off: match fields.opt_text("switched_off")? {
+            None => None,
+            Some(_) => Some(fields.json("switched_off")?),
+        },
+        created_at: fields.time("created_at")?,
+        updated_at: fields.time("updated_at")?,
+        deleted_at: fields.opt_time("deleted_at")?,
+    };
+    Ok(StoredProvider { provider, key_cipher: fields.text("key_cipher")? })
+}
+
+/// Every provider that is not deleted, oldest first.
+pub(in crate::store) async fn all(connection: &mut AnyConnection) -> Result<Vec<StoredProvider>, StoreError> {
+    let sql = sql::select("providers", &columns_with_key(), "WHERE deleted_at IS NULL ORDER BY id");
+    sqlx::query(AssertSqlSafe(sql)).fetch_all(connection).await?.iter().map(read).collect()
+}
+
+impl Tx {
+    /// Every provider that is not deleted, oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn providers(&mut self) -> Result<Vec<StoredProvider>, StoreError> {
+        all(&mut self.inner).await
+    }
+
+    /// The provider, unless deleted or never there.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn provider(&mut self, id: ProviderId) -> Result<Option<StoredProvider>, StoreError> {
+        let sql = sql::select("providers", &columns_with_key(), "WHERE deleted_at IS NULL AND id = $1");
+        let row = sqlx::query(AssertSqlSafe(sql)).bind(id.0).fetch_optional(&mut *self.inner).await?;
+        row.as_ref().map(read).transpose()
+    }
+
+    /// Adds a provider; its `id` and plain `key` are ignored. Returns the new id.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the write.
+    pub async fn insert_provider(&mut self, provider: &Provider, key_cipher: &str) -> Result<ProviderId, StoreError> {
+        let mut values = bind(provider);
+        values.text(key_cipher);
+        self.insert_row("providers", &columns_with_key(), values).await.map(ProviderId)
+    }
+
+    /// Overwrites every field of the provider; the sealed key only when one is given. To delete
+    /// softly, set `deleted_at`.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] when there is no such provider.
+    pub async fn update_provider(&mut self, provider: &Provider, key_cipher: Option<&str>) -> Result<(), StoreError> {
+        let mut values = bind(provider);
+        match key_cipher {
+            Some(cipher) => {
+                values.text(cipher);
+                self.update_row("providers", &columns_with_key(), values, provider.id.0).await
+            }
+            None => self.update_row("providers", COLUMNS, values, provider.id.0).await,
+        }
+    }
+
+    /// Replaces a provider's sealed key and nothing else.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] when there is no such provider.
+    pub async fn set_provider_key(&mut self, id: ProviderId, key_cipher: &str) -> Result<(), StoreError> {
+        let mut values = Values::default();
+        values.text(key_cipher);
+        self.update_row("providers", &["key_cipher"], values, id.0).await
+    }
+}

@@ -1,0 +1,118 @@
+//! Logins of the administration: opaque cookies, of which only the hash is stored, and which can be
+//! revoked.
+
+use sqlx::any::AnyRow;
+
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::{KeyId, UserId};
+use crate::store::Store;
+use crate::store::engine::column::{Fields, Values};
+use crate::store::engine::error::StoreError;
+
+/// One login.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WebSession {
+    /// SHA-256 of the cookie's value.
+    pub hash: [u8; 32],
+    /// `None` = the admin token.
+    pub key_id: Option<KeyId>,
+    pub user_id: Option<UserId>,
+    /// Of a login with the admin token: what ties it to that token.
+    pub token_check: Option<[u8; 32]>,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+}
+
+fn read(row: &AnyRow) -> Result<WebSession, StoreError> {
+    let fields = Fields { row, table: "web_sessions" };
+    Ok(WebSession {
+        hash: fields.bytes("hash")?,
+        key_id: fields.opt_int("key_id")?.map(KeyId),
+        user_id: fields.opt_int("user_id")?.map(UserId),
+        token_check: fields.opt_bytes("token_check")?,
+        created_at: fields.time("created_at")?,
+        expires_at: fields.time("expires_at")?,
+    })
+}
+
+impl Store {
+    /// Stores a login.
+    ///
+    /// # Errors
+    /// [`StoreError::Constraint`] when its key or user is not there.
+    pub async fn insert_web_session(&self, session: &WebSession) -> Result<(), StoreError> {
+        let mut values = Values::default();
+        values.bytes(&session.hash).opt_int(session.key_id.map(|id| id.0)).opt_int(session.user_id.map(|id| id.0));
+        values.time(session.created_at).time(session.expires_at);
+        let sql = match &session.token_check {
+            None => {
+                "INSERT INTO web_sessions (hash, key_id, user_id, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)"
+            }
+            Some(check) => {
+                values.bytes(check);
+                "INSERT INTO web_sessions (hash, key_id, user_id, created_at, expires_at, token_check) \
+                 VALUES ($1, $2, $3, $4, $5, $6)"
+            }
+        };
+        sqlx::query_with(sql, values.into_arguments()).execute(&mut *self.writer().await?).await?;
+        Ok(())
+    }
+
+    /// The login with this hash, expired or not: whether it still counts is the caller's to judge.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn web_session(&self, hash: &[u8; 32]) -> Result<Option<WebSession>, StoreError> {
+        let mut values = Values::default();
+        values.bytes(hash);
+        let sql = "SELECT hash, key_id, user_id, token_check, created_at, expires_at FROM web_sessions WHERE hash = $1";
+        let query = sqlx::query_with(sql, values.into_arguments());
+        let row = query.fetch_optional(&mut *self.reader().await?).await?;
+        row.as_ref().map(read).transpose()
+    }
+
+    /// Logs out one login; that it is gone already is no error.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the write.
+    pub async fn delete_web_session(&self, hash: &[u8; 32]) -> Result<(), StoreError> {
+        let mut values = Values::default();
+        values.bytes(hash);
+        self.delete_sessions("DELETE FROM web_sessions WHERE hash = $1", values).await.map(|_| ())
+    }
+
+    /// Logs out every login of a key; how many there were.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the write.
+    pub async fn delete_web_sessions_of_key(&self, key: KeyId) -> Result<u64, StoreError> {
+        let mut values = Values::default();
+        values.int(key.0);
+        self.delete_sessions("DELETE FROM web_sessions WHERE key_id = $1", values).await
+    }
+
+    /// Logs out every login of a user; how many there were.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the write.
+    pub async fn delete_web_sessions_of_user(&self, user: UserId) -> Result<u64, StoreError> {
+        let mut values = Values::default();
+        values.int(user.0);
+        self.delete_sessions("DELETE FROM web_sessions WHERE user_id = $1", values).await
+    }
+
+    /// Removes logins that expired at or before `now`; how many there were.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the write.
+    pub async fn prune_web_sessions(&self, now: Timestamp) -> Result<u64, StoreError> {
+        let mut values = Values::default();
+        values.time(now);
+        self.delete_sessions("DELETE FROM web_sessions WHERE expires_at <= $1", values).await
+    }
+
+    async fn delete_sessions(&self, sql: &'static str, values: Values) -> Result<u64, StoreError> {
+        let query = sqlx::query_with(sql, values.into_arguments());
+        Ok(query.execute(&mut *self.writer().await?).await?.rows_affected())
+    }
+}

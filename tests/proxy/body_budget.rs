@@ -1,0 +1,155 @@
+//! The room for request bodies: a bound on all of them together, given back as soon as nobody can
+//! be asked again.
+
+use std::io::Write;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::fixture::{Fixture, saying};
+
+/// One body, and what all may take together.
+const BOUNDS: [(&str, &str); 2] =
+    [("TOLLGATE_PROXY_MAX_BODY_BYTES", "64KiB"), ("TOLLGATE_PROXY_MAX_INFLIGHT_BODY_BYTES", "100KiB")];
+
+async fn fixture(further: &[(&str, &str)]) -> Fixture {
+    let fixture = Fixture::bare(&[&BOUNDS[..], further].concat()).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
+    fixture
+}
+
+fn large(format: &str, stream: bool) -> Value {
+    saying(format, stream, &"all work and no play ".repeat(60_000 / 21))
+}
+
+async fn held_is(fixture: &Fixture, wanted: impl Fn(f64) -> bool) {
+    fixture.gateway.metric_shows("tollgate_request_body_bytes", wanted).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_beyond_the_bound_are_refused_until_there_is_room() {
+    let fixture = fixture(&[]).await;
+    // This one is not answered: its body stays, as another provider may have to be asked.
+    let first = fixture.post("/v1/messages", &large("native", false)).header("x-mock", r#"{"first_byte_ms": 600000}"#);
+    let first = tokio::spawn(first.send());
+    held_is(&fixture, |bytes| (60_000.0..70_000.0).contains(&bytes)).await;
+    let text = large("native", false).to_string();
+    let post = || fixture.post("/v1/messages", &json!(null));
+    let pieces: Vec<Result<Bytes, std::io::Error>> =
+        text.as_bytes().chunks(20_000).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    packed.write_all(text.as_bytes()).unwrap();
+    let packed = packed.finish().unwrap();
+    assert!(packed.len() < 5_000, "there is room for it as it comes: {}", packed.len());
+    let cases = [
+        ("length", post().body(text.clone())),
+        ("chunked", post().body(reqwest::Body::wrap_stream(futures_util::stream::iter(pieces)))),
+        ("compressed", post().header("content-encoding", "gzip").body(packed)),
+    ];
+    for (name, request) in cases {
+        let answer = request.send().await.unwrap();
+        assert_eq!(
+            (answer.status().as_u16(), &answer.headers()["retry-after"]),
+            (503, &"2".parse().unwrap()),
+            "{name}"
+        );
+        let body: Value = answer.json().await.unwrap();
+        assert_eq!((&body["type"], &body["error"]["type"]), (&json!("error"), &json!("overloaded_error")), "{name}");
+    }
+    // In the words of another format too; and somebody else's, who is small, passes beside the
+    // large one.
+    let chat = fixture.post("/v1/chat/completions", &large("chat-compatible", false)).send().await.unwrap();
+    assert_eq!(chat.status(), 503);
+    assert!(chat.json::<Value>().await.unwrap()["error"]["message"].as_str().unwrap().contains("request bodies"));
+    let (_, _, other) = fixture.gateway.user(json!({"name": "bob"})).await;
+    assert_eq!(asks(&fixture, &other).await, 200);
+    fixture.gateway.metric_shows("tollgate_request_bodies_refused_total", |refused| refused == 4.0).await;
+    held_is(&fixture, |bytes| (60_000.0..70_000.0).contains(&bytes)).await;
+    // The client leaves: the next one has its room.
+    first.abort();
+    held_is(&fixture, |bytes| bytes == 0.0).await;
+    assert_eq!(fixture.post("/v1/messages", &large("native", false)).send().await.unwrap().status(), 200);
+    held_is(&fixture, |bytes| bytes == 0.0).await;
+    let refused = fixture.gateway.logs(7).await.into_iter().filter(|row| row["statusCode"] == 503).count();
+    assert_eq!(refused, 4, "a refusal is on record");
+}
+
+/// A small request with a key: its status.
+async fn asks(fixture: &Fixture, key: &str) -> u16 {
+    let url = format!("{}/v1/messages", fixture.gateway.proxy);
+    let small = fixture.gateway.client.post(url).header("x-api-key", key).json(&saying("native", false, "hello"));
+    small.send().await.unwrap().status().as_u16()
+}
+
+/// Begins an upload of so many bytes and sends none of them.
+async fn begin_upload(fixture: &Fixture, bytes: usize) -> TcpStream {
+    let mut tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
+    let head = format!(
+        "POST /v1/messages HTTP/1.1\r\nhost: gate\r\nx-api-key: {}\r\ncontent-length: {bytes}\r\n\r\n",
+        fixture.key
+    );
+    tcp.write_all(head.as_bytes()).await.unwrap();
+    tcp
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_user_cannot_take_the_room_of_the_others() {
+    let fixture = fixture(&[]).await;
+    let (_, _, other) = fixture.gateway.user(json!({"name": "bob"})).await;
+    let mut uploads = Vec::new();
+    for begun in 1..=5 {
+        uploads.push(begin_upload(&fixture, 10_000).await);
+        held_is(&fixture, |bytes| bytes == f64::from(begun) * 10_000.0).await;
+    }
+    let mut sixth = begin_upload(&fixture, 10_000).await;
+    let mut answer = [0; 12];
+    sixth.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 503", "half of the room is the most for one");
+    assert_eq!(asks(&fixture, &other).await, 200, "who holds nothing is served");
+    drop(uploads);
+    held_is(&fixture, |bytes| bytes == 0.0).await;
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_has_begun_holds_no_body_and_its_request_is_kept_all_the_same() {
+    let fixture = fixture(&[("STORE_SESSION_MESSAGES", "true"), ("TOLLGATE_SESSION_MESSAGE_BYTES", "4KiB")]).await;
+    for (provider, format, path) in
+        [("native", "native", "/v1/messages"), ("converted", "chat-compatible", "/v1/chat/completions")]
+    {
+        fixture.upstream.default(json!({"events": 6, "stall_after": 3})).await;
+        let body = large(format, true);
+        let mut stream = fixture.post(path, &body).header("x-session-id", provider).send().await.unwrap();
+        assert!(stream.chunk().await.unwrap().is_some(), "{provider}: it has begun");
+        fixture.gateway.metric_shows("tollgate_streams_in_flight", |streams| streams == 1.0).await;
+        held_is(&fixture, |bytes| bytes == 0.0).await;
+        fixture.upstream.default(json!({})).await;
+        assert_eq!(fixture.post(path, &large(format, false)).send().await.unwrap().status(), 200, "{provider}: room");
+        drop(stream);
+        fixture.gateway.metric_shows("tollgate_streams_in_flight", |streams| streams == 0.0).await;
+        let kept = super::messages::messages(&fixture, provider, 1).await;
+        let beginning = &body.to_string()[..1_000];
+        assert!(kept[0]["request"].as_str().unwrap().starts_with(beginning), "{provider}: {kept:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_is_kept_for_the_next_provider_until_one_has_answered() {
+    let fixture = fixture(&[]).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({"name": "second"})).await;
+    fixture.upstream.script(json!([{"status": 500}, {"pings": 1, "cut_after": 1}])).await;
+    let body = large("native", true);
+    let answer = fixture.post("/v1/messages", &body).send().await.unwrap();
+    let (status, events) = (answer.status().as_u16(), answer.text().await.unwrap());
+    let seen = fixture.upstream.requests().await;
+    assert!(seen.len() >= 2, "the first failed: {} requests, {status} {events}", seen.len());
+    let sizes: Vec<_> =
+        seen.iter().map(|request| request["bodyBytes"].as_u64().or(request["body_bytes"].as_u64())).collect();
+    assert!(
+        sizes.iter().all(|size| *size == Some(body.to_string().len() as u64)),
+        "every one got the whole: {sizes:?}"
+    );
+    held_is(&fixture, |bytes| bytes == 0.0).await;
+}

@@ -1,0 +1,21 @@
+//! Loss and return of parts, under load: the built binary over real sockets.
+//!
+//! The rule that every one of these keeps: a reply that a client has whole stands in the usage log
+//! exactly once, and a part that is gone fails no request that could be answered without it.
+
+#![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]
+
+mod clients;
+mod database;
+mod disk;
+mod floods;
+mod frames;
+mod lingering_close;
+mod load;
+mod private;
+pub mod raw;
+mod restart;
+mod start;
+mod stop;
+mod sync;
+mod upgrade;
