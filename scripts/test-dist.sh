@@ -6,6 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PWD/.tools/bin:$PATH"
+. scripts/gateway-client.sh
 [ "$(id -u)" = 0 ] || { echo "test-dist: needs root, for chroot" >&2; exit 1; }
 
 root=$(mktemp -d)
@@ -52,21 +53,6 @@ stop() {
   unset 'pids[-1]'
 }
 
-# The administration as the administrator: <operation> <JSON>.
-admin() {
-  curl --silent --show-error --fail-with-body --noproxy '*' --header "authorization: Bearer $token" --header 'content-type: application/json' \
-    --data "$2" "http://127.0.0.1:8081/api/actions/$1"
-}
-
-# A request as a client: the status.
-request() {
-  curl --silent --output "$root/answer" --write-out '%{http_code}' --noproxy '*' --header "x-api-key: $1" --header 'content-type: application/json' \
-    --data '{"model": "claude-sonnet-4-5", "max_tokens": 10, "messages": [{"role": "user", "content": "hello"}]}' \
-    http://127.0.0.1:8080/v1/messages
-}
-
-requests() { admin usage-logs/getUsageLogs '{}' | python3 -c 'import json, sys; print(len(json.load(sys.stdin)["data"]["logs"]))'; }
-
 step "Debian 12"
 mmdebstrap --variant=apt --include=systemd,adduser,ca-certificates,util-linux bookworm "$root" >/dev/null 2>"$root.log" ||
   { cat "$root.log"; fail "no Debian to install in"; }
@@ -90,10 +76,8 @@ gateway=${pids[-1]}
 unset 'pids[-1]'
 background mock.log tollgate mock --addr 127.0.0.1:9177
 pids+=("$gateway")
-key=$(admin users/addUser '{"name": "ada"}' | sed -n 's/.*"key":"\(sk-[0-9a-f]\{32\}\)".*/\1/p')
-[ -n "$key" ] || fail "the new user came without a key"
-admin providers/addProvider '{"name": "mock", "provider_type": "native", "url": "http://127.0.0.1:9177", "key": "sk-mock"}' >/dev/null
-[ "$(request "$key")" = 200 ] || { cat "$root/answer"; fail "the first request failed"; }
+first_user
+[ "$(request "$key" "$root/answer")" = 200 ] || { cat "$root/answer"; fail "the first request failed"; }
 [ "$(stat -c %a "$root/var/lib/tollgate/tollgate.db")" = 600 ] || fail "others can read the database"
 
 step "upgrade to a newer package"
@@ -107,9 +91,8 @@ inside dpkg --install /newer.deb >/dev/null
 grep -q 'kept by the upgrade' "$root/etc/tollgate/tollgate.yaml" || fail "the upgrade replaced the configuration"
 inside dpkg-query --show --showformat '${Version}\n' tollgate | grep -q newer1 || fail "it was not upgraded"
 start
-[ "$(request "$key")" = 200 ] || fail "the key does not work after the upgrade"
-for _ in $(seq 50); do [ "$(requests)" = 2 ] && break || sleep 0.2; done
-[ "$(requests)" = 2 ] || fail "$(requests) requests are on record"
+[ "$(request "$key" "$root/answer")" = 200 ] || fail "the key does not work after the upgrade"
+recorded 2
 stop
 
 step "remove, and purge"

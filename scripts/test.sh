@@ -24,6 +24,11 @@ step "web UI"
 (cd admin && npm run --silent check && npm run --silent test)
 step tests
 cargo test --locked --workspace "$@"
+# Its tools are packaged for this architecture alone.
+if [ "$(uname -m)" = x86_64 ]; then
+  step "files of deploy/ and workflows"
+  TOLLGATE_BIN=${CARGO_TARGET_DIR:-target}/debug/tollgate scripts/test-deploy.sh
+fi
 # The official client programs against the binary that the tests have just built; not when only some
 # tests were asked for.
 if [ $# -eq 0 ]; then
