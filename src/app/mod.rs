@@ -4,6 +4,7 @@ mod banner;
 mod check;
 mod connections;
 mod counting;
+mod declarative;
 mod drain;
 mod embedded_admin;
 mod frame_watch;
@@ -32,6 +33,7 @@ mod tasks;
 mod too_many;
 
 pub use check::{check, migrate};
+pub use declarative::{Applying, BadDocument, Way, apply, export, schema};
 pub use moving::{MoveNews, Moved, NotEmbedded, check_move, move_database};
 pub use rotate::{Rotation, rotate, secret_status};
 pub use serve::{Source, serve};

@@ -5,6 +5,7 @@ use sqlx::AnyConnection;
 use super::column::Fields;
 use super::error::StoreError;
 use super::providers::StoredProvider;
+use super::tx::Tx;
 use super::{Store, error_rules, keys, prices, providers, users, words};
 use crate::domain::error_rule::ErrorRule;
 use crate::domain::key::Key;
@@ -34,16 +35,7 @@ impl Store {
     /// [`StoreError::Corrupt`] names the table and column of a value that cannot be read.
     pub async fn load_all(&self) -> Result<Everything, StoreError> {
         let mut tx = self.read().await?;
-        let everything = Everything {
-            version: version(&mut tx).await?,
-            users: users::all(&mut tx).await?,
-            keys: keys::all(&mut tx).await?,
-            providers: providers::all(&mut tx).await?,
-            prices: prices::all(&mut tx).await?,
-            settings: settings(&mut tx).await?,
-            words: words::all(&mut tx).await?,
-            error_rules: error_rules::all(&mut tx).await?,
-        };
+        let everything = read(&mut tx).await?;
         tx.commit().await?;
         Ok(everything)
     }
@@ -55,6 +47,29 @@ impl Store {
     pub async fn config_version(&self) -> Result<i64, StoreError> {
         version(&mut *self.reader().await?).await
     }
+}
+
+impl Tx {
+    /// The whole configuration as this transaction sees it.
+    ///
+    /// # Errors
+    /// As [`Store::load_all`].
+    pub async fn everything(&mut self) -> Result<Everything, StoreError> {
+        read(&mut self.inner).await
+    }
+}
+
+async fn read(connection: &mut AnyConnection) -> Result<Everything, StoreError> {
+    Ok(Everything {
+        version: version(connection).await?,
+        users: users::all(connection).await?,
+        keys: keys::all(connection).await?,
+        providers: providers::all(connection).await?,
+        prices: prices::all(connection).await?,
+        settings: settings(connection).await?,
+        words: words::all(connection).await?,
+        error_rules: error_rules::all(connection).await?,
+    })
 }
 
 impl Store {

@@ -150,6 +150,12 @@ impl Store {
         connect::sqlite(dir).await.map(|pools| Self { pools })
     }
 
+    /// Whether there is an embedded database in `dir`.
+    #[must_use]
+    pub fn exists(dir: &Path) -> bool {
+        dir.join(connect::FILE_NAME).is_file()
+    }
+
     /// Connects to the PostgreSQL of `url` (`postgres://user:password@host/database?sslmode=…`).
     /// Does not migrate.
     ///
