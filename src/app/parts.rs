@@ -92,23 +92,16 @@ async fn ready_store(config: &Config, clock: &dyn Clock) -> anyhow::Result<Store
         tracing::info!(name, "migrated the database");
     }
     store.check_schema().await.context("the database")?;
-    furnish(config, &store, clock).await?;
-    Ok(store)
-}
-
-/// Brings what comes with the program into a migrated database: prices, where there are none, and
-/// error rules.
-pub(super) async fn furnish(config: &Config, store: &Store, clock: &dyn Clock) -> anyhow::Result<()> {
-    let seeded = seed::prices(config, store, clock.now()).await.context("loading the seed price table")?;
+    let seeded = seed::prices(config, &store, clock.now()).await.context("loading the seed price table")?;
     if seeded > 0 {
         tracing::info!(models = seeded, "loaded the seed price table");
     }
     let rules =
-        builtin::install(store, BUILTIN_RULES, clock.now()).await.context("loading the built-in error rules")?;
+        builtin::install(&store, BUILTIN_RULES, clock.now()).await.context("loading the built-in error rules")?;
     if rules > 0 {
         tracing::info!(rules, "loaded built-in error rules");
     }
-    Ok(())
+    Ok(store)
 }
 
 /// Builds every part. The database is migrated first; one that is newer or half migrated is

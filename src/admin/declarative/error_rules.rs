@@ -176,7 +176,10 @@ fn check(work: &mut Work<'_>, wanted: &[Wanted], kept: &[ErrorRule]) {
     let of = |rule: &ErrorRule| identity(rule.match_type, &rule.pattern);
     let mut patterns: HashMap<_, String> = HashMap::new();
     for rule in kept.iter().filter(active) {
-        let whose = rule.builtin_code.as_ref().map_or("another rule".to_owned(), |code| format!("the rule {code:?} of the program's own"));
+        let whose = rule
+            .builtin_code
+            .as_ref()
+            .map_or("another rule".to_owned(), |code| format!("the rule {code:?} of the program's own"));
         patterns.insert(of(rule), whose);
     }
     for one in wanted.iter().filter(|one| one.after.deleted_at.is_none()) {

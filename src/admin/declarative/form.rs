@@ -41,10 +41,19 @@ pub(super) fn optional(fields: &[Field]) -> Vec<Field> {
 /// A record that an action would answer, as the document has it, with every field of the table.
 ///
 /// # Errors
-/// The record cannot be written as JSON.
+/// The record cannot be written as JSON, or lacks a field.
 pub(super) fn of<T: Serialize>(record: &T, fields: &[Field]) -> Result<Form, Refusal> {
-    let mut record = serde_json::to_value(record).map_err(Refusal::internal)?;
-    Ok(fields.iter().map(|field| (snake(field.name), record[field.name].take())).collect())
+    let Value::Object(record) = serde_json::to_value(record).map_err(Refusal::internal)? else {
+        return Err(Refusal::internal("a record that is no object"));
+    };
+    // Some bodies have names of another style than the records that show what came of them.
+    let mut named: Form = record.into_iter().map(|(name, value)| (snake(&name), value)).collect();
+    let take = |field: &Field| {
+        let name = snake(field.name);
+        let value = named.remove(&name).ok_or_else(|| Refusal::internal(format!("a record without {name}")))?;
+        Ok((name, value))
+    };
+    fields.iter().map(take).collect()
 }
 
 /// What need not be written, as it is so anyway: fields with their defaults.

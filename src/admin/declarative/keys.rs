@@ -3,7 +3,7 @@
 //! A key with `hash` or `key` (its whole text, of which the hash is kept) is that key. Without
 //! either, the stored one stays, and a new one is made and told once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ use crate::admin::envelope::{Code, Refusal};
 use crate::admin::fields::{Field, Kind};
 use crate::admin::records::key::KeyRecord;
 use crate::domain::clock::Timestamp;
-use crate::domain::ids::UserId;
+use crate::domain::ids::{KeyId, UserId};
 use crate::domain::key::{Key, KeyHash};
 use crate::domain::secret::Secret;
 use crate::domain::user::User;
@@ -34,7 +34,8 @@ const MAX_TEXT: usize = 200;
 pub(super) const MATERIAL: &[Field] = &[
     Field::new("hash", Kind::text(64, 71), "`sha256:` and the SHA-256 of the key's text, in hexadecimal.").nullable(),
     Field::new("prefix", Kind::text(0, 16), "The first characters of the text, for display. Beside `hash`.").nullable(),
-    Field::new("last_four", Kind::text(0, 8), "The last characters of the text, for display. Beside `hash`.").nullable(),
+    Field::new("last_four", Kind::text(0, 8), "The last characters of the text, for display. Beside `hash`.")
+        .nullable(),
     Field::new(
         "key",
         Kind::text(MIN_TEXT, MAX_TEXT),
@@ -46,6 +47,8 @@ pub(super) const MATERIAL: &[Field] = &[
 
 /// What becomes of one key.
 pub(super) struct KeyPlan {
+    /// Its place in the document; empty where it has none.
+    pub at: String,
     /// `ada/laptop`
     pub label: String,
     pub before: Option<Key>,
@@ -55,11 +58,8 @@ pub(super) struct KeyPlan {
     pub made: Option<Secret>,
 }
 
-/// Hashes by where they are: of stored keys, and of entries.
-pub(super) struct Hashes {
-    pub stored: HashMap<KeyHash, Key>,
-    pub entries: HashMap<KeyHash, String>,
-}
+/// Hashes of entries, by their places.
+pub(super) type Hashes = HashMap<KeyHash, String>;
 
 /// What a document says of a key's text.
 enum Material {
@@ -86,12 +86,14 @@ pub(super) fn plan(
         }
         let before = stored.iter().find(|key| key.name == name);
         if let Some((after, made)) = read(work, entry, (before, user), &at, hashes)? {
-            plans.push(KeyPlan { label: format!("{label}/{name}"), before: before.cloned(), after: Some(after), made });
+            let label = format!("{label}/{name}");
+            plans.push(KeyPlan { at, label, before: before.cloned(), after: Some(after), made });
         }
     }
     for key in stored.iter().filter(|key| !claimed.contains_key(&key.name)) {
         let after = (!prune).then(|| key.clone());
-        plans.push(KeyPlan { label: format!("{label}/{}", key.name), before: Some(key.clone()), after, made: None });
+        let (at, label) = (String::new(), format!("{label}/{}", key.name));
+        plans.push(KeyPlan { at, label, before: Some(key.clone()), after, made: None });
     }
     Ok(plans)
 }
@@ -101,7 +103,8 @@ pub(super) fn first(user: &User, label: &str, now: Timestamp) -> Result<KeyPlan,
     let new = key_text::generate().map_err(Refusal::internal)?;
     let mut key = blank_key(user.id, &new, now);
     key.provider_group = user.provider_group.clone();
-    Ok(KeyPlan { label: format!("{label}/{}", key.name), before: None, after: Some(key), made: Some(new.text) })
+    let (at, label) = (String::new(), format!("{label}/{}", key.name));
+    Ok(KeyPlan { at, label, before: None, after: Some(key), made: Some(new.text) })
 }
 
 fn read(
@@ -120,7 +123,9 @@ fn read(
     match (material, before) {
         (Material::Given { hash, prefix, last_four }, _) => {
             (key.hash, key.prefix, key.last_four) = (hash, prefix, last_four);
-            claim(work, hashes, &hash, before, at);
+            if let Some(first) = hashes.insert(hash, at.to_owned()) {
+                work.twice(Code::DUPLICATE_NAME, at, &first);
+            }
         }
         (Material::Kept, Some(before)) => {
             (key.hash, key.prefix, key.last_four) = (before.hash, before.prefix.clone(), before.last_four.clone());
@@ -138,15 +143,23 @@ fn read(
     Ok(Some((key, made)))
 }
 
-/// Sees to it that no two keys have one text.
-fn claim(work: &mut Work<'_>, hashes: &mut Hashes, hash: &KeyHash, before: Option<&Key>, at: &str) {
-    if let Some(first) = hashes.entries.insert(*hash, at.to_owned()) {
-        work.twice(Code::DUPLICATE_NAME, at, &first);
-        return;
-    }
-    if let Some(other) = hashes.stored.get(hash).filter(|other| Some(other.id) != before.map(|key| key.id)) {
-        let what = format!("is the text of the key {:?} (id {}) of another user or name", other.name, other.id);
-        work.faults.add(Code::DUPLICATE_NAME, at, &what);
+/// Sees to it that no wanted key has the text of a stored one that stays.
+pub(super) fn check<'p>(work: &mut Work<'_>, plans: impl Iterator<Item = &'p KeyPlan> + Clone, stored: &[Key]) {
+    let gone: HashSet<KeyId> =
+        plans.clone().filter(|p| p.after.is_none()).filter_map(|p| Some(p.before.as_ref()?.id)).collect();
+    let kept: HashMap<KeyHash, &Key> =
+        stored.iter().filter(|key| !gone.contains(&key.id)).map(|key| (key.hash, key)).collect();
+    for plan in plans {
+        let Some(key) = &plan.after else { continue };
+        if let Some(other) =
+            kept.get(&key.hash).filter(|other| plan.before.as_ref().map(|key| key.id) != Some(other.id))
+        {
+            let what = format!(
+                "is the text of the key {:?} (id {}), which stays: with --prune a key that the file does not name goes",
+                other.name, other.id
+            );
+            work.faults.add(Code::DUPLICATE_NAME, &plan.at, &what);
+        }
     }
 }
 
@@ -229,7 +242,12 @@ pub(super) fn exported(key: &Key, defaults: &Form) -> Result<Value, Refusal> {
     form.shift_remove("key");
     let texts = [("prefix", &key.prefix), ("last_four", &key.last_four)];
     form.insert("hash".to_owned(), format!("{SHA256}{}", key_text::hex(&key.hash.0)).into());
-    form.extend(texts.into_iter().filter(|(_, text)| !text.is_empty()).map(|(name, text)| (name.to_owned(), text.as_str().into())));
+    form.extend(
+        texts
+            .into_iter()
+            .filter(|(_, text)| !text.is_empty())
+            .map(|(name, text)| (name.to_owned(), text.as_str().into())),
+    );
     Ok(form.into())
 }
 

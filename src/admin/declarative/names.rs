@@ -67,9 +67,10 @@ impl Names {
 
     /// The positions that no entry has claimed, each with its label.
     pub(super) fn unclaimed(&self) -> Vec<(usize, String)> {
-        let each = self.stored.iter().flat_map(|(name, places)| {
-            (1..).zip(places).map(move |(nth, at)| (name.clone(), nth, *at))
-        });
+        let each = self
+            .stored
+            .iter()
+            .flat_map(|(name, places)| (1..).zip(places).map(move |(nth, at)| (name.clone(), nth, *at)));
         let mut left: Vec<(usize, String)> = each
             .filter(|(name, nth, _)| !self.claimed.contains_key(&(name.clone(), *nth)))
             .map(|(name, nth, at)| (at, label(&name, nth)))

@@ -94,7 +94,9 @@ fn webhooks(work: &mut Work<'_>, entry: &mut Form) -> Vec<&'static str> {
         let name = form::snake(field);
         let Some(value) = entry.remove(&name) else { continue };
         let written = match &value {
-            Value::String(text) if secrets::is_masked(text) || text.starts_with("sealed:") => Written::read(Some(value)),
+            Value::String(text) if secrets::is_masked(text) || text.starts_with("sealed:") => {
+                Written::read(Some(value))
+            }
             _ => {
                 entry.insert(name, value);
                 continue;
@@ -110,11 +112,7 @@ fn webhooks(work: &mut Work<'_>, entry: &mut Form) -> Vec<&'static str> {
 }
 
 /// Puts the key that messages are signed with into the settings; whether it is another one.
-async fn sign_with(
-    work: &mut Work<'_>,
-    wanted: &mut StoredNotifications,
-    written: Written,
-) -> Result<bool, Refusal> {
+async fn sign_with(work: &mut Work<'_>, wanted: &mut StoredNotifications, written: Written) -> Result<bool, Refusal> {
     let at = format!("{AT}/{SIGNING}");
     match written {
         Written::Kept { masked } => {

@@ -176,12 +176,7 @@ fn carry_over(before: &Provider, target: &mut Provider, new_key: bool, now: Time
     }
 }
 
-async fn store(
-    work: &mut Work<'_>,
-    target: &mut Provider,
-    is_new: bool,
-    key: Option<&Secret>,
-) -> Result<(), Refusal> {
+async fn store(work: &mut Work<'_>, target: &mut Provider, is_new: bool, key: Option<&Secret>) -> Result<(), Refusal> {
     if is_new {
         // The credential is sealed for the provider's id, which is not known before.
         target.id = work.tx.insert_provider(target, "").await?;

@@ -29,7 +29,8 @@ pub fn schema() -> Value {
     let provider: Vec<Field> = providers::table().into_iter().chain([NTH]).collect();
     let user: Vec<Field> = users::table().into_iter().chain([NTH]).collect();
     let key: Vec<Field> = actions::keys::fields::KEY.iter().chain(keys::MATERIAL).copied().collect();
-    let rule: Vec<Field> = form::optional(actions::error_rules::FIELDS).into_iter().chain(error_rules::OWN.iter().copied()).collect();
+    let rule: Vec<Field> =
+        form::optional(actions::error_rules::FIELDS).into_iter().chain(error_rules::OWN.iter().copied()).collect();
     let mut user = table(&user);
     user["properties"]["keys"] = json!({
         "type": ["array", "null"],

@@ -66,21 +66,23 @@ impl Written {
             Self::Kept { .. } | Self::Cleared => Ok(None),
             Self::Plain(secret) => Ok(Some(secret)),
             Self::Wrong => Err("must be text".to_owned()),
-            Self::Sealed(sealed) => desk.vault.open(Place::exported(purpose), &sealed).map(Some).map_err(|error| {
-                match error.lacks_key() {
+            Self::Sealed(sealed) => {
+                desk.vault.open(Place::exported(purpose), &sealed).map(Some).map_err(|error| match error.lacks_key() {
                     true => format!("the sealed text {error}"),
-                    false => "the sealed text was altered, or was sealed for another place or address: write the secret \
+                    false => {
+                        "the sealed text was altered, or was sealed for another place or address: write the secret \
                               itself"
-                        .to_owned(),
-                }
-            }),
+                            .to_owned()
+                    }
+                })
+            }
         }
     }
 }
 
 /// Whether the text stands for a secret that it does not hold.
 pub(super) fn is_masked(text: &str) -> bool {
-    text == MASK || text.contains('…')
+    text.ends_with(MASK) || text.contains('…')
 }
 
 /// A secret as an export shows it.

@@ -12,7 +12,7 @@ use super::providers::numbered;
 use super::work::{Login, Work};
 use crate::admin::actions::users::edit::blank;
 use crate::admin::actions::users::fields::{self, USER};
-use crate::admin::envelope::Refusal;
+use crate::admin::envelope::{Code, Refusal};
 use crate::admin::fields::Field;
 use crate::admin::records::user::UserRecord;
 use crate::domain::clock::Timestamp;
@@ -23,9 +23,14 @@ use crate::policy::key_rules;
 /// The groups that follow from the keys.
 const GROUP: &str = "provider_group";
 
+/// Stands in a dry run for a key that would be made.
+const TO_BE_MADE: &str = "(to be made)";
+/// The second name of the daily limit.
+const ALIAS: &str = "dailyQuota";
+
 /// The fields of a document: the daily limit has one name.
 pub(super) fn table() -> Vec<Field> {
-    form::without(USER, "dailyQuota")
+    form::without(USER, ALIAS)
 }
 
 pub(super) fn form_of(user: &User) -> Result<Form, Refusal> {
@@ -66,14 +71,15 @@ pub(super) async fn apply(work: &mut Work<'_>, entries: Vec<(String, Form)>) -> 
         let keys = keys_of.remove(&stored[place].id).unwrap_or_default();
         remove(work, &stored[place], label, keys).await?;
     }
-    let every = keys_of.values().flatten().map(|key| (key.hash, key.clone()));
-    let mut hashes = Hashes { stored: every.collect(), entries: HashMap::new() };
+    let mut hashes = Hashes::new();
     let mut plans = Vec::with_capacity(named.len());
     for (at, entry, meant) in named {
         let before = meant.at.map(|place| &stored[place]);
         let keys = before.and_then(|user| keys_of.get(&user.id)).map_or(&[][..], Vec::as_slice);
         plans.extend(plan(work, entry, (meant, before, keys), &at, &mut hashes)?);
     }
+    let every: Vec<Key> = keys_of.into_values().flatten().collect();
+    keys::check(work, plans.iter().flat_map(|plan: &UserPlan| &plan.keys), &every);
     // What goes makes room for what comes: a name, or a key's text.
     for plan in &plans {
         for key in plan.keys.iter().filter(|key| key.after.is_none()) {
@@ -95,7 +101,7 @@ fn plan(
 ) -> Result<Option<UserPlan>, Refusal> {
     let listed = entry.shift_remove("keys");
     let listed = work.list(listed, &format!("{at}/keys"));
-    let Some(values) = work.check(&table(), &entry, at)? else { return Ok(None) };
+    let Some(values) = work.check_but(ALIAS, USER, &entry, at)? else { return Ok(None) };
     let mut user = blank(work.desk.now);
     fields::apply(&values, &mut user)?;
     if let Some(before) = before {
@@ -150,30 +156,43 @@ async fn write_key(work: &mut Work<'_>, user: &User, label: &str, mut plan: KeyP
         return Ok(());
     }
     key.user_id = user.id;
-    if work.is_sound() {
-        match &plan.before {
-            Some(_) => work.tx.update_key(&key).await?,
-            // A key that was removed comes back as what it was: its hash is in the table still.
-            None => match work.tx.removed_key(&key.hash).await? {
-                Some(removed) => {
-                    (key.id, key.created_at) = (removed.id, removed.created_at);
-                    work.tx.update_key(&key).await?;
-                }
-                None => key.id = work.tx.insert_key(&key).await?,
-            },
-        }
-    }
+    store_key(work, &plan, &mut key).await?;
     let is_another = plan.before.as_ref().is_some_and(|before| before.hash != key.hash);
     if is_another || !key.is_usable(work.desk.now) {
         work.ended.push(Login::OfKey(key.id));
     }
-    if let Some(text) = plan.made.take() {
+    let made = plan.made.take();
+    let is_made = made.is_some();
+    if let Some(text) = made {
         let (user, name) = (label.to_owned(), key.name.clone());
         work.generated.push(GeneratedKey { user, name, key: text.expose().to_owned() });
     }
     plan.after = Some(key);
-    if let Some(step) = keys::step(&plan)? {
+    if let Some(mut step) = keys::step(&plan)? {
+        if let Some(form) = step.after.as_mut().filter(|_| is_made && work.dry_run) {
+            form.insert("key".to_owned(), TO_BE_MADE.into());
+        }
         work.note(step, &keys::defaults()?);
+    }
+    Ok(())
+}
+
+async fn store_key(work: &mut Work<'_>, plan: &KeyPlan, key: &mut Key) -> Result<(), Refusal> {
+    if !work.is_sound() {
+        return Ok(());
+    }
+    match (&plan.before, work.tx.removed_key(&key.hash).await?) {
+        (Some(_), None) => work.tx.update_key(key).await?,
+        (Some(_), Some(removed)) => {
+            let what = format!("is the text of a key that was removed (id {})", removed.id);
+            work.faults.add(Code::DUPLICATE_NAME, &plan.at, &what);
+        }
+        (None, None) => key.id = work.tx.insert_key(key).await?,
+        // A key that was removed comes back as what it was, maybe under another name.
+        (None, Some(removed)) => {
+            (key.id, key.created_at) = (removed.id, removed.created_at);
+            work.tx.update_key(key).await?;
+        }
     }
     Ok(())
 }
@@ -185,9 +204,8 @@ async fn remove_key(work: &mut Work<'_>, plan: &KeyPlan) -> Result<(), Refusal> 
     if work.is_sound() {
         work.tx.update_key(&Key { deleted_at: Some(now), updated_at: now, ..key }).await?;
     }
-    match keys::step(plan)? {
-        Some(step) => work.note(step, &Form::new()),
-        None => {}
+    if let Some(step) = keys::step(plan)? {
+        work.note(step, &Form::new());
     }
     Ok(())
 }
@@ -196,7 +214,8 @@ async fn remove(work: &mut Work<'_>, user: &User, label: String, keys: Vec<Key>)
     let now = work.desk.now;
     for key in keys {
         let label = format!("{label}/{}", key.name);
-        remove_key(work, &KeyPlan { label, before: Some(key), after: None, made: None }).await?;
+        let plan = KeyPlan { at: String::new(), label, before: Some(key), after: None, made: None };
+        remove_key(work, &plan).await?;
     }
     work.ended.push(Login::OfUser(user.id));
     if work.is_sound() {
@@ -218,7 +237,8 @@ pub(super) fn exported(users: &[User], keys: &[Key]) -> Result<Vec<serde_json::V
     let (of_users, of_keys) = (defaults()?, keys::defaults()?);
     let one = |(user, nth): (&&User, usize)| {
         let first = keys.partition_point(|key| key.user_id < user.id);
-        let own: Vec<Key> = keys[first..].iter().take_while(|key| key.user_id == user.id).map(|k| (*k).clone()).collect();
+        let own: Vec<Key> =
+            keys[first..].iter().take_while(|key| key.user_id == user.id).map(|k| (*k).clone()).collect();
         let mut form = form::shortened(form_of(user)?, &of_users);
         if key_rules::effective_groups(&own) == user.provider_group {
             form.shift_remove(GROUP);

@@ -11,7 +11,7 @@ use crate::admin::records::word::WordRecord;
 use crate::domain::clock::Timestamp;
 use crate::domain::matching::MatchType;
 use crate::domain::word::SensitiveWord;
-use crate::policy::words;
+use crate::policy::{pattern, words};
 
 pub(super) fn form_of(word: &SensitiveWord) -> Result<Form, Refusal> {
     form::of(&WordRecord::new(word), FIELDS)
@@ -77,18 +77,26 @@ fn check(
     if wanted.len() + left.len() > MAX_WORDS {
         work.faults.add(Code::OPERATION_FAILED, "/words", &format!("there may be {MAX_WORDS} words at most"));
     }
-    for word in wanted.iter().filter(|word| word.match_type == MatchType::Regex) {
-        let identity = identity(word.match_type, &word.word);
-        let is_same = stored.get(&identity).is_some_and(|old| old.word == word.word && old.is_enabled == word.is_enabled);
-        if is_same {
-            continue;
+    let is_regex = |word: &&SensitiveWord| word.match_type == MatchType::Regex;
+    let is_new = |word: &&SensitiveWord| {
+        let before = stored.get(&identity(word.match_type, &word.word));
+        before.is_none_or(|before| before.is_enabled != word.is_enabled)
+    };
+    let new: Vec<&SensitiveWord> = wanted.iter().filter(is_regex).filter(is_new).collect();
+    let mut sound = true;
+    for word in &new {
+        if let Err(fault) = pattern::compile(&word.word) {
+            let at = named.get(&identity(word.match_type, &word.word)).map_or("/words", String::as_str);
+            work.faults.take(at, unsafe_pattern("word", &fault))?;
+            sound = false;
         }
-        let all = wanted.iter().chain(left.iter().copied());
-        let others = all.filter(|other| {
-            other.is_enabled && other.match_type == MatchType::Regex && other.word != word.word
-        });
-        if let Err(fault) = words::check_pattern(&word.word, others.map(|other| other.word.as_str())) {
-            let at = named.get(&identity).map_or("/words", String::as_str);
+    }
+    // Together once: what they cost together is said of the last.
+    if let Some(last) = new.last().filter(|_| sound) {
+        let all = wanted.iter().chain(left.iter().copied()).filter(is_regex);
+        let others = all.filter(|other| other.is_enabled && other.word != last.word);
+        if let Err(fault) = words::check_pattern(&last.word, others.map(|other| other.word.as_str())) {
+            let at = named.get(&identity(last.match_type, &last.word)).map_or("/words", String::as_str);
             work.faults.take(at, unsafe_pattern("word", &fault))?;
         }
     }
@@ -110,11 +118,7 @@ async fn write(work: &mut Work<'_>, before: Option<&SensitiveWord>, mut word: Se
     note(work, before, Some(&word))
 }
 
-fn note(
-    work: &mut Work<'_>,
-    before: Option<&SensitiveWord>,
-    after: Option<&SensitiveWord>,
-) -> Result<(), Refusal> {
+fn note(work: &mut Work<'_>, before: Option<&SensitiveWord>, after: Option<&SensitiveWord>) -> Result<(), Refusal> {
     let Some(word) = after.or(before) else { return Ok(()) };
     let step = Step {
         kind: "word",

@@ -84,6 +84,7 @@ pub(super) struct Work<'a> {
     pub desk: Desk<'a>,
     pub tx: &'a mut Tx,
     pub prune: bool,
+    pub dry_run: bool,
     pub stored: Everything,
     pub stored_notifications: StoredNotifications,
     /// Removed ones of the program's own among them.
@@ -106,6 +107,7 @@ pub async fn apply(desk: Desk<'_>, tx: &mut Tx, order: Order, by: By) -> Result<
     let mut work = Work {
         desk,
         prune: order.prune,
+        dry_run: order.dry_run,
         stored: tx.everything().await?,
         stored_notifications: tx.notifications().await?,
         stored_rules: tx.error_rules().await?,
@@ -138,7 +140,9 @@ impl Work<'_> {
         match document.remove("version") {
             Some(version) if version.as_i64() == Some(VERSION) => {}
             Some(_) => self.faults.add(Code::INVALID_FORMAT, "/version", &format!("must be {VERSION}")),
-            None => self.faults.add(Code::REQUIRED_FIELD, "/version", &format!("is required: write `version: {VERSION}`")),
+            None => {
+                self.faults.add(Code::REQUIRED_FIELD, "/version", &format!("is required: write `version: {VERSION}`"))
+            }
         }
         if let Some(form) = self.map(document.remove("settings"), "/settings") {
             settings::apply(self, form).await?;
@@ -201,7 +205,19 @@ impl Work<'_> {
 
     /// The checked fields of an entry; `None` after faults.
     pub(super) fn check(&mut self, fields: &[Field], entry: &Form, at: &str) -> Result<Option<Values>, Refusal> {
-        let names: Vec<String> = fields.iter().map(|field| form::snake(field.name)).collect();
+        self.check_but("", fields, entry, at)
+    }
+
+    /// As [`Work::check`]; an entry may not have the field `hidden`.
+    pub(super) fn check_but(
+        &mut self,
+        hidden: &str,
+        fields: &[Field],
+        entry: &Form,
+        at: &str,
+    ) -> Result<Option<Values>, Refusal> {
+        let shown = |field: &Field| if field.name == hidden { String::new() } else { form::snake(field.name) };
+        let names: Vec<String> = fields.iter().map(shown).collect();
         let mut sent = Map::new();
         let mut sound = true;
         for (name, value) in entry {

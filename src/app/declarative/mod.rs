@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use self::yaml::{Fault, Mark, Yaml};
 use super::check::runtime;
 use super::in_use::InUse;
-use super::{parts, secrets};
+use super::{parts, secrets, seed};
 use crate::admin::declarative::{self, By, Desk, Order, Plan, Secrets};
 use crate::admin::envelope::Refusal;
 use crate::config::{self, Config, Target};
@@ -24,6 +24,8 @@ use crate::domain::clock::{Clock as _, SystemClock};
 use crate::domain::secret::Secret;
 use crate::fetch::Webhooks;
 use crate::fetch::administration::{self, AskError};
+use crate::policy::builtin_rules::BUILTIN_RULES;
+use crate::state::builtin;
 use crate::store::Store;
 
 /// Larger than any sound file.
@@ -128,7 +130,11 @@ fn text(file: &Path) -> anyhow::Result<String> {
     if file == Path::new("-") {
         std::io::stdin().lock().take(MAX_FILE + 1).read_to_end(&mut bytes).with_context(about)?;
     } else {
-        std::fs::File::open(file).with_context(about)?.take(MAX_FILE + 1).read_to_end(&mut bytes).with_context(about)?;
+        std::fs::File::open(file)
+            .with_context(about)?
+            .take(MAX_FILE + 1)
+            .read_to_end(&mut bytes)
+            .with_context(about)?;
     }
     anyhow::ensure!(bytes.len() as u64 <= MAX_FILE, "{} is larger than {MAX_FILE} bytes", file.display());
     String::from_utf8(bytes).with_context(about)
@@ -202,10 +208,6 @@ async fn database(config: &Config) -> anyhow::Result<(InUse, Store)> {
 
 async fn on_database(config: &Config, document: Map<String, Value>, applying: &Applying<'_>) -> Result<Plan, Failure> {
     let (_in_use, store) = database(config).await?;
-    if !applying.dry_run {
-        // As at a start: else a first price by hand would keep those of the program away.
-        parts::furnish(config, &store, &SystemClock).await?;
-    }
     let vault = secrets::vault(config)?;
     let webhooks = Webhooks::new(config.webhooks.allow_private.clone());
     let now = SystemClock.now();
@@ -213,6 +215,9 @@ async fn on_database(config: &Config, document: Map<String, Value>, applying: &A
     let order = Order { document, prune: applying.prune, dry_run: applying.dry_run };
     let by = By { actor: "command line".to_owned(), client: None };
     let mut tx = store.begin().await.context("the database")?;
+    // As at a start: else a first price by hand would keep those of the program away.
+    seed::prices_into(config, &mut tx, now).await.context("loading the seed price table")?;
+    builtin::install_into(&mut tx, BUILTIN_RULES, now).await.context("the database")?;
     let mut applied = declarative::apply(desk, &mut tx, order, by).await?;
     if !applying.dry_run && !applied.plan.changes.is_empty() {
         tx.commit().await.context("the database")?;

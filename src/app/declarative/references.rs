@@ -17,11 +17,7 @@ const FILE: &str = "file:";
 ///
 /// # Errors
 /// Every reference that leads nowhere.
-pub(super) fn resolve(
-    yaml: &mut Yaml,
-    folder: &Path,
-    env: &dyn Fn(&str) -> Option<String>,
-) -> Result<(), Vec<Fault>> {
+pub(super) fn resolve(yaml: &mut Yaml, folder: &Path, env: &dyn Fn(&str) -> Option<String>) -> Result<(), Vec<Fault>> {
     let mut value = std::mem::take(&mut yaml.value);
     let mut wrong = Vec::new();
     walk(&mut value, "", &mut |pointer, text| {

@@ -56,12 +56,8 @@ impl Yaml {
 /// # Errors
 /// The first fault.
 pub(super) fn read(text: &str) -> Result<Yaml, Fault> {
-    let mut reader = Reader {
-        parser: Parser::new_from_str(text),
-        marks: HashMap::new(),
-        anchors: HashMap::new(),
-        values: 0,
-    };
+    let mut reader =
+        Reader { parser: Parser::new_from_str(text), marks: HashMap::new(), anchors: HashMap::new(), values: 0 };
     let mut value = Value::Null;
     let mut documents = 0;
     loop {
