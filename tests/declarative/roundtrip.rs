@@ -53,14 +53,14 @@ fn maybe(rng: &mut Rng, value: Value) -> Value {
     if rng.bool() { value } else { Value::Null }
 }
 
-fn limits(rng: &mut Rng, most: f64) -> Value {
-    let mut usd = |share: f64| {
-        let cents = rng.u32(1..5000);
-        let amount = f64::from(cents) / 100.0;
-        if rng.bool() { json!(amount.min(most * share)) } else { Value::Null }
-    };
-    json!({"limit5hUsd": usd(1.0), "limitDailyUsd": usd(1.0), "limitWeeklyUsd": usd(1.0), "limitMonthlyUsd": usd(1.0),
-        "limitTotalUsd": usd(1.0)})
+/// Some limits of at most 50 USD, as decimal texts.
+fn limits(rng: &mut Rng) -> Value {
+    let mut limits = json!({});
+    for name in ["limit5hUsd", "limitDailyUsd", "limitWeeklyUsd", "limitMonthlyUsd", "limitTotalUsd"] {
+        let amount = format!("{}.{:02}", rng.u32(1..50), rng.u32(..100));
+        limits[name] = maybe(rng, json!(amount));
+    }
+    limits
 }
 
 fn with(mut base: Value, more: Value) -> Value {
@@ -71,6 +71,14 @@ fn with(mut base: Value, more: Value) -> Value {
 }
 
 async fn furnish(bed: &Bed, rng: &mut Rng) {
+    singles(bed, rng).await;
+    providers(bed, rng).await;
+    users(bed, rng).await;
+    prices_and_words(bed, rng).await;
+    rules(bed, rng).await;
+}
+
+async fn singles(bed: &Bed, rng: &mut Rng) {
     let gateway = &bed.gateway;
     let settings = json!({"siteTitle": text(rng), "enableAutoCleanup": rng.bool(), "cleanupRetentionDays": rng.u32(1..365),
         "cleanupSchedule": "4:05", "currencyDisplay": "€"});
@@ -78,6 +86,9 @@ async fn furnish(bed: &Bed, rng: &mut Rng) {
     let told = json!({"enabled": rng.bool(), "costAlertThreshold": "0.85", "dailyLeaderboardWebhook": "https://a.example/b/c?d=e",
         "webhookSecret": "a-secret-of-some-length"});
     gateway.admin("notifications/updateNotificationSettingsAction", told).await;
+}
+
+async fn providers(bed: &Bed, rng: &mut Rng) {
     for n in 0..8 {
         let kinds = ["native", "native-auth", "responses", "chat-compatible", "alt-cli"];
         let fields = json!({"name": format!("{n} {}", text(rng)), "url": format!("https://p{n}.example.com/x"),
@@ -86,14 +97,18 @@ async fn furnish(bed: &Bed, rng: &mut Rng) {
             "group_tag": maybe(rng, json!("b,a")), "allowed_models": ["claude-*", text(rng)], "is_enabled": rng.bool(),
             "model_redirects": {"a": "b", "yes": "no"}, "limit_daily_usd": maybe(rng, json!(0)), "streaming_idle_timeout_ms": maybe(rng, json!(0)),
             "preserve_client_ip": rng.bool(), "circuit_breaker_failure_threshold": rng.u32(0..9)});
-        gateway.admin("providers/addProvider", fields).await;
+        bed.gateway.admin("providers/addProvider", fields).await;
     }
+}
+
+async fn users(bed: &Bed, rng: &mut Rng) {
+    let gateway = &bed.gateway;
     for n in 0..12 {
         let fields = json!({"name": format!("{n} {}", text(rng)), "note": text(rng), "rpm": rng.u32(0..100), "tags": ["a", "b c"],
             "role": if rng.bool() { "admin" } else { "user" }, "isEnabled": rng.bool(), "dailyResetMode": "rolling",
             "expiresAt": maybe(rng, json!("2098-05-06T07:08:09.123Z")), "providerGroup": maybe(rng, json!("z,y")),
             "allowedClients": [text(rng)], "lockKeyLimits": rng.bool(), "limitConcurrentSessions": rng.u32(0..9)});
-        let id = gateway.user(with(fields, limits(rng, 50.0))).await.0;
+        let id = gateway.user(with(fields, limits(rng))).await.0;
         for key in 0..rng.usize(0..4) {
             let fields = json!({"userId": id, "name": format!("{key} {}", text(rng)), "canLoginWebUi": rng.bool(),
                 "providerGroup": maybe(rng, json!("gold")), "cacheTtlPreference": "1h", "isEnabled": rng.bool(), "limitTotalUsd": 0.01});
@@ -103,8 +118,13 @@ async fn furnish(bed: &Bed, rng: &mut Rng) {
             gateway.admin("users/editUser", json!({"userId": id, "providerGroup": "granted"})).await;
         }
     }
+}
+
+async fn prices_and_words(bed: &Bed, rng: &mut Rng) {
+    let gateway = &bed.gateway;
     for n in 0..6 {
-        let data = json!({"input_cost_per_token": rng.f64() / 1e6, "output_cost_per_token": 3e-6, "extra": {"deep": [1, 1.0, null, "yes", text(rng)]}});
+        let rate: Value = serde_json::from_str(&format!("0.00000{}", rng.u32(1..100_000))).unwrap();
+        let data = json!({"input_cost_per_token": rate, "output_cost_per_token": 3e-6, "extra": {"deep": [1, 1.0, null, "yes", text(rng)]}});
         gateway
             .admin(
                 "model-prices/upsertModelPrice",
@@ -125,6 +145,9 @@ async fn furnish(bed: &Bed, rng: &mut Rng) {
             json!({"word": r"\bsecret\s+\d{3}\b", "matchType": "regex"}),
         )
         .await;
+}
+
+async fn rules(bed: &Bed, rng: &mut Rng) {
     bed.ui(
         "error-rules/create",
         json!({"pattern": text(rng), "matchType": "contains", "category": "pdf_limit", "priority": -3,
@@ -161,14 +184,15 @@ async fn whatever_is_stored_comes_back(backend: Backend) {
     assert!(said.contains("Applied") && !said.contains("New keys"), "{said}");
     assert_eq!(other.export(Way::Api), before);
     let same = |users: Vec<Value>| {
+        let strip = |record: &mut Value| {
+            for name in ["id", "userId", "createdAt", "updatedAt"] {
+                record.as_object_mut().unwrap().remove(name);
+            }
+        };
         let mut users = json!(users);
         for user in users.as_array_mut().unwrap() {
-            let keys = user["keys"].take();
-            for record in [user].into_iter().chain(keys.as_array().unwrap().clone().iter_mut()) {
-                for name in ["id", "userId", "createdAt", "updatedAt"] {
-                    record.as_object_mut().unwrap().remove(name);
-                }
-            }
+            user["keys"].as_array_mut().unwrap().iter_mut().for_each(strip);
+            strip(user);
         }
         users
     };

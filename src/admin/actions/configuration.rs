@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::admin::actions::keys::fields;
 use crate::admin::call::Call;
 use crate::admin::declarative::{self, By, Desk, MAX_DOCUMENT, Order, Plan, Secrets};
 use crate::admin::envelope::{Code, Refusal};
@@ -54,6 +55,12 @@ pub fn operations() -> Vec<Operation> {
             Code::DUPLICATE_WORD,
             Code::DUPLICATE_RULE,
             Code::CANNOT_DISABLE_LAST_KEY,
+            fields::H5,
+            fields::DAILY,
+            fields::WEEKLY,
+            fields::MONTHLY,
+            fields::TOTAL,
+            fields::CONCURRENT,
             Code::OPERATION_FAILED,
         ])
         .max_body(MAX_DOCUMENT + 1024),
