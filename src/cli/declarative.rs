@@ -21,7 +21,8 @@ struct WayArgs {
     /// the database that the settings name.
     #[arg(long, value_name = "ADDRESS")]
     url: Option<String>,
-    /// A file that holds the administrator's token. Without it: ADMIN_TOKEN, or the data directory's.
+    /// A file that holds the administrator's token. Without it: ADMIN_TOKEN, or the data
+    /// directory's.
     #[arg(long, value_name = "PATH", requires = "url")]
     token_file: Option<PathBuf>,
 }
@@ -43,7 +44,8 @@ pub(super) struct ApplyArgs {
     /// Show what would be changed, and change nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Remove what a section of the file does not name. Sections that the file lacks are left alone.
+    /// Remove what a section of the file does not name. Sections that the file lacks are left
+    /// alone.
     #[arg(long)]
     prune: bool,
     #[command(flatten)]
