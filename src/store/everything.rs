@@ -4,9 +4,10 @@ use sqlx::AnyConnection;
 
 use super::column::Fields;
 use super::error::StoreError;
+use super::notifications::StoredNotifications;
 use super::providers::StoredProvider;
 use super::tx::Tx;
-use super::{Store, error_rules, keys, prices, providers, users, words};
+use super::{Store, error_rules, keys, notifications, prices, providers, sealed, users, words};
 use crate::domain::error_rule::ErrorRule;
 use crate::domain::key::Key;
 use crate::domain::price::Price;
@@ -49,14 +50,47 @@ impl Store {
     }
 }
 
-impl Tx {
-    /// The whole configuration as this transaction sees it.
+/// [`Everything`], and what no request needs.
+#[derive(Debug, Clone)]
+pub struct Whole {
+    pub everything: Everything,
+    pub notifications: StoredNotifications,
+    /// All error rules; removed ones of the program's own among them.
+    pub error_rules: Vec<ErrorRule>,
+    /// The id of the key that new texts are sealed with.
+    pub sealing_key: Option<String>,
+}
+
+impl Store {
+    /// Reads all that is configured as of one moment.
     ///
     /// # Errors
     /// As [`Store::load_all`].
-    pub async fn everything(&mut self) -> Result<Everything, StoreError> {
-        read(&mut self.inner).await
+    pub async fn load_whole(&self) -> Result<Whole, StoreError> {
+        let mut tx = self.read().await?;
+        let whole = read_whole(&mut tx).await?;
+        tx.commit().await?;
+        Ok(whole)
     }
+}
+
+impl Tx {
+    /// All that is configured, as this transaction sees it.
+    ///
+    /// # Errors
+    /// As [`Store::load_all`].
+    pub async fn whole(&mut self) -> Result<Whole, StoreError> {
+        read_whole(&mut self.inner).await
+    }
+}
+
+async fn read_whole(connection: &mut AnyConnection) -> Result<Whole, StoreError> {
+    Ok(Whole {
+        everything: read(connection).await?,
+        notifications: notifications::settings(connection).await?,
+        error_rules: error_rules::with_removed(connection).await?,
+        sealing_key: sealed::sealing_key(connection).await?,
+    })
 }
 
 async fn read(connection: &mut AnyConnection) -> Result<Everything, StoreError> {

@@ -62,7 +62,7 @@ pub use audit::{AuditAsk, AuditEntry, AuditPage, AuditRow};
 pub use client_versions::SeenClient;
 pub use days::SummedDay;
 pub use error::{SchemaError, StoreError};
-pub use everything::Everything;
+pub use everything::{Everything, Whole};
 pub use jobs::Job;
 pub use key_statistics::{KeyStatistics, ModelStatistics};
 pub use last_use::LastUse;

@@ -79,8 +79,8 @@ async fn get_configuration(call: Call) -> Result<Configuration, Refusal> {
         Some("sealed") => Secrets::Sealed,
         _ => Secrets::Masked,
     };
-    let mut tx = call.ctx.store.begin().await?;
-    let document = declarative::export(call.ctx.state.vault(), &mut tx, how).await?;
+    let whole = call.ctx.store.load_whole().await?;
+    let document = declarative::export(call.ctx.state.vault(), &whole, how)?;
     Ok(Configuration { document })
 }
 

@@ -8,21 +8,19 @@ use super::{VERSION, error_rules, notifications, prices, providers, settings, us
 use crate::admin::envelope::Refusal;
 use crate::domain::secret::Secret;
 use crate::state::vault::{Place, Vault};
-use crate::store::{StoredNotifications, Tx};
+use crate::store::{StoredNotifications, Whole};
 
-/// The whole configuration as a document. Nothing is changed: drop the transaction.
+/// The whole configuration as a document.
 ///
 /// # Errors
-/// The store failed.
-pub async fn export(vault: &Vault, tx: &mut Tx, how: Secrets) -> Result<Map<String, Value>, Refusal> {
-    let stored = tx.everything().await?;
-    let rules = tx.error_rules().await?;
-    let sealing = tx.sealing_key().await?;
-    let how = (how, sealing.as_deref());
+/// A secret cannot be sealed.
+pub fn export(vault: &Vault, whole: &Whole, how: Secrets) -> Result<Map<String, Value>, Refusal> {
+    let stored = &whole.everything;
+    let how = (how, whole.sealing_key.as_deref());
     let mut document = Form::new();
     document.insert("version".to_owned(), VERSION.into());
     document.insert("settings".to_owned(), settings::form_of(&stored.settings)?.into());
-    document.insert("notifications".to_owned(), told(vault, &tx.notifications().await?, how)?.into());
+    document.insert("notifications".to_owned(), told(vault, &whole.notifications, how)?.into());
     let key = |provider: &_, key: &Secret| secrets::shown(vault, how, &secrets::purpose_of(provider), key);
     document.insert("providers".to_owned(), providers::exported(&stored.providers, vault, key)?.into());
     document.insert("users".to_owned(), users::exported(&stored.users, &stored.keys)?.into());
@@ -32,7 +30,7 @@ pub async fn export(vault: &Vault, tx: &mut Tx, how: Secrets) -> Result<Map<Stri
         document.insert("forced_prices".to_owned(), forced.into());
     }
     document.insert("words".to_owned(), words::exported(&stored.words)?.into());
-    document.insert("error_rules".to_owned(), error_rules::exported(&rules)?.into());
+    document.insert("error_rules".to_owned(), error_rules::exported(&whole.error_rules)?.into());
     Ok(document)
 }
 

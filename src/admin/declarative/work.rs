@@ -18,7 +18,7 @@ use crate::domain::error_rule::ErrorRule;
 use crate::domain::ids::{KeyId, UserId};
 use crate::fetch::Webhooks;
 use crate::state::vault::Vault;
-use crate::store::{AuditEntry, Everything, Store, StoreError, StoredNotifications, Tx};
+use crate::store::{AuditEntry, Everything, Store, StoreError, StoredNotifications, Tx, Whole};
 
 /// What applying and exporting work with.
 #[derive(Debug, Clone, Copy)]
@@ -104,13 +104,14 @@ pub(super) struct Work<'a> {
 /// Every fault of the document, each with its place; or the store failed. The transaction is to be
 /// dropped then.
 pub async fn apply(desk: Desk<'_>, tx: &mut Tx, order: Order, by: By) -> Result<Applied, Refusal> {
+    let Whole { everything, notifications, error_rules, sealing_key: _ } = tx.whole().await?;
     let mut work = Work {
         desk,
         prune: order.prune,
         dry_run: order.dry_run,
-        stored: tx.everything().await?,
-        stored_notifications: tx.notifications().await?,
-        stored_rules: tx.error_rules().await?,
+        stored: everything,
+        stored_notifications: notifications,
+        stored_rules: error_rules,
         tx,
         faults: Faults::default(),
         plan: Plan::default(),

@@ -237,8 +237,8 @@ pub fn export(config: &Config, way: &Way, secrets: Secrets) -> anyhow::Result<St
             Way::Database => {
                 let (_in_use, store) = database(config).await?;
                 let vault = self::secrets::vault(config)?;
-                let mut tx = store.begin().await.context("the database")?;
-                let document = declarative::export(&vault, &mut tx, secrets).await;
+                let whole = store.load_whole().await.context("the database")?;
+                let document = declarative::export(&vault, &whole, secrets);
                 document.map(Value::Object).map_err(|refusal| match Failure::from(refusal) {
                     Failure::Other(error) => error,
                     Failure::Document(_) => anyhow::anyhow!("the configuration cannot be exported"),
