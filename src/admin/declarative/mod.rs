@@ -24,7 +24,7 @@ mod words;
 mod work;
 
 pub use export::export;
-pub use plan::{FieldChange, GeneratedKey, Plan, PlannedChange};
+pub use plan::{FieldChange, MadeKey, Plan, PlannedChange};
 pub use schema::schema;
 pub use secrets::Secrets;
 pub use work::{Applied, By, Desk, Order, apply};

@@ -18,7 +18,7 @@ pub struct Plan {
     /// `false` for a dry run, and where nothing had to be changed.
     pub applied: bool,
     /// Keys that were made, in full this once; empty for a dry run.
-    pub generated_keys: Vec<GeneratedKey>,
+    pub generated_keys: Vec<MadeKey>,
 }
 
 /// One record that comes, changes or goes.
@@ -47,7 +47,7 @@ pub struct FieldChange {
 /// A key that was made.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct GeneratedKey {
+pub struct MadeKey {
     pub user: String,
     pub name: String,
     /// The key's whole text. It is not kept and cannot be shown again.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use super::form::{self, Form};
 use super::keys::{self, Hashes, KeyPlan};
 use super::names::{self, Meant, Names};
-use super::plan::{GeneratedKey, Step};
+use super::plan::{MadeKey, Step};
 use super::providers::numbered;
 use super::work::{Login, Work};
 use crate::admin::actions::users::edit::blank;
@@ -165,7 +165,7 @@ async fn write_key(work: &mut Work<'_>, user: &User, label: &str, mut plan: KeyP
     let is_made = made.is_some();
     if let Some(text) = made {
         let (user, name) = (label.to_owned(), key.name.clone());
-        work.generated.push(GeneratedKey { user, name, key: text.expose().to_owned() });
+        work.generated.push(MadeKey { user, name, key: text.expose().to_owned() });
     }
     plan.after = Some(key);
     if let Some(mut step) = keys::step(&plan)? {

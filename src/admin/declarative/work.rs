@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::faults::{Faults, readable, step};
 use super::form::{self, Form};
-use super::plan::{GeneratedKey, Plan, Step};
+use super::plan::{MadeKey, Plan, Step};
 use super::{SECTIONS, VERSION, error_rules, notifications, prices, providers, settings, users, words};
 use crate::admin::envelope::{Code, Refusal};
 use crate::admin::fields::{Field, Values, check_fields};
@@ -91,7 +91,7 @@ pub(super) struct Work<'a> {
     pub stored_rules: Vec<ErrorRule>,
     pub faults: Faults,
     pub plan: Plan,
-    pub generated: Vec<GeneratedKey>,
+    pub generated: Vec<MadeKey>,
     pub ended: Vec<Login>,
     pub prices_changed: bool,
     audits: Vec<AuditEntry>,

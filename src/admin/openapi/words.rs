@@ -235,7 +235,7 @@ fn service() -> Value {
         "FieldChange.field": "limit_daily_usd",
         "FieldChange.before": 5,
         "FieldChange.after": 10,
-        "GeneratedKey.user": "ada",
+        "MadeKey.user": "ada",
         "redirectTo": "/dashboard",
         "proxyPort": 8080,
         "proxyTls": false,
