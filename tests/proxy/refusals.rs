@@ -1,9 +1,13 @@
 //! What a refused client gets: an answer that ends its run, in the form of its format, and a line
 //! in the access log.
 
+use chrono::{DateTime, NaiveTime, Utc};
+use chrono_tz::Tz;
 use serde_json::{Value, json};
+use tollgate::domain::clock::{Clock as _, SystemClock};
 
 use super::fixture::{FORMATS, Fixture, path, request};
+use crate::support::gateway::zone_by_day;
 
 /// A key with a daily limit of two cents that is used up.
 async fn spent() -> Fixture {
@@ -17,7 +21,8 @@ async fn spent() -> Fixture {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_used_up_budget_is_refused_in_the_form_that_ends_each_formats_clients() {
     let fixture = spent().await;
-    let message = "The daily limit of this key ($0.02) is used up. It resets at 00:00 (UTC).";
+    let zone = zone_by_day(SystemClock.now());
+    let message = &format!("The daily limit of this key ($0.02) is used up. It resets at 00:00 ({zone}).");
     for format in FORMATS {
         for stream in [false, true] {
             let answer = fixture.post(path(format, stream), &request(format, stream)).send().await.unwrap();
@@ -25,7 +30,9 @@ async fn a_used_up_budget_is_refused_in_the_form_that_ends_each_formats_clients(
             let headers = answer.headers().clone();
             assert_eq!(headers["x-should-retry"], "false", "{format}");
             assert_eq!(headers["x-ratelimit-type"], "key_daily", "{format}");
-            assert!(headers["x-ratelimit-reset"].to_str().unwrap().ends_with("T00:00:00.000Z"), "{headers:?}");
+            let reset: DateTime<Utc> = headers["x-ratelimit-reset"].to_str().unwrap().parse().unwrap();
+            let there = reset.with_timezone(&zone.parse::<Tz>().unwrap());
+            assert_eq!(there.time(), NaiveTime::MIN, "{headers:?}");
             let wait = headers.get("retry-after").map_or(0, |wait| wait.to_str().unwrap().parse::<u32>().unwrap());
             assert!(wait <= 60, "{format}: clients wait that long, silently: {headers:?}");
             let cost =

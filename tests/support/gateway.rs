@@ -39,7 +39,7 @@ pub fn client() -> reqwest::Client {
 
 /// UTC, or about midnight a zone where it is noon: no test meets the end of a day, of a week or of
 /// a month.
-fn zone_by_day(now: Timestamp) -> &'static str {
+pub fn zone_by_day(now: Timestamp) -> &'static str {
     let hour = (now.0 / 3_600_000).rem_euclid(24);
     if (2..22).contains(&hour) { "UTC" } else { "Etc/GMT+12" }
 }
