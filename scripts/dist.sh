@@ -38,8 +38,8 @@ scripts/licences.py $package >$package/THIRD-PARTY.txt
 
 name=tollgate-$version-linux-$arch
 mkdir "dist/$name"
-cp -r $package/{tollgate,completions,man,THIRD-PARTY.txt} conf/{systemd,prometheus,grafana} conf/tollgate.yaml \
-  README.md CHANGELOG.md LICENSE docs "dist/$name/"
+cp -r $package/{tollgate,completions,man,THIRD-PARTY.txt} conf/{systemd,prometheus,grafana} \
+  conf/{tollgate.yaml,gateway.schema.json} README.md CHANGELOG.md LICENSE docs "dist/$name/"
 tar --directory dist --sort=name --owner=0 --group=0 --numeric-owner --mode=u+rw,go=rX --mtime="@$SOURCE_DATE_EPOCH" \
   -cf - "$name" | zstd -19 -q -o "dist/$name.tar.zst"
 rm -r "dist/${name:?}"

@@ -98,6 +98,7 @@ fn completions_and_manual_pages_know_every_command() {
     assert_eq!(code, Some(0), "{err}");
     let page = |name: &str| std::fs::read_to_string(folder.path().join("pages").join(name)).unwrap();
     assert!(page("tollgate.1").contains("tollgate\\-check(1)"), "{}", page("tollgate.1"));
+    assert!(page("tollgate-apply.1").contains("\\-\\-dry\\-run"), "{}", page("tollgate-apply.1"));
     assert!(page("tollgate-secret-rotate.1").contains("\\-\\-distributed"));
     // A folder that cannot be made.
     std::fs::write(folder.path().join("file"), "").unwrap();

@@ -13,6 +13,8 @@ mod config;
 #[cfg(test)]
 mod convert;
 #[cfg(test)]
+mod declarative;
+#[cfg(test)]
 mod documents;
 #[cfg(test)]
 mod hostile;

@@ -179,6 +179,20 @@ impl Refusal {
         refusal.header(header::RETRY_AFTER, HeaderValue::from_static("5"))
     }
 
+    pub fn code(&self) -> Code {
+        self.0.code
+    }
+
+    /// A parameter that is a text: `field`.
+    pub fn param(&self, name: &str) -> Option<&str> {
+        self.0.params.get(name)?.as_str()
+    }
+
+    /// The answer for a caller in this process: the parameters, and in them each fault.
+    pub fn params(&self) -> &Map<String, Value> {
+        &self.0.params
+    }
+
     /// What the client is told.
     pub fn message(&self) -> &str {
         &self.0.message

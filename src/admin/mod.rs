@@ -11,6 +11,7 @@ pub mod body;
 mod body_budget;
 pub mod call;
 pub mod context;
+pub mod declarative;
 mod dispatch;
 pub mod envelope;
 pub mod fields;

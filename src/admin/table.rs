@@ -256,6 +256,7 @@ pub fn operations() -> &'static [Operation] {
             actions::events::operations(),
             actions::settings::operations(),
             actions::notifications::operations(),
+            actions::configuration::operations(),
             actions::audit::operations(),
             actions::service::operations(),
             actions::reference::operations(),

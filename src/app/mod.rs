@@ -3,6 +3,7 @@
 mod banner;
 mod check;
 mod counting;
+mod declarative;
 mod drain;
 mod embedded_admin;
 mod in_process;
@@ -28,6 +29,7 @@ mod supervisor;
 mod tasks;
 
 pub use check::{check, migrate};
+pub use declarative::{Applying, BadDocument, Way, apply, export, schema};
 pub use moving::{MoveNews, Moved, NotEmbedded, check_move, move_database};
 pub use rotate::{Rotation, rotate, secret_status};
 pub use serve::{Source, serve};

@@ -7,7 +7,7 @@ use crate::config::{BUILT_IN_PRICES, Config};
 use crate::domain::clock::Timestamp;
 use crate::domain::price::{Price, PriceSource};
 use crate::policy::cost;
-use crate::store::Store;
+use crate::store::{Store, Tx};
 
 /// Loads the seed prices into an empty table. Returns how many were loaded.
 ///
@@ -16,6 +16,18 @@ use crate::store::Store;
 /// the log and left out.
 pub(super) async fn prices(config: &Config, store: &Store, now: Timestamp) -> anyhow::Result<usize> {
     let mut tx = store.begin().await?;
+    let loaded = prices_into(config, &mut tx, now).await?;
+    if loaded > 0 {
+        tx.commit().await?;
+    }
+    Ok(loaded)
+}
+
+/// The same within a transaction, which the caller commits.
+///
+/// # Errors
+/// As [`prices`].
+pub(super) async fn prices_into(config: &Config, tx: &mut Tx, now: Timestamp) -> anyhow::Result<usize> {
     if !tx.prices().await?.is_empty() {
         return Ok(0);
     }
@@ -33,6 +45,5 @@ pub(super) async fn prices(config: &Config, store: &Store, now: Timestamp) -> an
         }
     }
     tx.upsert_prices(&prices).await?;
-    tx.commit().await?;
     Ok(prices.len())
 }

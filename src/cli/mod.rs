@@ -3,6 +3,7 @@
 //! Exit codes: 0 = done, 1 = it failed, 2 = the command line or the configuration is wrong. Results
 //! go to standard output, faults to standard error, what a running gateway has to say to its log.
 
+mod declarative;
 mod moving;
 
 use std::io::{self, ErrorKind, Write};
@@ -50,6 +51,11 @@ enum Command {
     /// Move the embedded SQLite database to an empty PostgreSQL database. The gateway must be
     /// stopped; an interrupted move goes on when it is started again.
     Move(moving::MoveArgs),
+    /// Put a file with users, keys, providers and so on in effect. Without --url directly on the
+    /// database, whether the gateway runs or not.
+    Apply(declarative::ApplyArgs),
+    /// Write the file that `tollgate apply` reads.
+    Export(declarative::ExportArgs),
     /// Print the OpenAPI document of the administration API.
     Openapi,
     /// Print what completes this program's commands in a shell.
@@ -109,6 +115,9 @@ pub fn run() -> ExitCode {
                 ExitCode::from(WRONG_INPUT)
             }
         },
+        Command::Apply(args) => with_config(file, |config, _| declarative::apply(&config, &args)),
+        Command::Export(args) if args.schema => exit_code(declarative::schema()),
+        Command::Export(args) => with_config(file, |config, _| declarative::export(&config, &args)),
         Command::Openapi => with_config(file, |config, _| openapi(&config)),
         Command::Completions { shell } => exit_code(completions(shell)),
         Command::Man { folder } => exit_code(man(&folder)),
@@ -137,7 +146,7 @@ fn exit_code(result: anyhow::Result<()>) -> ExitCode {
         Err(error) => {
             complain(&format!("{error:#}"));
             // The configuration is in order, but not for this command.
-            let is_input = error.is::<app::NotEmbedded>();
+            let is_input = error.is::<app::NotEmbedded>() || error.is::<app::BadDocument>();
             if is_input { ExitCode::from(WRONG_INPUT) } else { ExitCode::FAILURE }
         }
     }

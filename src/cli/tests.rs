@@ -33,6 +33,10 @@ fn wrong_lines_are_refused() {
         "tollgate serve extra",
         "tollgate move",
         "tollgate move --to postgres://h/x --to-file address",
+        "tollgate apply",
+        "tollgate apply -f x --token-file y",
+        "tollgate export --secrets plain",
+        "tollgate export --schema --url http://127.0.0.1:8081",
     ] {
         assert!(parse(line).is_err(), "{line}");
     }

@@ -21,7 +21,7 @@ mod value;
 use std::path::{Path, PathBuf};
 
 pub use kind::Kind;
-pub use problem::{Problem, Problems};
+pub use problem::{Problem, Problems, nearest};
 pub use secret_file::{WatchedFile, postgres_address, secret_of};
 use serde_yaml_ng::{Mapping, Value as Yaml};
 pub use setting::Setting;

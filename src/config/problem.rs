@@ -56,7 +56,7 @@ impl std::error::Error for Problems {}
 
 /// The candidate that `text` was most likely meant to be, if any is near enough.
 #[must_use]
-pub(super) fn nearest<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let near = candidates.map(|candidate| (distance(text, candidate), candidate)).min()?;
     (near.0 <= 2.max(text.len() / 4)).then_some(near.1)
 }

@@ -27,14 +27,23 @@ const BOUND: &str = "v2:";
 pub enum Place {
     ProviderKey(ProviderId),
     WebhookSecret,
+    /// A text that leaves the database for a file: the SHA-256 of what it may be used for.
+    Exported([u8; 32]),
 }
 
 impl Place {
+    /// The place of an exported text. `purpose` says what it is, and where it may be sent.
+    #[must_use]
+    pub fn exported(purpose: &str) -> Self {
+        Self::Exported(key_text::hash(purpose).0)
+    }
+
     /// Authenticated with the ciphertext, together with the key's id.
     fn data(self, key_id: &str) -> String {
         let place = match self {
             Self::ProviderKey(id) => format!("provider {id} key"),
             Self::WebhookSecret => "notifications webhook secret".to_owned(),
+            Self::Exported(purpose) => format!("exported {}", hex::encode(purpose)),
         };
         format!("tollgate v2 {key_id} {place}")
     }

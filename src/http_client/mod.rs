@@ -1,9 +1,10 @@
 //! HTTP requests that the gateway makes for itself: webhooks it sends, the price list it fetches,
-//! and `tollgate health`.
+//! and what commands ask a running gateway.
 //!
 //! None takes a proxy from the environment, keeps cookies, or takes longer than its bound. Proxied
 //! requests have nothing to do with this module.
 
+pub mod administration;
 pub mod list;
 pub mod readiness;
 pub mod webhook;

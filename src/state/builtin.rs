@@ -8,7 +8,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::error_rule::{AppliesTo, ErrorRule};
 use crate::domain::ids::RuleId;
 use crate::policy::builtin_rules::{BuiltinRule, PRIORITY};
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, Tx};
 
 /// Adds the rules that are missing and updates those that are older and unedited. Returns how many
 /// rows were written.
@@ -17,6 +17,18 @@ use crate::store::{Store, StoreError};
 /// The store failed; nothing was changed then.
 pub async fn install(store: &Store, rules: &[BuiltinRule], now: Timestamp) -> Result<usize, StoreError> {
     let mut tx = store.begin().await?;
+    let written = install_into(&mut tx, rules, now).await?;
+    if written > 0 {
+        tx.commit().await?;
+    }
+    Ok(written)
+}
+
+/// The same within a transaction, which the caller commits.
+///
+/// # Errors
+/// The store failed.
+pub async fn install_into(tx: &mut Tx, rules: &[BuiltinRule], now: Timestamp) -> Result<usize, StoreError> {
     let stored = tx.error_rules().await?;
     let mut written = 0;
     for builtin in rules {
@@ -32,9 +44,6 @@ pub async fn install(store: &Store, rules: &[BuiltinRule], now: Timestamp) -> Re
             }
             Some(_) => {}
         }
-    }
-    if written > 0 {
-        tx.commit().await?;
     }
     Ok(written)
 }

@@ -37,7 +37,7 @@ pub use reports::session_figures::{SessionAsk, SessionFigures};
 pub use reports::statistics::{GroupBy, Series, SeriesAsk};
 pub use rows::audit::{AuditAsk, AuditEntry, AuditPage, AuditRow};
 pub use rows::client_versions::SeenClient;
-pub use rows::everything::Everything;
+pub use rows::everything::{Everything, Whole};
 pub use rows::jobs::Job;
 pub use rows::messages::{Clip, StoredMessage};
 pub use rows::notifications::{StoredNotifications, UserSum};
@@ -109,6 +109,12 @@ impl Store {
     /// [`StoreError::Unreachable`] when the directory or file cannot be used.
     pub async fn open_sqlite(dir: &Path) -> Result<Self, StoreError> {
         engine::connect::sqlite(dir).await.map(|pools| Self { pools })
+    }
+
+    /// Whether there is an embedded database in `dir`.
+    #[must_use]
+    pub fn exists(dir: &Path) -> bool {
+        dir.join(engine::connect::FILE_NAME).is_file()
     }
 
     /// Connects to the PostgreSQL of `url` (`postgres://user:password@host/database?sslmode=…`).

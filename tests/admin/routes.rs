@@ -93,6 +93,7 @@ pub fn sample(field: &Field) -> Value {
         Kind::Text { form: Form::BaseUrl, .. } => json!("https://up.example/v1"),
         Kind::Text { form: Form::ProxyUrl, .. } => json!("http://proxy.example:3128"),
         Kind::Text { form: Form::Webhook, .. } => json!("http://127.0.0.1:9/hook"),
+        Kind::Document { .. } if field.name == "document" => json!({ "version": 1, "settings": { "site_title": "x" } }),
         Kind::Document { .. } => json!({ "input_cost_per_token": 1e-6 }),
         Kind::Text { .. } if field.name == "jsonContent" => json!("{\"m\": {\"input_cost_per_token\": 1e-6}}"),
         Kind::Text { min, .. } => json!("sample-text".repeat(min.div_ceil(11).max(1))),
@@ -231,9 +232,9 @@ fn assert_no_secret(people: &People, body: &Value, path: &str) {
 fn writes(path: &str) -> bool {
     const READS: [&str; 12] =
         ["get", "fetch", "has", "list", "health", "openapi", "events", "test", "whoami", "site", "scalar", "docs"];
-    const WRITES: [&str; 17] = [
+    const WRITES: [&str; 18] = [
         "add", "edit", "remove", "toggle", "renew", "batch", "upload", "sync", "upsert", "delete", "save", "run",
-        "update", "create", "reset", "restore", "send",
+        "update", "create", "reset", "restore", "send", "apply",
     ];
     // Logins change nothing that is configured; refreshing a cache changes nothing at all.
     const NEITHER: [&str; 3] = ["auth/login", "auth/logout", "actions/sensitive-words/refreshCacheAction"];

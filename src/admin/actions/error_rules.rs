@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use super::sensitive_words::{DESCRIPTION, MATCH_TYPE, unsafe_pattern};
+use super::sensitive_words::{DESCRIPTION, MATCH_TYPE, identity, unsafe_pattern};
 use crate::admin::call::{Call, Change, recorded};
 use crate::admin::envelope::{Code, Refusal};
-use crate::admin::fields::{Body, Field, Kind, Patch};
+use crate::admin::fields::{Body, Field, Kind, Patch, Values};
 use crate::admin::records::error_rule::{RuleRecord, RuleTrial};
 use crate::admin::table::{Operation, Permission};
+use crate::domain::clock::Timestamp;
 use crate::domain::error_rule::{AppliesTo, ErrorCategory, ErrorRule, OverrideResponse};
 use crate::domain::format::WireFormat;
 use crate::domain::ids::RuleId;
@@ -17,7 +18,6 @@ use crate::formats::error;
 use crate::policy::builtin_rules::BUILTIN_RULES;
 use crate::policy::classify::{self, AttemptFailure, Next, Situation};
 use crate::policy::error_rules::ReadyRule;
-use crate::policy::fold::fold;
 use crate::policy::pattern;
 use crate::state::builtin;
 use crate::store::Tx;
@@ -32,11 +32,11 @@ const CATEGORY: Kind = Kind::Choice(&[
     "cache_limit",
 ]);
 /// More rules than this would be asked about each error for too long.
-const MAX_RULES: usize = 1000;
+pub const MAX_RULES: usize = 1000;
 
 const ID: &[Field] = &[Field::new("id", Kind::ID, "The rule's id.").required()];
 
-const FIELDS: &[Field] = &[
+pub const FIELDS: &[Field] = &[
     Field::new(
         "pattern",
         Kind::text(1, pattern::MAX_LENGTH),
@@ -104,8 +104,9 @@ async fn list(call: Call) -> Result<Vec<RuleRecord>, Refusal> {
     Ok(call.ctx.state.peek().error_rules.all().iter().map(RuleRecord::new).collect())
 }
 
-async fn create(call: Call) -> Result<RuleRecord, Refusal> {
-    let mut rule = ErrorRule {
+/// A rule as it is before any field is put into it.
+pub(in crate::admin) const fn blank(now: Timestamp) -> ErrorRule {
+    ErrorRule {
         id: RuleId(0),
         builtin_code: None,
         builtin_revision: 0,
@@ -119,11 +120,15 @@ async fn create(call: Call) -> Result<RuleRecord, Refusal> {
         applies_to: AppliesTo::ClientErrors,
         is_enabled: true,
         priority: 0,
-        created_at: call.now,
-        updated_at: call.now,
+        created_at: now,
+        updated_at: now,
         deleted_at: None,
-    };
-    apply(&call, &mut rule)?;
+    }
+}
+
+async fn create(call: Call) -> Result<RuleRecord, Refusal> {
+    let mut rule = blank(call.now);
+    apply(&call.values, &mut rule)?;
     let mut tx = call.ctx.store.begin().await?;
     check(&mut tx, &rule).await?;
     rule.id = tx.insert_error_rule(&rule).await?;
@@ -136,7 +141,7 @@ async fn update(call: Call) -> Result<RuleRecord, Refusal> {
     let mut tx = call.ctx.store.begin().await?;
     let before = found(&call, &mut tx).await?;
     let mut rule = before.clone();
-    apply(&call, &mut rule)?;
+    apply(&call.values, &mut rule)?;
     rule.is_edited = rule.builtin_code.is_some();
     rule.updated_at = call.now;
     check(&mut tx, &rule).await?;
@@ -237,8 +242,11 @@ fn told(
     WireFormat::ALL.into_iter().map(|format| (format.as_str(), error::value(format, &reply))).collect()
 }
 
-fn apply(call: &Call, rule: &mut ErrorRule) -> Result<(), Refusal> {
-    let values = &call.values;
+/// Puts every field that was sent into the rule.
+///
+/// # Errors
+/// 400 when the override is neither a text nor the object that it may be.
+pub(in crate::admin) fn apply(values: &Values, rule: &mut ErrorRule) -> Result<(), Refusal> {
     values.text("pattern").apply_set(&mut rule.pattern);
     values.word("matchType", MatchType::parse).apply_set(&mut rule.match_type);
     values.word("category", ErrorCategory::parse).apply_set(&mut rule.category);
@@ -278,11 +286,8 @@ async fn check(tx: &mut Tx, rule: &ErrorRule) -> Result<(), Refusal> {
         let refusal = Refusal::new(Code::OPERATION_FAILED, format!("there are {MAX_RULES} rules already"));
         return Err(refusal.with("max", MAX_RULES.into()));
     }
-    let same = |other: &ErrorRule| match rule.match_type {
-        MatchType::Regex => other.pattern == rule.pattern,
-        _ => fold(&other.pattern) == fold(&rule.pattern),
-    };
-    match others.iter().find(|other| other.match_type == rule.match_type && same(other)) {
+    let identity = identity(rule.match_type, &rule.pattern);
+    match others.iter().find(|other| self::identity(other.match_type, &other.pattern) == identity) {
         None => Ok(()),
         Some(twin) => {
             let message = format!("there is a rule with this pattern already, with the id {}", twin.id);

@@ -9,11 +9,12 @@ use serde_json::json;
 
 use crate::admin::call::{Call, Change, recorded};
 use crate::admin::envelope::{Code, Refusal};
-use crate::admin::fields::{Body, Field, Form, Kind, Patch};
+use crate::admin::fields::{Body, Field, Form, Kind, Patch, Values};
 use crate::admin::records::notifications::{NotificationsRecord, WebhookTest};
 use crate::admin::table::{Operation, Permission};
 use crate::crypto::vault::Place;
 use crate::domain::limits::TimeOfDay;
+use crate::domain::notifications::NotificationSettings;
 use crate::domain::secret::Secret;
 use crate::http_client::{Message, WebhookError};
 use crate::state::reseal;
@@ -48,6 +49,9 @@ pub const SETTINGS: &[Field] = &[
     Field::new("webhookSecret", Kind::text(16, 200), "Signs every message; it is not shown again. `null`: unsigned.")
         .nullable(),
 ];
+
+/// The fields that hold addresses.
+pub const WEBHOOKS: [&str; 3] = ["circuitBreakerWebhook", "dailyLeaderboardWebhook", "costAlertWebhook"];
 
 pub const WEBHOOK_URL: &[Field] =
     &[Field::new("webhookUrl", WEBHOOK, "An http or https address; only public ones are taken.").required()];
@@ -85,7 +89,7 @@ async fn get_settings(call: Call) -> Result<NotificationsRecord, Refusal> {
 }
 
 async fn update_settings(call: Call) -> Result<NotificationsRecord, Refusal> {
-    for field in ["circuitBreakerWebhook", "dailyLeaderboardWebhook", "costAlertWebhook"] {
+    for field in WEBHOOKS {
         if let Patch::Set(address) = call.values.text(field) {
             call.ctx.webhooks.check(&address).map_err(|error| fault(field, &error))?;
         }
@@ -93,7 +97,7 @@ async fn update_settings(call: Call) -> Result<NotificationsRecord, Refusal> {
     let mut tx = call.ctx.store.begin().await?;
     let before = tx.notifications().await?;
     let mut after = before.clone();
-    apply(&call, &mut after);
+    apply(&call.values, &mut after.settings);
     seal_secret(&call, &mut tx, &mut after).await?;
     tx.save_notifications(&after).await?;
     let shown = NotificationsRecord::new(&after);
@@ -108,8 +112,8 @@ async fn update_settings(call: Call) -> Result<NotificationsRecord, Refusal> {
     Ok(shown)
 }
 
-fn apply(call: &Call, stored: &mut StoredNotifications) {
-    let (values, settings) = (&call.values, &mut stored.settings);
+/// Puts every field that was sent into the settings; the secret is the caller's business.
+pub(in crate::admin) fn apply(values: &Values, settings: &mut NotificationSettings) {
     values.boolean("enabled").apply_set(&mut settings.enabled);
     values.boolean("circuitBreakerEnabled").apply_set(&mut settings.circuit_breaker_enabled);
     values.text("circuitBreakerWebhook").apply_option(&mut settings.circuit_breaker_webhook);

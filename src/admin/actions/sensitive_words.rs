@@ -2,9 +2,10 @@
 
 use crate::admin::call::{Call, Change, recorded};
 use crate::admin::envelope::{Code, Refusal};
-use crate::admin::fields::{Body, Field, Kind};
+use crate::admin::fields::{Body, Field, Kind, Values};
 use crate::admin::records::word::{WordRecord, WordStats};
 use crate::admin::table::{Operation, Permission};
+use crate::domain::clock::Timestamp;
 use crate::domain::ids::WordId;
 use crate::domain::matching::MatchType;
 use crate::domain::word::SensitiveWord;
@@ -18,11 +19,11 @@ const WORD: Kind = Kind::text(1, pattern::MAX_LENGTH);
 pub const MATCH_TYPE: Kind = Kind::Choice(&["contains", "exact", "regex"]);
 pub const DESCRIPTION: Kind = Kind::text(0, 500);
 /// More words than this are a list for another tool.
-const MAX_WORDS: usize = 10_000;
+pub const MAX_WORDS: usize = 10_000;
 
 const ID: &[Field] = &[Field::new("id", Kind::ID, "The word's id.").required()];
 
-const FIELDS: &[Field] = &[
+pub const FIELDS: &[Field] = &[
     Field::new("word", WORD, "A word or phrase, or a regular expression. Letter case never counts.").required(),
     Field::new(
         "matchType",
@@ -73,17 +74,22 @@ async fn list(call: Call) -> Result<Vec<WordRecord>, Refusal> {
     Ok(call.ctx.state.peek().words.all().iter().map(WordRecord::new).collect())
 }
 
-async fn create(call: Call) -> Result<WordRecord, Refusal> {
-    let mut word = SensitiveWord {
+/// A word as it is before any field is put into it.
+pub(in crate::admin) const fn blank(now: Timestamp) -> SensitiveWord {
+    SensitiveWord {
         id: WordId(0),
         word: String::new(),
         match_type: MatchType::Contains,
         description: String::new(),
         is_enabled: true,
-        created_at: call.now,
-        updated_at: call.now,
-    };
-    apply(&call, &mut word);
+        created_at: now,
+        updated_at: now,
+    }
+}
+
+async fn create(call: Call) -> Result<WordRecord, Refusal> {
+    let mut word = blank(call.now);
+    apply(&call.values, &mut word);
     let mut tx = call.ctx.store.begin().await?;
     check(&mut tx, &word).await?;
     word.id = tx.insert_word(&word).await?;
@@ -97,7 +103,7 @@ async fn update(call: Call) -> Result<WordRecord, Refusal> {
     let mut tx = call.ctx.store.begin().await?;
     let before = found(&call, &mut tx).await?;
     let mut word = before.clone();
-    apply(&call, &mut word);
+    apply(&call.values, &mut word);
     word.updated_at = call.now;
     check(&mut tx, &word).await?;
     tx.update_word(&word).await?;
@@ -123,8 +129,8 @@ async fn stats(call: Call) -> Result<WordStats, Refusal> {
     Ok(WordStats::new(&call.ctx.state.snapshot()))
 }
 
-fn apply(call: &Call, word: &mut SensitiveWord) {
-    let values = &call.values;
+/// Puts every field that was sent into the word.
+pub(in crate::admin) fn apply(values: &Values, word: &mut SensitiveWord) {
     values.text("word").apply_set(&mut word.word);
     values.word("matchType", MatchType::parse).apply_set(&mut word.match_type);
     values.text("description").apply(&mut word.description);
@@ -137,6 +143,16 @@ async fn found(call: &Call, tx: &mut Tx) -> Result<SensitiveWord, Refusal> {
     word.ok_or_else(|| Refusal::missing("sensitive word", id))
 }
 
+/// What makes two words, or two error rules, the same. Case means something in a regular expression:
+/// `\S` is not `\s`.
+pub(in crate::admin) fn identity(match_type: MatchType, text: &str) -> (MatchType, String) {
+    let text = match match_type {
+        MatchType::Regex => text.to_owned(),
+        MatchType::Contains | MatchType::Exact => fold(text),
+    };
+    (match_type, text)
+}
+
 /// The rules that need the other words: no word twice, and regular expressions that can be told
 /// together.
 async fn check(tx: &mut Tx, word: &SensitiveWord) -> Result<(), Refusal> {
@@ -145,12 +161,8 @@ async fn check(tx: &mut Tx, word: &SensitiveWord) -> Result<(), Refusal> {
         let refusal = Refusal::new(Code::OPERATION_FAILED, format!("there are {MAX_WORDS} words already"));
         return Err(refusal.with("max", MAX_WORDS.into()));
     }
-    // Case means something in a pattern: \S is not \s.
-    let same = |other: &SensitiveWord| match word.match_type {
-        MatchType::Regex => other.word == word.word,
-        _ => fold(&other.word) == fold(&word.word),
-    };
-    if let Some(twin) = others.iter().find(|other| other.match_type == word.match_type && same(other)) {
+    let identity = identity(word.match_type, &word.word);
+    if let Some(twin) = others.iter().find(|other| self::identity(other.match_type, &other.word) == identity) {
         let message = format!("this word is there already, as {} with the id {}", twin.match_type.as_str(), twin.id);
         return Err(Refusal::new(Code::DUPLICATE_WORD, message).with("id", twin.id.0.into()));
     }

@@ -5,7 +5,7 @@
 
 use crate::admin::call::{Call, Change, recorded};
 use crate::admin::envelope::{Code, Refusal};
-use crate::admin::fields::{Body, Field, Form, Kind};
+use crate::admin::fields::{Body, Field, Form, Kind, Values};
 use crate::admin::records::settings::{CleanupRecord, SettingsRecord};
 use crate::admin::table::{Operation, Permission};
 use crate::domain::limits::TimeOfDay;
@@ -68,7 +68,7 @@ async fn save(call: Call) -> Result<SettingsRecord, Refusal> {
     let mut tx = call.ctx.store.begin().await?;
     let before = tx.settings().await?;
     let mut after = before.clone();
-    apply(&call, &mut after);
+    apply(&call.values, &mut after);
     tx.save_settings(&after).await?;
     let shown = |settings| SettingsRecord::new(settings, call.ctx.time_zone, (call.ctx.unpriced)());
     let change = Change {
@@ -82,8 +82,8 @@ async fn save(call: Call) -> Result<SettingsRecord, Refusal> {
     Ok(shown(&after))
 }
 
-fn apply(call: &Call, settings: &mut SystemSettings) {
-    let values = &call.values;
+/// Puts every field that was sent into the settings.
+pub(in crate::admin) fn apply(values: &Values, settings: &mut SystemSettings) {
     values.text("siteTitle").apply_set(&mut settings.site_title);
     values.boolean("allowGlobalUsageView").apply_set(&mut settings.allow_global_usage_view);
     values.text("currencyDisplay").apply_set(&mut settings.currency_display);

@@ -28,12 +28,27 @@ pub fn check(body: &Body, sent: &Map<String, Json>, tz: Tz) -> Checked<Values> {
     Ok(values)
 }
 
+/// Checks `sent` against a table that stands alone: not the body of an operation, but a part of one.
+///
+/// # Errors
+/// Each fault by itself. Names that the table lacks are the caller's business.
+pub fn check_fields(fields: &[Field], sent: &Map<String, Json>, tz: Tz) -> Result<Values, Vec<Refusal>> {
+    known(fields, sent, tz, "")
+}
+
 fn table(fields: &[Field], sent: &Map<String, Json>, tz: Tz, path: &str) -> Checked<Values> {
     if let Some(name) = sent.keys().find(|name| fields.iter().all(|f| f.name != name.as_str())) {
         let name: String = name.chars().take(64).collect();
         let field = format!("{path}{name}");
         return Err(Refusal::field(Code::INVALID_FORMAT, &field, format!("{field}: no such field")));
     }
+    known(fields, sent, tz, path).map_err(|faults| {
+        Refusal::of_faults(faults).unwrap_or_else(|| Refusal::internal("a check failed without a fault"))
+    })
+}
+
+/// The fields of the table; others are not looked at.
+fn known(fields: &[Field], sent: &Map<String, Json>, tz: Tz, path: &str) -> Result<Values, Vec<Refusal>> {
     let mut values = Values::declare(fields.iter().map(|f| f.name).collect());
     let mut faults = Vec::new();
     for field in fields {
@@ -44,7 +59,7 @@ fn table(fields: &[Field], sent: &Map<String, Json>, tz: Tz, path: &str) -> Chec
             Err(fault) => faults.push(fault),
         }
     }
-    Refusal::of_faults(faults).map_or(Ok(values), Err)
+    if faults.is_empty() { Ok(values) } else { Err(faults) }
 }
 
 impl Preset {

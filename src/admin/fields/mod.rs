@@ -9,7 +9,7 @@ pub mod moment;
 pub mod schema;
 pub mod values;
 
-pub use check::check;
+pub use check::{check, check_fields};
 pub use values::{Patch, Value, Values};
 
 use super::envelope::Code;

@@ -14,7 +14,8 @@ pub fn of_body(body: &Body) -> Value {
     schema
 }
 
-fn of_table(fields: &[Field]) -> Value {
+/// The schema of a table that stands alone.
+pub fn of_table(fields: &[Field]) -> Value {
     let properties: Map<String, Value> = fields.iter().map(|f| (f.name.to_owned(), of_field(f))).collect();
     let required: Vec<&str> = fields.iter().filter(|f| matches!(f.need, Need::Required)).map(|f| f.name).collect();
     let mut schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });

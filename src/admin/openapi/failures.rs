@@ -60,6 +60,7 @@ fn told(code: Code) -> Option<(&'static str, Value)> {
         }
         Code::DUPLICATE_NAME => ("this user already has a key named \"cli\"", json!({ "name": "cli" })),
         Code::DUPLICATE_WORD => ("this word is there already", none()),
+        Code::DUPLICATE_RULE => ("there is a rule with this pattern already, with the id 7", json!({ "id": 7 })),
         Code::CANNOT_DELETE_LAST_KEY => ("a user's last usable key cannot be deleted", none()),
         Code::CANNOT_DISABLE_LAST_KEY => ("a user's last usable key cannot be disabled", none()),
         Code::CANNOT_DELETE_LAST_GROUP_KEY => ("deleting this key would leave you without any provider group", none()),

@@ -68,6 +68,11 @@ pub(super) async fn all(connection: &mut AnyConnection) -> Result<Vec<ErrorRule>
     rows(connection, "WHERE deleted_at IS NULL ORDER BY priority, id").await
 }
 
+/// All, in the order in which they are asked; removed ones of the program's own behind them.
+pub(super) async fn with_removed(connection: &mut AnyConnection) -> Result<Vec<ErrorRule>, StoreError> {
+    rows(connection, "ORDER BY CASE WHEN deleted_at IS NULL THEN 0 ELSE 1 END, priority, id").await
+}
+
 async fn rows(connection: &mut AnyConnection, rest: &str) -> Result<Vec<ErrorRule>, StoreError> {
     let sql = AssertSqlSafe(sql::select(TABLE, COLUMNS, rest));
     sqlx::query(sql).fetch_all(connection).await?.iter().map(read).collect()
@@ -80,8 +85,7 @@ impl Tx {
     /// # Errors
     /// [`StoreError`] of the read.
     pub async fn error_rules(&mut self) -> Result<Vec<ErrorRule>, StoreError> {
-        let order = "ORDER BY CASE WHEN deleted_at IS NULL THEN 0 ELSE 1 END, priority, id";
-        rows(&mut self.inner, order).await
+        with_removed(&mut self.inner).await
     }
 
     /// Adds a rule; its id is made here, the one in `rule` does not count.

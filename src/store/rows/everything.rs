@@ -2,8 +2,9 @@
 
 use sqlx::AnyConnection;
 
+use super::notifications::StoredNotifications;
 use super::providers::StoredProvider;
-use super::{error_rules, keys, prices, providers, users, words};
+use super::{error_rules, keys, notifications, prices, providers, sealed, users, words};
 use crate::domain::error_rule::ErrorRule;
 use crate::domain::key::Key;
 use crate::domain::price::Price;
@@ -13,6 +14,7 @@ use crate::domain::word::SensitiveWord;
 use crate::store::Store;
 use crate::store::engine::column::Fields;
 use crate::store::engine::error::StoreError;
+use crate::store::engine::tx::Tx;
 
 /// All that is configured and not deleted, as of one moment.
 #[derive(Debug, Clone)]
@@ -35,16 +37,7 @@ impl Store {
     /// [`StoreError::Corrupt`] names the table and column of a value that cannot be read.
     pub async fn load_all(&self) -> Result<Everything, StoreError> {
         let mut tx = self.read().await?;
-        let everything = Everything {
-            version: version(&mut tx).await?,
-            users: users::all(&mut tx).await?,
-            keys: keys::all(&mut tx).await?,
-            providers: providers::all(&mut tx).await?,
-            prices: prices::all(&mut tx).await?,
-            settings: settings(&mut tx).await?,
-            words: words::all(&mut tx).await?,
-            error_rules: error_rules::all(&mut tx).await?,
-        };
+        let everything = read(&mut tx).await?;
         tx.commit().await?;
         Ok(everything)
     }
@@ -56,6 +49,62 @@ impl Store {
     pub async fn config_version(&self) -> Result<i64, StoreError> {
         version(&mut *self.reader().await?).await
     }
+}
+
+/// [`Everything`], and what no request needs.
+#[derive(Debug, Clone)]
+pub struct Whole {
+    pub everything: Everything,
+    pub notifications: StoredNotifications,
+    /// All error rules; removed ones of the program's own among them.
+    pub error_rules: Vec<ErrorRule>,
+    /// The id of the key that new texts are sealed with.
+    pub sealing_key: Option<String>,
+}
+
+impl Store {
+    /// Reads all that is configured as of one moment.
+    ///
+    /// # Errors
+    /// As [`Store::load_all`].
+    pub async fn load_whole(&self) -> Result<Whole, StoreError> {
+        let mut tx = self.read().await?;
+        let whole = read_whole(&mut tx).await?;
+        tx.commit().await?;
+        Ok(whole)
+    }
+}
+
+impl Tx {
+    /// All that is configured, as this transaction sees it.
+    ///
+    /// # Errors
+    /// As [`Store::load_all`].
+    pub async fn whole(&mut self) -> Result<Whole, StoreError> {
+        read_whole(&mut self.inner).await
+    }
+}
+
+async fn read_whole(connection: &mut AnyConnection) -> Result<Whole, StoreError> {
+    Ok(Whole {
+        everything: read(connection).await?,
+        notifications: notifications::settings(connection).await?,
+        error_rules: error_rules::with_removed(connection).await?,
+        sealing_key: sealed::sealing_key(connection).await?,
+    })
+}
+
+async fn read(connection: &mut AnyConnection) -> Result<Everything, StoreError> {
+    Ok(Everything {
+        version: version(connection).await?,
+        users: users::all(connection).await?,
+        keys: keys::all(connection).await?,
+        providers: providers::all(connection).await?,
+        prices: prices::all(connection).await?,
+        settings: settings(connection).await?,
+        words: words::all(connection).await?,
+        error_rules: error_rules::all(connection).await?,
+    })
 }
 
 impl Store {

@@ -120,6 +120,18 @@ impl Tx {
         Ok(keys)
     }
 
+    /// The removed key that has this hash. A hash is unique among removed keys too.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn removed_key(&mut self, hash: &KeyHash) -> Result<Option<Key>, StoreError> {
+        let mut values = Values::default();
+        values.bytes(&hash.0);
+        let sql = AssertSqlSafe(sql::select("api_keys", COLUMNS, "WHERE deleted_at IS NOT NULL AND hash = $1"));
+        let row = sqlx::query_with(sql, values.into_arguments()).fetch_optional(&mut *self.inner).await?;
+        row.as_ref().map(read).transpose()
+    }
+
     /// Adds a key; its `id` is ignored and the new one returned.
     ///
     /// # Errors

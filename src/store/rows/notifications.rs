@@ -30,7 +30,7 @@ pub struct UserSum {
     pub cost: NanoUsd,
 }
 
-async fn settings(connection: &mut AnyConnection) -> Result<StoredNotifications, StoreError> {
+pub(super) async fn settings(connection: &mut AnyConnection) -> Result<StoredNotifications, StoreError> {
     let sql = "SELECT data, secret_cipher FROM notification_settings WHERE id = 1";
     let Some(row) = sqlx::query(sql).fetch_optional(connection).await? else {
         return Ok(StoredNotifications::default());

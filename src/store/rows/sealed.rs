@@ -42,7 +42,7 @@ async fn all(connection: &mut AnyConnection) -> Result<Vec<SealedText>, StoreErr
     Ok(texts)
 }
 
-async fn sealing_key(connection: &mut AnyConnection) -> Result<Option<String>, StoreError> {
+pub(super) async fn sealing_key(connection: &mut AnyConnection) -> Result<Option<String>, StoreError> {
     let row = sqlx::query("SELECT key_id FROM sealing_key WHERE id = 1").fetch_optional(connection).await?;
     row.map(|row| Fields { row: &row, table: "sealing_key" }.text("key_id")).transpose()
 }

@@ -95,12 +95,12 @@ pub const BATCH: &[Field] = &[
     Field::new("updates", Kind::Object(UPDATES), "What changes on each of them.").required(),
 ];
 
-const H5: Code = Code("KEY_LIMIT_5H_EXCEEDS_USER_LIMIT");
-const DAILY: Code = Code("KEY_LIMIT_DAILY_EXCEEDS_USER_LIMIT");
-const WEEKLY: Code = Code("KEY_LIMIT_WEEKLY_EXCEEDS_USER_LIMIT");
-const MONTHLY: Code = Code("KEY_LIMIT_MONTHLY_EXCEEDS_USER_LIMIT");
-const TOTAL: Code = Code("KEY_LIMIT_TOTAL_EXCEEDS_USER_LIMIT");
-const CONCURRENT: Code = Code("KEY_LIMIT_CONCURRENT_EXCEEDS_USER_LIMIT");
+pub const H5: Code = Code("KEY_LIMIT_5H_EXCEEDS_USER_LIMIT");
+pub const DAILY: Code = Code("KEY_LIMIT_DAILY_EXCEEDS_USER_LIMIT");
+pub const WEEKLY: Code = Code("KEY_LIMIT_WEEKLY_EXCEEDS_USER_LIMIT");
+pub const MONTHLY: Code = Code("KEY_LIMIT_MONTHLY_EXCEEDS_USER_LIMIT");
+pub const TOTAL: Code = Code("KEY_LIMIT_TOTAL_EXCEEDS_USER_LIMIT");
+pub const CONCURRENT: Code = Code("KEY_LIMIT_CONCURRENT_EXCEEDS_USER_LIMIT");
 
 pub const ADD_ERRORS: &[Code] = &[
     Code::NOT_FOUND,

@@ -4,7 +4,7 @@
 //! Whatever changes a price also has the requests priced that ran without one.
 
 pub mod models;
-mod table;
+pub(in crate::admin) mod table;
 
 use std::collections::HashMap;
 

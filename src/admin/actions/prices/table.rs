@@ -22,7 +22,7 @@ const EXPLANATION: &str = "sample_spec";
 
 /// How a table is taken.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Taking {
+pub(in crate::admin) struct Taking {
     pub source: PriceSource,
     /// Whether entries that were entered by hand are replaced.
     pub overwrite_manual: bool,
@@ -77,7 +77,7 @@ pub(super) fn sort(
 ///
 /// # Errors
 /// Why it is none, in words for the administrator.
-pub(super) fn read(model: &str, data: Value, taking: Taking) -> Result<Price, String> {
+pub(in crate::admin) fn read(model: &str, data: Value, taking: Taking) -> Result<Price, String> {
     let length = model.chars().count();
     if model.trim().is_empty() || length > MAX_NAME || model.contains('\0') {
         return Err(format!("a model's name has 1 to {MAX_NAME} characters"));

@@ -17,7 +17,7 @@ const OTHER_PROXY: &str = "enter it again: the stored key is only sent through t
 ///
 /// # Errors
 /// `REQUIRED_FIELD` of `key`, saying what differs.
-pub(super) fn check(stored: &Provider, wanted: &Provider) -> Result<(), Refusal> {
+pub(in crate::admin) fn check(stored: &Provider, wanted: &Provider) -> Result<(), Refusal> {
     let missing = |why: &str| Err(Refusal::field(Code::REQUIRED_FIELD, "key", format!("key: {why}")));
     if !same_origin(&stored.url, &wanted.url) {
         return missing(OTHER_ORIGIN);

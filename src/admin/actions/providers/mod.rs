@@ -3,7 +3,7 @@
 //! The upstream credential is sealed before it is stored and shown masked; what the data plane uses
 //! is unsealed once, when the snapshot is made.
 
-mod destination;
+pub(in crate::admin) mod destination;
 pub mod fields;
 pub mod health;
 mod outcome;
@@ -80,7 +80,8 @@ fn records() -> Vec<Operation> {
     ]
 }
 
-fn blank(now: Timestamp) -> Provider {
+/// A provider as it is before any field is put into it.
+pub(in crate::admin) fn blank(now: Timestamp) -> Provider {
     Provider {
         id: ProviderId(0),
         name: String::new(),
@@ -179,7 +180,7 @@ async fn edit_provider(call: Call) -> Result<(), Refusal> {
 
 /// Whether requests go somewhere else, by another way or with another credential from now on, so
 /// that earlier failures say nothing any more.
-fn is_another(before: &Provider, after: &Provider, new_key: bool) -> bool {
+pub(in crate::admin) fn is_another(before: &Provider, after: &Provider, new_key: bool) -> bool {
     let of = |provider: &Provider| (provider.url.clone(), provider.proxy_url.clone(), provider.kind);
     new_key || of(before) != of(after)
 }

@@ -16,7 +16,8 @@ use crate::domain::user::{Role, User};
 use crate::policy::key_rules;
 use crate::store::Tx;
 
-fn blank(now: Timestamp) -> User {
+/// A user as it is before any field is put into it.
+pub(in crate::admin) fn blank(now: Timestamp) -> User {
     User {
         id: UserId(0),
         name: String::new(),

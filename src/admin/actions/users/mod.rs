@@ -1,6 +1,6 @@
 //! `users/*`: people, and what each of them may use.
 
-mod edit;
+pub(in crate::admin) mod edit;
 pub mod fields;
 
 use crate::admin::call::Call;

@@ -1,0 +1,58 @@
+//! The document of what is stored. Applied to the same gateway, it changes nothing.
+
+use serde_json::{Map, Value};
+
+use super::form::Form;
+use super::secrets::{self, Secrets};
+use super::{VERSION, error_rules, notifications, prices, providers, settings, users, words};
+use crate::admin::envelope::Refusal;
+use crate::crypto::vault::{Place, Vault};
+use crate::domain::secret::Secret;
+use crate::store::{StoredNotifications, Whole};
+
+/// The whole configuration as a document.
+///
+/// # Errors
+/// A secret cannot be sealed.
+pub fn export(vault: &Vault, whole: &Whole, how: Secrets) -> Result<Map<String, Value>, Refusal> {
+    let stored = &whole.everything;
+    let how = (how, whole.sealing_key.as_deref());
+    let mut document = Form::new();
+    document.insert("version".to_owned(), VERSION.into());
+    document.insert("settings".to_owned(), settings::form_of(&stored.settings)?.into());
+    document.insert("notifications".to_owned(), told(vault, &whole.notifications, how)?.into());
+    let key = |provider: &_, key: &Secret| secrets::shown(vault, how, &secrets::purpose_of(provider), key);
+    document.insert("providers".to_owned(), providers::exported(&stored.providers, vault, key)?.into());
+    document.insert("users".to_owned(), users::exported(&stored.users, &stored.keys)?.into());
+    let (usual, forced) = prices::exported(&stored.prices);
+    document.insert("prices".to_owned(), usual.into());
+    if !forced.is_empty() {
+        document.insert("forced_prices".to_owned(), forced.into());
+    }
+    document.insert("words".to_owned(), words::exported(&stored.words)?.into());
+    document.insert("error_rules".to_owned(), error_rules::exported(&whole.error_rules)?.into());
+    Ok(document)
+}
+
+/// The settings of notifications, their addresses and their key as secrets are shown.
+fn told(vault: &Vault, stored: &StoredNotifications, how: (Secrets, Option<&str>)) -> Result<Form, Refusal> {
+    let mut form = notifications::masked(stored)?;
+    form.retain(|_, value| !value.is_null());
+    if how.0 == Secrets::Masked {
+        return Ok(form);
+    }
+    let open = |cipher: &String| vault.open(Place::WebhookSecret, cipher).ok();
+    let settings = &stored.settings;
+    let address = |address: &Option<String>| address.clone().map(Secret::new);
+    for (name, secret) in [
+        ("circuit_breaker_webhook", address(&settings.circuit_breaker_webhook)),
+        ("daily_leaderboard_webhook", address(&settings.daily_leaderboard_webhook)),
+        ("cost_alert_webhook", address(&settings.cost_alert_webhook)),
+        (notifications::SIGNING, stored.secret_cipher.as_ref().and_then(open)),
+    ] {
+        if let Some(secret) = secret {
+            form.insert(name.to_owned(), secrets::shown(vault, how, &notifications::purpose_of(name), &secret)?);
+        }
+    }
+    Ok(form)
+}

@@ -1,0 +1,272 @@
+//! The keys of a user: by name, as hashes, as texts, or to be made.
+//!
+//! A key with `hash` or `key` (its whole text, of which the hash is kept) is that key. Without
+//! either, the stored one stays, and a new one is made and told once.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::form::{self, Form};
+use super::plan::Step;
+use super::secrets::is_masked;
+use super::work::Work;
+use crate::admin::actions::keys::blank_key;
+use crate::admin::actions::keys::fields::{self, KEY};
+use crate::admin::envelope::{Code, Refusal};
+use crate::admin::fields::{Field, Kind};
+use crate::admin::records::key::KeyRecord;
+use crate::crypto::key_text;
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::{KeyId, UserId};
+use crate::domain::key::{Key, KeyHash};
+use crate::domain::secret::Secret;
+use crate::domain::user::User;
+use crate::policy::key_rules;
+
+/// Begins a hash.
+const SHA256: &str = "sha256:";
+/// Characters of a key's text: more than the masked form shows.
+const MIN_TEXT: usize = 16;
+const MAX_TEXT: usize = 200;
+
+/// What identifies a key, beside the fields of the actions.
+pub(super) const MATERIAL: &[Field] = &[
+    Field::new("hash", Kind::text(64, 71), "`sha256:` and the SHA-256 of the key's text, in hexadecimal.").nullable(),
+    Field::new("prefix", Kind::text(0, 16), "The first characters of the text, for display. Beside `hash`.").nullable(),
+    Field::new("last_four", Kind::text(0, 8), "The last characters of the text, for display. Beside `hash`.")
+        .nullable(),
+    Field::new(
+        "key",
+        Kind::text(MIN_TEXT, MAX_TEXT),
+        "The whole text of a key that is used already, in place of `hash`: only its hash is kept. Without either, the \
+         stored key stays, and a new key is made and shown once.",
+    )
+    .nullable(),
+];
+
+/// What becomes of one key.
+pub(super) struct KeyPlan {
+    /// Its place in the document; empty where it has none.
+    pub at: String,
+    /// `ada/laptop`
+    pub label: String,
+    pub before: Option<Key>,
+    /// `None` = it is removed.
+    pub after: Option<Key>,
+    /// The text of a key that is made.
+    pub made: Option<Secret>,
+}
+
+/// Hashes of entries, by their places.
+pub(super) type Hashes = HashMap<KeyHash, String>;
+
+/// What a document says of a key's text.
+enum Material {
+    Kept,
+    Given { hash: KeyHash, prefix: String, last_four: String },
+}
+
+/// The keys that are wanted of a user; those that no entry names stay, or go with `--prune`.
+pub(super) fn plan(
+    work: &mut Work<'_>,
+    entries: Option<Vec<(String, Form)>>,
+    (user, label): (&User, &str),
+    stored: &[Key],
+    hashes: &mut Hashes,
+) -> Result<Vec<KeyPlan>, Refusal> {
+    let prune = work.prune && entries.is_some();
+    let mut claimed: HashMap<String, String> = HashMap::new();
+    let mut plans = Vec::new();
+    for (at, entry) in entries.unwrap_or_default() {
+        let Some(name) = work.text(&entry, "name", &at) else { continue };
+        if let Some(first) = claimed.insert(name.clone(), at.clone()) {
+            work.twice(Code::DUPLICATE_NAME, &format!("{at}/name"), &first);
+            continue;
+        }
+        let before = stored.iter().find(|key| key.name == name);
+        if let Some((after, made)) = read(work, entry, (before, user), &at, hashes)? {
+            let label = format!("{label}/{name}");
+            plans.push(KeyPlan { at, label, before: before.cloned(), after: Some(after), made });
+        }
+    }
+    for key in stored.iter().filter(|key| !claimed.contains_key(&key.name)) {
+        let after = (!prune).then(|| key.clone());
+        let (at, label) = (String::new(), format!("{label}/{}", key.name));
+        plans.push(KeyPlan { at, label, before: Some(key.clone()), after, made: None });
+    }
+    Ok(plans)
+}
+
+/// The first key of a user of whom no keys are written, as `users/addUser` makes it.
+pub(super) fn first(user: &User, label: &str, now: Timestamp) -> Result<KeyPlan, Refusal> {
+    let new = key_text::generate().map_err(Refusal::internal)?;
+    let mut key = blank_key(user.id, &new, now);
+    key.provider_group = user.provider_group.clone();
+    let (at, label) = (String::new(), format!("{label}/{}", key.name));
+    Ok(KeyPlan { at, label, before: None, after: Some(key), made: Some(new.text) })
+}
+
+fn read(
+    work: &mut Work<'_>,
+    mut entry: Form,
+    (before, user): (Option<&Key>, &User),
+    at: &str,
+    hashes: &mut Hashes,
+) -> Result<Option<(Key, Option<Secret>)>, Refusal> {
+    let Some(material) = material(work, &mut entry, at)? else { return Ok(None) };
+    let Some(values) = work.check(KEY, &entry, at)? else { return Ok(None) };
+    let new = key_text::generate().map_err(Refusal::internal)?;
+    let mut key = blank_key(before.map_or(UserId(0), |key| key.user_id), &new, work.desk.now);
+    fields::apply(&values, &mut key);
+    let mut made = None;
+    match (material, before) {
+        (Material::Given { hash, prefix, last_four }, _) => {
+            (key.hash, key.prefix, key.last_four) = (hash, prefix, last_four);
+            if let Some(first) = hashes.insert(hash, at.to_owned()) {
+                work.twice(Code::DUPLICATE_NAME, at, &first);
+            }
+        }
+        (Material::Kept, Some(before)) => {
+            (key.hash, key.prefix, key.last_four) = (before.hash, before.prefix.clone(), before.last_four.clone());
+        }
+        (Material::Kept, None) => made = Some(new.text),
+    }
+    if let Some(before) = before {
+        (key.id, key.created_at) = (before.id, before.created_at);
+    }
+    if before.is_none_or(|before| before.limits != key.limits)
+        && let Err(error) = key_rules::limits_within(&key.limits, &user.limits)
+    {
+        work.faults.take(at, error.into())?;
+    }
+    Ok(Some((key, made)))
+}
+
+/// Sees to it that no wanted key has the text of a stored one that stays.
+pub(super) fn check<'p>(work: &mut Work<'_>, plans: impl Iterator<Item = &'p KeyPlan> + Clone, stored: &[Key]) {
+    let gone: HashSet<KeyId> =
+        plans.clone().filter(|p| p.after.is_none()).filter_map(|p| Some(p.before.as_ref()?.id)).collect();
+    let kept: HashMap<KeyHash, &Key> =
+        stored.iter().filter(|key| !gone.contains(&key.id)).map(|key| (key.hash, key)).collect();
+    for plan in plans {
+        let Some(key) = &plan.after else { continue };
+        if let Some(other) =
+            kept.get(&key.hash).filter(|other| plan.before.as_ref().map(|key| key.id) != Some(other.id))
+        {
+            let what = format!(
+                "is the text of the key {:?} (id {}), which stays: with --prune a key that the file does not name goes",
+                other.name, other.id
+            );
+            work.faults.add(Code::DUPLICATE_NAME, &plan.at, &what);
+        }
+    }
+}
+
+/// Takes what a document says of the text out of the entry; `None` after a fault.
+fn material(work: &mut Work<'_>, entry: &mut Form, at: &str) -> Result<Option<Material>, Refusal> {
+    let taken: Form = MATERIAL.iter().filter_map(|field| entry.shift_remove_entry(field.name)).collect();
+    let is_kept = taken.get("key").and_then(Value::as_str).is_some_and(is_masked);
+    let kept_out = |(name, _): &(String, Value)| !(is_kept && name == "key");
+    let taken: Form = taken.into_iter().filter(kept_out).collect();
+    let Some(values) = work.check(MATERIAL, &taken, at)? else { return Ok(None) };
+    let text = |name: &str| values.text(name).set();
+    let given = match (text("hash"), text("key")) {
+        (Some(_), Some(_)) => Err(("key", "stands beside `hash`: write one of the two")),
+        (None, None) if text("prefix").is_some() || text("last_four").is_some() => {
+            Err(("hash", "is required beside `prefix` and `last_four`"))
+        }
+        (None, None) => Ok(Material::Kept),
+        (Some(hash), None) => match parse_hash(&hash) {
+            Some(hash) => Ok(Material::Given {
+                hash,
+                prefix: text("prefix").unwrap_or_default(),
+                last_four: text("last_four").unwrap_or_default(),
+            }),
+            None => Err(("hash", "must be `sha256:` and 64 hexadecimal digits")),
+        },
+        (None, Some(key)) => match of_text(&key) {
+            Some(given) => Ok(given),
+            None => Err(("key", "must be visible ASCII characters")),
+        },
+    };
+    match given {
+        Ok(material) => Ok(Some(material)),
+        Err((field, what)) => {
+            work.faults.add(Code::INVALID_FORMAT, &format!("{at}/{field}"), what);
+            Ok(None)
+        }
+    }
+}
+
+fn of_text(key: &str) -> Option<Material> {
+    let visible = key.len() >= MIN_TEXT && key.bytes().all(|b| b.is_ascii_graphic());
+    visible.then(|| Material::Given {
+        hash: key_text::hash(key),
+        prefix: key[..7].to_owned(),
+        last_four: key[key.len() - 4..].to_owned(),
+    })
+}
+
+fn parse_hash(text: &str) -> Option<KeyHash> {
+    let digits = text.strip_prefix(SHA256).unwrap_or(text).as_bytes();
+    let mut hash = [0; 32];
+    if digits.len() != 2 * hash.len() {
+        return None;
+    }
+    for (byte, pair) in hash.iter_mut().zip(digits.chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(KeyHash(hash))
+}
+
+/// With the text masked.
+pub(super) fn form_of(key: &Key) -> Result<Form, Refusal> {
+    let record = KeyRecord::new(key, Timestamp(0));
+    let mut form = form::of(&record, KEY)?;
+    form.insert("key".to_owned(), record.key.into());
+    Ok(form)
+}
+
+/// What a key is of which nothing but its name is written.
+pub(super) fn defaults() -> Result<Form, Refusal> {
+    let new = key_text::generate().map_err(Refusal::internal)?;
+    let mut form = form_of(&blank_key(UserId(0), &new, Timestamp(0)))?;
+    form.retain(|name, _| name != "name" && name != "key");
+    Ok(form)
+}
+
+/// As an export has it: with its hash.
+pub(super) fn exported(key: &Key, defaults: &Form) -> Result<Value, Refusal> {
+    let mut form = form::shortened(form_of(key)?, defaults);
+    form.shift_remove("key");
+    let texts = [("prefix", &key.prefix), ("last_four", &key.last_four)];
+    form.insert("hash".to_owned(), format!("{SHA256}{}", hex::encode(key.hash.0)).into());
+    form.extend(
+        texts
+            .into_iter()
+            .filter(|(_, text)| !text.is_empty())
+            .map(|(name, text)| (name.to_owned(), text.as_str().into())),
+    );
+    Ok(form.into())
+}
+
+/// The change of one key, for the plan; `None` where there is none.
+pub(super) fn step(plan: &KeyPlan) -> Result<Option<Step>, Refusal> {
+    let before = plan.before.as_ref().map(form_of).transpose()?;
+    let after = plan.after.as_ref().map(form_of).transpose()?;
+    let hash = |key: &Option<Key>| key.as_ref().map(|key| key.hash);
+    let another = hash(&plan.before) != hash(&plan.after);
+    if before == after && !another {
+        return Ok(None);
+    }
+    let id = plan.before.as_ref().or(plan.after.as_ref()).map_or(0, |key| key.id.0);
+    Ok(Some(Step {
+        kind: "key",
+        name: plan.label.clone(),
+        target: format!("key {id}"),
+        before,
+        after,
+        secret: another.then_some("key"),
+    }))
+}

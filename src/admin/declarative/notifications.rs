@@ -1,0 +1,149 @@
+//! The section `notifications`: what is sent where, whole.
+//!
+//! A webhook's address holds what its receiver is written to with, so it is treated as a secret: an
+//! export masks it, and a masked one leaves what is stored.
+
+use serde_json::Value;
+
+use super::form::{self, Form};
+use super::plan::Step;
+use super::secrets::{self, MASK, Written};
+use super::work::Work;
+use crate::admin::actions::notifications::{self as actions, SETTINGS, WEBHOOKS};
+use crate::admin::envelope::{Code, Refusal};
+use crate::admin::fields::Field;
+use crate::admin::records::notifications::NotificationsRecord;
+use crate::crypto::vault::Place;
+use crate::domain::secret::Secret;
+use crate::state::reseal;
+use crate::store::StoredNotifications;
+
+const AT: &str = "/notifications";
+/// The key that messages are signed with.
+pub(super) const SIGNING: &str = "webhook_secret";
+const NOTHING_STORED: &str =
+    "is masked, and nothing is stored that the mask could stand for: write it, or name it as ${NAME} or file:PATH";
+
+/// The fields of a document: the key that messages are signed with stands apart.
+pub(super) fn fields() -> Vec<Field> {
+    form::without(SETTINGS, "webhookSecret")
+}
+
+/// Without the whole of anything secret.
+pub(super) fn masked(stored: &StoredNotifications) -> Result<Form, Refusal> {
+    let mut form = form::of(&NotificationsRecord::masked(stored), &fields())?;
+    form.insert(SIGNING.to_owned(), if stored.secret_cipher.is_some() { MASK.into() } else { Value::Null });
+    Ok(form)
+}
+
+/// What a sealed address, or the key, is sealed for.
+pub(super) fn purpose_of(field: &str) -> String {
+    format!("notifications {field}")
+}
+
+pub(super) async fn apply(work: &mut Work<'_>, mut entry: Form) -> Result<(), Refusal> {
+    let signing = Written::read(entry.remove(SIGNING));
+    let kept = webhooks(work, &mut entry);
+    let Some(values) = work.check(&fields(), &entry, AT)? else { return Ok(()) };
+    let stored = work.stored_notifications.clone();
+    let mut wanted = StoredNotifications { secret_cipher: stored.secret_cipher.clone(), ..Default::default() };
+    actions::apply(&values, &mut wanted.settings);
+    for field in WEBHOOKS {
+        if let Some(address) = values.text(field).set()
+            && let Err(error) = work.desk.webhooks.check(&address)
+        {
+            work.faults.add(Code::INVALID_FORMAT, &format!("{AT}/{}", form::snake(field)), &error.to_string());
+        }
+    }
+    for field in kept {
+        let of = |stored: &StoredNotifications| match field {
+            "circuitBreakerWebhook" => stored.settings.circuit_breaker_webhook.clone(),
+            "dailyLeaderboardWebhook" => stored.settings.daily_leaderboard_webhook.clone(),
+            _ => stored.settings.cost_alert_webhook.clone(),
+        };
+        match (of(&stored), field) {
+            (None, _) => work.faults.add(Code::REQUIRED_FIELD, &format!("{AT}/{}", form::snake(field)), NOTHING_STORED),
+            (address, "circuitBreakerWebhook") => wanted.settings.circuit_breaker_webhook = address,
+            (address, "dailyLeaderboardWebhook") => wanted.settings.daily_leaderboard_webhook = address,
+            (address, _) => wanted.settings.cost_alert_webhook = address,
+        }
+    }
+    let another = sign_with(work, &mut wanted, signing).await?;
+    if wanted == stored {
+        return Ok(());
+    }
+    if work.is_sound() {
+        work.tx.save_notifications(&wanted).await?;
+    }
+    let step = Step {
+        kind: "notifications",
+        name: String::new(),
+        target: "notification settings".to_owned(),
+        before: Some(masked(&stored)?),
+        after: Some(masked(&wanted)?),
+        secret: another.then_some(SIGNING),
+    };
+    work.note(step, &Form::new());
+    Ok(())
+}
+
+/// Opens sealed addresses, and takes masked ones out: those stay as they are stored.
+fn webhooks(work: &mut Work<'_>, entry: &mut Form) -> Vec<&'static str> {
+    let mut kept = Vec::new();
+    for field in WEBHOOKS {
+        let name = form::snake(field);
+        let Some(value) = entry.remove(&name) else { continue };
+        let written = match &value {
+            Value::String(text) if secrets::is_masked(text) || text.starts_with("sealed:") => {
+                Written::read(Some(value))
+            }
+            _ => {
+                entry.insert(name, value);
+                continue;
+            }
+        };
+        match written.open(&work.desk, &purpose_of(&name)) {
+            Ok(None) => kept.push(field),
+            Ok(Some(address)) => drop(entry.insert(name, address.expose().into())),
+            Err(what) => work.faults.add(Code::INVALID_FORMAT, &format!("{AT}/{name}"), &what),
+        }
+    }
+    kept
+}
+
+/// Puts the key that messages are signed with into the settings; whether it is another one.
+async fn sign_with(work: &mut Work<'_>, wanted: &mut StoredNotifications, written: Written) -> Result<bool, Refusal> {
+    let at = format!("{AT}/{SIGNING}");
+    match written {
+        Written::Kept { masked } => {
+            if masked && wanted.secret_cipher.is_none() {
+                work.faults.add(Code::REQUIRED_FIELD, &at, NOTHING_STORED);
+            }
+            return Ok(false);
+        }
+        Written::Cleared => return Ok(wanted.secret_cipher.take().is_some()),
+        _ => {}
+    }
+    let secret = match written.open(&work.desk, &purpose_of(SIGNING)) {
+        Ok(secret) => secret.unwrap_or_default(),
+        Err(what) => {
+            work.faults.add(Code::INVALID_FORMAT, &at, &what);
+            return Ok(false);
+        }
+    };
+    let table: Vec<Field> = SETTINGS.iter().filter(|field| field.name == "webhookSecret").copied().collect();
+    let entry = Form::from_iter([(SIGNING.to_owned(), Value::from(secret.expose()))]);
+    if work.check(&table, &entry, AT)?.is_none() || is_stored(work, wanted, &secret) {
+        return Ok(false);
+    }
+    if work.is_sound() {
+        let sealed = reseal::seal(work.desk.vault, work.tx, Place::WebhookSecret, &secret).await?;
+        wanted.secret_cipher = Some(sealed);
+    }
+    Ok(true)
+}
+
+fn is_stored(work: &Work<'_>, stored: &StoredNotifications, secret: &Secret) -> bool {
+    let open = |cipher: &String| work.desk.vault.open(Place::WebhookSecret, cipher).ok();
+    stored.secret_cipher.as_ref().and_then(open).is_some_and(|old| old == *secret)
+}

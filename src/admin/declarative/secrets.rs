@@ -1,0 +1,116 @@
+//! Secrets in a document: masked, sealed, or as they are.
+//!
+//! A masked secret, or none, leaves what is stored. A sealed one (`sealed:…`) was exported, and
+//! opens on gateways with the same secret key. It is bound to what it was for: a provider's
+//! credential to the origin and the proxy that it was sent to. Else an administrator, who cannot
+//! read a stored credential, could export it and have it sent to an address of their own.
+
+use serde_json::Value;
+
+use super::work::Desk;
+use crate::admin::envelope::Refusal;
+use crate::crypto::vault::{Place, Vault};
+use crate::domain::provider::Provider;
+use crate::domain::secret::Secret;
+use crate::upstream::endpoint::Endpoint;
+
+/// Begins a sealed secret.
+const SEALED: &str = "sealed:";
+/// Stands for a secret that is too short to show a part of.
+pub(super) const MASK: &str = "***";
+
+/// How an export shows secrets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Secrets {
+    /// Enough to recognise them.
+    Masked,
+    /// Encrypted with the gateway's secret key.
+    Sealed,
+}
+
+/// A secret as a document has it.
+#[derive(Debug)]
+pub(super) enum Written {
+    /// None is written, or a masked one.
+    Kept {
+        masked: bool,
+    },
+    /// `null`.
+    Cleared,
+    Sealed(String),
+    Plain(Secret),
+    /// No text.
+    Wrong,
+}
+
+impl Written {
+    pub(super) fn read(value: Option<Value>) -> Self {
+        match value {
+            None => Self::Kept { masked: false },
+            Some(Value::Null) => Self::Cleared,
+            Some(Value::String(text)) if is_masked(&text) => Self::Kept { masked: true },
+            Some(Value::String(text)) => match text.strip_prefix(SEALED) {
+                Some(sealed) => Self::Sealed(sealed.to_owned()),
+                None => Self::Plain(Secret::new(text.trim())),
+            },
+            Some(_) => Self::Wrong,
+        }
+    }
+
+    /// The secret that is to be, where one is written.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn open(self, desk: &Desk<'_>, purpose: &str) -> Result<Option<Secret>, String> {
+        match self {
+            Self::Kept { .. } | Self::Cleared => Ok(None),
+            Self::Plain(secret) => Ok(Some(secret)),
+            Self::Wrong => Err("must be text".to_owned()),
+            Self::Sealed(sealed) => {
+                desk.vault.open(Place::exported(purpose), &sealed).map(Some).map_err(|error| match error.lacks_key() {
+                    true => format!("the sealed text {error}"),
+                    false => {
+                        "the sealed text was altered, or was sealed for another place or address: write the secret \
+                              itself"
+                            .to_owned()
+                    }
+                })
+            }
+        }
+    }
+}
+
+/// Whether the text stands for a secret that it does not hold.
+pub(super) fn is_masked(text: &str) -> bool {
+    text.ends_with(MASK) || text.contains('…')
+}
+
+/// A secret as an export shows it.
+///
+/// # Errors
+/// It cannot be sealed.
+pub(super) fn shown(
+    vault: &Vault,
+    how: (Secrets, Option<&str>),
+    purpose: &str,
+    secret: &Secret,
+) -> Result<Value, Refusal> {
+    let (how, sealing) = how;
+    if how == Secrets::Masked {
+        return Ok(secret.masked().into());
+    }
+    let ring = sealing.map_or_else(|| vault.ring(), |id| vault.ring_with(id));
+    let key = sealing.and_then(|id| ring.key(id)).or_else(|| ring.oldest());
+    let key = key.ok_or_else(|| Refusal::internal("there is no secret key"))?;
+    let sealed = Vault::seal(key, Place::exported(purpose), secret).map_err(Refusal::internal)?;
+    Ok(format!("{SEALED}{sealed}").into())
+}
+
+/// What a provider's credential is for: the addresses that it may be sent to.
+pub(super) fn purpose_of(provider: &Provider) -> String {
+    let origin = Endpoint::parse(&provider.url).map_or_else(
+        |_| provider.url.clone(),
+        |end| format!("{} {} {}", if end.tls { "https" } else { "http" }, end.host.to_ascii_lowercase(), end.port),
+    );
+    format!("provider key for {origin} through {}", provider.proxy_url.as_deref().unwrap_or("no proxy"))
+}

@@ -1,0 +1,34 @@
+//! The section `settings`: the system settings, whole.
+
+use super::form::{self, Form};
+use super::plan::Step;
+use super::work::Work;
+use crate::admin::actions::settings::{self as actions, SETTINGS};
+use crate::admin::envelope::Refusal;
+use crate::domain::settings::SystemSettings;
+
+pub(super) fn form_of(settings: &SystemSettings) -> Result<Form, Refusal> {
+    form::of(settings, SETTINGS)
+}
+
+pub(super) async fn apply(work: &mut Work<'_>, entry: Form) -> Result<(), Refusal> {
+    let Some(values) = work.check(SETTINGS, &entry, "/settings")? else { return Ok(()) };
+    let mut wanted = SystemSettings::default();
+    actions::apply(&values, &mut wanted);
+    if wanted == work.stored.settings {
+        return Ok(());
+    }
+    if work.is_sound() {
+        work.tx.save_settings(&wanted).await?;
+    }
+    let step = Step {
+        kind: "settings",
+        name: String::new(),
+        target: "system settings".to_owned(),
+        before: Some(form_of(&work.stored.settings)?),
+        after: Some(form_of(&wanted)?),
+        secret: None,
+    };
+    work.note(step, &Form::new());
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! The section `words`: sensitive words. A word is known by its text and how it is matched.
+
+use std::collections::HashMap;
+
+use super::form::{self, Form};
+use super::plan::Step;
+use super::work::Work;
+use crate::admin::actions::sensitive_words::{self as actions, FIELDS, MAX_WORDS, identity, unsafe_pattern};
+use crate::admin::envelope::{Code, Refusal};
+use crate::admin::records::word::WordRecord;
+use crate::domain::clock::Timestamp;
+use crate::domain::matching::MatchType;
+use crate::domain::word::SensitiveWord;
+use crate::policy::{pattern, words};
+
+pub(super) fn form_of(word: &SensitiveWord) -> Result<Form, Refusal> {
+    form::of(&WordRecord::new(word), FIELDS)
+}
+
+pub(super) fn defaults() -> Result<Form, Refusal> {
+    let mut form = form_of(&actions::blank(Timestamp(0)))?;
+    form.retain(|name, _| name != "word" && name != "match_type");
+    Ok(form)
+}
+
+pub(super) async fn apply(work: &mut Work<'_>, entries: Vec<(String, Form)>) -> Result<(), Refusal> {
+    let stored: HashMap<_, SensitiveWord> = std::mem::take(&mut work.stored.words)
+        .into_iter()
+        .map(|word| (identity(word.match_type, &word.word), word))
+        .collect();
+    let mut wanted: Vec<SensitiveWord> = Vec::with_capacity(entries.len());
+    let mut named: HashMap<Identity, String> = HashMap::new();
+    for (at, entry) in entries {
+        let Some(values) = work.check(FIELDS, &entry, &at)? else { continue };
+        let mut word = actions::blank(work.desk.now);
+        actions::apply(&values, &mut word);
+        let identity = identity(word.match_type, &word.word);
+        if let Some(first) = named.get(&identity) {
+            work.twice(Code::DUPLICATE_WORD, &at, first);
+            continue;
+        }
+        if let Some(before) = stored.get(&identity) {
+            (word.id, word.created_at) = (before.id, before.created_at);
+        }
+        named.insert(identity, at);
+        wanted.push(word);
+    }
+    let mut left: Vec<&SensitiveWord> =
+        stored.iter().filter(|(identity, _)| !named.contains_key(identity)).map(|(_, word)| word).collect();
+    left.sort_by_key(|word| word.id);
+    if work.prune {
+        for word in std::mem::take(&mut left) {
+            if work.is_sound() {
+                work.tx.delete_word(word.id).await?;
+            }
+            note(work, Some(word), None)?;
+        }
+    }
+    check(work, &wanted, &left, &stored, &named)?;
+    for word in wanted {
+        let before = stored.get(&identity(word.match_type, &word.word));
+        write(work, before, word).await?;
+    }
+    Ok(())
+}
+
+type Identity = (MatchType, String);
+
+/// The rules over all words: not too many, and regular expressions that can be told together.
+fn check(
+    work: &mut Work<'_>,
+    wanted: &[SensitiveWord],
+    left: &[&SensitiveWord],
+    stored: &HashMap<Identity, SensitiveWord>,
+    named: &HashMap<Identity, String>,
+) -> Result<(), Refusal> {
+    if wanted.len() + left.len() > MAX_WORDS {
+        work.faults.add(Code::OPERATION_FAILED, "/words", &format!("there may be {MAX_WORDS} words at most"));
+    }
+    let is_regex = |word: &&SensitiveWord| word.match_type == MatchType::Regex;
+    let is_new = |word: &&SensitiveWord| {
+        let before = stored.get(&identity(word.match_type, &word.word));
+        before.is_none_or(|before| before.is_enabled != word.is_enabled)
+    };
+    let new: Vec<&SensitiveWord> = wanted.iter().filter(is_regex).filter(is_new).collect();
+    let mut sound = true;
+    for word in &new {
+        if let Err(fault) = pattern::compile(&word.word) {
+            let at = named.get(&identity(word.match_type, &word.word)).map_or("/words", String::as_str);
+            work.faults.take(at, unsafe_pattern("word", &fault))?;
+            sound = false;
+        }
+    }
+    // Together once: what they cost together is said of the last.
+    if let Some(last) = new.last().filter(|_| sound) {
+        let all = wanted.iter().chain(left.iter().copied()).filter(is_regex);
+        let others = all.filter(|other| other.is_enabled && other.word != last.word);
+        if let Err(fault) = words::check_pattern(&last.word, others.map(|other| other.word.as_str())) {
+            let at = named.get(&identity(last.match_type, &last.word)).map_or("/words", String::as_str);
+            work.faults.take(at, unsafe_pattern("word", &fault))?;
+        }
+    }
+    Ok(())
+}
+
+async fn write(work: &mut Work<'_>, before: Option<&SensitiveWord>, mut word: SensitiveWord) -> Result<(), Refusal> {
+    if let Some(before) = before
+        && form_of(before)? == form_of(&word)?
+    {
+        return Ok(());
+    }
+    if work.is_sound() {
+        match before {
+            None => word.id = work.tx.insert_word(&word).await?,
+            Some(_) => work.tx.update_word(&word).await?,
+        }
+    }
+    note(work, before, Some(&word))
+}
+
+fn note(work: &mut Work<'_>, before: Option<&SensitiveWord>, after: Option<&SensitiveWord>) -> Result<(), Refusal> {
+    let Some(word) = after.or(before) else { return Ok(()) };
+    let step = Step {
+        kind: "word",
+        name: word.word.clone(),
+        target: format!("sensitive word {}", word.id),
+        before: before.map(form_of).transpose()?,
+        after: after.map(form_of).transpose()?,
+        secret: None,
+    };
+    work.note(step, &defaults()?);
+    Ok(())
+}
+
+pub(super) fn exported(words: &[SensitiveWord]) -> Result<Vec<serde_json::Value>, Refusal> {
+    let mut words: Vec<&SensitiveWord> = words.iter().collect();
+    words.sort_by_key(|word| word.id);
+    let defaults = defaults()?;
+    words.into_iter().map(|word| Ok(form::shortened(form_of(word)?, &defaults).into())).collect()
+}

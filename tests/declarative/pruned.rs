@@ -1,0 +1,107 @@
+//! `--prune`: what a file does not name goes, and nothing else; what comes back is what it was.
+
+use serde_json::json;
+use tollgate::store::Backend;
+
+use super::{Bed, Way, on_both};
+
+on_both!(only_sections_of_the_file_lose_records, a_removed_key_comes_back_by_its_hash);
+
+const ALL: &str = "\
+version: 1
+providers:
+  - { name: one, url: https://one.example.com, key: a-credential-of-one }
+  - { name: two, url: https://two.example.com, key: a-credential-of-two }
+users:
+  - name: ada
+    keys: [{ name: one }, { name: two }]
+  - name: eve
+prices:
+  m: { input_cost_per_token: 0.000001 }
+  n: { input_cost_per_token: 0.000001 }
+words:
+  - { word: one, match_type: contains }
+  - { word: two, match_type: exact }
+error_rules:
+  - { pattern: one, match_type: contains, category: invalid_request }
+  - { builtin: prompt_too_long, removed: true }
+  - { builtin: context_length_code, pattern: another, match_type: exact, category: prompt_limit }
+";
+
+async fn only_sections_of_the_file_lose_records(backend: Backend) {
+    let bed = Bed::start(backend).await;
+    let seeded = bed.gateway.admin("model-prices/getModelPrices", json!({})).await.as_array().unwrap().len();
+    bed.apply(Way::Api, ALL, &[]);
+    let full = bed.export(Way::Api);
+
+    let said = bed.apply(Way::Api, "version: 1\nusers:\n  - name: ada\n", &[]);
+    assert!(said.contains("No changes"), "without --prune nothing goes: {said}");
+    assert_eq!(bed.export(Way::Api), full);
+
+    let said = bed.apply(
+        Way::Api,
+        "version: 1\nusers:\n  - name: ada\n    keys: [{ name: two }]\n",
+        &["--prune", "--dry-run"],
+    );
+    assert!(said.contains("- user \"eve\"\n") && said.contains("- key \"eve/default\"\n"), "{said}");
+    assert!(
+        said.contains("- key \"ada/one\"\n") && said.contains("Plan: 0 to add, 0 to change, 3 to remove."),
+        "{said}"
+    );
+    assert_eq!(bed.export(Way::Api), full);
+
+    let less = "version: 1\nproviders:\n  - { name: two, url: https://two.example.com }\nusers:\n  - name: ada\nprices: {}\nwords: []\n\
+                error_rules: []\n";
+    let said = bed.apply(Way::Api, less, &["--prune"]);
+    for line in [
+        "- provider \"one\"\n",
+        "- user \"eve\"\n",
+        "- price \"m\"\n",
+        "- word \"two\"\n",
+        "- error rule \"one\"\n",
+        "+ error rule \"prompt_too_long\"\n",
+        "~ error rule \"context_length_code\"\n",
+        "Plan: 1 to add, 1 to change, 8 to remove.",
+    ] {
+        assert!(said.contains(line), "{line:?} in {said}");
+    }
+    let said = bed.apply(Way::Database, less, &["--prune"]);
+    assert!(said.contains("No changes"), "{said}");
+    let rules = bed.gateway.client.post(format!("{}/api/ui/error-rules/list", bed.gateway.admin));
+    let rules: serde_json::Value =
+        rules.bearer_auth(crate::support::gateway::ADMIN_TOKEN).send().await.unwrap().json().await.unwrap();
+    assert!(rules["data"].as_array().unwrap().iter().all(|rule| rule["isEdited"] == false), "{rules}");
+    let prices = bed.gateway.admin("model-prices/getModelPrices", json!({})).await;
+    assert_eq!(prices.as_array().unwrap().len(), seeded, "the program's prices stay");
+    let users = bed.users().await;
+    assert_eq!((users.len(), users[0]["keys"].as_array().unwrap().len()), (1, 2), "keys of a user without `keys` stay");
+    bed.assert_stable(Way::Api);
+}
+
+async fn a_removed_key_comes_back_by_its_hash(backend: Backend) {
+    let bed = Bed::start(backend).await;
+    bed.apply(Way::Api, "version: 1\nusers:\n  - name: ada\n    keys: [{ name: one }, { name: two }]\n", &[]);
+    let full = bed.export(Way::Api);
+    let ids = |users: &[serde_json::Value]| {
+        users[0]["keys"].as_array().unwrap().iter().map(|key| key["id"].as_i64().unwrap()).collect::<Vec<_>>()
+    };
+    let before = ids(&bed.users().await);
+    bed.apply(Way::Api, "version: 1\nusers:\n  - name: ada\n    keys: [{ name: two }]\n", &["--prune"]);
+    let said = bed.apply(Way::Api, &full, &[]);
+    assert!(said.contains("+ key \"ada/one\"") && !said.contains("New keys"), "{said}");
+    assert_eq!(ids(&bed.users().await), before);
+    assert_eq!(bed.export(Way::Api), full);
+    // So does one that is renamed.
+    let said = bed.apply(Way::Api, &full.replace("name: two", "name: deux"), &["--prune"]);
+    assert!(said.contains("- key \"ada/two\"") && said.contains("+ key \"ada/deux\""), "{said}");
+    assert_eq!(ids(&bed.users().await), before);
+    let said = bed.refused(Way::Api, &full, &[]);
+    assert!(said.contains("is the text of the key \"deux\"") && said.contains("with --prune"), "{said}");
+    bed.apply(Way::Api, &full, &["--prune"]);
+    // With the whole user gone, its keys come back to the new one of that name.
+    bed.apply(Way::Api, "version: 1\nusers: []\n", &["--prune"]);
+    assert!(bed.users().await.is_empty());
+    bed.apply(Way::Api, &full, &[]);
+    assert_eq!(ids(&bed.users().await), before);
+    assert_eq!(bed.export(Way::Api), full);
+}

@@ -1,0 +1,112 @@
+//! Secrets: masked ones change nothing, references lead where they should, sealed ones open where
+//! they belong.
+
+use tollgate::store::Backend;
+
+use super::{Bed, SECRET_KEY, Way, on_both};
+use crate::support::gateway::Gateway;
+
+on_both!(
+    masked_and_absent_secrets_leave_what_is_stored,
+    references_are_resolved_where_the_command_runs,
+    a_sealed_credential_opens_for_its_destination_alone,
+);
+
+const FILE: &str = "\
+version: 1
+notifications:
+  cost_alert_webhook: https://hooks.example.com/T00000/B1111/secretsecret
+  webhook_secret: the-signing-secret-of-webhooks
+providers:
+  - { name: main, url: https://llm.example.com, key: the-credential-of-main }
+";
+
+async fn masked_and_absent_secrets_leave_what_is_stored(backend: Backend) {
+    let bed = Bed::start(backend).await;
+    bed.apply(Way::Api, FILE, &[]);
+    let exported = bed.export(Way::Api);
+    for shown in ["cost_alert_webhook: https://hooks.example.com/T000…cret", "key: the-…main"] {
+        assert!(exported.contains(shown), "{shown} in {exported}");
+    }
+    for secret in ["the-signing-secret", "the-credential-of-main", "secretsecret"] {
+        assert!(!exported.contains(secret), "{secret} in {exported}");
+    }
+    let (ciphers, settings) = (bed.ciphers().await, bed.notifications().await);
+    bed.assert_stable(Way::Api);
+    bed.assert_stable(Way::Database);
+    // Beside a change, and where they are not written at all.
+    let masked = exported.replace("name: main", "name: main\n  note: changed");
+    assert!(bed.apply(Way::Api, &masked, &[]).contains("note: \"\" → \"changed\""));
+    let absent = "version: 1\nproviders:\n  - { name: main, url: https://llm.example.com/v1, note: again }\n";
+    assert!(bed.apply(Way::Api, absent, &[]).contains("note: \"changed\" → \"again\""));
+    assert_eq!((bed.ciphers().await, bed.notifications().await), (ciphers, settings));
+    // Elsewhere there is nothing that a mask could stand for.
+    let said = bed.refused(Way::Api, &exported.replace("name: main", "name: other"), &[]);
+    assert!(said.contains("providers[0].key: is required for a new provider, and not masked"), "{said}");
+    // A stored credential is not sent to an address that is chosen later.
+    let elsewhere = "version: 1\nproviders:\n  - { name: main, url: https://evil.example.com }\n";
+    let said = bed.refused(Way::Api, elsewhere, &[]);
+    assert!(said.contains("gateway.yaml:3:5: providers[0].key: enter it again"), "{said}");
+    // Another secret, of which the masked form is the same.
+    let said = bed.apply(Way::Api, &FILE.replace("the-credential-of-main", "the-new-main"), &[]);
+    assert!(said.contains("key: \"the-…main\" → \"***\""), "{said}");
+    let said = bed.apply(Way::Api, &FILE.replace("the-credential-of-main", "the-old-main"), &[]);
+    assert!(said.contains("key: \"***\" → \"*** (another)\""), "{said}");
+    let said = bed.apply(Way::Api, "version: 1\nnotifications: { webhook_secret: null }\n", &[]);
+    assert!(said.contains("webhook_secret: \"***\" → none"), "{said}");
+    assert!(said.contains("cost_alert_webhook: \"https://hooks.example.com/T000…cret\" → none"), "{said}");
+}
+
+async fn references_are_resolved_where_the_command_runs(backend: Backend) {
+    let mut bed = Bed::start(backend).await;
+    bed.gateway.set("MAIN_KEY", "the-credential-of-main");
+    bed.gateway.set("HOST", "llm.example.com");
+    std::fs::create_dir(bed.path("team")).unwrap();
+    bed.write("team/signing", "the-signing-secret-of-webhooks\n");
+    bed.write("team/hook", "https://hooks.example.com/T00000/B1111/secretsecret");
+    let text = "version: 1\nnotifications:\n  cost_alert_webhook: file:hook\n  webhook_secret: file:signing\n\
+                providers:\n  - { name: main, url: 'https://${HOST}', key: '${MAIN_KEY}', note: 'plain $${HOST}' }\n";
+    bed.write("team/gateway.yaml", text);
+    let said = bed.done(Way::Api, &["apply", "-f", "team/gateway.yaml"]);
+    assert!(!said.contains("the-credential-of-main") && said.contains("note: \"plain ${HOST}\""), "{said}");
+    let said = bed.apply(Way::Database, FILE, &[]);
+    assert!(said.contains("note: \"plain ${HOST}\" → \"\"") && !said.contains("key:"), "the same secrets: {said}");
+    bed.done(Way::Api, &["apply", "-f", "team/gateway.yaml"]);
+    assert!(bed.export(Way::Api).contains("plain $${HOST}"));
+    bed.assert_stable(Way::Api);
+}
+
+async fn a_sealed_credential_opens_for_its_destination_alone(backend: Backend) {
+    let bed = Bed::start(backend).await;
+    bed.apply(Way::Api, FILE, &[]);
+    let sealed = bed.done(Way::Api, &["export", "--secrets", "sealed"]);
+    assert!(sealed.matches("sealed:v2:").count() == 3 && !sealed.contains('…') && !sealed.contains("***"), "{sealed}");
+    let said = bed.apply(Way::Api, &sealed, &["--prune"]);
+    assert!(said.contains("No changes"), "{said}");
+    // On another gateway with the same secret key.
+    let other = Bed::start(backend).await;
+    other.apply(Way::Api, &sealed, &["--prune"]);
+    assert_eq!(other.export(Way::Api), bed.export(Way::Api));
+    let plain = other.apply(Way::Api, FILE, &[]);
+    assert!(plain.contains("No changes"), "they are the same secrets: {plain}");
+    // To another address, for another record, or altered, it is of no use.
+    let elsewhere =
+        sealed.replace("https://llm.example.com", "https://evil.example.com").replace("name: main", "name: evil");
+    let said = other.refused(Way::Api, &elsewhere, &[]);
+    assert!(
+        said.contains("providers[0].key: the sealed text was altered, or was sealed for another place or address"),
+        "{said}"
+    );
+    // With another secret key it does not open.
+    let mut strange = Gateway::prepare(&[("TOLLGATE_SECRET_KEY", &format!("{SECRET_KEY}-of-others"))]);
+    strange.spawn();
+    strange.ready().await;
+    let strange = Bed { gateway: strange, database: None };
+    let said = strange.refused(Way::Api, &sealed, &[]);
+    assert!(said.contains("was sealed with the secret key"), "{said}");
+    // A file that it is written to is private.
+    bed.done(Way::Database, &["export", "--secrets", "sealed", "-o", "backup.yaml"]);
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(bed.path("backup.yaml")).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+}
