@@ -24,7 +24,7 @@ const LAYERS: [&[&str]; 10] = [
     &["cli"],
 ];
 
-/// Rooms that take the time as an argument and touch neither disk nor network.
+/// Modules that take the time as an argument and touch neither disk nor network.
 const PURE: [&str; 3] = ["domain", "formats", "policy"];
 
 /// A crate (or one that begins with it and `_`) and the only modules that may name it.
