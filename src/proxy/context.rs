@@ -323,7 +323,7 @@ impl RequestContext {
         }
     }
 
-    /// Whether an authenticated request has no record yet.
+    /// Whether the caller is known and the record is not closed yet.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         self.record.is_some()

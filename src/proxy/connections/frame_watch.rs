@@ -148,7 +148,7 @@ mod tests {
         for _ in 0..BURST {
             watch.take(&frame(3, 0, 4)).unwrap();
         }
-        // A time far ahead, so that a slow machine does not fill the budget meanwhile.
+        // A refill time in the future: the budget does not grow, however slow the machine is.
         let later = || Instant::now() + Duration::from_secs(3600);
         watch.filled_at = later();
         assert_eq!(watch.take(&frame(6, 0, 8)), Err(Spent));

@@ -132,7 +132,7 @@ impl AsyncRead for LingeringClose {
         let before = into.filled().len();
         let read = Pin::new(&mut this.connection).poll_read(cx, into);
         let is_late = this.silent.as_mut().is_some_and(|silent| silent.as_mut().poll(cx).is_ready());
-        // A head that drips has something to read each time, so the bound is checked on every read.
+        // If a head drips, each read has bytes; so the bound also applies when a read is ready.
         if is_late && (read.is_pending() || this.has_begun) {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
