@@ -1,7 +1,7 @@
 //! How domain values become columns and come back: one set of rules for both back ends.
 //!
 //! Times are milliseconds, money is nano-USD, flags are 0 or 1, decimals and lists are text: types
-//! that `sqlx::Any` carries unchanged with both back ends. NUL characters are removed from text,
+//! that `sqlx::Any` carries unchanged with both back ends. NUL characters in text are replaced,
 //! because PostgreSQL cannot store them and one request with a NUL in its model name must not stop
 //! the ledger.
 
