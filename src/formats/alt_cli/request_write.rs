@@ -1,5 +1,5 @@
-//! Writes the neutral conversation as an alt-cli request. The model and the choice to stream stand
-//! in the path.
+//! Writes the neutral conversation as an alt-cli request. The model and the choice to stream are in
+//! the path.
 
 use super::content_write;
 use crate::formats::conversation::json::{self, Object};

@@ -1,10 +1,9 @@
 //! Where the texts of a request body are, for all four formats at once.
 //!
-//! Within what a client says to the model (messages, input, contents, system texts, instructions)
-//! every string is a text, except under the names that are known to hold none: so a kind of block
-//! that is not known yet is looked into, too. Arguments and results of tools are free JSON, in
-//! which every string is a text. Of a tool's definition the descriptions and what its schema says
-//! in words count, not its names and types.
+//! In the members for the model (messages, input, contents, system texts, instructions) every
+//! string is a text, except under names that are known to hold none: so unknown kinds of blocks are
+//! searched too. Arguments and results of tools are free JSON, in which every string is a text. Of
+//! a tool's definition the descriptions and the schema's texts count, not its names and types.
 
 use crate::formats::scan::{Key, Node, key};
 

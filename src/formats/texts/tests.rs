@@ -1,4 +1,4 @@
-//! What is a text and what is none, form by form.
+//! Which strings are texts and which are not, form by form.
 
 use bytes::Bytes;
 
