@@ -1,4 +1,4 @@
-//! `ui/error-rules/*`: what an upstream's error means, and what the client is told. The web
+//! `ui/error-rules/*`: the meaning of upstream errors, and the client's message for them. The web
 //! interface's own routes: not part of the published API, see docs/reference/records.md.
 
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ const CATEGORY: Kind = Kind::Choice(&[
     "invalid_request",
     "cache_limit",
 ]);
-/// More rules than this would be asked about each error for too long.
+/// Maximum rules: each error is compared with all of them.
 const MAX_RULES: usize = 1000;
 
 const ID: &[Field] = &[Field::new("id", Kind::ID, "The rule's id.").required()];
@@ -222,7 +222,7 @@ async fn test(call: Call) -> Result<RuleTrial, Refusal> {
     })
 }
 
-/// The body that a client of each format gets.
+/// The body for a client of each format.
 fn told(
     status: u16,
     rule: Option<&ReadyRule>,
@@ -266,7 +266,7 @@ async fn found(call: &Call, tx: &mut Tx) -> Result<ErrorRule, Refusal> {
     rule.ok_or_else(|| Refusal::missing("error rule", id))
 }
 
-/// The rules about rules: sound patterns, and none twice.
+/// The checks of a rule: valid patterns, and no duplicates.
 async fn check(tx: &mut Tx, rule: &ErrorRule) -> Result<(), Refusal> {
     if rule.match_type == MatchType::Regex {
         pattern::compile(&rule.pattern).map_err(|fault| unsafe_pattern("pattern", &fault))?;

@@ -1,4 +1,4 @@
-//! `sensitive-words/*`: what clients may not send to a model.
+//! `sensitive-words/*`: words that clients may not send to a model.
 
 use crate::admin::call::{Call, Change, recorded};
 use crate::admin::envelope::{Code, Refusal};
@@ -17,7 +17,7 @@ use crate::store::Tx;
 const WORD: Kind = Kind::text(1, pattern::MAX_LENGTH);
 pub const MATCH_TYPE: Kind = Kind::Choice(&["contains", "exact", "regex"]);
 pub const DESCRIPTION: Kind = Kind::text(0, 500);
-/// More words than this are a list for another tool.
+/// Larger lists need another tool.
 const MAX_WORDS: usize = 10_000;
 
 const ID: &[Field] = &[Field::new("id", Kind::ID, "The word's id.").required()];
@@ -137,7 +137,7 @@ async fn found(call: &Call, tx: &mut Tx) -> Result<SensitiveWord, Refusal> {
     word.ok_or_else(|| Refusal::missing("sensitive word", id))
 }
 
-/// The rules that need the other words: no word twice, and regular expressions that can be told
+/// The rules that need the other words: no duplicates, and regular expressions that compile
 /// together.
 async fn check(tx: &mut Tx, word: &SensitiveWord) -> Result<(), Refusal> {
     let others: Vec<SensitiveWord> = tx.words().await?.into_iter().filter(|other| other.id != word.id).collect();
@@ -145,7 +145,7 @@ async fn check(tx: &mut Tx, word: &SensitiveWord) -> Result<(), Refusal> {
         let refusal = Refusal::new(Code::OPERATION_FAILED, format!("there are {MAX_WORDS} words already"));
         return Err(refusal.with("max", MAX_WORDS.into()));
     }
-    // Case means something in a pattern: \S is not \s.
+    // Case is significant in a pattern: \S is not \s.
     let same = |other: &SensitiveWord| match word.match_type {
         MatchType::Regex => other.word == word.word,
         _ => fold(&other.word) == fold(&word.word),

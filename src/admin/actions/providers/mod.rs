@@ -1,7 +1,7 @@
 //! `providers/*`: the upstreams.
 //!
-//! The upstream credential is sealed before it is stored and shown masked; what the data plane uses
-//! is unsealed once, when the snapshot is made.
+//! The upstream credential is sealed before it is stored and shown masked; for the data plane it is
+//! opened once, when the snapshot is made.
 
 mod destination;
 pub mod fields;
@@ -118,8 +118,8 @@ fn shown(call: &Call, stored: &StoredProvider) -> ProviderRecord {
     ProviderRecord::new(&stored.provider, masked)
 }
 
-/// From the store, not the snapshot: a provider whose credential cannot be opened is listed too, or
-/// nobody could mend it.
+/// From the store, not the snapshot: a provider whose credential cannot be opened must be listed
+/// too, so that it can be fixed.
 async fn get_providers(call: Call) -> Result<Vec<ProviderRecord>, Refusal> {
     let everything = call.ctx.store.load_all().await?;
     let mut providers = everything.providers;
@@ -177,8 +177,8 @@ async fn edit_provider(call: Call) -> Result<(), Refusal> {
     call.commit(tx).await
 }
 
-/// Whether requests go somewhere else, by another way or with another credential from now on, so
-/// that earlier failures say nothing any more.
+/// Whether requests now have another destination, proxy or credential, so that earlier failures no
+/// longer count.
 fn is_another(before: &Provider, after: &Provider, new_key: bool) -> bool {
     let of = |provider: &Provider| (provider.url.clone(), provider.proxy_url.clone(), provider.kind);
     new_key || of(before) != of(after)
@@ -201,7 +201,7 @@ async fn remove_provider(call: Call) -> Result<(), Refusal> {
     call.commit(tx).await
 }
 
-/// The credential that was sent, sealed for the provider.
+/// The credential in the request, sealed for the provider.
 async fn sealed(call: &Call, tx: &mut Tx, id: ProviderId) -> Result<Option<String>, Refusal> {
     match call.values.text("key") {
         Patch::Set(key) => {
@@ -212,8 +212,8 @@ async fn sealed(call: &Call, tx: &mut Tx, id: ProviderId) -> Result<Option<Strin
     }
 }
 
-/// The stored credential sealed again, where it is still in the form that is not bound to its
-/// provider. Where that fails it stays as it is.
+/// The stored credential sealed again, if it is still in the form that is not bound to its
+/// provider. If that fails, it stays as it is.
 async fn renewed(call: &Call, tx: &mut Tx, stored: &StoredProvider) -> Option<String> {
     let (vault, place) = (call.ctx.state.vault(), Place::ProviderKey(stored.provider.id));
     if vault::is_bound(&stored.key_cipher) {
