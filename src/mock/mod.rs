@@ -14,9 +14,9 @@
 //! | `GET /mock/stats[?started=n&finished=n&dropped=n&connections=n&timeout_ms=t]` | counts; waits until they are reached |
 //! | `POST /mock/go[?streams=n]` | lets one stream that holds (`hold_after`) go on, or so many |
 //!
-//! What a reply can be told is in [`directive`]; what it does untold in [`answer`]. Strictness, on
-//! unless `strict` is false, refuses in the real services' words what they would refuse: see
-//! [`strict`].
+//! [`directive`] defines the instructions for a reply, [`answer`] the default behaviour. Strict
+//! mode, on unless `strict` is false, refuses what the real services would refuse, with their
+//! messages: see [`strict`].
 
 mod answer;
 mod ask;
@@ -42,12 +42,12 @@ use tokio::net::{TcpListener, TcpStream};
 
 use control::Mock;
 
-/// A mock of its own, with empty records and no script.
+/// A new mock, with empty records and no script.
 pub fn router() -> Router {
     control::routes(Arc::new(Mock::default()))
 }
 
-/// Serves its own mock on `listener` until `shutdown` is done; what is in progress then ends or is
+/// Serves a new mock on `listener` until `shutdown` resolves; replies in progress then end or are
 /// cut.
 ///
 /// # Errors

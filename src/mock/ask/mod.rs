@@ -1,7 +1,7 @@
-//! What a request asks, read leniently from any of the four formats: enough to answer it, no more.
+//! Parses a request leniently in any of the four formats: only what the answer needs.
 //!
-//! The *tail* is everything after the last assistant turn: only there do directives, wishes and
-//! tool results count, so that a directive in an old turn does not come true again.
+//! The *tail* is everything after the last assistant turn. Only there do directives, tool requests
+//! and results count, so that a directive in an old turn is not executed again.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! What the alt-cli service refuses. Field names pass in camel case and in snake case, as they do
-//! there.
+//! Requests that the alt-cli service refuses. Field names are accepted in camel case and in snake
+//! case, as there.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Bodies that each service takes, and small changes that it refuses.
+//! Bodies that each service accepts, and small changes that it refuses.
 
 use serde_json::{Value, json};
 
