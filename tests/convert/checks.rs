@@ -1,5 +1,5 @@
-//! What each service demands of a request, and each client of a reply: checked on everything that
-//! conversion writes.
+//! The requirements of each service for a request, and of each client for a reply: checked on the
+//! output of every conversion.
 
 use std::collections::HashSet;
 

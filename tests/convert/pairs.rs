@@ -40,7 +40,7 @@ fn choice_of(format: WireFormat, body: &Value) -> Value {
 
 #[test]
 fn tool_choice_in_all_its_forms() {
-    // auto, at least one, none, this one: in each format's words.
+    // auto, at least one, none, this one: in each format's terms.
     let words: [(WireFormat, [Value; 4]); 4] = [
         (
             Native,
@@ -70,7 +70,7 @@ fn tool_choice_in_all_its_forms() {
         for (to, expected) in &words {
             for (row, (given, expected)) in given.iter().zip(expected).enumerate() {
                 let body = converted(*from, *to, &with_choice(*from, given));
-                // The one exception of the table.
+                // The only exception in the table.
                 let unset = (*from, *to, row) == (Chat, Native, 2);
                 let expected = if unset { &Value::Null } else { expected };
                 assert_eq!(&choice_of(*to, &body), expected, "{from} to {to}: {given}");
