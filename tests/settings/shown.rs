@@ -26,7 +26,11 @@ const SHOWN: &[(&str, &str, &str)] = &[
     ),
     ("proxy.max_json_depth", "settings/requests.rs", "requests_are_nested_as_deeply_as_is_set_and_no_deeper"),
     ("proxy.request_read_timeout", "proxy/bodies.rs", "a_body_that_trickles_in_is_given_up"),
-    ("proxy.reply_write_timeout", "resilience/clients.rs", "a_client_that_reads_nothing_any_more_is_given_up_and_billed"),
+    (
+        "proxy.reply_write_timeout",
+        "resilience/clients.rs",
+        "a_client_that_reads_nothing_any_more_is_given_up_and_billed",
+    ),
     ("proxy.keepalive_timeout", "proxy/edge.rs", "an_idle_connection_is_closed_after_its_first_request_too"),
     ("proxy.head_timeout", "proxy/edge.rs", "a_head_that_drips_is_refused_whichever_request_it_is"),
     ("proxy.max_head_bytes", "settings/requests.rs", "heads_are_as_large_as_is_set_and_no_larger"),
@@ -75,11 +79,7 @@ const SHOWN: &[(&str, &str, &str)] = &[
     ("auth.secret_key_file", "vault/files.rs", "secret_keys_in_files_are_rotated_without_a_restart"),
     ("auth.secret_key_previous", "vault/rotation.rs", "configured_keys_are_rotated_while_the_gateway_serves"),
     ("auth.secret_key_previous_file", "vault/files.rs", "secret_keys_in_files_are_rotated_without_a_restart"),
-    (
-        "auth.alt_key_headers",
-        "proxy/credentials.rs",
-        "a_header_of_ones_own_carries_the_key_no_further_than_here",
-    ),
+    ("auth.alt_key_headers", "proxy/credentials.rs", "a_header_of_ones_own_carries_the_key_no_further_than_here"),
     (
         "session.ttl",
         "resilience/clients.rs",
