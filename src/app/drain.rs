@@ -20,7 +20,8 @@ use crate::telemetry::IntGauge;
 
 /// How often connections and requests are counted while draining.
 const LOOK: Duration = Duration::from_millis(10);
-/// Connections that were silent for this long are not waited for: an HTTP/2 client may not answer.
+/// If no request was in flight for this long, connections are not waited for: an HTTP/2 client may
+/// not answer.
 const SILENT: Duration = Duration::from_secs(1);
 /// The same when another process has taken over: nothing waits for this one to end.
 const SILENT_HANDED_OVER: Duration = Duration::from_secs(10);

@@ -1,11 +1,11 @@
 //! Signals, and the kind of stop that each requests.
 //!
-//! | signal | asks for |
+//! | signal | effect |
 //! |---|---|
-//! | SIGTERM, SIGINT (Ctrl-C) | a stop: no new connections, what runs goes on to its end |
-//! | SIGQUIT | the same, after the listeners were handed to the process that waits for them |
-//! | SIGUSR2 | the same, once that process, which it starts, waits for them |
-//! | SIGINT during either | an end at once |
+//! | SIGTERM, SIGINT (Ctrl-C) | a stop: no new connections, requests in flight complete |
+//! | SIGQUIT | the same, after handing the listeners to the process that waits for them |
+//! | SIGUSR2 | starts that process; the same once it waits for them |
+//! | SIGINT during either | exits at once |
 //!
 //! Pingora receives the first of them through [`Signals`], in place of its own handler, which
 //! treats SIGINT as a stop that cuts requests off. `reload` handles SIGHUP.

@@ -3,7 +3,7 @@
 //!
 //! One node at a time does each, by a job in the database ([`crate::store::Job`]). All work in
 //! small batches and pause for as long as each took, so that the ledger's writer gets its turn. The
-//! stored data is the only state: if a node stops or dies, the next check finds what is left.
+//! stored data is the only state: if a node stops or dies, the next check finds the remaining work.
 
 mod cleanup;
 mod days;
@@ -23,9 +23,9 @@ use crate::limits::Counters;
 use crate::store::Store;
 use crate::telemetry::Metrics;
 
-/// How often the schedule is checked, and requests without a price are searched.
+/// How often the schedule is checked, and the database is searched for requests without a price.
 const TICK: Duration = Duration::from_secs(20);
-/// How long a job is taken for; it is taken again with every batch.
+/// How long a node holds a job; it renews the hold with every batch.
 const HOLD_MS: i64 = 60_000;
 
 /// The parts that the work needs.

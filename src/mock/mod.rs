@@ -3,16 +3,16 @@
 //! One [`axum::Router`] answers at the paths of the real services and, under `/mock`, to its
 //! operator:
 //!
-//! | request | does |
+//! | request | effect |
 //! |---|---|
 //! | `POST /mock/default[?key=K]` | sets the default directive (for requests with credential K, or for all) |
-//! | `DELETE /mock/default` | forgets all defaults |
+//! | `DELETE /mock/default` | deletes all defaults |
 //! | `POST /mock/script[?key=K]` | appends directives (a list, or one), each used by one generating request |
-//! | `DELETE /mock/script` | forgets what is left of all scripts |
-//! | `GET /mock/requests[?last=n]` | what was received, oldest first |
-//! | `DELETE /mock/requests` | forgets it |
-//! | `GET /mock/stats[?started=n&finished=n&dropped=n&connections=n&timeout_ms=t]` | counts; waits until they are reached |
-//! | `POST /mock/go[?streams=n]` | lets one stream that holds (`hold_after`) go on, or so many |
+//! | `DELETE /mock/script` | deletes the rest of all scripts |
+//! | `GET /mock/requests[?last=n]` | returns the received requests, oldest first |
+//! | `DELETE /mock/requests` | deletes them |
+//! | `GET /mock/stats[?started=n&finished=n&dropped=n&connections=n&timeout_ms=t]` | returns counts, after waiting until they are reached |
+//! | `POST /mock/go[?streams=n]` | continues one held stream (`hold_after`), or this many |
 //!
 //! [`directive`] defines the instructions for a reply, [`answer`] the default behaviour. Strict
 //! mode, on unless `strict` is false, refuses what the real services would refuse, with their

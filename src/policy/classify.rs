@@ -1,11 +1,11 @@
 //! What a failed attempt means, and what comes next (spec, "Classification of upstream failures").
 //!
-//! | class | next | counts for the breaker |
+//! | class | next step | counts for the breaker |
 //! |---|---|---|
-//! | provider error | the next provider; after a 429 or 503 with `Retry-After` this one rests until then | yes |
-//! | system error | the same provider again, up to its number of attempts; then the next | if configured |
+//! | provider error | failover; after a 429 or 503 with `Retry-After` a cooldown until then | yes |
+//! | system error | retry at the same provider, up to its number of attempts; then failover | if configured |
 //! | client abort | nothing | no |
-//! | client error | back to the client, nobody else is asked | no |
+//! | client error | the error goes to the client, without failover | no |
 //!
 //! It applies before the first byte of the reply has been sent to the client. Other modules write
 //! the client's answer.

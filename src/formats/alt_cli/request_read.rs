@@ -120,7 +120,7 @@ struct Thinking<'a> {
 /// Reads the body of `…:generateContent`, plain or wrapped.
 ///
 /// # Errors
-/// The field that is wrong, or that no other format could be given.
+/// The field that is invalid, or that no other format can express.
 pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     let mut body: Body<'_> = parse(body)?;
     let wrapped = body.request.is_some();

@@ -11,7 +11,7 @@ fn texts_of(body: &str, cut: usize) -> Vec<String> {
     found
 }
 
-/// Bodies in which every text is `yes…` and nothing else is.
+/// Bodies in which every text is `yes…`, and no other string is.
 const BODIES: &[(usize, &str)] = &[
     (
         12,

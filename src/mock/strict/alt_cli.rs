@@ -86,7 +86,8 @@ const PART_DATA: [&str; 9] = [
     "toolCall",
     "toolResponse",
 ];
-/// The schema dialect of `parameters` and `responseSchema`; full JSON schema has fields of its own.
+/// The schema dialect of `parameters` and `responseSchema`; full JSON schema uses other request
+/// fields.
 const SCHEMA: [&str; 28] = [
     "type",
     "format",

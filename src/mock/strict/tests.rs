@@ -6,8 +6,8 @@ use super::*;
 
 type Check = fn(&Value) -> Result<(), Fault>;
 
-/// `good` passes; each change (JSON pointer, value) to it is refused with a message that has the
-/// words.
+/// `good` passes; each change (JSON pointer, value) to it is refused with a message that contains
+/// the words.
 fn refuses(check: Check, good: &Value, changes: &[(&str, Value, &str)]) {
     check(good).unwrap();
     for (pointer, value, words) in changes {

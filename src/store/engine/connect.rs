@@ -35,7 +35,7 @@ const SQLITE_SETTINGS: &str = "PRAGMA busy_timeout = 10000; PRAGMA foreign_keys 
 /// The ledger's writer appends to its tables and indexes: few pages are written repeatedly.
 const LEDGER_CACHE: &str = "PRAGMA cache_size = -8000";
 
-/// Readers are short-lived; they find the writer's pages in the system's cache.
+/// Readers are opened on demand; they find the writer's pages in the system's cache.
 const READER_SETTINGS: &str = "PRAGMA query_only = ON; PRAGMA cache_size = -4000";
 
 /// PostgreSQL's JIT compiler takes tenths of a second for a complex statement, and saves a few

@@ -19,7 +19,7 @@ use crate::store::engine::error::StoreError;
 use crate::store::engine::sql;
 use crate::store::{Backend, Store};
 
-/// Without a statement journal: a statement that fails ends the transaction here anyway.
+/// Avoids SQLite's statement journal: a statement that fails ends the transaction here anyway.
 const OR_FAIL: &str = "INSERT OR FAIL";
 /// Rows per statement, largest first: a few fixed sizes, so that each statement is prepared once.
 const CHUNKS: [usize; 3] = [100, 10, 1];

@@ -1,9 +1,9 @@
 //! Jobs that one node at a time does for all: the holder, the due time that was served last, and
 //! its report.
 //!
-//! A job is taken for a limited time and kept by taking it again; if its node dies, the job is free
-//! when the time is over. Two nodes whose clocks differ may overlap: a job must be safe to run
-//! twice.
+//! A node holds a job for a limited time, and renews the hold by taking the job again; if the node
+//! dies, the job is free when the time is over. Two nodes whose clocks differ may overlap: a job
+//! must be safe to run twice.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -1,14 +1,14 @@
 //! A power failure at every moment of a real run: the built gateway on SQLite, its file operations
 //! recorded with strace, and from the recording every kind of disk that a failure may leave.
 //!
-//! **The model.** A disk has what was synced, and any subset of the rest:
+//! **The model.** A disk has what was synced, and any part of the rest:
 //!
-//! - A write or truncation is certain when an `fsync` or `fdatasync` of its file has returned that
+//! - A write or truncation is durable when an `fsync` or `fdatasync` of its file has returned that
 //!   began after it had ended. Until then it may be there, be missing (also when later ones are
-//!   there), or be there by half.
-//! - A name (creation, rename, link, removal) is certain when a sync of its *directory* has
-//!   returned that began after it. Until then it may be there or be missing, each by itself.
-//!   Syncing a file does not sync its name. A rename happens wholly or not at all.
+//!   there), or be there partly.
+//! - A name (creation, rename, link, removal) is durable when a sync of its *directory* has
+//!   returned that began after it. Until then it may be there or be missing, independently.
+//!   Syncing a file does not sync its name. A rename is atomic.
 //! - Bytes that were synced stay as they are. A sync that returned success is true. Disks that lie
 //!   about that, and sectors that a failing write destroys beside its own bytes, are outside of the
 //!   model.
@@ -17,10 +17,10 @@
 //! the database) succeeds; every record whose journal segment was synced after it was appended is
 //! in the database; none is there twice, in the request log or in any sum.
 //!
-//! **Which disks.** For each operation of the run, the disks: nothing beyond the certain;
+//! **Which disks.** For each operation of the run, the disks: only durable changes;
 //! everything; only names; only contents; everything but the last operation's second half;
 //! everything but one file or directory, for each; two random choices. Equal ones are tried once.
-//! All disks with nothing beyond the certain are tried; of the others `TOLLGATE_POWER_DISKS` (400),
+//! All disks with only durable changes are tested; of the others `TOLLGATE_POWER_DISKS` (400),
 //! evenly spread over the run, or all of them with `TOLLGATE_POWER_DISKS=all`.
 
 mod disk;
@@ -78,7 +78,7 @@ async fn a_power_failure_at_any_moment_loses_no_synced_record_and_doubles_none()
     let disks = choose(all_disks(&run.disk));
     eprintln!("{} operations, {} disks", run.disk.ops(), disks.len());
     try_all(&run, &disks, &promised);
-    // The built gateway itself, on disks with nothing beyond the certain.
+    // The built gateway itself, on disks with only durable changes.
     let certain: Vec<&Case> = disks.iter().filter(|case| case.certain).collect();
     for case in certain.iter().step_by(certain.len() / STARTS) {
         start_on(&run, case, &promised).await;
