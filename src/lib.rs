@@ -1,6 +1,6 @@
 //! tollgate: an AI-model API gateway on Pingora.
 //!
-//! Layers, from the top (a module may use those below it; `tests/architecture.rs` keeps it so):
+//! Layers, from the top (a module may use those below it; `tests/architecture.rs` checks it):
 //!
 //! ```text
 //! main ─► cli ─► app              assembly

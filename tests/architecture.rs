@@ -1,7 +1,8 @@
-//! Keeps ARCHITECTURE.md's rules: layers, I/O bans, which crate is named where, headers, sizes, unfinished work.
+//! Checks ARCHITECTURE.md's rules: layers, I/O bans, which crate is named where, headers, sizes,
+//! unfinished work.
 //!
-//! The rules are those of ARCHITECTURE.md. A breach is reported with its file, its line and the reason. The checker
-//! reads text, so what hides behind a macro escapes it; clippy's `disallowed_methods` watches calls from the other side.
+//! A violation is reported with its file, its line and the reason. The checker reads text, so it
+//! misses what a macro hides; clippy's `disallowed_methods` covers calls from the other side.
 
 mod source;
 
@@ -35,7 +36,7 @@ const CRATES: [(&str, &[&str], &str); 4] = [
     ("axum", &["admin", "telemetry", "mock", "app"], "the data plane has its own server"),
 ];
 
-/// Where a rule's own subject lives: the path under `src/`, and what is named there.
+/// The place of a rule's own subject: the path under `src/`, and the name that is allowed there.
 const HOMES: [(&str, &str); 1] = [("domain/clock.rs", "SystemTime::now")];
 
 /// Where `ProxyHttp` is implemented, and the hooks that must be there.
@@ -74,7 +75,7 @@ impl Checked<'_> {
     }
 }
 
-/// All breaches of one file. `path` is relative to `src/`.
+/// All violations of one file. `path` is relative to `src/`.
 fn check(path: &str, text: &str) -> Vec<String> {
     let module = path.split('/').next().unwrap_or(path).trim_end_matches(".rs");
     let mut checked = Checked { path, module, breaches: Vec::new() };
@@ -97,7 +98,7 @@ fn check(path: &str, text: &str) -> Vec<String> {
     checked.breaches
 }
 
-/// Header, size, and offences that are plain to see in a line.
+/// Header, size, and violations within a single line.
 fn check_text(checked: &mut Checked<'_>, text: &str, code: &str) {
     if !text.starts_with("//!") {
         checked.breach(1, "no `//!` header: say what the file is, why so, and what it does not do");
@@ -239,7 +240,8 @@ fn the_proxy_is_a_proxyhttp_with_every_hook() {
     }
 }
 
-/// Every rule, with a text that breaks it: (file, code after the header, what the report must say; empty = clean).
+/// Every rule, with a text that violates it: (file, code after the header, the expected report;
+/// empty = clean).
 const PLANTED: &[(&str, &str, &str)] = &[
     ("domain/key.rs", "use crate::store::Store;", "src/domain/key.rs:2: domain reaches up to store"),
     ("policy/a.rs", "fn f() {\n crate::formats::x();\n}", "src/policy/a.rs:3: policy reaches formats, its neighbour"),

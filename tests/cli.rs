@@ -1,11 +1,11 @@
-//! The program as people start it: exit codes, and what goes to which stream.
+//! The program on the command line: exit codes, and the output of each stream.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::support::gateway::Gateway;
 
-/// Runs the program with this environment and nothing else, in an empty folder of its own.
+/// Runs the program with only this environment, in an empty folder.
 fn run(folder: &Path, arguments: &[&str], env: &[(&str, &str)]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tollgate"))
         .args(arguments)
@@ -115,8 +115,8 @@ fn health_of_nobody_is_a_failure() {
     assert!(code == Some(1) && out.is_empty() && err.contains(&address) && err.contains("metrics.addr"), "{err}");
 }
 
-/// A gateway on every address is asked on loopback; one whose database is away is not ready, and
-/// says why.
+/// The health command uses loopback for a gateway on every address; one whose database is
+/// unreachable is not ready, and reports the reason.
 #[tokio::test(flavor = "multi_thread")]
 async fn health_is_what_readyz_says() {
     let mut gateway = Gateway::prepare(&[]);
@@ -125,7 +125,7 @@ async fn health_is_what_readyz_says() {
     gateway.spawn();
     gateway.ready().await;
     assert_eq!(gateway.run(&["health"]), (true, "ready\n".to_owned()));
-    // Something else that answers there.
+    // Another server that answers there.
     let other = crate::support::upstream::Upstream::start().await;
     let address = other.url.trim_start_matches("http://").to_owned();
     gateway.set("TOLLGATE_METRICS_ADDR", &address);
@@ -145,7 +145,7 @@ fn a_reader_that_closes_its_end_is_no_panic() {
             .stderr(std::process::Stdio::piped())
             .spawn()
             .unwrap();
-        // Before the program has written anything: the least that `head` can do.
+        // Before the program has written anything: the earliest moment at which `head` can exit.
         drop(child.stdout.take());
         let (code, _, err) = texts(&child.wait_with_output().unwrap());
         assert_eq!((code, err.as_str()), (Some(0), ""), "{arguments:?}");

@@ -122,7 +122,7 @@ fn variables_have_the_promised_names() {
     assert_eq!(names.len(), SETTINGS.len(), "two settings share a variable");
 }
 
-/// A value that is no setting's default, as text.
+/// A value other than the setting's default, as text.
 fn sample(setting: &Setting, file: &str) -> String {
     match setting.kind {
         Kind::SecretFile => {
@@ -153,7 +153,7 @@ fn sample(setting: &Setting, file: &str) -> String {
     }
 }
 
-/// Settings that only work beside another.
+/// Settings that only work together with another.
 fn companions(path: &str) -> Vec<&'static str> {
     match path {
         "proxy.tls.cert" => vec!["proxy.tls.key"],

@@ -1,5 +1,5 @@
-//! What the documents say of the code is true: each test and file that docs/threat-model.md names
-//! is there.
+//! Claims of the documents about the code: each test and file that docs/threat-model.md names
+//! exists.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -33,7 +33,7 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// The names that are no test and no file, of all words in backquotes that look like one.
+/// Of all words in backquotes that look like a test or a file, those that do not exist.
 fn missing<'a>(text: &'a str, functions: &HashSet<String>) -> Vec<&'a str> {
     let names_a_test = |word: &str| {
         word.matches('_').count() >= 3 && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')

@@ -1,4 +1,4 @@
-//! The mock upstream on a loopback port: what it answers, refuses, breaks off and remembers.
+//! The mock upstream on a loopback port: its answers, refusals, broken replies and records.
 
 use std::sync::Once;
 use std::time::{Duration, Instant};
@@ -76,7 +76,7 @@ fn request(format: &str, text: &str, stream: bool) -> (String, Value) {
     }
 }
 
-/// The answer's text, out of a complete body or the data lines of a stream.
+/// The answer's text, from a complete body or the data lines of a stream.
 fn text(format: &str, body: &str) -> String {
     if let Ok(whole) = serde_json::from_str::<Value>(body) {
         let at = match format {

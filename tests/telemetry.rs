@@ -1,4 +1,4 @@
-//! Metrics and health over the wire, as Prometheus and an orchestrator see them.
+//! Metrics and health over the wire, as Prometheus and an orchestrator read them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -181,7 +181,7 @@ fn a_scrape_brings_figures_up_to_date_first() {
     assert!(resident > 1_000_000.0, "{resident}");
 }
 
-/// Every name that the shipped alerts and dashboard ask for is one that the gateway exports.
+/// Every metric that the shipped alerts and dashboard use is exported by the gateway.
 #[test]
 fn shipped_alerts_and_dashboard_use_names_that_exist() {
     let metrics = Metrics::new().unwrap();
@@ -212,7 +212,7 @@ fn shipped_alerts_and_dashboard_use_names_that_exist() {
         }
     }
     assert!(found > 20, "{found}");
-    // What tells of the parts that can be lost is watched, each figure of it.
+    // Every figure about components that can be lost is covered by an alert or a panel.
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let name = line.split(['{', ' ']).next().unwrap();
         let parts = ["tollgate_redis_", "tollgate_journal_", "tollgate_writer_", "tollgate_store_"];
@@ -235,7 +235,7 @@ async fn get(addr: SocketAddr, path: &str) -> (u16, String) {
 
 #[tokio::test]
 async fn the_health_listener_answers_and_stops() {
-    // A port that nobody else is given once this listener is closed.
+    // A port that is given to no other listener once this one is closed.
     let listener = TcpListener::bind(("127.0.0.1", free_port())).await.unwrap();
     let addr = listener.local_addr().unwrap();
     let store_there = Arc::new(AtomicBool::new(false));

@@ -1,5 +1,5 @@
-//! Sensitive words are found wherever a client can say something, and nowhere else: every string of
-//! every recorded request.
+//! Sensitive words are found in every text from a client, and nowhere else: every string of every
+//! recorded request.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use tollgate::domain::word::SensitiveWord;
 use tollgate::formats::texts;
 use tollgate::policy::words::Words;
 
-/// Members of the conversation that hold what is said.
+/// Members of the conversation that contain texts.
 const SAID: [&str; 19] = [
     "text",
     "content",
@@ -34,7 +34,7 @@ const SAID: [&str; 19] = [
     "queries",
 ];
 
-/// Members that hold none of it.
+/// Members that contain none.
 const NOT_SAID: &[&str] = &[
     "model",
     "type",
@@ -154,13 +154,13 @@ fn leaf<'v>(value: &'v mut Value, path: &[Step]) -> &'v mut Value {
     })
 }
 
-/// Whether a model is told this string; `None` where this test has not been told.
+/// Whether this string is a text for the model; `None` if this test does not define it.
 fn is_said(path: &[Step], body: &Value) -> Option<bool> {
     let keys: Vec<&str> =
         path.iter().filter_map(|s| if let Step::Key(k) = s { Some(k.as_str()) } else { None }).collect();
     let last = keys.last()?;
-    // Free JSON within the conversation: arguments and results of tools, whatever their members are
-    // called.
+    // Free JSON within the conversation: arguments and results of tools, whatever the names of
+    // their members.
     let in_tool = keys.contains(&"tools") || keys.contains(&"functions");
     let free =
         keys.iter().rev().skip(1).any(|k| ["input", "args", "response"].contains(k)) && keys.len() > 2 && !in_tool;
@@ -203,7 +203,7 @@ fn words() -> Words {
     ])
 }
 
-/// Whether the two steps find a word, which must be what a close look at every text finds.
+/// Whether the two steps find a word, which must equal the result of searching every text.
 fn holds(words: &Words, body: &[u8], cut: usize) -> bool {
     let chunks: Vec<Bytes> = body.chunks(cut.max(1)).map(Bytes::copy_from_slice).collect();
     let mut search = words.search();
@@ -220,7 +220,7 @@ fn holds(words: &Words, body: &[u8], cut: usize) -> bool {
     found
 }
 
-/// JSON with every character beyond ASCII as an escape.
+/// JSON with every non-ASCII character as an escape.
 fn escaped(body: &Value) -> Vec<u8> {
     let mut out = String::new();
     for c in body.to_string().chars() {

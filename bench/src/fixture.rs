@@ -1,5 +1,5 @@
-//! The fixture: a mock upstream, and in front of it nginx, a bare Pingora, and the gateway twice, all
-//! on loopback.
+//! The fixture: a mock upstream, and in front of it nginx, a bare Pingora, and the gateway twice,
+//! all on loopback.
 //!
 //! *On*: a key and a user with every limit set (all thirteen checks are made), reservation,
 //! sensitive words where asked for, journal, usage database, metrics, a JSON access line per

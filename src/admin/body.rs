@@ -1,5 +1,5 @@
-//! A request's body: read within a size, a time and the budget, then parsed and checked against its
-//! field table.
+//! Reads a request's body within a size, a time and the budget, then parses it and checks it
+//! against its field table.
 
 use std::time::Duration;
 
@@ -16,15 +16,15 @@ use super::envelope::{Code, Refusal};
 use super::fields::{self, Values};
 use super::table::{Operation, Permission};
 
-/// A complete body must arrive in this time.
+/// Time-out of a complete body.
 const BODY_TIME: Duration = Duration::from_secs(60);
-/// A body that anybody may send, such as a login's.
+/// Time-out of a body that is open to all, such as a login's.
 const OPEN_BODY_TIME: Duration = Duration::from_secs(10);
 
-/// Reads a bounded body and checks it. `who` is `None` only where the operation is open to all.
+/// Reads a bounded body and checks it. `who` is `None` only if the operation is open to all.
 ///
 /// # Errors
-/// 413, 408, 503 or 400: the first fault.
+/// 413, 408, 503 or 400: the first error.
 pub async fn read(
     surface: &Surface,
     operation: &Operation,
@@ -77,11 +77,11 @@ async fn collect(
     Ok(bytes)
 }
 
-/// Any bytes as an operation's body: its values, or the first fault. An empty body is an empty
+/// Any bytes as an operation's body: its values, or the first error. An empty body is an empty
 /// object.
 ///
 /// # Errors
-/// 400 with the code of the fault.
+/// 400 with the code of the error.
 pub fn parse(operation: &Operation, bytes: &[u8], time_zone: Tz) -> Result<Values, Refusal> {
     let sent = match bytes.trim_ascii() {
         [] => Map::new(),

@@ -1,10 +1,10 @@
-//! A bound on the bytes of administration bodies that the process holds at once, apart from the
+//! A bound on the bytes of administration bodies that the process holds at once, separate from the
 //! data plane's.
 //!
-//! What has arrived counts, not what was announced: a client that trickles holds nothing but its
-//! bytes. Users who are not administrators have a small part each and a part together, so that none
-//! of them keeps administrators out. Bodies of operations that are open to all are a few KiB at
-//! most and count for nothing here: the listeners bound the number of connections.
+//! Bytes count when they arrive, not when they are announced: a slow client holds only its bytes.
+//! Users who are not administrators have a small share each and a bound together, so that they
+//! cannot block administrators. Bodies of operations that are open to all are a few KiB at most and
+//! do not count: the listeners bound the number of connections.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,11 +31,11 @@ struct Held {
     by_user: HashMap<UserId, usize>,
 }
 
-/// There is no place for that many bytes more.
+/// The budget does not have that many bytes left.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct AdminBudgetExceeded;
 
-/// The part of the budget that one body holds; given back on drop.
+/// The part of the budget that one body holds; released on drop.
 #[derive(Debug)]
 pub(super) struct AdminBodyReservation {
     budget: Arc<AdminBodyBudget>,

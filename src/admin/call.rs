@@ -17,25 +17,25 @@ use crate::domain::clock::Timestamp;
 use crate::state::throttle::Throttle;
 use crate::store::{AuditEntry, StoreError, Tx};
 
-/// What an action gets.
+/// The input of an action.
 pub struct Call {
     pub ctx: Arc<Context>,
     pub throttle: Arc<Throttle>,
     pub live: Arc<Live>,
-    /// `None` only where the operation is open to all.
+    /// `None` only if the operation is open to all.
     pub who: Option<Who>,
     pub values: Values,
-    /// The client's address; behind trusted proxies the one that they name.
+    /// The client's address; behind trusted proxies the one that they report.
     pub client: Option<IpAddr>,
     /// The session cookie as sent.
     pub cookie: Option<String>,
-    /// The headers that carry credentials: for an answer that outlives its request's check of them.
+    /// The headers with credentials: for an answer that outlives the check of its request.
     pub credentials: HeaderMap,
     pub now: Timestamp,
 }
 
-/// What a write changed, for the audit record. Records are the wire records, so secrets are masked
-/// in them.
+/// The change of a write, for the audit record. Records are the wire records, so secrets are
+/// masked.
 pub struct Change {
     /// `module.operation`
     pub action: &'static str,
@@ -71,12 +71,11 @@ impl Call {
         Ok(tx.audit(&entry).await?)
     }
 
-    /// Commits, and puts the change in effect on the data plane before anybody hears that it is
-    /// done.
+    /// Commits, and puts the change into effect on the data plane before the reply.
     ///
     /// # Errors
-    /// The store failed; or it is committed but the snapshot could not be rebuilt, which the next
-    /// look mends.
+    /// When the store failed; or when it is committed but the snapshot could not be rebuilt, which
+    /// the next version check fixes.
     pub async fn commit(&self, tx: Tx) -> Result<(), Refusal> {
         tx.commit().await?;
         self.ctx.state.publish().await.map_err(Refusal::internal)

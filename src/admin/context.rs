@@ -1,4 +1,4 @@
-//! What the administration API works with: handles and settings.
+//! The parts and settings that the administration API uses.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ use crate::state::{AdminToken, Conditions, Events, Health, Listings, Rejections,
 use crate::store::Store;
 use crate::telemetry::Metrics;
 
-/// Reads what the ledger counts about itself.
+/// Reads the ledger's own figures.
 pub type JournalLook = Arc<dyn Fn() -> JournalStats + Send + Sync>;
 
 /// The address of a request's client, from the peer's address and the headers.
 pub type ClientAddress = Arc<dyn Fn(IpAddr, &HeaderMap) -> IpAddr + Send + Sync>;
 
-/// Handles and settings of one administration surface.
+/// Parts and settings of one administration surface.
 pub struct Context {
     pub state: Arc<State>,
     pub store: Store,
@@ -36,49 +36,49 @@ pub struct Context {
     pub counters: Arc<Counters>,
     pub health: Arc<Health>,
     pub events: Events,
-    /// What is wrong with this node as a whole.
+    /// The faults of this node as a whole.
     pub conditions: Arc<Conditions>,
-    /// A reading of the journal: how many records are on their way to the database.
+    /// Reads the journal's figures: how many records wait for the database.
     pub journal: JournalLook,
-    /// What providers say that they serve.
+    /// The models that providers list.
     pub listings: Arc<Listings>,
     /// Requests that failed authentication.
     pub rejected: Rejections,
     pub metrics: Arc<Metrics>,
-    /// Cleaning up, and pricing afterwards.
+    /// Clean-up and late pricing.
     pub jobs: Jobs,
-    /// Sends tests of webhooks.
+    /// Sends webhook tests.
     pub webhooks: Webhooks,
-    /// Where a sync fetches prices.
+    /// The source of a price sync.
     pub price_list: String,
-    /// Reads what becomes of requests for models without a price; it changes with a reload.
+    /// Reads how requests for models without a price are treated; a reload can change it.
     pub unpriced: Arc<dyn Fn() -> Unpriced + Send + Sync>,
     pub client_address: ClientAddress,
-    /// Shared with the proxy, which takes the token too.
+    /// Shared with the proxy, which accepts the token too.
     pub admin_token: Arc<AdminToken>,
     pub time_zone: Tz,
-    /// Where clients reach this surface; names the server in the OpenAPI document and is an allowed
-    /// origin.
+    /// The public address of this surface; names the server in the OpenAPI document and is an
+    /// allowed origin.
     pub app_url: Option<String>,
     pub secure_cookies: bool,
-    /// Whether what clients send and get is kept.
+    /// Whether the bodies that clients send and receive are stored.
     pub store_messages: bool,
     pub version: &'static str,
-    /// Turns true when the process stops: what is open without end closes then.
+    /// Turns true when the process stops: unbounded replies end then.
     pub stop: watch::Receiver<bool>,
-    /// Requests that people send from the web UI as a key.
+    /// Requests from the web UI on behalf of a key.
     pub playground: Playground,
-    /// Where clients send their requests; the web UI shows it.
+    /// The address of the proxy; the web UI shows it.
     pub proxy: ProxyPlace,
 }
 
-/// One router's share: the context, and what the router remembers by itself.
+/// One router's share: the context, and the router's own state.
 #[derive(Clone)]
 pub struct Surface {
     pub ctx: Arc<Context>,
-    /// Failed logins by address, whatever was tried.
+    /// Failed logins by address, for any name.
     pub throttle: Arc<Throttle>,
-    /// Who watches what happens.
+    /// The subscribers of live events.
     pub live: Arc<Live>,
     pub bodies: Arc<AdminBodyBudget>,
 }

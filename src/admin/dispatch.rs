@@ -1,8 +1,8 @@
-//! From an HTTP request to an action and back: look up, authenticate, permit, read, check, run.
+//! Runs an HTTP request as an action: look up, authenticate, permit, read, check, run, reply.
 //!
-//! The order matters: a caller learns nothing about a body's faults before it is known who asks.
-//! Actions run as tasks of their own, so that a client that leaves cannot stop one between its
-//! commit and its publication, and so that a panic ends one request and no more.
+//! The order matters: errors in a body are reported only to an identified caller. Actions run as
+//! separate tasks, so that a client that closes its connection cannot stop one between its commit
+//! and its publication, and a panic ends only one request.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use super::{body, security};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::RequestId;
 
-/// How long a caller waits for an action. The action itself goes on: to stop it half-way would
-/// leave open what it did.
+/// How long a caller waits for an action. The action itself continues: stopping it half-way would
+/// leave its effect unknown.
 const ACTION_TIME: Duration = Duration::from_secs(60);
 
 /// Answers any request below `/api/`.
@@ -50,7 +50,7 @@ fn refuse(ctx: &Context, refusal: Refusal, path: &str, operation: Option<&Operat
     let Some(reason) = refusal.internal_reason() else { return refusal.into_response() };
     let request_id = RequestId::new().to_string();
     if is_known {
-        // Pages ask again and again while the database is away; the log says once that it is.
+        // Pages retry while the database is unreachable; the log reports it once.
         tracing::debug!(%request_id, path, reason, "an administration request failed");
     } else {
         tracing::error!(%request_id, path, reason, "an administration request failed");
@@ -106,7 +106,7 @@ async fn answer(
     })
 }
 
-/// Who asks, and whether they may. Open operations ask nobody.
+/// Identifies the caller and checks the permission. Operations that are open to all skip this.
 async fn authenticate(
     ctx: &Context,
     operation: &Operation,
@@ -115,8 +115,7 @@ async fn authenticate(
     now: Timestamp,
 ) -> Result<Option<Who>, Refusal> {
     if operation.permission == Permission::Open {
-        // Logging in or out on somebody's behalf is a write that only the browser's cookie jar
-        // sees.
+        // Login and logout change the browser's cookie, so their origin is checked too.
         if operation.verb == Verb::Post {
             security::same_origin(ctx, head)?;
         }

@@ -1,8 +1,8 @@
-//! The envelope of every administration reply, and the refusals that fill its failure side.
+//! The envelope of every administration reply, and the refusals in its failure form.
 //!
 //! `{ok: true, data}` or `{ok: false, error, errorCode, errorParams?}`. A refusal is built where
-//! the fault is found and turned into a response in one place; internal faults show a request id,
-//! the log has the rest.
+//! the error is found and converted to a response in one place. Internal errors show a request id;
+//! the log has the details.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
@@ -12,8 +12,7 @@ use serde_json::{Map, Value};
 use crate::domain::clock::Timestamp;
 use crate::state::Conditions;
 
-/// A machine-readable reason: the wire's `errorCode`. Rules that live in `policy` bring their own
-/// texts.
+/// A machine-readable reason: the wire's `errorCode`. Rules in `policy` have their own texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Code(pub &'static str);
 
@@ -47,7 +46,7 @@ impl Code {
     pub const NO_GROUP_PERMISSION: Self = Self("NO_GROUP_PERMISSION");
     pub const KEY_LIMITS_LOCKED: Self = Self("KEY_LIMITS_LOCKED");
 
-    /// What a body's check may answer.
+    /// The codes of a body's check.
     pub const VALIDATION: &[Self] = &[
         Self::INVALID_FORMAT,
         Self::REQUIRED_FIELD,
@@ -59,8 +58,7 @@ impl Code {
         Self::EMPTY_UPDATE,
     ];
 
-    /// The status that goes with the code, unless the refusal says otherwise (an unknown operation
-    /// is 404).
+    /// The code's status, unless the refusal overrides it (an unknown operation is 404).
     pub fn status(self) -> StatusCode {
         match self {
             Self::UNAUTHORIZED => StatusCode::UNAUTHORIZED,
@@ -73,8 +71,7 @@ impl Code {
     }
 }
 
-/// A request that is not done, and what the client is told. Boxed, as it travels through every
-/// `Result` here.
+/// Why a request is refused, and the client's message. Boxed, as it is part of every `Result` here.
 #[derive(Debug)]
 pub struct Refusal(Box<Parts>);
 
@@ -86,9 +83,9 @@ struct Parts {
     params: Map<String, Value>,
     /// Extra response headers (`Retry-After`, `Allow`, …).
     headers: Vec<(header::HeaderName, HeaderValue)>,
-    /// For the log alone.
+    /// Only for the log.
     internal: Option<String>,
-    /// The database is at fault.
+    /// The database caused it.
     database: Option<DatabaseTrouble>,
 }
 
@@ -96,11 +93,11 @@ struct Parts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatabaseTrouble {
     Unreachable,
-    /// It did not answer in time: it may be away, or have too much to do.
+    /// It did not answer in time: it may be unreachable or overloaded.
     Busy,
 }
 
-/// What a failed write may have done.
+/// The possible effects of a failed write.
 const UNCHANGED: &str = "Unless it broke off in the very moment of saving, nothing was changed";
 
 impl Refusal {
@@ -116,12 +113,12 @@ impl Refusal {
         }))
     }
 
-    /// A fault of one field; its name goes into the parameters.
+    /// An error of one field; its name goes into the parameters.
     pub fn field(code: Code, field: &str, message: impl Into<String>) -> Self {
         Self::new(code, message).with("field", field.into())
     }
 
-    /// Several faults of one body: the first is the answer, and `faults` in its parameters names
+    /// Several errors of one body: the first is the answer, and `faults` in its parameters lists
     /// all of them, each with its `errorCode`, its `error` and its own parameters.
     pub fn of_faults(faults: Vec<Self>) -> Option<Self> {
         let all: Vec<Value> = faults.iter().flat_map(Self::told).collect();
@@ -129,7 +126,7 @@ impl Refusal {
         Some(if all.len() > 1 { first.with("faults", all.into()) } else { first })
     }
 
-    /// The faults that it consists of.
+    /// The errors that it consists of.
     fn told(&self) -> Vec<Value> {
         if let Some(Value::Array(faults)) = self.0.params.get("faults") {
             return faults.clone();
@@ -164,14 +161,14 @@ impl Refusal {
         Self::new(Code::NOT_FOUND, format!("there is no such {what}")).with("id", id.into())
     }
 
-    /// Something of ours failed: the client sees a request id, the log the reason.
+    /// An internal error: the client gets a request id, the log the reason.
     pub fn internal(reason: impl std::fmt::Display) -> Self {
         let mut refusal = Self::new(Code::OPERATION_FAILED, "internal error").at(StatusCode::INTERNAL_SERVER_ERROR);
         refusal.0.internal = Some(reason.to_string());
         refusal
     }
 
-    /// The database cannot be reached, or does not answer: what it means for the caller, and the
+    /// The database is unreachable or does not answer: the consequence for the caller, and the
     /// reason for the log.
     pub fn unavailable(message: &str, reason: impl std::fmt::Display) -> Self {
         let mut refusal = Self::new(Code::OPERATION_FAILED, message).at(StatusCode::SERVICE_UNAVAILABLE);
@@ -198,7 +195,7 @@ impl Refusal {
         &self.0.message
     }
 
-    /// The database failed the operation. [`Refusal::located`] says since when.
+    /// The database failed the operation. [`Refusal::located`] adds since when.
     pub fn database(trouble: DatabaseTrouble, reason: impl std::fmt::Display) -> Self {
         let message = match trouble {
             DatabaseTrouble::Unreachable => "the database cannot be reached",
@@ -209,9 +206,9 @@ impl Refusal {
         refusal
     }
 
-    /// Gives a refusal because of the database the cause that `/readyz` and the overview name.
-    /// `writes`: the operation was to change something. The second value: the cause was known
-    /// already, and the log has a line of it.
+    /// Gives a refusal caused by the database the cause that `/readyz` and the overview show.
+    /// `writes`: the operation would have changed something. The second value: the cause was known
+    /// already, and the log has a line about it.
     pub fn located(mut self, conditions: &Conditions, now: Timestamp, writes: bool) -> (Self, bool) {
         let Some(trouble) = self.0.database else { return (self, false) };
         let is_news = trouble == DatabaseTrouble::Unreachable && conditions.database_lost(now);
@@ -222,7 +219,7 @@ impl Refusal {
         (located, !is_news)
     }
 
-    /// The reason for the log, when something of ours failed.
+    /// The reason for the log, for an internal error.
     pub fn internal_reason(&self) -> Option<&str> {
         self.0.internal.as_deref()
     }
@@ -251,8 +248,8 @@ impl Refusal {
     }
 }
 
-/// `{ok: true, data}`, or `{ok: true}` where there is no data. Amounts stay exact: the data is
-/// written as text once, never through a tree of floats.
+/// `{ok: true, data}`, or `{ok: true}` without data. Amounts stay exact: the data is serialised
+/// directly to text, never through a tree of floats.
 ///
 /// # Errors
 /// The data cannot be written as JSON.
@@ -264,7 +261,7 @@ pub fn success<T: Serialize>(data: &T) -> Result<Vec<u8>, serde_json::Error> {
     })
 }
 
-/// A JSON response that no cache keeps.
+/// A JSON response that must not be cached.
 pub fn json_response(status: StatusCode, body: Vec<u8>) -> Response<Body> {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;

@@ -1,10 +1,10 @@
-//! A connection whose request heads must arrive in time, counted from their first byte.
+//! A time-out for request heads on a connection, counted from their first byte.
 //!
 //! hyper has one bound for both: the wait for a head's first byte and the rest of the head. A short
-//! bound also closes idle connections that clients keep for their next request; a request that is
-//! sent at that moment gets a closed connection in place of an answer, and a POST is not repeated
-//! by clients. So hyper's bound is the idle time, longer than clients keep connections, and the
-//! bound of a head that has begun is here.
+//! bound also closes idle connections that clients keep for their next request. A request that is
+//! sent at that moment gets a closed connection in place of an answer, and clients do not retry a
+//! POST. So hyper's bound is the idle time, longer than clients keep connections, and this module
+//! bounds a head that has begun.
 
 use std::io;
 use std::pin::Pin;
@@ -16,14 +16,15 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// Whether a request is being answered, or the rest of its body read: what comes is no head.
+/// Whether a request is being answered, or the rest of its body read: bytes that arrive then are no
+/// head.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answering(Arc<Counts>);
 
 #[derive(Debug, Default)]
 struct Counts {
     running: AtomicUsize,
-    /// Since the connection began. A head that was complete at once is seen by this count alone.
+    /// Since the connection began. A head that was complete at once is detected only by this count.
     begun: AtomicUsize,
 }
 
@@ -49,12 +50,12 @@ pub(super) struct HeadTimer<S> {
     stream: S,
     answering: Answering,
     limit: Duration,
-    /// Set once the first byte of a head has come.
+    /// Set once the first byte of a head has arrived.
     until: Option<Pin<Box<Sleep>>>,
     /// How many requests had begun when it was set.
     begun: usize,
-    /// `None` before the first byte. HTTP/2 has frames of its own between requests, and pings for
-    /// its idle time.
+    /// `None` before the first byte. HTTP/2 sends frames between requests, and pings for its idle
+    /// time.
     is_http2: Option<bool>,
 }
 
@@ -63,7 +64,7 @@ impl<S> HeadTimer<S> {
         Self { stream, answering: Answering::default(), limit, until: None, begun: 0, is_http2: None }
     }
 
-    /// To be told when a request is being answered.
+    /// The counter to notify when a request is being answered.
     pub(super) fn answering(&self) -> Answering {
         self.answering.clone()
     }

@@ -1,8 +1,8 @@
-//! Spend and last use for lists of users and keys: all rows together, not one question to the
-//! database for each.
+//! Spend and last use for lists of users and keys: all rows together, not one database query for
+//! each.
 //!
-//! Spend comes from the counters; where these are in Redis, the questions go out together. The last
-//! use comes from one statement.
+//! Spend comes from the counters; if these are in Redis, the calls are concurrent. The last use
+//! comes from one statement.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::domain::ids::{KeyId, UserId};
 use crate::domain::key::Key;
 use crate::domain::user::User;
 
-/// Questions to shared counters that are on their way at once.
+/// Concurrent calls to shared counters.
 const AT_ONCE: usize = 64;
 
 /// When keys and users were last used.
@@ -31,7 +31,7 @@ pub(super) struct LastUses {
 }
 
 impl LastUses {
-    /// Of everybody, or of one user.
+    /// Of all users, or of one.
     ///
     /// # Errors
     /// The store failed.
@@ -75,7 +75,7 @@ pub(super) async fn of_users(ctx: &Context, users: Vec<Arc<User>>, now: Timestam
     stream::iter(asked).buffer_unordered(AT_ONCE).filter_map(std::future::ready).collect().await
 }
 
-/// Adds what was found to records of keys.
+/// Adds the results to records of keys.
 pub(super) fn show_keys(records: &mut [KeyRecord], tightest: &HashMap<KeyId, TightestLimit>, used: &LastUses) {
     for record in records {
         let id = KeyId(record.id);
@@ -84,7 +84,7 @@ pub(super) fn show_keys(records: &mut [KeyRecord], tightest: &HashMap<KeyId, Tig
     }
 }
 
-/// Adds what was found to records of users.
+/// Adds the results to records of users.
 pub(super) fn show_users(records: &mut [UserRecord], tightest: &HashMap<UserId, TightestLimit>, used: &LastUses) {
     for record in records {
         let id = UserId(record.id);

@@ -1,10 +1,10 @@
-//! Limit fields, which keys, users and providers share: how they are declared, and how they are put
-//! into a record.
+//! Limit fields, which keys, users and providers share: their declaration, and how they are applied
+//! to a record.
 
 use super::fields::Values;
 use crate::domain::limits::{Limits, ResetMode, TimeOfDay};
 
-/// What the limits are called in a body.
+/// The names of the limits in a body.
 pub(super) struct Names {
     pub five_hours: &'static str,
     pub daily: &'static str,
@@ -38,7 +38,7 @@ pub(super) const SNAKE: Names = Names {
     reset_time: "daily_reset_time",
 };
 
-/// Puts what was sent into `limits`; the rest stays.
+/// Applies the sent fields to `limits`; the others stay.
 pub(super) fn apply(values: &Values, names: &Names, limits: &mut Limits) {
     values.usd(names.five_hours).apply_option(&mut limits.five_hours);
     values.usd(names.daily).apply_option(&mut limits.daily);
@@ -50,8 +50,8 @@ pub(super) fn apply(values: &Values, names: &Names, limits: &mut Limits) {
     values.word(names.reset_time, TimeOfDay::parse).apply_set(&mut limits.daily_reset.time);
 }
 
-/// The limits that this body sets, and none else: an edit answers for what it changes, not for what
-/// was there.
+/// Only the limits that this body sets: an edit is checked for what it changes, not for what was
+/// there before.
 pub(super) fn sent(values: &Values, names: &Names) -> Limits {
     let mut limits = Limits::default();
     apply(values, names, &mut limits);

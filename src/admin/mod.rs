@@ -1,9 +1,9 @@
-//! The administration API and the web UI (`ui.rs`) on their own listener: one table of operations
-//! ([`table`]) from which the routes, the checks of bodies and the OpenAPI document are made.
+//! The administration API and the web UI (`ui.rs`) on their own listener. One table of operations
+//! ([`table`]) is the source of the routes, the checks of bodies and the OpenAPI document.
 //!
-//! A request walks `dispatch` (look up → authenticate → permit → read → check → run) to an action
-//! in [`actions`] and back through [`envelope`]. How to add an operation: a field table, an action,
-//! one entry in its file's `operations()`.
+//! A request goes through `dispatch` (look up → authenticate → permit → read → check → run) to an
+//! action in [`actions`] and back through [`envelope`]. To add an operation: a field table, an
+//! action, one entry in its file's `operations()`.
 
 pub mod actions;
 pub mod auth;
@@ -39,9 +39,9 @@ pub use context::Context;
 pub use openapi::openapi;
 pub use serve::serve;
 
-/// The whole administration surface, to be made inside the runtime that its background work is to
-/// run on. Put a `ConnectInfo<SocketAddr>` into each request's extensions ([`serve()`] does), so
-/// that logins are throttled per address and audit records name it.
+/// The complete administration surface. Call it inside the runtime for its background work. Put a
+/// `ConnectInfo<SocketAddr>` into each request's extensions ([`serve()`] does), so that logins are
+/// throttled per address and audit records contain it.
 pub fn router(ctx: Arc<Context>) -> Router {
     Router::new()
         .route("/api/{*operation}", any(dispatch::dispatch))

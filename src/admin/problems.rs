@@ -1,6 +1,5 @@
-//! What is wrong now, ordered by harm: what refuses all requests comes before what loses records,
-//! that before a single provider, and that before a limit that is nearly used up (which
-//! `live::near` lists).
+//! The present problems, ordered by harm. First what refuses all requests, then what loses records,
+//! then single providers, then limits that are nearly used up (which `live::near` lists).
 //!
 //! The sentences are those of `/readyz`: both are made from [`crate::state`].
 
@@ -19,10 +18,10 @@ use crate::policy::provider_state::ProviderState;
 use crate::state::attempts::Seen;
 use crate::state::roll::{self, Roll};
 
-/// Providers that are listed.
+/// Maximum providers in the list.
 const PROVIDERS: usize = 20;
 
-/// All problems of this node, the worst first.
+/// All problems of this node, worst first.
 pub(super) fn all(ctx: &Context, journal: &JournalStats, now: Timestamp) -> Vec<Problem> {
     let roll = Roll::call(&ctx.state.snapshot(), &ctx.health, now);
     let shared = ctx.counters.shared_state().filter(|shared| !shared.up);
@@ -116,7 +115,7 @@ fn of_provider(provider: &Provider, seen: &Seen) -> Problem {
     Problem { since: seen.failing_since.map(Iso), ..problem(kind, severity, message, params) }
 }
 
-/// It fails no request, but nobody else will enable it.
+/// It fails no request, but only an administrator can enable it.
 fn switched_off(provider: &Provider) -> Option<Problem> {
     let off = provider.switched_off.as_ref()?;
     let mut message =

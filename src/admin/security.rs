@@ -1,4 +1,4 @@
-//! What protects a browser that is logged in: where a write may come from, and the headers of every
+//! The protection of logged-in browsers: the allowed origin of a write, and the headers of every
 //! reply.
 
 use axum::body::Body;
@@ -9,8 +9,8 @@ use super::context::Context;
 use super::envelope::Refusal;
 
 /// Refuses a request that a foreign page made the browser send. Requests without `Origin` and
-/// `Sec-Fetch-Site` do not come from a page of today's browsers; `SameSite=Lax` keeps the cookie
-/// from the rest.
+/// `Sec-Fetch-Site` do not come from a page in a current browser; for other cases `SameSite=Lax`
+/// withholds the cookie.
 ///
 /// # Errors
 /// 403.
@@ -51,8 +51,8 @@ fn authority(url: &str) -> Option<String> {
     })
 }
 
-/// The headers of every reply: no sniffing, no framing, no referrer, and nothing loaded from
-/// elsewhere.
+/// The headers of every reply: no sniffing, no framing, no referrer, and no resources of other
+/// origins.
 pub(super) async fn harden(mut response: Response<Body>) -> Response<Body> {
     const CSP: &str = "default-src 'self'; img-src 'self' data:; object-src 'none'; \
                        base-uri 'none'; form-action 'self'; frame-ancestors 'none'";

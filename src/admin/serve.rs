@@ -1,10 +1,10 @@
-//! The administration listener: HTTP/1.1 and HTTP/2, in the clear or behind TLS, with bounds
-//! against idle clients.
+//! The administration listener: HTTP/1.1 and HTTP/2, with or without TLS, with bounds against idle
+//! clients.
 //!
 //! A connection must send its handshake and each request's head in time, and needs a place
 //! (`state/places.rs`); a connection without one is answered with 503 and closed. A request that is
 //! answered before the end of its body keeps its connection (`unread_body.rs`). After the shutdown
-//! signal no more are accepted; requests that are running end, within [`GRACE`].
+//! signal no more connections are accepted; requests in flight may end within [`GRACE`].
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -41,14 +41,14 @@ use super::head_timer::{Answering, HeadTimer};
 use super::unread_body::UnreadBody;
 use crate::state::Entry;
 
-/// Connections that are being refused at once; more are closed without an answer.
+/// Connections that may be refused at the same time; more are closed without an answer.
 const REFUSALS: usize = 64;
-/// How long a refusal may take, with its TLS handshake.
+/// How long a refusal may take, including its TLS handshake.
 const REFUSAL: Duration = Duration::from_secs(1);
 const HANDSHAKE: Duration = Duration::from_secs(10);
 const HEAD: Duration = Duration::from_secs(20);
-/// Of a connection without a request: longer than clients keep one for their next request, so that
-/// it is the client that closes it (browsers, reqwest and Go: 90 s and less).
+/// For a connection without a request: longer than clients keep one for their next request, so that
+/// the client closes it (browsers, reqwest and Go: 90 s and less).
 const IDLE: Duration = Duration::from_secs(180);
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -56,7 +56,7 @@ const GRACE: Duration = Duration::from_secs(10);
 /// chain and key, PEM.
 ///
 /// # Errors
-/// The listener, the certificate or the key cannot be used.
+/// When the listener, the certificate or the key cannot be used.
 pub async fn serve(
     listener: StdListener,
     tls: Option<(PathBuf, PathBuf)>,
@@ -89,7 +89,7 @@ pub async fn serve(
             if let Ok(room) = Arc::clone(&refusals).try_acquire_owned() {
                 connections.spawn(async move {
                     let refusing = connection(stream, peer, tls, Router::new().fallback(too_many), watcher);
-                    // Whether it could be told or not: the connection is closed.
+                    // The connection is closed whether the answer could be sent or not.
                     let _ = tokio::time::timeout(REFUSAL, refusing).await;
                     drop(room);
                 });
@@ -168,7 +168,7 @@ async fn answer(request: Request<Incoming>, peer: SocketAddr, router: Router, an
     let (mut has_begun, runtime) = (None, Handle::current());
     let mut request = request.map(|body| {
         if !is_http1 {
-            // Its streams end one by one, and the connection stays.
+            // Its streams end one by one, and the connection stays open.
             return Body::new(body);
         }
         let body = UnreadBody::new(body, is_awaited, answering.begin(), runtime);
@@ -179,7 +179,7 @@ async fn answer(request: Request<Incoming>, peer: SocketAddr, router: Router, an
     let Ok(mut response) = router.oneshot(request).await;
     let has_begun = has_begun.is_none_or(|begun| begun.load(Ordering::Relaxed));
     if is_http1 && is_awaited && !has_begun {
-        // The client was not told to send its body, so the next bytes could not be told from it.
+        // The client will not send its body now, so the next bytes cannot be told apart from it.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response

@@ -1,8 +1,7 @@
-//! The one table of operations: what a route is called, who may call it, what it takes, gives and
-//! refuses.
+//! The table of operations: a route's name, its permission, its input, output and errors.
 //!
-//! The router and the OpenAPI document are both made from it, so there is no route that is not
-//! documented, and no documented route that is not there. The entries stand beside their actions.
+//! The router and the OpenAPI document are both built from it, so every route is documented, and
+//! every documented route exists. The entries are next to their actions.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,10 +1,10 @@
-//! The web UI: the files that `npm run build` leaves in `admin/dist`, from inside the binary.
+//! The web UI: serves the files of `npm run build` in `admin/dist` from inside the binary.
 //!
 //! A path that is no file is a view of the single-page application and gets its `index.html`. Names
-//! with a hash in them (below `assets/`) never change and may be kept for ever; everything else is
-//! asked for again each time. Files come compressed where the build left a smaller twin (`.br`,
-//! `.gz`) and the browser takes it. A debug build reads the folder while it runs. Without a build
-//! there is a page that says how to make one: the API works all the same.
+//! with a hash (below `assets/`) never change and may be cached without limit; everything else is
+//! revalidated each time. Files are sent compressed if the build left a smaller twin (`.br`, `.gz`)
+//! and the browser accepts it. A debug build reads the folder at run time. Without a build, a page
+//! explains how to make one; the API works nevertheless.
 
 use std::fmt::Write;
 
@@ -28,8 +28,7 @@ const UNBUILT: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">
 <pre>cd admin\nnpm ci\nnpm run build\ncd ..\ncargo build --release</pre>\
 <p>or let <code>make run</code> do both.</p></html>\n";
 
-/// Answers whatever is not below `/api/`: a file or a view. Other methods than GET and HEAD are no
-/// business of a web UI.
+/// Answers every path outside `/api/`: a file or a view. Only GET and HEAD are supported.
 pub(super) async fn serve(State(surface): State<Surface>, request: Request<Body>) -> Response<Body> {
     let path = request.uri().path();
     let reading = request.method() == Method::GET || request.method() == Method::HEAD;
@@ -40,8 +39,8 @@ pub(super) async fn serve(State(surface): State<Surface>, request: Request<Body>
     if let Some(file) = Files::get(name) {
         return answer(name, file, request.headers());
     }
-    // A view's address has no extension; what has one is a file that is gone, and a page in its
-    // place would only confuse.
+    // A view's address has no extension; a path with one is a missing file, and a page in its place
+    // would only confuse.
     let last = name.rsplit('/').next().unwrap_or_default();
     if name.starts_with("assets/") || last.contains('.') {
         return page(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "there is no such file\n");
@@ -52,12 +51,12 @@ pub(super) async fn serve(State(surface): State<Surface>, request: Request<Body>
     }
 }
 
-/// Whether this build carries the file.
+/// Whether this build contains the file.
 pub(super) fn has(name: &str) -> bool {
     Files::get(name).is_some()
 }
 
-/// What stands in for a page in a build without the web UI.
+/// The page of a build without the web UI.
 pub(super) fn unbuilt() -> Response<Body> {
     page(StatusCode::OK, "text/html; charset=utf-8", UNBUILT)
 }
@@ -101,7 +100,7 @@ fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     }
 }
 
-/// The file, or the compressed twin that the browser takes.
+/// The file, or the compressed twin that the browser accepts.
 fn smaller(name: &str, file: EmbeddedFile, asked: &HeaderMap) -> (Option<&'static str>, EmbeddedFile) {
     let takes = asked.get(header::ACCEPT_ENCODING).and_then(|v| v.to_str().ok()).unwrap_or_default();
     let named = |coding: &str| {
@@ -120,7 +119,7 @@ fn smaller(name: &str, file: EmbeddedFile, asked: &HeaderMap) -> (Option<&'stati
     (None, file)
 }
 
-/// Names the content. Twins share it: what differs is named by `Vary`.
+/// Identifies the content. Twins share it: `Vary` names the difference.
 fn etag(file: &EmbeddedFile) -> String {
     let hash = file.metadata.sha256_hash();
     let mut tag = String::from("W/\"");

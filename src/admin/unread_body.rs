@@ -1,10 +1,10 @@
-//! A request body whose rest is read and discarded if it is answered before its end.
+//! Reads and discards the rest of a request body that is answered before its end.
 //!
-//! Most refusals are answered from the head. hyper then looks once for the rest of the body, and
-//! closes the connection if it has not come yet: without `connection: close`, so that the client
-//! sends its next request on a connection that is being closed, and with bytes unread, so that the
-//! kernel resets it and the client may lose the answer. Here the rest is read for a while, and the
-//! connection stays.
+//! Most refusals are answered from the head. hyper then checks once for the rest of the body, and
+//! closes the connection if it has not arrived yet. It does so without `connection: close`, so the
+//! client may send its next request on a connection that is being closed; and with unread bytes, so
+//! the kernel resets it and the client may lose the answer. Here the rest is read for a limited
+//! time, and the connection stays open.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use tokio::runtime::Handle;
 
 use super::head_timer::AnsweringGuard;
 
-/// How long the rest may take. Nothing of it is kept.
+/// How long reading the rest may take. None of it is kept.
 const DRAIN: Duration = Duration::from_secs(5);
 
 /// A body that is drained on drop.
@@ -28,7 +28,7 @@ pub(super) struct UnreadBody {
     /// `None` once it is dropped.
     body: Option<Incoming>,
     has_begun: Arc<AtomicBool>,
-    /// The client sends it only when it is told so, by the first read.
+    /// The client sends the body only after a `100 Continue`, which the first read triggers.
     is_awaited: bool,
     /// Until the rest is read.
     answering: Option<AnsweringGuard>,
@@ -41,7 +41,7 @@ impl UnreadBody {
         Self { body: Some(body), has_begun: Arc::default(), is_awaited, answering: Some(answering), runtime }
     }
 
-    /// Whether somebody has asked for it by now.
+    /// Whether the body has been requested.
     pub(super) fn has_begun(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.has_begun)
     }
@@ -78,7 +78,7 @@ impl Drop for UnreadBody {
         let answering = self.answering.take();
         self.runtime.spawn(async move {
             let rest = async { while let Some(Ok(_)) = body.frame().await {} };
-            // A client that is still sending then has had the time to read its answer.
+            // By then a client that is still sending has had time to read its answer.
             let _ = tokio::time::timeout(DRAIN, rest).await;
             drop(answering);
         });

@@ -1,4 +1,4 @@
-//! What the log says once everything is up: where to go, and where the admin token lies.
+//! The log lines of a finished start: the addresses, and the path of the admin token.
 
 use std::path::PathBuf;
 

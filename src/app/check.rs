@@ -1,4 +1,4 @@
-//! `tollgate check` and `tollgate migrate`: the parts that can fail at a start, tried without
+//! `tollgate check` and `tollgate migrate`: run the parts of a start that can fail, without
 //! serving.
 
 use std::collections::BTreeMap;
@@ -11,16 +11,17 @@ use crate::limits;
 use crate::policy::price;
 use crate::state::{Events, State};
 
-/// Bounds of what is said of prices that are not applied: the public list has thousands of entries.
+/// Bounds of the report about prices that are not applied: the public list has thousands of
+/// entries.
 const GROUPS_SHOWN: usize = 20;
 const FIELDS_SHOWN: usize = 4;
 const MODELS_SHOWN: usize = 5;
 
-/// Tries Redis, the data directory, the database with its schema, and the upstream credentials.
-/// Changes nothing. Gives warnings: what is no fault and ought to be known.
+/// Tests Redis, the data directory, the database with its schema, and the upstream credentials.
+/// Changes nothing. Returns warnings: what is not an error but worth knowing.
 ///
 /// # Errors
-/// The first fault.
+/// The first error.
 pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
     runtime()?.block_on(async {
         if let Some(redis) = &config.redis {
@@ -47,7 +48,7 @@ pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
     })
 }
 
-/// The first names of a list, and how many more there are.
+/// The first names of a list, and the number of the others.
 fn first(names: &[&str], shown: usize) -> String {
     let text = names.iter().take(shown).copied().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(shown) {
@@ -56,8 +57,8 @@ fn first(names: &[&str], shown: usize) -> String {
     }
 }
 
-/// A warning for each set of fields that price entries have and no request is charged by, with the
-/// models that have it.
+/// A warning for each set of price fields that no request is charged by, with the models that have
+/// them.
 fn unapplied_prices<'a>(entries: impl Iterator<Item = (&'a str, Vec<String>)>) -> Vec<String> {
     let mut models_of: BTreeMap<Vec<String>, Vec<&str>> = BTreeMap::new();
     for (model, fields) in entries.filter(|(_, fields)| !fields.is_empty()) {
@@ -82,7 +83,7 @@ fn unapplied_prices<'a>(entries: impl Iterator<Item = (&'a str, Vec<String>)>) -
     warnings
 }
 
-/// Brings the database's schema up to date; gives the names of the migrations that were applied.
+/// Brings the database's schema up to date; returns the names of the migrations that were applied.
 ///
 /// # Errors
 /// When the database cannot be reached, or is newer than this program.

@@ -1,4 +1,5 @@
-//! The counters: of this process alone, or with all nodes in Redis; and what is told of the latter.
+//! The counters: of this process only, or shared with all nodes in Redis; and the reports about the
+//! latter.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,14 +19,14 @@ use crate::redis::Server;
 use crate::state::{Kept, Peers};
 use crate::telemetry::{IntCounter, Metrics, PartState, Readiness};
 
-/// How long a start waits for Redis before it serves without.
+/// How long a start waits for Redis before it serves without it.
 pub(super) const START_WAIT: Duration = Duration::from_secs(5);
 
-/// The counters that the configuration asks for; beside shared ones, the mark of a process that
+/// The counters that the configuration selects; with shared ones, the marker of a process that
 /// counts.
 ///
 /// # Errors
-/// When the address of Redis cannot be read, or the mark not be laid.
+/// When the address of Redis is invalid, or the marker cannot be written.
 pub(super) fn build(config: &Config) -> anyhow::Result<(Counters, Option<Marker>)> {
     let settings = CounterSettings {
         time_zone: config.time_zone,
@@ -52,10 +53,10 @@ pub(super) fn build(config: &Config) -> anyhow::Result<(Counters, Option<Marker>
     Ok((counters, Some(marker)))
 }
 
-/// The Redis that is meant, with its certificates.
+/// The configured Redis, with its certificates.
 ///
 /// # Errors
-/// Which file cannot be read.
+/// Names the file that cannot be read.
 pub(super) fn server(redis: &Redis) -> anyhow::Result<Server> {
     let read = |path: &Path| std::fs::read_to_string(path).with_context(|| path.display().to_string());
     let authorities = redis.ca.as_deref().map(read).transpose()?.map(String::into_bytes);
@@ -66,21 +67,20 @@ pub(super) fn server(redis: &Redis) -> anyhow::Result<Server> {
     Ok(Server { url: redis.url.clone(), authorities, identity })
 }
 
-/// The task that keeps shared counters.
+/// The task that maintains shared counters.
 pub(super) fn keeper(parts: &Parts) -> Option<Keeper> {
     let (counters, store) = (parts.counters.clone(), parts.store.clone());
     parts.counters.keeper(Arc::new(FromStore { counters, store }), Arc::clone(&parts.clock))
 }
 
-/// The task that shares providers' health. An address that cannot be read was refused with the
-/// counters.
+/// The task that shares providers' health. An invalid address was refused with the counters.
 pub(super) fn peers(parts: &Parts) -> Option<Peers> {
     let redis = parts.config.redis.as_ref()?;
     Peers::new(&server(redis).ok()?, &redis.prefix, Arc::clone(&parts.state), Arc::clone(&parts.health)).ok()
 }
 
-/// How providers stood when the process before this one ended; and the task that keeps it, where
-/// Redis does not.
+/// The providers' state when the previous process ended; and the task that stores it, if Redis does
+/// not.
 pub(super) fn kept(parts: &Parts) -> Option<Kept> {
     if parts.config.redis.is_some() {
         return None;
@@ -89,27 +89,27 @@ pub(super) fn kept(parts: &Parts) -> Option<Kept> {
     Some(Kept::open(&parts.config.data_dir, state, health, clock))
 }
 
-/// Waits a while for shared counters.
+/// Waits for shared counters, for a limited time.
 pub(super) async fn wait(counters: &Counters) {
     if tokio::time::timeout(START_WAIT, counters.connected()).await.is_err() {
         tracing::warn!("Redis does not answer: serving without");
     }
 }
 
-/// After the last request: the mark goes if Redis was told everything.
+/// After the last request: removes the marker if Redis has everything.
 pub(super) fn end(parts: &Parts) {
     if let (Some(marker), Some(SharedState { waiting: 0, .. })) = (&parts.marker, parts.counters.shared_state()) {
         marker.lift();
     }
 }
 
-/// Shared counters in `/readyz`: missed where the node can go on without them.
+/// Shared counters in `/readyz`: optional if the node can continue without them.
 pub(super) fn readiness(readiness: Readiness, counters: &Counters) -> Readiness {
     let Some(shared) = counters.shared_state() else { return readiness };
     let SharedState { up, on_loss, clock_off_ms, other_zone, .. } = shared;
     let state: PartState = shared.fault().map_or(Ok(()), Err);
     let ready = readiness.ready && (up || on_loss != OnLoss::Closed);
-    // Neither keeps requests away: limits hold by the cluster's time and zone.
+    // Neither makes the node unready: limits hold by the cluster's time and zone.
     let readiness = readiness.with_optional("redis", state).with_optional("clock", clock(clock_off_ms));
     Readiness { ready, ..readiness.with_optional("time_zone", time_zone(other_zone)) }
 }
@@ -126,7 +126,7 @@ fn time_zone(other: Option<chrono_tz::Tz>) -> PartState {
     other.map_or(Ok(()), |zone| Err(format!("differs from the cluster's: shared windows are in {}", zone.name())))
 }
 
-/// For a scrape.
+/// For a scrape of the metrics.
 pub(super) fn measure(counters: &Counters, metrics: &Metrics) {
     let Some(state) = counters.shared_state() else { return };
     let SharedState { up, errors, losses, spells, waiting, clock_off_ms, other_zone, .. } = state;

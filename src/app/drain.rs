@@ -1,8 +1,8 @@
-//! A stop without loss and without waiting for nothing.
+//! A stop that finishes all requests and then exits at once.
 //!
 //! Pingora closes its listeners at once on SIGTERM, and then sleeps its whole grace period, busy or
-//! not. So the grace is only the bound: this watches the connections and the requests, and says so
-//! as soon as the last one has ended.
+//! not. So the grace is only the upper bound: this module watches the connections and the requests,
+//! and reports as soon as the last one has ended.
 
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
@@ -20,29 +20,29 @@ use crate::telemetry::IntGauge;
 
 /// How often connections and requests are counted while draining.
 const LOOK: Duration = Duration::from_millis(10);
-/// Connections are not waited for when nothing has run on any for so long: an HTTP/2 client may not
-/// answer.
+/// If no request was in flight for this long, connections are not waited for: an HTTP/2 client may
+/// not answer.
 const SILENT: Duration = Duration::from_secs(1);
-/// And when another process has taken over: nobody waits for this one to end.
+/// The same when another process has taken over: nothing waits for this one to end.
 const SILENT_HANDED_OVER: Duration = Duration::from_secs(10);
 
 /// How the serving ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// All that ran has ended.
+    /// All requests have ended.
     Drained,
-    /// Somebody did not want to wait.
+    /// Forced by a second SIGINT.
     AtOnce,
-    /// The proxy has ended and nobody had asked for it.
+    /// The proxy has ended without a stop.
     Failed,
 }
 
-/// Turns Pingora's stop into the other parts' stop, and reports the end of the drain.
+/// Turns Pingora's stop into a stop of the other parts, and reports the end of the drain.
 pub(super) struct Drain {
     pub running: IntGauge,
     pub open: IntGauge,
     pub phase: watch::Receiver<Phase>,
-    /// The most that this takes.
+    /// The longest time for the drain.
     pub grace: Duration,
     /// Whether connections without a request have been closed.
     pub closed: watch::Receiver<bool>,
@@ -63,7 +63,7 @@ impl BackgroundService for Drain {
         let handed_over = *self.phase.borrow() == Phase::HandingOver;
         let silent = if handed_over { SILENT_HANDED_OVER } else { SILENT };
         let mut busy_at = Instant::now();
-        // Requests outlive their connection while the reply of a client that left is drained.
+        // Requests outlive their connection while the reply of a client that has closed is drained.
         while self.running.get() > 0 || (self.open.get() > 0 && busy_at.elapsed() < silent) {
             tokio::time::sleep(LOOK).await;
             if self.running.get() > 0 {
@@ -77,7 +77,7 @@ impl BackgroundService for Drain {
     }
 }
 
-/// Resolves when a flag has been set, the stop's or another.
+/// Resolves when a flag is set: the stop's or another.
 pub(super) async fn stopped(mut stop: watch::Receiver<bool>) {
     while !*stop.borrow_and_update() {
         if stop.changed().await.is_err() {

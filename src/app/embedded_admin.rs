@@ -1,4 +1,4 @@
-//! The administration as the proxy embeds it, when it is served on the proxy's listener too.
+//! The administration as the proxy embeds it, if it is served on the proxy's listener too.
 
 use std::net::SocketAddr;
 
@@ -36,7 +36,7 @@ impl Pieces for Frames {
         loop {
             match self.0.frame().await?.map(http_body::Frame::into_data) {
                 Ok(Ok(data)) if !data.is_empty() => return Some(data),
-                // Empty data and trailers say nothing to the client.
+                // Empty data and trailers contain nothing for the client.
                 Ok(_) => {}
                 Err(_) => return None,
             }

@@ -1,9 +1,9 @@
-//! Connections to the proxy from inside this process, for requests that the administration makes as
-//! a key.
+//! Connections to the proxy from inside this process, for requests that the administration makes on
+//! behalf of a key.
 //!
-//! A connection is a pipe in memory: it needs no address, no certificate and no credential, and it
-//! works whatever the proxy listens on. The proxy serves it as it serves an HTTP/1.1 client, on its
-//! own runtime. It takes one request.
+//! A connection is a pipe in memory: it needs no address, certificate or credential, and works
+//! whatever the proxy listens on. The proxy serves it like an HTTP/1.1 client, on its own runtime.
+//! It takes one request.
 
 use std::fmt;
 use std::io;
@@ -35,19 +35,19 @@ use crate::proxy::request::on_behalf::OnBehalf;
 use crate::proxy::service::Service;
 use crate::state::Phase;
 
-/// Bytes that wait in either direction.
+/// Bytes that are buffered in either direction.
 const BUFFER: usize = 16 << 10;
-/// The descriptor of what has none.
+/// The descriptor of a connection without a socket.
 const NO_SOCKET: i32 = -1;
 
-/// The proxy as the administration reaches it: not at all until it is up.
+/// The administration's access to the proxy; unavailable until the proxy is up.
 #[derive(Default)]
 pub(super) struct InProcess {
     proxy: OnceLock<Reached>,
     runtime: OnceLock<Handle>,
 }
 
-/// What serves a connection.
+/// The parts that serve a connection.
 pub(super) struct Reached {
     pub proxy: Arc<HttpProxy<Service>>,
     pub gateway: Arc<Gateway>,
@@ -60,7 +60,7 @@ impl InProcess {
         let _ = self.proxy.set(reached);
     }
 
-    /// The proxy has begun to take connections, on this runtime.
+    /// The proxy has begun to accept connections, on this runtime.
     pub(super) fn open(&self, runtime: Handle) {
         let _ = self.runtime.set(runtime);
     }
@@ -80,7 +80,7 @@ impl InProcessProxy for InProcess {
         session.set_keepalive(None);
         let (proxy, goaway) = (Arc::clone(&reached.proxy), reached.goaway.clone());
         runtime.spawn(async move {
-            // Nothing is left to reuse: the connection takes one request.
+            // The connection takes only one request, so there is nothing to reuse.
             let _ = proxy.process_new_http(session, &goaway).await;
         });
         Some(theirs)
@@ -102,11 +102,11 @@ fn address(peer: IpAddr) -> Arc<SocketDigest> {
     Arc::new(digest)
 }
 
-/// The proxy's end.
+/// The proxy's end of the pipe.
 struct Connection {
     pipe: DuplexStream,
     identity: Arc<ProxyDigest>,
-    /// Of the browser that the request is made for.
+    /// The address of the browser that the request is made for.
     address: Option<Arc<SocketDigest>>,
 }
 

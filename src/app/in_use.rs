@@ -1,8 +1,8 @@
-//! Keeps gateways and `tollgate move` out of each other's way: the lock of a file in the data
-//! directory.
+//! Prevents gateways and `tollgate move` from using the data directory at the same time, by a file
+//! lock.
 //!
-//! Gateways share the lock, because two run at once during an upgrade. A move has it alone. The
-//! kernel drops it with the process, however that ends.
+//! Gateways share the lock, because two run at once during an upgrade. A move holds it exclusively.
+//! The kernel releases it with the process, however the process ends.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
@@ -13,14 +13,14 @@ use crate::files;
 
 const NAME: &str = "lock";
 
-/// The data directory is used for as long as this lives.
+/// The lock on the data directory, held until this is dropped.
 #[derive(Debug)]
 pub(super) struct InUse {
     _locked: File,
 }
 
 impl InUse {
-    /// By a gateway.
+    /// Locks it for a gateway.
     ///
     /// # Errors
     /// When its database is being moved.
@@ -35,7 +35,7 @@ impl InUse {
         })
     }
 
-    /// By a move. `None`: a gateway, or another move, uses it.
+    /// Locks it for a move. `None`: a gateway, or another move, uses it.
     ///
     /// # Errors
     /// When the file cannot be opened or locked.

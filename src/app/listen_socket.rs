@@ -1,13 +1,13 @@
-//! The proxy's listen socket: bound before anything else is started, listened on when everything
-//! else is ready.
+//! The proxy's listen socket: bound before anything else is started, opened when everything else is
+//! ready.
 //!
-//! Pingora by itself would retry an address that another program holds for half a minute, in the
-//! background, and then go on without it. Here a start fails at once and has changed nothing. In an
-//! upgrade the previous process hands its socket over; the socket bound here is the fallback for a
-//! changed address.
+//! If another program holds the address, Pingora alone would retry for half a minute in the
+//! background, and then continue without it. Here a start fails at once and has changed nothing. In
+//! an upgrade the previous process hands its socket over; the socket bound here is the fallback for
+//! a changed address.
 //!
-//! [`Proxy`] wraps Pingora's service: it hands it the socket, reports when connections are
-//! accepted, and ends the process if the service ends by itself.
+//! [`Proxy`] wraps Pingora's service. It passes the socket on, reports when connections are
+//! accepted, and ends the process if the service ends without a stop.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -33,10 +33,10 @@ use super::supervisor;
 use crate::proxy::connections::Connections;
 use crate::state::Phase;
 
-/// Connections that may wait to be accepted; the system has its own bound.
+/// Connections that may wait to be accepted; the system has an additional bound.
 const BACKLOG: u32 = 65_535;
 
-/// The proxy's address, bound but not listened on yet.
+/// The proxy's address, bound but not opened yet.
 pub(super) struct ListenSocket {
     addr: SocketAddr,
     /// `None` if the previous process still holds the listener.
@@ -59,10 +59,10 @@ impl ListenSocket {
         Ok(Self { addr, socket })
     }
 
-    /// Listens, unless the previous process has handed over a socket that does (`inherited`).
+    /// Opens the socket, unless the previous process has handed over an open one (`inherited`).
     ///
     /// # Errors
-    /// When another program holds the address by now.
+    /// When another program has taken the address meanwhile.
     fn open(&mut self, inherited: &ListenFds) -> anyhow::Result<()> {
         let name = self.addr.to_string();
         let socket = self.socket.take();
@@ -76,18 +76,18 @@ impl ListenSocket {
     }
 }
 
-/// What the rest of the process is told of the proxy.
+/// What the proxy reports to the rest of the process.
 pub(super) struct Watched {
-    /// Set once connections are taken.
+    /// Set once connections are accepted.
     pub open: Arc<AtomicBool>,
-    /// Printed then.
+    /// Logged at that time.
     pub banner: Banner,
-    /// Where everything else runs.
+    /// The runtime of everything else.
     pub others: Handle,
     pub phase: watch::Receiver<Phase>,
     /// Connections from inside the process are served on the proxy's runtime.
     pub in_process: Arc<InProcess>,
-    /// Told when the proxy ends without a stop.
+    /// Receives a message when the proxy ends without a stop.
     pub ended: SyncSender<Ended>,
 }
 
@@ -101,7 +101,7 @@ pub(super) struct Proxy {
 #[async_trait]
 impl Service for Proxy {
     async fn start_service(&mut self, fds: Option<ListenFds>, shutdown: ShutdownWatch, listeners_per_fd: usize) {
-        // Also when what follows panics.
+        // Also if the code below panics.
         let _end = End { phase: self.watched.phase.clone(), ended: self.watched.ended.clone() };
         let fds = fds.unwrap_or_else(|| Arc::new(Mutex::new(Fds::new())));
         if let Err(e) = self.socket.open(&fds) {
@@ -125,7 +125,7 @@ impl Service for Proxy {
     }
 }
 
-/// Tells, when dropped, that the proxy has ended, unless a stop was asked for.
+/// Reports, when dropped, that the proxy has ended, unless a stop was requested.
 struct End {
     phase: watch::Receiver<Phase>,
     ended: SyncSender<Ended>,

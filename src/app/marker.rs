@@ -1,9 +1,9 @@
-//! A file that lies in the data directory while a process counts in Redis, and is gone when it
-//! stopped with everything told.
+//! A file in the data directory that exists while a process counts in Redis. A clean stop, with
+//! everything sent, removes it.
 //!
-//! A start that finds one which no process holds knows that what was counted last may be in the
-//! ledger alone: then the shared counters are made again from it. Each process has its own file and
-//! holds its lock, since at an upgrade two run at once.
+//! If a start finds a marker that no process holds, the latest counts may be only in the ledger:
+//! then the shared counters are rebuilt from it. Each process has its own file and holds its lock,
+//! since two run at once in an upgrade.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::files;
 
 const NAME: &str = "counting-";
 
-/// The file of this process; it stays when the process dies.
+/// The file of this process; it remains if the process dies.
 #[derive(Debug)]
 pub(super) struct Marker {
     path: PathBuf,
@@ -22,7 +22,7 @@ pub(super) struct Marker {
 }
 
 impl Marker {
-    /// Lays the file, and takes away those that dead processes left. Whether there were any.
+    /// Writes the file, and removes those of dead processes. Returns whether there were any.
     ///
     /// # Errors
     /// When the data directory cannot be read or written.
@@ -41,12 +41,12 @@ impl Marker {
         let file =
             files::private().write(true).create_new(true).open(&path).with_context(|| path.display().to_string())?;
         file.try_lock().map_err(std::io::Error::from).with_context(|| path.display().to_string())?;
-        // Its absence says that everything was told: it must not vanish with the power.
+        // A missing file means that everything was sent: it must survive a power failure.
         files::sync_dir(data_dir).with_context(about)?;
         Ok((Self { path, _locked: file }, unclean))
     }
 
-    /// Everything was told.
+    /// Removes the file: everything was sent.
     pub(super) fn lift(&self) {
         if let Err(e) = std::fs::remove_file(&self.path) {
             tracing::warn!(error = %e, path = %self.path.display(), "could not be removed");

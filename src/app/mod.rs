@@ -1,4 +1,4 @@
-//! Assembly: builds every part and wires them together. The only module that knows all the others.
+//! Assembly: builds every part and connects them. The only module that imports all the others.
 
 mod banner;
 mod check;
@@ -54,8 +54,8 @@ pub fn mock(addr: std::net::SocketAddr) -> anyhow::Result<()> {
     })
 }
 
-/// Asks the gateway of this configuration whether it is ready: a line for each part that is not
-/// fine, when it is.
+/// Queries the readiness of this configuration's gateway. If it is ready, returns a line for each
+/// part with a problem.
 ///
 /// # Errors
 /// When it is not ready, or does not answer.

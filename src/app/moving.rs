@@ -1,9 +1,8 @@
-//! `tollgate move`: brings the embedded database to PostgreSQL, offline.
+//! `tollgate move`: copies the embedded database to PostgreSQL, offline.
 //!
-//! The steps, each of which can be interrupted: see that nothing uses the data directory; deliver
-//! what waits in the journal; take SQLite's write lock and its figures; mark the target; copy;
-//! compare; take the mark away. The SQLite database is only read, but for the records of the
-//! journal.
+//! Every step can be interrupted: check that no process uses the data directory; deliver what waits
+//! in the journal; take SQLite's write lock and its figures; mark the target; copy; compare; remove
+//! the mark. The SQLite database is only read, except that it receives the records of the journal.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,7 +21,7 @@ use crate::ledger::{self, Sink, SinkError};
 use crate::store::transfer::{Figures, Filled, Source, Standing, Target, TransferError};
 use crate::store::{SchemaError, Store, StoreError};
 
-/// Differences that are named; the first of them say what is wrong.
+/// Differences that are listed; the first of them show what is wrong.
 const DIFFERENCES_SHOWN: usize = 20;
 /// The embedded database's file.
 const FILE: &str = "tollgate.db";
@@ -34,12 +33,12 @@ const FILE: &str = "tollgate.db";
 )]
 pub struct NotEmbedded;
 
-/// What a move says while it works.
+/// Progress reports of a move.
 #[derive(Debug)]
 pub enum MoveNews<'a> {
-    /// Something worth knowing.
+    /// A note for the operator.
     Note(&'a str),
-    /// So many of a table's rows are in the target.
+    /// This many of a table's rows are in the target.
     Copied { table: &'static str, rows: i64, of: i64 },
 }
 
@@ -48,7 +47,7 @@ pub enum MoveNews<'a> {
 pub struct Moved {
     /// An earlier run had finished it.
     pub already: bool,
-    /// Of both sides: they are the same.
+    /// The figures of both sides, which are equal.
     pub here: Figures,
     pub there: Figures,
     pub database: PathBuf,
@@ -57,7 +56,7 @@ pub struct Moved {
 /// Moves the embedded database that the configuration names.
 ///
 /// # Errors
-/// What is in the way, and what to do. A move that had begun goes on when it is started again.
+/// What prevents the move, and what to do. An interrupted move continues when it is started again.
 pub fn move_database(config: &Config, to: &Secret, tell: &mut dyn FnMut(MoveNews<'_>)) -> anyhow::Result<Moved> {
     let database = embedded(config)?;
     runtime()?.block_on(async {
@@ -66,7 +65,7 @@ pub fn move_database(config: &Config, to: &Secret, tell: &mut dyn FnMut(MoveNews
         store.check_schema().await.context("the SQLite database")?;
         let mut target = Target::connect(to).await.context("the target")?;
         let looked_at = Source::looked_at(&store).await.context("the SQLite database")?;
-        // Before anything is written anywhere.
+        // Before anything is written.
         if let Standing::BegunByOther { path } = target.standing(&looked_at, None).await.context("the target")? {
             return Err(begun_by_other(&path));
         }
@@ -96,10 +95,11 @@ pub fn move_database(config: &Config, to: &Secret, tell: &mut dyn FnMut(MoveNews
     })
 }
 
-/// Looks whether the move can be made, and changes nothing. Lines that say what there is to move.
+/// Checks whether the move is possible, and changes nothing. Returns lines about what there is to
+/// move.
 ///
 /// # Errors
-/// What is in the way, but for a gateway that runs.
+/// What prevents the move, other than a running gateway.
 pub fn check_move(config: &Config, to: &Secret) -> anyhow::Result<Vec<String>> {
     embedded(config)?;
     runtime()?.block_on(async {
@@ -129,7 +129,7 @@ pub fn check_move(config: &Config, to: &Secret) -> anyhow::Result<Vec<String>> {
     })
 }
 
-/// The file of the embedded database, which is there.
+/// The file of the embedded database, which must exist.
 fn embedded(config: &Config) -> anyhow::Result<PathBuf> {
     let Configured::Sqlite { dir } = &config.database.target else { return Err(NotEmbedded.into()) };
     let path = dir.join(FILE);
@@ -137,7 +137,7 @@ fn embedded(config: &Config) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// Keeps gateways out. Those of earlier versions are found by their journals.
+/// Locks gateways out. Those of earlier versions are found by their journals.
 fn alone(config: &Config) -> anyhow::Result<InUse> {
     let in_use = InUse::alone(&config.data_dir)?;
     let held = ledger::survey(&parts::journal_root(config)).context("the journal")?.held;
@@ -150,7 +150,7 @@ fn alone(config: &Config) -> anyhow::Result<InUse> {
     })
 }
 
-/// The store as the ledger's sink, which remembers why it did not take records.
+/// The store as the ledger's sink; it keeps the reason why records were not accepted.
 #[derive(Clone)]
 struct Remembering {
     store: Store,
@@ -167,7 +167,7 @@ impl Sink for Remembering {
     }
 }
 
-/// Brings what a gateway left in its journal to SQLite, as its next start would have.
+/// Delivers what a gateway left in its journal to SQLite, as its next start would.
 async fn deliver(config: &Config, store: &Store, tell: &mut dyn FnMut(MoveNews<'_>)) -> anyhow::Result<()> {
     let root = parts::journal_root(config);
     if ledger::survey(&root).context("the journal")?.abandoned == 0 {
@@ -178,7 +178,7 @@ async fn deliver(config: &Config, store: &Store, tell: &mut dyn FnMut(MoveNews<'
     let sink = Remembering { store: store.clone(), refusal: Arc::default() };
     let mut done = 0;
     let stats = loop {
-        // It gives up after some seconds without success.
+        // It stops after some seconds without success.
         Arc::clone(&ledger).run(sink.clone(), std::future::ready(())).await;
         let stats = ledger.stats();
         if ledger::survey(&root).context("the journal")?.abandoned == 0 {
@@ -209,7 +209,7 @@ fn undelivered(root: &Path, why: Option<String>) -> anyhow::Error {
     )
 }
 
-/// Makes the target ready to be copied to; whether an earlier run has finished the move.
+/// Prepares the target for the copy. Returns whether an earlier run has finished the move.
 async fn prepare(
     target: &mut Target,
     (source, here, database): (&Source, &Figures, &Path),

@@ -34,10 +34,10 @@ use crate::store::{Backend, Store};
 use crate::telemetry::Metrics;
 use crate::upstream::Upstreams;
 
-/// How long the ledger's writer may take to bring what is left to the database at a stop.
+/// How long the ledger's writer may take at a stop to write the remaining records to the database.
 const DRAIN: Duration = Duration::from_secs(15);
 
-/// Everything that is shared, each part once.
+/// Every shared part, once.
 pub(super) struct Parts {
     pub config: Config,
     pub clock: Arc<dyn Clock>,
@@ -46,29 +46,29 @@ pub(super) struct Parts {
     pub state: Arc<State>,
     /// Spend, sessions, requests per minute.
     pub counters: Counters,
-    /// Tells the next start that this process counted in Redis.
+    /// Shows the next start that this process counted in Redis.
     pub marker: Option<super::marker::Marker>,
     /// Journal and writer.
     pub ledger: Arc<Ledger>,
     pub metrics: Arc<Metrics>,
-    /// Circuits and rests of providers.
+    /// Circuits and cooldowns of providers.
     pub health: Arc<Health>,
-    /// What is wrong with this node as a whole.
+    /// Faults of this node as a whole.
     pub conditions: Arc<Conditions>,
-    /// What happens, for those who watch.
+    /// Events, for live views and other subscribers.
     pub events: Events,
-    /// Cleaning up, and pricing afterwards.
+    /// Clean-up, and pricing of stored records.
     pub jobs: Jobs,
-    /// Settings that a reload replaces.
+    /// Settings that a reload can replace.
     pub live: Arc<ArcSwap<Live>>,
     pub gateway: Arc<Gateway>,
-    /// The proxy as the administration reaches it.
+    /// The administration's access to the proxy.
     pub in_process: Arc<InProcess>,
-    /// What is to be stored of what was said, until the task that stores it takes it.
+    /// Messages to be stored, until the storing task takes them.
     pub message_queue: Mutex<Option<MessageQueue>>,
-    /// Where the admin token lies, if the gateway made it.
+    /// The path of the admin token, if the gateway generated it.
     pub token_file: Option<PathBuf>,
-    /// Held: nobody moves the database meanwhile.
+    /// Held, so that no `tollgate move` starts meanwhile.
     _in_use: InUse,
 }
 
@@ -105,10 +105,10 @@ async fn ready_store(config: &Config, clock: &dyn Clock) -> anyhow::Result<Store
 }
 
 /// Builds every part. The database is migrated first; one that is newer or half migrated is
-/// refused. `upgrade`: another process works on the same data for some seconds more.
+/// refused. `upgrade`: another process still uses the same data for some seconds.
 ///
 /// # Errors
-/// The first part that cannot be built, and why.
+/// The first part that cannot be built, with the reason.
 pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts> {
     secrets::data_dir(&config)?;
     let in_use = InUse::to_serve(&config.data_dir)?;
@@ -120,8 +120,8 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
     let state = State::open(store.clone(), vault, events.clone()).await?;
     let metrics = Arc::new(Metrics::by_holder(config.metrics.per_user, config.metrics.per_key)?);
     let (counters, marker) = super::counting::build(&config)?;
-    // First what a process left that did not stop in good order; then the counters know all that
-    // was ever spent.
+    // First what a process left behind that did not stop cleanly; then the counters include all
+    // past spending.
     let ledger = delivered_ledger(&config, &clock, &store).await?;
     super::rebuild::counters(&counters, &store, config.time_zone, clock.now())
         .await
@@ -170,7 +170,7 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
     })
 }
 
-/// The vault, and what is stored in the form of this version.
+/// The vault, with stored credentials converted to this version's form.
 async fn ready_vault(config: &Config, store: &Store, upgrade: bool) -> anyhow::Result<Vault> {
     let vault = secrets::vault(config)?;
     bind_credentials(store, &vault, upgrade).await.context("sealing credentials in this version's form")?;
@@ -178,8 +178,8 @@ async fn ready_vault(config: &Config, store: &Store, upgrade: bool) -> anyhow::R
 }
 
 /// Binds credentials that an earlier version sealed to their providers. Processes of that version
-/// could not open them any more: where one may run beside this one, that is left to the next write
-/// and to `tollgate secret rotate`.
+/// cannot open them afterwards: if one may run beside this one, this is left to the next write and
+/// to `tollgate secret rotate`.
 async fn bind_credentials(store: &Store, vault: &Vault, upgrade: bool) -> anyhow::Result<()> {
     if upgrade || store.backend() == Backend::Postgres {
         let (texts, _) = store.sealed_texts().await?;
@@ -200,7 +200,7 @@ async fn bind_credentials(store: &Store, vault: &Vault, upgrade: bool) -> anyhow
     Ok(())
 }
 
-/// Jobs on stored data.
+/// The jobs on stored data.
 fn jobs(config: &Config, store: &Store, gateway: &Gateway) -> Jobs {
     Jobs::new(JobParts {
         store: store.clone(),
@@ -211,7 +211,7 @@ fn jobs(config: &Config, store: &Store, gateway: &Gateway) -> Jobs {
     })
 }
 
-/// The journal, with what an earlier process left in it delivered.
+/// The journal, after delivering what an earlier process left in it.
 async fn delivered_ledger(config: &Config, clock: &Arc<dyn Clock>, store: &Store) -> anyhow::Result<Arc<Ledger>> {
     let ledger = open_ledger(config, clock)?;
     Arc::clone(&ledger).run(store.clone(), std::future::ready(())).await;
@@ -221,17 +221,17 @@ async fn delivered_ledger(config: &Config, clock: &Arc<dyn Clock>, store: &Store
 /// The journal of this process.
 ///
 /// # Errors
-/// When its directory cannot be made or locked.
+/// When its directory cannot be created or locked.
 pub(super) fn open_ledger(config: &Config, clock: &Arc<dyn Clock>) -> anyhow::Result<Arc<Ledger>> {
     Ledger::open(&journal_root(config), ledger_settings(config), Arc::clone(clock)).context("opening the journal")
 }
 
-/// Where the journals of all processes on this data directory are.
+/// The directory of the journals of all processes on this data directory.
 pub(super) fn journal_root(config: &Config) -> PathBuf {
     config.data_dir.join("journal")
 }
 
-/// What holds until a restart.
+/// The settings that change only with a restart.
 fn fixed(config: &Config) -> anyhow::Result<Fixed> {
     Ok(Fixed {
         alt_key_headers: config.auth.alt_key_headers.clone(),
@@ -250,7 +250,7 @@ fn instructions(config: &Config) -> anyhow::Result<Instructions> {
     Ok(Instructions { short: read(&config.instructions.short_file)?, long: read(&config.instructions.long_file)? })
 }
 
-/// Both ends of the queue of messages, where they are to be kept.
+/// Both ends of the message queue, if messages are stored.
 fn messages(config: &Config, metrics: &Metrics) -> (Option<Messages>, Option<MessageQueue>) {
     if !config.session.store_messages {
         return (None, None);
@@ -272,7 +272,7 @@ fn ledger_settings(config: &Config) -> LedgerSettings {
 }
 
 impl Parts {
-    /// What sends notifications.
+    /// The sender of notifications.
     #[must_use]
     pub(super) fn notifier(&self) -> crate::notify::Notifier {
         crate::notify::Notifier {
@@ -288,7 +288,7 @@ impl Parts {
         }
     }
 
-    /// What disables providers that fail for too long.
+    /// The task that disables providers that fail for too long.
     #[must_use]
     pub(super) fn switch_off(&self) -> SwitchOff {
         SwitchOff {
@@ -300,7 +300,7 @@ impl Parts {
         }
     }
 
-    /// What the administration works with, until `stop` says so.
+    /// The administration's context, until `stop` is set.
     #[must_use]
     pub(super) fn admin_context(&self, stop: watch::Receiver<bool>) -> Arc<crate::admin::Context> {
         let ledger = Arc::clone(&self.ledger);

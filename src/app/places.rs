@@ -1,4 +1,4 @@
-//! Which connections the listeners hold: the settings in effect, applied to each listener's places.
+//! Which connections the listeners accept: applies the current settings to each listener's places.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use crate::config::{ConnectionBounds, Live};
 use crate::state::{Entry, Listener, PlaceBounds, Places};
 use crate::telemetry::IntGauge;
 
-/// Of the proxy's listener.
+/// For the proxy's listener.
 pub(super) fn of_proxy(parts: &Parts) -> Entry {
     entry(parts, "proxy", parts.metrics.connections.open.clone(), |live| live.max_connections)
 }
 
-/// Of the administration's listener.
+/// For the administration's listener.
 pub(super) fn of_admin(parts: &Parts) -> Entry {
     entry(parts, "admin", parts.metrics.connections.admin_open.clone(), |live| live.admin_max_connections)
 }

@@ -1,21 +1,21 @@
-//! Files of the data directory that others can read, left by older versions or copied by hand.
+//! Files of the data directory that other users can read, left by older versions or copied by hand.
 //!
-//! A start takes the rights of others from the files that the gateway makes itself. It leaves the
-//! data directory as it is, since an orchestrator or an operator may have chosen its mode, and only
-//! warns.
+//! A start removes the rights of others from the files that the gateway creates itself. It leaves
+//! the data directory as it is, since an orchestrator or an operator may have chosen its mode, and
+//! only warns.
 
 use std::path::{Path, PathBuf};
 
 use crate::config::Config;
 use crate::files;
 
-/// What the gateway itself makes in its data directory.
+/// The files that the gateway itself creates in its data directory.
 const OWN: [&str; 8] =
     ["secret.key", "admin.token", "tollgate.db", "tollgate.db-wal", "tollgate.db-shm", "circuits", "journal", "lock"];
-/// How the names of its unfinished files begin.
+/// Prefixes of the names of its unfinished files.
 const UNFINISHED: [&str; 3] = ["secret.", "admin.", "circuits."];
 
-/// Takes the rights of others from the gateway's own files, and logs what could be read.
+/// Removes the rights of others from the gateway's own files, and logs which ones were readable.
 pub(super) fn tighten(config: &Config) {
     if let Some(warning) = open_dir(&config.data_dir) {
         tracing::warn!("{warning}");
@@ -35,7 +35,7 @@ pub(super) fn tighten(config: &Config) {
     }
 }
 
-/// What other users can read. Changes nothing.
+/// The files that other users can read. Changes nothing.
 pub(super) fn warnings(config: &Config) -> Vec<String> {
     let own = own_files(&config.data_dir).into_iter().filter_map(|path| {
         let mode = octal(files::exposed(&path)?);
@@ -56,8 +56,8 @@ fn octal(mode: u32) -> String {
     format!("{mode:04o}")
 }
 
-/// The gateway's own files and directories in the data directory, at any depth. What cannot be
-/// listed is left out: then neither can others be told about it.
+/// The gateway's own files and directories in the data directory, at any depth. A directory that
+/// this user cannot list is left out.
 fn own_files(dir: &Path) -> Vec<PathBuf> {
     let names = |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
     let own = |path: &PathBuf| {

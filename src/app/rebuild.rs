@@ -1,7 +1,7 @@
-//! The counters at start: what the ledger says was spent.
+//! The counters at start: loads the spending from the ledger.
 //!
-//! The last day is read by the minute, for the rolling windows; the rest of the week and the month
-//! by the hour, cut at the windows' own beginnings, so that a long month of a busy gateway takes
+//! The last day is read by the minute, for the rolling windows. The rest of the week and the month
+//! is read by the hour, split where a window begins, so that a long month of a busy gateway takes
 //! milliseconds. Of the last minutes the requests themselves are read, for live sessions and
 //! requests per minute.
 
@@ -14,10 +14,10 @@ use crate::limits::{self, Counters, Ledger, LedgerSums};
 use crate::policy::window::Window;
 use crate::store::{RecentRequest, SpendLook, SpendRow, SpendSeen, SpendTotal, Store, StoreError};
 
-/// What is read by the minute: a day, and the longest that a day can be.
+/// What is read by the minute: the length of the longest possible day.
 const BY_THE_MINUTE_MS: i64 = 26 * 3600 * 1000;
 
-/// Brings the counters to what the ledger says.
+/// Loads the ledger's sums into the counters.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -29,7 +29,7 @@ pub(super) async fn counters(counters: &Counters, store: &Store, zone: Tz, now: 
     Ok(())
 }
 
-/// The ledger as shared counters read it.
+/// The ledger as the source of shared counters.
 pub(super) struct FromStore {
     pub counters: Counters,
     pub store: Store,
@@ -85,7 +85,7 @@ fn row(from: SpendRow) -> limits::SpendRow {
     }
 }
 
-/// The time from `oldest` to `recent`, cut where the week and the month begin.
+/// The time from `oldest` to `recent`, split where the week and the month begin.
 fn stretches(oldest: Timestamp, recent: Timestamp, zone: Tz, now: Timestamp) -> Vec<(Timestamp, Timestamp)> {
     let begins = [Window::Weekly, Window::Monthly].map(|window| window.start(now, zone));
     let mut cuts: Vec<Timestamp> = begins.into_iter().filter(|at| *at > oldest && *at < recent).collect();

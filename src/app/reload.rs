@@ -1,6 +1,6 @@
-//! SIGHUP: the configuration is read again; what can change live does, the rest is named in the
-//! log. Files that hold secrets are looked at every few seconds, so that a changed one needs no
-//! signal.
+//! SIGHUP: reads the configuration again. Settings that can change live are applied, the others are
+//! named in the log. Files with secrets are checked every few seconds, so that a changed one needs
+//! no signal.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,13 +18,13 @@ use crate::domain::clock::Clock;
 use crate::state::{AdminToken, Conditions, State};
 use crate::telemetry::{LogHandle, Metrics};
 
-/// How often files with secrets are looked at.
+/// How often files with secrets are checked.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// The secret itself, and what is wrong with it, stay in the log.
+/// The secret itself, and what is wrong with it, appear only in the log.
 pub(super) const SECRET_REFUSED: &str = "a secret could not be put in force: the log says why";
 
-/// What a reload reaches.
+/// The parts that a reload changes.
 pub(super) struct Reloaded {
     pub live: Arc<ArcSwap<Live>>,
     pub log: LogHandle,
@@ -35,13 +35,13 @@ pub(super) struct Reloaded {
     pub clock: Arc<dyn Clock>,
 }
 
-/// Hang-ups from now on: one that nobody listens to ends the process. Call it within a runtime.
+/// Hang-ups from now on: one without a listener ends the process. Call it within a runtime.
 pub(super) fn hangups() -> Option<Signal> {
     let failed = "SIGHUP cannot be heard: the configuration can only be changed by a restart";
     signal(SignalKind::hangup()).inspect_err(|e| tracing::error!(error = %e, "{failed}")).ok()
 }
 
-/// Waits for hang-ups and for changed files for as long as the process runs.
+/// Waits for hang-ups and for changed files until the process ends.
 pub(super) async fn run(mut hangups: Option<Signal>, mut current: Config, source: Source, parts: Reloaded) {
     let mut files = SecretFiles::default();
     loop {
@@ -97,7 +97,7 @@ impl Reloaded {
         }
     }
 
-    /// Tells metrics, `/readyz` and the overview how a change ended; `Err` = why it is not in
+    /// Reports to metrics, `/readyz` and the overview how a change ended; `Err` = why it is not in
     /// effect.
     pub(super) fn told(&self, ended: Result<(), &str>) {
         self.metrics.reloaded(ended.is_ok());
@@ -107,7 +107,8 @@ impl Reloaded {
         }
     }
 
-    /// Puts token and secret keys of the configuration in effect; whether both could be.
+    /// Puts the token and the secret keys of the configuration into effect. Returns whether both
+    /// succeeded.
     pub(super) async fn apply_secrets(&self, config: &Config) -> bool {
         let token = match secrets::admin_token(config) {
             Ok(found) => {
@@ -154,7 +155,7 @@ impl Reloaded {
     }
 }
 
-/// The faults on one line, for a banner.
+/// The errors on one line, for a banner.
 fn one_line(faults: &str) -> String {
     faults.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }

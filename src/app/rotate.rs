@@ -1,10 +1,9 @@
-//! `tollgate secret`: replaces the key that stored credentials are sealed with, and says how far
-//! that is.
+//! `tollgate secret`: replaces the key that seals stored credentials, and reports its progress.
 //!
-//! All texts are sealed again in one transaction, with gateways running or not. A run that was
-//! interrupted is finished by the next. Keys of the settings are the operator's: the new one is
-//! `auth.secret_key`, the old one `auth.secret_key_previous`. In the data directory the key is made
-//! here.
+//! All texts are sealed again in one transaction, with gateways running or not. An interrupted run
+//! is finished by the next. Keys from settings belong to the operator: the new one is
+//! `auth.secret_key`, the old one `auth.secret_key_previous`. A key in the data directory is
+//! generated here.
 
 use std::collections::BTreeMap;
 
@@ -19,24 +18,24 @@ use crate::domain::clock::{Clock, SystemClock};
 use crate::state::reseal::{self, Rotated};
 use crate::store::{AuditEntry, Backend, Store, Tx};
 
-/// What `tollgate secret rotate` did.
+/// The result of `tollgate secret rotate`.
 #[derive(Debug)]
 pub enum Rotation {
     /// Every text is sealed with this key.
     Done { key: String, rotated: Rotated },
-    /// Several gateways may need the new key first: it was added to this file.
+    /// The gateways may need the new key first: it was added to this file.
     Distribute { file: String },
 }
 
 /// Seals every stored text with the newest key. `distributed`: every gateway has that key.
 ///
 /// # Errors
-/// A text opens with none of the keys: then nothing was changed.
+/// A text that none of the keys opens: then nothing was changed.
 pub fn rotate(config: &Config, distributed: bool) -> anyhow::Result<Rotation> {
     runtime()?.block_on(async {
         let store = parts::store(config).await?;
         store.check_schema().await.context("the database")?;
-        // Held to the end: one rotation at a time on one database.
+        // Held to the end: only one rotation at a time on one database.
         let mut tx = store.begin().await?;
         match secrets::key_ring(config) {
             Some(ring) => done(tx, &ring).await,
@@ -55,8 +54,8 @@ pub fn rotate(config: &Config, distributed: bool) -> anyhow::Result<Rotation> {
     })
 }
 
-/// Sees to it that the file has a newer key than the one in use; whether everything may be sealed
-/// with it.
+/// Ensures that the file has a newer key than the one in use. Returns whether everything may be
+/// sealed with it.
 async fn ready_file(tx: &mut Tx, file: &mut KeyFile, backend: Backend, distributed: bool) -> anyhow::Result<bool> {
     let added = file.ring().keys().len() == 1;
     if added {
@@ -85,10 +84,10 @@ async fn done(mut tx: Tx, ring: &KeyRing) -> anyhow::Result<Rotation> {
     Ok(Rotation::Done { key: key.id.clone(), rotated })
 }
 
-/// Lines that say which keys there are, and how many texts are sealed with each.
+/// Lines about the keys, and how many texts are sealed with each.
 ///
 /// # Errors
-/// The database or the keys cannot be read.
+/// When the database or the keys cannot be read.
 pub fn secret_status(config: &Config) -> anyhow::Result<Vec<String>> {
     runtime()?.block_on(async {
         let store = parts::store(config).await?;
@@ -115,7 +114,8 @@ pub fn secret_status(config: &Config) -> anyhow::Result<Vec<String>> {
     })
 }
 
-/// Tries every stored text, for `tollgate check`. Gives what is no fault and ought to be known.
+/// Tries to open every stored text, for `tollgate check`. Returns what is not an error but worth
+/// knowing.
 ///
 /// # Errors
 /// Texts that do not open, by name.

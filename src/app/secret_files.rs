@@ -1,8 +1,8 @@
-//! The files that secrets come from, looked at while the gateway runs: what can change live does,
-//! for the rest the log says that a restart is needed.
+//! The files that secrets come from, checked while the gateway runs: a change is applied live if
+//! possible; otherwise the log says that a restart is needed.
 //!
-//! Contents are compared, not times: Kubernetes replaces a link to the folder that holds them, and
-//! editors replace files.
+//! Contents are compared, not times: Kubernetes replaces a link to the folder, and editors replace
+//! files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,18 +13,18 @@ use super::reload::{Reloaded, SECRET_REFUSED};
 use super::secrets;
 use crate::config::{self, Config, WatchedFile};
 
-/// The setting that the data directory's file stands for.
+/// The setting that the data directory's file provides.
 const TOKEN: &str = "auth.admin_token";
 
-/// What each setting's file held at the last look; `None` = it could not be read.
+/// The content of each setting's file at the last check; `None` = it could not be read.
 #[derive(Default)]
 pub(super) struct SecretFiles {
     seen: BTreeMap<&'static str, Option<[u8; 32]>>,
 }
 
 impl SecretFiles {
-    /// Puts what has changed in effect. A file that was not looked at before has changed if its
-    /// secret is another than the one in effect.
+    /// Applies what has changed. A file that was not checked before counts as changed if its secret
+    /// differs from the one in effect.
     pub(super) async fn look(&mut self, current: &mut Config, parts: &Reloaded) {
         let mut changed = false;
         for file in watched(current) {
@@ -51,16 +51,16 @@ impl SecretFiles {
     }
 }
 
-/// Whether the file holds another secret than the one that was taken from it.
+/// Whether the file contains a secret other than the one that was read from it.
 fn is_other(file: &WatchedFile, current: &Config) -> bool {
     let taken = current.secret(file.setting);
     taken.is_some_and(|taken| config::secret_of(file.setting, &file.path).is_ok_and(|now| now != *taken))
 }
 
-/// Whether there is something to put in effect.
+/// Whether there is a change to apply.
 fn take(file: &WatchedFile, current: &mut Config, parts: &Reloaded) -> bool {
     let (setting, path) = (file.setting, file.path.display());
-    // The generated token is no setting's value, and is read where it lies.
+    // The generated token is not the value of a setting, and is read from its own file.
     let generated = setting == TOKEN && current.auth.admin_token.is_none();
     let secret = match config::secret_of(setting, &file.path) {
         Ok(secret) => secret,

@@ -1,5 +1,5 @@
-//! The administrator's token and the secret keys: from the settings, else made at first start, each
-//! in a file of the data directory that only its user can read.
+//! The administrator's token and the secret keys: from the settings, else generated at the first
+//! start, each in a file of the data directory that only its user can read.
 
 use std::path::{Path, PathBuf};
 
@@ -12,16 +12,16 @@ use crate::crypto::vault::Vault;
 use crate::domain::secret::Secret;
 use crate::files;
 
-/// The administrator's token, and where it lies if the gateway made it.
+/// The administrator's token, and its path if the gateway generated it.
 pub(super) struct AdminToken {
     pub token: Secret,
     pub file: Option<PathBuf>,
 }
 
-/// The configured token, else the one kept in `admin.token`, which is made when there is none.
+/// The configured token, else the one in `admin.token`, which is generated if missing.
 ///
 /// # Errors
-/// When the file cannot be read or made.
+/// When the file cannot be read or created.
 pub(super) fn admin_token(config: &Config) -> anyhow::Result<AdminToken> {
     if let Some(token) = &config.auth.admin_token {
         return Ok(AdminToken { token: token.clone(), file: None });
@@ -30,23 +30,23 @@ pub(super) fn admin_token(config: &Config) -> anyhow::Result<AdminToken> {
         Some(token) => token,
         None => {
             make(&generated_token(config))?;
-            // A process that starts at the same time may have been first.
+            // A process that started at the same time may have been first.
             kept_admin_token(config)?.context("the admin token that was just made is gone")?
         }
     };
     Ok(AdminToken { token, file: Some(generated_token(config)) })
 }
 
-/// Where a token lies that the gateway made.
+/// The path of a generated token.
 #[must_use]
 pub(super) fn generated_token(config: &Config) -> PathBuf {
     config.data_dir.join("admin.token")
 }
 
-/// The token kept in `admin.token`; `None` when there is no such file.
+/// The token in `admin.token`; `None` if there is no such file.
 ///
 /// # Errors
-/// When the file cannot be read, or what it holds is no token: an operator may have written it.
+/// When the file cannot be read, or its content is no token: an operator may have written it.
 pub(super) fn kept_admin_token(config: &Config) -> anyhow::Result<Option<Secret>> {
     let path = generated_token(config);
     let text = match std::fs::read_to_string(&path) {
@@ -65,7 +65,7 @@ pub(super) fn kept_admin_token(config: &Config) -> anyhow::Result<Option<Secret>
     Ok(Some(Secret::new(token)))
 }
 
-/// Makes the file with a new token, unless there is one.
+/// Creates the file with a new token, unless it exists.
 fn make(path: &Path) -> anyhow::Result<()> {
     let token = hex::encode(key_text::random::<24>()?);
     files::place_new(path, format!("{token}\n").as_bytes()).with_context(|| format!("making {}", path.display()))?;
@@ -75,7 +75,7 @@ fn make(path: &Path) -> anyhow::Result<()> {
 /// The vault for upstream credentials: with the configured keys, else with the data directory's.
 ///
 /// # Errors
-/// When the data directory's keys cannot be read or made.
+/// When the data directory's keys cannot be read or created.
 pub(super) fn vault(config: &Config) -> anyhow::Result<Vault> {
     match key_ring(config) {
         Some(ring) => Ok(Vault::new(ring)),
@@ -83,17 +83,18 @@ pub(super) fn vault(config: &Config) -> anyhow::Result<Vault> {
     }
 }
 
-/// The configured secret keys, the newest first.
+/// The configured secret keys, newest first.
 #[must_use]
 pub(super) fn key_ring(config: &Config) -> Option<KeyRing> {
     let current = config.auth.secret_key.as_ref()?;
     Some(KeyRing::from_secrets(current, config.auth.secret_key_previous.as_ref()))
 }
 
-/// Makes the data directory, for its user alone, and takes the rights of others from what is in it.
+/// Creates the data directory, only for its user, and removes the rights of others from its
+/// content.
 ///
 /// # Errors
-/// When it cannot be made.
+/// When it cannot be created.
 pub(super) fn data_dir(config: &Config) -> anyhow::Result<()> {
     files::make_dir(&config.data_dir)
         .with_context(|| format!("making the data directory {}", config.data_dir.display()))?;

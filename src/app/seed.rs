@@ -1,5 +1,4 @@
-//! The price table of a new gateway: read from a file once, when the database holds no price at
-//! all.
+//! The price table of a new gateway: read from a file once, if the database has no prices at all.
 
 use anyhow::Context;
 
@@ -12,8 +11,8 @@ use crate::store::{Store, Tx};
 /// Loads the seed prices into an empty table. Returns how many were loaded.
 ///
 /// # Errors
-/// When the file cannot be read or is no JSON object, or the store fails. A bad entry is named in
-/// the log and left out.
+/// When the file cannot be read or is no JSON object, or the store fails. An invalid entry is
+/// logged and left out.
 pub(super) async fn prices(config: &Config, store: &Store, now: Timestamp) -> anyhow::Result<usize> {
     let mut tx = store.begin().await?;
     let loaded = prices_into(config, &mut tx, now).await?;

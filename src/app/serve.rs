@@ -1,4 +1,4 @@
-//! The gateway's run: listeners up, requests served, a stop without loss.
+//! The run of a gateway: opens the listeners, serves requests, stops without losing any.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -34,27 +34,26 @@ use crate::proxy::service::{self, Service};
 use crate::state::Phase;
 use crate::telemetry::{self, LogHandle};
 
-/// Threads of the runtime for everything that is not a proxied request.
+/// Threads of the runtime for everything except proxied requests.
 const IO_THREADS: usize = 2;
 /// Pingora's own wait for its runtimes once the grace is over.
 const RUNTIME_STOP_S: u64 = 2;
-/// Each connection's buffer for writing: head and body of a common reply fit in, and go out in one
-/// piece.
+/// Write buffer of each connection: head and body of a typical reply fit, and are sent in one
+/// write.
 const WRITE_BUFFER: usize = 8 << 10;
-/// Each TLS connection's buffer for reading: one record.
+/// Read buffer of each TLS connection: one record.
 const TLS_READ_BUFFER: usize = 17 << 10;
 
-/// Where the configuration came from, for a reload.
+/// The source of the configuration, for a reload.
 pub struct Source {
     pub file: Option<std::path::PathBuf>,
 }
 
-/// Serves until a stop is asked for. `upgrade`: take the listeners over from the process that runs
-/// now.
+/// Serves until a stop is requested. `upgrade`: takes the listeners over from the running process.
 ///
 /// # Errors
-/// When a part cannot be built or a listener cannot be bound: nothing is served then. When the
-/// proxy ends by itself.
+/// When a part cannot be built or a listener cannot be bound: then nothing is served. When the
+/// proxy ends without a stop.
 pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> anyhow::Result<()> {
     let io = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(IO_THREADS)
@@ -72,7 +71,8 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     let tasks = tasks::start(&parts, io.handle(), &stop);
     io.block_on(counting::wait(&parts.counters));
     let reloaded = reload::Reloaded::of(&parts, log.clone());
-    // From here on; the proxy opens later, and nobody is told before that the process is ready.
+    // Signals are handled from here on; the proxy opens later, and only then reports that it is
+    // ready.
     let successor = Successor::of(&parts.config, &source);
     let (hangups, (signals, impatience)) = listen_to_signals(&io, phase_sender, successor);
     io.spawn(reload::run(hangups, parts.config.clone(), source, reloaded));
@@ -119,7 +119,7 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     Ok(())
 }
 
-/// What the rest of the process is told of the proxy.
+/// What the proxy reports to the rest of the process.
 fn watched(
     parts: &Parts,
     open: Arc<AtomicBool>,
@@ -137,7 +137,7 @@ fn watched(
     }
 }
 
-/// The proxy, reached from inside the process too.
+/// The proxy, which can also be reached from inside the process.
 fn reachable(
     parts: &Parts,
     proxy: HttpProxy<Service>,
@@ -150,7 +150,7 @@ fn reachable(
     proxy
 }
 
-/// Within the runtime, which hears them.
+/// Within the runtime that receives the signals.
 fn listen_to_signals(
     io: &Runtime,
     phase: watch::Sender<Phase>,
@@ -160,7 +160,7 @@ fn listen_to_signals(
     (reload::hangups(), Signals::new(phase, successor))
 }
 
-/// Waits until all has ended, somebody does not want to wait, or the grace is over.
+/// Waits until everything has ended, a second SIGINT arrives, or the grace is over.
 fn wait(ended: &Receiver<Ended>, returned: &Receiver<()>) -> Ended {
     loop {
         if let Ok(ended) = ended.recv_timeout(Duration::from_millis(50)) {
@@ -174,7 +174,7 @@ fn wait(ended: &Receiver<Ended>, returned: &Receiver<()>) -> Ended {
     }
 }
 
-/// Tells whether the process is ready.
+/// Reports whether the process is ready.
 type Readiness = Arc<dyn Fn() -> telemetry::Readiness + Send + Sync>;
 
 /// The listeners beside the proxy's, each with its task.
@@ -245,7 +245,7 @@ fn server(
 fn listen_on(proxy: &mut Listening<Connections>, config: &Config) -> anyhow::Result<()> {
     let listener = ListenerConfig::tcp(config.proxy.addr.to_string());
     let Some(tls) = &config.proxy.tls else {
-        // Heads and bodies are read into buffers of their own: one below them would only be memory
+        // Heads and bodies are read into separate buffers: one below them would only cost memory
         // and a copy.
         proxy.add_listener(listener.l4_buffer(L4BufferSettings::new(0, WRITE_BUFFER)));
         return Ok(());
@@ -265,7 +265,7 @@ fn threads(config: &Config) -> usize {
     }
 }
 
-/// The last steps of a stop: the other listeners end, the journal is brought to the database.
+/// The last steps of a stop: the other listeners end, and the journal is delivered to the database.
 fn finish(io: &Runtime, doors: Doors, tasks: Tasks, parts: &Parts) {
     io.block_on(async {
         let grace = Duration::from_secs(parts.config.shutdown.grace_s.max(1));

@@ -1,14 +1,14 @@
-//! Signals: which of them ask for which stop.
+//! Signals, and the kind of stop that each requests.
 //!
-//! | signal | asks for |
+//! | signal | effect |
 //! |---|---|
-//! | SIGTERM, SIGINT (Ctrl-C) | a stop: no new connections, what runs goes on to its end |
-//! | SIGQUIT | the same, after the listeners were handed to the process that waits for them |
-//! | SIGUSR2 | the same, once that process, which it starts, waits for them |
-//! | SIGINT during either | an end at once |
+//! | SIGTERM, SIGINT (Ctrl-C) | a stop: no new connections, requests in flight complete |
+//! | SIGQUIT | the same, after handing the listeners to the process that waits for them |
+//! | SIGUSR2 | starts that process; the same once it waits for them |
+//! | SIGINT during either | exits at once |
 //!
-//! Pingora asks for the first of them through [`Signals`], in place of its own watch, for which
-//! SIGINT is a stop that cuts what runs. SIGHUP is `reload`'s.
+//! Pingora receives the first of them through [`Signals`], in place of its own handler, which
+//! treats SIGINT as a stop that cuts requests off. `reload` handles SIGHUP.
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -19,30 +19,30 @@ use tokio::sync::{oneshot, watch};
 use super::successor::Successor;
 use crate::state::Phase;
 
-/// Listens from the moment it is made, which must be before anybody is told that the process is
-/// ready: a signal that nobody listens to ends the process on the spot.
+/// Receives signals from its creation on. It must be created before the process reports that it is
+/// ready: a signal without a handler ends the process at once.
 pub(super) struct Signals {
     successor: Successor,
     phase: watch::Sender<Phase>,
     heard: Mutex<Option<Heard>>,
 }
 
-/// What is listened to until a stop is asked for.
+/// The signals that are received until a stop is requested.
 struct Heard {
     quit: Option<Signal>,
     terminate: Option<Signal>,
     interrupt: Option<Signal>,
     replace: Option<Signal>,
-    /// Takes over the listening to SIGINT then, so that none is missed between the first and the
+    /// Takes over the SIGINT receiver then, so that none is missed between the first and the
     /// second.
     impatience: oneshot::Sender<Option<Signal>>,
 }
 
-/// Resolves at a SIGINT that comes while the process is stopping already.
+/// Resolves on a SIGINT that arrives while the process is already stopping.
 pub(super) struct Impatience(oneshot::Receiver<Option<Signal>>);
 
 impl Signals {
-    /// Tells the phase to those who watch it. Call it within a runtime.
+    /// `phase` receives each change of phase. Call it within a runtime.
     pub(super) fn new(phase: watch::Sender<Phase>, successor: Successor) -> (Self, Impatience) {
         let (impatience, impatient) = oneshot::channel();
         let kinds = [SignalKind::quit(), SignalKind::terminate(), SignalKind::interrupt(), SignalKind::user_defined2()];
@@ -65,7 +65,7 @@ impl ShutdownSignalWatch for Signals {
             () = next(&mut terminate) => (Phase::Stopping, ShutdownSignal::GracefulTerminate),
             () = next(&mut interrupt) => (Phase::Stopping, ShutdownSignal::GracefulTerminate),
         };
-        // An error means that nobody wants to know.
+        // An error means that the receiver is gone.
         let _ = impatience.send(interrupt);
         self.phase.send_replace(phase);
         asked
@@ -73,7 +73,7 @@ impl ShutdownSignalWatch for Signals {
 }
 
 impl Signals {
-    /// Resolves when a process that was started for it waits for the listeners.
+    /// Resolves when a process that was started as the successor waits for the listeners.
     async fn replaced(&self, asked: &mut Option<Signal>) {
         loop {
             next(asked).await;
@@ -94,7 +94,7 @@ impl Impatience {
     }
 }
 
-/// A signal that cannot be listened to is as one that never comes.
+/// A signal that cannot be received counts as one that never arrives.
 fn listen(kind: SignalKind) -> Option<Signal> {
     signal(kind).inspect_err(|e| tracing::error!(error = %e, ?kind, "a signal cannot be listened to")).ok()
 }

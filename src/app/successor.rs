@@ -1,7 +1,7 @@
-//! SIGUSR2: starts the program that stands at this one's path now, a newer one as a rule, with the
-//! same configuration and environment, and has it take the listeners over (`serve --upgrade`). Only
-//! when it is ready for that does this process hand them over. Whatever goes wrong before, this one
-//! goes on serving.
+//! SIGUSR2: starts the program at this one's path, usually a newer version, with the same
+//! configuration and environment, to take the listeners over (`serve --upgrade`). This process
+//! hands them over only when the new one is ready. If anything fails before, this one continues to
+//! serve.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -13,9 +13,9 @@ use tokio::time::Instant;
 use super::serve::Source;
 use crate::config::{self, Config};
 
-/// How often the new process is looked at.
+/// How often the new process is checked.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long it may take to wait for the listeners: it may have a large database to migrate.
+/// How long it may take until it waits for the listeners: it may have a large database to migrate.
 const PATIENCE: Duration = Duration::from_mins(15);
 
 pub(super) struct Successor {
@@ -33,10 +33,11 @@ impl Successor {
     /// Starts the new process, and returns when it waits for the listeners.
     ///
     /// # Errors
-    /// When it cannot be started, ends, or does not come to wait. It does not run any more then.
+    /// When it cannot be started, ends, or does not reach the point where it waits. It no longer
+    /// runs then.
     pub(super) async fn start(&self) -> anyhow::Result<()> {
         let socket = self.socket.as_ref().context("proxy.upgrade_socket is not set")?;
-        // One that a process left behind is no sign of a new one.
+        // A socket left by an earlier process says nothing about the new one.
         if let Err(e) = std::fs::remove_file(socket)
             && e.kind() != std::io::ErrorKind::NotFound
         {
@@ -65,7 +66,7 @@ impl Successor {
         if let Some(file) = &self.config {
             command.arg("--config").arg(file);
         }
-        // systemd's watchdog is meant for this process by its id, and then for the new one.
+        // systemd's watchdog addresses this process by its id, and later the new one.
         command.args(["serve", "--upgrade"]).env_remove("WATCHDOG_PID").stdin(Stdio::null());
         command.spawn().with_context(|| format!("starting {}", program.display()))
     }

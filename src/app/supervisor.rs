@@ -1,16 +1,15 @@
-//! What the process tells systemd, where that asks for it (`Type=notify`; `NOTIFY_SOCKET` is set):
-//! when it is ready, reads its configuration again, stops, and that it is alive. Otherwise nothing
-//! happens here.
+//! Notifications to systemd, if it requests them (`Type=notify`; `NOTIFY_SOCKET` is set): ready,
+//! reloading, stopping, alive. Otherwise this module does nothing.
 //!
-//! In an upgrade the new process names itself as the unit's main process once it serves; the old
-//! one, which then leaves, says nothing: systemd would take that for the unit's stop.
+//! In an upgrade the new process names itself as the unit's main process once it serves. The old
+//! one sends nothing when it ends: systemd would treat that as the unit's stop.
 
 use std::time::Duration;
 
 use sd_notify::NotifyState;
 use tokio::runtime::Handle;
 
-/// Added to what a stop may take before systemd ends the process.
+/// Added to the longest duration of a stop before systemd ends the process.
 const MARGIN: Duration = Duration::from_secs(15);
 
 /// Requests are served. Also the end of [`reloading`].
@@ -26,15 +25,15 @@ pub(super) fn reloading() {
     }
 }
 
-/// The process stops, within `grace` and what the journal takes then.
+/// The process stops, within `grace` plus the time that the journal then takes.
 pub(super) fn stopping(grace: Duration) {
     let most = u32::try_from((grace + MARGIN).as_micros()).unwrap_or(u32::MAX);
     tell(&[NotifyState::Stopping, NotifyState::ExtendTimeoutUsec(most)]);
 }
 
-/// Tells that the process is alive, for as long as it is asked for (`WatchdogSec`): twice in each
-/// period. This runs on the proxy's threads and waits for the others' each time, so both are alive
-/// whenever it tells so.
+/// Reports that the process is alive, if requested (`WatchdogSec`): twice in each period. It runs
+/// on the proxy's threads and waits for the others' each time, so a report means that both are
+/// alive.
 pub(super) async fn stay_alive(others: Handle) {
     let Some(period) = sd_notify::watchdog_enabled() else { return };
     loop {

@@ -1,5 +1,5 @@
-//! What runs beside the requests: the ledger's writer, the look at other nodes' changes,
-//! housekeeping, the store's health.
+//! Background tasks: the ledger's writer, the watch for other nodes' changes, housekeeping, the
+//! store's health.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,23 +22,23 @@ use crate::state::{Conditions, State, refresh};
 use crate::store::Store;
 use crate::telemetry::{Metrics, Readiness};
 
-/// How often idle entries are dropped and the database is asked whether it is there.
+/// How often idle entries are dropped and the database is checked.
 const HOUSEKEEPING: Duration = Duration::from_secs(30);
 const HEALTH: Duration = Duration::from_secs(2);
 /// How long housekeeping waits for the database.
 const PRUNING: Duration = Duration::from_secs(10);
 
-/// The tasks that a stop waits for: one ends once the journal is drained, one once Redis was told
-/// what was counted, one once it is written which circuits are open.
+/// The tasks that a stop waits for. One ends once the journal is drained, one once Redis has all
+/// counts, one once the open circuits are stored.
 pub(super) struct Tasks {
     pub writer: JoinHandle<()>,
     pub keeper: Option<JoinHandle<()>>,
     pub kept: Option<JoinHandle<()>>,
 }
 
-/// Starts the tasks; they end when `stop` says so.
+/// Starts the tasks; they end when `stop` is set.
 pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) -> Tasks {
-    // Before the notifier: what was open already is no news.
+    // Before the notifier: circuits that were already open are not reported again.
     let kept = counting::kept(parts).map(|kept| io.spawn(kept.run(stopped(stop.clone()))));
     let versions = parts.gateway.client_versions.clone();
     io.spawn(versions.run(parts.store.clone(), Arc::clone(&parts.clock), stopped(stop.clone())));
@@ -68,7 +68,7 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
     Tasks { writer, keeper, kept }
 }
 
-/// What is swept now and then.
+/// The parts that are swept regularly.
 struct Housekeeper {
     clock: Arc<dyn Clock>,
     store: Store,
@@ -77,7 +77,7 @@ struct Housekeeper {
     state: Arc<State>,
     health: Arc<crate::state::Health>,
     gateway: Arc<crate::proxy::gateway::Gateway>,
-    /// Bytes of session messages that may be kept.
+    /// Bound of stored session messages, in bytes.
     messages_total_bytes: u64,
 }
 
@@ -123,7 +123,7 @@ async fn housekeeping(keeper: Housekeeper, stop: watch::Receiver<bool>) {
         keeper.gateway.listings.keep_only(|id| snapshot.provider(id).is_some());
         keeper.metrics.forget_breakers();
         keeper.metrics.keep_providers(|name| snapshot.providers.iter().any(|provider| provider.name == name));
-        // Bounded: a database that does not answer must not keep the rest from being swept.
+        // Bounded: if the database does not answer, the rest must still be swept.
         match tokio::time::timeout(PRUNING, keeper.store.prune_web_sessions(now)).await {
             Ok(Ok(_)) => {}
             Ok(Err(e)) => tracing::warn!(error = %e, "expired logins could not be removed"),
@@ -138,8 +138,7 @@ async fn housekeeping(keeper: Housekeeper, stop: watch::Receiver<bool>) {
     }
 }
 
-/// Asks the database whether it is there, and keeps the answer where `/readyz` and the
-/// administration look.
+/// Checks the database, and keeps the result for `/readyz` and the administration.
 struct StoreWatch {
     store: Store,
     metrics: Arc<Metrics>,
@@ -149,7 +148,7 @@ struct StoreWatch {
 
 async fn watch_store(watch: StoreWatch, stop: watch::Receiver<bool>) {
     let mut stop = std::pin::pin!(stopped(stop));
-    // An administration request may notice first, but the log has its line from here.
+    // An administration request may notice first, but the log line comes from here.
     let mut failing = false;
     loop {
         let asked = watch.clock.now();
@@ -177,7 +176,7 @@ async fn watch_store(watch: StoreWatch, stop: watch::Receiver<bool>) {
     }
 }
 
-/// Figures that are read when somebody looks.
+/// Figures that are read at each scrape.
 fn scrape_hooks(parts: &Parts) {
     let (state, health, clock) = (Arc::clone(&parts.state), Arc::clone(&parts.health), Arc::clone(&parts.clock));
     let (ledger, counters) = (Arc::clone(&parts.ledger), parts.counters.clone());
@@ -215,7 +214,7 @@ fn journal_metrics(metrics: &Metrics, journal: &crate::ledger::JournalStats) {
     shown.pending_records.set(whole(journal.pending_records));
     shown.pending_bytes.set(whole(journal.pending_bytes));
     shown.oldest_age_seconds.set(whole(journal.oldest_age_ms / 1000));
-    // Counters only grow: what was added since the last look.
+    // Counters only grow: adds the difference since the last scrape.
     let grow = |counter: &crate::telemetry::IntCounter, total: u64| counter.inc_by(total.saturating_sub(counter.get()));
     shown.held_records.set(whole(journal.held_records));
     grow(&shown.append_errors, journal.append_errors);
@@ -227,9 +226,9 @@ fn journal_metrics(metrics: &Metrics, journal: &crate::ledger::JournalStats) {
     grow(&shown.writer_rows, journal.writer_rows);
 }
 
-/// Ready: migrated, the database reachable, room in the journal, and the proxy takes connections
-/// (`open`). Providers that do not work or are left out, and a refused configuration file, are
-/// told, and leave it ready.
+/// Ready means: migrated, database reachable, space in the journal, and the proxy accepts
+/// connections (`open`). Providers that fail or are left out, and a refused configuration file, are
+/// reported, and leave it ready.
 pub(super) fn readiness(
     parts: &Parts,
     open: Arc<AtomicBool>,
@@ -244,10 +243,10 @@ pub(super) fn readiness(
         let stopping = if *phase.borrow() == Phase::Serving { Ok(()) } else { Err("is stopping".to_owned()) };
         let proxy = if open.load(Ordering::Relaxed) { Ok(()) } else { Err("takes no connections yet".to_owned()) };
         let needed = vec![("database", store), ("journal", journal), ("proxy", proxy), ("process", stopping)];
-        // A provider that is left out is missed; the others serve.
+        // A provider that is left out is reported; the others serve.
         let faults = &state.peek().faults;
         let snapshot = if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) };
-        // Neither makes another node the better choice: each has the same providers, and the old
+        // In neither case is another node better: each has the same providers, and the old
         // configuration serves.
         let providers = Roll::call(&state.peek(), &health, clock.now()).fault().map_or(Ok(()), Err);
         let reload =

@@ -1,7 +1,7 @@
-//! The command line: what to do, with which configuration. Everything is done by `app`.
+//! The command line: the command and its configuration. `app` does the work.
 //!
 //! Exit codes: 0 = done, 1 = it failed, 2 = the command line or the configuration is wrong. Results
-//! go to standard output, faults to standard error, what a running gateway has to say to its log.
+//! go to standard output, errors to standard error, and the lines of a running gateway to its log.
 
 mod declarative;
 mod moving;

@@ -1,4 +1,4 @@
-//! `tollgate move` on the command line: where to, what is shown meanwhile, and what is left to do.
+//! `tollgate move` on the command line: the target, the progress, and the remaining steps.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What counts as a command line, and what does not.
+//! Valid and invalid command lines.
 
 use clap::CommandFactory as _;
 

@@ -1,7 +1,7 @@
-//! From checked values to the typed [`Config`].
+//! Builds the typed [`Config`] from checked values.
 //!
-//! Each line names a path of the table and the kind of value it wants. A path or kind that does not
-//! fit the table is a fault of the program: it becomes a problem like any other, and the tests load
+//! Each line names a path of the table and the expected kind of value. A path or kind that does not
+//! fit the table is a programming error: it becomes a problem like any other, and the tests load
 //! the defaults.
 
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ use crate::domain::secret::Secret;
 use crate::policy::reservation::Reservation;
 use crate::policy::unpriced::Unpriced;
 
-/// Puts the values in their places.
+/// Assigns the values to their fields.
 pub(super) fn build(values: Values, problems: &mut Problems) -> Config {
     let mut take = Take { values: &values, problems };
     let data_dir = take.path("data_dir").unwrap_or_default();
@@ -204,7 +204,7 @@ struct Take<'a> {
 }
 
 impl Take<'_> {
-    /// Unset values of these kinds cannot be right: every such setting has a default.
+    /// An unset value of these kinds is an error: every such setting has a default.
     fn misfit(&mut self, path: &str) {
         self.problems.add(path, "does not fit the table of settings", "this is a fault of tollgate: please report it");
     }
@@ -240,7 +240,7 @@ impl Take<'_> {
         }
     }
 
-    /// As [`Self::number`], for what is counted in memory.
+    /// As [`Self::number`], for sizes in memory.
     fn size(&mut self, path: &str) -> usize {
         usize::try_from(self.number(path)).unwrap_or(usize::MAX)
     }
@@ -315,7 +315,7 @@ impl Take<'_> {
         }
     }
 
-    /// Both files or neither; one alone is reported by `super::rules`.
+    /// Both files or neither; a single one is reported by `super::rules`.
     fn tls(&mut self, cert: &str, key: &str) -> Option<TlsFiles> {
         Some(TlsFiles { cert: self.path(cert)?, key: self.path(key)? })
     }

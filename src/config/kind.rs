@@ -1,7 +1,7 @@
-//! What a setting may hold, and how its text is read: units, bounds, choices.
+//! The kinds of settings, and how their text is read: units, bounds, choices.
 //!
-//! Pure: text in, [`Value`] or a [`Fault`] out. Whether a file can be read is asked later, in
-//! `super::rules`.
+//! Pure: text in, [`Value`] or a [`Fault`] out. `super::rules` checks later whether a file is
+//! readable.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub enum Kind {
     /// `IP:port`.
     Address,
     Flag,
-    /// A flag that the gateway decides itself while it is `auto`.
+    /// A flag; with `auto` the gateway decides.
     FlagOrAuto,
     Count {
         min: u64,
@@ -29,7 +29,7 @@ pub enum Kind {
         min: u64,
         max: u64,
     },
-    /// Written with a unit; milliseconds inside.
+    /// Written with a unit; milliseconds internally.
     Duration {
         min: u64,
         max: u64,
@@ -41,8 +41,8 @@ pub enum Kind {
         max: u64,
     },
     Choice(&'static [&'static str]),
-    /// A choice that was a flag in earlier versions: `true` and `false` still stand for two of the
-    /// names.
+    /// A choice that was a flag in earlier versions: `true` and `false` are still accepted for two
+    /// of the names.
     ChoiceOrFlag {
         names: &'static [&'static str],
         yes: &'static str,
@@ -50,7 +50,7 @@ pub enum Kind {
     },
     /// `http://…` or `https://…`, no path.
     Origin,
-    /// An address that something is fetched from: `http`, `https` or `file`.
+    /// The address of a file to fetch: `http`, `https` or `file`.
     Source,
     /// Names of HTTP headers.
     Headers,
@@ -65,23 +65,23 @@ pub enum Kind {
     },
     /// A file that holds a secret: a path, or `credential:NAME` of systemd.
     SecretFile,
-    /// `postgres://…`; a secret, since it may hold a password.
+    /// `postgres://…`; a secret, since it may contain a password.
     DatabaseUrl,
-    /// `redis://…` or `rediss://…`; a secret, since it may hold a password.
+    /// `redis://…` or `rediss://…`; a secret, since it may contain a password.
     RedisUrl,
     /// A short word of letters, digits, `-`, `_` and `.`.
     Name,
     Zone,
 }
 
-/// Whether a duration of `0` is allowed beside its bounds, meaning "none".
+/// Whether a duration of `0` is allowed in addition to its bounds, meaning "none".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Zero {
     MeansNone,
     Refused,
 }
 
-/// Why a text is no value of its kind: what is wrong, and what would be right.
+/// Why a text is no value of its kind: what is wrong, and what is expected.
 #[derive(Debug)]
 pub struct Fault {
     pub wrong: String,
@@ -93,7 +93,7 @@ fn fault<T>(wrong: impl Into<String>, remedy: impl Into<String>) -> Result<T, Fa
 }
 
 impl Kind {
-    /// Values of secret kinds are never printed, not even when they are wrong.
+    /// Values of secret kinds are never printed, not even if they are invalid.
     #[must_use]
     pub const fn is_secret(self) -> bool {
         matches!(self, Self::Secret { .. } | Self::DatabaseUrl | Self::RedisUrl)
@@ -127,7 +127,7 @@ impl Kind {
         }
     }
 
-    /// Reads a value from text, as the environment has it.
+    /// Reads a value from text, as in the environment.
     pub fn read_text(self, text: &str) -> Result<Value, Fault> {
         let text = text.trim();
         match self {
@@ -233,7 +233,7 @@ impl Kind {
         }
     }
 
-    /// What is wanted, in words: the remedy of most faults, and the documentation of bounds.
+    /// The expected form as text: the remedy of most faults, and the documentation of bounds.
     #[must_use]
     pub fn shape(self) -> String {
         match self {
@@ -272,7 +272,7 @@ impl Kind {
 
 const HEADERS_REMEDY: &str = "write a list of header names, such as [x-session-id, session-id]";
 
-/// The name that an earlier version's flag stands for; any other text as it is.
+/// The name that an earlier version's flag stands for; any other text unchanged.
 fn choice_or_flag<'a>(text: &'a str, yes: &'a str, no: &'a str) -> &'a str {
     match text.to_ascii_lowercase().as_str() {
         "true" | "on" | "yes" | "1" => yes,

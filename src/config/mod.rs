@@ -1,9 +1,8 @@
-//! Configuration: YAML file and environment in, one validated [`Config`] out, or every problem at
-//! once.
+//! Configuration: reads the YAML file and the environment, and returns one validated [`Config`], or
+//! every problem at once.
 //!
-//! The table of settings (`table`) is the only list of what can be set; nothing else reads the
-//! environment. This module does not apply a reload (that is `app`), and does not open listeners or
-//! databases.
+//! The table of settings (`table`) is the only list of settings; no other code reads the
+//! environment. This module neither applies a reload (`app` does) nor opens listeners or databases.
 
 mod build;
 mod kind;
@@ -33,16 +32,16 @@ pub use types::{
     TlsFiles,
 };
 
-/// Read when no file is named; it may be missing.
+/// Read if no file is given; it may be missing.
 pub const DEFAULT_FILE: &str = "conf/tollgate.yaml";
 
-/// The price table of `conf/prices.json` as it was when this was built, for an empty database.
+/// The price table of `conf/prices.json` at build time, for an empty database.
 pub const BUILT_IN_PRICES: &str = include_str!("../../conf/prices.json");
 
-/// Loads, overrides, checks. `file: None` = [`DEFAULT_FILE`] if it is there, else the defaults.
+/// Loads, overrides, checks. `file: None` = [`DEFAULT_FILE`] if it exists, else the defaults.
 ///
 /// # Errors
-/// Everything that is wrong, each with its path and what would be right.
+/// Everything that is wrong, each with its path and the expected form.
 pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result<Config, Problems> {
     let mut problems = Problems::default();
     let name = file.unwrap_or(Path::new(DEFAULT_FILE));
@@ -58,7 +57,7 @@ pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
     load_text(&text, &name.display().to_string(), env, problems)
 }
 
-/// As [`load`], from text. `name` stands for the file in messages.
+/// As [`load`], from text. `name` is the file's name in messages.
 ///
 /// # Errors
 /// As [`load`].
@@ -95,25 +94,25 @@ fn parse(text: &str, name: &str, problems: &mut Problems) -> Mapping {
     }
 }
 
-/// A variable of this process; one that is not Unicode counts as not set.
+/// A variable of this process; one that is not Unicode counts as unset.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
 #[must_use]
 pub fn process_env(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// The file that this program was started from. When it was replaced since, Linux says so behind
-/// its name, and the file that stands there now is meant.
+/// The file that this program was started from. If it was replaced since, Linux appends a mark to
+/// its name; then the file that is there now is returned.
 ///
 /// # Errors
-/// When the system does not tell.
+/// When the system does not report it.
 pub fn program() -> std::io::Result<PathBuf> {
     let path = std::env::current_exe()?;
     let replaced = path.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
     Ok(replaced.unwrap_or(path))
 }
 
-/// `TOLLGATE_…` variables of this process that no setting reads. Worth a warning each.
+/// `TOLLGATE_…` variables of this process that no setting reads. Each is worth a warning.
 #[must_use]
 pub fn stray_variables() -> Vec<Problem> {
     read::strays(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))

@@ -1,15 +1,15 @@
-//! What is wrong with a configuration: every problem at once, each with its path and its remedy.
+//! The errors of a configuration: every problem at once, each with its path and its remedy.
 
 use std::fmt;
 
-/// One fault of the configuration.
+/// One error of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The setting's path (`proxy.addr`), or the file's name.
     pub path: String,
-    /// The environment variable that the value came from, if it did.
+    /// The environment variable that the value came from, if any.
     pub variable: Option<String>,
-    /// The value as written; never of a secret.
+    /// The value as written; never that of a secret.
     pub found: Option<String>,
     pub wrong: String,
     pub remedy: String,
@@ -54,7 +54,7 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// The candidate that `text` was most likely meant to be, if any is near enough.
+/// The candidate that `text` was most likely meant to be, if one is similar enough.
 #[must_use]
 pub fn nearest<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let near = candidates.map(|candidate| (distance(text, candidate), candidate)).min()?;

@@ -1,7 +1,7 @@
-//! From YAML text and environment to one value per setting: environment over file over default.
+//! Reads one value per setting from YAML text and environment: environment over file over default.
 //!
-//! Everything wrong is collected; nothing stops at the first fault. A value of the file that the
-//! environment overrides is checked all the same.
+//! All errors are collected; the first does not stop the reading. A value in the file is checked
+//! even if the environment overrides it.
 
 use serde_yaml_ng::{Mapping, Value as Yaml};
 
@@ -14,7 +14,7 @@ use super::value::{Entry, Origin, Value, Values};
 /// Looks a variable up.
 pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// All settings' values; faults go to `problems`, and the faulty setting then has its default.
+/// All settings' values. Errors go to `problems`, and the affected setting then has its default.
 pub(super) fn read(tree: &Mapping, env: Environment, problems: &mut Problems) -> Values {
     unknown_keys(tree, "", problems);
     let mut values = Values::default();
@@ -27,7 +27,7 @@ pub(super) fn read(tree: &Mapping, env: Environment, problems: &mut Problems) ->
     values
 }
 
-/// The value that a setting has when nobody sets it.
+/// The value of a setting that is not configured.
 fn default_of(setting: &Setting, problems: &mut Problems) -> Value {
     let read = setting.default.map(|text| setting.kind.read_text(text));
     match read {
@@ -59,8 +59,8 @@ fn from_tree(setting: &Setting, tree: &Mapping, problems: &mut Problems) -> Opti
     }
 }
 
-/// An empty variable counts as not set, but for the administrator's token and its file: there it is
-/// a mistake that is reported.
+/// An empty variable counts as unset. For the administrator's token and its file it is reported as
+/// an error.
 fn from_environment(setting: &Setting, env: Environment, problems: &mut Problems) -> Option<Entry> {
     let variable = setting.variable();
     let text = env(&variable)?;
@@ -117,7 +117,7 @@ fn unknown_keys(section: &Mapping, prefix: &str, problems: &mut Problems) {
     }
 }
 
-/// Looks near full paths first, then for the same last name in another section.
+/// Searches similar full paths first, then the same last name in another section.
 fn did_you_mean(path: &str) -> String {
     let sections = SETTINGS.iter().filter_map(|setting| setting.path.split_once('.').map(|(section, _)| section));
     let near = nearest(path, SETTINGS.iter().map(|setting| setting.path).chain(sections));
@@ -129,7 +129,7 @@ fn did_you_mean(path: &str) -> String {
     }
 }
 
-/// `TOLLGATE_…` variables among `names` that no setting reads: typing errors, most likely.
+/// `TOLLGATE_…` variables among `names` that no setting reads: most likely typing errors.
 pub(super) fn strays(names: impl Iterator<Item = String>) -> Vec<Problem> {
     let known: Vec<String> = SETTINGS.iter().map(|setting| setting.variable().into_owned()).collect();
     let unknown = names.filter(|name| name.starts_with("TOLLGATE_") && !known.contains(name));

@@ -1,5 +1,5 @@
-//! What no setting can know alone: pairs, order, collisions, settings without effect, files that
-//! must be readable.
+//! Checks across settings: pairs, order, collisions, settings without effect, files that must be
+//! readable.
 
 use std::fs::File;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use super::types::{Config, Target};
 use super::units::{show_duration, show_size};
 use super::value::{Origin, Value, Values};
 
-/// Adds what is wrong between settings.
+/// Adds the problems between settings.
 pub(super) fn check(config: &Config, problems: &mut Problems) {
     let values = &config.values;
     pairs(values, problems);
@@ -33,7 +33,7 @@ fn pairs(values: &Values, problems: &mut Problems) {
     }
 }
 
-/// A setting that somebody wrote and that does nothing is a mistake.
+/// A configured setting without effect is an error.
 fn without_effect(config: &Config, problems: &mut Problems) {
     let given = |path| config.values.is_given(path);
     if config.proxy.h2c && config.proxy.tls.is_some() {

@@ -1,8 +1,8 @@
 //! Secrets that come from files: `database.url_file` for `database.url`, and so for every secret.
 //!
 //! A file is a path, or `credential:NAME`, which systemd keeps in `$CREDENTIALS_DIRECTORY`. Its
-//! content is the value; one line end at the end is not part of it. The value is checked as if it
-//! stood in the setting itself, and neither it nor a part of it is ever in a message.
+//! content is the value, without one line end at its end. The value is checked like that of the
+//! setting itself, and no message contains it or a part of it.
 
 use std::path::{Path, PathBuf};
 
@@ -15,25 +15,25 @@ use super::types::Config;
 use super::value::{Entry, Origin, Value, Values};
 use crate::domain::secret::Secret;
 
-/// Ends the path of a setting that names a file.
+/// The suffix of a setting that names a file.
 const SUFFIX: &str = "_file";
-/// Begins the name of a systemd credential.
+/// The prefix of a systemd credential's name.
 const CREDENTIAL: &str = "credential:";
 const DIRECTORY: &str = "CREDENTIALS_DIRECTORY";
-/// No secret is as long: a wrong path should not fill the memory.
+/// No secret is that long: a wrong path must not fill the memory.
 const MAX_BYTES: u64 = 64 << 10;
 
-/// A file that a setting was read from, for a look whether it has changed.
+/// A file that a setting was read from, to be checked for changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchedFile {
-    /// The setting that has its value, or names it.
+    /// The setting that has its value, or contains its path.
     pub setting: &'static str,
     pub path: PathBuf,
-    /// Whether a change is put in effect while the gateway runs.
+    /// Whether a change is applied while the gateway runs.
     pub live: bool,
 }
 
-/// Puts the content of each file that is named in place of the secret.
+/// Replaces each secret that names a file by the file's content.
 pub(super) fn resolve(values: &mut Values, env: Environment, problems: &mut Problems) {
     for (setting, of) in pairs() {
         let Value::Path(named) = values.get(setting.path).clone() else { continue };
@@ -52,7 +52,7 @@ pub(super) fn resolve(values: &mut Values, env: Environment, problems: &mut Prob
     }
 }
 
-/// Each setting that names a file, with the secret that it is for.
+/// Each setting that names a file, with the secret that it provides.
 fn pairs() -> impl Iterator<Item = (&'static Setting, &'static Setting)> {
     let files = SETTINGS.iter().filter(|setting| matches!(setting.kind, Kind::SecretFile));
     files.filter_map(|setting| Some((setting, find(setting.path.strip_suffix(SUFFIX)?)?)))
@@ -80,7 +80,7 @@ fn locate(named: &Path, env: Environment) -> Result<PathBuf, String> {
     }
 }
 
-/// What a file holds, as a value of the kind; else what is wrong with it.
+/// The content of a file as a value of the kind, or what is wrong with it.
 fn content(path: &Path, kind: Kind) -> Result<Value, String> {
     let text = read(path)?;
     let text = text.strip_suffix('\n').map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));
@@ -106,7 +106,7 @@ fn read(path: &Path) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "holds bytes that are no text".to_owned())
 }
 
-/// The address of a PostgreSQL database that is no setting.
+/// A PostgreSQL address that does not come from a setting.
 ///
 /// # Errors
 /// What is wrong with it, without the address.
@@ -119,10 +119,10 @@ pub fn postgres_address(text: &str) -> Result<Secret, String> {
     }
 }
 
-/// The secret of a setting as a file has it now.
+/// The present content of a secret's file.
 ///
 /// # Errors
-/// What is wrong with the file, in words that name setting and path.
+/// What is wrong with the file; the text names setting and path.
 pub fn secret_of(setting: &str, path: &Path) -> Result<Secret, String> {
     let kind = find(setting).map_or(Kind::Secret { min_len: 1 }, |setting| setting.kind);
     match content(path, kind) {
@@ -133,7 +133,7 @@ pub fn secret_of(setting: &str, path: &Path) -> Result<Secret, String> {
 }
 
 impl Config {
-    /// The files whose content the process has taken: secrets, certificates and their keys.
+    /// The files that the process has read: secrets, certificates and their keys.
     #[must_use]
     pub fn watched_files(&self) -> Vec<WatchedFile> {
         let mut files = Vec::new();
@@ -152,7 +152,7 @@ impl Config {
         files
     }
 
-    /// A setting's secret, wherever it came from.
+    /// A setting's secret, from any source.
     #[must_use]
     pub fn secret(&self, setting: &str) -> Option<&Secret> {
         match self.values.get(setting) {
@@ -161,7 +161,7 @@ impl Config {
         }
     }
 
-    /// Takes a secret that its file has now, for the next comparison and for what reads it.
+    /// Replaces a secret by its file's present content, for its users and for the next comparison.
     pub fn take_secret(&mut self, setting: &str, secret: &Secret) {
         let Some(setting) = find(setting) else { return };
         if let Some(entry) = self.values.0.get_mut(setting.path) {

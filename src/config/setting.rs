@@ -12,9 +12,9 @@ pub struct Setting {
     pub kind: Kind,
     /// As it would be written; `None` = unset.
     pub default: Option<&'static str>,
-    /// The variable's name where it does not follow from the path.
+    /// The variable's name, if it does not follow from the path.
     named_variable: Option<&'static str>,
-    /// Whether a reload changes it; else it needs a restart.
+    /// Whether a reload applies it; otherwise it needs a restart.
     pub live: bool,
     pub doc: &'static str,
 }
@@ -43,7 +43,7 @@ pub(super) const fn setting(path: &'static str, kind: Kind, default: &'static st
     Setting { path, kind, default: Some(default), named_variable: None, live: false, doc }
 }
 
-/// A setting that is unset unless somebody sets it.
+/// A setting without a default.
 pub(super) const fn unset(path: &'static str, kind: Kind, doc: &'static str) -> Setting {
     Setting { path, kind, default: None, named_variable: None, live: false, doc }
 }

@@ -1,4 +1,4 @@
-//! The effective configuration in words: for `tollgate check`, and for what a reload changed.
+//! The effective configuration as text: for `tollgate check`, and for the changes of a reload.
 
 use std::fmt::Write as _;
 
@@ -19,12 +19,12 @@ impl std::fmt::Display for Change {
     }
 }
 
-/// What differs between two loads.
+/// The differences between two loads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// In force as soon as the new [`super::Live`] is published.
+    /// In effect as soon as the new [`super::Live`] is published.
     pub live: Vec<Change>,
-    /// In force after a restart only.
+    /// In effect only after a restart.
     pub restart: Vec<Change>,
 }
 
@@ -34,7 +34,7 @@ impl Changes {
         self.live.is_empty() && self.restart.is_empty()
     }
 
-    /// One line for the log: what is in effect now, and what waits for a restart.
+    /// One line for the log: what is in effect now, and what needs a restart.
     #[must_use]
     pub fn describe(&self) -> String {
         let list = |changes: &[Change]| changes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

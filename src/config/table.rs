@@ -1,5 +1,5 @@
-//! Every setting there is, as one table: path, kind with bounds, default, environment variable,
-//! reload, meaning.
+//! All settings, as one table: path, kind with bounds, default, environment variable, reload,
+//! meaning.
 //!
 //! Parsing, environment, validation, printing, reload and the test of the documented file all read
 //! this table. A new setting is a row here, a field in `types`, its line in `build`, and its entry
@@ -24,7 +24,7 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// Characters of the admin token, at least: fewer could be guessed.
+/// Minimum length of the admin token, in characters: shorter ones could be guessed.
 pub const ADMIN_TOKEN_MIN: usize = 16;
 
 const PROVIDER_HEADERS: &[&str] = &["hide", "pass"];

@@ -1,8 +1,8 @@
 //! The configuration as the program uses it: typed, validated, immutable.
 //!
-//! Built by [`super::load`] alone. Times end in their unit (`_ms`, `_s`), sizes are bytes, 0 means
-//! "none" only where the field says so. What each setting is called in YAML and in the environment
-//! stands in `super::table`.
+//! Built only by [`super::load`]. Times end in their unit (`_ms`, `_s`), sizes are bytes, 0 means
+//! "none" only if the field says so. The names in YAML and in the environment are in
+//! `super::table`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,9 +22,9 @@ pub struct Config {
     pub admin: Admin,
     pub metrics: Metrics,
     pub database: Database,
-    /// Holds the embedded database, the journal, generated secrets.
+    /// The folder of the embedded database, the journal and generated secrets.
     pub data_dir: PathBuf,
-    /// `None`: this process counts for itself.
+    /// `None`: this process counts on its own.
     pub redis: Option<Redis>,
     pub auth: Auth,
     pub session: Session,
@@ -37,13 +37,13 @@ pub struct Config {
     /// Of daily, weekly and monthly windows, and of times that clients send without an offset.
     pub time_zone: Tz,
     pub shutdown: Shutdown,
-    /// What a reload may change.
+    /// The settings that a reload may change.
     pub live: Live,
-    /// Every value with where it came from: for printing and for comparing two loads.
+    /// Every value with its origin: for printing and for comparing two loads.
     pub(super) values: Values,
 }
 
-/// The listener that clients of the models use.
+/// The listener for model clients.
 #[derive(Debug, Clone)]
 pub struct Proxy {
     pub addr: SocketAddr,
@@ -52,7 +52,7 @@ pub struct Proxy {
     pub h2c: bool,
     /// Worker threads; 0 = one per core.
     pub threads: usize,
-    /// Serve the administration API and the web UI here as well.
+    /// Also serve the administration API and the web UI here.
     pub expose_admin: bool,
     /// Idle upstream connections kept for reuse.
     pub upstream_pool_size: usize,
@@ -72,7 +72,7 @@ pub struct TlsFiles {
 pub struct Admin {
     pub addr: SocketAddr,
     pub tls: Option<TlsFiles>,
-    /// The address people type, `https://gateway.example`; without a trailing slash.
+    /// The address that users open, `https://gateway.example`; without a trailing slash.
     pub app_url: Option<String>,
     /// Whether login cookies carry `Secure`.
     pub secure_cookies: bool,
@@ -90,16 +90,16 @@ pub struct Metrics {
 #[derive(Debug, Clone)]
 pub struct Database {
     pub target: Target,
-    /// Connections to PostgreSQL; without meaning for the embedded database.
+    /// Connections to PostgreSQL; ignored for the embedded database.
     pub max_connections: u32,
 }
 
-/// Where configuration, ledger and request log are kept.
+/// The database of configuration, ledger and request log.
 #[derive(Debug, Clone)]
 pub enum Target {
     /// Embedded, in a file of this directory.
     Sqlite { dir: PathBuf },
-    /// `postgres://…`, with its password.
+    /// `postgres://…`, including its password.
     Postgres(Secret),
 }
 
@@ -110,7 +110,7 @@ pub struct Auth {
     /// Encrypts provider keys at rest. `None`: the gateway keeps a generated one in the data
     /// directory.
     pub secret_key: Option<Secret>,
-    /// Still opens what it sealed; during a rotation.
+    /// Still opens what it sealed, during a rotation.
     pub secret_key_previous: Option<Secret>,
     /// Header names, lower case, that carry a key as `x-alt-api-key` does.
     pub alt_key_headers: Vec<String>,
@@ -122,11 +122,11 @@ pub struct Session {
     pub ttl_s: u64,
     /// Header names, lower case, in order of preference.
     pub headers: Vec<String>,
-    /// Whether what clients send and get is kept.
+    /// Whether the bodies that clients send and receive are stored.
     pub store_messages: bool,
     /// Of each body.
     pub message_bytes: usize,
-    /// Of all that is kept.
+    /// Of all stored messages.
     pub messages_total_bytes: u64,
 }
 
@@ -143,7 +143,7 @@ pub struct Ledger {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// How running requests count against the limits.
+    /// How requests in flight count against the limits.
     pub reservation: Reservation,
     pub on_redis_loss: OnRedisLoss,
 }
@@ -151,11 +151,11 @@ pub struct Limits {
 /// What a node does while Redis is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnRedisLoss {
-    /// Goes on with its own counters.
+    /// Continues with its own counters.
     Local,
-    /// Lets everything pass.
+    /// Admits everything.
     Open,
-    /// Refuses what would have to be counted.
+    /// Refuses everything that would be counted.
     Closed,
 }
 
@@ -171,7 +171,7 @@ impl OnRedisLoss {
     }
 }
 
-/// What becomes of a provider's reply when the client leaves.
+/// How a provider's reply is treated if the client closes its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnAbort {
     /// The provider is stopped, and the usage estimated.
@@ -188,14 +188,14 @@ impl OnAbort {
     }
 }
 
-/// Where all nodes count together.
+/// The server of the shared counters.
 #[derive(Debug, Clone)]
 pub struct Redis {
-    /// With its password.
+    /// Including its password.
     pub url: Secret,
-    /// Authorities in place of the public ones.
+    /// CAs in place of the public ones.
     pub ca: Option<PathBuf>,
-    /// What this side shows.
+    /// The client certificate.
     pub tls: Option<TlsFiles>,
     pub prefix: String,
     pub timeout_ms: u64,
@@ -212,11 +212,11 @@ pub struct Prices {
 
 #[derive(Debug, Clone)]
 pub struct Webhooks {
-    /// Networks that may be sent to although they are not public.
+    /// Networks that are allowed although they are not public.
     pub allow_private: Vec<Network>,
 }
 
-/// Texts that a responses provider's instruction strategy may put in; read at start.
+/// Texts that a responses provider's instruction strategy may insert; read at start.
 #[derive(Debug, Clone)]
 pub struct Instructions {
     pub short_file: Option<PathBuf>,
@@ -253,20 +253,20 @@ impl LogFormat {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shutdown {
-    /// How long running replies may go on after a stop was asked for.
+    /// How long replies may continue after a stop was requested.
     pub grace_s: u64,
 }
 
-/// Settings that SIGHUP may change: handed around as `Arc<ArcSwap<Live>>`.
+/// Settings that SIGHUP may change: shared as `Arc<ArcSwap<Live>>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Live {
     pub max_body_bytes: usize,
-    /// Of all requests in progress together; not less than `max_body_bytes`.
+    /// Of all requests in flight together; not less than `max_body_bytes`.
     pub max_inflight_body_bytes: usize,
     pub max_json_depth: usize,
     /// For the complete body of a client's request; 0 = none.
     pub request_read_timeout_ms: u64,
-    /// For each part of a reply that a client takes; 0 = none.
+    /// For each part of a reply that a client reads; 0 = none.
     pub reply_write_timeout_ms: u64,
     /// Of a client's HTTP/1 connection without a request.
     pub keepalive_timeout_ms: u64,
@@ -287,18 +287,18 @@ pub struct Live {
     pub retry: Retry,
     pub breaker: Breaker,
     pub forward_headers: HeaderRules,
-    /// Peers whose `X-Forwarded-For` and `Forwarded` headers name the client.
+    /// Peers whose `X-Forwarded-For` and `Forwarded` headers are trusted for the client's address.
     pub trusted_proxies: Networks,
-    /// Let reply headers through that describe a provider's account.
+    /// Forward reply headers that describe a provider's account.
     pub pass_provider_headers: bool,
-    /// Tell clients in a reply header how long the gateway itself took.
+    /// Report the gateway's own time to clients in a reply header.
     pub overhead_header: bool,
-    /// What becomes of requests for models without a price.
+    /// How requests for models without a price are treated.
     pub unpriced: Unpriced,
     pub log_level: String,
 }
 
-/// How many connections a listener holds at once. 0 = no limit.
+/// Bounds of a listener's concurrent connections. 0 = no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionBounds {
     pub total: usize,
@@ -326,7 +326,7 @@ pub struct Retry {
     pub deadline_ms: u64,
     /// Try another provider after `invalid_api_key` and `billing_quota_exceeded`.
     pub switch_on_upstream_auth: bool,
-    /// Longest rest that a provider's `Retry-After` can ask for.
+    /// Longest cooldown that a provider's `Retry-After` can cause.
     pub max_rest_ms: u64,
 }
 
@@ -337,7 +337,7 @@ pub struct Breaker {
     pub disable_after_failed_probes: u32,
 }
 
-/// Header names, lower case, removed on top of those that never pass.
+/// Header names, lower case, removed in addition to those that are never forwarded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HeaderRules {
     pub drop_request: Vec<String>,

@@ -1,4 +1,4 @@
-//! Durations and sizes as people write them: `500ms`, `30m`, `32MiB`.
+//! Durations and sizes in the form that people write: `500ms`, `30m`, `32MiB`.
 
 /// Longest unit first within a family, so that `ms` is not read as `m` + `s`.
 const DURATIONS: [(&str, u64); 5] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];

@@ -1,4 +1,4 @@
-//! A setting's parsed value, where it came from, and how it is shown (secrets masked).
+//! A setting's parsed value, its origin, and how it is shown (secrets masked).
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,10 +9,10 @@ use chrono_tz::Tz;
 use super::units::{show_duration, show_size};
 use crate::domain::secret::Secret;
 
-/// A value of the right kind and within its bounds.
+/// A value of its kind and within its bounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// Nothing given, and the setting has no default.
+    /// Not configured, and the setting has no default.
     Unset,
     Address(SocketAddr),
     Flag(bool),
@@ -59,7 +59,7 @@ fn masked(secret: &Secret) -> String {
     }
 }
 
-/// Who set a value.
+/// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Origin {
     Default,
@@ -67,7 +67,7 @@ pub(super) enum Origin {
     File,
     /// This environment variable.
     Environment(String),
-    /// This file, which another setting names: it holds the value alone.
+    /// This file, which another setting names; its content is the value.
     SecretFile(PathBuf),
 }
 

@@ -1,8 +1,8 @@
-//! The keys that stored credentials are sealed with: one, or two while one replaces the other.
+//! The keys that seal stored credentials: one, or two during a rotation.
 //!
 //! They come from the settings (`auth.secret_key`, `auth.secret_key_previous`) or from `secret.key`
-//! in the data directory. That file holds the bytes of one key, or, during a rotation, a first line
-//! that says so and then a key per line in hexadecimal, the newest first.
+//! in the data directory. That file contains the bytes of one key, or, during a rotation, a marker
+//! line and then one key per line in hexadecimal, newest first.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::files;
 
 pub const FILE: &str = "secret.key";
 const SEVERAL: &str = "tollgate-secret-keys 1";
-/// Shorter ones are no keys of ours, but damaged files.
+/// A shorter file is damaged: no key is that short.
 const MIN_BYTES: usize = 32;
 
 #[derive(Debug, thiserror::Error)]
@@ -26,9 +26,9 @@ pub enum KeyFileError {
     File { path: String, source: std::io::Error },
 }
 
-/// One key: what it seals with, and its name in sealed texts.
+/// One key: the sealing key, and its name in sealed texts.
 pub struct SealKey {
-    /// Eight hexadecimal digits. They name the key and tell nothing about it.
+    /// Eight hexadecimal digits. They name the key and reveal nothing about it.
     pub id: String,
     pub aead: LessSafeKey,
 }
@@ -44,7 +44,7 @@ impl SealKey {
     }
 }
 
-/// The keys that texts are opened with, the newest first. Never empty.
+/// The keys that open texts, newest first. Never empty.
 pub struct KeyRing(Vec<SealKey>);
 
 impl KeyRing {
@@ -80,7 +80,7 @@ impl KeyRing {
         self.0.first()
     }
 
-    /// What is sealed with before the database names a key: during a rotation the older one, which
+    /// The key that seals before the database names one: during a rotation the older one, which
     /// every node has.
     #[must_use]
     pub fn oldest(&self) -> Option<&SealKey> {
@@ -102,17 +102,17 @@ pub struct KeyFile {
 }
 
 impl KeyFile {
-    /// Reads the file; makes it, with a new key, where there is none.
+    /// Reads the file; creates it, with a new key, if it is missing.
     ///
     /// # Errors
-    /// It cannot be read or made, or holds no key.
+    /// When it cannot be read or created, or contains no key.
     pub fn open(dir: &Path) -> Result<Self, KeyFileError> {
         let path = dir.join(FILE);
         match std::fs::read(&path) {
             Ok(bytes) => Ok(Self { secrets: parse(&bytes).map_err(|e| fault(&path, e))?, path }),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
                 files::place_new(&path, &text(&[generate()?])).map_err(|e| fault(&path, e))?;
-                // A process that starts at the same time may have been first.
+                // A process that started at the same time may have been first.
                 let bytes = std::fs::read(&path).map_err(|e| fault(&path, e))?;
                 Ok(Self { secrets: parse(&bytes).map_err(|e| fault(&path, e))?, path })
             }
@@ -130,20 +130,20 @@ impl KeyFile {
         KeyRing::of(self.secrets.iter().map(Vec::as_slice))
     }
 
-    /// Puts a new key in front of the one that is there.
+    /// Adds a new key before the existing one.
     ///
     /// # Errors
-    /// The file cannot be written: then it is as it was.
+    /// When the file cannot be written: then it is unchanged.
     pub fn add_key(&mut self) -> Result<(), KeyFileError> {
         let mut secrets = self.secrets.clone();
         secrets.insert(0, generate()?);
         self.write(secrets)
     }
 
-    /// Keeps the newest key alone.
+    /// Keeps only the newest key.
     ///
     /// # Errors
-    /// The file cannot be written: then it is as it was.
+    /// When the file cannot be written: then it is unchanged.
     pub fn keep_newest(&mut self) -> Result<(), KeyFileError> {
         self.write(self.secrets.iter().take(1).cloned().collect())
     }
@@ -168,7 +168,7 @@ fn generate() -> Result<Vec<u8>, KeyFileError> {
     Ok(hex::encode(bytes).into_bytes())
 }
 
-/// One key is written as its bytes, as versions before rotation read them.
+/// A single key is written as its bytes, as versions before rotation read it.
 fn text(secrets: &[Vec<u8>]) -> Vec<u8> {
     match secrets {
         [one] => one.clone(),

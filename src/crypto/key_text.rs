@@ -1,4 +1,4 @@
-//! The text of an API key: how one is made, and what is kept of it.
+//! The text of an API key: how it is generated, and what is stored of it.
 
 use ring::rand::{SecureRandom, SystemRandom};
 use sha2::{Digest, Sha256};
@@ -8,7 +8,7 @@ use crate::domain::secret::Secret;
 
 /// Random bytes in a key: 128 bits.
 const RANDOM_BYTES: usize = 16;
-/// Characters of the text that are kept for display: `sk-` and four digits.
+/// Characters of the text that are stored for display: `sk-` and four digits.
 const PREFIX_LEN: usize = 7;
 
 /// A new key: the text, which is shown once, and what is stored.
@@ -39,7 +39,7 @@ pub fn generate() -> Result<NewKey, NoRandomness> {
     })
 }
 
-/// Whether a text has the shape of a key: 128 random bits, which nobody guesses.
+/// Whether a text has the shape of a key: 128 random bits, which cannot be guessed.
 #[must_use]
 pub fn is_like_a_key(text: &str) -> bool {
     let digits = text.strip_prefix("sk-").filter(|digits| digits.len() == 2 * RANDOM_BYTES);
@@ -47,14 +47,14 @@ pub fn is_like_a_key(text: &str) -> bool {
 }
 
 /// Whether a text has the shape of a web session's token: 256 random bits in base64. It is looked
-/// up as one and as nothing else: a stale cookie that a browser goes on sending is no attempt at
-/// the admin token.
+/// up only as a session: a stale cookie that a browser still sends is no attempt at the admin
+/// token.
 #[must_use]
 pub fn is_like_a_session(text: &str) -> bool {
     text.len() == 43 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
-/// SHA-256 of a key's text: what a key is looked up by.
+/// SHA-256 of a key's text, by which a key is looked up.
 #[must_use]
 pub fn hash(text: &str) -> KeyHash {
     KeyHash(Sha256::digest(text.as_bytes()).into())

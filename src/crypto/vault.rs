@@ -1,9 +1,9 @@
 //! Encryption of upstream credentials, and of the webhooks' signing key, at rest.
 //!
-//! A sealed text is `v2:` + the key's id + `:` + base64(nonce ‖ ciphertext ‖ tag), AES-256-GCM.
-//! What it belongs to is authenticated with it ([`Place`]): a text that was moved to another
-//! provider's row does not open. `v1:` texts of earlier versions have neither id nor place; they
-//! are still opened, and `reseal` replaces them.
+//! A sealed text is `v2:` + the key's id + `:` + base64(nonce ‖ ciphertext ‖ tag), AES-256-GCM. Its
+//! owner is authenticated with it ([`Place`]): a text that was moved to another provider's row does
+//! not open. `v1:` texts of earlier versions have neither id nor place; they can still be opened,
+//! and `reseal` replaces them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::store::SealedOwner;
 const UNBOUND: &str = "v1:";
 const BOUND: &str = "v2:";
 
-/// What a sealed text belongs to.
+/// The owner of a sealed text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     ProviderKey(ProviderId),
@@ -78,7 +78,7 @@ pub enum VaultError {
 }
 
 impl VaultError {
-    /// The text may be whole: it is the key that is missing.
+    /// The text may be intact: the key is missing.
     #[must_use]
     pub const fn lacks_key(&self) -> bool {
         matches!(self, Self::WrongKey | Self::UnknownKey { .. })
@@ -88,7 +88,7 @@ impl VaultError {
 /// Seals and opens.
 pub struct Vault {
     ring: ArcSwap<KeyRing>,
-    /// The data directory, where the keys are from there: a rotation changes its file.
+    /// The data directory, if the keys come from there: a rotation changes its file.
     dir: Option<PathBuf>,
 }
 
@@ -105,10 +105,10 @@ impl Vault {
         Self::new(KeyRing::from_secrets(secret, None))
     }
 
-    /// A vault with the data directory's keys; one is made when there is none.
+    /// A vault with the data directory's keys; one is generated if there is none.
     ///
     /// # Errors
-    /// When the file cannot be read or made.
+    /// When the file cannot be read or created.
     pub fn from_data_dir(dir: &Path) -> Result<Self, KeyFileError> {
         let ring = KeyFile::open(dir)?.ring();
         Ok(Self { ring: ArcSwap::from_pointee(ring), dir: Some(dir.to_owned()) })
@@ -126,7 +126,7 @@ impl Vault {
         self.ring.load_full()
     }
 
-    /// The keys in effect, read again where this one is not among them.
+    /// The keys in effect, read again if this one is not among them.
     #[must_use]
     pub fn ring_with(&self, id: &str) -> Arc<KeyRing> {
         if self.ring.load().key(id).is_none() {
@@ -141,7 +141,7 @@ impl Vault {
         file.map(|file| self.replace(file.ring())).is_some()
     }
 
-    /// Puts other keys in effect.
+    /// Puts other keys into effect.
     pub fn replace(&self, ring: KeyRing) {
         self.ring.store(Arc::new(ring));
     }
@@ -175,7 +175,7 @@ impl Vault {
     }
 }
 
-/// Decrypts with whichever of the keys fits.
+/// Decrypts with the matching key.
 ///
 /// # Errors
 /// As [`Vault::open`].
@@ -207,13 +207,13 @@ fn decrypt(key: &LessSafeKey, data: String, encoded: &str) -> Result<Secret, Vau
     String::from_utf8(plain.to_vec()).map(Secret::new).map_err(|_| VaultError::WrongKey)
 }
 
-/// Whether the text is bound to what it belongs to; those of earlier versions are not.
+/// Whether the text is bound to its owner; those of earlier versions are not.
 #[must_use]
 pub fn is_bound(sealed: &str) -> bool {
     sealed.starts_with(BOUND)
 }
 
-/// The id of the key that sealed the text, where the text names it.
+/// The id of the key that sealed the text, if the text contains it.
 #[must_use]
 pub fn key_id(sealed: &str) -> Option<&str> {
     sealed.strip_prefix(BOUND)?.split_once(':').map(|(id, _)| id)

@@ -1,7 +1,7 @@
-//! Wall-clock time as milliseconds since the Unix epoch, and where it comes from.
+//! Wall-clock time as milliseconds since the Unix epoch, and its sources.
 //!
-//! Pure code takes a [`Timestamp`] as an argument; doers hold an `Arc<dyn Clock>`, which tests
-//! replace.
+//! Pure code takes a [`Timestamp`] as an argument; other code holds an `Arc<dyn Clock>`, which
+//! tests replace.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -34,7 +34,7 @@ impl Timestamp {
 
     /// ISO 8601 with milliseconds and `Z`, the wire form of every time.
     ///
-    /// Every request writes one: by hand, as chrono takes some thousand instructions.
+    /// Every request writes one: written by hand, as chrono takes some thousand instructions.
     #[must_use]
     pub fn to_iso(self) -> String {
         let Some((year, month, day)) = civil(self.0.div_euclid(DAY_MS)) else {
@@ -60,7 +60,7 @@ impl Timestamp {
 
 const DAY_MS: i64 = 86_400_000;
 
-/// The number's last digits, as many as there is room for.
+/// The number's last digits, as many as fit.
 fn put(place: &mut [u8], mut number: u64) {
     for digit in place.iter_mut().rev() {
         *digit = b'0' + u8::try_from(number % 10).unwrap_or(0);
@@ -68,10 +68,10 @@ fn put(place: &mut [u8], mut number: u64) {
     }
 }
 
-/// Year, month and day of the Gregorian calendar, by days since the epoch; `None` beyond the years
-/// from 1 to 9999.
+/// Year, month and day of the Gregorian calendar, by days since the epoch; `None` outside the years
+/// 1 to 9999.
 ///
-/// A year begins in March here, so that the odd day is its last, and an era has 400 years.
+/// A year begins in March here, so that the leap day is its last, and an era has 400 years.
 fn civil(days: i64) -> Option<(u64, u64, u64)> {
     // Days since 0000-03-01.
     let days = u64::try_from(days.checked_add(719_468)?).ok()?;
@@ -108,7 +108,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is told to move: for tests and replays.
+/// A clock that moves only when set: for tests and replays.
 #[derive(Debug, Default)]
 pub struct ManualClock(AtomicI64);
 
@@ -140,8 +140,8 @@ mod tests {
     #[test]
     fn times_are_written_as_chrono_writes_them() {
         let by_chrono = |time: Timestamp| time.to_utc().to_rfc3339_opts(SecondsFormat::Millis, true);
-        // From before year 1 to beyond year 9999, in steps that meet every time of day; each day of
-        // a century and a half; and the ends.
+        // From before year 1 to beyond year 9999, in steps that cover every time of day; each day
+        // of 150 years; and the ends.
         let far = (-70_000_000_000_000..260_000_000_000_000).step_by(9_999_999_967);
         let daily = (0..55_000).map(|day| day * DAY_MS - 1 + day % 2);
         let ends = [i64::MIN, i64::MIN + 1, -1, 0, 1, i64::MAX, 253_402_300_799_999, 253_402_300_800_000];

@@ -1,5 +1,5 @@
-//! Error rules: what an upstream's error means, and what a client is told instead (spec, "Error
-//! rule").
+//! Error rules: the meaning of an upstream's error, and the client's message in its place (spec,
+//! "Error rule").
 
 use serde::Deserialize;
 
@@ -49,10 +49,10 @@ impl ErrorCategory {
     }
 }
 
-/// Which upstream errors a rule is asked about, by their status.
+/// The upstream errors that a rule applies to, by their status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AppliesTo {
-    /// 4xx, and errors that stand in place of a success reply, whose status says nothing.
+    /// 4xx, and errors in place of a success reply, whose status has no meaning.
     ClientErrors,
     /// 5xx as well.
     AllErrors,
@@ -81,20 +81,20 @@ impl AppliesTo {
     }
 }
 
-/// What a client is told in place of the upstream's words, whatever its format.
+/// The client's error in place of the upstream's, for any format.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OverrideResponse {
     pub message: String,
-    /// The native format's error type; absent: what goes with the status.
+    /// The native format's error type; absent: that of the status.
     #[serde(rename = "type")]
     pub kind: Option<String>,
     pub code: Option<String>,
 }
 
 impl OverrideResponse {
-    /// Reads what an operator entered: a plain text is the message, a JSON object has `message` and
-    /// maybe `type` and `code`.
+    /// Reads the operator's text: a plain text is the message, a JSON object has `message` and
+    /// optionally `type` and `code`.
     ///
     /// # Errors
     /// What is wrong with the object.
@@ -118,13 +118,13 @@ impl OverrideResponse {
     }
 }
 
-/// A rule as it is stored.
+/// A rule as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorRule {
     pub id: RuleId,
-    /// What a rule of the program's own is known by; `None` for an operator's.
+    /// The code of a built-in rule; `None` for an operator's.
     pub builtin_code: Option<String>,
-    /// Of the program's own text.
+    /// The revision of the built-in text.
     pub builtin_revision: u32,
     /// Changed by an operator: upgrades leave it alone.
     pub is_edited: bool,
@@ -138,11 +138,11 @@ pub struct ErrorRule {
     pub override_status: Option<u16>,
     pub applies_to: AppliesTo,
     pub is_enabled: bool,
-    /// Lower is asked first; of equals the older one.
+    /// Lower is evaluated first; of equals the older one.
     pub priority: i32,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// Only the program's own are kept when they are removed.
+    /// Only built-in rules are kept when they are removed.
     pub deleted_at: Option<Timestamp>,
 }
 

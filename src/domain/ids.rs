@@ -1,4 +1,4 @@
-//! Identifiers as types of their own, so that a key id cannot be passed where a user id is meant.
+//! Identifiers as separate types, so that a key id cannot be passed in place of a user id.
 
 use std::fmt;
 
@@ -76,7 +76,7 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// A client's conversation, as the client names it (or as derived from its first messages).
+/// A client's conversation, named by the client (or derived from its first messages).
 ///
 /// Two keys may use the same text: state is always kept per (key, session).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

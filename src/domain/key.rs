@@ -12,7 +12,7 @@ use super::limits::Limits;
 pub struct KeyHash(pub [u8; 32]);
 
 impl KeyHash {
-    /// Whether both are equal, in a time that does not depend on where they differ.
+    /// Whether both are equal, in constant time.
     #[must_use]
     pub fn matches(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).fold(0, |differing, (a, b)| differing | (a ^ b)) == 0
@@ -67,10 +67,10 @@ impl Key {
     }
 }
 
-/// Which prompt-cache lifetime a native request is given.
+/// The prompt-cache lifetime of a native request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum CacheTtl {
-    /// Leave what the provider or the client set.
+    /// Keep the provider's or the client's setting.
     #[default]
     #[serde(rename = "inherit")]
     Inherit,

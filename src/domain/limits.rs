@@ -1,4 +1,4 @@
-//! What a key, a user or a provider may spend, and how its daily window resets.
+//! The spending limits of a key, a user or a provider, and the reset of its daily window.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Whether any spending is limited.
+    /// Whether there is any spending limit.
     #[must_use]
     pub fn of_money(&self) -> bool {
         [self.five_hours, self.daily, self.weekly, self.monthly, self.total].iter().any(Option::is_some)
@@ -65,9 +65,9 @@ impl ResetMode {
 pub struct TimeOfDay(u16);
 
 impl TimeOfDay {
-    /// 03:00, when little else goes on.
+    /// 03:00, a time of low load.
     pub const THREE: Self = Self(3 * 60);
-    /// 09:00, when people begin to read.
+    /// 09:00, the start of the working day.
     pub const NINE: Self = Self(9 * 60);
 
     /// Accepts `9:05` and `09:05`, up to `23:59` (spec: `^([01]?[0-9]|2[0-3]):[0-5][0-9]$`).

@@ -1,11 +1,11 @@
 //! How an operator's pattern is compared with a text (spec, "Sensitive word" and "Error rule").
 
-/// The three kinds of comparison. None of them looks at letter case.
+/// The three kinds of comparison. All ignore letter case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MatchType {
     /// The pattern occurs somewhere in the text.
     Contains,
-    /// The whole text, without blanks around it, is the pattern.
+    /// The complete text, without surrounding blanks, equals the pattern.
     Exact,
     /// The pattern is a regular expression that matches somewhere in the text.
     Regex,

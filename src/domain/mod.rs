@@ -1,6 +1,6 @@
-//! The nouns of the gateway: ids, money, keys, users, providers, prices, usage, records.
+//! The data types of the gateway: ids, money, keys, users, providers, prices, usage, records.
 //!
-//! Pure data with its own small rules. No I/O, no clock of its own, no knowledge of any other module.
+//! Pure data with its own small rules. No I/O, no clock, no dependency on any other module.
 
 pub mod clock;
 pub mod error_rule;

@@ -59,8 +59,8 @@ impl fmt::Display for NanoUsd {
         if parts == 0 {
             return write!(f, "{sign}{whole}");
         }
-        // By hand: every request writes its cost, and a width that is computed takes several
-        // hundred instructions.
+        // By hand: every request writes its cost, and a computed width takes several hundred
+        // instructions.
         let mut digits = *b".000000000";
         for digit in digits[1..].iter_mut().rev() {
             *digit = b'0' + u8::try_from(parts % 10).unwrap_or(0);
@@ -130,7 +130,7 @@ mod tests {
     fn display_is_exact_and_short() {
         assert_eq!(NanoUsd(1_230_000).to_string(), "0.00123");
         assert_eq!(NanoUsd::usd(5).to_string(), "5");
-        // As a decimal writes it, whatever the amount.
+        // The same text as a decimal's, for any amount.
         let ends = [i64::MIN, i64::MAX, 0, 1, -1, 10, 100_000_000, -1_000_000_001, 999_999_999, -10_500_000_000];
         for nanos in ends.into_iter().chain((0..64).map(|shift| 0x5555_5555_5555_5555 >> shift)) {
             let amount = NanoUsd(nanos);

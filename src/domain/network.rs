@@ -1,10 +1,10 @@
-//! Networks of addresses, and which addresses are nobody's business to be sent to.
+//! Networks of addresses, and the addresses that are not public.
 //!
 //! Addresses are those of `core::net`: values without any I/O.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Addresses that share a prefix: `10.0.0.0/8`, `fd00::/8`; a lone address is a network of one.
+/// Addresses with a common prefix: `10.0.0.0/8`, `fd00::/8`; a single address is a network of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network {
     base: IpAddr,
@@ -12,8 +12,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// Reads `address/prefix` or `address`. Bits beyond the prefix must be zero: what is written is
-    /// what is meant.
+    /// Reads `address/prefix` or `address`. Bits beyond the prefix must be zero, so that a typing
+    /// error is detected.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (address, prefix) = text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
@@ -30,13 +30,13 @@ impl Network {
         (bits(base) & !network.mask() == 0).then_some(network)
     }
 
-    /// An IPv6 network never holds an IPv4 address, nor the other way round.
+    /// An IPv6 network never contains an IPv4 address, nor the reverse.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         self.base.is_ipv4() == address.is_ipv4() && bits(address) & self.mask() == bits(self.base)
     }
 
-    /// IPv4 addresses lie in the upper 32 bits.
+    /// IPv4 addresses are in the upper 32 bits.
     fn mask(&self) -> u128 {
         u128::MAX.checked_shl(128 - u32::from(self.prefix)).unwrap_or(0)
     }
@@ -105,9 +105,8 @@ const NOT_PUBLIC_V6: [(&str, &str); 5] = [
     ("2620:4f:8000::/48", "reserved"),
 ];
 
-/// Why an address is not one of the public internet; `None` when it is. IPv4 addresses inside IPv6
-/// ones (mapped, compatible, translated) are judged as what they are; tunnels that could lead to
-/// any address are refused.
+/// Why an address is not public; `None` if it is. IPv4 addresses inside IPv6 ones (mapped,
+/// compatible, translated) are judged as IPv4; tunnels that could lead to any address are refused.
 #[must_use]
 pub fn not_public(address: IpAddr) -> Option<&'static str> {
     match address {
@@ -137,8 +136,8 @@ fn not_public_v6(v6: Ipv6Addr) -> Option<&'static str> {
     }
 }
 
-/// The IPv4 address that an IPv6 one stands for: `::ffff:a.b.c.d`, `::a.b.c.d`, `64:ff9b::a.b.c.d`.
-/// (Of 6to4 and Teredo it is of no concern, since none is let through.)
+/// The IPv4 address inside an IPv6 one: `::ffff:a.b.c.d`, `::a.b.c.d`, `64:ff9b::a.b.c.d`. (6to4
+/// and Teredo do not matter here, since all of them are refused.)
 #[must_use]
 pub fn embedded(v6: Ipv6Addr) -> Option<Ipv4Addr> {
     let segments = v6.segments();

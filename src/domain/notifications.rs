@@ -1,16 +1,16 @@
-//! What is told to whom: the settings of notifications (webhooks).
+//! The settings of notifications (webhooks).
 
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
 use super::limits::TimeOfDay;
 
-/// The stored settings. The key that messages are signed with is kept beside them, sealed. A
-/// webhook without an address is off.
+/// The stored settings. The key that signs messages is stored separately, sealed. A webhook without
+/// an address is off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NotificationSettings {
-    /// None is sent while this is off.
+    /// If false, none is sent.
     pub enabled: bool,
     pub circuit_breaker_enabled: bool,
     pub circuit_breaker_webhook: Option<String>,
@@ -24,7 +24,7 @@ pub struct NotificationSettings {
     pub cost_alert_webhook: Option<String>,
     /// The share of a limit from which on an alert is sent.
     pub cost_alert_threshold: Decimal,
-    /// Minutes between two looks.
+    /// Minutes between two checks.
     pub cost_alert_check_interval: u32,
 }
 

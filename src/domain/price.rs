@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::clock::Timestamp;
 use super::usage::ServiceTier;
 
-/// Where a price entry came from. Manual entries survive a sync.
+/// The source of a price entry. A sync does not replace manual entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PriceSource {
@@ -34,8 +34,7 @@ impl PriceSource {
     }
 }
 
-/// A price table row: the entry as it was uploaded, unknown fields and all, and the rates read from
-/// it.
+/// A price table row: the uploaded entry, including unknown fields, and the rates read from it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Price {
     pub model: String,
@@ -43,13 +42,13 @@ pub struct Price {
     /// The entry's JSON object, complete.
     pub data: PriceData,
     pub rates: Rates,
-    /// The most output tokens that the entry says its model gives.
+    /// The model's maximum output tokens according to the entry.
     pub max_output: Option<u64>,
     pub updated_at: Timestamp,
 }
 
 impl Price {
-    /// A row from its entry and the rates that were read from it.
+    /// A row from its entry and the entry's rates.
     #[must_use]
     pub fn new(
         model: String,
@@ -64,8 +63,8 @@ impl Price {
     }
 }
 
-/// A price entry's JSON object as text: a tenth of the memory of a parsed one, and every snapshot
-/// holds the complete table.
+/// A price entry's JSON object as text: it takes a tenth of the memory of a parsed one, and every
+/// snapshot holds the complete table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PriceData(Box<str>);
 
@@ -83,7 +82,7 @@ impl PriceData {
     }
 }
 
-/// What a price entry can name a rate for, and what a cost consists of.
+/// The kinds of rates in a price entry, and of the parts of a cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CostKind {
     Input,
@@ -124,20 +123,19 @@ impl CostKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     pub kind: CostKind,
-    /// The service tier that it holds for.
+    /// The service tier that it applies to.
     pub tier: ServiceTier,
-    /// It holds for requests whose whole input is above so many tokens; 0 = for every request.
+    /// It applies to requests whose whole input is above this many tokens; 0 = to every request.
     pub above: u64,
     pub usd: Decimal,
 }
 
-/// The rates that a price entry names. What is charged for a kind that it does not name is decided
-/// in `policy::cost`.
+/// The rates of a price entry. `policy::cost` decides the charge for a kind without a rate.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rates(Box<[Rate]>);
 
 impl Rates {
-    /// Of two rates for the same kind, tier and threshold the first counts.
+    /// Of two rates for the same kind, tier and threshold the first wins.
     #[must_use]
     pub fn new(mut rates: Vec<Rate>) -> Self {
         let key = |rate: &Rate| (rate.kind, rate.tier.as_str(), rate.above);
@@ -155,7 +153,7 @@ impl Rates {
         self.0.is_empty()
     }
 
-    /// The rate that holds for every request of the standard tier, where one is named.
+    /// The rate for every request of the standard tier, if there is one.
     #[must_use]
     pub fn base(&self, kind: CostKind) -> Option<Decimal> {
         let is_base = |r: &&Rate| r.kind == kind && r.tier == ServiceTier::Standard && r.above == 0;

@@ -11,7 +11,7 @@ use super::key::CacheTtl;
 use super::limits::Limits;
 use super::secret::Secret;
 
-/// How a provider is spoken to.
+/// The protocol of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ProviderType {
     /// native format, credential in `x-api-key`
@@ -58,7 +58,7 @@ impl ProviderType {
     }
 }
 
-/// What happens to the instructions of a request for a responses provider.
+/// How the instructions of a request for a responses provider are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InstructionsStrategy {
@@ -91,7 +91,7 @@ impl InstructionsStrategy {
 pub struct Provider {
     pub id: ProviderId,
     pub name: String,
-    /// Base address, with or without `/v1`, maybe with a path prefix.
+    /// Base address, with or without `/v1`, optionally with a path prefix.
     pub url: String,
     pub key: Secret,
     pub kind: ProviderType,
@@ -117,24 +117,25 @@ pub struct Provider {
     /// `http://host:port` of a CONNECT proxy.
     pub proxy_url: Option<String>,
     pub note: String,
-    /// Attempts before this time say nothing about the provider as it is now: its address,
+    /// Attempts before this time say nothing about the provider's present state: its address,
     /// credential or proxy was changed then, or an administrator enabled it again.
     pub health_since: Timestamp,
-    /// `Some` while the gateway itself has disabled the provider.
+    /// `Some` if the gateway itself has disabled the provider.
     pub switched_off: Option<SwitchedOff>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub deleted_at: Option<Timestamp>,
 }
 
-/// Why and when the gateway disabled a provider by itself. Stored as JSON.
+/// Why and when the gateway itself disabled a provider. Stored as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SwitchedOff {
     pub at: Timestamp,
     /// Probes of its circuit that failed in a row.
     pub failed_probes: u32,
-    /// How the last of them failed; `None` if the node that disabled the provider does not know.
+    /// How the last of them failed; `None` if the node that disabled the provider does not have the
+    /// error.
     pub error: Option<LastError>,
 }
 
@@ -175,7 +176,7 @@ pub struct ProviderTimeouts {
 }
 
 impl Provider {
-    /// The model this provider is asked for when the client asks for `requested`.
+    /// The model name for this provider if the client requests `requested`.
     #[must_use]
     pub fn upstream_model<'a>(&'a self, requested: &'a str) -> &'a str {
         self.model_redirects.iter().find(|(from, _)| from == requested).map_or(requested, |(_, to)| to)

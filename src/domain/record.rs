@@ -1,5 +1,4 @@
-//! What one authenticated request leaves behind: the ledger record, with the story of its
-//! decisions.
+//! The ledger record of one authenticated request, with its decision chain.
 
 use std::sync::Arc;
 
@@ -36,7 +35,7 @@ pub struct Record {
     pub endpoint: Arc<str>,
     /// The model that the client asked for.
     pub model: Arc<str>,
-    /// The model that the provider was asked for, when it is another.
+    /// The model that the provider was asked for, if it differs.
     pub upstream_model: Option<Arc<str>>,
     pub streamed: bool,
     pub status_code: u16,
@@ -45,14 +44,14 @@ pub struct Record {
     pub usage: Usage,
     /// `None` = unpriced (no price entry for the model).
     pub cost: Option<NanoUsd>,
-    /// The price entry that the cost was made with, when it is not that of `model`.
+    /// The price entry of the cost, if it is not that of `model`.
     #[serde(default)]
     pub price_model: Option<Arc<str>>,
     pub cost_multiplier: Decimal,
     /// Usage (and so cost) was estimated, because the upstream sent no final figures.
     pub estimated: bool,
     pub duration_ms: u64,
-    /// Time to the first byte of the reply's body, as the client saw it.
+    /// Time to the first byte of the reply's body, for the client.
     pub first_byte_ms: Option<u64>,
     /// Time spent in the gateway itself, microseconds.
     pub overhead_us: u64,
@@ -64,7 +63,7 @@ pub struct Record {
 
 impl Record {
     /// Whether a limit of a key or a user refused it: by the statuses of limits, and before any
-    /// provider was asked.
+    /// provider was tried.
     #[must_use]
     pub const fn is_limit_refusal(&self) -> bool {
         matches!(self.outcome, RequestOutcome::Refused)
@@ -72,10 +71,10 @@ impl Record {
             && matches!(self.status_code, 402 | 429)
     }
 
-    /// The price entry that the cost was made with; `None` where nothing was charged.
+    /// The price entry of the cost; `None` if nothing was charged.
     #[must_use]
     pub fn priced_by(&self) -> Option<&str> {
-        // A price may be 0; where nothing was used, none was looked for.
+        // A price may be 0; without usage, no price was looked up.
         self.cost.filter(|cost| *cost != NanoUsd::ZERO || self.usage != Usage::default())?;
         Some(self.price_model.as_deref().unwrap_or(&self.model))
     }
@@ -85,18 +84,18 @@ impl Record {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestOutcome {
-    /// The complete reply reached its proper end.
+    /// The reply is complete.
     Completed,
-    /// Refused by the gateway itself before any provider was asked (limits, words, malformed, no
+    /// Refused by the gateway itself before any provider was tried (limits, words, malformed, no
     /// provider).
     Refused,
-    /// A client error that the upstream reported; passed on.
+    /// A client error that the upstream reported; forwarded.
     ClientError,
     /// Every provider failed.
     UpstreamFailed,
-    /// The reply had begun, then the upstream broke off, stalled or reported an error.
+    /// The reply had begun, then the upstream broke the connection, stalled or reported an error.
     BrokenOff,
-    /// The client left before the end.
+    /// The client closed the connection before the end.
     ClientAborted,
     /// The gateway itself failed.
     Internal,
@@ -113,8 +112,7 @@ impl RequestOutcome {
         Self::Internal,
     ];
 
-    /// A request that did not give its client what it asked for; a client that leaves early is no
-    /// error.
+    /// A request without the expected result; a client that closes early is no error.
     #[must_use]
     pub const fn is_error(self) -> bool {
         !matches!(self, Self::Completed | Self::ClientAborted)
@@ -144,7 +142,7 @@ pub struct Decision {
     /// Plain words, or a status and class: `"500 server_error"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Arc<str>>,
-    /// Upstream status, where one was received.
+    /// Upstream status, if one was received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// Milliseconds since the request's start.
@@ -174,15 +172,15 @@ pub enum DecisionStep {
     ChosenForSession,
     /// Chosen by priority, format and weight.
     Chosen,
-    /// Tried again at the same provider.
+    /// Retried at the same provider.
     Retried,
     /// The attempt failed and the next provider was tried.
     AttemptFailed,
-    /// The attempt ended the request with an error that is the client's.
+    /// The attempt ended the request with a client error.
     ClientError,
     Succeeded,
-    /// The gateway itself refused the request; no provider's decision.
+    /// The gateway itself refused the request; no decision about a provider.
     Refused,
-    /// Nobody was left to ask: what the client was told in the end.
+    /// No provider was left: the final answer to the client.
     Exhausted,
 }

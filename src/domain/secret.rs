@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
-/// A credential. `Debug` and `Display` print `***`; only [`Secret::expose`] gives the text.
+/// A credential. `Debug` and `Display` print `***`; only [`Secret::expose`] returns the text.
 #[derive(Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
@@ -15,13 +15,13 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The text itself. Call it where the credential leaves the process, nowhere else.
+    /// The text itself. Call it only where the credential leaves the process.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// `sk-a…wxyz`: enough to recognise, not enough to use. Short secrets are masked whole.
+    /// `sk-a…wxyz`: enough to recognise, not enough to use. Short secrets are masked completely.
     #[must_use]
     pub fn masked(&self) -> String {
         let chars: Vec<char> = self.0.chars().collect();

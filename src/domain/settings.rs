@@ -13,9 +13,9 @@ pub struct SystemSettings {
     /// A symbol shown before amounts; nothing is converted.
     pub currency_display: String,
     pub enable_auto_cleanup: bool,
-    /// Days that the request log goes back; older entries are removed when it is cleaned up.
+    /// Days that the request log is kept; a clean-up removes older entries.
     pub cleanup_retention_days: u32,
-    /// When it is cleaned up each day, in the gateway's time zone.
+    /// Time of the daily clean-up, in the gateway's time zone.
     pub cleanup_schedule: TimeOfDay,
     pub enable_client_version_check: bool,
 }

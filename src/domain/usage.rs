@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Usage {
     /// Text input that was neither read from nor written to a cache.
     pub input: u64,
-    /// All output, reasoning and image tokens included.
+    /// All output, including reasoning and image tokens.
     pub output: u64,
     /// Input written to the five-minute prompt cache.
     pub cache_write_5m: u64,
@@ -18,21 +18,21 @@ pub struct Usage {
     pub cache_read: u64,
     /// The part of `output` that was reasoning.
     pub reasoning: u64,
-    /// The part of `input` that was image tokens, where the provider says so.
+    /// The part of `input` that was image tokens, if the provider reports it.
     pub image_input: u64,
-    /// The part of `output` that was image tokens, where the provider says so.
+    /// The part of `output` that was image tokens, if the provider reports it.
     pub image_output: u64,
-    /// The part of `input` that was audio tokens, where the provider says so.
+    /// The part of `input` that was audio tokens, if the provider reports it.
     pub audio_input: u64,
-    /// The part of `output` that was audio tokens, where the provider says so.
+    /// The part of `output` that was audio tokens, if the provider reports it.
     pub audio_output: u64,
     /// Billable web searches that the provider ran for this reply.
     pub web_searches: u64,
-    /// The service tier that the provider says it served the request at.
+    /// The service tier of the request, as the provider reports it.
     pub tier: ServiceTier,
 }
 
-/// The provider's service tier; each may have rates of its own.
+/// The provider's service tier; each may have separate rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ServiceTier {
@@ -58,7 +58,7 @@ impl ServiceTier {
 }
 
 impl Usage {
-    /// Everything the model read: fresh, cached and cache-written.
+    /// All input: fresh, cached and cache-written.
     #[must_use]
     pub const fn total_input(&self) -> u64 {
         self.input + self.cache_write_5m + self.cache_write_1h + self.cache_read

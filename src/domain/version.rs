@@ -1,4 +1,4 @@
-//! Which build of the program this is.
+//! The version of this build.
 
 use std::sync::LazyLock;
 

@@ -1,7 +1,7 @@
 //! Files of the data directory: private to the gateway's user, and complete after a power failure.
 //!
-//! A file survives a power failure when two things were synced: its content, and the directory that
-//! names it. The functions here do both. They block, so they are not for the request path.
+//! A file survives a power failure if two things were synced: its content, and the directory that
+//! contains its name. The functions here do both. They block, so they are not for the request path.
 
 mod private;
 
@@ -25,13 +25,14 @@ pub fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// Makes a directory and its missing parents, mode 0700, and syncs the directory that names it.
+/// Creates a directory and its missing parents, mode 0700, and syncs the directory that contains
+/// its name.
 ///
-/// The name is synced even when the directory exists: the process that made it may have been killed
-/// before it could.
+/// The name is synced even if the directory exists: the process that created it may have been
+/// killed before it could.
 ///
 /// # Errors
-/// When it cannot be made or synced. A parent that this user may not open is not synced.
+/// When it cannot be created or synced. A parent that this user may not open is not synced.
 pub fn make_dir(dir: &Path) -> io::Result<()> {
     let parent = parent(dir);
     match DirBuilder::new().mode(DIR_MODE).create(dir) {
@@ -48,7 +49,7 @@ pub fn make_dir(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// The options of a file that only the owner can read, should it be made.
+/// The options of a file that only the owner can read, if it is created.
 #[must_use]
 pub fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
@@ -75,9 +76,10 @@ pub fn rename_synced(from: &Path, to: &Path) -> io::Result<()> {
     sync_dir(&parent(to))
 }
 
-/// Creates a private file with this content, unless there is one already; whether it was created.
+/// Creates a private file with this content, unless it exists. Returns whether it was created.
 ///
-/// The name appears only when the content is on the disk: no crash leaves half a file under it.
+/// The name appears only when the content is on the disk: a crash never leaves a partial file under
+/// it.
 ///
 /// # Errors
 /// Those of the file system.

@@ -1,4 +1,4 @@
-//! Who can read files: sets the modes of new ones, and finds and tightens old ones.
+//! File permissions: sets the modes of new files, and finds and tightens old ones.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -10,13 +10,13 @@ use nix::sys::stat::{Mode, umask};
 /// Group and others.
 const OTHERS: u32 = 0o077;
 
-/// From here on no file or directory of this process can be read by others, whatever mode it is
-/// made with and whatever umask the process was started with. Libraries make files too.
+/// From now on others cannot read any file or directory that this process creates, whatever its
+/// mode and the process's umask. Libraries create files too.
 pub fn keep_private() {
     umask(Mode::from_bits_truncate(0o077));
 }
 
-/// The mode of a file or directory that its group or others can use; `None` when it is private,
+/// The mode of a file or directory that its group or others can use; `None` if it is private,
 /// missing, or a symbolic link.
 #[must_use]
 pub fn exposed(path: &Path) -> Option<u32> {
@@ -25,8 +25,8 @@ pub fn exposed(path: &Path) -> Option<u32> {
     (!about.is_symlink() && mode & OTHERS != 0).then_some(mode)
 }
 
-/// Takes the rights of group and others from a file or directory; the mode before, or `None` when
-/// there was nothing to take.
+/// Removes the rights of group and others from a file or directory. Returns the mode before, or
+/// `None` if there was nothing to remove.
 ///
 /// # Errors
 /// When the file system refuses: the file belongs to another user, or is on a read-only disk.

@@ -1,4 +1,4 @@
-//! What is made whole, and what is in the way.
+//! Complete writes, and what prevents them.
 
 use super::*;
 

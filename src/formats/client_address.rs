@@ -1,13 +1,13 @@
 //! The client's address behind reverse proxies: `X-Forwarded-For` and `Forwarded` (RFC 7239).
 //!
-//! Anybody can send these headers, so they count only if the peer is a trusted proxy. Each proxy
-//! appends the address it was called from. The walk therefore starts at the right end, passes
-//! trusted proxies, and stops at the first address that is not one: what stands left of it is the
-//! client's own claim. It also stops where an element is not an address (`unknown`, `_hidden`, a
-//! damaged line); the last address found counts then. The code reads from the left, once, and keeps
-//! what that walk would find.
+//! Any client can send these headers, so they count only if the peer is a trusted proxy. Each proxy
+//! appends the address of its own client. The walk therefore starts at the right end, skips trusted
+//! proxies, and stops at the first other address: everything to the left of it is the client's own
+//! claim. It also stops at an element that is not an address (`unknown`, `_hidden`, a damaged
+//! line); the last address found counts then. The code reads from the left, once, and keeps the
+//! result of that walk.
 //!
-//! Nothing is allocated here. If no proxies are trusted, the headers are not looked at.
+//! Nothing is allocated here. If no proxies are trusted, the headers are not read.
 
 use core::net::{IpAddr, Ipv6Addr};
 
@@ -19,9 +19,8 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// The address of the client whose request came from `peer`.
 ///
-/// A proxy that sets one of the two headers passes the other one on as the client sent it. If a
-/// request has both and they name different addresses, neither can be believed, and the peer's
-/// address counts.
+/// A proxy that sets one of the two headers passes the other one on unchanged. If a request has
+/// both and they name different addresses, neither is trusted, and the peer's address counts.
 #[must_use]
 pub fn client_address(peer: IpAddr, headers: &HeaderMap, trusted: &Networks) -> IpAddr {
     let peer = peer.to_canonical();
@@ -36,7 +35,7 @@ pub fn client_address(peer: IpAddr, headers: &HeaderMap, trusted: &Networks) -> 
     }
 }
 
-/// What the elements that were read so far say of the client. `None` = nothing: the nearest proxy's
+/// The client's address according to the elements read so far. `None` = none: the nearest proxy's
 /// address counts.
 type Found = Option<IpAddr>;
 
@@ -44,14 +43,14 @@ type Found = Option<IpAddr>;
 fn walk(headers: &HeaderMap, name: HeaderName, trusted: &Networks, line: ReadLine) -> Option<Found> {
     let mut lines = headers.get_all(name).into_iter().peekable();
     lines.peek()?;
-    // A line that cannot be read hides what stands left of it.
+    // A line that cannot be read hides everything to its left.
     Some(lines.fold(None, |found, text| text.to_str().ok().and_then(|text| line(text, found, trusted))))
 }
 
 /// Adds the elements of a line.
 type ReadLine = fn(&str, Found, &Networks) -> Found;
 
-/// Adds the element on the right of what was found: the walk from the right end meets it first.
+/// Adds the element to the right of the previous ones: the walk from the right end meets it first.
 fn hop(found: Found, address: Option<IpAddr>, trusted: &Networks) -> Found {
     match address {
         Some(proxy) if trusted.contains(proxy) => found.or(Some(proxy)),
@@ -64,7 +63,7 @@ fn x_forwarded_for(line: &str, found: Found, trusted: &Networks) -> Found {
 }
 
 /// Quoted strings may contain commas. A client that opens a quotation in its own part of a line
-/// would hide the commas of the proxies behind it, so any fault takes the whole line away.
+/// would hide the commas of the proxies after it, so any error discards the complete line.
 fn forwarded(line: &str, mut found: Found, trusted: &Networks) -> Found {
     let mut rest = Some(line);
     while let Some(text) = rest {
@@ -75,8 +74,8 @@ fn forwarded(line: &str, mut found: Found, trusted: &Networks) -> Found {
     found
 }
 
-/// The node of a line's first element (`for=`), and the rest of the line behind its comma.
-/// `None` = the line is damaged.
+/// The node of a line's first element (`for=`), and the rest of the line after its comma. `None` =
+/// the line is damaged.
 fn element(text: &str) -> Option<(Option<&str>, Option<&str>)> {
     let (mut node, mut rest) = (None, text);
     loop {
@@ -101,7 +100,7 @@ fn element(text: &str) -> Option<(Option<&str>, Option<&str>)> {
     }
 }
 
-/// A parameter's value without its quotes, and what follows it. Escapes are left as they are: no
+/// A parameter's value without its quotes, and the text after it. Escapes are left as they are: no
 /// address has any.
 fn value(text: &str) -> Option<(&str, &str)> {
     let Some(quoted) = text.strip_prefix('"') else {

@@ -46,7 +46,7 @@ fn x_forwarded_for_is_walked_from_the_right() {
         // Requests from inside the trusted networks.
         (&["10.0.0.3, 10.0.0.2"], "10.0.0.3"),
         (&["10.0.0.2"], "10.0.0.2"),
-        // What is not an address ends the walk.
+        // An element that is not an address ends the walk.
         (&["203.0.113.7, unknown"], "10.0.0.1"),
         (&["203.0.113.7, unknown, 10.0.0.2"], "10.0.0.2"),
         (&["203.0.113.7, _hidden, 10.0.0.2"], "10.0.0.2"),
@@ -97,7 +97,7 @@ fn forwarded_is_walked_from_the_right() {
         (&["for=203.0.113.7, proto=https, for=10.0.0.2"], "10.0.0.2"),
         (&["for=203.0.113.7, "], "10.0.0.1"),
         (&["for=\"\""], "10.0.0.1"),
-        // Faults anywhere in a line take the whole line away.
+        // Errors anywhere in a line discard the complete line.
         (&["for=203.0.113.7, for=\"10.0.0.2"], "10.0.0.1"),
         (&["for=203.0.113.7 for=10.0.0.2"], "10.0.0.1"),
         (&["for=203.0.113.7;for=1.1.1.1"], "10.0.0.1"),
@@ -112,7 +112,7 @@ fn forwarded_is_walked_from_the_right() {
     }
 }
 
-/// A client that opens a quotation does not get rid of what the proxies append.
+/// A quotation that a client opens does not hide what the proxies append.
 #[test]
 fn a_clients_quotation_does_not_hide_what_proxies_append() {
     for own in ["for=9.9.9.9;x=\"", "for=9.9.9.9;x=\"\\", "x=\"", "for=\"", "\"", "for=9.9.9.9;x=\"a\\\""] {

@@ -1,5 +1,4 @@
-//! A local estimate of a request's input tokens, for when no provider that could count them is in
-//! reach.
+//! A local estimate of a request's input tokens, if no available provider can count them.
 //!
 //! The method, without any vocabulary: of each text, definition and call argument in the body,
 //!
@@ -16,9 +15,9 @@
 //!   pages (the services count 1500 to 3000 tokens a page), of a video a bit more than a minute
 //!   (some 300 a second), of sound ten minutes (32 a second).
 //!
-//! It is an approximation, and how far it is off depends on the text and on the model's vocabulary:
-//! the reply that carries it is marked by a response header, and no price is computed from it where
-//! a real figure exists.
+//! It is an approximation, whose error depends on the text and on the model's vocabulary. The reply
+//! that carries it is marked by a response header, and no price is computed from it if there is a
+//! real figure.
 
 use std::ops::Range;
 
@@ -39,14 +38,14 @@ const MEDIA_BYTES_PER_TOKEN: u64 = 50;
 
 #[derive(Debug, Clone, Copy)]
 enum Tag {
-    /// A string's inside, or a whole object or list, as text.
+    /// The inside of a string, or a complete object or list, as text.
     Text,
     Message,
     Tools,
     Image,
     MediaType,
     Media,
-    /// A medium by its address or id, what tells its kind, and the block around it.
+    /// Media by address or id, the member that shows its kind, and the block around it.
     Remote,
     Kind,
     Block,
@@ -152,24 +151,24 @@ pub fn estimate(chunks: &[Bytes], limits: PeekLimits) -> Result<u64, BadRequest>
     Ok((text.div_ceil(TOKEN) + counter.tokens).max(1))
 }
 
-/// A rougher estimate from what the peek knows anyhow: for reservations, where speed counts and a
-/// third more or less does not.
+/// A rougher estimate from the peek's figures: for reservations, where speed matters and an error
+/// of a third does not.
 #[must_use]
 pub fn from_peek(peek: &Peek) -> u64 {
     let text = peek.body_len.saturating_sub(peek.media_len) as u64;
     (text / 4 + peek.media_count as u64 * PER_IMAGE + peek.remote_count as u64 * PER_REMOTE).max(1)
 }
 
-/// As [`from_peek`], an upper bound: no token is shorter than a byte. Of media it is the same
-/// estimate.
+/// As [`from_peek`], an upper bound: no token is shorter than a byte. For media the estimate is the
+/// same.
 #[must_use]
 pub fn bound_from_peek(peek: &Peek) -> u64 {
     let text = peek.body_len.saturating_sub(peek.media_len) as u64;
     (text + peek.media_count as u64 * PER_IMAGE + peek.remote_count as u64 * PER_REMOTE).max(1)
 }
 
-/// The tokens of generated text of which only the length is known, in bytes of JSON; at least one
-/// when there is any.
+/// The tokens of generated text of which only the length in bytes of JSON is known; at least one if
+/// there is any.
 #[must_use]
 pub const fn from_len(bytes: usize) -> u64 {
     (bytes as u64 * ASCII).div_ceil(TOKEN)
@@ -180,7 +179,7 @@ struct Counter {
     texts: Vec<Range<usize>>,
     tokens: u64,
     is_image: bool,
-    /// Of the block in progress: media by address or id, and whether they are images.
+    /// Of the current block: media by address or id, and whether they are images.
     remote: u64,
     images: bool,
 }
@@ -189,7 +188,7 @@ impl Counter {
     fn found(&mut self, found: &Found<'_, Tag>) {
         match found.tag {
             Tag::Text if found.kind == Kind::String => self.texts.push(found.span.start + 1..found.span.end - 1),
-            // A list whose items are read one by one is not counted as a whole, too.
+            // A list whose items are read one by one must not be counted again as a whole.
             Tag::Text if found.kind == Kind::Object => self.texts.push(found.span.clone()),
             Tag::Message => self.tokens += PER_MESSAGE,
             Tag::Tools if found.kind == Kind::Array && found.len > 0 => {
@@ -332,7 +331,7 @@ mod tests {
         let text = format!(r#"{{"messages":[{{"content":[{{"source":{{"data":"{data}"}}}}]}}]}}"#);
         let rough = from_peek(&peek(&[Bytes::from(text)], LIMITS).unwrap());
         assert!((1500..1600).contains(&rough), "{rough}");
-        // Text of which a byte is a token, as no vocabulary has it.
+        // Text with one token per byte, as in no vocabulary.
         let text = r#"{"messages":[{"role":"user","content":"xqzj"}]}"#;
         let chunks = [Bytes::from_static(text.as_bytes())];
         assert_eq!(bound_from_peek(&peek(&chunks, LIMITS).unwrap()), text.len() as u64);

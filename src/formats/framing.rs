@@ -1,8 +1,8 @@
-//! Fields of a raw HTTP/1 head, for rules that a parsed head cannot answer: the server behind it
-//! may have dropped one of two fields that contradict each other.
+//! Checks fields of a raw HTTP/1 head, because a parsed head may lack one of two contradictory
+//! fields.
 
-/// Whether a raw HTTP/1 head has a field of this name. Whatever a parser takes for such a field
-/// counts, and more: a name with spaces around it, or one in the lines behind the head.
+/// Whether a raw HTTP/1 head has a field of this name. It matches everything that a parser accepts
+/// as such a field, and more: a name with spaces around it, or one in the lines after the head.
 #[must_use]
 pub fn has_field(raw: &[u8], name: &str) -> bool {
     raw.split(|byte| *byte == b'\n').any(|line| {

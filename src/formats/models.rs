@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use crate::domain::format::WireFormat;
 
-/// Listed where a format demands a time of creation: the gateway does not know it.
+/// The time of creation, for formats that require one: the gateway has none.
 const CREATED: &str = "1970-01-01T00:00:00Z";
 
-/// A whole listing; the native one as a single page.
+/// A complete listing; the native one as a single page.
 #[must_use]
 pub fn list<'a>(format: WireFormat, names: impl Iterator<Item = &'a str>) -> Vec<u8> {
     let models: Vec<Value> = names.map(|name| model(format, name)).collect();

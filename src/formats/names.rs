@@ -1,9 +1,9 @@
-//! Tool names and call ids that every vendor takes, and the way back.
+//! Converts tool names and call ids to a form that every vendor accepts, and back.
 //!
-//! A name that fits is left alone: `Bash`, `mcp__server__tool`. One that is too long, has other
-//! characters or stands in a namespace is replaced in tools, choice and history alike, always by
-//! the same word, so a conversation that goes on keeps its names and its prompt cache. The map of
-//! one request turns the reply's names back.
+//! A valid name is left alone: `Bash`, `mcp__server__tool`. One that is too long, has other
+//! characters or a namespace is replaced in tools, choice and history, always by the same word. So
+//! a conversation keeps its names and its prompt cache. The map of one request converts the reply's
+//! names back.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,13 +12,13 @@ use sha2::{Digest, Sha256};
 
 use super::conversation::{Part, Request, ToolChoice, ToolKind, ToolName};
 
-/// Characters that a tool's name or a call's id may have.
+/// Maximum characters of a tool's name or a call's id.
 pub const MAX: usize = 64;
 
-/// Characters of the hash that keeps shortened names apart.
+/// Characters of the hash that distinguishes shortened names.
 const HASH: usize = 8;
 
-/// A name as the client knows it.
+/// The client's form of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Original {
     pub namespace: Option<String>,
@@ -37,7 +37,7 @@ impl Original {
     }
 }
 
-/// The names of one request that are not the same on both sides.
+/// The names of one request that differ between the two sides.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NameMap {
     /// By the name on the provider's side.
@@ -45,8 +45,8 @@ pub struct NameMap {
 }
 
 impl NameMap {
-    /// The names of a request's tools, choice and history. A name that is the same on both sides is
-    /// not kept.
+    /// The names of a request's tools, choice and history. Names that are equal on both sides are
+    /// not stored.
     #[must_use]
     pub fn of(request: &Request<'_>) -> Self {
         let mut map = Self::default();
@@ -108,7 +108,7 @@ pub fn wire_name<'n>(name: &'n ToolName<'_>) -> Cow<'n, str> {
     fitting(name.flat())
 }
 
-/// A call's id that every vendor takes: unchanged if it fits.
+/// The form of a call's id that every vendor accepts: unchanged if valid.
 #[must_use]
 pub fn call_id(id: &str) -> Cow<'_, str> {
     if id.is_empty() { Cow::Borrowed("call") } else { fitting(Cow::Borrowed(id)) }

@@ -1,26 +1,27 @@
-//! The pieces of a request body: cut behind messages, blocks, items and tools, so that what a
-//! client sends again is the same piece again, whatever stands before and behind it.
+//! The pieces of a request body: cut after messages, blocks, items and tools, so that what a client
+//! sends again is the same piece again, whatever precedes and follows it.
 //!
-//! A large block is its own piece; smaller ones are put together until they are one. Each piece
-//! begins and ends outside of strings, and all of them together are the complete body.
+//! A large block is a separate piece; smaller ones are combined. Each piece begins and ends outside
+//! of strings, and all of them together are the complete body.
 
 use std::ops::Range;
 
-/// What is smaller is put together with what follows it.
+/// Smaller blocks are combined with those that follow.
 const LARGE: usize = 1024;
-/// Less than this, such as the brackets between two messages, goes with a large one behind it.
+/// Less than this, such as the brackets between two messages, is combined with the large block
+/// after it.
 const LITTLE: usize = 64;
 
 /// Where the pieces end, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pieces {
     ends: Vec<usize>,
-    /// Where the last block, large or small, ended.
+    /// The end of the last block, large or small.
     last: usize,
 }
 
 impl Pieces {
-    /// A block ends in front of `at`, outside of all strings.
+    /// A block ends before `at`, outside of all strings.
     pub(super) fn block_ends(&mut self, at: usize) {
         let begun = self.begun();
         if at - self.last >= LARGE && self.last - begun >= LITTLE {
@@ -44,7 +45,7 @@ impl Pieces {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// Where the pieces lie, each behind the one before it.
+    /// The ranges of the pieces, in order.
     pub fn spans(&self) -> impl Iterator<Item = Range<usize>> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, end)| start..*end)

@@ -1,11 +1,11 @@
-//! What of a client's query goes to a provider.
+//! The part of a client's query that goes to a provider.
 //!
-//! What the gateway decides on must be what the provider reads, and no parameter may take the usage
-//! out of a reply. alt-cli services read system parameters from the query (`fields`, `$fields`,
-//! `prettyPrint`, `$alt`, `callback`, …), so for them it is an allow-list of one: `alt`, written
-//! again from its decoded value. Other formats' queries go on as they were written (some services
-//! want an `api-version`), less those parameters, which such a provider may know too. The client's
-//! key never goes on.
+//! The provider must read what the gateway decides on, and no parameter may remove the usage from a
+//! reply. alt-cli services read system parameters from the query (`fields`, `$fields`,
+//! `prettyPrint`, `$alt`, `callback`, …), so only `alt` is allowed for them, written again from its
+//! decoded value. Other formats' queries are forwarded unchanged (some services need an
+//! `api-version`), without those parameters, which such a provider may support too. The client's
+//! key is never forwarded.
 
 use std::borrow::Cow;
 
@@ -14,8 +14,8 @@ use percent_encoding::percent_decode_str;
 use super::peek::BadRequest;
 use crate::domain::format::WireFormat;
 
-/// Parameters that hold a credential or change a reply's form, in lower case and without a leading
-/// `$`.
+/// Parameters that contain a credential or change a reply's form, in lower case and without a
+/// leading `$`.
 const DROPPED: [&str; 8] = ["key", "fields", "alt", "prettyprint", "pp", "callback", "uploadtype", "upload_protocol"];
 
 /// The query of the upstream call, without `?`; `None` when it is empty.
@@ -59,7 +59,7 @@ fn is_dropped(pair: &str) -> bool {
     })
 }
 
-/// Percent-decoding; what is no valid escape stays, and what is no UTF-8 is replaced.
+/// Percent-decoding; invalid escapes stay, and invalid UTF-8 is replaced.
 #[must_use]
 pub fn decode(text: &str) -> Cow<'_, str> {
     percent_decode_str(text).decode_utf8_lossy()

@@ -1,15 +1,15 @@
-//! Which format and operation a path means, and the way back from a model to an alt-cli path.
+//! Maps a path to its format and operation, and a model to an alt-cli path.
 //!
-//! Only the path and the method are looked at: that a body on the chat-compatible path is plainly a
-//! responses body, or that a models call carries a native version header, is for the caller to see.
-//! alt-cli paths carry the model, percent-encoded or not; a name may hold colons, so the action is
-//! what follows the last one.
+//! Only the path and the method are read. The caller checks whether the body on the chat-compatible
+//! path is a responses body, or a models call carries a native version header. alt-cli paths can
+//! contain the model, percent-encoded or not; a name may contain colons, so the action follows the
+//! last one.
 //!
 //! A model's name that goes into a path must stay one segment of it, however often it is decoded on
-//! the way: what was allowed and priced must be what runs. So [`check_model`] refuses names with
-//! slashes, dot segments and escapes, in a client's path and in a body that is converted for an
-//! alt-cli provider; of a provider's redirects [`check_redirect`] allows slashes, which are
-//! encoded. Elsewhere a name like `vendor/model` is as good as any.
+//! the way: the model that runs must be the one that was allowed and priced. So [`check_model`]
+//! refuses names with slashes, dot segments and escapes, in a client's path and in a body that is
+//! converted for an alt-cli provider. In a provider's redirects [`check_redirect`] allows slashes,
+//! which are encoded. Elsewhere a name like `vendor/model` is valid.
 
 use http::Method;
 use percent_encoding::percent_decode_str;
@@ -17,7 +17,7 @@ use percent_encoding::percent_decode_str;
 use super::peek::BadRequest;
 use crate::domain::format::WireFormat;
 
-/// What is asked of the gateway.
+/// The requested operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
     /// A reply from a model, streaming or not.
@@ -28,7 +28,7 @@ pub enum Operation {
     GetModel(String),
 }
 
-/// What a path and method say about a request.
+/// The facts of a request's path and method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
     /// For the models calls under `/v1` this is chat-compatible, unless a native header says
@@ -37,7 +37,7 @@ pub struct Route {
     pub operation: Operation,
     /// alt-cli only: the model named by the path, decoded.
     pub model_in_path: Option<String>,
-    /// alt-cli only: the path decides on streaming, not the body.
+    /// alt-cli only: whether to stream, as the path decides it, not the body.
     pub stream_in_path: Option<bool>,
     /// The `/v1internal:` paths: the body is `{model, request: {…}}`, and the reply is wrapped in
     /// `{response: …}`.
@@ -50,10 +50,10 @@ impl Route {
     }
 }
 
-/// The route of a request; `None` for what is no model call (then [`methods`] tells a wrong method
-/// from a wrong path).
+/// The route of a request; `None` if it is no model call (then [`methods`] distinguishes a wrong
+/// method from a wrong path).
 ///
-/// `path` comes without its query. One slash at the end is forgiven.
+/// `path` is without its query. One slash at the end is ignored.
 #[must_use]
 pub fn match_path(method: &Method, path: &str) -> Option<Route> {
     let path = path.strip_suffix('/').unwrap_or(path);
@@ -95,8 +95,7 @@ fn models(path: &str) -> Option<Route> {
     Some(Route::plain(format, Operation::GetModel(id)))
 }
 
-/// Checks the model in the path of an alt-cli call, before [`match_path`] is asked. Any other path
-/// is in order.
+/// Checks the model in the path of an alt-cli call, before [`match_path`]. Any other path is valid.
 ///
 /// # Errors
 /// The name is malformed, or would not stay one segment.
@@ -115,14 +114,14 @@ pub fn check_path(method: &Method, path: &str) -> Result<(), BadRequest> {
     check_model(model)
 }
 
-/// Checks that a model's name can stand in the path of an alt-cli call as one segment.
+/// Checks that a model's name is valid in the path of an alt-cli call as one segment.
 ///
 /// # Errors
-/// It holds what could end or split the segment once it is decoded, even twice.
+/// When it contains what could end or split the segment once it is decoded, even twice.
 pub fn check_model(model: &str) -> Result<(), BadRequest> {
     let splits = |c: char| {
         matches!(c, '/' | '\\' | '%' | '?' | '#' | ';')
-            // What some servers take for a slash, a backslash or dots once they have normalised it.
+            // Characters that some servers normalise to a slash, a backslash or dots.
             || matches!(c, '\u{2044}' | '\u{2215}' | '\u{29F8}' | '\u{FF0F}' | '\u{FF3C}' | '\u{FE68}')
             || matches!(c, '\u{2024}'..='\u{2026}' | '\u{FF0E}')
             || c.is_control()
@@ -135,8 +134,8 @@ pub fn check_model(model: &str) -> Result<(), BadRequest> {
     Ok(())
 }
 
-/// The same for the target of an operator's redirect. There slashes stand: the operator named the
-/// model, and its slashes are encoded on the way (`vendor%2Fmodel`), so that it stays one segment.
+/// The same for the target of an operator's redirect. Slashes are allowed there: the operator named
+/// the model, and its slashes are encoded (`vendor%2Fmodel`), so that it stays one segment.
 ///
 /// # Errors
 /// A part between slashes is empty, or would not stay one segment.
@@ -166,7 +165,7 @@ fn action_of(action: &str) -> Option<(Operation, Option<bool>)> {
     }
 }
 
-/// Percent-decodes a model's name. `None` when it is empty, malformed, no UTF-8, or holds control
+/// Percent-decodes a model's name. `None` if it is empty, malformed, no UTF-8, or contains control
 /// characters.
 fn decode(text: &str) -> Option<String> {
     let is_escape = |rest: &str| rest.as_bytes().get(..2).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit));

@@ -1,7 +1,6 @@
 //! Fetches the public price list, or reads it from a file, within bounds of time and size.
 //!
-//! The address is configuration, so it is trusted; what comes is not, and is judged by whoever
-//! asked.
+//! The address is configuration, so it is trusted; the content is not, and the caller validates it.
 
 use std::time::Duration;
 
@@ -28,7 +27,7 @@ pub enum ListError {
 /// The text at an `http`, `https` or `file` address, of at most `max` bytes.
 ///
 /// # Errors
-/// [`ListError`], in words that can be shown to an administrator.
+/// [`ListError`], whose text can be shown to an administrator.
 pub async fn text(address: &str, max: usize) -> Result<String, ListError> {
     let reading = async {
         match address.strip_prefix("file://") {

@@ -1,8 +1,8 @@
 //! HTTP requests that the gateway makes for itself: webhooks it sends, the price list it fetches,
 //! and what commands ask a running gateway.
 //!
-//! None takes a proxy from the environment, keeps cookies, or takes longer than its bound. Proxied
-//! requests have nothing to do with this module.
+//! None uses a proxy from the environment, keeps cookies, or exceeds its time bound. Proxied
+//! requests do not use this module.
 
 pub mod administration;
 pub mod list;
@@ -14,9 +14,9 @@ pub use webhook::{Message, WebhookError, Webhooks};
 
 use std::time::Duration;
 
-/// A client with what is common to both. Connections are not kept: these requests are rare.
+/// A client with the common settings. Connections are not kept: these requests are rare.
 fn builder(whole: Duration) -> reqwest::ClientBuilder {
-    // Another part may have done so already.
+    // Another part may have installed it already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
         .no_proxy()
@@ -26,8 +26,8 @@ fn builder(whole: Duration) -> reqwest::ClientBuilder {
         .user_agent(concat!("tollgate/", env!("CARGO_PKG_VERSION")))
 }
 
-/// What went wrong with an exchange, with the causes that reqwest keeps inside, and without the
-/// address: it may hold a secret.
+/// The error of an exchange, with its causes from reqwest, and without the address: it may contain
+/// a secret.
 fn describe(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();

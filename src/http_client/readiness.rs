@@ -1,4 +1,4 @@
-//! Asks a running gateway whether it is ready.
+//! Queries the readiness of a running gateway.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -7,19 +7,19 @@ use serde_json::Value;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What `/readyz` of the metrics listener answered.
+/// The answer of `/readyz` on the metrics listener.
 #[derive(Debug)]
 pub struct Answer {
     pub ready: bool,
-    /// Parts with what is wrong with each; empty when all are fine.
+    /// Parts with a problem, and its text; empty if all are fine.
     pub faults: Vec<(String, String)>,
 }
 
-/// Asks the gateway whose metrics listener has this address; one that listens on every address is
-/// asked on loopback.
+/// Queries the gateway whose metrics listener has this address; for an unspecified address, on
+/// loopback.
 ///
 /// # Errors
-/// In words, when nobody answers there within five seconds, or not as a gateway does.
+/// A text, if there is no answer within five seconds, or not one of a gateway.
 pub async fn ask(metrics: SocketAddr) -> Result<Answer, String> {
     let address = SocketAddr::new(reachable(metrics.ip()), metrics.port());
     let client = super::builder(PATIENCE).build().map_err(super::describe)?;
@@ -28,7 +28,7 @@ pub async fn ask(metrics: SocketAddr) -> Result<Answer, String> {
     read(&body).ok_or_else(|| format!("{address} does not answer as tollgate does"))
 }
 
-/// `None` when it is not what `/readyz` answers.
+/// `None` if it is not an answer of `/readyz`.
 fn read(body: &Value) -> Option<Answer> {
     let parts = body["parts"].as_object()?;
     let state = |value: &Value| value.as_str().unwrap_or_default().to_owned();

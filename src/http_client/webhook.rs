@@ -1,10 +1,10 @@
-//! Sends a webhook, and only to where it may go.
+//! Sends webhooks, only to allowed addresses.
 //!
-//! The address is an administrator's, but the gateway stands where administrators of the web UI may
-//! not reach: so a webhook goes to the public internet, or to networks that the operator's
-//! configuration names. The name is resolved here, every address of it is judged, and the
-//! connection is made to those very addresses: what the name resolves to a moment later changes
-//! nothing. Redirects are not followed.
+//! An administrator enters the address, but the gateway can reach networks that administrators of
+//! the web UI may not. So a webhook goes to the public internet, or to networks in the operator's
+//! configuration. The name is resolved here, every address of it is checked, and the connection is
+//! made to those very addresses: a later change of the name has no effect. Redirects are not
+//! followed.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::domain::network::{Network, embedded, not_public};
 use crate::domain::secret::Secret;
 
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The header that proves where a message comes from: `t=<seconds>,v1=<hex>`, the HMAC-SHA256 of
+/// The header that authenticates a message: `t=<seconds>,v1=<hex>`, the HMAC-SHA256 of
 /// `<seconds>.<body>`.
 pub const SIGNATURE: &str = "x-tollgate-signature";
 
@@ -41,19 +41,19 @@ pub enum WebhookError {
 }
 
 impl WebhookError {
-    /// The address itself is at fault: to try again would be in vain.
+    /// The address itself is invalid: a retry cannot succeed.
     #[must_use]
     pub const fn is_final(&self) -> bool {
         matches!(self, Self::NotAnAddress | Self::Credentials | Self::NotPublic { .. })
     }
 }
 
-/// What is sent.
+/// The message to send.
 #[derive(Debug, Clone, Copy)]
 pub struct Message<'a> {
     /// JSON.
     pub body: &'a str,
-    /// Stays the same when a delivery is tried again.
+    /// The same for every attempt at a delivery.
     pub id: &'a str,
     pub at: Timestamp,
     pub secret: Option<&'a Secret>,
@@ -66,25 +66,25 @@ pub struct Webhooks {
 }
 
 impl Webhooks {
-    /// `allowed`: networks that may be sent to although they are not public.
+    /// `allowed`: networks that are allowed although they are not public.
     #[must_use]
     pub const fn new(allowed: Vec<Network>) -> Self {
         Self { allowed }
     }
 
-    /// What can be said of an address without asking the name service.
+    /// Checks an address as far as possible without a DNS query.
     ///
     /// # Errors
-    /// The shape is wrong, or the address itself is one that may not be sent to.
+    /// When the form is invalid, or the address itself is not allowed.
     pub fn check(&self, address: &str) -> Result<(), WebhookError> {
         let url = shape(address)?;
         literal(&url).map_or(Ok(()), |ip| self.judge(ip))
     }
 
-    /// Sends one message; its status.
+    /// Sends one message; returns its status.
     ///
     /// # Errors
-    /// Anything but a success, in words that can be shown to an administrator.
+    /// Anything but a success; the text can be shown to an administrator.
     pub async fn send(&self, address: &str, message: Message<'_>) -> Result<u16, WebhookError> {
         let url = shape(address)?;
         let sending = self.send_to(url, message);
@@ -111,7 +111,7 @@ impl Webhooks {
         if status.is_success() { Ok(status.as_u16()) } else { Err(WebhookError::Status(status.as_u16())) }
     }
 
-    /// Every address of the host, each of them judged.
+    /// Every address of the host, each one checked.
     async fn resolve(&self, url: &Url) -> Result<Vec<SocketAddr>, WebhookError> {
         let port = url.port_or_known_default().unwrap_or(443);
         let found: Vec<SocketAddr> = match literal(url) {
@@ -134,7 +134,7 @@ impl Webhooks {
 
     fn judge(&self, address: IpAddr) -> Result<(), WebhookError> {
         let Some(why) = not_public(address) else { return Ok(()) };
-        // `::ffff:10.0.0.1` is 10.0.0.1, and allowed where that is.
+        // `::ffff:10.0.0.1` is 10.0.0.1, and allowed if that is.
         let plain = match address {
             IpAddr::V6(v6) => embedded(v6).map_or(address, IpAddr::V4),
             IpAddr::V4(_) => address,
@@ -146,8 +146,8 @@ impl Webhooks {
     }
 }
 
-/// The address as browsers read it: so 127.1, 0x7f000001 and 2130706433 are 127.0.0.1 before
-/// anything is judged.
+/// The address as browsers parse it: so 127.1, 0x7f000001 and 2130706433 become 127.0.0.1 before
+/// the check.
 fn shape(address: &str) -> Result<Url, WebhookError> {
     let url = Url::parse(address.trim()).map_err(|_| WebhookError::NotAnAddress)?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {

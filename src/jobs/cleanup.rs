@@ -1,8 +1,8 @@
-//! Removes request log entries that are older than the settings keep, once a day or when asked.
+//! Removes request log entries that are older than the configured retention, once a day or on
+//! request.
 //!
-//! The cutoff is computed when a run begins. A day that nobody served, because no node was up at
-//! its time, is served as soon as one is. The ledger and its sums stay: figures and limits do not
-//! change.
+//! The cutoff is computed when a run begins. If no node was up at the scheduled time, the run takes
+//! place as soon as one is. The ledger and its sums stay: figures and limits do not change.
 
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
@@ -18,11 +18,11 @@ pub(super) const JOB: &str = "cleanup";
 /// Rows of each table per statement: a few hundredths of a second on the embedded database.
 const BATCH: u32 = 500;
 
-/// What a run says of itself while it goes on, and afterwards.
+/// The report of a run, during and after it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CleanupReport {
     pub started_at: Timestamp,
-    /// `None`: not at its end.
+    /// `None`: not finished.
     pub finished_at: Option<Timestamp>,
     /// Entries older than this are removed.
     pub cutoff: Timestamp,
@@ -31,16 +31,16 @@ pub struct CleanupReport {
     pub error: Option<String>,
 }
 
-/// Where cleaning up stands, on whatever node.
+/// The state of the clean-up, on any node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cleanup {
     pub running: bool,
-    /// The running or the last run; `None` before the first.
+    /// The current or the last run; `None` before the first.
     pub report: Option<CleanupReport>,
 }
 
 impl Jobs {
-    /// Starts a run now, unless one goes on; whether it did.
+    /// Starts a run now, unless one is in progress. Returns whether it did.
     ///
     /// # Errors
     /// [`StoreError`] of the job's table.
@@ -57,7 +57,7 @@ impl Jobs {
         Ok(true)
     }
 
-    /// Where it stands.
+    /// The present state.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
@@ -69,7 +69,7 @@ impl Jobs {
         Ok(Cleanup { running: job.is_held(parts.clock.now()), report: job.report })
     }
 
-    /// Runs if the settings ask for it and today's time has come.
+    /// Runs if the settings enable it and today's time has passed.
     pub async fn clean_if_due(&self) {
         if let Err(error) = self.look().await {
             tracing::warn!(%error, "whether the request log is to be cleaned up could not be told");
@@ -90,7 +90,7 @@ impl Jobs {
         if !parts.store.take_job(JOB, &self.0.node, now, now.plus_ms(HOLD_MS)).await? {
             return Ok(());
         }
-        // Switched off, or the first look ever: the time that has passed is not made up for.
+        // Disabled, or the first check ever: missed runs are not made up for.
         if !settings.enable_auto_cleanup || served == Timestamp(0) {
             return parts.store.leave_job(JOB, &self.0.node, Some(due)).await;
         }

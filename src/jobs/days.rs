@@ -1,11 +1,11 @@
-//! Sums the days that are over, newest first: what charts and the usage log's totals read instead
+//! Sums the days that are over, newest first: charts and the usage log's totals read them instead
 //! of hours.
 //!
-//! A day is summed when it has been over for a while, so that the requests that ended after it are
-//! there; what comes later still, or is priced later, takes the day out again (`store/ledger/days.rs`),
-//! and a look finds it. Nothing is noted of how far this went: the days that lack are the
-//! calendar's without those that the database has. After an upgrade that is a year of them, and
-//! figures are right all the while, though slower.
+//! A day is summed some time after its end, so that requests that ended after it are included.
+//! Anything that arrives or is priced later removes the day again (`store/ledger/days.rs`), and the
+//! next check finds it. No progress is stored: the missing days are the calendar's without those in
+//! the database. After an upgrade that is a year of days; figures are correct meanwhile, though
+//! slower.
 
 use std::collections::BTreeSet;
 
@@ -18,14 +18,14 @@ use crate::policy::window::Window;
 use crate::store::{StoreError, SummedDay};
 
 pub(super) const JOB: &str = "sum_days";
-/// How long a day is over before it is summed.
+/// How long a day must be over before it is summed.
 const SETTLED_MS: i64 = 10 * 60_000;
 
 impl Jobs {
-    /// Sums every day that can be and is not; how many it were.
+    /// Sums every day that is due and not summed yet; returns their number.
     ///
     /// # Errors
-    /// [`StoreError`]; what was summed before it stays so.
+    /// [`StoreError`]; days that were summed before it stay summed.
     pub async fn sum_days(&self) -> Result<u64, StoreError> {
         let parts = &self.0.parts;
         let mut summed = 0;
@@ -52,7 +52,7 @@ impl Jobs {
         let parts = &self.0.parts;
         let Some(first) = parts.store.first_used().await? else { return Ok(Vec::new()) };
         let day = |at| Window::Daily(DailyReset::default()).calendar(at, parts.time_zone);
-        // The day that is not over, or not for long.
+        // The day that is not over, or only just.
         let mut next = day(parts.clock.now().plus_ms(-SETTLED_MS));
         let there = parts.store.summed_days(Timestamp(i64::MIN), Timestamp(i64::MAX)).await?;
         let there: BTreeSet<SummedDay> = there.into_iter().collect();

@@ -1,10 +1,9 @@
-//! Work on the stored data that no request waits for: old log entries are removed, requests are
-//! priced whose price came late, and days that are over are summed.
+//! Jobs on the stored data that no request waits for: removing old log entries, pricing requests
+//! whose price arrived late, and summing days that are over.
 //!
-//! One node at a time does each, by a job in the database ([`crate::store::Job`]); all go in small
-//! batches and pause for as long as they worked, so that the ledger's writer gets its turn. What is
-//! stored is the only state: a node that stops, or dies, leaves nothing undone that the next look
-//! does not find.
+//! One node at a time does each, by a job in the database ([`crate::store::Job`]). All work in
+//! small batches and pause for as long as each took, so that the ledger's writer gets its turn. The
+//! stored data is the only state: if a node stops or dies, the next check finds the remaining work.
 
 mod cleanup;
 mod days;
@@ -24,12 +23,12 @@ use crate::limits::Counters;
 use crate::store::Store;
 use crate::telemetry::Metrics;
 
-/// How often the schedule is looked at, and whether something awaits a price.
+/// How often the schedule is checked, and the database is searched for requests without a price.
 const TICK: Duration = Duration::from_secs(20);
-/// How long a job is treated as; it is taken again with every batch.
+/// How long a node holds a job; it renews the hold with every batch.
 const HOLD_MS: i64 = 60_000;
 
-/// What the work needs.
+/// The parts that the work needs.
 pub struct JobParts {
     pub store: Store,
     pub clock: Arc<dyn Clock>,
@@ -38,13 +37,13 @@ pub struct JobParts {
     pub time_zone: Tz,
 }
 
-/// A handle on the work; clones are the same.
+/// A handle to the jobs; clones share them.
 #[derive(Clone)]
 pub struct Jobs(Arc<Shared>);
 
 struct Shared {
     parts: JobParts,
-    /// This process, for the jobs' table.
+    /// This process's name in the jobs' table.
     node: String,
     clean: Notify,
     price: Notify,
@@ -57,7 +56,7 @@ impl Jobs {
         Self(Arc::new(Shared { parts, node, clean: Notify::new(), price: Notify::new() }))
     }
 
-    /// Works until `shutdown` resolves.
+    /// Runs until `shutdown` resolves.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         tokio::select! {
             () = shutdown => {}
@@ -65,7 +64,8 @@ impl Jobs {
             () = self.pricing() => {}
             () = self.summing() => {}
         }
-        // What was in progress is undone or done; nobody needs to wait for this node.
+        // Work in progress was either committed or rolled back; other nodes need not wait for this
+        // one.
         for job in [cleanup::JOB, reprice::JOB, days::JOB] {
             let leaving = self.0.parts.store.leave_job(job, &self.0.node, None);
             let _ = tokio::time::timeout(Duration::from_secs(1), leaving).await;

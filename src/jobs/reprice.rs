@@ -1,8 +1,8 @@
-//! Prices requests that ran before their model had a price, once it has one.
+//! Prices requests from before their model had a price, once it has one.
 //!
-//! What awaits a price stands in the ledger, so nothing is queued: a look asks for the models of
-//! such requests, one index look-up each, and prices what it finds a price for. The counters learn
-//! of it batch by batch, after the database.
+//! Requests that await a price are in the ledger, so nothing is queued. A check reads the models of
+//! such requests, one index look-up each, and prices those that now have a price. The counters are
+//! updated batch by batch, after the database.
 
 use tokio::time::Instant;
 
@@ -17,15 +17,15 @@ pub(super) const JOB: &str = "reprice";
 const BATCH: u32 = 200;
 
 impl Jobs {
-    /// Has the work looked at soon: a price arrived.
+    /// Requests a check soon: a price arrived.
     pub fn reprice_soon(&self) {
         self.0.price.notify_one();
     }
 
-    /// Prices whatever can be priced now; how many requests it were.
+    /// Prices everything that can be priced now; returns the number of requests.
     ///
     /// # Errors
-    /// [`StoreError`]; what was priced before it stays so.
+    /// [`StoreError`]; requests that were priced before it stay priced.
     pub async fn reprice(&self) -> Result<u64, StoreError> {
         let store = &self.0.parts.store;
         let (mut model, mut priced, mut at_work) = (String::new(), 0, false);

@@ -1,12 +1,12 @@
-//! How far a journal directory has been delivered, kept in the directory itself.
+//! How far a journal directory has been delivered, stored in the directory itself.
 //!
 //! One line of text, `segment offset checksum`, replaced by renaming. It is written after the
-//! database has committed to its disk, so it is never ahead of the database, whichever of the two
-//! reaches the disk first.
+//! database has committed to its disk, so it is never ahead of the database, whichever reaches the
+//! disk first.
 //!
-//! It is not synced: a checkpoint that a power failure takes back, or tears, only makes delivery
-//! begin earlier, and the database's unique request id drops what it already has.
-//! `tests/ledger/power` replays each of these states.
+//! It is not synced. If a power failure undoes or tears a checkpoint, delivery only begins earlier,
+//! and the database's unique request id drops what it already has. `tests/ledger/power` replays
+//! each of these states.
 
 use std::fs;
 use std::io::{self, Write};
@@ -25,7 +25,7 @@ pub(super) fn write(dir: &Path, at: Position) -> io::Result<()> {
     fs::rename(dir.join(NEW_NAME), dir.join(NAME))
 }
 
-/// The checkpoint of a directory; the very beginning when there is none, or none that can be read.
+/// The checkpoint of a directory; the very beginning if there is none, or none that is readable.
 pub(super) fn read(dir: &Path) -> Position {
     match fs::read_to_string(dir.join(NAME)) {
         Ok(text) => parse(&text).unwrap_or_else(|| {

@@ -1,13 +1,13 @@
 //! Which process owns which journal directory.
 //!
 //! Under the root, every process has its own directory, named by a UUID and held by an exclusive
-//! lock on the file `lock` in it. The kernel drops the lock with the process, however it ends: a
-//! directory whose lock is free belongs to nobody, and whoever gets the lock delivers what is in it
-//! and removes it. Two processes can never share a journal, and a new binary need not wait for the
-//! old one.
+//! lock on the file `lock` in it. The kernel releases the lock with the process, however it ends. A
+//! directory whose lock is free has no owner: the process that gets the lock delivers its content
+//! and removes it. Two processes never share a journal, and a new binary need not wait for the old
+//! one.
 //!
-//! A directory is made under a passing name and gets its own when it is locked, so that nobody
-//! takes it for abandoned before its owner has the lock.
+//! A directory is created under a temporary name and renamed when it is locked, so that no other
+//! process treats it as abandoned before its owner has the lock.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
@@ -21,7 +21,7 @@ use crate::files;
 const LOCK: &str = "lock";
 const UNBORN: &str = "new-";
 const CHECKPOINTS: [&str; 2] = [checkpoint::NAME, checkpoint::NEW_NAME];
-/// Others may clean up a directory in the instant before its owner locks it; once is rare, thrice
+/// Another process may clean up a directory just before its owner locks it; three times in a row
 /// does not happen.
 const TRIES: usize = 3;
 
@@ -57,7 +57,7 @@ impl Claim {
         Ok(Self { path, _lock: lock })
     }
 
-    /// Takes over every directory whose owner is gone.
+    /// Takes over every directory whose owner has ended.
     pub(super) fn abandoned(root: &Path) -> io::Result<Vec<Self>> {
         let mut claims = Vec::new();
         for path in journals(root)? {
@@ -69,7 +69,7 @@ impl Claim {
         Ok(claims)
     }
 
-    /// Directories whose owner is gone, and how many are held by other processes.
+    /// Directories whose owner has ended, and how many are held by other processes.
     pub(super) fn survey(root: &Path) -> io::Result<(Vec<Self>, usize)> {
         let (mut abandoned, mut held) = (Vec::new(), 0);
         for path in journals(root)? {
@@ -82,9 +82,9 @@ impl Claim {
         Ok((abandoned, held))
     }
 
-    /// The directory, if nobody holds it.
+    /// The directory, if no process holds it.
     fn take(path: PathBuf) -> io::Result<Option<Self>> {
-        // Made if missing: a copy of a journal that was put here by hand is delivered too.
+        // Created if missing: a copy of a journal that was put here by hand is delivered too.
         let opened = files::private().create(true).truncate(false).write(true).open(path.join(LOCK));
         let lock = match opened {
             Ok(lock) => lock,
@@ -104,8 +104,8 @@ impl Claim {
         &self.path
     }
 
-    /// Removes the directory: for when nothing in it waits any more. Files that are not the
-    /// journal's stay, and it too.
+    /// Removes the directory, once nothing in it waits any more. If it contains files that are not
+    /// the journal's, they and the directory stay.
     pub(super) fn remove(&self) -> io::Result<()> {
         match self.remove_files().and_then(|()| fs::remove_dir(&self.path)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -125,7 +125,7 @@ impl Claim {
     }
 }
 
-/// All journal directories, the oldest first: by name is by age.
+/// All journal directories, oldest first: the order of names is the order of age.
 fn journals(root: &Path) -> io::Result<Vec<PathBuf>> {
     let mut dirs = Vec::new();
     for entry in fs::read_dir(root)? {

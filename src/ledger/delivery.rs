@@ -1,8 +1,8 @@
-//! One step of delivery: a batch of one journal directory, read, offered to the database, and
-//! remembered.
+//! One step of delivery: reads a batch of one journal directory, offers it to the database, and
+//! notes the position.
 //!
-//! A record that the database refuses is found by halving its batch, and set aside. A refusal of
-//! everything looks like a broken database rather than broken records, and is waited out.
+//! A record that the database refuses is found by halving its batch, and set aside. If the database
+//! refuses everything, the database is probably broken rather than the records, so delivery waits.
 
 use std::io;
 use std::path::Path;
@@ -21,21 +21,20 @@ use super::sink::{Sink, SinkError};
 use super::stats::{add, subtract};
 use super::{Ledger, checkpoint};
 
-/// A database that does not answer for so long counts as unavailable.
+/// A database that does not answer for this long counts as unavailable.
 const SINK_TIMEOUT: Duration = Duration::from_secs(60);
-/// Records that are refused while nothing is taken are believed to be at fault only after so many
-/// attempts…
+/// If nothing is accepted, refused records count as faulty only after this many attempts…
 const PATIENCE: u32 = 3;
-/// …and only when they are so few. More of them are believed to be at fault when another of their
-/// batch was taken.
+/// …and only if there are this few. If there are more, they count as faulty once another record of
+/// their batch was accepted.
 const FEW: usize = 16;
 
-/// A journal directory being delivered, and how far it is.
+/// A journal directory being delivered, and its position.
 pub(super) struct Source {
     /// `None` = this process's own.
     claim: Option<Claim>,
     at: Position,
-    /// Bytes that another process left, and that are still to be delivered.
+    /// Bytes that another process left and that are still to be delivered.
     left: u64,
     /// Attempts in a row in which the database refused everything.
     refusals: u32,
@@ -43,27 +42,27 @@ pub(super) struct Source {
     unnoted: bool,
 }
 
-/// What one attempt at one source came to.
+/// The result of one attempt at one source.
 pub(super) enum Step {
     /// Something was delivered, and there is more.
     Moved,
-    /// All was delivered that was there when it began.
+    /// Everything was delivered that was there when it began.
     CaughtUp,
     /// There was nothing to deliver.
     Idle,
-    /// To be tried again after a pause.
+    /// To be retried after a pause.
     Failed(String),
     /// The journal itself cannot be read.
     Unreadable(String),
 }
 
-/// What the database said to a batch.
+/// The database's response to a batch.
 #[derive(Default)]
 struct Verdict<'a> {
     taken: usize,
     new: u64,
     refused: Vec<(&'a Record, String)>,
-    /// Some of that may be the database's own failure.
+    /// Some refusals may be the database's own failure.
     doubtful: bool,
 }
 
@@ -75,14 +74,14 @@ impl Verdict<'_> {
 }
 
 impl Source {
-    /// This process's own journal, after what an earlier run delivered.
+    /// This process's own journal, from the end of what an earlier run delivered.
     pub(super) fn own(dir: &Path) -> Self {
         Self { claim: None, at: checkpoint::read(dir), left: 0, refusals: 0, unnoted: false }
     }
 }
 
 impl Ledger {
-    /// One batch of one source: read, deliver, remember.
+    /// One batch of one source: read, deliver, note the position.
     pub(super) async fn step<S: Sink>(self: &Arc<Self>, sink: &S, source: &mut Source) -> Step {
         let end = source.claim.is_none().then(|| self.journal.end());
         if end.is_some_and(|end| end.at == source.at) {
@@ -120,8 +119,8 @@ impl Ledger {
         }
     }
 
-    /// Delivers a batch; what the database refuses for good is set aside. `Err` = nothing may be
-    /// forgotten yet.
+    /// Delivers a batch and sets aside what the database refuses permanently. `Err` = nothing may
+    /// be deleted yet.
     async fn hand_over<S: Sink>(&self, sink: &S, source: &mut Source, records: &[Record]) -> Result<(), String> {
         let Some(first) = records.first() else { return Ok(()) };
         let ended = first.started_at.plus_ms(i64::try_from(first.duration_ms).unwrap_or(0));
@@ -144,7 +143,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Notes how far a source is, and deletes what lies behind.
+    /// Notes a source's position, and deletes the segments before it.
     async fn remember(self: &Arc<Self>, source: &mut Source, batch: &Batch) -> io::Result<()> {
         let (ledger, dir, next) = (Arc::clone(self), self.dir_of(source).to_owned(), batch.next);
         let (own, behind) = (source.claim.is_none(), batch.next.segment > source.at.segment);
@@ -157,8 +156,8 @@ impl Ledger {
             }
             Ok(noted)
         });
-        // On a full disk the checkpoint may not go out, and only deleting makes room again. It can
-        // be done without: what is delivered twice is dropped by its request id.
+        // On a full disk the checkpoint may fail, and only deleting frees space again. It is not
+        // essential: what is delivered twice is dropped by its request id.
         match noted.await? {
             Ok(()) => source.unnoted = false,
             Err(error) if !std::mem::replace(&mut source.unnoted, true) => {
@@ -188,8 +187,8 @@ impl Ledger {
         let ledger = Arc::clone(self);
         let found = blocking(move || {
             let claims = Claim::abandoned(&ledger.root)?;
-            // Its owner may have been killed before it synced: until the database has it, it must
-            // not wait for the kernel.
+            // Its owner may have been killed before it synced: sync now, rather than wait for the
+            // kernel.
             for claim in &claims {
                 if let Err(error) = segment::sync_all(claim.path()) {
                     add(&ledger.tally.sync_errors, 1);
@@ -217,7 +216,7 @@ impl Ledger {
         }
     }
 
-    /// Leaves a directory as it is, to be taken up when it is next adopted.
+    /// Leaves a directory as it is, until it is next adopted.
     pub(super) fn let_go(&self, source: Source) {
         subtract(&self.tally.adopted_bytes, source.left);
         tracing::warn!(journal = %self.dir_of(&source).display(), "the journal of a process that is gone waits on");
@@ -234,9 +233,9 @@ impl Ledger {
     }
 }
 
-/// Offers a batch to the database, halving it where something in it is refused.
+/// Offers a batch to the database, and halves it if something in it is refused.
 ///
-/// Unless it is to be `thorough`, it gives up when many records were refused and none was taken.
+/// Unless `thorough` is set, it stops when many records were refused and none was accepted.
 async fn judge<'a, S: Sink>(sink: &S, records: &'a [Record], thorough: bool) -> Result<Verdict<'a>, SinkError> {
     let mut verdict = Verdict::default();
     let mut left = vec![records];
@@ -263,8 +262,8 @@ async fn judge<'a, S: Sink>(sink: &S, records: &'a [Record], thorough: bool) -> 
     Ok(verdict)
 }
 
-/// Asks once more about what was refused: the database may have recovered between it and what was
-/// taken.
+/// Offers refused records once more: the database may have recovered between them and the accepted
+/// ones.
 async fn confirm<S: Sink>(sink: &S, verdict: &mut Verdict<'_>) -> Result<(), SinkError> {
     for (record, reason) in std::mem::take(&mut verdict.refused) {
         let part = std::slice::from_ref(record);
@@ -282,7 +281,7 @@ async fn offer<S: Sink>(sink: &S, part: &[Record]) -> Result<u64, SinkError> {
     answer.unwrap_or_else(|_| Err(SinkError::Unavailable("no answer in time".to_owned())))
 }
 
-/// Runs blocking work on a thread that is made for it.
+/// Runs blocking work on its own thread.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {

@@ -1,4 +1,4 @@
-//! What the journal asks of the disk, so that tests can put a full or failing one in its place.
+//! The journal's disk operations, as a trait, so that tests can substitute a full or failing disk.
 
 use std::fs::File;
 use std::io;
@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use crate::files;
 
-/// Makes segment files.
+/// Creates segment files.
 pub(super) trait Disk: Send + Sync {
-    /// A new file; fails when there is one already.
+    /// A new file; fails if it already exists.
     fn create(&self, path: &Path) -> io::Result<Arc<dyn SegmentFile>>;
 }
 

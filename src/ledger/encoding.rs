@@ -1,4 +1,4 @@
-//! A record as bytes, densely: what a frame of the journal carries. Pure.
+//! The dense encoding of a record: the payload of a journal frame. Pure.
 //!
 //! ```text
 //! 02 │ the fields of a record, in the order of `write` below, without names
@@ -7,14 +7,14 @@
 //! what may be missing: 0, or 1 and then it                           flag: 0 or 1
 //! ```
 //!
-//! No byte above BF comes from a number and none above F4 from a text, so nothing in a payload can
-//! look like the mark that a frame begins with, and after damage the next whole frame is found by
-//! it. The first byte tells this from the JSON that journals of version 1 carry, whose first byte
-//! is `{`: those are still read. So are payloads that begin with 01: they lack the audio tokens,
-//! web searches and service tier of usage, and the name of the price entry.
+//! No byte above BF comes from a number and none above F4 from a text. So nothing in a payload can
+//! look like the mark at the start of a frame, and after damage the next complete frame is found by
+//! it. The first byte distinguishes this encoding from the JSON of version 1 journals, which starts
+//! with `{` and is still read. Payloads that begin with 01 are read too: they lack the audio
+//! tokens, web searches and service tier of usage, and the name of the price entry.
 //!
-//! It does not guard against damage: the frame's checksum does. What is read is nevertheless
-//! bounded by the bytes there are.
+//! It does not protect against damage: the frame's checksum does. Reading is nevertheless bounded
+//! by the available bytes.
 
 use std::sync::Arc;
 
@@ -28,20 +28,19 @@ use crate::domain::money::NanoUsd;
 use crate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use crate::domain::usage::{ServiceTier, Usage};
 
-/// First byte of a payload: the version of this encoding. A change of the fields below needs
-/// another.
+/// First byte of a payload: the version of this encoding. A change of the fields below needs a new
+/// one.
 const DENSE: u8 = 2;
 /// The version before: usage without audio tokens, web searches and service tier; no name of the
 /// price entry.
 const DENSE_1: u8 = 1;
-/// Bits of a number in every byte but its last, and what marks such a byte.
+/// Bits of a number in every byte but its last, and the flag of such a byte.
 const GROUP: u32 = 6;
 const MORE: u8 = 0x80;
-/// A decision takes so many bytes at least: how many there can be is bounded by the bytes that are
-/// left.
+/// Minimum bytes of a decision: bounds the number of decisions by the remaining bytes.
 const LEAST_DECISION: usize = 8;
 
-/// Steps by their numbers in the journal, which never change: new ones go to the end.
+/// Steps by their numbers in the journal, which never change: new ones are appended.
 const STEPS: [DecisionStep; 17] = [
     DecisionStep::OtherGroup,
     DecisionStep::Disabled,
@@ -129,7 +128,7 @@ pub(super) fn write(record: &Record, out: &mut Vec<u8>) {
     out.flag(record.streamed).number(record.status_code.into()).number(outcome_number(record.outcome));
     out.text_or_none(record.error_message.as_deref()).usage(&record.usage);
     out.signed_or_none(record.cost.map(|cost| cost.0));
-    // Nearly always the same, and a decimal takes long to write.
+    // Nearly always the same, and a decimal is slow to write.
     match record.cost_multiplier {
         one if one.scale() == 0 && one == Decimal::ONE => out.text("1"),
         other => out.text(&other.to_string()),
@@ -161,7 +160,7 @@ impl Out<'_> {
         self
     }
 
-    /// What may be missing.
+    /// An optional value.
     fn maybe<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) -> &mut Self {
         self.flag(value.is_some());
         if let Some(value) = value {
@@ -210,14 +209,14 @@ impl Out<'_> {
     }
 }
 
-/// Reads payloads, one after the other, and lets a text that repeats from record to record be one
-/// text in memory.
+/// Reads payloads, one after the other, and shares the memory of a text that repeats from record to
+/// record.
 #[derive(Default)]
 pub(super) struct Decoder {
     last: [Option<Arc<str>>; TEXTS],
 }
 
-/// Fields whose text often repeats: their places in [`Decoder`].
+/// Fields whose text often repeats: their indices in [`Decoder`].
 const TEXTS: usize = 13;
 const KEY: usize = 0;
 const USER: usize = 1;
@@ -234,8 +233,8 @@ const SUCCEEDED: usize = 11;
 const PRICE: usize = 12;
 
 impl Decoder {
-    /// The record of a payload, in this encoding or in the JSON of older journals; `None` when it
-    /// is no record.
+    /// The record of a payload, in this encoding or in the JSON of older journals; `None` if it is
+    /// no record.
     pub(super) fn read(&mut self, payload: &[u8]) -> Option<Record> {
         let (first, rest) = payload.split_first()?;
         if !matches!(*first, DENSE | DENSE_1) {
@@ -318,7 +317,7 @@ impl<'a> In<'a> {
             self.rest = rest;
             let part = u64::from(byte & if *byte < MORE { 0x7F } else { 0x3F });
             let placed = part.checked_shl(shift)?;
-            // Nothing may be shifted out at the top.
+            // No bits may be shifted out at the top.
             if placed >> shift != part {
                 return None;
             }
@@ -356,7 +355,7 @@ impl<'a> In<'a> {
         std::str::from_utf8(text).ok()
     }
 
-    /// A text that is the one of the last record, where it is the same.
+    /// A text, shared with the last record's if they are equal.
     fn shared(&mut self, at: usize) -> Option<Arc<str>> {
         let text = self.text()?;
         let last = self.last.get_mut(at)?;

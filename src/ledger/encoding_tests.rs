@@ -1,4 +1,4 @@
-//! The dense encoding: what is written reads back, what is damaged is no record or another one, and
+//! The dense encoding: every record reads back; damaged bytes give no record or another one, and
 //! never a panic.
 
 use proptest::prelude::*;
@@ -134,7 +134,7 @@ fn numbers_in_the_journal_never_change() {
     for (at, tier) in ServiceTier::ALL.into_iter().enumerate() {
         assert_eq!(tier_number(tier), at as u64);
     }
-    // Records as this version and the one before write them: journals with such bytes lie on disks.
+    // Records as this version and the one before write them: such bytes exist in journals on disk.
     let golden = include_bytes!("../../tests/ledger/dense2.bin");
     assert_eq!(Decoder::default().read(golden), Some(sample(7)));
     assert_eq!(written(&sample(7)), golden);

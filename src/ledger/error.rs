@@ -1,27 +1,27 @@
-//! What can go wrong with the journal, as its callers see it.
+//! The errors of the journal, as its callers receive them.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why the journal could not be opened, or a record not be written to it.
+/// Why the journal could not be opened, or a record could not be written to it.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     #[error("journal directory {}: {source}", path.display())]
     Directory { path: PathBuf, source: io::Error },
     #[error("journal settings: {0}")]
     Settings(&'static str),
-    /// The record waits in memory until the disk takes it: it survives anything but the end of the
-    /// process.
+    /// The record is held in memory until the disk accepts it; only the end of the process loses
+    /// it.
     #[error("the journal cannot be written ({0}): the record is held in memory")]
     Held(Refusal),
-    /// Nothing could keep the record. It is in the log, whole.
+    /// Neither disk nor memory took the record. The log has all of it.
     #[error("the journal cannot be written ({0}), and no more can be held in memory")]
     Lost(Refusal),
     #[error("a record of {0} bytes is larger than the journal takes")]
     TooLarge(usize),
 }
 
-/// Why the journal did not take a record.
+/// Why the journal did not accept a record.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     #[error("its share of the disk is used up: {bytes} of {max} bytes")]

@@ -4,8 +4,8 @@
 //! FF FE 'T' 'J' │ length u32 le │ CRC-32 of length and payload, u32 le │ payload
 //! ```
 //!
-//! The mark begins with two bytes that no payload contains (see `encoding`), so no text that a
-//! client sends can look like the start of a frame: after damage, the next whole frame is found by
+//! The mark begins with two bytes that no payload contains (see `encoding`), so no text from a
+//! client can look like the start of a frame: after damage, the next complete frame is found by
 //! searching for it.
 
 use crate::domain::record::Record;
@@ -16,16 +16,16 @@ use super::error::LedgerError;
 const MARK: [u8; 4] = [0xFF, 0xFE, b'T', b'J'];
 /// Bytes before the payload.
 pub(super) const HEAD: usize = 12;
-/// A record is some hundred bytes; one that is larger than this is a mistake, and a length beyond
-/// it is damage.
+/// A record has some hundred bytes. A larger one is a programming error, and a length above this is
+/// damage.
 pub(super) const MAX_PAYLOAD: usize = 4 << 20;
 
-/// What stands at the start of some bytes.
+/// What was found at the start of some bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found<'a> {
-    /// A whole frame of `HEAD + payload.len()` bytes, checksum verified.
+    /// A complete frame of `HEAD + payload.len()` bytes, checksum verified.
     Frame(&'a [u8]),
-    /// What is there could be a frame, but it takes so many bytes in all.
+    /// The bytes may be a frame, but it has this many bytes in total.
     Short(usize),
     /// No frame begins here.
     Damaged,
@@ -48,7 +48,7 @@ pub(super) fn encode(record: &Record, out: &mut Vec<u8>) -> Result<(), LedgerErr
     Ok(())
 }
 
-/// Looks at the start of `bytes`.
+/// Reads the start of `bytes`.
 pub(super) fn read(bytes: &[u8]) -> Found<'_> {
     let Some((head, rest)) = bytes.split_first_chunk::<HEAD>() else {
         let known = bytes.len().min(MARK.len());
@@ -68,7 +68,7 @@ pub(super) fn read(bytes: &[u8]) -> Found<'_> {
     }
 }
 
-/// Where the next whole frame begins, after the first byte of `bytes`.
+/// The start of the next complete frame, after the first byte of `bytes`.
 pub(super) fn resync(bytes: &[u8]) -> Option<usize> {
     let rest = bytes.get(1..)?;
     memchr::memmem::find_iter(rest, &MARK).map(|at| at + 1).find(|at| matches!(read(&bytes[*at..]), Found::Frame(_)))

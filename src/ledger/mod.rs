@@ -1,4 +1,4 @@
-//! Accounting that cannot be lost: a local journal, and the writer that brings it to the database
+//! Accounting that cannot be lost: a local journal, and the writer that delivers it to the database
 //! exactly once.
 //!
 //! ```text
@@ -7,26 +7,25 @@
 //!           directories of dead processes ─────►
 //! ```
 //!
-//! **What is promised.** When [`Ledger::append`] returns `Ok`, the record is in the kernel: it
-//! survives `kill -9`. An `fdatasync` every `sync_interval_ms`, off the request path, bounds what a
-//! power failure can take. The journal lets go of a record only after the database has committed it
-//! to its disk ([`Sink`]). The writer delivers at least once and the database knows each request id
-//! once, so the sum is exactly once.
+//! **Guarantee.** When [`Ledger::append`] returns `Ok`, the kernel has the record: it survives
+//! `kill -9`. An `fdatasync` every `sync_interval_ms`, off the request path, bounds the loss by a
+//! power failure. The journal deletes a record only after the database has committed it to its disk
+//! ([`Sink`]). The writer delivers at least once and the database accepts each request id once, so
+//! the sum is exactly once.
 //!
-//! **Memory.** There is no queue: the writer reads the files. What waits, waits on disk.
+//! **Memory.** There is no queue: the writer reads the files. Records wait on disk.
 //!
-//! **Room.** The journal takes `max_bytes` of disk at most. Shortly before that, and whenever the
-//! disk itself is full, [`Ledger::has_room`] says no: the data plane then refuses new requests,
-//! while those in progress can still be recorded. A record that the disk does not take is held in
-//! memory (bounded) and written as soon as there is room; `append` says so with an error. Only when
-//! that is full too is a record given up: it is then logged whole.
+//! **Space.** The journal uses at most `max_bytes` of disk. Shortly before that, and whenever the
+//! disk itself is full, [`Ledger::has_room`] returns false: the data plane then refuses new
+//! requests, while those in flight can still be recorded. A record that the disk does not accept is
+//! held in memory (bounded) and written as soon as there is space; `append` reports it as an error.
+//! Only if that is full too is a record dropped; all of it is then logged.
 //!
-//! **Several processes.** Each process has its own directory under the root, locked while it lives;
-//! a process adopts directories whose owner is gone, at start and while running (see [`claim`]). So
-//! a new binary can start while the old one still drains.
+//! **Several processes.** Each process has its own directory under the root, locked while it lives.
+//! A process adopts directories whose owner has ended, at start and while running (see [`claim`]).
+//! So a new binary can start while the old one still drains.
 //!
-//! What it does not do: it knows no SQL and no metrics library. Telemetry renders
-//! [`Ledger::stats`].
+//! Not here: SQL and metrics. Telemetry renders [`Ledger::stats`].
 
 mod checkpoint;
 mod claim;
@@ -64,22 +63,21 @@ pub use sink::{Sink, SinkError};
 pub use stats::JournalStats;
 pub use survey::{Survey, survey};
 
-/// Sizes and times of the ledger. Configuration has the same values with their documentation and
-/// bounds.
+/// Sizes and times of the ledger. The configuration has the same values with their documentation
+/// and bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LedgerSettings {
-    /// A segment file is closed when the next record would take it past this.
+    /// A segment file is closed when the next record would exceed this.
     pub segment_bytes: u64,
-    /// Disk that the journal may take, directories of dead processes included. At least two
-    /// segments.
+    /// Disk space for the journal, including directories of dead processes. At least two segments.
     pub max_bytes: u64,
-    /// Records of one database transaction, at most.
+    /// Maximum number of records in one database transaction.
     pub batch_rows: usize,
     /// How long a record may wait for others to share its transaction.
     pub flush_interval_ms: u64,
-    /// How often appended records are forced to the disk.
+    /// How often appended records are synced to the disk.
     pub sync_interval_ms: u64,
-    /// How long shutting down may take to deliver what is there.
+    /// How long shutting down may take to deliver the remaining records.
     pub drain_ms: u64,
 }
 
@@ -111,7 +109,7 @@ impl LedgerSettings {
     }
 }
 
-/// The journal of this process and the way from there to the database. Shared in an `Arc`.
+/// The journal of this process and its delivery to the database. Shared in an `Arc`.
 pub struct Ledger {
     root: PathBuf,
     settings: LedgerSettings,
@@ -120,19 +118,20 @@ pub struct Ledger {
     journal: Journal,
     set_aside: SetAside,
     tally: Arc<Tally>,
-    /// Wakes the writer: something to deliver, a full batch, or a flush.
+    /// Wakes the writer: there is something to deliver, a full batch, or a flush.
     wake: Notify,
-    /// Wakes those who wait in [`Ledger::flush`].
+    /// Wakes the callers that wait in [`Ledger::flush`].
     delivered: Notify,
 }
 
 impl Ledger {
-    /// Claims a directory under `root` (made if missing) and starts an empty journal in it.
+    /// Claims a directory under `root` (created if missing) and starts an empty journal in it.
     ///
-    /// What dead processes left behind is taken up by [`Ledger::run`].
+    /// [`Ledger::run`] takes over what dead processes left behind.
     ///
     /// # Errors
-    /// When the directory cannot be made, written or locked, or the settings contradict each other.
+    /// When the directory cannot be created, written or locked, or the settings contradict each
+    /// other.
     pub fn open(root: &Path, settings: LedgerSettings, clock: Arc<dyn Clock>) -> Result<Arc<Self>, LedgerError> {
         settings.check()?;
         let failed = |source| LedgerError::Directory { path: root.to_owned(), source };
@@ -148,8 +147,8 @@ impl Ledger {
     /// the bytes.
     ///
     /// # Errors
-    /// [`LedgerError::Held`] when the disk took nothing and the record waits in memory; the others
-    /// when it is not kept at all. Each is counted, and a record that is not kept is logged whole.
+    /// [`LedgerError::Held`] if the disk took nothing and the record waits in memory; the others if
+    /// it is not kept at all. Each is counted, and a record that is not kept is logged completely.
     pub fn append(&self, record: &Record) -> Result<(), LedgerError> {
         match self.journal.append(record) {
             Ok(Appended { before, after }) => {
@@ -162,15 +161,15 @@ impl Ledger {
                 Ok(())
             }
             Err(error) => {
-                // Others that were held may have been written.
+                // Other held records may have been written.
                 self.wake.notify_one();
                 Err(error)
             }
         }
     }
 
-    /// Whether new requests may be taken: there is disk for their records, with some to spare for
-    /// those in flight, and the disk syncs.
+    /// Whether new requests may be accepted: the disk has space for their records and a reserve for
+    /// those in flight, and it syncs.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.journal.has_room()
@@ -186,13 +185,13 @@ impl Ledger {
         }
     }
 
-    /// Everything worth a metric, as of now.
+    /// All figures for metrics, as of now.
     #[must_use]
     pub fn stats(&self) -> JournalStats {
         JournalStats { full: !self.has_room(), ..self.tally.read(self.settings.max_bytes, self.clock.now()) }
     }
 
-    /// Waits until all that was appended before the call is in the database; `false` when `timeout`
+    /// Waits until everything appended before the call is in the database; `false` if `timeout`
     /// came first.
     pub async fn flush(&self, timeout: Duration) -> bool {
         let target = self.tally.appended_records.load(Ordering::SeqCst);

@@ -1,8 +1,8 @@
-//! The reading end of a journal directory: the next records after a position.
+//! The read side of a journal directory: the next records after a position.
 //!
-//! It keeps nothing between calls: what it gives depends on the files and the position alone, so a
-//! batch that could not be delivered is simply read again. Nothing unreadable is skipped in
-//! silence: damaged bytes are set aside and logged, and reading goes on at the next whole frame. It
+//! It keeps no state between calls: its result depends only on the files and the position, so a
+//! batch that could not be delivered is simply read again. Nothing unreadable is skipped silently:
+//! damaged bytes are set aside and logged, and reading continues at the next complete frame. It
 //! blocks: not for a runtime thread.
 
 use std::fs::File;
@@ -17,28 +17,28 @@ use super::frame::{self, Found};
 use super::segment::{self, HEADER, Header, Position};
 use super::set_aside::SetAside;
 
-/// How much of a segment is read at a time.
+/// Bytes of a segment that are read at a time.
 const CHUNK: u64 = 256 << 10;
-/// A batch ends when its records take so many bytes.
+/// A batch ends when its records have this many bytes.
 const BATCH_BYTES: u64 = 4 << 20;
 
 /// Records in the order of the journal.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     pub records: Vec<Record>,
-    /// Where reading goes on when these are dealt with.
+    /// Where reading continues once these are delivered.
     pub next: Position,
     /// Journal bytes between the two positions.
     pub bytes: u64,
-    /// Nothing stands behind `next`.
+    /// Nothing follows `next`.
     pub at_end: bool,
 }
 
 /// One journal directory to read from.
 pub(super) struct Reader<'a> {
     pub dir: &'a Path,
-    /// Where the journal ends; `None` for one that nobody writes any more: where its last file
-    /// ends.
+    /// The end of the journal; `None` for one that no process writes any more: then the end of its
+    /// last file.
     pub end: Option<Position>,
     pub set_aside: &'a SetAside,
 }
@@ -62,7 +62,7 @@ impl Reader<'_> {
         Ok(batch)
     }
 
-    /// Reads on in the segment of `batch.next`; `false` when the batch is full before the segment's
+    /// Continues in the segment of `batch.next`; `false` if the batch is full before the segment's
     /// end.
     fn read_segment(&self, batch: &mut Batch, rows: usize) -> io::Result<bool> {
         let number = batch.next.segment;
@@ -103,11 +103,12 @@ impl Reader<'_> {
         Ok(true)
     }
 
-    /// Moves to the first frame of a segment, if this program can read it.
+    /// Moves to the first frame of a segment, if this program's version can read it.
     fn open_segment(&self, batch: &mut Batch, segment: &Segment<'_>) -> io::Result<()> {
         let bytes = segment.bytes(0, HEADER as u64)?;
         let Ok(found) = <[u8; HEADER]>::try_from(bytes.as_slice()) else {
-            // Its owner died while making it. Whole headers are the rule, so there are no frames.
+            // Its owner died while creating it. Headers are written completely or not at all, so
+            // there are no frames.
             batch.next.offset = segment.limit;
             return Ok(());
         };
@@ -127,7 +128,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A frame whose checksum is right, but whose payload is no record of this program's version.
+    /// A frame with a correct checksum whose payload is no record of this program's version.
     fn unreadable_record(&self, batch: &mut Batch, payload: &[u8]) -> io::Result<()> {
         self.set_aside.damage(
             self.dir,
@@ -139,7 +140,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Sets aside what stands between here and the next whole frame, or the segment's end.
+    /// Sets aside the bytes up to the next complete frame, or the segment's end.
     fn skip_damage(&self, batch: &mut Batch, segment: &Segment<'_>) -> io::Result<()> {
         let rest = segment.bytes(batch.next.offset, segment.limit)?;
         let found = frame::resync(&rest);
@@ -157,8 +158,8 @@ impl Reader<'_> {
     }
 }
 
-/// Takes whole, readable frames from the start of `bytes` into the batch; gives how many bytes they
-/// took.
+/// Adds complete, readable frames from the start of `bytes` to the batch; returns their size in
+/// bytes.
 fn parse(bytes: &[u8], batch: &mut Batch, rows: usize, decoder: &mut Decoder) -> usize {
     let mut used = 0;
     while batch.records.len() < rows
@@ -178,7 +179,7 @@ fn advance(batch: &mut Batch, bytes: u64) {
     batch.bytes += bytes;
 }
 
-/// A segment file, up to where it counts.
+/// A segment file, up to its relevant end.
 struct Segment<'a> {
     file: &'a File,
     number: u64,

@@ -8,14 +8,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 const MAGIC: [u8; 8] = *b"tg-jrnl\n";
-/// 1: records as JSON. 2 and 3: records as `encoding` says, its first version and its second. All
-/// are read.
+/// 1: records as JSON. 2 and 3: records in the first and second version of `encoding`. All are
+/// read.
 const VERSION: u32 = 3;
 /// Bytes of the header: magic, version, checksum of both.
 pub(super) const HEADER: usize = 16;
 const SUFFIX: &str = ".seg";
 
-/// A place in a journal directory: everything before it has been dealt with.
+/// A place in a journal directory: everything before it has been delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Position {
     pub segment: u64,
@@ -23,17 +23,17 @@ pub(super) struct Position {
 }
 
 impl Position {
-    /// Where the first frame of `segment` stands.
+    /// The position of the first frame of `segment`.
     pub(super) const fn start_of(segment: u64) -> Self {
         Self { segment, offset: HEADER as u64 }
     }
 }
 
-/// What the first bytes of a segment say.
+/// The result of reading a segment's first bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Header {
     Good,
-    /// A version that this program does not know.
+    /// A version that this program cannot read.
     Foreign(u32),
     Damaged,
 }
@@ -77,7 +77,7 @@ pub(super) fn list(dir: &Path) -> io::Result<Vec<u64>> {
     Ok(found)
 }
 
-/// Deletes the segments before `segment`; gives the bytes that this freed.
+/// Deletes the segments before `segment`; returns the freed bytes.
 pub(super) fn delete_before(dir: &Path, segment: u64) -> io::Result<u64> {
     let mut freed = 0;
     for old in list(dir)?.into_iter().filter(|s| *s < segment) {
@@ -94,7 +94,8 @@ pub(super) fn total_bytes(dir: &Path) -> io::Result<u64> {
     list(dir)?.into_iter().map(|segment| fs::metadata(path(dir, segment)).map(|m| m.len())).sum()
 }
 
-/// Syncs every segment of a directory, and the directory: for what another process left unsynced.
+/// Syncs every segment of a directory, and the directory: for data that another process left
+/// unsynced.
 pub(super) fn sync_all(dir: &Path) -> io::Result<()> {
     for segment in list(dir)? {
         File::open(path(dir, segment))?.sync_all()?;

@@ -1,8 +1,8 @@
-//! Where goes what cannot be delivered: damaged stretches of journal, and records that the database
-//! refuses.
+//! Storage of what cannot be delivered: damaged stretches of the journal, and records that the
+//! database refuses.
 //!
-//! They are kept for a human in `set-aside/` beside the journals, one file each, named for where it
-//! came from: so a batch that is read twice leaves one file. Nothing is ever deleted there.
+//! They are kept for the operator in `set-aside/` beside the journals, one file each, named after
+//! their origin: so a batch that is read twice leaves one file. Nothing is ever deleted there.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ impl SetAside {
         Self { dir: root.join(DIR), tally }
     }
 
-    /// Keeps bytes of a segment that are no frames, or no record that this program can read.
+    /// Stores bytes of a segment that are no frames, or no record that this program can read.
     pub(super) fn damage(&self, journal: &Path, at: Position, bytes: &[u8], what: &str) -> io::Result<()> {
         let name = format!("{}-{:010}-{}.corrupt", name_of(journal), at.segment, at.offset);
         if self.keep(&name, bytes)? {
@@ -39,7 +39,7 @@ impl SetAside {
         Ok(())
     }
 
-    /// Keeps a record that the database refuses, with its reason.
+    /// Stores a record that the database refuses, with its reason.
     pub(super) fn refused(&self, record: &Record, reason: &str) -> io::Result<()> {
         let name = format!("{}.refused.json", record.request_id);
         let body = serde_json::json!({ "reason": reason, "record": record });
@@ -53,14 +53,14 @@ impl SetAside {
         Ok(())
     }
 
-    /// Whether the file is new.
+    /// Returns whether the file is new.
     fn keep(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
         let path = self.dir.join(name);
         if path.exists() {
-            // The process that put it there may have been killed before it synced the name.
+            // The process that wrote it may have been killed before it synced the name.
             return files::sync_dir(&self.dir).map(|()| false);
         }
-        // The journal lets go of these bytes next, so they and their name must be on the disk.
+        // The journal deletes these bytes next, so they and their name must be on the disk.
         files::make_dir(&self.dir)?;
         let half = self.dir.join(format!("{name}.new"));
         files::write_synced(&half, bytes)?;

@@ -1,4 +1,4 @@
-//! Where records go: the database, as the writer sees it.
+//! The destination of records: the database, as the writer uses it.
 
 use std::future::Future;
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 use crate::domain::record::Record;
 use crate::store::{Store, StoreError};
 
-/// Takes batches of records, each record once.
+/// Accepts batches of records, each record once.
 pub trait Sink: Send + Sync {
-    /// Writes the records in one transaction and gives how many were new.
+    /// Writes the records in one transaction and returns how many were new.
     ///
-    /// `Ok` means that they are on the database's disk: the journal lets go of them.
+    /// `Ok` means that they are on the database's disk: the journal deletes them.
     ///
-    /// A record whose request id is there already is no error and changes nothing. On an error
+    /// A record whose request id already exists is no error and changes nothing. On an error
     /// nothing was written.
     fn append_records(&self, records: &[Record]) -> impl Future<Output = Result<u64, SinkError>> + Send;
 }
@@ -20,21 +20,21 @@ pub trait Sink: Send + Sync {
 /// Why a batch was not written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SinkError {
-    /// The database cannot be reached or does not answer: the same batch will do later.
+    /// The database is unreachable or does not answer: retry the same batch later.
     #[error("database unavailable: {0}")]
     Unavailable(String),
-    /// The database answers, and a rule of it refuses something in this batch.
+    /// The database answers, and one of its constraints refuses something in this batch.
     #[error("refused by the database: {0}")]
     Refused(String),
-    /// The database answers with an error that may be the batch's fault or its own. It is taken to
-    /// be a record's only when another record of the same batch is written.
+    /// The database answers with an error that may be caused by the batch or by the database
+    /// itself. It is attributed to a record only if another record of the same batch is written.
     #[error("the database failed: {0}")]
     Doubtful(String),
 }
 
-/// A database that answers takes a batch in milliseconds. One that takes longer than this has gone
-/// without a word (its machine, or the network on the way): the batch is given up, and written
-/// again over another connection.
+/// A working database takes a batch in milliseconds. If one takes longer than this, its machine or
+/// the network has failed silently: the batch is given up, and written again over another
+/// connection.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Sink for Store {

@@ -1,4 +1,4 @@
-//! What the ledger counts about itself, for metrics, readiness and the web UI.
+//! The ledger's own figures, for metrics, readiness and the web UI.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
@@ -9,14 +9,14 @@ use crate::domain::clock::Timestamp;
 pub struct JournalStats {
     /// Records of this process that are not in the database yet.
     pub pending_records: u64,
-    /// Journal bytes that are not in the database yet, those of dead processes included.
+    /// Journal bytes that are not in the database yet, including those of dead processes.
     pub pending_bytes: u64,
-    /// Bytes that the journal takes on disk, out of `max_bytes`.
+    /// Bytes that the journal uses on disk, out of `max_bytes`.
     pub disk_bytes: u64,
     pub max_bytes: u64,
-    /// How long the next record to be delivered has waited; 0 when nothing waits.
+    /// How long the next record to be delivered has waited; 0 if none waits.
     pub oldest_age_ms: u64,
-    /// Records in memory because the disk did not take them.
+    /// Records in memory because the disk did not accept them.
     pub held_records: u64,
     pub appended_records: u64,
     /// Appends that did not reach the disk at once.
@@ -25,25 +25,25 @@ pub struct JournalStats {
     pub lost_records: u64,
     /// Syncs of the journal that failed.
     pub sync_errors: u64,
-    /// The last one failed, also on a new segment: new requests are refused.
+    /// The last sync failed, also on a new segment: new requests are refused.
     pub sync_failing: bool,
-    /// Batches that the database took.
+    /// Batches that the database accepted.
     pub writer_batches: u64,
     /// Rows that the database did not have before.
     pub writer_rows: u64,
-    /// Rows that it had already (a batch repeated after a crash).
+    /// Rows that it already had (a batch repeated after a crash).
     pub writer_repeated: u64,
-    /// Batches that failed and are tried again.
+    /// Batches that failed and are retried.
     pub writer_errors: u64,
     /// The last attempt to deliver failed.
     pub writer_failing: bool,
-    /// Records that the database refused, put aside for a human.
+    /// Records that the database refused, set aside for the operator.
     pub refused_records: u64,
-    /// Damaged stretches of journal, put aside for a human.
+    /// Damaged stretches of the journal, set aside for the operator.
     pub damaged_ranges: u64,
     /// Journals of dead processes taken over.
     pub adopted: u64,
-    /// There is no room: new requests are refused.
+    /// There is no space: new requests are refused.
     pub full: bool,
 }
 
@@ -51,7 +51,7 @@ pub struct JournalStats {
 pub(super) struct Tally {
     pub appended_records: AtomicU64,
     pub appended_bytes: AtomicU64,
-    /// Of this process's own records: how many are dealt with.
+    /// Of this process's own records: how many are delivered or set aside.
     pub delivered_records: AtomicU64,
     pub delivered_bytes: AtomicU64,
     pub disk_bytes: AtomicU64,
@@ -71,9 +71,9 @@ pub(super) struct Tally {
     pub refused_records: AtomicU64,
     pub damaged_ranges: AtomicU64,
     pub adopted: AtomicU64,
-    /// End of the request whose record is next to be delivered; 0 = none known.
+    /// End of the request whose record is delivered next; 0 = unknown.
     pub oldest_at: AtomicI64,
-    /// Someone waits in `flush`: do not wait for a batch to fill.
+    /// A caller waits in `flush`: do not wait for a batch to fill.
     pub flush_asked: AtomicBool,
 }
 

@@ -1,4 +1,4 @@
-//! What lies in the journal's folder, for programs that are no gateway.
+//! The content of the journal's folder, for commands that are not a gateway.
 
 use std::io;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::{checkpoint, segment};
 /// Journals under one root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Survey {
-    /// Directories that a running process writes to.
+    /// Directories of running processes.
     pub held: usize,
     /// Directories of processes that have ended.
     pub abandoned: usize,

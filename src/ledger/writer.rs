@@ -1,8 +1,8 @@
-//! The one task that brings the journal to the database.
+//! The task that delivers the journal to the database.
 //!
-//! Read a batch, write it, note the checkpoint, delete what lies behind (`delivery` does that). A
-//! batch that the database does not take is dropped and read again later, with whatever has come
-//! since: so an outage costs no memory.
+//! It reads a batch, writes it, notes the checkpoint, and deletes the segments before it (in
+//! `delivery`). A batch that the database does not accept is dropped and read again later, with
+//! what has arrived since: so an outage costs no memory.
 
 use std::future::Future;
 use std::pin::pin;
@@ -18,19 +18,19 @@ use super::delivery::{Source, Step, blocking};
 use super::sink::Sink;
 use super::stats::add;
 
-/// How often directories of dead processes are looked for.
+/// How often the writer searches for directories of dead processes.
 const ADOPT_EVERY: Duration = Duration::from_secs(5);
-/// Pauses after a failed sync, beside the interval.
+/// Pauses after a failed sync, in addition to the interval.
 const FIRST_SYNC_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_SYNC_PAUSE: Duration = Duration::from_secs(60);
 const FIRST_BACKOFF: Duration = Duration::from_millis(50);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(10);
 
 impl Ledger {
-    /// Delivers until `shutdown`, then what is still there, for `drain_ms` at most. Also syncs the
-    /// journal to the disk.
+    /// Delivers until `shutdown`, then the remaining records, for at most `drain_ms`. Also syncs
+    /// the journal to the disk.
     ///
-    /// Needs a Tokio runtime with time; blocking work goes to its blocking threads.
+    /// Needs a Tokio runtime with time; blocking work runs on its blocking threads.
     pub async fn run<S: Sink>(self: Arc<Self>, sink: S, shutdown: impl Future<Output = ()>) {
         let (stop, stopped) = watch::channel(false);
         let stopping = async {
@@ -45,7 +45,7 @@ impl Ledger {
         tokio::join!(stopping, delivering, self.keep_synced(finished));
     }
 
-    /// Syncs at every interval, and once more when delivery has ended.
+    /// Syncs at every interval, and once more after delivery has ended.
     async fn keep_synced(self: &Arc<Self>, mut finished: watch::Receiver<bool>) {
         let mut tick = interval(Duration::from_millis(self.settings.sync_interval_ms));
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -59,8 +59,8 @@ impl Ledger {
                 pause = FIRST_SYNC_PAUSE;
                 continue;
             }
-            // Each attempt writes what is in doubt once more: a disk that stays broken is not
-            // filled with it.
+            // Each attempt writes the doubtful data once more: a pause keeps it from filling a disk
+            // that stays broken.
             tokio::select! {
                 () = sleep(pause) => pause = (pause * 2).min(LONGEST_SYNC_PAUSE),
                 _ = finished.wait_for(|finished| *finished) => {}
@@ -68,7 +68,7 @@ impl Ledger {
         }
     }
 
-    /// Whether the journal is on the disk.
+    /// Syncs, and returns whether the journal is on the disk.
     async fn sync(self: &Arc<Self>) -> bool {
         let failed_before = self.tally.sync_failing.load(Ordering::Relaxed);
         let ledger = Arc::clone(self);
@@ -120,8 +120,8 @@ impl Ledger {
             match self.unless_late(round, &mut stopped, &mut deadline).await {
                 Step::Moved => backoff = self.recovered(),
                 Step::Idle if deadline.is_some() => return,
-                // While a batch was written, others came: more of them will soon, and one
-                // transaction for many costs less.
+                // While a batch was written, others arrived: more will follow, and one transaction
+                // for many costs less.
                 Step::CaughtUp if deadline.is_some() => backoff = self.recovered(),
                 Step::Idle | Step::CaughtUp => {
                     backoff = self.recovered();
@@ -144,8 +144,7 @@ impl Ledger {
         }
     }
 
-    /// Waits for `round`, but no longer than until the deadline, which is set when the stop comes
-    /// meanwhile.
+    /// Waits for `round` until the deadline, which is set if the stop comes meanwhile.
     async fn unless_late(
         &self,
         round: impl Future<Output = Step>,
@@ -183,8 +182,8 @@ impl Ledger {
                 Step::Idle => self.finish(adopted.remove(index)),
                 Step::Failed(why) => return Step::Failed(why),
                 Step::Unreadable(why) => {
-                    // Not a reason to keep back one's own: let go of it, and look again when it is
-                    // next adopted.
+                    // No reason to delay the own journal: drop this one, and retry when it is next
+                    // adopted.
                     tracing::error!(why, "passing over a journal");
                     self.let_go(adopted.remove(index));
                 }
@@ -193,7 +192,7 @@ impl Ledger {
         outcome
     }
 
-    /// Waits for records, then, for a while, for a batch to fill.
+    /// Waits for records, then, for a limited time, for a batch to fill.
     async fn rest(&self, adopt_at: Instant, stopped: &mut watch::Receiver<bool>) {
         let settings = &self.settings;
         let waiting = || {
@@ -209,7 +208,7 @@ impl Ledger {
                     self.wake.notified().await;
                 }
             };
-            // Either way the batch goes out: full, or late.
+            // In either case the batch is written: full, or at its time.
             let _ = timeout(Duration::from_millis(settings.flush_interval_ms), full).await;
         };
         tokio::select! {
@@ -220,7 +219,7 @@ impl Ledger {
     }
 
     async fn back_off(&self, pause: Duration, stopped: &mut watch::Receiver<bool>) {
-        // Up to a quarter more, so that nodes that lost the same database do not come back in step.
+        // Up to a quarter more, so that nodes that lost the same database do not return in step.
         let spread = Duration::from_millis(fastrand::u64(0..=u64::try_from(pause.as_millis()).unwrap_or(0) / 4));
         if *stopped.borrow() {
             return sleep(pause).await;
@@ -231,7 +230,7 @@ impl Ledger {
         }
     }
 
-    /// Logs a failure when it is the first.
+    /// Logs a failure if it is the first.
     fn failing(&self, why: &str) {
         add(&self.tally.writer_errors, 1);
         if !self.tally.writer_failing.swap(true, Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! What is asked before a request runs, and the refusal.
+//! What a request presents for admission, and the refusal.
 
 use std::sync::Arc;
 
@@ -13,30 +13,30 @@ use crate::domain::user::User;
 
 use super::spend::Period;
 
-/// One request that wants in.
+/// One request that asks for admission.
 #[derive(Debug, Clone, Copy)]
 pub struct Admission<'a> {
-    /// What the request is known by, here and in the ledger.
+    /// The request's id, here and in the ledger.
     pub request: RequestId,
-    /// The limits are checked now, and the request counts towards its minute from now on.
+    /// The limits are checked at this time, and the request counts towards its minute from then on.
     pub now: Timestamp,
-    /// The request's start: its cost will belong to it.
+    /// The request's start: its cost is counted at this time.
     pub started: Timestamp,
     pub key: &'a Key,
     pub user: &'a User,
     pub session: &'a SessionId,
-    /// What the request may cost; reserved while it runs.
+    /// What the request may cost; reserved while it is in flight.
     pub estimate: NanoUsd,
-    /// What it asks for; shown with its session.
+    /// What it asks for; listed with its session.
     pub asks: &'a Asks,
 }
 
 /// What a session's latest request asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asks {
-    /// As the client names it.
+    /// The client's name for it.
     pub model: Arc<str>,
-    /// The client's.
+    /// The client's format.
     pub format: WireFormat,
 }
 
@@ -95,7 +95,7 @@ impl LimitType {
         }
     }
 
-    /// Whether it is the key's, not the user's.
+    /// Whether it is a limit of the key, not of the user.
     #[must_use]
     pub const fn is_keys(self) -> bool {
         matches!(
@@ -130,7 +130,7 @@ pub enum Amount {
 }
 
 impl Amount {
-    /// USD, or the number.
+    /// The amount in USD, or the number.
     #[must_use]
     pub fn to_decimal(self) -> Decimal {
         match self {
@@ -149,12 +149,12 @@ impl std::fmt::Display for Amount {
     }
 }
 
-/// Why a request was not admitted. Nothing was counted then.
+/// Why a request was not admitted. Nothing was counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     #[error(transparent)]
     Limit(#[from] Denied),
-    /// The shared counters cannot be reached, and the operator wants nothing uncounted to pass.
+    /// The shared counters are unreachable, and the configuration lets nothing pass uncounted.
     #[error("the shared counters cannot be reached")]
     Unreachable,
 }
@@ -164,27 +164,27 @@ pub enum Refused {
 #[error("{}", self.message())]
 pub struct Denied {
     pub limit_type: LimitType,
-    /// What was compared: spent and reserved by others.
+    /// The compared figure: spent, and reserved by others.
     pub current: Amount,
     pub limit: Amount,
-    /// When a request may pass again; `None` where that cannot be known (or is never).
+    /// When a request may pass again; `None` if that is unknown, or never.
     pub reset_at: Option<Timestamp>,
-    /// Set if the limit is not reached, and the request could exceed it together with those that
-    /// run.
+    /// Set if the limit is not reached, but the request together with those in flight could exceed
+    /// it.
     pub exceeds: Option<Exceeds>,
 }
 
 /// Why a strict reservation refused a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exceeds {
-    /// What running requests have reserved in the limit's window.
+    /// What requests in flight have reserved in the limit's window.
     pub reserved: NanoUsd,
     /// What the refused request would have reserved.
     pub own: NanoUsd,
 }
 
 impl Denied {
-    /// For the client.
+    /// The message for the client.
     #[must_use]
     pub fn message(&self) -> String {
         let Self { limit_type, current, limit, .. } = self;

@@ -1,5 +1,4 @@
-//! Where a permit is written back to, and who is asked: the node's own counters, or those that all
-//! nodes share.
+//! The counters that requests and permits use: the node's own, or those that all nodes share.
 //!
 //! An enum rather than a trait: the futures of the node's own counters are ready when they are
 //! first polled, and need no box.
@@ -25,7 +24,7 @@ use crate::domain::user::User;
 /// The counters behind [`super::Counters`] and behind every permit.
 #[derive(Clone)]
 pub(super) enum CounterBackend {
-    /// Of this process alone.
+    /// Of this process only.
     Own(Arc<Memory>),
     /// Of all nodes, in Redis.
     Shared(Arc<Shared>),
@@ -39,7 +38,7 @@ impl CounterBackend {
         }
     }
 
-    /// A time of this node as the counters have it.
+    /// Converts a time of this node to the counters' clock.
     pub(super) fn time(&self, own: Timestamp) -> Timestamp {
         match self {
             Self::Own(_) => own,
@@ -47,7 +46,7 @@ impl CounterBackend {
         }
     }
 
-    /// Of the calendar windows.
+    /// The time zone of the calendar windows.
     pub(super) fn zone(&self) -> Tz {
         match self {
             Self::Own(memory) => memory.settings.time_zone,
@@ -61,7 +60,7 @@ impl CounterBackend {
                 let counted = memory.admit(ask)?;
                 Ok(Permit::new(self.clone(), counted))
             }
-            // Boxed, so that the futures of requests are not as large as what Redis needs.
+            // Boxed, so that the futures of requests do not grow to the size that Redis needs.
             Self::Shared(shared) => Box::pin(shared.admit(ask)).await,
         }
     }
@@ -85,7 +84,7 @@ impl CounterBackend {
         }
     }
 
-    /// Takes back what [`Self::enter`] did. This and what follows never waits.
+    /// Takes back what [`Self::enter`] did. Like the functions below, it never waits.
     pub(super) fn withdraw(&self, charge: &Charge, provider: ProviderId, now: Timestamp) {
         match self {
             Self::Own(memory) => memory.withdraw(charge, provider, now),
@@ -134,7 +133,7 @@ impl CounterBackend {
         }
     }
 
-    /// `None` where the node's own figures are the ones.
+    /// `None` if the node's own figures apply.
     async fn ask(&self, asked: &Asked<'_>, now: Timestamp) -> Option<HolderUsage> {
         match self {
             Self::Own(_) => None,

@@ -1,4 +1,4 @@
-//! The thirteen checks, in the order of docs/reference/limits.md; the first that is reached
+//! The thirteen checks, in the order of docs/reference/limits.md; the first limit that is reached
 //! refuses.
 
 use super::CounterSettings;
@@ -11,8 +11,8 @@ use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
 use crate::policy::reservation::Reservation;
 
-/// Checks a request against its key's and its user's limits, and says what is left of the tightest.
-/// The figures must be up to date.
+/// Checks a request against its key's and its user's limits, and returns the remaining amount of
+/// the tightest. The figures must be up to date.
 pub(super) fn all(
     pair: &mut Pair<'_>,
     admission: &Admission<'_>,
@@ -25,8 +25,8 @@ pub(super) fn all(
     Ok(Standing { requests, money: checks.tightest })
 }
 
-/// Under strict reservation: whether a request could exceed a limit together with those that run.
-/// One that runs alone could only exceed it by itself, and passes (docs/reference/limits.md).
+/// Under strict reservation: whether the request could exceed a limit together with those in
+/// flight. If no other request is in flight, it passes (docs/reference/limits.md).
 pub(super) fn strict(held: Held, estimate: NanoUsd, limit: NanoUsd, mode: Reservation) -> Option<Exceeds> {
     let (reserved, own) = (held.reserved, estimate.max(NanoUsd::ZERO));
     let refused = mode == Reservation::Strict && reserved > NanoUsd::ZERO && held.both() + own > limit;
@@ -38,7 +38,7 @@ struct Checks<'a, 'b> {
     admission: &'a Admission<'a>,
     slot: &'a Slot,
     settings: &'a CounterSettings,
-    /// Of the money limits that were checked so far.
+    /// The tightest of the money limits that were checked so far.
     tightest: Option<MoneyLeft>,
 }
 
@@ -76,7 +76,7 @@ impl Checks<'_, '_> {
                 }
             },
         };
-        // Room that a running request may leave has no known time.
+        // It is unknown when a request in flight will release its reservation.
         let reset_at = if exceeds.is_none() { spend.below_at(period, reset, limit) } else { None };
         let (current, limit) = (Amount::Money(held.both()), Amount::Money(limit));
         Some(Denied { limit_type, current, limit, reset_at, exceeds })
@@ -93,7 +93,7 @@ impl Checks<'_, '_> {
         if limit == 0 || current < limit || self.pair.sessions.is_live(self.slot) {
             return Ok(());
         }
-        // Only when the limit is met exactly does the next end make room.
+        // Only if the limit is met exactly does the next end free a place.
         let next_end = self.pair.sessions.next_end(of_key, self.settings.session_ttl_ms);
         let reset_at = next_end.filter(|_| current == limit);
         let (current, limit) = (Amount::Count(current), Amount::Count(limit));

@@ -1,8 +1,8 @@
-//! The output tokens that a key's replies from a model usually have: what a reservation is
-//! estimated from.
+//! The usual number of output tokens in a key's replies from a model: the basis of a reservation's
+//! estimate.
 //!
 //! The 90th percentile of the last [`RECENT`] replies, once [`ENOUGH`] are known. Before that there
-//! is no figure, and the reservation takes the most that a reply may have (`policy::reservation`).
+//! is no figure, and the reservation uses the most that a reply may have (`policy::reservation`).
 
 use std::collections::VecDeque;
 
@@ -10,18 +10,18 @@ use crate::domain::ids::KeyId;
 
 use super::shards::Shards;
 
-/// Replies of a key and model before which nothing is expected of the next.
+/// Replies of a key and model that are needed for an expectation.
 const ENOUGH: usize = 20;
-/// Replies that are remembered.
+/// Recent replies that are kept.
 const RECENT: usize = 50;
-/// Models remembered for one key; the one longest unused makes room.
+/// Models kept for one key; the one that is unused for longest is dropped first.
 const MODELS_PER_KEY: usize = 16;
 
 pub(super) struct Expectations(Shards<KeyId, Vec<Expected>>);
 
 struct Expected {
     model: Box<str>,
-    /// The oldest first.
+    /// Oldest first.
     recent: VecDeque<u32>,
     /// Of `recent`; `None` while there are too few.
     ninetieth: Option<u32>,

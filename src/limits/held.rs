@@ -1,4 +1,4 @@
-//! An amount that is spent, and one that is reserved on top of it.
+//! An amount that is spent, and one that is reserved in addition.
 
 use std::ops::{Add, AddAssign, Neg, SubAssign};
 
@@ -21,7 +21,7 @@ impl Held {
         Self { spent: NanoUsd::ZERO, reserved }
     }
 
-    /// What limits are compared with.
+    /// The amount that limits are compared with.
     pub(super) fn both(self) -> NanoUsd {
         self.spent + self.reserved
     }

@@ -1,4 +1,4 @@
-//! A user's record with its keys inside: one lock for all that an admission changes.
+//! A user's record with its keys inside: one lock for everything that an admission changes.
 
 use super::CounterSettings;
 use super::held::Held;
@@ -23,7 +23,7 @@ pub(super) struct KeyState {
 pub(super) struct UserState {
     pub(super) spend: Spend,
     pub(super) rpm: Rpm,
-    /// Of all keys.
+    /// The sessions of all keys.
     pub(super) sessions: Sessions,
     pub(super) keys: IdMap<KeyId, KeyState>,
 }
@@ -57,7 +57,7 @@ impl UserState {
         pair
     }
 
-    /// The user and one key, as they are.
+    /// The user and one key, without an update.
     pub(super) fn pair(&mut self, key: KeyId) -> Pair<'_> {
         Pair {
             key: self.keys.entry(key).or_default(),
@@ -84,7 +84,7 @@ impl Pair<'_> {
         self.key.sessions += u64::from(is_new);
     }
 
-    /// Replaces the reservation by the true cost.
+    /// Replaces the reservation by the actual cost.
     pub(super) fn settle(&mut self, charge: &Charge, now: Timestamp, cost: NanoUsd) {
         self.add(charge, Held { spent: cost, reserved: -charge.reserved });
         self.sessions.leave(&charge.slot, now, cost);

@@ -8,10 +8,10 @@ use super::{Counters, SpendRow};
 use crate::domain::clock::Timestamp;
 
 impl Counters {
-    /// Counts what settled requests turned out to cost: in the windows that hold their start, and
-    /// in the lifetime's sum. Never waits.
+    /// Counts the later cost of settled requests: in the windows that contain their start, and in
+    /// the lifetime's sum. Never waits.
     ///
-    /// To be called once for each amount, on one node, after the ledger has it.
+    /// Call it once for each amount, on one node, after the ledger has it.
     pub fn spent_late(&self, rows: &[SpendRow], now: Timestamp) {
         let now = self.books.time(now);
         match &self.books {

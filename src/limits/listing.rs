@@ -1,4 +1,4 @@
-//! The live sessions, for the list of active ones.
+//! The live sessions, for the list of active sessions.
 
 use super::admission::Asks;
 use super::memory::Memory;
@@ -6,24 +6,24 @@ use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
 use crate::domain::money::NanoUsd;
 
-/// One live session of one key. What it said is not kept.
+/// One live session of one key. Its text is not kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveSession {
     pub user: UserId,
     pub key: KeyId,
     pub session: SessionId,
-    /// The provider that serves it, once one was asked.
+    /// The provider that serves it, once a request was sent to one.
     pub provider: Option<ProviderId>,
-    /// Of the latest request, running or not; `None` where no node knows it any more.
+    /// Of the latest request, in flight or not; `None` if no node knows it any more.
     pub asks: Option<Asks>,
-    /// Requests running now.
+    /// Requests in flight.
     pub running: u32,
     /// Start of its first request.
     pub started_at: Timestamp,
     /// End of its last request.
     pub last_end: Option<Timestamp>,
     pub requests: u64,
-    /// Of its ended requests.
+    /// Of its requests that have ended.
     pub cost: NanoUsd,
 }
 

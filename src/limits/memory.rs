@@ -18,7 +18,7 @@ use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
 use crate::policy::reservation::Reservation;
 
-/// Three maps; no code holds locks of two at once.
+/// Three maps; no code holds the locks of two at once.
 pub(super) struct Memory {
     pub(super) settings: CounterSettings,
     pub(super) users: Shards<UserId, Box<UserState>>,
@@ -63,7 +63,7 @@ impl Memory {
         Ok(Counted { charge, served_before, standing })
     }
 
-    /// Counts a request without asking. Gives the provider that served the session before, if it
+    /// Counts a request without checks. Returns the provider that served the session before, if it
     /// was live.
     pub(super) fn count(&self, charge: &mut Charge) -> Option<ProviderId> {
         let (user, key) = charge.holder()?;
@@ -119,8 +119,8 @@ impl Memory {
 }
 
 impl Memory {
-    /// Moves the request to a provider: takes its place there if a limit of it is not reached.
-    /// Whether it did.
+    /// Moves the request to a provider: counts it there unless one of the provider's limits is
+    /// reached. Returns whether it was counted.
     pub(super) fn enter(&self, charge: &Charge, provider: &Provider, now: Timestamp) -> bool {
         let entered = self.at_provider(provider.id, now, |state| {
             let free = state.blocked(provider, &charge.slot, now, &self.settings).is_none();
@@ -135,13 +135,13 @@ impl Memory {
         entered
     }
 
-    /// As [`Self::enter`], without asking.
+    /// As [`Self::enter`], without the check.
     pub(super) fn enter_unchecked(&self, charge: &Charge, provider: ProviderId, now: Timestamp) {
         self.at_provider(provider, now, |state| state.enter(charge, now));
         self.serve_by(charge, provider);
     }
 
-    /// Takes back what [`Self::enter`] did: the attempt came to nothing.
+    /// Takes back what [`Self::enter`] did: the attempt failed.
     pub(super) fn withdraw(&self, charge: &Charge, provider: ProviderId, now: Timestamp) {
         self.at_provider(provider, now, |state| state.take_back(charge));
     }
@@ -172,7 +172,7 @@ impl Memory {
         }
     }
 
-    /// The request is to leave no trace.
+    /// Takes the request back as if it had never been counted.
     pub(super) fn give_back(&self, charge: &Charge, at: Option<ProviderId>) {
         if let Some((user, key)) = charge.holder()
             && let Some(state) = self.users.lock(user.0).get_mut(&user)

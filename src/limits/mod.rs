@@ -1,23 +1,23 @@
-//! Spend, sessions and requests per minute: what is counted against limits.
+//! Spend, sessions and requests per minute: the figures that are counted against limits.
 //!
 //! A request is admitted by all thirteen checks or by none, in one atomic step under one lock: a
-//! user's keys live inside the user's record, so no second lock is needed. It then holds a
-//! [`Permit`]; the permit's end replaces the reserved estimate by the true cost, or gives
-//! everything back.
+//! user's keys are part of the user's record, so no second lock is needed. The request then holds a
+//! [`Permit`]. Settling the permit replaces the reserved estimate by the actual cost; dropping it
+//! takes everything back.
 //!
 //! - **Spend** is kept per minute of the request's start for a little over a day (for the rolling
 //!   windows and the daily one, whose reset time may change), and as sums for the calendar week,
-//!   the month and the lifetime. A minute ages out of a rolling window when the whole of it is out:
-//!   never too early, at most a minute late.
-//! - **Reservations** lie in the same buckets and sums, apart from what was really spent: checks
-//!   look at both, readers at the latter. A request's own reservation is added after its checks, so
-//!   one client alone sees the limits exactly.
+//!   the month and the lifetime. A minute leaves a rolling window when all of it is outside: never
+//!   too early, at most a minute late.
+//! - **Reservations** use the same buckets and sums, separate from the actual spend: checks use
+//!   both, readers the actual spend. A request's own reservation is added after its checks, so a
+//!   single client gets exact limits.
 //! - **Requests per minute** are a sliding window of the past 60 seconds.
-//! - **Sessions** are live while a request runs, and for the TTL after the last one's end.
+//! - **Sessions** are live while a request is in flight, and for the TTL after the last one's end.
 //!
-//! A node's own counters ([`memory`]) are rebuilt from the ledger at start. What may have to ask
-//! shared ones is `async`; on a node's own counters those futures are ready at once and nothing is
-//! allocated for them.
+//! A node's own counters ([`memory`]) are rebuilt from the ledger at start. Functions that may use
+//! shared counters are `async`; with a node's own counters their futures are ready at once, without
+//! an allocation.
 
 mod admission;
 mod backend;
@@ -75,14 +75,14 @@ use crate::policy::reservation::Reservation;
 use memory::Memory;
 use redis::Shared;
 
-/// How counting is done; fixed for the life of the process.
+/// How counting works; fixed for the life of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CounterSettings {
-    /// How long a session lives after its last request's end.
+    /// How long a session stays live after its last request's end.
     pub session_ttl_ms: i64,
-    /// How running requests count for the checks of others.
+    /// How requests in flight count in the checks of others.
     pub reservation: Reservation,
-    /// Of the calendar windows.
+    /// The time zone of the calendar windows.
     pub time_zone: Tz,
 }
 
@@ -98,16 +98,16 @@ impl Counters {
         Self { books: CounterBackend::Own(Arc::new(Memory::new(settings))) }
     }
 
-    /// Counters that all nodes share. They count for this node alone until the keeper runs
+    /// Counters that all nodes share. They count only for this node until the keeper runs
     /// ([`Self::keeper`]).
     ///
     /// # Errors
-    /// When the address cannot be read; it is not in the text.
+    /// When the address is invalid; the error does not contain the address.
     pub fn shared(settings: CounterSettings, shared: SharedSettings) -> Result<Self, String> {
         Ok(Self { books: CounterBackend::Shared(Shared::new(settings, shared)?) })
     }
 
-    /// The task that keeps shared counters; `None` for a node's own.
+    /// The task that maintains shared counters; `None` for a node's own.
     #[must_use]
     pub fn keeper(&self, ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>) -> Option<Keeper> {
         match &self.books {
@@ -116,7 +116,7 @@ impl Counters {
         }
     }
 
-    /// How it stands with shared counters; `None` for a node's own.
+    /// The state of shared counters; `None` for a node's own.
     #[must_use]
     pub fn shared_state(&self) -> Option<SharedState> {
         match &self.books {
@@ -125,38 +125,39 @@ impl Counters {
         }
     }
 
-    /// Resolves when shared counters can be asked; at once for a node's own.
+    /// Resolves when shared counters are reachable; at once for a node's own.
     pub async fn connected(&self) {
         if let CounterBackend::Shared(shared) = &self.books {
             shared.connected().await;
         }
     }
 
-    /// Resolves when shared counters know all that was counted here; at once for a node's own.
+    /// Resolves when shared counters have everything that was counted here; at once for a node's
+    /// own.
     pub async fn told(&self) {
         if let CounterBackend::Shared(shared) = &self.books {
             shared.told().await;
         }
     }
 
-    /// All thirteen checks, and the request counted: in one step, or not at all.
+    /// Runs all thirteen checks and counts the request: in one step, or not at all.
     ///
     /// # Errors
-    /// The first limit that is reached, in the order of docs/reference/limits.md. Nothing was
+    /// The first limit that is reached, in the order of docs/reference/limits.md. Nothing is
     /// counted then.
     pub async fn admit(&self, admission: &Admission<'_>) -> Result<Permit, Refused> {
         self.books.admit(admission).await
     }
 
-    /// For traffic of the admin token: no key, no user, no limits. Provider limits see it all the
-    /// same.
+    /// For traffic of the admin token: no key, no user, no limits. It still counts towards provider
+    /// limits.
     pub fn bypass(&self, request: RequestId, session: &SessionId, estimate: NanoUsd, now: Timestamp) -> Permit {
         let started = self.books.time(now);
         Permit::new(self.books.clone(), Counted::alone(self.memory().charge(request, session, estimate, started)))
     }
 
-    /// Those of the providers that may not be given a request of this session now, and why. Changes
-    /// nothing that counts.
+    /// Which of the providers may not get a request of this session now, and why. Changes no
+    /// figure.
     pub async fn blocked(
         &self,
         providers: &[Arc<Provider>],
@@ -168,7 +169,7 @@ impl Counters {
         self.books.blocked(providers, &slot, self.books.time(now)).await
     }
 
-    /// The provider that a live session was last served by, as far as this node knows (see
+    /// The provider that last served a live session, as far as this node knows (see
     /// [`Permit::session_provider`]).
     #[must_use]
     pub fn session_provider(
@@ -181,46 +182,46 @@ impl Counters {
         self.memory().session_provider(user, key, session, self.books.time(now))
     }
 
-    /// What a key has used of its limits. Reservations are not in it.
+    /// What a key has used of its limits, without reservations.
     pub async fn key_usage(&self, key: &Key, now: Timestamp) -> HolderUsage {
         self.books.key_usage(key, self.books.time(now)).await
     }
 
-    /// What a user has used of their limits. Reservations are not in it.
+    /// What a user has used of their limits, without reservations.
     pub async fn user_usage(&self, user: &User, now: Timestamp) -> HolderUsage {
         self.books.user_usage(user, self.books.time(now)).await
     }
 
-    /// What a provider has used of its limits. Reservations are not in it.
+    /// What a provider has used of its limits, without reservations.
     pub async fn provider_usage(&self, provider: &Provider, now: Timestamp) -> HolderUsage {
         self.books.provider_usage(provider, self.books.time(now)).await
     }
 
-    /// Output tokens that a key's replies from a model usually have: the 90th percentile of the
-    /// recent ones; `None` until twenty are known.
+    /// The usual number of output tokens in a key's replies from a model: the 90th percentile of
+    /// the recent ones; `None` until twenty are known.
     #[must_use]
     pub fn expected_output(&self, key: KeyId, model: &str) -> Option<u64> {
         self.memory().expectations.get(key, model)
     }
 
-    /// Tells how many output tokens a key's reply from a model had.
+    /// Records the output tokens of a reply for [`Self::expected_output`].
     pub fn learn_output(&self, key: KeyId, model: &str, output_tokens: u64) {
         self.memory().expectations.learn(key, model, output_tokens);
     }
 
-    /// Every live session, in no particular order; of all nodes, where counters are shared.
+    /// Every live session, in no particular order; of all nodes, if counters are shared.
     pub async fn live_sessions(&self, now: Timestamp) -> Vec<LiveSession> {
         self.books.live_sessions(self.books.time(now)).await
     }
 
-    /// How many live sessions this node knows of.
+    /// How many live sessions this node has.
     #[must_use]
     pub fn sessions_here(&self, now: Timestamp) -> usize {
         self.memory().sessions_here(self.books.time(now))
     }
 
-    /// Takes over what the ledger knows, in place of everything counted so far: for the start,
-    /// before requests come.
+    /// Replaces everything counted so far by the ledger's sums: for the start, before the first
+    /// request.
     ///
     /// `rows` must reach back to the start of the month and of the week, and at least 26 hours.
     pub fn rebuild(
@@ -232,34 +233,35 @@ impl Counters {
         self.memory().rebuild(rows, totals, self.books.time(now));
     }
 
-    /// Takes over the requests of the last minutes, after [`Self::rebuild`]: live sessions and
-    /// requests per minute. They must come by their start, and reach back to [`Self::replay_from`].
-    /// Shared counters know these by themselves: nothing is done.
+    /// Replays the requests of the last minutes, after [`Self::rebuild`]: live sessions and
+    /// requests per minute. They must be ordered by their start, and reach back to
+    /// [`Self::replay_from`]. Does nothing for shared counters, which keep these figures
+    /// themselves.
     pub fn replay(&self, requests: impl IntoIterator<Item = RecentRequest>, now: Timestamp) {
         if let CounterBackend::Own(memory) = &self.books {
             memory.replay(requests, now);
         }
     }
 
-    /// From when on [`Self::replay`] needs the requests that ended.
+    /// The time from which [`Self::replay`] needs the requests that ended.
     #[must_use]
     pub fn replay_from(&self, now: Timestamp) -> Timestamp {
         now.plus_ms(-self.memory().settings.session_ttl_ms.max(rpm::WINDOW_MS))
     }
 
-    /// From when on [`Self::rebuild`] needs rows.
+    /// The time from which [`Self::rebuild`] needs rows.
     #[must_use]
     pub fn rebuild_from(&self, now: Timestamp) -> Timestamp {
         Memory::rebuild_from(now, self.zone())
     }
 
-    /// Frees what is idle: aged buckets, ended sessions, holders without any figures, and holders
-    /// that `keep` no longer knows (deleted ones). To be called every minute or so.
+    /// Frees idle entries: aged buckets, ended sessions, holders without any figures, and holders
+    /// that `keep` rejects (deleted ones). Call it about once a minute.
     pub fn sweep(&self, now: Timestamp, keep: &dyn Fn(Holder) -> bool) {
         self.memory().sweep(self.books.time(now), keep);
     }
 
-    /// Of the calendar windows: this node's, or the cluster's where that is another.
+    /// The time zone of calendar windows: this node's, or the cluster's if it differs.
     #[must_use]
     pub fn zone(&self) -> Tz {
         self.books.zone()

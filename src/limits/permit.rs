@@ -1,4 +1,4 @@
-//! The leave to run one request, which counts until it is settled or dropped.
+//! The permit of one request, which counts until it is settled or dropped.
 
 use super::admission::Asks;
 use super::backend::CounterBackend;
@@ -10,7 +10,7 @@ use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
 
-/// What was counted for one request.
+/// Everything that was counted for one request.
 #[derive(Debug, Clone)]
 pub struct Charge {
     pub request: RequestId,
@@ -18,12 +18,12 @@ pub struct Charge {
     pub user: Option<UserId>,
     /// The key and its session.
     pub slot: Slot,
-    /// The estimate, or zero where reservation is off.
+    /// The estimate, or zero if reservation is off.
     pub reserved: NanoUsd,
     pub started: Timestamp,
-    /// When it was admitted: the minute counts from then on.
+    /// The time of admission: the request counts towards its minute from then on.
     pub admitted: Timestamp,
-    /// Where it is counted among the requests of the minute, on this node.
+    /// The entry among the requests of the minute, on this node.
     pub minute: Option<MinuteEntry>,
     /// `None` for the admin token.
     pub asks: Option<Asks>,
@@ -36,7 +36,7 @@ impl Charge {
     }
 }
 
-/// A request that was counted, and what was found out on the way.
+/// A request that was counted, and what the admission returned for it.
 pub(super) struct Counted {
     pub(super) charge: Charge,
     /// The provider that served the session before, if it was live.
@@ -55,16 +55,16 @@ impl Counted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settlement {
     pub now: Timestamp,
-    /// The true cost.
+    /// The actual cost.
     pub cost: NanoUsd,
     /// The provider that the request had entered.
     pub at: Option<ProviderId>,
-    /// The one that served it, and is owed the cost.
+    /// The provider that served it, which the cost is counted for.
     pub served: Option<ProviderId>,
 }
 
-/// Leave to run one request. [`Permit::settle`] it at the end. A permit that is dropped instead
-/// gives everything back: the reservation, the place of its session, the request of the minute.
+/// The permit of one request. [`Permit::settle`] it at the end. A permit that is dropped instead
+/// takes everything back: the reservation, the place of its session, the request of the minute.
 #[must_use = "dropping a permit gives it back"]
 pub struct Permit {
     books: CounterBackend,
@@ -81,7 +81,7 @@ impl Permit {
         Self { books, charge: Some(charge), at: None, served_before, standing }
     }
 
-    /// What was left of the caller's limits when the request was admitted.
+    /// The remaining amounts of the caller's limits when the request was admitted.
     #[must_use]
     pub const fn standing(&self) -> &Standing {
         &self.standing
@@ -93,13 +93,13 @@ impl Permit {
         self.served_before
     }
 
-    /// Moves the request to a provider before an attempt there, leaving the one before. `false`:
-    /// the provider's limits were reached in the meantime (checked and counted in one step); the
-    /// request is then at none.
+    /// Moves the request to a provider before an attempt there, and away from the one before.
+    /// `false`: the provider's limits were reached in the meantime (checked and counted in one
+    /// step); the request is then at no provider.
     ///
-    /// The session is served by this provider from now on (see [`Self::session_provider`]). Waits
-    /// for shared counters alone, and only where the provider has limits; on a node's own it is
-    /// done at once.
+    /// From now on the session is served by this provider (see [`Self::session_provider`]). It
+    /// waits only for shared counters, and only if the provider has limits; with a node's own
+    /// counters it completes at once.
     #[must_use = "the provider may not be asked when this is false"]
     pub async fn enter(&mut self, provider: &Provider, now: Timestamp) -> bool {
         let Some(charge) = &self.charge else { return false };
@@ -115,9 +115,9 @@ impl Permit {
         entered
     }
 
-    /// The request ended: the true cost takes the reservation's place, counted at the request's
-    /// start. Its session lives on for the TTL. `provider`: who served it, and is owed the cost. A
-    /// cost below zero counts as zero.
+    /// Ends the request: the actual cost replaces the reservation, counted at the request's start.
+    /// The session stays live for the TTL. `provider`: the one that served it, which the cost is
+    /// counted for. A cost below zero counts as zero.
     pub fn settle(mut self, now: Timestamp, cost: NanoUsd, provider: Option<ProviderId>) {
         if let Some(charge) = self.charge.take() {
             let cost = cost.max(NanoUsd::ZERO);

@@ -1,4 +1,4 @@
-//! What a provider has been given: spend and sessions, against its own limits.
+//! What a provider was used for: spend and sessions, against its own limits.
 
 use super::CounterSettings;
 use super::held::Held;
@@ -15,7 +15,7 @@ use crate::domain::provider::Provider;
 pub enum Blocked {
     /// A spending limit.
     Limit,
-    /// It serves as many sessions as it may, and this is none of them.
+    /// It serves the maximum number of sessions, and this is a new one.
     SessionCap,
 }
 
@@ -63,14 +63,14 @@ impl ProviderState {
         self.spend.add(charge.started, Held::reserved(-charge.reserved));
     }
 
-    /// The request that had entered was served, and cost this.
+    /// Settles a request that had entered and was served, at this cost.
     pub(super) fn settle(&mut self, charge: &Charge, now: Timestamp, cost: NanoUsd) {
         self.sessions.leave(&charge.slot, now, cost);
         self.spend.add(charge.started, Held { spent: cost, reserved: -charge.reserved });
     }
 }
 
-/// Whether there is anything to check at all.
+/// Whether there is any limit to check.
 pub(super) fn is_limited(limits: &Limits) -> bool {
     let unlimited = Limits { daily_reset: limits.daily_reset, ..Limits::default() };
     *limits != unlimited

@@ -1,5 +1,5 @@
-//! Taking over the ledger's sums at start, and of the last minutes its requests: live sessions,
-//! requests per minute.
+//! Loads the ledger's sums at start, and the requests of the last minutes: live sessions, requests
+//! per minute.
 
 use chrono_tz::Tz;
 
@@ -25,7 +25,7 @@ pub struct SpendRow {
     pub cost: NanoUsd,
 }
 
-/// What one key ever spent at one provider.
+/// The lifetime spend of one key at one provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpendTotal {
     pub key: Option<KeyId>,
@@ -34,12 +34,12 @@ pub struct SpendTotal {
     pub cost: NanoUsd,
 }
 
-/// A request of the last minutes that was admitted, and has ended.
+/// A request of the last minutes that was admitted and has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecentRequest {
     pub key: KeyId,
     pub user: UserId,
-    /// The provider that was asked last.
+    /// The provider that was tried last.
     pub provider: Option<ProviderId>,
     pub session: SessionId,
     pub started: Timestamp,
@@ -48,7 +48,7 @@ pub struct RecentRequest {
 }
 
 impl Memory {
-    /// Replays requests, by their start: their spending is in [`Self::rebuild`]'s sums.
+    /// Replays requests in the order of their start: their spending is in [`Self::rebuild`]'s sums.
     pub(super) fn replay(&self, requests: impl IntoIterator<Item = RecentRequest>, now: Timestamp) {
         for request in requests {
             let slot = Slot { key: Some(request.key), session: request.session };
@@ -99,7 +99,7 @@ impl Memory {
         calendar.min(now.plus_ms(-KEEP_MINUTES * 60_000))
     }
 
-    /// Every holder by the name that shared counters know it by, with what it spent.
+    /// Every holder, by its name in shared counters, with what it spent.
     pub(super) fn holders(&self) -> Vec<(String, Sums)> {
         let mut found = Vec::new();
         for users in self.users.each() {

@@ -1,12 +1,12 @@
 //! Requests of the past 60 seconds, as a sliding window.
 //!
-//! A request counts for 60 s from its admission, to the millisecond. Beyond a thousand entries,
+//! A request counts for 60 s from its admission, to the millisecond. Above a thousand entries,
 //! requests of the same tenth of a second share one, at the end of that tenth: each may count a
 //! tenth of a second too long, and memory stays bounded.
 //!
-//! Entries are kept by a time of their own, which is the clock's and never steps back: if the clock
-//! does, by more than [`JITTER_MS`], the difference is added to all that it says from then on. So
-//! no entry is forgotten early, and none counts for longer than its minute.
+//! Entries use a monotonic time derived from the clock. If the clock steps back by more than
+//! [`JITTER_MS`], the difference is added to all its later values. So no entry is dropped early,
+//! and none counts for longer than its minute.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use crate::domain::clock::Timestamp;
 pub(super) const WINDOW_MS: i64 = 60_000;
 const EXACT_ENTRIES: usize = 1_024;
 const COARSE_MS: i64 = 100;
-/// Threads that read the clock one after the other may come in the other order.
+/// Threads that read the clock one after the other may arrive in the other order.
 const JITTER_MS: i64 = 1_000;
 
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub(super) struct Rpm {
     /// Ascending in time, one for each.
     entries: VecDeque<Entry>,
     total: u64,
-    /// The latest time seen, and what is added to the clock's.
+    /// The latest time seen, and the offset that is added to the clock.
     latest: i64,
     added_ms: i64,
 }
@@ -34,12 +34,12 @@ struct Entry {
     count: u64,
 }
 
-/// The entry that a request is counted in: to take it back.
+/// The entry in which a request is counted, needed to take it back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MinuteEntry(i64);
 
 impl Rpm {
-    /// Forgets what is over.
+    /// Drops entries that no longer count.
     pub(super) fn refresh(&mut self, now: Timestamp) {
         let now = self.time(now);
         while let Some(first) = self.entries.front()
@@ -68,7 +68,7 @@ impl Rpm {
         }
     }
 
-    /// Takes back a request, unless it counts no more.
+    /// Takes back a request, unless it no longer counts.
     pub(super) fn take_back(&mut self, entry: MinuteEntry) {
         if let Ok(place) = self.entries.binary_search_by_key(&entry.0, |entry| entry.at) {
             self.total -= 1;
@@ -98,7 +98,7 @@ impl Rpm {
         }
     }
 
-    /// The entries' own time.
+    /// The monotonic time of the entries.
     fn time(&mut self, now: Timestamp) -> i64 {
         let time = now.0.saturating_add(self.added_ms);
         if time >= self.latest - JITTER_MS {
@@ -144,7 +144,7 @@ mod tests {
         rpm.refresh(at(60_015));
         rpm.take_back(added[2]);
         assert_eq!(rpm.count(), 1, "over already, and the next one is another");
-        // Two that read the clock in the other order than they came: each is one.
+        // Two requests that arrive in the reverse order of their clock readings: each has an entry.
         let mut rpm = Rpm::default();
         let (later, earlier) = (rpm.add(at(11)), rpm.add(at(10)));
         rpm.take_back(later);
@@ -159,7 +159,7 @@ mod tests {
         let hour = 3_600_000;
         rpm.add(at(hour));
         rpm.add(at(hour + 1_000));
-        // Half an hour back, and on from there.
+        // The clock steps back half an hour, and continues from there.
         let back = hour / 2;
         rpm.refresh(at(back));
         let third = rpm.add(at(back));

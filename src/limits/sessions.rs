@@ -1,4 +1,4 @@
-//! The live sessions of one holder: those with a request running, and those whose last request
+//! The live sessions of one holder: those with a request in flight, and those whose last request
 //! ended within the TTL.
 
 use std::collections::{HashMap, VecDeque};
@@ -8,9 +8,9 @@ use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, SessionId};
 use crate::domain::money::NanoUsd;
 
-/// Idle sessions remembered for one holder. Beyond the highest session limit that can be set, so
-/// that forgetting the oldest lets nobody in who would have been refused; it bounds clients whose
-/// every request is its own session.
+/// Idle sessions kept for one holder. This is above the highest configurable session limit, so
+/// dropping the oldest admits no request that would have been refused. It bounds clients whose
+/// every request is a new session.
 pub(super) const MAX_IDLE: usize = 4_096;
 
 /// A session of a key (of the admin token, without one).
@@ -24,15 +24,14 @@ pub struct Slot {
 pub(super) struct Live {
     pub(super) running: u32,
     pub(super) started: Timestamp,
-    /// End of its last request; `None` while its first one runs.
+    /// End of its last request; `None` while its first one is in flight.
     pub(super) ended: Option<Timestamp>,
     pub(super) requests: u64,
     pub(super) cost: NanoUsd,
     pub(super) provider: Option<ProviderId>,
-    /// Of the latest request; `None` where that is not known.
+    /// Of the latest request; `None` if that is unknown.
     pub(super) asks: Option<Asks>,
-    /// The time under which it stands among the idle ones; kept so that it never stands there
-    /// twice.
+    /// Its time in the idle queue; kept so that it is never queued twice.
     queued: Option<Timestamp>,
 }
 
@@ -45,15 +44,16 @@ impl Live {
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     live: HashMap<Slot, Live>,
-    /// Sessions by the time they became idle, ascending. One that went on since is still in here:
-    /// it is skipped when its turn comes, and cleared out when such entries are the most.
+    /// Sessions by the time they became idle, ascending. A session that became active since is
+    /// still in here: its entry is skipped when its turn comes, and removed when such entries are
+    /// the majority.
     idle: VecDeque<(Timestamp, Slot)>,
     /// How many of `live` are idle.
     idle_count: usize,
 }
 
 impl Sessions {
-    /// Forgets sessions that ended; `gone` hears of each.
+    /// Drops sessions that ended, and calls `gone` for each.
     pub(super) fn refresh(&mut self, now: Timestamp, ttl_ms: i64, mut gone: impl FnMut(&Slot)) {
         while let Some((ended, slot)) = self.idle.front() {
             if still_idle(&mut self.live, *ended, slot) {
@@ -88,7 +88,7 @@ impl Sessions {
         self.live.iter()
     }
 
-    /// A request of the session begins. Whether the session is new.
+    /// A request of the session begins. Returns whether the session is new.
     pub(super) fn enter(&mut self, slot: &Slot, now: Timestamp, asks: Option<&Asks>) -> bool {
         if let Some(live) = self.live.get_mut(slot) {
             self.idle_count -= usize::from(live.running == 0);
@@ -103,7 +103,7 @@ impl Sessions {
         true
     }
 
-    /// A request of the session ends at `now`, having cost `cost`.
+    /// A request of the session ends at `now` with the given cost.
     pub(super) fn leave(&mut self, slot: &Slot, now: Timestamp, cost: NanoUsd) {
         let Some(live) = self.live.get_mut(slot).filter(|live| live.running > 0) else { return };
         live.running -= 1;
@@ -115,8 +115,7 @@ impl Sessions {
         }
     }
 
-    /// A request of the session turns out not to have been one. Whether the session is gone with
-    /// it.
+    /// Takes a request of the session back. Returns whether this removed the session.
     pub(super) fn take_back(&mut self, slot: &Slot) -> bool {
         let Some(live) = self.live.get_mut(slot).filter(|live| live.running > 0) else { return false };
         live.running -= 1;
@@ -134,7 +133,7 @@ impl Sessions {
         }
     }
 
-    /// When the first idle session (of `key`, where given) ends if nothing more comes.
+    /// When the first idle session (of `key`, if given) ends if no request follows.
     pub(super) fn next_end(&self, key: Option<KeyId>, ttl_ms: i64) -> Option<Timestamp> {
         let mut idle = self.idle.iter().filter(|(ended, slot)| {
             (key.is_none() || slot.key == key) && self.live.get(slot).is_some_and(|live| live.is_idle_since(*ended))
@@ -160,7 +159,7 @@ impl Sessions {
             let live = &mut self.live;
             self.idle.retain(|(since, slot)| still_idle(live, *since, slot));
         }
-        // Almost always at the end: only what is taken back ended earlier.
+        // Nearly always at the end: only requests that are taken back ended earlier.
         let place = match self.idle.back() {
             Some((last, _)) if *last > ended => self.idle.partition_point(|(since, _)| *since <= ended),
             _ => self.idle.len(),
@@ -169,8 +168,7 @@ impl Sessions {
     }
 }
 
-/// Whether an entry of the idle ones still tells the truth; one that does not is about to be
-/// dropped.
+/// Whether an idle entry is still correct; an incorrect one is about to be dropped.
 fn still_idle(live: &mut HashMap<Slot, Live>, since: Timestamp, slot: &Slot) -> bool {
     let Some(live) = live.get_mut(slot) else { return false };
     let idle = live.is_idle_since(since);

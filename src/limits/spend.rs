@@ -1,13 +1,13 @@
 //! What one holder (key, user or provider) spent, in every window.
 //!
 //! Buckets of one minute, by the minute of the request's start, feed the rolling windows and the
-//! daily calendar window; week, month and lifetime are sums. All windows are brought up to date at
-//! most once a minute: their bounds lie on minutes. Late amounts (a long request ends) go to the
-//! windows that hold the request's start, or to none.
+//! daily calendar window; week, month and lifetime are sums. All windows are updated at most once a
+//! minute: their bounds lie on minutes. A late amount (of a long request) is added to the windows
+//! that contain the request's start, or to none.
 //!
-//! A clock that steps back erases nothing: the windows become those of the earlier time, with all
-//! that was counted in them before and since. What was counted ahead of the clock counts as
-//! present. For the rolling windows and the day that holds for steps of up to a day
+//! A clock that steps back erases nothing: the windows become those of the earlier time, with
+//! everything that was counted in them before and since. Amounts ahead of the clock count as
+//! present. For the rolling windows and the day this holds for steps of up to a day
 //! ([`SPARE_MINUTES`]).
 
 use std::collections::VecDeque;
@@ -21,12 +21,12 @@ use crate::domain::money::NanoUsd;
 use crate::policy::window::{DAY_MS, FIVE_HOURS_MS, Span, Window};
 
 const MINUTE_MS: i64 = 60_000;
-/// Buckets are kept for longer than the longest day has (25 hours, when clocks go back).
+/// Buckets are kept for longer than the longest day (25 hours, when clocks go back).
 pub(super) const KEEP_MINUTES: i64 = 26 * 60;
 
-/// For so much longer, in case the clock was ahead and steps back.
+/// Additional minutes, in case the clock was ahead and steps back.
 const SPARE_MINUTES: i64 = 24 * 60;
-/// A time that is less than this behind is a thread's that came late, and no step of the clock.
+/// A time that is behind by less than this comes from a late thread, not from a step of the clock.
 const LATE_MINUTES: i64 = 2;
 
 /// The windows of spending limits.
@@ -53,13 +53,13 @@ impl Period {
 
 #[derive(Debug)]
 pub(super) struct Spend {
-    /// Ascending; minutes without an amount have none.
+    /// Ascending; minutes without an amount have no bucket.
     buckets: VecDeque<Bucket>,
-    /// The minute that the windows are up to date with.
+    /// The minute of the last update.
     minute: i64,
     five_hours: Rolling,
     day: Rolling,
-    /// The daily calendar window, and the reset time that it was made for.
+    /// The daily calendar window, and the reset time that it was built for.
     daily: Calendar,
     daily_time: TimeOfDay,
     weekly: Calendars,
@@ -67,7 +67,8 @@ pub(super) struct Spend {
     total: Held,
 }
 
-/// What a holder spent in all, in the current week and month, and in each minute of the past day.
+/// A holder's lifetime spend, its spend in the current week and month, and in each minute of the
+/// past day.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sums {
     pub(super) total: NanoUsd,
@@ -96,8 +97,8 @@ struct Calendar {
     sum: Held,
 }
 
-/// The week (month) that holds the present, and the one that held it before: a clock that steps
-/// back may return to it.
+/// The week (month) that contains the present, and the one before: a clock that steps back may
+/// return to it.
 #[derive(Debug, Clone, Copy)]
 struct Calendars {
     current: Calendar,
@@ -123,8 +124,7 @@ impl Default for Spend {
 }
 
 impl Spend {
-    /// Brings every window up to date but the daily calendar one, whose reset time only a reader
-    /// knows.
+    /// Updates every window except the daily calendar one, whose reset time only a reader has.
     pub(super) fn refresh(&mut self, now: Timestamp, tz: Tz) {
         let minute = minute_of(now);
         if minute <= self.minute && minute > self.minute.saturating_sub(LATE_MINUTES) {
@@ -146,8 +146,8 @@ impl Spend {
         self.monthly.refresh(Window::Monthly, now, tz);
     }
 
-    /// Adds to (or, negative, takes from) the windows that hold `started`. Call [`Self::refresh`]
-    /// first.
+    /// Adds an amount to the windows that contain `started`, or subtracts a negative one. Call
+    /// [`Self::refresh`] first.
     pub(super) fn add(&mut self, started: Timestamp, held: Held) {
         if held == Held::NONE {
             return;
@@ -156,7 +156,7 @@ impl Spend {
         self.add_to_windows(started, held);
     }
 
-    /// As [`Self::add`], without the lifetime's sum: for what that knows already.
+    /// As [`Self::add`], without the lifetime's sum: for amounts that it already contains.
     pub(super) fn add_to_windows(&mut self, started: Timestamp, held: Held) {
         let minute = minute_of(started);
         let at = Timestamp(minute * MINUTE_MS);
@@ -167,7 +167,7 @@ impl Spend {
                 calendar.sum += held;
             }
         }
-        // What is ahead of the clock counts as present, as in the rolling windows.
+        // Amounts ahead of the clock count as present, as in the rolling windows.
         if at >= self.daily.span.start {
             self.daily.sum += held;
         }
@@ -186,7 +186,7 @@ impl Spend {
         self.total += held;
     }
 
-    /// What is held in a period. Call [`Self::refresh`] first.
+    /// The amount held in a period. Call [`Self::refresh`] first.
     pub(super) fn held(&mut self, period: Period, reset: DailyReset, now: Timestamp, tz: Tz) -> Held {
         match period {
             Period::FiveHours => self.five_hours.sum,
@@ -198,8 +198,8 @@ impl Spend {
         }
     }
 
-    /// When less than `limit` will be held, if nothing more is added. `None`: never, or not known.
-    /// Call [`Self::held`] first.
+    /// When less than `limit` will be held, if nothing is added. `None`: never, or unknown. Call
+    /// [`Self::held`] first.
     pub(super) fn below_at(&self, period: Period, reset: DailyReset, limit: NanoUsd) -> Option<Timestamp> {
         if limit <= NanoUsd::ZERO {
             return None;
@@ -210,8 +210,8 @@ impl Spend {
         }
     }
 
-    /// When what is spent now will count no more: the end of a calendar window; of a rolling one,
-    /// when the last amount ages out.
+    /// When the present spend will no longer count: the end of a calendar window; for a rolling
+    /// one, when the last amount ages out.
     pub(super) fn resets_at(&self, period: Period, reset: DailyReset) -> Option<Timestamp> {
         match self.rolling(period, reset) {
             Some(rolling) => {
@@ -223,7 +223,7 @@ impl Spend {
         }
     }
 
-    /// Takes over what was spent from another record of the same holder; what is reserved stays.
+    /// Takes over the spend from another record of the same holder; reservations stay.
     pub(super) fn adopt(&mut self, mut from: Self, now: Timestamp, tz: Tz) {
         from.refresh(now, tz);
         let mut left = self.total.reserved;
@@ -236,7 +236,7 @@ impl Spend {
         *self = from;
     }
 
-    /// What was spent, in figures that another place can begin with.
+    /// The spend as figures from which another record can start.
     pub(super) fn sums(&self) -> Sums {
         let kept = self.buckets.iter().filter(|bucket| bucket.minute >= self.minute.saturating_sub(KEEP_MINUTES));
         let minutes = kept.map(|bucket| (bucket.minute, bucket.held.spent)).collect();
@@ -249,7 +249,7 @@ impl Spend {
         self.total == Held::NONE
     }
 
-    /// Gives back memory that aged buckets left.
+    /// Frees memory of aged buckets.
     pub(super) fn shrink(&mut self) {
         if self.buckets.capacity() > 2 * self.buckets.len() + 8 {
             self.buckets.shrink_to_fit();
@@ -275,7 +275,7 @@ impl Spend {
         }
     }
 
-    /// The daily calendar window, summed again when a day begins or the reset time was changed.
+    /// The daily calendar window, summed again if a day begins or the reset time changed.
     fn daily(&mut self, reset: DailyReset, now: Timestamp, tz: Tz) -> &Calendar {
         let at = Timestamp(self.minute * MINUTE_MS).max(now);
         if !self.daily.span.contains(at) || reset.time != self.daily_time {
@@ -312,7 +312,7 @@ impl Calendars {
         }
     }
 
-    /// Of the present window, and of one ahead of the clock.
+    /// Of the current window, and of one ahead of the clock.
     fn held(&self) -> Held {
         let ahead = self.other.span.start >= self.current.span.end;
         if ahead { self.current.sum + self.other.sum } else { self.current.sum }
@@ -339,7 +339,7 @@ impl Rolling {
         self.from = from;
     }
 
-    /// A minute is in the window until the whole of it is out.
+    /// A minute is in the window until all of it is outside.
     const fn ages_out(&self, minute: i64) -> Timestamp {
         Timestamp((minute + 1 + self.length) * MINUTE_MS)
     }

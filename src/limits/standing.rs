@@ -1,6 +1,7 @@
-//! What is left of the tightest limits once a request is admitted: for the headers of its reply.
+//! The remaining amounts of the tightest limits once a request is admitted: for the headers of its
+//! reply.
 //!
-//! The checks read these figures anyway; nothing is asked for them again.
+//! The checks read these figures anyway; they cost no further call.
 
 use super::admission::LimitType;
 use crate::domain::clock::Timestamp;
@@ -13,23 +14,23 @@ pub struct Standing {
     pub money: Option<MoneyLeft>,
 }
 
-/// Of the user's requests per minute, the admitted one counted.
+/// The user's remaining requests per minute, with the admitted one counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestsLeft {
     pub limit: u64,
     pub remaining: u64,
-    /// When the window holds none of the requests so far.
+    /// When the window no longer contains any of the requests so far.
     pub reset_at: Timestamp,
 }
 
-/// Of the money limit with the least room, before the admitted request's own cost.
+/// Of the tightest money limit, before the admitted request's own cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MoneyLeft {
     pub limit_type: LimitType,
     pub limit: NanoUsd,
-    /// What others have reserved is not left.
+    /// Amounts that others have reserved are subtracted.
     pub remaining: NanoUsd,
-    /// The end of a calendar window. Rolling windows and the total have no such time.
+    /// The end of a calendar window. Rolling windows and the total have none.
     pub reset_at: Option<Timestamp>,
 }
 

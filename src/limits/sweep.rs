@@ -1,10 +1,10 @@
-//! Freeing what is idle, so that memory follows the holders in use, not the past.
+//! Frees idle entries, so that memory follows the holders in use, not those of the past.
 
 use super::memory::Memory;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, UserId};
 
-/// Somebody who is counted for.
+/// A key, user or provider with counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
     Key(KeyId),

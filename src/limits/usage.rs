@@ -1,5 +1,5 @@
-//! Reading the counters, for the administration API: what was spent, and what is reserved for
-//! requests that run.
+//! Reads the counters for the administration API: what was spent, and what is reserved for requests
+//! in flight.
 
 use super::held::Held;
 use super::memory::Memory;
@@ -43,11 +43,11 @@ impl HolderUsage {
 pub struct MoneyUsage {
     /// Spent.
     pub current: NanoUsd,
-    /// What running requests are expected to cost; other requests are compared with both.
+    /// The expected cost of requests in flight; other requests are compared with both.
     pub reserved: NanoUsd,
     pub limit: Option<NanoUsd>,
-    /// A calendar window's end; for a rolling one, when what is spent now will all have aged out.
-    /// `None`: nothing to reset, or never.
+    /// A calendar window's end; for a rolling one, when the present spend has aged out. `None`:
+    /// nothing to reset, or never.
     pub reset_at: Option<Timestamp>,
 }
 

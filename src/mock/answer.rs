@@ -1,7 +1,7 @@
-//! Decides the answer to a request: what the directive says, else the default behaviour.
+//! Decides the answer to a request: according to the directive, else the default behaviour.
 //!
-//! Default: a wish `use tool NAME {json}` for a tool on offer becomes a call (several wishes:
-//! parallel calls); tool results are quoted; a demanded schema gets its smallest fitting value;
+//! Default: a request `use tool NAME {json}` for an offered tool becomes a call (several requests:
+//! parallel calls); tool results are quoted; a required schema gets its smallest valid value;
 //! anything else a short fixed answer.
 
 use serde_json::Value;
@@ -60,7 +60,7 @@ fn calls(asked: &Asked, directive: &Directive, serial: u64) -> Vec<Call> {
     specs.iter().enumerate().map(|(index, spec)| call(spec, serial, index)).collect()
 }
 
-/// Whether the directive says what the text is.
+/// Whether the directive defines the text.
 const fn speaks(directive: &Directive) -> bool {
     directive.text.is_some() || directive.words.is_some() || directive.echo
 }
@@ -80,7 +80,7 @@ fn call(spec: &CallSpec, serial: u64, index: usize) -> Call {
     }
 }
 
-/// Every `use tool NAME {json}` in the user's text whose tool is on offer.
+/// Every `use tool NAME {json}` in the user's text whose tool is offered.
 fn wishes(asked: &Asked) -> Vec<CallSpec> {
     let mut found = Vec::new();
     for (at, _) in asked.user_text.match_indices(WISH) {
@@ -133,7 +133,7 @@ fn computed_usage(asked: &Asked, parts: &[Part]) -> Usage {
     usage
 }
 
-/// Tokens that the request's texts count as, for the counting operations.
+/// The request's texts in tokens, for the counting operations.
 #[must_use]
 pub(super) fn count_tokens(asked: &Asked) -> u64 {
     asked.letters.div_ceil(LETTERS_PER_TOKEN).max(1)

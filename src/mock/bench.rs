@@ -1,7 +1,7 @@
-//! The bench's cheap path: prebuilt replies for the models `bench-json` and `bench-stream`.
+//! The fast path of the bench: prebuilt replies for the models `bench-json` and `bench-stream`.
 //!
-//! The model is looked for in the path and in the first bytes of the body, nothing is parsed,
-//! recorded or kept. A stream's 50 text events go out at once, or `?pace_ms=` apart.
+//! The model is searched in the path and in the first bytes of the body; nothing is parsed,
+//! recorded or kept. A stream's 50 text events are sent at once, or `?pace_ms=` apart.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -25,19 +25,18 @@ use super::wire;
 use crate::domain::format::WireFormat;
 use crate::domain::usage::Usage;
 
-/// Bytes of the body in which the model's name is looked for, at each end of what has arrived
-/// first.
+/// Bytes in which the model's name is searched, at each end of the first part of the body.
 const WINDOW: usize = 256;
 const TEXT_EVENTS: usize = 50;
 
-/// A reply of the cheap path.
+/// A reply of the fast path.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bench {
     format: WireFormat,
     stream: bool,
 }
 
-/// The cheap reply that a request asks for, from its head and the first bytes of its body.
+/// The prebuilt reply that a request selects, by its head and the first bytes of its body.
 pub(super) fn wanted(parts: &Parts, first: &[u8]) -> Option<Bench> {
     let path = parts.uri.path();
     let head = &first[..first.len().min(WINDOW)];

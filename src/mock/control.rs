@@ -1,4 +1,4 @@
-//! The mock's state, its routes and the operator's side: defaults, scripts, records.
+//! The mock's state, its routes and the operator's operations: defaults, scripts, records.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use super::directive::{self, DirectiveError, Layer};
 use super::exchange;
 use super::records::Records;
 
-/// Most directives waiting in all scripts.
+/// Maximum directives in all scripts.
 const MAX_SCRIPT: usize = 100_000;
-/// How long a wait for counts may last, in milliseconds, and how long it lasts unasked.
+/// Maximum and default time of a wait for counts, in milliseconds.
 const MAX_WAIT_MS: u64 = 60_000;
 const WAIT_MS: u64 = 5_000;
 
@@ -29,7 +29,7 @@ pub(super) struct Mock {
     plans: Mutex<Plans>,
 }
 
-/// By credential; the empty one stands for all.
+/// By credential; the empty one applies to all.
 #[derive(Debug, Default)]
 struct Plans {
     defaults: HashMap<String, Layer>,
@@ -49,7 +49,7 @@ impl Mock {
     }
 }
 
-/// Everything that the mock answers to.
+/// All routes of the mock.
 pub(super) fn routes(mock: Arc<Mock>) -> Router {
     Router::new()
         .route("/mock/default", post(set_default).delete(forget_defaults))
@@ -71,7 +71,7 @@ fn number(query: &Asked, name: &str) -> Option<u64> {
     query.get(name).and_then(|value| value.parse().ok())
 }
 
-/// A layer that has been tried out: a bad one is refused here rather than at its use.
+/// A validated layer: an invalid one is refused here rather than when it is used.
 fn checked(value: Value) -> Result<Layer, DirectiveError> {
     let Value::Object(layer) = value else { return Err(DirectiveError::NotAnObject("the request body")) };
     directive::merge([layer.clone()])?;
@@ -131,15 +131,15 @@ async fn forget_requests(State(mock): State<Arc<Mock>>) -> StatusCode {
     StatusCode::NO_CONTENT
 }
 
-/// Lets one stream that holds go on, or as many as `streams` says.
+/// Continues one held stream, or as many as `streams` says.
 async fn go_on(State(mock): State<Arc<Mock>>, query: Asked) -> StatusCode {
     let streams = number(&query, "streams").and_then(|streams| usize::try_from(streams).ok()).unwrap_or(1);
     mock.records.go_on(streams);
     StatusCode::NO_CONTENT
 }
 
-/// The counts, after waiting for those that are asked for. 408 with the counts when they are not
-/// reached in time.
+/// The counts, after waiting for the requested ones. 408 with the counts if they are not reached in
+/// time.
 async fn stats(State(mock): State<Arc<Mock>>, query: Asked) -> Response {
     let least = ["started", "finished", "dropped", "connections"].map(|name| number(&query, name).unwrap_or(0));
     let wait = Duration::from_millis(number(&query, "timeout_ms").unwrap_or(WAIT_MS).min(MAX_WAIT_MS));

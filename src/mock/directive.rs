@@ -1,10 +1,10 @@
-//! Directives: what a request, a test or a script tells the mock to do, and how the layers of them
+//! Directives: instructions to the mock from a request, a test or a script, and how their layers
 //! merge.
 //!
 //! A directive is a flat JSON object. Layers, the later wins field by field: the instance's
 //! default, the next entry of the script, the marker in the user's text, the `mock` query
-//! parameter, the `x-mock` header. An unknown field is an error, so that a typing slip in a test is
-//! loud.
+//! parameter, the `x-mock` header. An unknown field is an error, so that a typing error in a test
+//! is detected.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use serde_json::{Map, Value};
 
 use crate::domain::usage::Usage;
 
-/// Longest pause that a directive may ask for, in milliseconds.
+/// Longest pause of a directive, in milliseconds.
 const MAX_PAUSE_MS: u64 = 600_000;
-/// Most words or events that one reply may have.
+/// Maximum words or events of one reply.
 const MAX_COUNT: usize = 200_000;
 const MARKER_START: &str = "[[mock";
 const MARKER_END: &str = "]]";
 
-/// Everything that one reply can be told to do. Absent fields leave the default behaviour.
+/// All instructions for one reply. Absent fields keep the default behaviour.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Directive {
@@ -32,7 +32,7 @@ pub struct Directive {
     pub between_events_ms: u64,
     /// HTTP status; 400 and above make an error reply.
     pub status: Option<u16>,
-    /// What the error says; without a status it comes with 500.
+    /// The content of the error; without a status it has 500.
     pub error: Option<ErrorSpec>,
     /// Raw body in place of everything: a string is sent as it is, other JSON is serialised.
     pub body: Option<Value>,
@@ -41,7 +41,7 @@ pub struct Directive {
     pub headers: BTreeMap<String, String>,
     /// Reply text.
     pub text: Option<String>,
-    /// Reply of so many generated words (some with multi-byte letters).
+    /// Reply with this many generated words (some with multi-byte letters).
     pub words: Option<usize>,
     /// Number of text deltas in a stream.
     pub events: Option<usize>,
@@ -53,18 +53,18 @@ pub struct Directive {
     /// Usage to report instead of the computed one.
     pub usage: Option<UsageSpec>,
     pub chunking: Chunking,
-    /// Send the body gzip-encoded, asked for or not.
+    /// Send the body gzip-encoded, whether accepted or not.
     pub gzip: bool,
     /// Keep-alive events before the first content of a stream.
     pub pings: usize,
-    /// Break the connection after so many stream events (half a body when not streaming).
+    /// Break the connection after this many stream events (half a body if not streaming).
     pub cut_after: Option<usize>,
-    /// Say nothing more after so many stream events, until the peer leaves.
+    /// Send nothing more after this many stream events, until the peer closes.
     pub stall_after: Option<usize>,
-    /// Say nothing after so many stream events until the operator says so (`POST /mock/go`), then
-    /// go on.
+    /// Send nothing after this many stream events until the operator continues the stream (`POST
+    /// /mock/go`).
     pub hold_after: Option<usize>,
-    /// The format's error event after so many stream events.
+    /// The format's error event after this many stream events.
     pub error_after: Option<usize>,
     /// Break the connection without a response.
     pub hang_up: bool,
@@ -72,15 +72,15 @@ pub struct Directive {
     pub empty: bool,
     /// An HTML page.
     pub html: bool,
-    /// 200 with an error object where the reply should be (as first event of a stream).
+    /// 200 with an error object in place of the reply (as first event of a stream).
     pub error_in_200: bool,
     /// Leave usage out of the reply.
     pub no_usage: bool,
     /// The reply contains the user's last text.
     pub echo: bool,
-    /// `false`: take any request that can be answered at all.
+    /// `false`: accept any request that can be answered at all.
     pub strict: Option<bool>,
-    /// What the model listing shows.
+    /// The models in the listing.
     pub models: Option<Vec<String>>,
 }
 
@@ -137,7 +137,7 @@ impl From<UsageSpec> for Usage {
     }
 }
 
-/// Why a reply ended, in words of no format; each format's own words are taken too.
+/// Why a reply ended, independent of formats; each format's own values are accepted too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finish {
@@ -161,13 +161,13 @@ pub enum Chunking {
     Event,
     /// Everything in one write.
     Whole,
-    /// So many bytes per write.
+    /// This many bytes per write.
     Bytes(usize),
     /// Inside each multi-byte letter, and between the two line ends of each event.
     Split,
 }
 
-/// Why a directive cannot be used.
+/// Why a directive is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectiveError {
     #[error("mock directive in {place}: {source}")]
@@ -233,7 +233,7 @@ impl Directive {
 /// The directive between the markers in a user's text, and the text without it.
 ///
 /// # Errors
-/// When a marker opens and what follows is no JSON object closed by the end marker.
+/// When a marker opens and no JSON object with the end marker follows.
 pub fn from_text(text: &str) -> Result<(Option<Layer>, String), DirectiveError> {
     let Some(at) = text.find(MARKER_START) else { return Ok((None, text.to_owned())) };
     let place = "the user's text";

@@ -43,7 +43,7 @@ pub(super) async fn handle(State(mock): State<Arc<Mock>>, request: Request) -> R
             let answer = Answer::fault(format_of(&parts), &Fault::new(413, "Request exceeds the maximum size"));
             send(answer, &Directive::default(), exchange).await
         }
-        // The peer is gone: nobody reads this, and the guard counts the request as dropped.
+        // The peer has closed: no answer is needed, and the guard counts the request as dropped.
         Received::Broken => Response::new(Body::empty()),
     }
 }
@@ -55,7 +55,7 @@ enum Received {
     Broken,
 }
 
-/// Reads the complete body; keeps nothing of it when it is the bench's.
+/// Reads the complete body; keeps none of it if it belongs to the bench.
 async fn receive(parts: &Parts, mut body: Body) -> Received {
     let mut bench = None;
     let mut frames: Vec<Bytes> = Vec::new();
@@ -124,8 +124,8 @@ fn directive_for(mock: &Mock, parts: &Parts, route: &Route, asked: &mut Asked) -
             layer.remove("tools");
         }
     };
-    // A standing order to call a tool would be obeyed for ever: once results are there, it has
-    // been.
+    // A permanent directive to call a tool would repeat forever: once there are results, it is
+    // ignored.
     let answered = !asked.results.is_empty();
     layers.iter_mut().for_each(|layer| no_calls(layer, answered));
     layers.extend(scripted);
@@ -147,7 +147,7 @@ pub(super) fn query(parts: &Parts) -> HashMap<String, String> {
     Query::try_from_uri(&parts.uri).map(|Query(map)| map).unwrap_or_default()
 }
 
-/// The credential in any of the places where one of the formats puts it: it chooses the script.
+/// The credential in any format's place for it: it selects the script.
 fn credential(parts: &Parts) -> Option<String> {
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = header("authorization").and_then(|value| value.strip_prefix("Bearer "));
@@ -155,7 +155,7 @@ fn credential(parts: &Parts) -> Option<String> {
     found.or_else(|| query(parts).remove("key")).filter(|key| !key.is_empty())
 }
 
-/// The format whose error shape suits a request, by path and headers alone.
+/// The format whose error shape fits a request, by path and headers only.
 fn format_of(parts: &Parts) -> WireFormat {
     let has = |name: &str| parts.headers.contains_key(name);
     let path = parts.uri.path();

@@ -3,20 +3,20 @@
 //! One [`axum::Router`] answers at the paths of the real services and, under `/mock`, to its
 //! operator:
 //!
-//! | request | does |
+//! | request | effect |
 //! |---|---|
 //! | `POST /mock/default[?key=K]` | sets the default directive (for requests with credential K, or for all) |
-//! | `DELETE /mock/default` | forgets all defaults |
+//! | `DELETE /mock/default` | deletes all defaults |
 //! | `POST /mock/script[?key=K]` | appends directives (a list, or one), each used by one generating request |
-//! | `DELETE /mock/script` | forgets what is left of all scripts |
-//! | `GET /mock/requests[?last=n]` | what was received, oldest first |
-//! | `DELETE /mock/requests` | forgets it |
-//! | `GET /mock/stats[?started=n&finished=n&dropped=n&connections=n&timeout_ms=t]` | counts; waits until they are reached |
-//! | `POST /mock/go[?streams=n]` | lets one stream that holds (`hold_after`) go on, or so many |
+//! | `DELETE /mock/script` | deletes the rest of all scripts |
+//! | `GET /mock/requests[?last=n]` | returns the received requests, oldest first |
+//! | `DELETE /mock/requests` | deletes them |
+//! | `GET /mock/stats[?started=n&finished=n&dropped=n&connections=n&timeout_ms=t]` | returns counts, after waiting until they are reached |
+//! | `POST /mock/go[?streams=n]` | continues one held stream (`hold_after`), or this many |
 //!
-//! What a reply can be told is in [`directive`]; what it does untold in [`answer`]. Strictness, on
-//! unless `strict` is false, refuses in the real services' words what they would refuse: see
-//! [`strict`].
+//! [`directive`] defines the instructions for a reply, [`answer`] the default behaviour. Strict
+//! mode, on unless `strict` is false, refuses what the real services would refuse, with their
+//! messages: see [`strict`].
 
 mod answer;
 mod ask;
@@ -42,12 +42,12 @@ use tokio::net::{TcpListener, TcpStream};
 
 use control::Mock;
 
-/// A mock of its own, with empty records and no script.
+/// A new mock, with empty records and no script.
 pub fn router() -> Router {
     control::routes(Arc::new(Mock::default()))
 }
 
-/// Serves its own mock on `listener` until `shutdown` is done; what is in progress then ends or is
+/// Serves a new mock on `listener` until `shutdown` resolves; replies in progress then end or are
 /// cut.
 ///
 /// # Errors

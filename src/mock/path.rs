@@ -1,8 +1,8 @@
-//! Which format and operation a path means at the real services.
+//! Maps a path to the format and operation of the real services.
 
 use crate::domain::format::WireFormat;
 
-/// What is asked for.
+/// The requested operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Operation {
     Generate,
@@ -11,14 +11,14 @@ pub(super) enum Operation {
     GetModel(String),
 }
 
-/// A path, understood. The format of `/v1/models` is a guess until the headers are seen.
+/// A parsed path. The format of `/v1/models` is a guess until the headers are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Route {
     pub format: WireFormat,
     pub operation: Operation,
-    /// The model, where the path carries it.
+    /// The model, if the path contains it.
     pub model: Option<String>,
-    /// Streaming, where the path says so.
+    /// Streaming, if the path decides it.
     pub stream: Option<bool>,
     /// `/v1internal`: the body is wrapped as `{model, request}`, the reply as `{response}`.
     pub wrapped: bool,
@@ -30,7 +30,7 @@ impl Route {
     }
 }
 
-/// The route of `path`, or `None` where the real services would answer 404.
+/// The route of `path`, or `None` if the real services would answer 404.
 #[must_use]
 pub(super) fn parse(path: &str) -> Option<Route> {
     use Operation::{CountTokens, Generate, GetModel, ListModels};

@@ -1,6 +1,6 @@
 //! A response body that plays a list of steps: writes, pauses, a broken connection, a silence.
 //!
-//! Between two writes the body reports "not ready" once, so that each goes out as its own write.
+//! Between two writes the body reports "not ready" once, so that each is sent as a separate write.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,34 +16,34 @@ use http_body::{Body, Frame, SizeHint};
 use super::directive::Chunking;
 use super::records::Exchange;
 
-/// One thing that a body does.
+/// One step of a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
     Write(Bytes),
     Pause(Duration),
-    /// Wait for the operator's word.
+    /// Wait for the operator.
     Hold,
-    /// Let what was written go out before the next write.
+    /// Send the written bytes before the next write.
     Flush,
     /// Break the connection.
     Cut,
-    /// Say nothing until the peer leaves.
+    /// Send nothing until the peer closes.
     Stall,
 }
 
-/// The body. Dropping it before its last step counts as the peer leaving.
+/// The body. Dropping it before its last step counts as the peer closing.
 pub(super) struct Playback {
     steps: VecDeque<Step>,
-    /// Bytes still to come, when the length is declared.
+    /// Remaining bytes, if the length is declared.
     left: Option<u64>,
-    /// What is waited for before the next step.
+    /// The pause before the next step.
     pause: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     stalled: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     exchange: Exchange,
 }
 
 impl Playback {
-    /// `length` is declared to the peer when given; it may be more than the steps write.
+    /// `length`, if given, is declared to the peer; it may be more than the steps write.
     pub(super) fn new(steps: Vec<Step>, length: Option<u64>, exchange: Exchange) -> Self {
         let mut playback = Self { steps: steps.into(), left: length, pause: None, stalled: None, exchange };
         playback.note_end();
@@ -106,7 +106,7 @@ impl Body for Playback {
     }
 }
 
-/// Cuts `bytes` into the writes that `chunking` asks for.
+/// Cuts `bytes` into the writes for `chunking`.
 #[must_use]
 pub(super) fn writes(bytes: &Bytes, chunking: Chunking) -> Vec<Bytes> {
     match chunking {

@@ -1,4 +1,4 @@
-//! What the mock saw: bounded records of requests, and counts that tests can wait for.
+//! The mock's records: bounded records of requests, and counts that tests can wait for.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, Semaphore, watch};
 
-/// Most requests kept.
+/// Maximum requests kept.
 const MAX_RECORDS: usize = 512;
-/// Most bytes of bodies kept, in all.
+/// Maximum bytes of all bodies kept.
 const MAX_RECORDED_BYTES: usize = 64 << 20;
-/// Most bytes kept of one body.
+/// Maximum bytes kept of one body.
 const MAX_BODY: usize = 4 << 20;
 
 /// How an exchange ended.
@@ -51,7 +51,7 @@ pub(super) struct Records {
     counts: Counts,
     changed: Notify,
     closing: watch::Sender<bool>,
-    /// How many streams that hold may go on.
+    /// How many held streams may continue.
     words: Arc<Semaphore>,
 }
 
@@ -69,7 +69,7 @@ impl Default for Records {
 }
 
 impl Records {
-    /// A request has begun; its end comes through the guard.
+    /// A request has begun; the guard reports its end.
     pub(super) fn start(self: &Arc<Self>) -> Exchange {
         let serial = self.counts.started.fetch_add(1, Ordering::Relaxed) + 1;
         self.changed.notify_waiters();
@@ -86,7 +86,7 @@ impl Records {
         self.closing.send_replace(true);
     }
 
-    /// So many streams may go on: those that hold, or the next ones to.
+    /// This many streams may continue: held ones, or the next ones to hold.
     pub(super) fn go_on(&self, streams: usize) {
         let room = Semaphore::MAX_PERMITS - self.words.available_permits();
         self.words.add_permits(streams.min(room));
@@ -114,7 +114,7 @@ impl Records {
         Value::Array(kept.iter().skip(kept.len().saturating_sub(last)).map(shown).collect())
     }
 
-    /// Forgets records; counts stay.
+    /// Drops records; counts stay.
     pub(super) fn clear(&self) {
         self.kept.lock().clear();
     }
@@ -157,7 +157,7 @@ impl Exchange {
         self.serial
     }
 
-    /// Keeps what was received.
+    /// Stores the received request.
     pub(super) fn keep(&self, parts: Parts, body: &Bytes) {
         let shown = body.slice(..body.len().min(MAX_BODY));
         let serial = self.serial;
@@ -170,7 +170,7 @@ impl Exchange {
         self.records.update(self.serial, |record| record.status = Some(status));
     }
 
-    /// The mock has said all that it meant to say.
+    /// The mock has sent its complete answer.
     pub(super) fn finish(&mut self) {
         self.end(State::Finished);
     }
@@ -186,13 +186,13 @@ impl Exchange {
         self.records.changed.notify_waiters();
     }
 
-    /// Ends when the operator lets this stream go on, or the mock closes.
+    /// Resolves when the operator continues this stream, or the mock closes.
     pub(super) fn told_to_go_on(&self) -> impl Future<Output = ()> + Send + 'static {
         let (words, closing) = (Arc::clone(&self.records.words), self.closing());
         async move {
             tokio::select! {
                 word = words.acquire() => {
-                    // Never closed: a word is always given, and serves once.
+                    // Never closed: a permit is always available in the end, and is used once.
                     if let Ok(word) = word {
                         word.forget();
                     }
@@ -202,7 +202,7 @@ impl Exchange {
         }
     }
 
-    /// Ends when the mock closes.
+    /// Resolves when the mock closes.
     pub(super) fn closing(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut closing = self.records.closing.subscribe();
         async move {

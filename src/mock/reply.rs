@@ -1,4 +1,4 @@
-//! A reply before it has a format: parts, finish, usage. The four writers in `wire` turn it into
+//! A reply before it has a format: parts, finish, usage. The four writers in `wire` convert it to
 //! bytes.
 
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::directive::Finish;
 use crate::domain::usage::Usage;
 
-/// Letters per text delta when nothing says how many deltas there should be.
+/// Letters per text delta if the number of deltas is not given.
 const DELTA_CHARS: usize = 16;
 
 /// One part of a reply, in order.
@@ -20,10 +20,9 @@ pub(super) enum Part {
 /// A tool call. `text` is the arguments as the wire's text, valid JSON or not.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
-    /// Unique within the reply; each format puts its own prefix before it unless the directive gave
-    /// an id.
+    /// Unique within the reply; each format adds its own prefix unless the directive gave an id.
     pub id: String,
-    /// True when `id` is the directive's and stands as it is.
+    /// True if `id` is the directive's and is used unchanged.
     pub own_id: bool,
     pub name: String,
     pub arguments: Value,
@@ -47,14 +46,14 @@ impl Call {
 /// A complete reply.
 #[derive(Debug, Clone)]
 pub(super) struct Reply {
-    /// Number of the request at this mock: ids are made from it.
+    /// Number of the request at this mock: the base of its ids.
     pub serial: u64,
     pub model: String,
     pub parts: Vec<Part>,
     pub finish: Finish,
     /// `None`: the reply reports no usage at all.
     pub usage: Option<Usage>,
-    /// Chat-compatible streams: the client asked for the usage chunk.
+    /// Chat-compatible streams: the client requested the usage chunk.
     pub include_usage: bool,
     /// Text deltas in a stream; `None`: by length.
     pub deltas: Option<usize>,

@@ -1,6 +1,6 @@
-//! The smallest value that fits a JSON schema, for requests that demand structured output.
+//! The smallest value that is valid for a JSON schema, for requests that require structured output.
 //!
-//! Knows the keywords that clients use (type, enum, const, properties, required, items, minimum,
+//! Supports the keywords that clients use (type, enum, const, properties, required, items, minimum,
 //! minItems, anyOf); no references, no patterns.
 
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 /// Schemas nested deeper than this give null.
 const MAX_DEPTH: usize = 24;
 
-/// A value that fits `schema`; type names in upper case (alt-cli) are understood.
+/// A value that is valid for `schema`; type names in upper case (alt-cli) are accepted.
 #[must_use]
 pub(super) fn smallest(schema: &Value) -> Value {
     at_depth(schema, 0)

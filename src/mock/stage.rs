@@ -1,4 +1,4 @@
-//! From a directive and a request to the bytes of an answer, and from these to the steps that play
+//! Converts a directive and a request to the bytes of an answer, and these to the steps that play
 //! it.
 
 use std::time::Duration;
@@ -23,8 +23,8 @@ const EVENTS: &str = "text/event-stream; charset=utf-8";
 const HTML: &str =
     "<!DOCTYPE html>\n<html><head><title>Mock</title></head><body><h1>A page, not a reply</h1></body></html>\n";
 
-/// What will be sent: head facts, and the body in its natural pieces (a stream's events, or one
-/// whole).
+/// The answer: the head's values, and the body in its natural pieces (a stream's events, or one
+/// piece).
 #[derive(Debug)]
 pub(super) struct Answer {
     pub format: WireFormat,
@@ -55,7 +55,7 @@ impl Answer {
     }
 }
 
-/// The answer to a request whose credential is in order.
+/// The answer to a request with a valid credential.
 pub(super) fn answer(
     route: &Route,
     directive: &Directive,
@@ -87,7 +87,7 @@ pub(super) fn answer(
     if asked.stream { streamed(format, &reply, directive) } else { Answer::json(format, &wire::whole(format, &reply)) }
 }
 
-/// Replies that a directive dictates whatever was asked.
+/// Replies that a directive defines for any request.
 fn scripted(format: WireFormat, directive: &Directive, stream: bool) -> Option<Answer> {
     let status = directive.status;
     if let Some(body) = &directive.body {
@@ -186,7 +186,7 @@ impl Answer {
         (steps, length)
     }
 
-    /// How many pieces are played, and what comes in place of the rest.
+    /// How many pieces are played, and the step in place of the rest.
     fn broken_off(&self, directive: &Directive, pieces: usize) -> (usize, Option<Step>) {
         let at = |after: usize| if self.streaming { after.min(pieces) } else { 1.min(pieces) };
         match (directive.cut_after, directive.stall_after) {
@@ -198,8 +198,8 @@ impl Answer {
     }
 }
 
-/// `held`: before which piece the operator's word is waited for; the number of pieces for behind
-/// the last.
+/// `held`: the piece before which the operator is waited for; the number of pieces means after the
+/// last.
 fn play_pieces(pieces: Vec<Bytes>, directive: &Directive, held: Option<usize>, steps: &mut Vec<Step>) {
     let pause = (directive.between_events_ms > 0).then(|| Duration::from_millis(directive.between_events_ms));
     let pieces = if directive.chunking == Chunking::Whole && pause.is_none() && held.is_none() {

@@ -1,6 +1,6 @@
-//! `cost_alert`: a spending limit of a key, a user or a provider is nearly used up, or is. Once for
-//! each window of each limit; a rolling window counts as a new one when its length has passed, and
-//! a limit that was changed is a new limit.
+//! `cost_alert`: a spending limit of a key, a user or a provider is nearly or completely used up.
+//! Once for each window of each limit. A rolling window counts as new when its length has passed; a
+//! changed limit is a new limit.
 
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ struct Data<'a> {
     target_name: &'a str,
     current_cost: Usd,
     quota_limit: Usd,
-    /// The share from which on this is sent.
+    /// The share from which on the alert is sent.
     threshold: Share,
     /// `5h`, `daily`, `weekly`, `monthly` or `total`.
     period: &'static str,
@@ -40,7 +40,7 @@ impl Serialize for Share {
     }
 }
 
-/// Whose limits are looked at.
+/// The holder whose limits are checked.
 struct Target<'a> {
     kind: &'static str,
     id: i64,
@@ -111,7 +111,7 @@ impl Check<'_> {
         if money.current.to_decimal() < limit.to_decimal() * settings.cost_alert_threshold {
             return Ok(());
         }
-        // A lifetime's limit has no end; a rolling window none of its own.
+        // A lifetime limit has no end, nor has a rolling window.
         let ends = match rolling {
             Some(length) => self.now.plus_ms(length),
             None => money.reset_at.unwrap_or(Timestamp(i64::MAX)),

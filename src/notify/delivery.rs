@@ -1,8 +1,8 @@
-//! Brings messages to their receivers: a bounded queue, a few deliveries at a time, each tried
-//! again for a while.
+//! Delivers messages to their receivers: a bounded queue, several concurrent deliveries, each
+//! retried for a while.
 //!
-//! A receiver that is dead costs its own messages and nobody else's: deliveries wait side by side.
-//! Messages beyond the queue are dropped, with a line in the log and a count.
+//! An unreachable receiver delays only its own messages: deliveries wait concurrently. Messages
+//! beyond the queue are dropped, logged and counted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,12 +17,12 @@ use crate::domain::secret::Secret;
 use crate::http_client::{Message, WebhookError};
 use crate::telemetry::{Delivery, Metrics};
 
-/// Messages that wait for one of the places below.
+/// Messages that wait for a concurrent delivery.
 const QUEUE: usize = 256;
 /// Messages that are being delivered, or wait for their next attempt.
 const AT_ONCE: usize = 64;
 
-/// A message on its way.
+/// A message to be delivered.
 pub(super) struct Parcel {
     pub kind: Kind,
     pub address: String,
@@ -30,7 +30,7 @@ pub(super) struct Parcel {
     pub secret: Option<Secret>,
 }
 
-/// Where messages are posted. It never waits.
+/// The queue's sending end. Posting never waits.
 pub(super) struct Outbox {
     queue: mpsc::Sender<Parcel>,
     metrics: Arc<Metrics>,
@@ -54,7 +54,7 @@ impl Outbox {
     }
 }
 
-/// Delivers what is posted; ends when nobody can post any more.
+/// Delivers what is posted; ends when every sender is dropped.
 pub(super) async fn deliver(mut waiting: mpsc::Receiver<Parcel>, notifier: &Notifier) {
     let mut under_way = FuturesUnordered::new();
     loop {
@@ -100,7 +100,7 @@ async fn attempts(parcel: &Parcel, notifier: &Notifier) -> Result<(), WebhookErr
     }
 }
 
-/// Up to a tenth longer, so that receivers that come back are not met by everybody at once.
+/// Up to a tenth longer, so that a receiver that returns does not get all retries at once.
 fn jittered(wait: Duration) -> Duration {
     let tenth = u64::try_from(wait.as_millis() / 10).unwrap_or(0);
     wait + Duration::from_millis(fastrand::u64(0..=tenth))

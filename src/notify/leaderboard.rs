@@ -1,7 +1,7 @@
-//! `daily_leaderboard`: who used the gateway on the day before, once a day at a time of the
-//! gateway's zone.
+//! `daily_leaderboard`: the users of the day before, sent once a day at a time of the gateway's
+//! zone.
 //!
-//! Days of 23 and 25 hours are whole days. When no node was up at the time, it is sent up to an
+//! Days of 23 and 25 hours are complete days. If no node was up at the time, it is sent up to an
 //! hour late, and after that not at all.
 
 use serde::Serialize;

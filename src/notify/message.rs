@@ -60,6 +60,6 @@ pub(super) fn text<T: Serialize>(kind: Kind, title: &str, level: Level, at: Time
         data: &'a T,
     }
     let whole = Whole { event: kind.as_str(), title, level, timestamp: at.to_iso(), data };
-    // Our own types always serialise.
+    // The program's own types always serialise.
     serde_json::to_string(&whole).unwrap_or_default()
 }

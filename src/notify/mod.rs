@@ -1,10 +1,10 @@
-//! Notifications: a circuit opened, a provider fails or works again, a limit is nearly used up, who
-//! used the gateway yesterday.
+//! Notifications: a circuit opened, a provider fails or works again, a limit is nearly used up, the
+//! users of the day before.
 //!
-//! It watches what happens ([`crate::state::Events`]) and looks at the clock; requests never wait
-//! for it, and what a slow receiver makes it lose is counted. Settings are read when they are
-//! needed, so a change is in effect at once. On several nodes each message is sent by one of them:
-//! it is claimed in the database first.
+//! It receives events ([`crate::state::Events`]) and checks the clock. Requests never wait for it;
+//! events that it loses because of a slow receiver are counted. Settings are read when needed, so a
+//! change takes effect at once. On several nodes each message is sent by one of them: it is claimed
+//! in the database first.
 
 mod circuit;
 mod cost;
@@ -30,10 +30,10 @@ use crate::store::{Store, StoreError, StoredNotifications};
 use crate::telemetry::Metrics;
 use delivery::Outbox;
 
-/// How often the clock is looked at.
+/// How often the clock is checked.
 const TICK: Duration = Duration::from_secs(20);
 
-/// What the work needs.
+/// The parts that the work needs.
 pub struct Notifier {
     pub store: Store,
     pub state: Arc<State>,
@@ -47,13 +47,13 @@ pub struct Notifier {
     pub backoff: Vec<Duration>,
 }
 
-/// Waits between attempts: a receiver may be away for half an hour.
+/// Waits between attempts: a receiver may be unreachable for half an hour.
 #[must_use]
 pub fn usual_backoff() -> Vec<Duration> {
     [1, 5, 30, 120, 600, 1200].map(Duration::from_secs).to_vec()
 }
 
-/// Something that prevented a notification.
+/// An error that prevented a notification.
 #[derive(Debug, thiserror::Error)]
 enum Fault {
     #[error(transparent)]
@@ -63,7 +63,7 @@ enum Fault {
 }
 
 impl Notifier {
-    /// Works until `shutdown` resolves. What waits for a receiver then is given up.
+    /// Runs until `shutdown` resolves. Deliveries that still wait are dropped then.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let (outbox, waiting) = delivery::outbox(Arc::clone(&self.metrics));
         tokio::select! {
@@ -116,7 +116,7 @@ impl Notifier {
         }
     }
 
-    /// The settings, where notifications are on at all.
+    /// The settings, if notifications are enabled.
     async fn settings(&self) -> Result<Option<StoredNotifications>, Fault> {
         let stored = self.store.notifications().await?;
         Ok(stored.settings.enabled.then_some(stored))

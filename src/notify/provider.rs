@@ -1,7 +1,7 @@
 //! `provider_failing` and `provider_recovered`: several attempts at a provider in a row failed, and
-//! the first success after that, each at most once in five minutes for each provider.
-//! `provider_switched_off`: the gateway disabled it; the one node that did so tells it. They go
-//! where `circuit_breaker` goes.
+//! the first success after that. Each at most once in five minutes for each provider.
+//! `provider_switched_off`: the gateway disabled it; sent by the node that did so. They use the
+//! webhook of `circuit_breaker`.
 
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ const QUIET_MS: i64 = 5 * 60_000;
 struct Data<'a> {
     provider_id: i64,
     provider_name: &'a str,
-    /// Failed attempts in a row; 0 when it works again.
+    /// Failed attempts in a row; 0 if it works again.
     #[serde(skip_serializing_if = "Option::is_none")]
     failures_in_a_row: Option<u32>,
     /// Probes of its circuit in a row.

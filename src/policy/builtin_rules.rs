@@ -1,10 +1,10 @@
-//! The error rules that come with the program: how providers of the four formats say that a request
-//! itself is at fault.
+//! The built-in error rules: how providers of the four formats report that a request itself is
+//! invalid.
 //!
-//! Each is known by its code for ever. A change of a rule's text raises its revision, so that an
-//! upgrade brings it to gateways whose operator has not changed the rule; a code that was given up
-//! is not used again. What a provider says about its own account, load or limits must match none of
-//! them: another provider may do better there.
+//! The code of a rule never changes. A change of a rule's text raises its revision, so that an
+//! upgrade applies it to gateways whose operator has not edited the rule. The code of a removed
+//! rule is not used again. A provider's messages about its own account, load or limits must match
+//! none of them: another provider may succeed there.
 
 use crate::domain::error_rule::ErrorCategory;
 use crate::domain::error_rule::ErrorCategory::{
@@ -13,10 +13,10 @@ use crate::domain::error_rule::ErrorCategory::{
 use crate::domain::matching::MatchType;
 use crate::domain::matching::MatchType::{Contains, Exact, Regex};
 
-/// Operators' rules begin at 0, so they are asked first.
+/// Operators' rules begin at 0, so they are evaluated first.
 pub const PRIORITY: i32 = 100;
 
-/// One rule of the program's own.
+/// One built-in rule.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltinRule {
     pub code: &'static str,
@@ -37,7 +37,7 @@ const fn rule(
     BuiltinRule { code, revision: 1, category, match_type, pattern, description }
 }
 
-/// All of them, in the order in which they are asked.
+/// All of them, in their order of evaluation.
 pub const BUILTIN_RULES: &[BuiltinRule] = &[
     rule("prompt_too_long", PromptLimit, Contains, "prompt is too long", "The prompt does not fit the model."),
     rule(

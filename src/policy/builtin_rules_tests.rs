@@ -1,5 +1,5 @@
-//! What providers really say, and which built-in rule knows it; and what none of them may take for
-//! the client's fault.
+//! Genuine provider errors, and the built-in rule that matches each; and errors that none of them
+//! may treat as the client's.
 
 use super::builtin_rules::{BUILTIN_RULES, PRIORITY};
 use super::classify::ErrorReply;
@@ -126,7 +126,7 @@ fn what_providers_say_of_a_bad_request_is_known_by_its_category() {
         };
         let found = decided(&rules, &error);
         assert_eq!(found.as_ref().map(|(category, _)| *category), Some(*category), "{message}: {found:?}");
-        // In place of a success reply too; but not where the provider itself broke.
+        // Also in place of a success reply; but not if the provider itself failed.
         assert!(decided(&rules, &ErrorReply { status: 200, ..error }).is_some(), "{message}");
         assert_eq!(decided(&rules, &ErrorReply { status: 500, ..error }), None, "{message}");
     }

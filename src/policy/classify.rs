@@ -1,14 +1,14 @@
 //! What a failed attempt means, and what comes next (spec, "Classification of upstream failures").
 //!
-//! | class | next | counts for the breaker |
+//! | class | next step | counts for the breaker |
 //! |---|---|---|
-//! | provider error | the next provider; after a 429 or 503 with `Retry-After` this one rests until then | yes |
-//! | system error | the same provider again, up to its number of attempts; then the next | if configured |
+//! | provider error | failover; after a 429 or 503 with `Retry-After` a cooldown until then | yes |
+//! | system error | retry at the same provider, up to its number of attempts; then failover | if configured |
 //! | client abort | nothing | no |
-//! | client error | back to the client, nobody else is asked | no |
+//! | client error | the error goes to the client, without failover | no |
 //!
-//! It holds before the first byte of the reply has gone to the client. What the client is told is
-//! written elsewhere.
+//! It applies before the first byte of the reply has been sent to the client. Other modules write
+//! the client's answer.
 
 use super::client_error::{self, ClientError};
 use super::error_rules::ReadyRule;
@@ -18,16 +18,16 @@ use crate::domain::clock::Timestamp;
 /// How an attempt failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttemptFailure<'a> {
-    /// No (whole) reply came.
+    /// No (complete) reply was received.
     Network(NetworkFailure),
     /// An error reply: status 400 and above, or an error object in place of a reply, whatever its
     /// status.
     Reply(ErrorReply<'a>),
-    /// A success status whose body is none.
+    /// A success status without a usable body.
     Unusable(UnusableReply),
 }
 
-/// An upstream's error reply, as `formats::error::read` understands it.
+/// An upstream's error reply, as parsed by `formats::error::read`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ErrorReply<'a> {
     pub status: u16,
@@ -45,12 +45,12 @@ pub enum NetworkFailure {
     Connect,
     Tls,
     ConnectTimeout,
-    /// Connected, and no TLS handshake in time.
+    /// Connected, but no TLS handshake in time.
     TlsTimeout,
     FirstByteTimeout,
     IdleTimeout,
     TotalTimeout,
-    /// The connection broke, or the peer broke the protocol.
+    /// The connection broke, or the peer violated the protocol.
     Broken,
 }
 
@@ -59,9 +59,9 @@ pub enum UnusableReply {
     Empty,
     /// An HTML page: a portal or a proxy's notice.
     Html,
-    /// Not of the format that the provider is said to speak.
+    /// Not of the provider's configured format.
     WrongFormat,
-    /// The stream ended in good order, but before its first meaningful event.
+    /// The stream ended regularly, but before its first meaningful event.
     StreamWithoutContent,
 }
 
@@ -90,15 +90,15 @@ impl FailureClass {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     SameProviderAgain,
-    /// `rest_until`: this provider is not to be asked before.
+    /// `rest_until`: no request to this provider before this time.
     NextProvider {
         rest_until: Option<Timestamp>,
     },
-    /// The error is the client's: it goes back with this status and the upstream's message.
+    /// The error is the client's: it is answered with this status and the upstream's message.
     ClientError {
         status: u16,
     },
-    /// The client is gone.
+    /// The client has closed the connection.
     Stop,
 }
 
@@ -113,8 +113,8 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Whether the failure says something about the provider. An error of the request does not; one
-    /// that speaks of the provider's credential or account does, although it ends the request.
+    /// Whether the failure says something about the provider. An error of the request does not. One
+    /// about the provider's credential or account does, although it ends the request.
     #[must_use]
     pub fn blames_provider(&self) -> bool {
         let auth = [ClientError::InvalidApiKey, ClientError::BillingQuotaExceeded];
@@ -126,18 +126,18 @@ impl Verdict {
     }
 }
 
-/// Where the attempt stands, and what is configured.
+/// The state of the attempt, and the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Situation {
     pub now: Timestamp,
-    /// Attempts made at this provider for this request, this one included.
+    /// Attempts at this provider for this request, including this one.
     pub attempts_here: u32,
     /// The provider's `max_retry_attempts`.
     pub max_attempts_here: u32,
-    /// `invalid_api_key` and `billing_quota_exceeded` switch the provider instead of ending the
+    /// `invalid_api_key` and `billing_quota_exceeded` cause a failover instead of ending the
     /// request.
     pub switch_on_upstream_auth: bool,
-    /// Longest rest that a `Retry-After` is granted.
+    /// Longest cooldown that a `Retry-After` can cause.
     pub max_rest_ms: u64,
     /// Whether network errors count for the breaker.
     pub count_network_errors: bool,
@@ -153,7 +153,7 @@ pub fn classify(failure: &AttemptFailure<'_>, situation: &Situation) -> Verdict 
     }
 }
 
-/// What an error rule's match means, for an error that came with the status `upstream`.
+/// The meaning of an error rule's match, for an error with the status `upstream`.
 #[must_use]
 pub fn by_rule(rule: &ReadyRule, upstream: u16) -> Verdict {
     Verdict {

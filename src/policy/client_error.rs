@@ -1,10 +1,10 @@
-//! Recognises, from an upstream's error body, the errors that are the client's own: no other
-//! provider would do better.
+//! Recognises, from an upstream's error body, errors that are the client's own: no other provider
+//! would succeed.
 //!
-//! Six codes (docs/reference/upstream-failures.md) end a request at whatever status they come with.
-//! Beyond them, bodies that come with 400, 404, 413 or 422 are examined: by other providers' names
-//! for the six, by the phrases they use, and by the error type. An error that speaks of the
-//! provider's account or address is never the client's, whatever its type says.
+//! Six codes (docs/reference/upstream-failures.md) end a request with any status. Beyond them,
+//! bodies with status 400, 404, 413 or 422 are examined for other providers' names of the six,
+//! their phrases, and the error type. An error about the provider's account or address is never the
+//! client's, whatever its type.
 
 /// The client errors that are not retried, and the general case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -15,7 +15,7 @@ pub enum ClientError {
     InvalidApiKey,
     ModelNotFound,
     BillingQuotaExceeded,
-    /// The body's type says that the request is at fault.
+    /// The body's type says that the request is invalid.
     InvalidRequest,
 }
 
@@ -42,8 +42,8 @@ impl ClientError {
         }
     }
 
-    /// The status for the client where the upstream's own is no client error's (an error inside a
-    /// 200, say).
+    /// The status for the client if the upstream's own is no client error (for example an error
+    /// inside a 200).
     #[must_use]
     pub const fn status(self) -> u16 {
         match self {
@@ -54,15 +54,14 @@ impl ClientError {
         }
     }
 
-    /// Whether it concerns the upstream credential, which another provider may have in better
-    /// order.
+    /// Whether it concerns the upstream credential: another provider's may be valid.
     #[must_use]
     pub const fn is_upstream_auth(self) -> bool {
         matches!(self, Self::InvalidApiKey | Self::BillingQuotaExceeded)
     }
 }
 
-/// Other providers' codes for the same things.
+/// Other providers' codes for the same errors.
 const SYNONYMS: &[(&str, ClientError)] = &[
     ("context_length_exceeded", ClientError::PromptTooLong),
     ("request_too_large", ClientError::PromptTooLong),
@@ -84,7 +83,7 @@ const PHRASES: &[(&str, ClientError)] = &[
     ("max_tokens is too large", ClientError::MaxTokensExceeded),
 ];
 
-/// Error types that say: the request itself is wrong.
+/// Error types that mean an invalid request.
 const CLIENT_KINDS: &[&str] = &[
     "invalid_request_error",
     "invalid_request",
@@ -96,7 +95,7 @@ const CLIENT_KINDS: &[&str] = &[
     "unprocessable_entity",
 ];
 
-/// What the operator must put right, in lower case: another provider may well do better.
+/// Phrases of problems that the operator must fix, in lower case: another provider may succeed.
 const OPERATOR_PHRASES: &[&str] = &[
     "credit balance",
     "api key not valid",
@@ -132,8 +131,8 @@ pub fn recognise(status: u16, kind: Option<&str>, code: Option<&str>, message: O
         return Some(*found);
     }
     if names().any(|n| is(n, "not_found_error") || is(n, "not_found")) {
-        // Without a model in its message it is the address that was not found, and that is the
-        // operator's.
+        // If the message names no model, the address was not found, and that is the operator's
+        // error.
         return message.contains("model").then_some(ClientError::ModelNotFound);
     }
     names().any(|n| CLIENT_KINDS.iter().any(|known| is(n, known))).then_some(ClientError::InvalidRequest)

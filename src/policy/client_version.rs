@@ -1,12 +1,11 @@
-//! Which coding client a request comes from, and in which version, by its user agent.
+//! Recognises coding clients and their versions by the user agent.
 //!
-//! Only clients whose user agents are known are told apart; everything else is no client, and no
-//! version is asked of it. A user agent can be made up: the check keeps honest clients up to date,
-//! it keeps nobody out.
+//! Only known user agents are recognised; for anything else no version is required. A user agent
+//! can be forged: the check keeps genuine clients up to date, and is no access control.
 
 use std::fmt;
 
-/// Clients that are known.
+/// The known clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Client {
     ClaudeCode,
@@ -16,9 +15,9 @@ pub enum Client {
     QwenCode,
 }
 
-/// What each calls itself in front of its version, in lower case; with a hyphen at the end, so and
-/// with any word after it (Gemini CLI names what it is run by). As the released programs send it;
-/// what opencode and Qwen Code say was read in theirs.
+/// The text before the version in each client's user agent, in lower case. With a hyphen at the
+/// end, any word may follow it (Gemini CLI names the program that runs it). Taken from the released
+/// programs' requests; for opencode and Qwen Code from their source.
 const AGENTS: &[(&str, Client)] = &[
     ("claude-cli", Client::ClaudeCode),
     ("claude-code", Client::ClaudeCode),
@@ -36,7 +35,7 @@ const AGENTS: &[(&str, Client)] = &[
 impl Client {
     pub const ALL: [Self; 5] = [Self::ClaudeCode, Self::Codex, Self::GeminiCli, Self::OpenCode, Self::QwenCode];
 
-    /// For people.
+    /// The display name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -48,7 +47,7 @@ impl Client {
         }
     }
 
-    /// For programs and the database.
+    /// The name for programs and the database.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -66,7 +65,7 @@ impl Client {
     }
 }
 
-/// A version of three numbers; one that was tried out before its release is older than the release.
+/// A version of three numbers; a pre-release is older than the release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Version {
     pub major: u32,
@@ -76,7 +75,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// Reads `1.2.3`, `v1.2.3` or `1.2.3-beta.1`; what stands behind a `+` does not count.
+    /// Reads `1.2.3`, `v1.2.3` or `1.2.3-beta.1`; anything after a `+` is ignored.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.strip_prefix('v').unwrap_or(text);
@@ -102,7 +101,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// The client and version that a user agent names.
+/// The client and version in a user agent.
 #[must_use]
 pub fn read(user_agent: &str) -> Option<(Client, Version)> {
     let (named, rest) = user_agent.split_once('/')?;

@@ -16,15 +16,15 @@
 //! | of a service tier | the same rate of the standard tier |
 //! | of a service tier above a threshold | the more expensive of: the tier's rate for less input, the standard tier's above the threshold |
 //!
-//! A rate of the same kind is looked for at every tier and threshold first, then that of the next
+//! A rate of the same kind is looked up at every tier and threshold first, then that of the next
 //! kind in the first six rows. Two refinements keep special tokens from costing less than plain
-//! ones of the same request, where the entry names tiers or thresholds for plain tokens alone:
-//! image and audio tokens cost the more expensive of their own rate and the plain rate; so does
-//! reasoning beyond a threshold, while at a service tier it costs the tier's output rate.
+//! ones of the same request, if the entry has tiers or thresholds only for plain tokens. Image and
+//! audio tokens cost the more expensive of their own rate and the plain rate. So does reasoning
+//! above a threshold; at a service tier it costs the tier's output rate.
 //!
-//! Of the thresholds of a rate the highest that the whole input (fresh and cached) is above holds,
-//! for the whole request and not for the part beyond it. The fall-backs are plain rates, never
-//! invented factors: an operator whose provider charges a premium for cache writes names it in the
+//! Of the thresholds of a rate, the highest one below the whole input (fresh and cached) applies:
+//! to the whole request, not only to the part above it. The fall-backs are plain rates, never
+//! invented factors: an operator whose provider charges a premium for cache writes adds it to the
 //! price entry.
 
 use rust_decimal::Decimal;

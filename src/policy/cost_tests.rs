@@ -1,5 +1,5 @@
-//! Costs done by hand, and what holds for all of them: more is never cheaper, nothing is charged
-//! twice, and every fall-back is the one that the header's table names.
+//! Costs calculated by hand, and general properties: more tokens never cost less, nothing is
+//! charged twice, and every fall-back is the one in the header's table.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ fn totals_equal_the_sums_done_by_hand() {
     }
 }
 
-/// 1 000 000 times the rate at which each kind was charged, for a use of every kind.
+/// 1 000 000 times the rate charged for each kind, for a usage of every kind.
 fn charged_at(rates: &Rates, tier: ServiceTier, input: u64) -> Vec<(&'static str, String)> {
     let usage = Usage {
         input,
@@ -87,7 +87,7 @@ fn charged_at(rates: &Rates, tier: ServiceTier, input: u64) -> Vec<(&'static str
 
 type Expected = &'static [(&'static str, &'static str)];
 
-/// An entry that leaves out something of each kind.
+/// An entry that lacks something of each kind.
 fn sparse() -> Rates {
     rates(json!({
         "input_cost_per_token": 4e-6, "input_cost_per_token_above_128k_tokens": 6e-6,
@@ -105,7 +105,7 @@ fn sparse() -> Rates {
     }))
 }
 
-/// What [`sparse`] charges for a short request at the standard tier, in millionths.
+/// The charges of [`sparse`] for a short request at the standard tier, in millionths.
 const PLAIN: Expected = &[
     ("input", "4"),
     ("image_input", "1"),
@@ -119,7 +119,7 @@ const PLAIN: Expected = &[
     ("reasoning", "25"),
     ("web_search", "10000"),
 ];
-/// What differs from that. Images, audio and reasoning cost no less than plain tokens beyond a
+/// The differences from that. Images, audio and reasoning cost no less than plain tokens above a
 /// threshold.
 const LONG: Expected = &[
     ("input", "6"),
@@ -137,8 +137,8 @@ const LONGER: Expected = &[
     ("image_output", "30"),
     ("reasoning", "30"),
 ];
-/// The tier's own rates; the hour's write by the five minutes'; reasoning as the tier's output;
-/// images by the more expensive.
+/// The tier's own rates; the one-hour write by the five-minute rate; reasoning as the tier's
+/// output; images by the more expensive.
 const FLEX: Expected = &[
     ("input", "2"),
     ("image_input", "2"),
@@ -150,7 +150,7 @@ const FLEX: Expected = &[
     ("image_output", "10"),
     ("reasoning", "10"),
 ];
-/// The tier names no threshold of 128 000 tokens, so the standard tier's more expensive rates hold.
+/// The tier has no threshold of 128 000 tokens, so the standard tier's more expensive rates apply.
 const FLEX_LONG: Expected = &[
     ("input", "6"),
     ("image_input", "6"),
@@ -162,7 +162,7 @@ const FLEX_LONG: Expected = &[
     ("image_output", "30"),
     ("reasoning", "30"),
 ];
-/// It does name one of 272 000 tokens for input.
+/// It has one of 272 000 tokens for input.
 const FLEX_LONGER: Expected = &[
     ("input", "4"),
     ("image_input", "4"),
@@ -174,7 +174,7 @@ const FLEX_LONGER: Expected = &[
     ("image_output", "30"),
     ("reasoning", "30"),
 ];
-/// Dearer than the standard tier above 128 000 tokens, so these hold there too.
+/// More expensive than the standard tier above 128 000 tokens, so these apply there too.
 const PRIORITY: Expected = &[
     ("input", "7"),
     ("image_input", "7"),
@@ -231,7 +231,7 @@ fn the_highest_threshold_that_the_whole_input_passes_holds() {
 
 #[test]
 fn one_rounding_for_the_whole_sum() {
-    // Each part is 0.4 nano-USD: rounded one by one they would vanish.
+    // Each part is 0.4 nano-USD: rounded separately, the sum would be zero.
     let tiny = rates(json!({"input_cost_per_token": 4e-10, "output_cost_per_token": 4e-10}));
     let usage = Usage { input: 1, output: 1, cache_read: 1, ..Usage::default() };
     assert_eq!(total(&tiny, &usage, Decimal::ONE), NanoUsd(1));
@@ -290,9 +290,9 @@ fn usages() -> impl Strategy<Value = Usage> {
     })
 }
 
-/// Entries as providers make them: each names some kinds, some tiers and thresholds of these, asks
-/// more above each threshold (a tier at least what the standard tier asks one threshold below) and
-/// at least as much for special tokens as for plain ones (for reasoning at most half as much more).
+/// Realistic entries: each has some kinds, and some tiers and thresholds of these. Rates rise with
+/// each threshold (a tier's is at least the standard tier's one threshold below). Special tokens
+/// cost at least as much as plain ones (reasoning at most half as much more).
 fn entries() -> impl Strategy<Value = Rates> {
     let base = proptest::collection::vec(proptest::option::weighted(0.7, 1..1_000_i64), KINDS.len());
     let more = proptest::collection::vec((0..KINDS.len(), 0..4_usize, 0..4_i64), 0..30);
@@ -325,7 +325,8 @@ proptest! {
         for (field, more) in fields.into_iter().zip(more) {
             *field += u64::from(more);
         }
-        // What grew is plain text: parts that were cut off at their whole stay as they were.
+        // The additional tokens are plain text: parts that were cut off at their whole stay as they
+        // were.
         grown.image_input = usage.image_input.min(usage.input);
         grown.audio_input = usage.audio_input.min(usage.input - grown.image_input);
         grown.image_output = usage.image_output.min(usage.output);

@@ -1,9 +1,9 @@
-//! Which error rule, if any, decides about an upstream's error: priority first, then age.
+//! Which error rule, if any, decides about an upstream's error: by priority, then by age.
 //!
-//! A rule is asked about the error's message, type and code, each as its own text: `contains` and
-//! `regex` look within them, `exact` wants one of them whole. Letter case never counts. A rule that
-//! matches makes the error the client's own: it goes back at once, nobody else is asked, and
-//! nothing is counted against the provider. They are asked before the gateway's own knowledge of
+//! A rule is compared with the error's message, type and code, each as a separate text: `contains`
+//! and `regex` search within them, `exact` requires one of them completely. Letter case is ignored.
+//! A matching rule makes the error the client's own: it is answered at once, without failover, and
+//! does not count against the provider. Rules are evaluated before the built-in classification of
 //! such errors ([`super::client_error`]).
 
 use std::sync::{Arc, OnceLock};
@@ -17,10 +17,10 @@ use super::pattern;
 use crate::domain::error_rule::{ErrorRule, OverrideResponse};
 use crate::domain::matching::MatchType;
 
-/// A client error's status where neither the rule nor the upstream has one.
+/// A client error's status if neither the rule nor the upstream has one.
 const DEFAULT_STATUS: u16 = 400;
 
-/// The rules in effect, in the order in which they are asked.
+/// The rules in effect, in their order of evaluation.
 #[derive(Debug, Default)]
 pub struct ErrorRules {
     source: Vec<ErrorRule>,
@@ -28,7 +28,7 @@ pub struct ErrorRules {
     faults: Vec<String>,
 }
 
-/// An enabled rule, ready to be asked.
+/// An enabled rule, ready for matching.
 #[derive(Debug)]
 pub struct ReadyRule {
     pub rule: ErrorRule,
@@ -43,24 +43,24 @@ enum Matcher {
     Regex(Compiled),
 }
 
-/// A regular expression. Those of the program's own rules are known to be sound and are compiled
-/// when the first error has to be looked at: together they take 2 MB, which a gateway whose
-/// providers answer need not have.
+/// A regular expression. Those of built-in rules are known to be valid, and are compiled when the
+/// first error arrives: together they take 2 MB, which a gateway without upstream errors does not
+/// need.
 #[derive(Debug)]
 struct Compiled {
     pattern: String,
     regex: OnceLock<Option<Regex>>,
 }
 
-/// An error's texts without letter case, made once for all rules.
+/// An error's texts with letter case folded, made once for all rules.
 struct Texts<'e> {
     plain: Vec<&'e str>,
     folded: Vec<String>,
 }
 
 impl ErrorRules {
-    /// Compiles the enabled ones of `source`. A rule that cannot be is left out and named in
-    /// [`ErrorRules::faults`].
+    /// Compiles the enabled rules of `source`. A rule that cannot be compiled is left out and
+    /// listed in [`ErrorRules::faults`].
     #[must_use]
     pub fn compile(source: Vec<ErrorRule>) -> Self {
         let mut rules = Self { source, ..Self::default() };
@@ -74,13 +74,13 @@ impl ErrorRules {
         rules
     }
 
-    /// What these were made from, disabled rules included.
+    /// The source of these rules, including disabled ones.
     #[must_use]
     pub fn all(&self) -> &[ErrorRule] {
         &self.source
     }
 
-    /// What could not be put in effect, and why.
+    /// Rules that are not in effect, and why.
     #[must_use]
     pub fn faults(&self) -> &[String] {
         &self.faults
@@ -93,7 +93,7 @@ impl ErrorRules {
         asked.filter(move |ready| ready.matches(&texts))
     }
 
-    /// The rule that decides, if one does.
+    /// The rule that decides, if there is one.
     #[must_use]
     pub fn decide(&self, error: &ErrorReply<'_>) -> Option<Arc<ReadyRule>> {
         self.matching(error).next().map(Arc::clone)
@@ -153,7 +153,7 @@ impl ReadyRule {
         }
     }
 
-    /// For the decision chain.
+    /// The text in the decision chain.
     #[must_use]
     pub fn label(&self) -> String {
         format!("error rule {}, {}", self.rule.id, self.rule.category.as_str())

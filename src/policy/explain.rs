@@ -1,5 +1,5 @@
-//! Says in one sentence why a request cost what it did: which price entry, which tier, which
-//! tokens, which multiplier, and whether anything was estimated.
+//! Explains in one sentence the cost of a request: its price entry, tier, tokens and multiplier,
+//! and whether anything was estimated.
 
 use std::fmt::Write as _;
 
@@ -13,8 +13,8 @@ use crate::domain::usage::{ServiceTier, Usage};
 
 const MILLION: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
 
-/// The sentence. `price` is the entry that priced the request, as it is now, if there still is one.
-/// `billable`: the operation is one that is charged for (a token count is none).
+/// The sentence. `price` is the present version of the entry that priced the request, if it still
+/// exists. `billable`: the operation is charged for (a token count is not).
 #[must_use]
 pub fn explain(record: &Record, price: Option<&Price>, billable: bool) -> String {
     let Some(charged) = record.cost else { return unpriced(record) };
@@ -45,7 +45,7 @@ fn unpriced(record: &Record) -> String {
     )
 }
 
-/// The entry still says what it said: the sum can be shown.
+/// The entry is unchanged: the sum can be shown.
 fn as_now(record: &Record, price: &Price, now: &Cost, charged: NanoUsd) -> String {
     let mut text = format!("Priced by the entry {}", price.model);
     if price.model != *record.model {
@@ -66,7 +66,7 @@ fn as_now(record: &Record, price: &Price, now: &Cost, charged: NanoUsd) -> Strin
     text + basis(record)
 }
 
-/// The entry is gone or says something else now.
+/// The entry was removed or has changed.
 fn as_it_was(record: &Record, now: Option<&Cost>, charged: NanoUsd) -> String {
     let entry = record.price_model.as_deref().unwrap_or(&record.model);
     let usage = &record.usage;
@@ -94,7 +94,7 @@ const fn basis(record: &Record) -> &'static str {
     }
 }
 
-/// Which rates of the entry were taken.
+/// The rates of the entry that were used.
 fn tier(asked: ServiceTier, lines: &[CostLine]) -> String {
     let above = lines.iter().map(|line| line.rate.above).max().unwrap_or(0);
     let beyond = if above == 0 { String::new() } else { format!(" for input above {above} tokens") };

@@ -1,12 +1,12 @@
 //! Text without its letter case, so that an operator's pattern and a client's text can be compared.
 //!
-//! The rule: each letter is written as a capital and then small, by Unicode's tables. So `É` is
-//! `é`, `ß` and `ẞ` are `ss`, and all three sigmas are one. Accents are kept, and nothing is
+//! The rule: each letter is converted to upper case and then to lower case, by Unicode's tables. So
+//! `É` is `é`, `ß` and `ẞ` are `ss`, and all three sigmas are one. Accents are kept, and nothing is
 //! composed or decomposed: `é` as one character and as two differ.
 //!
-//! Prompts are long and mix scripts, so [`fold_tail`] works in place: nearly every letter is as
-//! long as its small form, which two-byte letters find in a table, and the scripts of the Far East
-//! have no case at all. Only a text that holds one of the few others (`ı`, `K`) is written again.
+//! Prompts are long and mix scripts, so [`fold_tail`] works in place. Nearly every letter is as
+//! long as its lower-case form, which is in a table for two-byte letters; East Asian scripts have
+//! no case at all. Only a text with one of the few others (`ı`, `K`) is rewritten.
 
 use std::sync::LazyLock;
 
@@ -26,13 +26,13 @@ pub fn fold(text: &str) -> String {
 
 /// One character without its case: up to three.
 pub fn fold_char(c: char) -> impl Iterator<Item = char> {
-    // The capital sharp s is the one letter whose small form has another capital than itself.
+    // The capital sharp s is the only letter whose lower-case form has a different capital.
     let c = if c == 'ẞ' { 'ß' } else { c };
     c.to_uppercase().flat_map(char::to_lowercase)
 }
 
-/// Takes the letter case from the UTF-8 text behind the index `from`, and gives the index behind
-/// its last whole character: the text may end within one, which stays as it is.
+/// Folds the UTF-8 text after the index `from` in place, and returns the index after its last
+/// complete character: the text may end within one, which stays as it is.
 pub fn fold_tail(text: &mut Vec<u8>, from: usize) -> usize {
     let Some(tail) = text.get_mut(from..) else { return text.len() };
     tail.make_ascii_lowercase();
@@ -44,8 +44,8 @@ pub fn fold_tail(text: &mut Vec<u8>, from: usize) -> usize {
         text.extend_from_slice(fold(part.valid()).as_bytes());
         let end = text.len();
         text.extend_from_slice(part.invalid());
-        // Within a text nothing is invalid; at its end it is a character that goes on in what is to
-        // come.
+        // Within a text nothing is invalid; at its end this is a character that continues in the
+        // next part.
         if !part.invalid().is_empty() {
             return end;
         }
@@ -53,7 +53,7 @@ pub fn fold_tail(text: &mut Vec<u8>, from: usize) -> usize {
     text.len()
 }
 
-/// The same in place for a text without capitals of ASCII; `None` when a letter's small form has
+/// The same in place for a text without ASCII capitals; `None` if a letter's lower-case form has
 /// another length.
 fn fold_letters(text: &mut [u8]) -> Option<usize> {
     let two_bytes = &**TWO_BYTES;
@@ -82,7 +82,7 @@ fn fold_letters(text: &mut [u8]) -> Option<usize> {
             }
         }
     }
-    // Only an ideograph is skipped before it is known to be whole.
+    // Only an ideograph is skipped before it is known to be complete.
     Some(if at > text.len() { at - 3 } else { at })
 }
 
@@ -103,7 +103,7 @@ fn fold_long(letter: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-/// The small forms of U+0080 to U+07FF, by code; zeros where they do not take two bytes.
+/// The lower-case forms of U+0080 to U+07FF, by code; zeros if they do not take two bytes.
 static TWO_BYTES: LazyLock<Box<[[u8; 2]; 0x800]>> = LazyLock::new(|| {
     let mut all = Box::new([[0; 2]; 0x800]);
     for c in '\u{80}'..'\u{800}' {
@@ -113,11 +113,11 @@ static TWO_BYTES: LazyLock<Box<[[u8; 2]; 0x800]>> = LazyLock::new(|| {
     all
 });
 
-/// How many bytes come before the first that is not ASCII.
+/// How many bytes precede the first that is not ASCII.
 pub fn ascii_length(text: &[u8]) -> usize {
     const HIGH: u64 = 0x8080_8080_8080_8080;
     let mut at = 0;
-    // Between two words of another script there are few.
+    // Between two words of another script these are few.
     while let Some(word) = text[at..].first_chunk::<8>() {
         let high = u64::from_le_bytes(*word) & HIGH;
         if high != 0 {
@@ -131,8 +131,8 @@ pub fn ascii_length(text: &[u8]) -> usize {
     at + text[at..].iter().take_while(|byte| byte.is_ascii()).count()
 }
 
-/// How many bytes from `at` on are characters of U+3000 to U+9FFF, which have no case; the last of
-/// them may be cut.
+/// How many bytes after `at` are characters of U+3000 to U+9FFF, which have no case; the last may
+/// be incomplete.
 pub fn ideographs(text: &[u8], at: usize) -> usize {
     let mut end = at;
     while text.get(end).is_some_and(|lead| matches!(lead, 0xe3..=0xe9)) {
@@ -141,8 +141,8 @@ pub fn ideographs(text: &[u8], at: usize) -> usize {
     end - at
 }
 
-/// Scripts of the Far East, punctuation and pictures have no letter case: most texts in them need
-/// no look at a table.
+/// East Asian scripts, punctuation and pictures have no letter case: most such texts need no table
+/// look-up.
 pub const fn has_no_case(c: char) -> bool {
     matches!(c, '\u{2000}'..='\u{20ff}' | '\u{2e80}'..='\u{a4cf}' | '\u{ac00}'..='\u{d7a3}' | '\u{ff00}'..='\u{ff20}'
         | '\u{1f000}'..='\u{1faff}' | '\u{20000}'..='\u{3ffff}')

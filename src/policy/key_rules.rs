@@ -1,8 +1,8 @@
-//! What may be done to keys: the rules of docs/reference/keys.md, and their codes.
+//! The allowed changes of keys: the rules of docs/reference/keys.md, and their codes.
 //!
-//! Pure functions over the user's undeleted keys as the write transaction reads them; that
-//! transaction is serialised, so rules that count keys hold under concurrency. Checks of a single
-//! field's shape and bounds are the caller's.
+//! Pure functions over the user's undeleted keys as the write transaction reads them. That
+//! transaction is serialised, so rules that count keys hold under concurrency. The caller checks
+//! the shape and bounds of single fields.
 
 use crate::domain::clock::Timestamp;
 use crate::domain::group::{self, Groups};
@@ -23,7 +23,7 @@ pub enum SharedLimit {
     ConcurrentSessions,
 }
 
-/// A broken rule. `Display` is the message for people, [`Self::code`] the one for programs.
+/// A violated rule. `Display` is the message for people, [`Self::code`] the one for programs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyRuleError {
     #[error("this user already has a key named {name:?}")]
@@ -101,7 +101,7 @@ pub fn name_is_free(keys: &[Key], name: &str, except: Option<KeyId>) -> Result<(
     if taken { Err(KeyRuleError::DuplicateName { name: name.to_owned() }) } else { Ok(()) }
 }
 
-/// A user whose key limits are locked leaves a key's limits as they are.
+/// If a user's key limits are locked, the user cannot change a key's limits.
 ///
 /// # Errors
 /// [`KeyRuleError::KeyLimitsLocked`].
@@ -109,9 +109,8 @@ pub fn may_change_limits(user: &User, before: &Limits, after: &Limits) -> Result
     if user.lock_key_limits && before != after { Err(KeyRuleError::KeyLimitsLocked) } else { Ok(()) }
 }
 
-/// What a key gets that a user adds whose key limits are locked: of each limit the tightest that
-/// one of their keys has. A key without limits would be a way round those that an administrator has
-/// set.
+/// The limits of a key that such a user adds: for each limit the tightest of their keys. A key
+/// without limits would bypass those that an administrator has set.
 #[must_use]
 pub fn tightest_limits(keys: &[Key]) -> Limits {
     let of = |limit: fn(&Limits) -> Option<NanoUsd>| undeleted(keys).filter_map(|key| limit(&key.limits)).min();
@@ -129,10 +128,10 @@ pub fn tightest_limits(keys: &[Key]) -> Limits {
 }
 
 /// No limit of a key is above its user's limit of the same type. A limit that the key or the user
-/// does not have is never in the way: a key without one is still held by its user's.
+/// lacks never conflicts: a key without one is still bound by its user's.
 ///
 /// # Errors
-/// [`KeyRuleError::ExceedsUserLimit`] for the first that is.
+/// [`KeyRuleError::ExceedsUserLimit`] for the first that is above.
 pub fn limits_within(key: &Limits, user: &Limits) -> Result<(), KeyRuleError> {
     let money = [
         (SharedLimit::FiveHours, key.five_hours, user.five_hours),
@@ -165,7 +164,7 @@ pub fn may_disable(keys: &[Key], id: KeyId, now: Timestamp) -> Result<(), KeyRul
     if is_last_usable(keys, id, now) { Err(KeyRuleError::CannotDisableLastKey) } else { Ok(()) }
 }
 
-/// For batches: a user's keys as they would be afterwards must hold a usable one.
+/// For batches: a user's keys after the change must include a usable one.
 ///
 /// # Errors
 /// [`KeyRuleError::CannotDisableLastKey`].
@@ -182,13 +181,13 @@ pub fn may_delete(keys: &[Key], id: KeyId, by_admin: bool, now: Timestamp) -> Re
     if is_last_usable(keys, id, now) {
         return Err(KeyRuleError::CannotDeleteLastKey);
     }
-    // Every key reaches at least the default group, so a group is left exactly when a key is.
+    // Every key reaches at least the default group, so a group remains exactly if a key remains.
     let key_left = undeleted(keys).any(|key| key.id != id);
     if by_admin || key_left { Ok(()) } else { Err(KeyRuleError::CannotDeleteLastGroupKey) }
 }
 
-/// A user (not an administrator) gives a new key only groups that their keys already have; `*`
-/// among them allows all. An empty wish means the default group.
+/// A user (not an administrator) can give a new key only groups that their keys already have; `*`
+/// among them allows all. An empty request means the default group.
 ///
 /// # Errors
 /// [`KeyRuleError::NoDefaultGroupPermission`], then [`KeyRuleError::NoGroupPermission`] with the

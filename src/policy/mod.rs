@@ -1,7 +1,7 @@
 //! Decisions as pure functions: cost, windows, selection, breakers, classification, key rules.
 //!
-//! Nothing here does I/O, reads a clock or keeps global state: the time, the dice and what is known
-//! come as arguments.
+//! Nothing here does I/O, reads a clock or keeps global state: the time, random numbers and the
+//! present state are arguments.
 
 pub mod breaker;
 pub mod builtin_rules;

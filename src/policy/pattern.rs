@@ -1,14 +1,13 @@
-//! Which regular expressions an operator may enter, and how they are compiled: for sensitive words
-//! and error rules alike.
+//! Validates and compiles an operator's regular expressions, for sensitive words and error rules.
 //!
-//! The engine needs time linear in the text, whatever the pattern; what it cannot do so
-//! (look-around, back-references) it refuses, and so do we, with a plain reason. Refused as well is
-//! what other engines are known to choke on (an unbounded repeat within an unbounded repeat), since
-//! a pattern may be copied from here to elsewhere, what compiles to a large program, and what
-//! matches the empty text: it would match everything.
+//! The engine needs time linear in the text, whatever the pattern. It refuses what it cannot match
+//! in that time (look-around, back-references); this module returns a plain reason. Also refused
+//! are patterns that overload other engines (an unbounded repeat within an unbounded repeat), since
+//! a pattern may be copied elsewhere; patterns that compile to a large program; and those that
+//! match the empty text, as they would match everything.
 //!
-//! Letter case is ignored. `^` and `$` are the text's ends; `(?m)` makes them those of a line,
-//! `(?-i)` minds the case.
+//! Letter case is ignored. `^` and `$` are the text's ends; with `(?m)` they are those of a line.
+//! `(?-i)` makes letter case significant.
 
 use regex::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 use regex_syntax::ast::{self, Ast, ErrorKind, RepetitionKind, RepetitionRange};
@@ -18,7 +17,7 @@ pub const MAX_LENGTH: usize = 500;
 /// Largest compiled pattern, and all patterns of one kind together, bytes.
 const MAX_COMPILED: usize = 256 * 1024;
 const MAX_COMPILED_TOGETHER: usize = 16 * 1024 * 1024;
-/// What the engine may keep of its work on a text, for each set and thread that uses it, bytes.
+/// Memory of the engine's cache, for each set and thread that uses it, in bytes.
 const CACHE: usize = 8 * 1024 * 1024;
 
 /// Why a regular expression is refused.
@@ -41,7 +40,7 @@ pub enum PatternFault {
 }
 
 impl PatternFault {
-    /// A word for programs.
+    /// The reason as a word for programs.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
@@ -59,7 +58,7 @@ impl PatternFault {
 /// Checks and compiles one pattern.
 ///
 /// # Errors
-/// Why it is refused.
+/// Why the pattern is refused.
 pub fn compile(pattern: &str) -> Result<Regex, PatternFault> {
     if pattern.chars().count() > MAX_LENGTH {
         return Err(PatternFault::TooLong);
@@ -83,10 +82,10 @@ pub fn compile(pattern: &str) -> Result<Regex, PatternFault> {
     Ok(regex)
 }
 
-/// Many patterns as one automaton: which of them match is found in one pass.
+/// Compiles many patterns into one automaton, which finds all that match in one pass.
 ///
 /// # Errors
-/// [`PatternFault::TooLarge`] when they are too much together.
+/// [`PatternFault::TooLarge`] when they are too large together.
 pub fn compile_set<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<RegexSet, PatternFault> {
     RegexSetBuilder::new(patterns)
         .case_insensitive(true)
@@ -96,7 +95,7 @@ pub fn compile_set<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<Re
         .map_err(|_| PatternFault::TooLarge)
 }
 
-/// Whether an unbounded repeat lies within another; `inside`: one is open already. The parser
+/// Whether an unbounded repeat is nested in another; `inside`: within one already. The parser
 /// bounds the depth.
 fn nests(ast: &Ast, inside: bool) -> bool {
     match ast {
@@ -115,7 +114,7 @@ fn nests(ast: &Ast, inside: bool) -> bool {
     }
 }
 
-/// The engine draws its syntax errors on several lines, the reason last.
+/// The engine prints a syntax error on several lines, the reason last.
 fn last_line(text: &str) -> String {
     let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     line.trim().trim_start_matches("error: ").to_owned()
@@ -181,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_bad_pattern_elsewhere_costs_linear_time_here() {
-        // Refused above; compiled without the check, to show that even then nothing explodes.
+        // Refused above; compiled without the check, to show that even then it takes linear time.
         let regex = RegexBuilder::new("(a+)+$").build().unwrap();
         assert!(!regex.is_match(&("a".repeat(200_000) + "!")));
     }

@@ -1,11 +1,10 @@
 //! Reads the rates of a price-table entry, exactly.
 //!
-//! Field names are those of the public model price list. They are read by their parts: a name from
-//! [`BASES`], then in any order a threshold (`_above_200k_tokens`, of any number) and a service
-//! tier (`_priority`, `_flex`, `_batches`). JSON numbers are taken by their text, so no binary
-//! fraction ever enters the arithmetic; `3e-6` and `"0.000003"` are the same rate. Other fields are
-//! no concern of this file: the entry itself is stored whole. [`unapplied`] names those of them
-//! that look like prices.
+//! Field names are those of the public model price list. A name has parts: one from [`BASES`], then
+//! in any order a threshold (`_above_200k_tokens`, of any number) and a service tier (`_priority`,
+//! `_flex`, `_batches`). JSON numbers are read from their text, so the arithmetic never uses a
+//! binary fraction; `3e-6` and `"0.000003"` are the same rate. Other fields are ignored here: the
+//! entry itself is stored completely. [`unapplied`] lists those of them that look like prices.
 
 use rust_decimal::Decimal;
 use serde_json::{Map, Value};
@@ -13,16 +12,16 @@ use serde_json::{Map, Value};
 use crate::domain::price::{CostKind, Rate, Rates};
 use crate::domain::usage::ServiceTier;
 
-/// Highest rate that is believed, USD per token. (The most expensive model known asks for less than
-/// a thousandth of it.)
+/// Highest accepted rate, USD per token. (The most expensive known model costs less than a
+/// thousandth of it.)
 pub const MAX_PER_TOKEN: Decimal = Decimal::ONE;
-/// Highest fee that is believed, USD per request or web search.
+/// Highest accepted fee, USD per request or web search.
 pub const MAX_PER_REQUEST: Decimal = Decimal::ONE_THOUSAND;
-/// What may be insisted on.
+/// Highest rate or fee that can be forced.
 const FORCED: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
 
-/// Names without threshold and tier, and what each is the rate of. Of two for one kind the first
-/// counts.
+/// Names without threshold and tier, and the kind of rate of each. Of two for one kind the first
+/// wins.
 const BASES: [(&str, CostKind); 12] = [
     ("input_cost_per_token", CostKind::Input),
     ("output_cost_per_token", CostKind::Output),
@@ -42,16 +41,16 @@ const TIERS: [(&str, ServiceTier); 3] =
 
 /// A fee per web search: a number, or one for each size of context.
 const SEARCH: &str = "search_context_cost_per_query";
-/// Requests do not say which size a search had, so the medium one counts; without it the most
-/// expensive that is named.
+/// Requests do not contain the size of a search, so the medium one is charged; without it the most
+/// expensive one in the entry.
 const MEDIUM: &str = "search_context_size_medium";
 
-/// How far a price may be from every known one.
+/// How far a price may differ from every known one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Belief {
     /// [`MAX_PER_TOKEN`] and [`MAX_PER_REQUEST`] hold.
     Usual,
-    /// An administrator insists: a million USD per token, beyond which sums would overflow.
+    /// An administrator forces it: a million USD per token, above which sums would overflow.
     Forced,
 }
 
@@ -71,7 +70,7 @@ pub enum PriceProblem {
 }
 
 impl PriceProblem {
-    /// The field at fault, where it is one.
+    /// The invalid field, if there is one.
     #[must_use]
     pub fn field(&self) -> Option<&str> {
         match self {
@@ -86,7 +85,7 @@ impl PriceProblem {
 /// # Errors
 /// A rate that is no finite decimal number, is negative or is above [`MAX_PER_TOKEN`] (for fees
 /// [`MAX_PER_REQUEST`]), or an entry without a single rate: such a model is better unpriced, and
-/// flagged so, than free.
+/// shown as such, than free.
 pub fn rates_from_json(entry: &Value, belief: Belief) -> Result<Rates, PriceProblem> {
     let entry = entry.as_object().ok_or(PriceProblem::NotAnObject)?;
     let found = rates(entry, belief).collect::<Result<Vec<_>, _>>()?;
@@ -94,16 +93,15 @@ pub fn rates_from_json(entry: &Value, belief: Belief) -> Result<Rates, PriceProb
     if rates.is_empty() { Err(PriceProblem::NoRates) } else { Ok(rates) }
 }
 
-/// The rates of an entry that was taken before, perhaps by an older version that read fewer fields:
-/// what is no rate now is skipped, so that no stored entry is lost.
+/// The rates of an entry that was accepted before, perhaps by an older version that read fewer
+/// fields: invalid rates are skipped, so that no stored entry is lost.
 #[must_use]
 pub fn stored_rates(entry: &Value) -> Rates {
     entry.as_object().map(|entry| ordered(rates(entry, Belief::Forced).flatten().collect())).unwrap_or_default()
 }
 
-/// Fields of the entry that look like a price and that no request is charged by:
-/// `output_cost_per_second` and the like. Those that are `null`, zero or empty charge nothing and
-/// are left out.
+/// Fields of the entry that look like a price but are never charged: `output_cost_per_second` and
+/// the like. Those that are `null`, zero or empty charge nothing and are left out.
 #[must_use]
 pub fn unapplied(entry: &Value) -> Vec<String> {
     let Some(entry) = entry.as_object() else { return Vec::new() };
@@ -122,7 +120,7 @@ pub fn unapplied(entry: &Value) -> Vec<String> {
     names
 }
 
-/// Whether a field asks for money, or for something that is not plain.
+/// Whether a field contains a charge, or a value of unknown structure.
 fn charges(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) => false,
@@ -133,13 +131,13 @@ fn charges(value: &Value) -> bool {
     }
 }
 
-/// The names of [`BASES`] come before their aliases, whatever the entry's own order.
+/// Orders the names of [`BASES`] before their aliases, whatever the entry's own order.
 fn ordered(mut found: Vec<(usize, Rate)>) -> Rates {
     found.sort_by_key(|(place, _)| *place);
     Rates::new(found.into_iter().map(|(_, rate)| rate).collect())
 }
 
-/// Each rate that the entry names, with its name's place in [`BASES`].
+/// Each rate in the entry, with its name's index in [`BASES`].
 fn rates(entry: &Map<String, Value>, belief: Belief) -> impl Iterator<Item = Result<(usize, Rate), PriceProblem>> {
     let (per_token, per_request) = match belief {
         Belief::Usual => (MAX_PER_TOKEN, MAX_PER_REQUEST),
@@ -158,7 +156,7 @@ fn rates(entry: &Map<String, Value>, belief: Belief) -> impl Iterator<Item = Res
     })
 }
 
-/// What a search costs, and the name of that size; `None` where the entry names no fee.
+/// The cost of a search, and the name of its size; `None` if the entry has no fee.
 fn search_fee(value: &Value) -> Option<(&str, &Value)> {
     let Value::Object(sizes) = value else { return (!value.is_null()).then_some(("", value)) };
     let named = sizes.iter().filter(|(_, fee)| !fee.is_null());
@@ -166,7 +164,7 @@ fn search_fee(value: &Value) -> Option<(&str, &Value)> {
     named.max_by_key(key).map(|(size, fee)| (size.as_str(), fee))
 }
 
-/// A field's name, taken apart.
+/// A field's name, split into its parts.
 #[derive(Debug, PartialEq, Eq)]
 struct Name {
     place: usize,
@@ -191,7 +189,7 @@ fn parse_name(field: &str) -> Option<Name> {
     }
 }
 
-/// What stands before `_above_<n>k_tokens`, and the number of tokens.
+/// The text before `_above_<n>k_tokens`, and the number of tokens.
 fn threshold(field: &str) -> Option<(&str, u64)> {
     let (rest, number) = field.strip_suffix("_tokens")?.rsplit_once("_above_")?;
     let (digits, unit) = match number.strip_suffix(['k', 'K']) {

@@ -1,14 +1,14 @@
 //! Which entries of the price table may price a model, by their names.
 //!
-//! The exact name wins. Without it, a name is looked for as the public list spells it (Gemini's
+//! The exact name wins. Without it, a name is looked up as the public list spells it (Gemini's
 //! models have a prefix there), and then without its date or `-latest`:
-//! `claude-sonnet-4-5-20250929` is priced as `claude-sonnet-4-5`. Nothing else is cut off: a name
-//! that says more than a date may be another model.
+//! `claude-sonnet-4-5-20250929` is priced as `claude-sonnet-4-5`. Nothing else is removed: a name
+//! with more than a date may be another model.
 
 /// The prefix of Gemini's own models in the public list. The other vendors' models have none there.
 const LISTED_PREFIX: &str = "gemini/";
 
-/// The name without its date or `-latest`; `None` where it has neither.
+/// The name without its date or `-latest`; `None` if it has neither.
 #[must_use]
 pub fn base(model: &str) -> Option<&str> {
     let shorter = model.strip_suffix("-latest").or_else(|| without_date(model))?;
@@ -31,7 +31,7 @@ fn without_date(model: &str) -> Option<&str> {
     }
 }
 
-/// Year, month and day in digits. A number of a version is hardly ever one.
+/// Year, month and day in digits. A version number is hardly ever one.
 fn is_date(digits: [u8; 8]) -> bool {
     let number = |digits: &[u8]| {
         digits.iter().try_fold(0_u32, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + u32::from(digit - b'0')))
@@ -43,9 +43,9 @@ fn is_date(digits: [u8; 8]) -> bool {
     matches!((year, month, day), (Some(2020..=2099), Some(1..=12), Some(1..=31)))
 }
 
-/// The price of a request, found by `look`: that of the model that was asked for, else of the one
-/// that the provider was asked for, else of either without its date or `-latest`. The exact name,
-/// which is nearly always the one, costs nothing to try.
+/// The price of a request, found by `look`: that of the requested model, else of the one that the
+/// provider was asked for, else of either without its date or `-latest`. The exact name, which
+/// nearly always matches, is cheap to try.
 pub fn find<T>(requested: &str, upstream: &str, look: impl Fn(&str) -> Option<T>) -> Option<T> {
     if let Some(found) = look(requested) {
         return Some(found);

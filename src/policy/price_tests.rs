@@ -1,5 +1,4 @@
-//! Every field of the public price list finds its rate, exactly, or is named as one that is not
-//! applied.
+//! Every field of the public price list maps to its exact rate, or is listed as not applied.
 
 use serde_json::json;
 

@@ -1,31 +1,31 @@
-//! What a provider's attempts say about it, beside its circuit: whether it fails, since when, and
-//! how often in the last five minutes.
+//! The state of a provider's attempts, besides its circuit: whether it fails, since when, and how
+//! often in the last five minutes.
 //!
-//! The circuit decides whether requests are sent; this state is for people. It counts every failed
-//! attempt, also those that the circuit does not count.
+//! The circuit decides whether requests are sent; this state is for display. It counts every failed
+//! attempt, also those that the circuit ignores.
 
 use crate::domain::clock::Timestamp;
 
-/// The stretch of time that rates are of.
+/// The time range of the rates.
 pub const RECENT_MS: i64 = 300_000;
 const BUCKETS: usize = 30;
 const BUCKET_MS: i64 = RECENT_MS / BUCKETS as i64;
-/// From this many attempts of the last minute on, a failure rate of one half makes a provider
+/// From this many attempts in the last minute on, a failure rate of one half makes a provider
 /// failing, although its last attempt succeeded.
 const ENOUGH: u32 = 10;
 const MINUTE: i64 = 60_000 / BUCKET_MS;
 
-/// How a provider does, in one word.
+/// The state of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProviderState {
     /// No attempt has ended since the process started.
     NeverUsed,
     Healthy,
-    /// The last attempt failed, or half of those of the last minute did.
+    /// The last attempt failed, or half of those in the last minute did.
     Failing,
-    /// The provider asked not to be sent requests for a while (`Retry-After`).
+    /// The provider asked for a pause (`Retry-After`).
     Cooldown,
-    /// No requests are sent, or one at a time to try it.
+    /// No requests are sent, or only probes.
     CircuitOpen,
 }
 
@@ -44,7 +44,7 @@ impl ProviderState {
     }
 }
 
-/// How an attempt failed: a small set, for metrics and for people.
+/// How an attempt failed: a small set, for metrics and display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureKind {
     /// The name did not resolve.
@@ -85,7 +85,7 @@ pub struct Recent {
 /// One provider's attempts since the process started.
 #[derive(Debug, Clone, Default)]
 pub struct Attempts {
-    /// A ring: each bucket holds the stretch of time that it was last used for.
+    /// A ring: each bucket is tagged with the time range that it was last used for.
     buckets: [Bucket; BUCKETS],
     in_a_row: u32,
     failing_since: Option<Timestamp>,
@@ -152,7 +152,7 @@ impl Attempts {
         })
     }
 
-    /// The state, given what the circuit and a cooldown say.
+    /// The state, given those of the circuit and the cooldown.
     #[must_use]
     pub fn state(&self, circuit_open: bool, cooling_down: bool, now: Timestamp) -> ProviderState {
         let recent = self.within(now, MINUTE);

@@ -1,5 +1,5 @@
-//! What a request reserves while it runs: an amount that counts against the limits for other
-//! requests.
+//! What a request reserves while it is in flight: an amount that counts against the limits for
+//! other requests.
 //!
 //! The amount is the highest that a reachable provider could charge, by that provider's price and
 //! multiplier. The modes differ in the number of tokens:
@@ -20,19 +20,19 @@ use crate::domain::money::NanoUsd;
 use crate::domain::price::Rates;
 use crate::domain::usage::{ServiceTier, Usage};
 
-/// Output tokens that a reply may have when neither the request nor the price entry says.
+/// Maximum output tokens of a reply if neither the request nor the price entry has one.
 pub const UNKNOWN_MAXIMUM: u64 = 128_000;
-/// `expected` never reserves less than this part of the most that a reply may have.
+/// `expected` reserves at least this fraction of the maximum.
 const FLOOR_DIVISOR: u64 = 4;
 
-/// How running requests count against limits (`limits.reservation`).
+/// How requests in flight count against limits (`limits.reservation`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reservation {
-    /// By what their key's recent replies of that model had as output.
+    /// By the output of the key's recent replies of that model.
     #[default]
     Expected,
-    /// By the most that they can cost; and no request is admitted that could exceed a limit
-    /// together with those that run.
+    /// By their maximum cost. No request is admitted that could exceed a limit together with those
+    /// in flight.
     Strict,
     /// Not at all.
     Off,
@@ -61,7 +61,7 @@ impl Reservation {
     }
 }
 
-/// What is known of a request before it runs.
+/// The known facts of a request before it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Forecast {
     /// Estimated input tokens.
@@ -70,14 +70,14 @@ pub struct Forecast {
     pub input_bound: u64,
     /// The client's bound on the output tokens of one choice.
     pub max_tokens: Option<u64>,
-    /// How many choices the client asks for.
+    /// How many choices the client requests.
     pub choices: u64,
-    /// The 90th percentile of the output of this key and model's recent replies, once enough are
-    /// known.
+    /// The 90th percentile of the output of this key and model's recent replies, once there are
+    /// enough.
     pub usual_output: Option<u64>,
 }
 
-/// A provider that the request may be sent to: what its cost depends on.
+/// A provider that the request may be sent to: the inputs of its cost.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
     pub rates: &'a Rates,
@@ -98,10 +98,10 @@ pub fn amount<'a>(
     candidates.into_iter().map(|candidate| at(mode, forecast, &candidate)).max().unwrap_or(NanoUsd::ZERO)
 }
 
-/// The output tokens that are reserved, for a model with this maximum.
+/// The reserved output tokens, for a model with this maximum.
 ///
-/// `expected`: the most that the reply may have, until the usual output is known; then the usual
-/// output, at least a quarter of that most and at most all of it.
+/// `expected`: the maximum of the reply, until the usual output is known; then the usual output,
+/// but at least a quarter of that maximum and at most all of it.
 #[must_use]
 pub fn output_tokens(mode: Reservation, forecast: &Forecast, max_output: Option<u64>) -> u64 {
     let each = forecast.max_tokens.or(max_output).unwrap_or(UNKNOWN_MAXIMUM);
@@ -116,7 +116,7 @@ pub fn output_tokens(mode: Reservation, forecast: &Forecast, max_output: Option<
 fn at(mode: Reservation, forecast: &Forecast, candidate: &Candidate<'_>) -> NanoUsd {
     let output = output_tokens(mode, forecast, candidate.max_output);
     let cost = |usage: &Usage| cost::total(candidate.rates, usage, candidate.multiplier);
-    // The client can ask for a more expensive tier than the standard one.
+    // The client can request a more expensive tier than the standard one.
     let most = |usage: &Usage| {
         let tiers = ServiceTier::ALL.into_iter().map(|tier| cost(&Usage { tier, ..*usage }));
         tiers.max().unwrap_or(NanoUsd::ZERO)
@@ -124,7 +124,7 @@ fn at(mode: Reservation, forecast: &Forecast, candidate: &Candidate<'_>) -> Nano
     if mode != Reservation::Strict {
         return cost(&Usage { input: forecast.input, output, ..Usage::default() });
     }
-    // Which kind of token it will be is the client's and the provider's choice.
+    // The kind of each token depends on the client and the provider.
     let none = Usage::default();
     let input = forecast.input_bound;
     let inputs = [

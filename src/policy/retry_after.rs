@@ -5,10 +5,10 @@ use chrono::{DateTime, NaiveDateTime};
 
 use crate::domain::clock::Timestamp;
 
-/// Until when the header asks to be left alone, at most `max_ms` from `now`. `None` when it is not
-/// understood, or over.
+/// The end of the pause that the header asks for, at most `max_ms` from `now`. `None` if it is
+/// invalid, or in the past.
 ///
-/// Fractions of a second, which some providers send, are read too and rounded up.
+/// Fractions of a second, which some providers send, are accepted and rounded up.
 #[must_use]
 pub fn rest_until(header: &str, now: Timestamp, max_ms: u64) -> Option<Timestamp> {
     let header = header.trim();
@@ -23,7 +23,7 @@ fn seconds_as_ms(text: &str) -> Option<i64> {
     if whole.is_empty() || !digits(whole) || !digits(fraction) {
         return None;
     }
-    // More digits than fit are a long time, and bounded anyway.
+    // More digits than fit are a long time, which is bounded anyway.
     let ms = whole.parse::<i64>().unwrap_or(i64::MAX).saturating_mul(1_000);
     let up = i64::from(fraction.bytes().any(|b| b != b'0')) * 1_000;
     Some(ms.saturating_add(up))

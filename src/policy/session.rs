@@ -1,9 +1,9 @@
-//! Which conversation a request belongs to.
+//! Derives the conversation that a request belongs to.
 //!
-//! The first hint that says something wins: the session header, the session inside
-//! `metadata.user_id`, the prompt cache key, `metadata.session_id`, the previous response; else a
-//! hash of the first messages; else the request is its own session. Clients choose these texts, so
-//! nothing may be believed about them: whoever keeps state keeps it per (key, session).
+//! The first hint with a value wins: the session header, the session inside `metadata.user_id`, the
+//! prompt cache key, `metadata.session_id`, the previous response; else a hash of the first
+//! messages; else the request is its own session. Clients choose these texts, so none is trusted:
+//! any state is kept per (key, session).
 
 use std::fmt::Write as _;
 
@@ -12,10 +12,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::domain::ids::{RequestId, SessionId};
 
-/// What a request says about its session. Blank texts count as absent.
+/// The session hints in a request. Blank texts count as absent.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SessionHints<'a> {
-    /// The first of the configured session headers that is there.
+    /// The first configured session header that is present.
     pub header: Option<&'a str>,
     /// `metadata.user_id`: `user_…_session_<id>`, or JSON with a `session_id`.
     pub metadata_user_id: Option<&'a str>,
@@ -26,12 +26,12 @@ pub struct SessionHints<'a> {
     /// Hash of the system text and the first user message, which stay the same through a
     /// conversation.
     pub first_messages_hash: Option<u64>,
-    /// Names the session when nothing else does.
+    /// Names the session if there is no other hint.
     pub fallback: RequestId,
 }
 
-/// Derives the session id: at most [`SessionId::MAX_LEN`] visible ASCII characters, fit for a
-/// header. What is not is hashed.
+/// Derives the session id: at most [`SessionId::MAX_LEN`] visible ASCII characters, valid in a
+/// header. Anything else is hashed.
 #[must_use]
 pub fn derive(hints: &SessionHints<'_>) -> SessionId {
     let named = [

@@ -1,8 +1,8 @@
-//! Whether other providers serve all that one serves, so that it can be disabled without leaving a
-//! model of a group without a provider.
+//! Whether other providers serve everything that one serves, so that disabling it leaves every
+//! model of a group with a provider.
 //!
-//! A provider that is down answers 503, and recovers by itself; a model without an enabled provider
-//! answers 404 until an administrator looks. So the first is the better of the two.
+//! A failing provider answers 503, and recovers without an administrator. A model without an
+//! enabled provider answers 404 until an administrator acts. So the failing provider stays enabled.
 
 use crate::domain::provider::Provider;
 
@@ -25,7 +25,7 @@ pub fn gap<'a>(provider: &'a Provider, others: &[&Provider]) -> Option<Gap<'a>> 
     })
 }
 
-/// Every name and pattern that the provider serves; `*` where it serves every model.
+/// Every name and pattern that the provider serves; `*` if it serves every model.
 fn served(provider: &Provider) -> impl Iterator<Item = &str> {
     let every = provider.allowed_models.is_empty().then_some("*");
     let listed = provider.allowed_models.iter().map(String::as_str);

@@ -1,12 +1,13 @@
-//! Whether a request is served whose model has no price, and so passes every limit of money.
+//! Whether a request is served although its model has no price, so that no money limit applies to
+//! it.
 
-/// What becomes of such requests: the setting `prices.unpriced`.
+/// How such requests are treated: the setting `prices.unpriced`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unpriced {
     /// They are served, cost nothing, and are priced when a price arrives.
     #[default]
     Serve,
-    /// They are refused where the key or its user has a limit of money.
+    /// They are refused if the key or its user has a money limit.
     RefuseWhenLimited,
     /// They are refused.
     Refuse,
@@ -34,7 +35,7 @@ impl Unpriced {
     }
 
     /// Whether a caller may be served without a price. `is_limited`: the key or its user has a
-    /// limit of money, whatever its period.
+    /// money limit of any period.
     #[must_use]
     pub const fn serves(self, is_limited: bool) -> bool {
         match self {

@@ -1,9 +1,9 @@
 //! The spending windows: when the current one began, and when the next begins.
 //!
 //! Calendar windows follow the wall clock of one IANA time zone. A boundary (a date and a time of
-//! day) is the first instant at which that clock reads it or later. So a time that occurs twice
-//! counts at its first occurrence, a time that does not exist counts when the clock jumps over it,
-//! and a day that a zone skipped has no window of its own: windows never overlap and leave no gap,
+//! day) is the first instant at which that clock shows it or a later time. So a time that occurs
+//! twice counts at its first occurrence, a time that does not exist counts when the clock jumps
+//! over it, and a day that a zone skipped has no window. Windows never overlap and leave no gap,
 //! and each boundary passes once.
 
 use chrono::{Datelike as _, Days, Months, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone as _};
@@ -15,7 +15,7 @@ use crate::domain::limits::{DailyReset, ResetMode, TimeOfDay};
 pub const FIVE_HOURS_MS: i64 = 5 * 3_600_000;
 pub const DAY_MS: i64 = 24 * 3_600_000;
 
-/// One of the four windows that spending is counted in.
+/// One of the four windows of spending limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Window {
     /// The past five hours.
@@ -28,7 +28,7 @@ pub enum Window {
     Monthly,
 }
 
-/// A stretch of time: `start` is in it, `end` is not.
+/// A time range: `start` is included, `end` is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     pub start: Timestamp,
@@ -53,7 +53,7 @@ impl Window {
         }
     }
 
-    /// When the window that holds `now` began.
+    /// When the window that contains `now` began.
     #[must_use]
     pub fn start(self, now: Timestamp, tz: Tz) -> Timestamp {
         match self.rolling_ms() {
@@ -62,15 +62,15 @@ impl Window {
         }
     }
 
-    /// When a calendar window ends and spending starts again; a rolling one does so continuously:
-    /// `None`.
+    /// When a calendar window ends and spending restarts at zero. `None` for a rolling window,
+    /// which resets continuously.
     #[must_use]
     pub fn reset(self, now: Timestamp, tz: Tz) -> Option<Timestamp> {
         self.rolling_ms().is_none().then(|| self.calendar(now, tz).end)
     }
 
-    /// The calendar window that holds `now`. For a rolling window: its length up to and including
-    /// `now`.
+    /// The calendar window that contains `now`. For a rolling window: its length up to and
+    /// including `now`.
     #[must_use]
     pub fn calendar(self, now: Timestamp, tz: Tz) -> Span {
         let today = tz.from_utc_datetime(&now.to_utc().naive_utc()).date_naive();
@@ -93,7 +93,7 @@ impl Window {
     }
 }
 
-/// The span between the two boundaries next to `now`. Four are enough: the clock may have been put
+/// The span between the two boundaries next to `now`. Four are enough, even if the clock was set
 /// back over one.
 fn around(now: Timestamp, tz: Tz, boundaries: [NaiveDateTime; 4]) -> Span {
     let mut span = Span { start: Timestamp(i64::MIN), end: Timestamp(i64::MAX) };
@@ -107,7 +107,7 @@ fn around(now: Timestamp, tz: Tz, boundaries: [NaiveDateTime; 4]) -> Span {
     span
 }
 
-/// The first instant at which the zone's wall clock reads `wall` or later.
+/// The first instant at which the zone's wall clock shows `wall` or a later time.
 #[must_use]
 pub fn first_reached(wall: NaiveDateTime, tz: Tz) -> Timestamp {
     match tz.from_local_datetime(&wall).earliest() {
@@ -116,7 +116,8 @@ pub fn first_reached(wall: NaiveDateTime, tz: Tz) -> Timestamp {
     }
 }
 
-/// Where the clock jumps over `wall`: found by halving the days around it, down to the second.
+/// The instant at which the clock jumps over `wall`, found by bisecting the days around it, down to
+/// the second.
 fn after_gap(wall: NaiveDateTime, tz: Tz) -> Timestamp {
     let reads = |utc: i64| {
         let instant = Timestamp(utc * 1_000).to_utc().naive_utc();
@@ -145,7 +146,7 @@ fn time(of_day: TimeOfDay) -> NaiveTime {
     NaiveTime::from_hms_opt(of_day.hour(), of_day.minute(), 0).unwrap_or(NaiveTime::MIN)
 }
 
-/// Some days later (or earlier); at the ends of the calendar the day itself.
+/// The date this many days later (or earlier); at the ends of the calendar the date itself.
 fn day(date: NaiveDate, days: i64) -> NaiveDate {
     let count = Days::new(days.unsigned_abs());
     let moved = if days < 0 { date.checked_sub_days(count) } else { date.checked_add_days(count) };
@@ -229,7 +230,8 @@ mod tests {
         Tz::Asia__Tehran,
     ];
 
-    /// Walks the wall clock minute by minute and notes when it first reads a boundary or later.
+    /// Steps through the wall clock minute by minute, and notes when it first shows a boundary or a
+    /// later time.
     fn walked(window: Window, now: Timestamp, tz: Tz) -> (Timestamp, Timestamp) {
         const MINUTE: i64 = 60_000;
         let read = |at: i64| tz.from_utc_datetime(&Timestamp(at).to_utc().naive_utc()).naive_local();
@@ -250,7 +252,7 @@ mod tests {
             at += MINUTE;
             let wall = read(at);
             let mut passed = false;
-            // Every minute that the clock has read or jumped over for the first time.
+            // Every minute that the clock has shown or jumped over for the first time.
             while latest < wall {
                 latest += TimeDelta::minutes(1);
                 passed |= is_boundary(latest);
@@ -268,7 +270,7 @@ mod tests {
             0 => Window::Weekly,
             1 => Window::Monthly,
             2 => fixed("00:00"),
-            // Where clocks are changed.
+            // Times at which clocks are changed.
             3 => fixed(&format!("{:02}:{minute:02}", hour % 4)),
             _ => fixed(&format!("{hour:02}:{minute:02}")),
         })

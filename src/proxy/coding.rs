@@ -1,13 +1,14 @@
-//! Content codings: compressed request bodies, and replies that a provider compressed unasked.
+//! Content codings: compressed request bodies, and replies that a provider compressed without being
+//! asked to.
 
 use std::io::{Read, Write};
 
 use bytes::{Buf, Bytes};
 
-/// A body grows by this many bytes between two checks of the budget.
+/// While a body is decoded, the budget is checked each time the result grows by this many bytes.
 const DECODE_STEP: u64 = 256 * 1024;
 
-/// The codings that are understood.
+/// The supported codings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Coding {
     Identity,
@@ -30,8 +31,8 @@ pub(super) enum CodingError {
 }
 
 impl Coding {
-    /// Reads a `Content-Encoding`; absent or `identity` is none. Several codings at once are not
-    /// understood.
+    /// Reads a `Content-Encoding`. Absent or `identity` means none. Several codings at once are not
+    /// supported.
     ///
     /// # Errors
     /// [`CodingError::Unknown`].
@@ -57,8 +58,9 @@ pub(super) fn decode_whole(coding: Coding, chunks: Vec<Bytes>, max: usize) -> Re
     decode_within(coding, chunks, max, |_| true)
 }
 
-/// Decodes a complete body, up to `max` bytes, as long as `fits` accepts each size that it grows
-/// to. It may take milliseconds: call it off the proxy's threads.
+/// Decodes a complete body of up to `max` bytes. `fits` is called with each size that the result
+/// grows to, and stops the decoding by refusing one. It may take milliseconds: call it off the
+/// proxy's threads.
 ///
 /// # Errors
 /// When the body is damaged, larger than `max` once decoded, or above the body budget.
@@ -88,7 +90,7 @@ pub(super) fn decode_within(
             return Err(CodingError::BudgetExceeded);
         }
         if (read as u64) < DECODE_STEP {
-            // What it grew by and did not need is not kept for as long as the body.
+            // Returns the unused capacity: the body may live long.
             decoded.shrink_to_fit();
             return Ok(vec![decoded.into()]);
         }
@@ -112,7 +114,7 @@ impl Read for Chunks {
     }
 }
 
-/// What one piece of a reply may decode to: a piece of 64 KiB, compressed 250-fold.
+/// Bound of one decoded piece of a reply: a piece of 64 KiB, compressed 250-fold.
 const PIECE_MAX: usize = 16 * 1024 * 1024;
 
 /// Decodes a reply piece by piece as it arrives.
@@ -123,7 +125,7 @@ pub(super) enum StreamDecoder {
     Zstd(zstd::stream::write::Decoder<'static, Decoded>),
 }
 
-/// What was decoded of one piece, up to a bound: a few bytes can stand for gigabytes.
+/// The decoded bytes of one piece, bounded because a few compressed bytes can expand to gigabytes.
 #[derive(Default)]
 pub(super) struct Decoded(Vec<u8>);
 
@@ -145,7 +147,7 @@ impl StreamDecoder {
     /// `None` for [`Coding::Identity`].
     ///
     /// # Errors
-    /// When a decoder cannot be made.
+    /// When the decoder cannot be created.
     pub(super) fn new(coding: Coding) -> Result<Option<Self>, CodingError> {
         Ok(match coding {
             Coding::Identity => None,
@@ -160,7 +162,7 @@ impl StreamDecoder {
         })
     }
 
-    /// What can be decoded once `chunk` has arrived.
+    /// Adds `chunk` and returns what can be decoded so far.
     ///
     /// # Errors
     /// When the stream is damaged, or the chunk decodes to more than 16 MiB.

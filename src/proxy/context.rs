@@ -1,9 +1,9 @@
 //! One request's context (`CTX` in Pingora's terms), from its head to its ledger record.
 //!
 //! The record is opened once the caller is known and closed exactly once, by
-//! [`RequestContext::close`]. A context that is dropped with an open record closes it: a panic in a
-//! filter, or a task that the runtime cuts at shutdown, loses neither the record nor the
-//! concurrency that the request held.
+//! [`RequestContext::close`]. Dropping a context with an open record closes the record: a panic in
+//! a filter, or a task that the runtime cancels at shutdown, loses neither the record nor the
+//! request's concurrency permit.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ impl Drop for InFlight {
     }
 }
 
-/// What the head says of a request besides its route; all of it is recorded but the query.
+/// The recorded facts of the head besides its route. The query is not recorded.
 #[derive(Default)]
 pub struct HeadFacts {
     pub endpoint: Arc<str>,
@@ -87,23 +87,23 @@ pub struct HeadFacts {
 /// The context of one request.
 pub struct RequestContext {
     pub gateway: Arc<Gateway>,
-    /// The reloadable settings, as they were when the request began.
+    /// The reloadable settings at the time when the request began.
     pub live: Arc<Live>,
     pub id: RequestId,
     pub started: Instant,
     pub started_at: Timestamp,
-    /// Time spent waiting for the client or a provider: not the gateway's own.
+    /// Time spent waiting for the client or a provider; not part of the gateway's overhead.
     pub waited: Duration,
-    /// The client's format; chat-compatible until the head has been read.
+    /// The client's format; chat-compatible until the head is read.
     pub format: WireFormat,
     pub head: HeadFacts,
-    /// How the request ends once the reply that is being written is complete.
+    /// How the request ends once the current reply is complete.
     pub ending: Ending,
     /// `None` before the caller is known, and once the request is over.
     pub record: Option<Box<OpenRecord>>,
-    /// Set by `request_filter` when providers have to be asked.
+    /// Set by `request_filter` if the request goes to a provider.
     forwarding: Option<Box<Forwarding>>,
-    /// Request and reply, where they are stored.
+    /// Request and reply, if messages are stored.
     pub transcript: Option<Box<Transcript>>,
     /// `None` for a live view of the administration, which a stop does not wait for.
     pub in_flight: Option<InFlight>,
@@ -154,13 +154,13 @@ impl RequestContext {
         self.started.elapsed().saturating_sub(self.waited)
     }
 
-    /// alt-cli: a stream is server-sent events when asked for so, else one JSON array.
+    /// alt-cli: a stream is server-sent events if the query asks for them, else one JSON array.
     #[must_use]
     pub fn asked_for_events(&self) -> bool {
         self.head.query.as_deref().is_some_and(|q| q.split('&').any(|pair| pair == "alt=sse"))
     }
 
-    /// Providers are to be asked.
+    /// Sets the forwarding: the request goes to a provider.
     pub fn forward(&mut self, forwarding: Box<Forwarding>) {
         self.forwarding = Some(forwarding);
     }
@@ -189,7 +189,7 @@ impl RequestContext {
         self.forwarding()?.attempt.as_deref_mut().ok_or_else(out_of_order)
     }
 
-    /// Adds to the decision chain what was decided about a provider.
+    /// Adds a decision about a provider to the decision chain.
     pub fn decide(&mut self, provider: &Provider, step: DecisionStep, why: &str) {
         self.push_decision(Decision {
             provider_id: Some(provider.id),
@@ -203,7 +203,7 @@ impl RequestContext {
         });
     }
 
-    /// Adds a decision of the gateway itself, about no provider.
+    /// Adds a decision of the gateway itself, not tied to a provider.
     pub fn decide_itself(&mut self, step: DecisionStep, detail: String, status: Option<u16>) {
         self.push_decision(Decision {
             provider_id: None,
@@ -223,8 +223,8 @@ impl RequestContext {
         }
     }
 
-    /// The reply is to be relayed: nothing can be tried again. `whole`: the length of the body,
-    /// where all of it is at hand.
+    /// The reply is relayed from now on: no further attempt is possible. `whole`: the length of the
+    /// body, if all of it has arrived.
     pub fn release(&mut self, whole: Option<usize>) {
         let (first_byte, gateway) = (self.started.elapsed(), Arc::clone(&self.gateway));
         if let Some(record) = &mut self.record {
@@ -238,7 +238,7 @@ impl RequestContext {
         }
     }
 
-    /// The reply that is being relayed, once its head is about to go out.
+    /// The relayed reply, once its head is about to be written.
     #[must_use]
     pub fn released_relay(&self) -> Option<&Relay> {
         match &self.forwarding.as_ref()?.attempt.as_ref()?.incoming {
@@ -247,7 +247,7 @@ impl RequestContext {
         }
     }
 
-    /// The reply that is being written is complete with what follows.
+    /// The next bytes complete the reply that is being written.
     pub fn complete(&mut self) {
         if self.record.is_none() {
             return;
@@ -274,7 +274,7 @@ impl RequestContext {
         }
     }
 
-    /// Notes the usage of an attempt that does not come to its end.
+    /// Notes the usage of an attempt that does not complete.
     pub fn note_partial_usage(&mut self) {
         let Some(record) = self.record.as_ref().filter(|record| record.is_metered()) else { return };
         let estimated_input = record.estimated_input();
@@ -285,7 +285,8 @@ impl RequestContext {
         }
     }
 
-    /// The client left an exchange; `result` is what became of the provider's reply.
+    /// The client closed the connection during an exchange; `result` says what became of the
+    /// provider's reply.
     pub fn aborted(&mut self, result: &'static str) {
         self.gateway.metrics.connections.aborted(result);
         let what = match result {
@@ -296,15 +297,15 @@ impl RequestContext {
         self.ending = Ending { error: Some(what.to_owned()), ..Ending::client_aborted() };
     }
 
-    /// The request is over and its reply was never complete: because the client `left`, or for the
-    /// reason that [`RequestContext::ending`] gives.
+    /// The request is over without a complete reply: because the client `left`, or for the reason
+    /// in [`RequestContext::ending`].
     pub fn abandon(&mut self, left: bool) {
         if self.is_open() {
             self.note_partial_usage();
             let ending = match self.ending.outcome {
                 RequestOutcome::ClientAborted => self.ending.clone(),
                 _ if left => Ending::client_aborted(),
-                // It was to be completed, and was not.
+                // The reply should have been completed, and was not.
                 RequestOutcome::Completed => Ending::internal("no answer was made"),
                 _ => self.ending.clone(),
             };
@@ -312,8 +313,8 @@ impl RequestContext {
         }
     }
 
-    /// Ends the request: prices and journals its record and gives its permit back. Only the first
-    /// call counts, and only for a request whose caller is known.
+    /// Ends the request: prices and journals its record and releases its permit. Only the first
+    /// call has an effect, and only if the caller is known.
     ///
     /// Call it before the bytes that complete the reply are sent.
     fn close(&mut self, ending: &Ending) {
@@ -322,7 +323,7 @@ impl RequestContext {
         }
     }
 
-    /// Whether an authenticated request is still without its record.
+    /// Whether the caller is known and the record is not closed yet.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         self.record.is_some()

@@ -1,9 +1,10 @@
 //! The administration on the proxy's own listener, for deployments with a single origin.
 //!
-//! The proxy does not know the administration: `app` hands it an [`EmbeddedAdmin`]. Requests at
-//! `/api/` and for the web UI go to it as they came, and leave no ledger record; it checks its own
-//! credentials. It answers from the head where that is enough: the body is read from the client
-//! only as the administration asks for it, within its bounds and its budget, not the data plane's.
+//! The proxy does not import the administration: `app` passes it an [`EmbeddedAdmin`]. Requests at
+//! `/api/` and for the web UI go to it unchanged, and leave no ledger record; it checks its own
+//! credentials. It answers from the head if that is enough: the proxy reads the body from the
+//! client only as the administration requests it, within the administration's bounds and budget,
+//! not those of the data plane.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -30,11 +31,11 @@ pub trait EmbeddedAdmin: Send + Sync {
     async fn call(&self, request: http::Request<ClientBody>, peer: Option<SocketAddr>) -> AdminReply;
 }
 
-/// A request's body: each piece is read from the client when it is asked for.
+/// A request's body: each piece is read from the client on request.
 pub struct ClientBody {
     wanted: mpsc::Sender<()>,
     pieces: mpsc::Receiver<Bytes>,
-    /// A piece has been asked for and has not come.
+    /// A piece has been requested and has not arrived.
     is_asked: bool,
 }
 
@@ -47,7 +48,7 @@ impl http_body::Body for ClientBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<std::result::Result<Frame<Bytes>, Infallible>>> {
         if !self.is_asked {
-            // It cannot be full. If it is closed, the body is at its end.
+            // The channel cannot be full. If it is closed, the body is at its end.
             self.is_asked = self.wanted.try_send(()).is_ok();
         }
         let piece = ready!(self.pieces.poll_recv(cx));
@@ -79,9 +80,9 @@ pub trait Pieces: Send {
     async fn next(&mut self) -> Option<Bytes>;
 }
 
-/// Whether a request belongs to the administration: its API, or what a browser asks for to show the
-/// web UI. The clients' own paths all begin with `/v1`; whatever else they send that is no GET gets
-/// the proxy's answer.
+/// Whether a request belongs to the administration: its API, or what a browser requests for the web
+/// UI. The clients' own paths all begin with `/v1`; other requests that are not GET get the proxy's
+/// answer.
 #[must_use]
 pub fn is_admin(head: &RequestHeader) -> bool {
     let path = head.uri.path();
@@ -91,7 +92,7 @@ pub fn is_admin(head: &RequestHeader) -> bool {
 /// Passes a request to the administration and its reply to the client.
 ///
 /// # Errors
-/// When its body is badly framed, or the client leaves.
+/// When the request's body is badly framed, or the client closes the connection.
 pub async fn serve(session: &mut Session, ctx: &mut RequestContext, admin: &dyn EmbeddedAdmin) -> Result<()> {
     let (body, feed) = client_body();
     let head = session.req_header();
@@ -110,22 +111,22 @@ pub async fn serve(session: &mut Session, ctx: &mut RequestContext, admin: &dyn 
         }
     };
     if is_live(&reply.head) {
-        // It ends with the process, which must not wait for it.
+        // A live view ends with the process, which must not wait for it.
         ctx.in_flight = None;
     }
     finish(session, reply, &feeding).await
 }
 
-/// Reads the body as it is asked for.
+/// Reads the body on request.
 #[derive(Default)]
 struct Feeding {
     has_begun: bool,
-    /// Within a read: if it is dropped now, what it had read is not known.
+    /// A read is in progress: if it is dropped now, its bytes are lost.
     is_reading: bool,
 }
 
 impl Feeding {
-    /// Ends with the body, or when nobody asks any more.
+    /// Ends with the body, or when the administration drops its end.
     async fn run(&mut self, session: &mut Session, mut feed: Feed) -> Result<()> {
         while feed.wanted.recv().await.is_some() {
             if !std::mem::replace(&mut self.has_begun, true) && session.req_header().headers.contains_key(EXPECT) {
@@ -136,12 +137,12 @@ impl Feeding {
             self.is_reading = false;
             match piece {
                 Ok(Some(piece)) => {
-                    // Nobody may be waiting for it any more.
+                    // The administration may have dropped its end.
                     let _ = feed.pieces.send(piece).await;
                 }
                 Ok(None) => break,
                 Err(e) => {
-                    // Where a damaged body ends, and the next request begins, is not known.
+                    // The start of the next request after a damaged body is unknown.
                     session.set_keepalive(None);
                     return Err(intake::unread(e));
                 }
@@ -151,8 +152,8 @@ impl Feeding {
     }
 }
 
-/// Writes the reply. It may come before the end of the body: a client that is still sending sees it
-/// all the same.
+/// Writes the reply. It may come before the end of the body: a client that is still sending
+/// receives it all the same.
 async fn finish(session: &mut Session, reply: AdminReply, feeding: &Feeding) -> Result<()> {
     let unasked = !feeding.has_begun && session.req_header().headers.contains_key(EXPECT);
     if unasked || feeding.is_reading {
@@ -160,19 +161,19 @@ async fn finish(session: &mut Session, reply: AdminReply, feeding: &Feeding) -> 
     }
     write(session, reply).await?;
     if feeding.is_reading && session.req_header().version <= http::Version::HTTP_11 {
-        // Else the connection would be closed with bytes unread, and the client could lose the
+        // Otherwise the connection would be closed with unread bytes, and the client could lose the
         // reply.
         let _ = session.as_downstream_mut().drain_request_body().await;
     }
     Ok(())
 }
 
-/// A reply without an end: a live view.
+/// A reply that does not end: a live view.
 fn is_live(head: &http::response::Parts) -> bool {
     head.headers.get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream")
 }
 
-/// The next piece. A client that leaves while none comes ends the reply, unless it is still
+/// The next piece. A client that closes while none comes ends the reply, unless it is still
 /// sending.
 async fn next(session: &mut Session, body: &mut dyn Pieces) -> Result<Option<Bytes>> {
     if session.as_downstream_mut().is_body_done() {

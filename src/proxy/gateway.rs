@@ -17,7 +17,7 @@ use crate::state::{AdminToken, ClientVersions, Events, Listings, Messages, Rejec
 use crate::telemetry::Metrics;
 use crate::upstream::Upstreams;
 
-/// What the data plane works with. Nothing here does I/O to the database on a request's behalf.
+/// The shared parts of the data plane. Nothing here does database I/O on a request's behalf.
 pub struct Gateway {
     pub clock: Arc<dyn Clock>,
     pub state: Arc<State>,
@@ -31,30 +31,30 @@ pub struct Gateway {
     pub bodies: Arc<BodyBudget>,
     /// Breakers and cooldowns.
     pub health: Arc<Health>,
-    /// Receives every request that ended.
+    /// Receives an event for every request that has ended.
     pub events: Events,
-    /// Which versions of known clients are in use.
+    /// The versions in use of known clients.
     pub client_versions: ClientVersions,
-    /// What can change while the gateway runs.
+    /// The settings that can change while the gateway runs.
     pub live: Arc<ArcSwap<Live>>,
-    /// What providers say that they serve.
+    /// The models that providers list.
     pub listings: Arc<Listings>,
     /// Requests that failed authentication.
     pub rejected: Rejections,
-    /// Stores transcripts; `None` = they are not stored.
+    /// Stores transcripts; `None` if they are not stored.
     pub messages: Option<Messages>,
-    /// The administration, where it is served on this listener too.
+    /// The administration, if it is served on this listener too.
     pub admin: OnceLock<Box<dyn EmbeddedAdmin>>,
     pub fixed: Fixed,
 }
 
-/// Settings that hold until a restart.
+/// Settings that change only with a restart.
 pub struct Fixed {
     /// Headers that may carry a key besides `Authorization` and `x-api-key`, lower case.
     pub alt_key_headers: Vec<String>,
     /// Headers that may carry a session id, lower case, in order.
     pub session_headers: Vec<String>,
-    /// What a request reserves while it runs.
+    /// What a request reserves while it is in flight.
     pub reservation: Reservation,
     /// The operator's official instruction texts.
     pub instructions: Instructions,

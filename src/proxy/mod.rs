@@ -1,4 +1,4 @@
-//! The data plane: one request's way from the client's bytes to its ledger record.
+//! The data plane: the path of a request from the client's bytes to its ledger record.
 //!
 //! [`service`] is the `ProxyHttp` service: its hooks, in Pingora's order. [`pipeline`] lists the
 //! stages of `request_filter`; [`driver`] runs the attempts. ARCHITECTURE.md maps each hook to its

@@ -1,7 +1,7 @@
 //! The ledger record of one request: collected while the request runs, settled once at its end.
 //!
-//! To settle is to price the usage, to settle the permit, to append the record to the journal and
-//! to count and log it. It is never refused. `context.rs` decides when.
+//! Settling prices the usage, settles the permit, appends the record to the journal, and counts and
+//! logs it. It is never refused. `context.rs` decides when.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ use crate::policy::cost;
 use crate::state::{Event, Snapshot};
 use crate::telemetry;
 
-/// How a request ended, as far as its reply goes.
+/// How a request ended, from the point of view of its reply.
 #[derive(Debug, Clone)]
 pub struct Ending {
     pub outcome: RequestOutcome,
@@ -28,7 +28,7 @@ pub struct Ending {
     pub error: Option<String>,
 }
 
-/// What the record needs of an understood body, which may itself be gone by then.
+/// The facts of a body that the record needs; the body itself may be dropped by then.
 pub struct BodyFacts {
     pub model: Arc<str>,
     pub session: SessionId,
@@ -37,15 +37,15 @@ pub struct BodyFacts {
     pub estimated_input: u64,
 }
 
-/// The provider that answered, or the last one that was asked.
+/// The provider that answered, or the last one that was tried.
 pub struct Asked {
     pub provider: Arc<Provider>,
     pub model: Arc<str>,
-    /// Start of the last attempt at it.
+    /// Start of the last attempt at this provider.
     pub began: Instant,
 }
 
-/// The record of a request that is not over.
+/// The record of a request in flight.
 pub struct OpenRecord {
     caller: Caller,
     snapshot: Arc<Snapshot>,
@@ -89,14 +89,14 @@ impl OpenRecord {
         (self.usage, self.usage_estimated) = (usage, estimated);
     }
 
-    /// Tokens of input when no provider has reported them: estimated from the request's size.
+    /// Input tokens, estimated from the request's size; used if no provider reported them.
     #[must_use]
     pub fn estimated_input(&self) -> u64 {
         self.body.as_ref().map_or(0, |body| body.estimated_input)
     }
 
-    /// Settles the request. A full journal is reported loudly; new requests are refused until it
-    /// has room (`admit`).
+    /// Settles the request. A full journal is logged as an error; new requests are refused until it
+    /// has space (`admit`).
     pub(super) fn settle(mut self, ctx: &RequestContext, ending: &Ending) {
         let gateway = &ctx.gateway;
         self.last_decision(ctx, ending);
@@ -104,7 +104,7 @@ impl OpenRecord {
         let snapshot = Arc::clone(&self.snapshot);
         let record = self.finish(ctx, ending);
         if let Some(permit) = permit {
-            // A refused request counts towards nothing: dropping its permit gives everything back.
+            // A refused request counts towards nothing: dropping its permit releases everything.
             match record.outcome {
                 RequestOutcome::Refused => drop(permit),
                 _ => permit.settle(ctx.now(), record.cost.unwrap_or_default(), record.provider_id),
@@ -192,7 +192,7 @@ impl OpenRecord {
         }
     }
 
-    /// Without usage the cost is zero; with usage of a model that has no price it is `None`, which
+    /// Without usage the cost is zero. With usage of a model without a price it is `None`, which
     /// the record shows as unpriced.
     fn price(&self) -> Priced {
         let free = |multiplier| Priced { cost: Some(NanoUsd::ZERO), entry: None, multiplier };
@@ -209,9 +209,9 @@ impl OpenRecord {
     }
 }
 
-/// Writes the access line of a request that was refused before a credential was looked at. It has
-/// no record: a stranger must not fill the ledger. `identify` writes the lines of those that failed
-/// authentication.
+/// Writes the access line of a request that was refused before its credential was checked. It has
+/// no record: unauthenticated requests must not fill the ledger. `identify` writes the lines of
+/// those that failed authentication.
 pub(super) fn log_stranger(ctx: &RequestContext, ending: &Ending) {
     if !ctx.gateway.fixed.access_log {
         return;
@@ -253,7 +253,7 @@ pub(super) fn log_stranger(ctx: &RequestContext, ending: &Ending) {
 /// What a request costs.
 struct Priced {
     cost: Option<NanoUsd>,
-    /// The price entry, where it is not the requested model's own.
+    /// The price entry, if it is not the requested model's own.
     entry: Option<Arc<str>>,
     multiplier: Decimal,
 }
@@ -283,8 +283,7 @@ fn names(caller: &Caller) -> Names {
     }
 }
 
-/// The name under which the price table knows the model that was asked for: a bounded set, for
-/// metrics.
+/// The name of the requested model in the price table: a bounded set, for metrics.
 fn priced_name<'a>(snapshot: &Snapshot, record: &'a Record) -> Option<&'a str> {
     let names = [Some(&*record.model), record.price_model.as_deref()];
     names.into_iter().flatten().find(|name| snapshot.prices.contains_key(*name))

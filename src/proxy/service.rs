@@ -1,8 +1,8 @@
-//! The proxy as Pingora's `ProxyHttp`: every hook, in the order in which a request meets them.
+//! The proxy as Pingora's `ProxyHttp`: every hook, in the order in which a request passes them.
 //!
-//! A hook names the step and calls the stage that implements it; ARCHITECTURE.md has the table. The
-//! attempts are driven from `proxy_upstream_filter` (`driver.rs`), which calls the upstream hooks
-//! as Pingora's own driver would. With the log level `trace` each hook writes a line (target
+//! A hook names the step and calls the stage that implements it; ARCHITECTURE.md has the table.
+//! `proxy_upstream_filter` (`driver.rs`) drives the attempts and calls the upstream hooks as
+//! Pingora's own driver would. With the log level `trace` each hook writes a line (target
 //! `tollgate::hook`).
 
 use std::os::fd::RawFd;
@@ -37,19 +37,19 @@ use super::upstream::incoming::{self, Incoming};
 use super::upstream::{attempt, verdict};
 use crate::domain::record::{DecisionStep, RequestOutcome};
 
-/// How long the unread rest of a refused body is read, so that a client that is still sending sees
-/// the answer.
+/// How long the unread rest of a refused body is read, so that a client that is still sending
+/// receives the answer.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// How long an HTTP/2 connection without a request is kept. Pingora closes it without a GOAWAY
-/// then, so this is longer than clients keep one themselves.
+/// How long an HTTP/2 connection without a request is kept. Pingora then closes it without a
+/// GOAWAY, so this is longer than clients keep one themselves.
 const HTTP2_IDLE: Duration = Duration::from_secs(600);
 
-/// Requests at once on one HTTP/2 connection.
+/// Concurrent requests on one HTTP/2 connection.
 const HTTP2_STREAMS: u32 = 100;
-/// Streams that a client may reset before the gateway has looked at them.
+/// Streams that a client may reset before the gateway has accepted them.
 const HTTP2_RESET_UNSEEN: usize = 20;
-/// Bytes of a reply that wait for a client's window, for each stream.
+/// Bytes of a reply that are buffered while a client's window is closed, for each stream.
 const HTTP2_SEND_BUFFER: usize = 128 << 10;
 
 /// The proxy service.
@@ -57,11 +57,12 @@ pub struct Service {
     pub(super) gateway: Arc<Gateway>,
 }
 
-/// Bounds of each HTTP/2 connection. The library's own are larger, or could change with it.
+/// Bounds of each HTTP/2 connection. The library's defaults are larger, or could change with a
+/// release.
 fn http2_options(max_head_bytes: usize) -> H2Options {
     let mut options = H2Options::default();
     options
-        // Decoded. Beyond it the library answers 431; far beyond it, it closes the connection.
+        // Decoded size. Above it the library answers 431; far above it, it closes the connection.
         .max_header_list_size(u32::try_from(max_head_bytes).unwrap_or(u32::MAX))
         .max_concurrent_streams(HTTP2_STREAMS)
         .max_pending_accept_reset_streams(HTTP2_RESET_UNSEEN)
@@ -69,7 +70,7 @@ fn http2_options(max_head_bytes: usize) -> H2Options {
     options
 }
 
-/// The service under Pingora's `HttpProxy`. `h2c`: HTTP/2 without TLS is spoken too.
+/// The service under Pingora's `HttpProxy`. `h2c`: HTTP/2 without TLS is accepted too.
 #[must_use]
 pub fn http_proxy(gateway: Arc<Gateway>, conf: &Arc<ServerConf>, h2c: bool) -> HttpProxy<Service> {
     let mut options = HttpServerOptions::default();
@@ -103,7 +104,7 @@ impl ProxyHttp for Service {
             ctx.id = on_behalf.request;
         }
         let live = &ctx.live;
-        // Pingora keeps a connection that may be reused without limit (0); where it may not be,
+        // Pingora keeps a connection that may be reused without limit (0). If it may not be reused,
         // this must not allow it again.
         if session.get_keepalive() == Some(0) {
             session.set_keepalive(Some(live.keepalive_timeout_ms.div_ceil(1000)));
@@ -113,14 +114,14 @@ impl ProxyHttp for Service {
         // A reply before the end of the request's body does not cost the connection: the rest is
         // drained.
         session.set_close_on_response_before_downstream_finish(false);
-        // Of each write: a client that takes nothing must not hold a provider's connection.
+        // Of each write: a client that reads nothing must not occupy a provider's connection.
         let timeout = live.reply_write_timeout_ms;
         session.set_write_timeout((timeout > 0).then(|| Duration::from_millis(timeout)));
         Ok(())
     }
 
-    /// The stages up to the plan: who asks, for what, whether they may, and which providers could
-    /// answer.
+    /// The stages up to the plan: the caller, the operation, the permissions, and the providers
+    /// that could answer.
     async fn request_filter(&self, session: &mut Session, ctx: &mut Self::CTX) -> Result<bool> {
         trace(ctx, "request_filter");
         match pipeline::prepare(session, ctx).await? {
@@ -141,7 +142,7 @@ impl ProxyHttp for Service {
                 return Err(e);
             }
         }
-        // The client has its reply: Pingora need not ask a provider itself.
+        // The client has its reply: Pingora must not connect to a provider itself.
         Ok(false)
     }
 
@@ -182,7 +183,7 @@ impl ProxyHttp for Service {
         attempt::build_head(session, upstream_request, ctx)
     }
 
-    /// Hands out the rendered body piece by piece. The client's own body has been read whole
+    /// Hands out the rendered body piece by piece. The client's own body has been read completely
     /// before.
     async fn request_body_filter(
         &self,
@@ -208,7 +209,7 @@ impl ProxyHttp for Service {
     }
 
     /// Decodes, reads the usage and converts. Collects the body of an error reply, and judges it
-    /// when it is whole.
+    /// when it is complete.
     fn upstream_response_body_filter(
         &self,
         _: &mut Session,
@@ -221,8 +222,8 @@ impl ProxyHttp for Service {
         Ok(None)
     }
 
-    /// The client's head: the gateway's own headers, and for a relayed reply what goes on of the
-    /// provider's.
+    /// The client's head: the gateway's own headers, and for a relayed reply the forwarded ones of
+    /// the provider.
     async fn response_filter(
         &self,
         session: &mut Session,
@@ -236,7 +237,7 @@ impl ProxyHttp for Service {
         answer::own_headers(upstream_response, ctx)
     }
 
-    /// The one place where a request with a complete reply is over: its record is in the journal
+    /// The only place where a request with a complete reply ends: its record is in the journal
     /// before the bytes that complete the reply are sent.
     fn response_body_filter(
         &self,
@@ -269,8 +270,9 @@ impl ProxyHttp for Service {
         verdict::failed(ctx, e)
     }
 
-    /// Writes what the client gets in place of a reply: a refusal, a provider's client error, the
-    /// error event of a stream that had begun. Nothing is written to a client that has left.
+    /// Writes what the client gets in place of a reply: a refusal, a provider's client error, or
+    /// the error event of a stream that has begun. Writes nothing if the client has closed the
+    /// connection.
     async fn fail_to_proxy(&self, session: &mut Session, e: &Error, ctx: &mut Self::CTX) -> FailToProxy {
         trace(ctx, "fail_to_proxy");
         let gone = FailToProxy { error_code: 0, can_reuse_downstream: false };
@@ -294,7 +296,8 @@ impl ProxyHttp for Service {
         let status = answer.ending.status;
         let unasked = awaits_continue(session);
         if unasked {
-            // It will not send its body now, so the next bytes could not be told from it.
+            // The client will not send its body now, so the next bytes cannot be told apart from
+            // it.
             session.set_keepalive(None);
         }
         if self.respond(session, ctx, answer).await.is_err() {
@@ -310,7 +313,7 @@ impl ProxyHttp for Service {
         ctx.abandon(left);
     }
 
-    /// The record and the access line say it better.
+    /// The record and the access line report the error with more detail.
     fn suppress_error_log(&self, _: &Session, _: &Self::CTX, _: &Error) -> bool {
         true
     }
@@ -367,8 +370,8 @@ impl Service {
         answer
     }
 
-    /// Ends a reply that had begun: a stream gets its format's error event and a proper end of the
-    /// body; a reply in one piece is cut, so that no client takes it for whole.
+    /// Ends a reply that has begun. A stream gets its format's error event and a regular end of the
+    /// body. A reply in one piece is cut off, so that no client treats it as complete.
     async fn break_off(&self, session: &mut Session, ctx: &mut Box<RequestContext>, why: &str) -> FailToProxy {
         let format = ctx.format;
         let Ok(Incoming::Reply(relay)) = ctx.attempt().map(|attempt| &mut attempt.incoming) else {
@@ -379,7 +382,7 @@ impl Service {
         ctx.ending = Ending { outcome: RequestOutcome::BrokenOff, status, error: Some(why.to_owned()) };
         let mut body = Some(event);
         let filtered = self.response_body_filter(session, &mut body, true, ctx);
-        // The client may have left too: the record is made, so nothing depends on this write.
+        // The client may have closed too: the record is made, so nothing depends on this write.
         let can_reuse_downstream =
             streamed && filtered.is_ok() && session.write_response_body(body, true).await.is_ok();
         if !can_reuse_downstream {
@@ -389,8 +392,8 @@ impl Service {
     }
 }
 
-/// Ends a reply without its end. An HTTP/1 connection is closed when it is dropped, without waiting
-/// for bytes that the client does not take.
+/// Cuts a reply off. An HTTP/1 connection is closed when it is dropped, without waiting for bytes
+/// that the client does not read.
 async fn cut(session: &mut Session) {
     if session.req_header().version == Version::HTTP_2 {
         session.as_downstream_mut().shutdown().await;
@@ -402,15 +405,15 @@ fn has_answer(session: &Session) -> bool {
     session.response_written().is_some_and(|head| !head.status.is_informational())
 }
 
-/// Whether the client waits for a `100 Continue` that it has not got.
+/// Whether the client waits for a `100 Continue` that it has not received.
 fn awaits_continue(session: &mut Session) -> bool {
     session.req_header().headers.contains_key(http::header::EXPECT)
         && session.response_written().is_none()
         && !session.as_downstream_mut().is_body_done()
 }
 
-/// Reads what the client is still sending of a refused body. Whether the connection can take
-/// another request.
+/// Reads what the client is still sending of a refused body. Returns whether the connection can
+/// take another request.
 async fn drained(session: &mut Session) -> bool {
     if session.req_header().version == Version::HTTP_2 {
         return true;

@@ -1,4 +1,4 @@
-//! What every user of Redis shares: the server's address, its TLS, and the prefix of names.
+//! Common parts of all users of Redis: the server's address, its TLS, and the prefix of names.
 
 mod server;
 

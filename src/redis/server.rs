@@ -1,4 +1,4 @@
-//! Which Redis, and how it is known to be the right one.
+//! The Redis server, and how it is authenticated.
 
 use redis::{Client, ClientTlsConfig, IntoConnectionInfo as _, TlsCertificates};
 use rustls_pki_types::CertificateDer;
@@ -11,9 +11,9 @@ use crate::domain::secret::Secret;
 pub struct Server {
     /// `redis://…` or `rediss://…`; may hold user and password, and the number of a database.
     pub url: Secret,
-    /// Authorities (PEM) that its certificate may come from, in place of the public ones.
+    /// CAs (PEM) for its certificate, in place of the public ones.
     pub authorities: Option<Vec<u8>>,
-    /// Certificate chain and private key (PEM) that this side shows.
+    /// The client certificate chain and private key (PEM).
     pub identity: Option<(Vec<u8>, Secret)>,
 }
 
@@ -23,12 +23,12 @@ impl Server {
         Self { url, ..Self::default() }
     }
 
-    /// Connects to nothing yet.
+    /// Creates the client without connecting.
     ///
     /// # Errors
-    /// When the address or a certificate cannot be read; neither is in the text.
+    /// When the address or a certificate is invalid; the error contains neither.
     pub fn client(&self) -> Result<Client, String> {
-        // Another part may have done so already.
+        // Another part may have installed it already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let address = self.url.expose().into_connection_info().map_err(|e| e.to_string())?;
         if self.url.expose().ends_with("#insecure") {
@@ -49,8 +49,8 @@ impl Server {
         Client::build_with_tls(address, certificates).map_err(|e| e.to_string())
     }
 
-    /// What begins every name in it. Redis keeps the names of its databases apart, but not what is
-    /// published: so a number other than 0 is in the names.
+    /// The prefix of every name in it. Redis separates the names of its databases, but not
+    /// published channels: so a number other than 0 is part of the names.
     ///
     /// # Errors
     /// As [`Self::client`].

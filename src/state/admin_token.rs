@@ -1,10 +1,10 @@
-//! The admin token as both listeners check it, with a bound on failed attempts per client address.
+//! The check of the admin token, shared by both listeners, with a bound on failed attempts per
+//! client address.
 //!
 //! Every comparison of a text with the token goes through [`AdminToken::check`]. Ten wrong texts
-//! within five minutes close it to their address for fifteen; nothing is compared then, so a right
-//! token gets the same answer as a wrong one, and the address learns nothing. Callers look API keys
-//! and web sessions up before they ask here, so these go on working from the same address. Failures
-//! are counted by each process for itself.
+//! within five minutes block their address for fifteen. While it is blocked nothing is compared, so
+//! a right token gets the same answer as a wrong one. Callers look up API keys and web sessions
+//! first, so these keep working from the same address. Each process counts failures separately.
 
 use std::net::IpAddr;
 
@@ -17,7 +17,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::key::KeyHash;
 use crate::domain::secret::Secret;
 
-/// The token, which a reload may replace, and who has failed to present it.
+/// The token, which a reload may replace, and the addresses that failed to present it.
 pub struct AdminToken {
     token: ArcSwap<Token>,
     failures: Throttle,
@@ -30,7 +30,7 @@ struct Token {
     is_like_a_key: bool,
 }
 
-/// What a text that is no API key proved to be.
+/// The result for a text that is not a valid API key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenCheck {
     /// The token.
@@ -39,7 +39,7 @@ pub enum TokenCheck {
     Wrong,
     /// An unknown API key by its shape, which is no attempt at the token.
     UnknownKey,
-    /// Not compared: the address has failed too often, and may try again after so many seconds.
+    /// Not compared: the address has failed too often, and may try again after this many seconds.
     Throttled { seconds: u64 },
 }
 
@@ -49,8 +49,8 @@ impl AdminToken {
         Self { token: ArcSwap::from_pointee(Token::new(token)), failures: Throttle::default() }
     }
 
-    /// Puts a token in effect; whether it is another one. Web sessions that were opened with the
-    /// old one end by it.
+    /// Puts a token into effect. Returns whether it changed. Web sessions opened with the old token
+    /// then end.
     pub fn replace(&self, token: Secret) -> bool {
         let new = Token::new(token);
         let is_other = !self.token.load().hash.matches(&new.hash);
@@ -60,22 +60,21 @@ impl AdminToken {
         is_other
     }
 
-    /// Whether this is the token in effect. Not for what clients send: that is what [`Self::check`]
-    /// is for.
+    /// Whether this is the token in effect. Use [`Self::check`] for anything that clients send.
     #[must_use]
     pub fn is(&self, token: &Secret) -> bool {
         self.token.load().hash.matches(&key_text::hash(token.expose()))
     }
 
-    /// Whether `text` is the token. Without an address nothing is counted.
+    /// Whether `text` is the token. Without an address, failures are not counted.
     #[must_use]
     pub fn check(&self, text: &str, client: Option<IpAddr>, now: Timestamp) -> TokenCheck {
         let token = self.token.load();
         if !token.is_like_a_key && key_text::is_like_a_key(text) {
             return TokenCheck::UnknownKey;
         }
-        // Hashes are compared: neither length nor beginning of the token shows in the time that it
-        // takes.
+        // Hashes are compared, so the duration reveals neither the token's length nor its
+        // beginning.
         let is_right = || !text.is_empty() && token.hash.matches(&key_text::hash(text));
         let attempt = match client {
             Some(address) => self.failures.attempt(address, now, is_right),
@@ -89,9 +88,9 @@ impl AdminToken {
         }
     }
 
-    /// What ties a web session to the token: a MAC of the token under the session's own secret,
-    /// which only the browser has. Who reads the database cannot test guesses at the token against
-    /// it.
+    /// Binds a web session to the token: a MAC of the token under the session's own secret, which
+    /// only the browser has. Read access to the database does not allow guesses at the token to be
+    /// tested.
     #[must_use]
     pub fn session_check(&self, session_secret: &str) -> [u8; 32] {
         let key = hmac::Key::new(hmac::HMAC_SHA256, session_secret.as_bytes());

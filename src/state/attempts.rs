@@ -1,8 +1,8 @@
-//! What is kept of one provider's attempts: the counts, the last error, what opened the circuit,
-//! and when the log last said so.
+//! The attempts at one provider: counts, the last error, what opened the circuit, and the time of
+//! the last log line.
 //!
-//! It lives in the provider's entry of [`super::health`], under its lock, and is of this process
-//! alone: other nodes have their own attempts.
+//! It is part of the provider's entry in [`super::health`], under its lock, and local to this
+//! process: other nodes have their own attempts.
 
 use std::sync::Arc;
 
@@ -10,23 +10,23 @@ use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
 use crate::policy::provider_state::{Attempts, FailureKind, ProviderState, Recent};
 
-/// From one line of the log about a failing provider to the next.
+/// Interval between two log lines about a failing provider.
 const LINE_MS: i64 = 60_000;
-/// Failed attempts in a row from which on notifications tell of a failing provider.
+/// Failed attempts in a row after which a notification reports the provider as failing.
 const TOLD_AFTER: u32 = 3;
-/// Characters of an error that are kept.
+/// Characters of an error that are stored.
 const ERROR_CHARS: usize = 300;
 
-/// A failed attempt as the data plane saw it.
+/// A failed attempt, as the data plane reports it.
 #[derive(Debug, Clone, Copy)]
 pub struct Failed<'a> {
     pub kind: FailureKind,
-    /// The provider's status, where one came.
+    /// The provider's status, if one was received.
     pub status: Option<u16>,
     pub message: &'a str,
 }
 
-/// A failed attempt as it is kept and shown: bounded, without the provider's credential.
+/// A failed attempt as it is stored and shown: bounded, without the provider's credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptError {
     pub kind: FailureKind,
@@ -59,16 +59,16 @@ pub struct Seen {
     /// Failed attempts since the last success.
     pub failed_in_a_row: u32,
     pub recent: Recent,
-    /// The cooldown's end, where there is one.
+    /// The cooldown's end, if there is one.
     pub cooldown_until: Option<Timestamp>,
     /// The open circuit's end.
     pub open_until: Option<Timestamp>,
 }
 
-/// What is to be done about an attempt's end, once the lock is released.
+/// What to do after an attempt's end, once the lock is released.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Noted {
-    /// Write a line: for so many failures since the last one.
+    /// Write a log line about this many failures since the last one.
     pub(super) line: Option<u32>,
     /// The provider began or stopped failing.
     pub(super) turned: bool,
@@ -83,9 +83,9 @@ pub(super) struct AttemptLog {
     last_error: Option<Arc<AttemptError>>,
     open_reason: Option<Arc<AttemptError>>,
     last_line: Option<Timestamp>,
-    /// Failures since then.
+    /// Failures since the last log line.
     unlogged: u32,
-    /// Notifications know that it fails.
+    /// A notification of the failures was sent.
     told: bool,
 }
 
@@ -118,14 +118,14 @@ impl AttemptLog {
         self.open_reason = None;
     }
 
-    /// An administrator's reset: as if nothing had been tried. The last error stays on view.
+    /// An administrator's reset: as if nothing had been tried. The last error is still shown.
     pub(super) fn reset(&mut self) {
         let last_error = self.last_error.take();
         *self = Self { last_error, last_line: self.last_line, ..Self::default() };
     }
 
-    /// The provider has another address or credential: nothing was tried. A notification of its
-    /// failure is still followed by one of its first success.
+    /// The provider has a new address or credential: nothing was tried with it. A notification of
+    /// its failure is still followed by one of its first success.
     pub(super) fn renew(&mut self) {
         *self = Self { told: self.told, ..Self::default() };
     }
@@ -135,7 +135,7 @@ impl AttemptLog {
         self.last_error.is_none() && self.attempts.is_unused()
     }
 
-    /// What the last failed attempt was.
+    /// The last failed attempt.
     pub(super) fn last_error(&self) -> Option<Arc<AttemptError>> {
         self.last_error.clone()
     }

@@ -1,8 +1,8 @@
-//! Brings the program's own error rules into the database, and an upgrade's changes to them.
+//! Installs the built-in error rules in the database, and updates them after an upgrade.
 //!
-//! What an operator did stays: a rule that was edited is left as it is, one that was removed is not
-//! brought back unless they ask for it. The rest follows the program. A program older than the one
-//! before it takes nothing back: only a higher revision changes a rule.
+//! The operator's changes stay: an edited rule is left as it is, a removed one is not added again
+//! unless the operator asks for it. The others follow the program. An older program reverts
+//! nothing: only a higher revision changes a rule.
 
 use crate::domain::clock::Timestamp;
 use crate::domain::error_rule::{AppliesTo, ErrorRule};
@@ -14,7 +14,7 @@ use crate::store::{Store, StoreError, Tx};
 /// rows were written.
 ///
 /// # Errors
-/// The store failed; nothing was changed then.
+/// The store failed; nothing was changed.
 pub async fn install(store: &Store, rules: &[BuiltinRule], now: Timestamp) -> Result<usize, StoreError> {
     let mut tx = store.begin().await?;
     let written = install_into(&mut tx, rules, now).await?;
@@ -48,8 +48,8 @@ pub async fn install_into(tx: &mut Tx, rules: &[BuiltinRule], now: Timestamp) ->
     Ok(written)
 }
 
-/// One of the program's own as the program has it, in the place of the stored one; `None` for any
-/// other rule, and for one that the program has given up.
+/// The shipped form of a stored built-in rule; `None` for any other rule, and for one that the
+/// program no longer has.
 #[must_use]
 pub fn as_shipped(stored: &ErrorRule, rules: &[BuiltinRule], now: Timestamp) -> Option<ErrorRule> {
     let builtin = rules.iter().find(|rule| stored.builtin_code.as_deref() == Some(rule.code))?;

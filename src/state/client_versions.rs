@@ -1,9 +1,8 @@
-//! Which versions of known clients are in use, and which of them is the newest that several people
-//! run.
+//! The versions of known clients in use, and the newest one that several users run.
 //!
-//! Each node notes what it sees, in memory; once a minute that goes to the database, and what all
-//! nodes saw comes back. So no request waits for the database, a restart forgets at most a minute,
-//! and on one node two users are enough at once.
+//! Each node notes the versions it receives, in memory. Once a minute it writes them to the
+//! database and reads those of all nodes. So no request waits for the database, a restart loses at
+//! most a minute, and on one node two users have an effect at once.
 
 use std::collections::{HashMap, HashSet};
 use std::future::Future;
@@ -17,28 +16,28 @@ use crate::domain::ids::UserId;
 use crate::policy::client_version::{Client, Version};
 use crate::store::{SeenClient, Store, StoreError};
 
-/// How often what was seen is exchanged with the database.
+/// How often the notes are exchanged with the database.
 pub const INTERVAL: Duration = Duration::from_secs(60);
-/// A version that nobody ran for so long asks nothing of others.
+/// A version that was not used for this long is not required of others.
 const DAYS_MS: i64 = 7 * 24 * 3_600_000;
-/// How many users must run a version before it is asked of the others.
+/// How many users must run a version before it is required of the others.
 const USERS: usize = 2;
-/// The same user with the same version is noted again after this.
+/// The same user with the same version is noted again after this time.
 const AGAIN_MS: i64 = 3_600_000;
-/// Noted between two exchanges at most; made-up user agents must not fill the memory.
+/// Maximum notes between two exchanges: made-up user agents must not fill the memory.
 const MAX_SEEN: usize = 4096;
-/// Versions of one user within an hour at most: one person has a few, a program that makes them up
-/// has any number.
+/// Maximum versions of one user within an hour: a person uses a few, a program could send any
+/// number.
 const MAX_PER_USER: usize = 16;
 
-/// What was seen, and what follows from it. Clones share it.
+/// The noted versions, and the newest ones derived from them. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct ClientVersions(Arc<Mutex<Inner>>);
 
 #[derive(Debug, Default)]
 struct Inner {
     seen: HashMap<(Client, Version, UserId), Noted>,
-    /// The newest version that enough users run, by all nodes' notes and this one's.
+    /// The newest version that enough users run, from the notes of all nodes and this one.
     newest: HashMap<Client, Version>,
 }
 
@@ -50,8 +49,8 @@ struct Noted {
 }
 
 impl ClientVersions {
-    /// Notes that a user runs a version. Versions from before a release are asked of nobody, so
-    /// they are not noted.
+    /// Notes that a user runs a version. Pre-release versions are not required of others, so they
+    /// are not noted.
     pub fn note(&self, user: UserId, (client, version): (Client, Version), now: Timestamp) {
         if !version.released {
             return;
@@ -80,11 +79,10 @@ impl ClientVersions {
         self.0.lock().newest.get(&client).copied()
     }
 
-    /// Brings what was seen to the database, and takes over what all nodes saw in the last seven
-    /// days.
+    /// Writes the notes to the database, and reads those of all nodes in the last seven days.
     ///
     /// # Errors
-    /// The store failed: nothing is forgotten, the next exchange brings it.
+    /// The store failed: nothing is lost, the next exchange includes it.
     pub async fn exchange(&self, store: &Store, now: Timestamp) -> Result<(), StoreError> {
         let fresh: Vec<SeenClient> = {
             let inner = self.0.lock();
@@ -109,7 +107,7 @@ impl ClientVersions {
 
     fn take_over(&self, agreed: &[(String, String)], now: Timestamp) {
         let mut inner = self.0.lock();
-        // What is in the database is known from there.
+        // Notes that are now in the database are read from there.
         inner.seen.retain(|_, noted| now.since(noted.at) < AGAIN_MS);
         inner.newest.clear();
         for (client, version) in agreed {
@@ -117,7 +115,7 @@ impl ClientVersions {
                 inner.raise(client, version);
             }
         }
-        // What came while the database was asked.
+        // Includes what was noted while the database was being read.
         let mut users: HashMap<(Client, Version), HashSet<UserId>> = HashMap::new();
         for (client, version, user) in inner.seen.keys() {
             users.entry((*client, *version)).or_default().insert(*user);

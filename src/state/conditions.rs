@@ -1,7 +1,7 @@
-//! What is wrong with this node as a whole, and since when: one source for `/readyz`, the overview,
-//! the live stream and refused writes, so that they agree.
+//! The faults of this node as a whole, and since when: one source for `/readyz`, the overview, the
+//! live stream and refused writes, so that they agree.
 //!
-//! Requests never look here.
+//! Requests never read this.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use arc_swap::ArcSwapOption;
 
 use crate::domain::clock::Timestamp;
 
-/// Something that is wrong now.
+/// A present fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     pub since: Timestamp,
-    /// What follows the name of the part: "cannot be reached since …".
+    /// The text after the part's name: "cannot be reached since …".
     pub text: String,
 }
 
@@ -25,7 +25,7 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// The database did not answer. Returns whether it did before.
+    /// The database did not answer. Returns whether it had answered before.
     pub fn database_lost(&self, now: Timestamp) -> bool {
         let lost = self.database.load().is_none();
         if lost {
@@ -35,12 +35,12 @@ impl Conditions {
         lost
     }
 
-    /// The database answered. Returns whether it did not before.
+    /// The database answered. Returns whether it had not answered before.
     pub fn database_reached(&self) -> bool {
         self.database.swap(None).is_some()
     }
 
-    /// Since when the database is away, if it is.
+    /// Since when the database is unreachable, if it is.
     #[must_use]
     pub fn database(&self) -> Option<Arc<Fault>> {
         self.database.load_full()

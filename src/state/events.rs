@@ -1,10 +1,10 @@
-//! What happens in the gateway, as it happens: for live views and notifications.
+//! Events of the gateway as they happen, for live views and notifications.
 //!
-//! Two bounded broadcasts: all events, which are only made while a live view watches, and changes
-//! of circuits, which the notifier always watches. With one for both, every request woke the
-//! notifier's runtime: 60–72 µs of CPU per 2 KB request in place of 50–54 (measured by leaving the
-//! event out). A sender never waits; a slow watcher loses the oldest events and learns how many.
-//! Nothing that must not be lost may depend on it: records go to the ledger.
+//! Two bounded broadcasts: all events, which are only created while a live view subscribes, and
+//! changes of circuits, which the notifier always receives. With one for both, every request woke
+//! the notifier's runtime: 60–72 µs of CPU per 2 KB request in place of 50–54 (measured by leaving
+//! the event out). A sender never waits; a slow receiver loses the oldest events and gets their
+//! number. Nothing that must not be lost may depend on it: records go to the ledger.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
 use crate::domain::record::Record;
 
-/// Events that a slow watcher may be behind before it loses some.
+/// How many events a slow receiver may lag behind before it loses some.
 const CAPACITY: usize = 1024;
 
-/// Something that happened on this node.
+/// An event on this node.
 #[derive(Debug, Clone)]
 pub enum Event {
     /// An authenticated request ended; its record is in the journal.
@@ -39,15 +39,15 @@ pub struct CircuitChange {
     pub open_until: Option<Timestamp>,
     /// Failures in a row that opened it.
     pub failure_count: u32,
-    /// What the last failure was, where it is known.
+    /// The last failure, if known.
     pub last_error: Option<Arc<str>>,
     pub at: Timestamp,
 }
 
-/// What is told of a provider.
+/// News about a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProviderNews {
-    /// So many attempts in a row have failed.
+    /// This many attempts in a row have failed.
     Failing {
         in_a_row: u32,
     },
@@ -58,7 +58,7 @@ pub enum ProviderNews {
     },
 }
 
-/// A provider that fails, works again or was disabled for its failures.
+/// A provider that fails, works again, or was disabled for its failures.
 #[derive(Debug, Clone)]
 pub struct ProviderChange {
     pub provider_id: ProviderId,
@@ -69,7 +69,7 @@ pub struct ProviderChange {
     pub at: Timestamp,
 }
 
-/// The place where events are sent and watched. Cheap to clone.
+/// Sends and receives events. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Events {
     all: broadcast::Sender<Event>,
@@ -88,27 +88,27 @@ impl Default for Events {
 }
 
 impl Events {
-    /// Sends an event to its watchers. It is only made while there is one.
+    /// Sends an event to its receivers. The event is only created if there is one.
     pub fn tell(&self, event: impl FnOnce() -> Event) {
         if self.all.receiver_count() > 0 {
-            // Fails only when the last watcher left in between.
+            // Fails only if the last receiver was dropped meanwhile.
             let _ = self.all.send(event());
         }
     }
 
-    /// Sends a change of a circuit to the watchers of all events and of circuits; whether the
-    /// latter have one.
+    /// Sends a change of a circuit to the receivers of all events and of circuits. Returns whether
+    /// the latter exist.
     pub fn circuit(&self, change: CircuitChange) -> bool {
         self.tell(|| Event::Circuit(change.clone()));
         self.circuits.send(change).is_ok()
     }
 
-    /// Sends news of a failing provider to its watchers; whether there is one.
+    /// Sends news of a failing provider to its receivers. Returns whether there are any.
     pub fn provider(&self, change: ProviderChange) -> bool {
         self.providers.send(change).is_ok()
     }
 
-    /// Everything that happens from now on.
+    /// All events from now on.
     #[must_use]
     pub fn watch(&self) -> broadcast::Receiver<Event> {
         self.all.subscribe()

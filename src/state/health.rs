@@ -1,8 +1,8 @@
-//! Each provider's present health: its circuit, the rest it asked for, and how its attempts end.
+//! The present health of each provider: its circuit, its cooldown, and the results of its attempts.
 //!
-//! The circuit itself is a pure machine (`policy::breaker`); this keeps one per provider, in
-//! process. Nobody waits for other nodes here: what changed is marked, for [`super::peers`] or
-//! [`super::kept`] to tell, and what they tell is taken over when it is newer.
+//! The circuit itself is a pure state machine (`policy::breaker`); this module holds one per
+//! provider, in process. It never waits for other nodes: changes are marked, [`super::peers`] or
+//! [`super::kept`] send them, and a received change is applied if it is newer.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::policy::select::Availability;
 pub struct Health {
     entries: RwLock<HashMap<ProviderId, Arc<Mutex<Entry>>>>,
     events: Events,
-    /// What other nodes do not know yet.
+    /// Changes that other nodes do not have yet.
     news: Mutex<HashSet<ProviderId>>,
     marked: Notify,
 }
@@ -32,14 +32,14 @@ pub struct Health {
 #[derive(Default)]
 struct Entry {
     breaker: Breaker,
-    /// Not to be asked before (`Retry-After`).
+    /// No request before this time (`Retry-After`).
     rest_until: Option<Timestamp>,
-    /// When circuit or rest last changed, here or elsewhere.
+    /// When circuit or cooldown last changed, here or elsewhere.
     changed: Option<Timestamp>,
-    /// [`Provider::health_since`] of the newest version of the provider that was seen: the entry
-    /// knows nothing older.
+    /// [`Provider::health_since`] of the newest version of the provider: the entry contains nothing
+    /// older.
     since: Timestamp,
-    /// How attempts of this process ended.
+    /// The results of this process's attempts.
     log: AttemptLog,
 }
 
@@ -48,8 +48,8 @@ impl Entry {
         (self.breaker.standing(), self.rest_until)
     }
 
-    /// Whether the version of the provider is one from before its address or credential was
-    /// changed: a request that began then still works with it.
+    /// Whether this version of the provider is from before its address or credential was changed: a
+    /// request that began then still uses it.
     fn outdates(&self, provider: &Provider) -> bool {
         provider.health_since < self.since
     }
@@ -59,7 +59,7 @@ impl Entry {
     }
 }
 
-/// How an attempt failed, as far as health goes.
+/// How an attempt failed, for the provider's health.
 #[derive(Debug, Clone, Copy)]
 pub struct Setback {
     /// Counts towards opening the circuit.
@@ -68,13 +68,13 @@ pub struct Setback {
 }
 
 impl Health {
-    /// Changes of circuits are told through `events`.
+    /// Changes of circuits are sent through `events`.
     #[must_use]
     pub fn new(events: Events) -> Self {
         Self { events, ..Self::default() }
     }
 
-    /// Whether the provider may be asked; changes nothing.
+    /// Whether the provider is available; changes nothing.
     #[must_use]
     pub fn availability(&self, provider: &Provider, now: Timestamp) -> Availability {
         let Some(entry) = self.entries.read().get(&provider.id).cloned() else { return Availability::Ready };
@@ -87,7 +87,8 @@ impl Health {
         }
     }
 
-    /// Takes a place at the provider; `None` when its circuit lets nobody through now, or it rests.
+    /// Takes a place at the provider; `None` if its circuit admits no request now, or it is in a
+    /// cooldown.
     #[must_use]
     pub fn enter(&self, provider: &Provider, now: Timestamp) -> Option<Ticket> {
         let entry = self.entry(provider.id);
@@ -102,7 +103,7 @@ impl Health {
         ticket
     }
 
-    /// A reply came to its proper end.
+    /// A reply completed.
     pub fn succeeded(&self, provider: &Provider, ticket: Ticket, now: Timestamp) {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();
@@ -122,9 +123,8 @@ impl Health {
         self.report(provider, change, Happened { now, failures: 0, error: None });
     }
 
-    /// One attempt failed, whether or not it counts for the circuit or is followed by another at
-    /// the same provider. The first failure has a line in the log, the next ones at most one a
-    /// minute.
+    /// One attempt failed, whether or not it counts for the circuit or is retried at the same
+    /// provider. The first failure is logged, further ones at most once a minute.
     pub fn attempt_failed(&self, provider: &Provider, now: Timestamp, failed: Failed<'_>) {
         let error = Arc::new(AttemptError::new(provider, failed, now));
         let noted = {
@@ -171,7 +171,7 @@ impl Health {
         }
     }
 
-    /// How the provider does, as far as this process has seen.
+    /// The state of the provider's attempts on this process.
     #[must_use]
     pub fn seen(&self, provider: &Provider, now: Timestamp) -> Seen {
         let entry = self.entry(provider.id);
@@ -206,7 +206,8 @@ impl Health {
         self.report(provider, change, Happened { now, failures, error });
     }
 
-    /// The attempt says nothing about the provider: the client left, or nothing was asked.
+    /// The attempt says nothing about the provider: the client closed the connection, or no request
+    /// was sent.
     pub fn gave_up(&self, provider: &Provider, ticket: Ticket) {
         let entry = self.entry(provider.id);
         self.take_back(provider.id, &mut entry.lock(), ticket);
@@ -215,12 +216,12 @@ impl Health {
     fn take_back(&self, provider: ProviderId, entry: &mut Entry, ticket: Ticket) {
         let (before, now) = (entry.standing(), entry.changed);
         entry.breaker.gave_up(ticket);
-        // As late as the probe that it takes back: told after it, and so believed.
+        // With the time of the probe that it takes back, so that it follows the probe and wins.
         self.mark(provider, entry, before, now.unwrap_or(Timestamp(0)).plus_ms(1));
     }
 
-    /// Forgets what was seen of a provider before its address, credential or proxy was changed, or
-    /// before it was enabled again. Every node does so by itself, as it first works with the new
+    /// Drops the health from before the provider's address, credential or proxy was changed, or
+    /// before it was enabled again. Every node does so on its own, when it first uses the new
     /// version.
     fn renew(&self, provider: &Provider, entry: &mut Entry) {
         if provider.health_since <= entry.since {
@@ -241,8 +242,8 @@ impl Health {
         }
     }
 
-    /// The probes of a provider's circuit that failed in a row, and what the last failed attempt on
-    /// this node was.
+    /// The number of failed probes of a provider's circuit in a row, and the last failed attempt on
+    /// this node.
     #[must_use]
     pub fn failed_probes(&self, provider: &Provider) -> (u32, Option<Arc<AttemptError>>) {
         let entry = self.entry(provider.id);
@@ -251,27 +252,28 @@ impl Health {
         (entry.breaker.standing().failed_probes, entry.log.last_error())
     }
 
-    /// Closes the circuit by hand and ends a rest. Told even if it was closed: its counts are gone.
+    /// Closes the circuit by hand and ends a cooldown. Sent even if the circuit was closed: its
+    /// counts are reset.
     pub fn reset(&self, provider: &Provider, now: Timestamp) {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();
         entry.breaker.reset();
         entry.log.reset();
         entry.rest_until = None;
-        // Later than what it undoes, also where that was told by a node whose clock is ahead.
+        // Later than what it undoes, even if that was sent by a node whose clock is ahead.
         entry.changed = entry.changed.map(|changed| changed.plus_ms(1)).max(Some(now));
         self.tell_of(provider.id);
         drop(entry);
         self.report(provider, Change::Closed, Happened { now, failures: 0, error: None });
     }
 
-    /// Until when the provider asked to be left alone, if that is still to come.
+    /// The end of the provider's cooldown, if it is in one.
     #[must_use]
     pub fn rest_until(&self, provider: ProviderId, now: Timestamp) -> Option<Timestamp> {
         self.entries.read().get(&provider)?.lock().resting(now)
     }
 
-    /// The circuit as administrators see it; closed for a provider that was never asked.
+    /// The circuit as shown to administrators; closed for a provider that was never used.
     #[must_use]
     pub fn snapshot(&self, provider: &Provider, now: Timestamp) -> BreakerSnapshot {
         let entry = self.entry(provider.id);
@@ -280,7 +282,7 @@ impl Health {
         entry.breaker.snapshot(now)
     }
 
-    /// Resolves when there is something that other nodes do not know.
+    /// Resolves when there are changes that other nodes do not have.
     pub async fn marked(&self) {
         loop {
             let marked = self.marked.notified();
@@ -291,28 +293,28 @@ impl Health {
         }
     }
 
-    /// What other nodes do not know yet; it counts as told then.
+    /// The changes that other nodes do not have yet; they count as sent then.
     #[must_use]
     pub fn take_news(&self) -> Vec<Told> {
         let news = std::mem::take(&mut *self.news.lock());
         news.into_iter().filter_map(|provider| self.told(provider)).collect()
     }
 
-    /// Every circuit and rest that ever changed.
+    /// Every circuit and cooldown that ever changed.
     #[must_use]
     pub fn all(&self) -> Vec<Told> {
         let known: Vec<ProviderId> = self.entries.read().keys().copied().collect();
         known.into_iter().filter_map(|provider| self.told(provider)).collect()
     }
 
-    /// Marks what could not be told after all.
+    /// Marks a change that could not be sent.
     pub fn tell_of(&self, provider: ProviderId) {
         self.news.lock().insert(provider);
         self.marked.notify_one();
     }
 
-    /// Takes over what another node tells, if it is newer than what is known here; else it is the
-    /// other that should know.
+    /// Applies another node's change if it is newer than the local state; otherwise the local state
+    /// is sent.
     pub fn hear(&self, told: &Told, provider: &Provider) {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();
@@ -340,18 +342,18 @@ impl Health {
         Some(Told { provider, at: entry.changed?, standing: entry.breaker.standing(), rest_until: entry.rest_until })
     }
 
-    /// Notes that circuit or rest changed, if they did. Counts alone are each node's own.
+    /// Marks circuit or cooldown as changed, if they are. Counts are local to each node.
     fn mark(&self, provider: ProviderId, entry: &mut Entry, before: (Standing, Option<Timestamp>), now: Timestamp) {
         let after = entry.standing();
         if after.0.same_state(&before.0) && after.1 == before.1 {
             return;
         }
-        // Two changes within one millisecond are two.
+        // Two changes within one millisecond need different times.
         entry.changed = entry.changed.map(|changed| changed.plus_ms(1)).max(Some(now));
         self.tell_of(provider);
     }
 
-    /// Forgets providers that are no more.
+    /// Drops providers that no longer exist.
     pub fn keep_only(&self, exists: impl Fn(ProviderId) -> bool) {
         self.entries.write().retain(|id, _| exists(*id));
     }

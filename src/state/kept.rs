@@ -1,11 +1,11 @@
-//! Keeps how providers stand in a small file of the data directory, for the process that comes
-//! after this one, where no Redis does ([`super::peers`]): a circuit that was open stays open over
-//! a stop, a crash and an upgrade, and a reset stays done.
+//! Stores the providers' health in a small file of the data directory for the next process, if
+//! there is no Redis ([`super::peers`]). An open circuit stays open over a stop, a crash and an
+//! upgrade, and a reset is kept.
 //!
-//! One line for each provider ([`Told`]). The file is written again, and put in place in one step,
-//! shortly after a change. At an upgrade two processes run on one data directory: each looks every
-//! second whether the other has written, and the later of two changes is believed, so that neither
-//! needs to lock the other out. Failures in a row that opened no circuit are not kept.
+//! One line for each provider ([`Told`]). The file is replaced in one step shortly after a change.
+//! In an upgrade two processes run on one data directory: each checks every second whether the
+//! other has written, and the later of two changes wins, so neither needs to lock the other out.
+//! Failures in a row that opened no circuit are not stored.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
@@ -20,14 +20,14 @@ use crate::domain::clock::{Clock, Timestamp};
 use crate::files;
 
 const NAME: &str = "circuits";
-/// Between two looks at the file.
+/// Interval between two checks of the file.
 const LOOK: Duration = Duration::from_secs(1);
-/// Between two writes: what changes meanwhile is one write.
+/// Interval between two writes: changes in between share one write.
 const BREATH: Duration = Duration::from_millis(100);
-/// A closed circuit is of interest for as long as another process may believe that it is open.
+/// A closed circuit is stored for as long as another process may have it as open.
 const CLOSED_MS: i64 = 3_600_000;
 
-/// The file and what it is about; see there.
+/// Maintains the file; see the header.
 pub struct Kept {
     path: PathBuf,
     state: Arc<State>,
@@ -37,18 +37,18 @@ pub struct Kept {
     seen: Option<Version>,
 }
 
-/// What tells one writing of the file from another.
+/// Distinguishes one version of the file from another.
 type Version = (u64, i64, i64);
 
 impl Kept {
-    /// Takes over what the process before this one knew. A file that cannot be read is not there.
+    /// Applies what the previous process stored. An unreadable file counts as missing.
     #[must_use]
     pub fn open(data_dir: &Path, state: Arc<State>, health: Arc<Health>, clock: Arc<dyn Clock>) -> Self {
         let mut kept = Self { path: data_dir.join(NAME), state, health, clock, seen: None };
         let text = std::fs::read_to_string(&kept.path);
         kept.seen = version(std::fs::metadata(&kept.path));
         kept.take_over(text);
-        // Known already, by the file.
+        // The file already contains these.
         let _ = kept.health.take_news();
         kept
     }
@@ -84,7 +84,7 @@ impl Kept {
         }
     }
 
-    /// Reads what another process has written.
+    /// Reads the file if another process has written it.
     async fn look(&mut self) {
         let found = version(std::fs::metadata(&self.path));
         if found.is_some() && found != self.seen {
@@ -129,7 +129,7 @@ fn version(about: std::io::Result<std::fs::Metadata>) -> Option<Version> {
     about.ok().map(|about| (about.ino(), about.mtime(), about.mtime_nsec()))
 }
 
-/// All that matters still, one line each.
+/// All entries that still matter, one line each.
 fn lines(all: &[Told], now: Timestamp) -> String {
     let matters = |told: &&Told| {
         let rests = told.rest_until.is_some_and(|until| until > now);

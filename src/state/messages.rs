@@ -1,8 +1,7 @@
-//! The way of session messages to the database, beside the requests: a queue that is bounded in
-//! bytes.
+//! The queue that takes session messages to the database, beside the requests; bounded in bytes.
 //!
-//! A request never waits for it. When the database is slow or away, what does not fit is dropped
-//! and counted: messages are for looking things up, and nothing depends on them.
+//! A request never waits for it. If the database is slow or unreachable, what does not fit is
+//! dropped and counted: messages are for looking things up, and nothing depends on them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,17 +20,17 @@ const BATCH: usize = 32;
 /// How long a stop waits for what is still queued.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// The end of the queue that requests see.
+/// The sending end of the queue.
 #[derive(Clone)]
 pub struct Messages {
     sender: mpsc::Sender<StoredMessage>,
     waiting: Arc<AtomicUsize>,
     lost: IntCounter,
-    /// Bytes that are kept of each body.
+    /// Maximum bytes of each stored body.
     pub most: usize,
 }
 
-/// The end of the queue that the database sees.
+/// The receiving end of the queue.
 pub struct MessageQueue {
     receiver: mpsc::Receiver<StoredMessage>,
     waiting: Arc<AtomicUsize>,
@@ -43,7 +42,7 @@ fn bytes(message: &StoredMessage) -> usize {
 }
 
 impl Messages {
-    /// A queue of messages with at most `most` bytes of each body; what is dropped is counted in
+    /// A queue of messages with at most `most` bytes of each body; dropped ones are counted in
     /// `lost`.
     #[must_use]
     pub fn new(most: usize, lost: IntCounter) -> (Self, MessageQueue) {
@@ -53,7 +52,7 @@ impl Messages {
         (Self { sender, waiting, lost, most }, queue)
     }
 
-    /// Queues a message, if there is room.
+    /// Queues a message, if it fits.
     pub fn offer(&self, message: StoredMessage) {
         let bytes = bytes(&message);
         let before = self.waiting.fetch_add(bytes, Ordering::Relaxed);
@@ -65,7 +64,7 @@ impl Messages {
 }
 
 impl MessageQueue {
-    /// Writes messages until `shutdown` resolves, and then what is queued.
+    /// Writes messages until `shutdown` resolves, and then the rest of the queue.
     pub async fn run(mut self, store: Store, shutdown: impl Future<Output = ()>) {
         let mut batch = Vec::with_capacity(BATCH);
         tokio::pin!(shutdown);

@@ -1,9 +1,10 @@
-//! What the data plane reads: one immutable snapshot of keys, users, providers, prices and
-//! settings, and how a committed change is put in effect.
+//! The data plane's view of the configuration: one immutable snapshot of keys, users, providers,
+//! prices and settings; and how a committed change takes effect.
 //!
-//! A request takes the snapshot once and never asks the database. Administration commits a write,
-//! calls [`State::publish`], and only then answers: the change is in effect on this node before its
-//! author hears so. Other nodes notice by the configuration version (see [`refresh`]).
+//! A request takes the snapshot once and never reads the database. The administration commits a
+//! write, calls [`State::publish`], and only then answers: the change is in effect on this node
+//! before its author gets the answer. Other nodes notice by the configuration version (see
+//! [`refresh`]).
 
 pub mod admin_token;
 pub mod attempts;

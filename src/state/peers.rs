@@ -1,9 +1,8 @@
-//! Tells other nodes, through Redis, how providers stand, and hears it from them.
+//! Shares the providers' health with other nodes, through Redis.
 //!
-//! Each change is stored in a hash (`PREFIX:circuits`), so that a node that joins or starts again
-//! knows it, and published to those that run. Nobody waits for this: while Redis is lost every node
-//! keeps its own circuits, and what changed meanwhile is told when Redis is back, where the later
-//! change wins.
+//! Each change is stored in a hash (`PREFIX:circuits`), for nodes that join or restart, and
+//! published to the running ones. No request waits for this: while Redis is lost every node keeps
+//! its own circuits. Changes made meanwhile are sent when Redis is back, and the later change wins.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,9 +18,9 @@ use crate::redis::Server;
 
 const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(500);
-/// A sign that the connection lives.
+/// Heartbeat of the connection.
 const BEAT: Duration = Duration::from_secs(5);
-/// What is stored is forgotten when no circuit changes for this long.
+/// The stored state expires if no circuit changes for this long.
 const KEEP_MS: i64 = 7 * 86_400_000;
 
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +33,7 @@ enum Fault {
     Ended,
 }
 
-/// The task that shares providers' health; see the file.
+/// The task that shares providers' health; see the header.
 pub struct Peers {
     client: Client,
     prefix: String,
@@ -44,7 +43,7 @@ pub struct Peers {
 
 impl Peers {
     /// # Errors
-    /// When the address cannot be read; it is not in the text.
+    /// When the address is invalid; the error does not contain the address.
     pub fn new(server: &Server, prefix: &str, state: Arc<State>, health: Arc<Health>) -> Result<Self, String> {
         Ok(Self { client: server.client()?, prefix: server.names(prefix)?, state, health })
     }
@@ -80,7 +79,7 @@ impl Peers {
         }
     }
 
-    /// Listens first and reads then, so that nothing falls between.
+    /// Subscribes first and reads then, so that no change is missed.
     async fn connect(&self) -> Result<(MultiplexedConnection, PubSub), Fault> {
         let config = AsyncConnectionConfig::new().set_connection_timeout(Some(PATIENCE)).set_response_timeout(None);
         let mut connection = within(self.client.get_multiplexed_async_connection_with_config(&config)).await?;

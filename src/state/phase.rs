@@ -1,10 +1,10 @@
-//! How far the process is in its life: serving, stopping, or handing over to its successor.
+//! The phase of the process: serving, stopping, or handing over to its successor.
 
-/// How far the process is.
+/// The phase of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     Serving,
-    /// A stop was asked for.
+    /// A stop was requested.
     Stopping,
     /// Another process takes over.
     HandingOver,

@@ -1,9 +1,9 @@
 //! The connections of one listener: how many there may be, in total and from each address.
 //!
-//! A connection takes a [`Place`] when it is accepted, before its TLS handshake, and gives it back
-//! when it is dropped. IPv6 addresses count by their /64, which one client usually has whole. The
-//! table holds an entry for each address that has a connection, and no other. This module answers
-//! nothing: the listener tells the client.
+//! A connection takes a [`Place`] when it is accepted, before its TLS handshake, and releases it
+//! when it is dropped. IPv6 addresses count by their /64, which usually belongs to one client. The
+//! table has entries only for addresses with connections. This module sends no answers: the
+//! listener does.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -17,9 +17,9 @@ use crate::telemetry::{IntCounter, IntGauge};
 
 /// How often refusals are logged, for each reason.
 const LOG_EVERY: Duration = Duration::from_secs(60);
-/// A table with room for fewer entries is never made smaller.
+/// A table with a smaller capacity is never shrunk.
 const SMALL_TABLE: usize = 1024;
-/// How much of an IPv6 address counts.
+/// Prefix length by which IPv6 addresses are counted.
 const IPV6_PREFIX: u32 = 64;
 
 /// How many connections there may be; 0 = no limit.
@@ -27,22 +27,21 @@ const IPV6_PREFIX: u32 = 64;
 pub struct PlaceBounds<'a> {
     pub total: usize,
     pub per_address: usize,
-    /// Networks for which `per_address` does not hold: reverse proxies.
+    /// Networks that `per_address` does not apply to: reverse proxies.
     pub exempt: &'a Networks,
 }
 
-/// Why a connection gets no place.
+/// Why a connection is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Full {
     Total,
     Address,
 }
 
-/// Decides whether a connection from an address may be held: `None` for an address that is not
-/// known.
+/// Decides whether a connection from an address is accepted; `None` for an unknown address.
 pub type Entry = Arc<dyn Fn(Option<IpAddr>) -> Result<Place, Full> + Send + Sync>;
 
-/// What the places of a listener are called and where they are counted.
+/// The name of a listener, and its metrics.
 pub struct Listener {
     /// The section of its settings: `proxy` or `admin`.
     pub name: &'static str,
@@ -61,11 +60,11 @@ pub struct Places {
 struct Held {
     total: usize,
     by_address: HashMap<IpAddr, usize>,
-    /// When refusals were logged last, in total and by address.
+    /// When refusals were last logged, in total and by address.
     logged: [Option<Instant>; 2],
 }
 
-/// A connection's place, until it is dropped.
+/// A connection's place, released on drop.
 pub struct Place {
     places: Arc<Places>,
     address: Option<IpAddr>,
@@ -136,7 +135,7 @@ impl Drop for Place {
     }
 }
 
-/// What an address counts as: itself, or its /64.
+/// The unit by which an address is counted: itself, or its /64.
 fn network_of(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,

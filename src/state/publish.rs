@@ -1,4 +1,4 @@
-//! Loads the snapshot from the store and puts it in effect.
+//! Loads the snapshot from the store and puts it into effect.
 
 use std::sync::Arc;
 
@@ -39,9 +39,8 @@ impl State {
     /// Loads the first snapshot.
     ///
     /// # Errors
-    /// When the store cannot be read, or when there are providers and this process has the key of
-    /// none of their credentials: then the secret key is the wrong one, and serving would only
-    /// produce failures.
+    /// When the store cannot be read; or when there are providers and this process can open none of
+    /// their credentials: then the secret key is wrong, and every request would fail.
     pub async fn open(store: Store, vault: Vault, events: Events) -> Result<Arc<Self>, StateError> {
         let (first, lack_key) = load(&store, &vault, &Snapshot::default()).await?;
         if first.providers.is_empty() && lack_key > 0 && lack_key == first.faults.len() {
@@ -57,7 +56,7 @@ impl State {
         }))
     }
 
-    /// The snapshot in effect, as a cheap guard: do not hold it across an await, take
+    /// The snapshot in effect, as a cheap guard. Do not hold it across an await: use
     /// [`State::snapshot`] there.
     #[must_use]
     pub fn peek(&self) -> Guard<Arc<Snapshot>> {
@@ -80,11 +79,11 @@ impl State {
         &self.store
     }
 
-    /// Puts other secret keys in effect, if they open everything that the present ones open;
-    /// whether they are others.
+    /// Puts other secret keys into effect, if they open everything that the present ones open.
+    /// Returns whether they differ.
     ///
     /// # Errors
-    /// A stored text opens with the present keys and with none of these: the present ones stay in
+    /// If a stored text opens with the present keys but not with these: the present ones stay in
     /// effect.
     pub async fn rekey(&self, ring: KeyRing) -> Result<bool, RotateError> {
         let present = self.vault.ring();
@@ -99,7 +98,7 @@ impl State {
         Ok(true)
     }
 
-    /// Reads the store again and puts the result in effect. Call it after each committed write,
+    /// Reads the store again and puts the result into effect. Call it after each committed write,
     /// before answering.
     ///
     /// # Errors
@@ -121,8 +120,8 @@ fn tell_faults(snapshot: &Snapshot) {
     }
 }
 
-/// `former`: what has not changed since is taken over where making it again would cost. With the
-/// number of faults that come from a key that this process does not have.
+/// `former`: unchanged parts that are expensive to build are taken from it. Also returns the number
+/// of faults caused by a key that this process does not have.
 async fn load(store: &Store, vault: &Vault, former: &Snapshot) -> Result<(Snapshot, usize), StoreError> {
     let Everything { version, users, keys, providers, prices, settings, words, error_rules } = store.load_all().await?;
     let mut snapshot = Snapshot::new(version, users, keys);
@@ -148,8 +147,8 @@ async fn load(store: &Store, vault: &Vault, former: &Snapshot) -> Result<(Snapsh
     Ok((snapshot, lack_key))
 }
 
-/// The former snapshot's price where nothing of it has changed: two tables at once are memory that
-/// the allocator keeps.
+/// The former snapshot's price if it is unchanged: two tables at once are memory that the allocator
+/// keeps.
 fn kept(price: Price, former: &Snapshot) -> Arc<Price> {
     let same = former.prices.get(&price.model).filter(|before| ***before == price);
     same.map_or_else(|| Arc::new(price), Arc::clone)

@@ -1,8 +1,8 @@
-//! Which models somebody can reach, and what providers say that they serve.
+//! The models that a caller can reach, and the listings of providers.
 //!
-//! One rule for all who list models: the names in a provider's list and redirects; for a provider
-//! without a list, or with patterns in it, what it names itself, else the priced models. Asking a
-//! provider is the data plane's; what it answered is kept here for everybody.
+//! One rule for every list of models: the names in a provider's list and redirects. For a provider
+//! without a list, or with patterns in it: its own listing, else the priced models. The data plane
+//! fetches listings; the results are kept here for all requests.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -16,19 +16,18 @@ use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::{Provider, model_matches};
 
-/// How long a listing is used before the provider is asked again, and how long a failure is
-/// remembered.
+/// How long a listing is used before it is fetched again, and how long a failure is kept.
 const FRESH: Duration = Duration::from_secs(600);
 const RETRY: Duration = Duration::from_secs(30);
 
-/// What providers said, the last time that they were asked.
+/// The latest listings of providers.
 #[derive(Default)]
 pub struct Listings {
     kept: Mutex<HashMap<ProviderId, Kept>>,
 }
 
 struct Kept {
-    /// The provider's record as it was when it was asked.
+    /// The version of the provider's record at the time of the fetch.
     version: Timestamp,
     asked: Instant,
     /// `None`: it did not answer.
@@ -36,8 +35,8 @@ struct Kept {
 }
 
 impl Listings {
-    /// What the provider said lately; `None` when it is to be asked, `Some(None)` when it does not
-    /// say.
+    /// The provider's recent listing; `None` if it must be fetched, `Some(None)` if the provider
+    /// has none.
     #[must_use]
     pub fn fresh(&self, provider: &Provider) -> Option<Option<Arc<[String]>>> {
         let kept = self.kept.lock();
@@ -46,14 +45,14 @@ impl Listings {
         (entry.asked.elapsed() < valid).then(|| entry.models.clone())
     }
 
-    /// What the provider said last, however long ago.
+    /// The provider's last listing, however old.
     #[must_use]
     pub fn last(&self, provider: &Provider) -> Option<Arc<[String]>> {
         let kept = self.kept.lock();
         kept.get(&provider.id).filter(|k| k.version == provider.updated_at)?.models.clone()
     }
 
-    /// Forgets providers that are gone.
+    /// Drops providers that no longer exist.
     pub fn keep_only(&self, keep: impl Fn(ProviderId) -> bool) {
         self.kept.lock().retain(|provider, _| keep(*provider));
     }
@@ -64,7 +63,7 @@ impl Listings {
     }
 }
 
-/// What somebody may reach.
+/// What a caller may reach.
 #[derive(Debug, Clone, Copy)]
 pub struct Reach<'a> {
     /// `None` = every provider.
@@ -74,15 +73,15 @@ pub struct Reach<'a> {
 }
 
 impl Reach<'_> {
-    /// The enabled providers within reach.
+    /// The enabled providers that are reachable.
     pub fn providers<'s>(&self, snapshot: &'s Snapshot) -> impl Iterator<Item = &'s Arc<Provider>> {
         let groups = self.groups.cloned();
         let reaches = move |p: &Provider| groups.as_ref().is_none_or(|groups| groups.reach(&p.group_tag));
         snapshot.providers.iter().filter(move |p| p.is_enabled && reaches(p))
     }
 
-    /// Every model within reach, sorted; `listing` gives what a provider names itself, where it is
-    /// asked for ([`is_listing_needed`]) and known.
+    /// Every reachable model, sorted. `listing` returns a provider's own listing, if it is needed
+    /// ([`is_listing_needed`]) and known.
     #[must_use]
     pub fn models(
         &self,
@@ -106,7 +105,7 @@ impl Reach<'_> {
     }
 }
 
-/// Whether a provider's own list does not tell all its models.
+/// Whether a provider's configured list does not contain all its models.
 #[must_use]
 pub fn is_listing_needed(provider: &Provider) -> bool {
     provider.allowed_models.is_empty() || provider.allowed_models.iter().any(|m| m.ends_with('*'))

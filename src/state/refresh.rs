@@ -1,8 +1,8 @@
-//! Notices changes that another node committed: told by PostgreSQL as they are committed, and by a
-//! look at the configuration version once a second.
+//! Notices changes that another node committed: by PostgreSQL's notifications, and by checking the
+//! configuration version once a second.
 //!
-//! The look is one indexed row, off the request path. It is enough to put a write in effect on
-//! every other node within a second; being told makes that milliseconds.
+//! The check reads one indexed row, off the request path. It alone puts a write into effect on
+//! every other node within a second; a notification makes that milliseconds.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use std::time::Duration;
 use super::publish::State;
 use crate::store::{Changes, StoreError};
 
-/// How often the version is looked at.
+/// How often the version is checked.
 pub const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Runs until `shutdown` resolves. Errors are logged once per change of state, and the look goes
-/// on.
+/// Runs until `shutdown` resolves. Errors are logged once per change of state, and the checks
+/// continue.
 pub async fn run(state: Arc<State>, shutdown: impl Future<Output = ()>) {
     tokio::pin!(shutdown);
     let (mut failing, mut changes) = (false, None);
@@ -43,7 +43,7 @@ pub async fn run(state: Arc<State>, shutdown: impl Future<Output = ()>) {
     }
 }
 
-/// Never resolves where nobody tells.
+/// Never resolves if there are no notifications.
 async fn next(changes: &mut Option<Changes>) -> Result<(), StoreError> {
     match changes {
         Some(changes) => changes.next().await,

@@ -1,8 +1,8 @@
 //! Requests that failed authentication, for administrators: the last ones, in memory, bounded in
-//! number and in what a flood of them costs.
+//! number and in the cost of a flood.
 //!
 //! They leave no row in the database: anyone can send them. Equal ones share an entry. A key's text
-//! is never kept; a short fingerprint under a secret of this process tells whether two wrong keys
+//! is never stored; a short fingerprint under a secret of this process shows whether two wrong keys
 //! are the same.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,11 +16,11 @@ use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::KeyId;
 
-/// Entries that are kept; beyond that the one that is quiet for longest goes.
+/// Maximum entries; beyond that the one that was silent for longest is dropped.
 const ENTRIES: usize = 200;
-/// Requests that are looked at in one second; the rest of a flood is only counted.
+/// Requests that are examined per second; the rest of a flood is only counted.
 const PER_SECOND: u32 = 50;
-/// Characters of a path and of a client's name that are kept.
+/// Characters of a path and of a client's name that are stored.
 const TEXT_CHARS: usize = 200;
 
 /// A request whose credential was refused.
@@ -33,13 +33,13 @@ pub struct Attempt<'a> {
     /// A short name: `unknown_key`, …
     pub reason: &'static str,
     pub user_agent: Option<&'a str>,
-    /// What was presented, where it was one key.
+    /// The presented credential, if it was a single key.
     pub credential: Option<&'a str>,
-    /// The key, where it is one that exists and may not be used.
+    /// The key, if it exists but may not be used.
     pub key: Option<KeyId>,
 }
 
-/// Requests of one kind, as kept.
+/// Rejected requests of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejected {
     pub first_at: Timestamp,
@@ -58,14 +58,14 @@ pub struct Rejected {
 /// The rejected requests of this process.
 pub struct RejectedRequests {
     since: Timestamp,
-    /// Makes fingerprints worthless elsewhere.
+    /// Makes fingerprints useless outside of this process.
     secret: [u8; 32],
     inner: Mutex<Inner>,
 }
 
 #[derive(Default)]
 struct Inner {
-    /// The quietest first.
+    /// Sorted by their last request, oldest first.
     entries: Vec<Rejected>,
     total: u64,
     second: i64,
@@ -82,7 +82,7 @@ impl RejectedRequests {
         Self { since: now, secret, inner: Mutex::default() }
     }
 
-    /// Notes a request. What is returned is worth a line in the log; `None` in a flood.
+    /// Notes a request. Returns the entry to log; `None` in a flood.
     pub fn note(&self, attempt: &Attempt<'_>) -> Option<Rejected> {
         let mut inner = self.inner.lock();
         inner.total += 1;
@@ -110,7 +110,7 @@ impl RejectedRequests {
         Some(entry)
     }
 
-    /// All that is kept, the latest first; how many there were in all, and since when.
+    /// All entries, latest first; the total number, and since when.
     #[must_use]
     pub fn all(&self) -> (Vec<Rejected>, u64, Timestamp) {
         let inner = self.inner.lock();

@@ -1,8 +1,9 @@
-//! Sealing for the database: with which key, and everything again when the key is rotated.
+//! Sealing for the database: with which key, and the sealing of everything again when the key is
+//! rotated.
 //!
-//! The database names the key that new texts are sealed with. So a new key can be given to all
-//! nodes first, while everybody still seals with the old one; the rotation seals all texts again
-//! and names the new key in one transaction, and nodes load the result as they load every change.
+//! The database names the key that seals new texts. So a new key can be given to all nodes first,
+//! while every node still seals with the old one. The rotation seals all texts again and names the
+//! new key in one transaction; nodes load the result like any change.
 
 use crate::crypto::key_ring::{KeyRing, SealKey};
 use crate::crypto::vault::{self, Place, Vault, VaultError};
@@ -22,10 +23,10 @@ pub enum SealError {
     OtherKey { sealing: String, known: String },
 }
 
-/// Seals a text with the key that the database names; names one when it does not.
+/// Seals a text with the key that the database names; names one if there is none.
 ///
 /// # Errors
-/// This process does not have the key, so that what it sealed would open nowhere else.
+/// When this process does not have the key: what it sealed would open nowhere else.
 pub async fn seal(vault: &Vault, tx: &mut Tx, place: Place, secret: &Secret) -> Result<String, SealError> {
     let named = tx.sealing_key().await?;
     let ring = named.as_ref().map_or_else(|| vault.ring(), |id| vault.ring_with(id));
@@ -42,17 +43,17 @@ pub async fn seal(vault: &Vault, tx: &mut Tx, place: Place, secret: &Secret) -> 
     Ok(Vault::seal(own, place, secret)?)
 }
 
-/// What is known of one stored text without showing it.
+/// The state of one stored text, without its content.
 pub struct Examined {
     /// `the credential of provider 3 (main)`
     pub name: String,
-    /// `None` for the form of earlier versions, which names no key.
+    /// `None` for the form of earlier versions, which contains no key id.
     pub key: Option<String>,
     /// Why it does not open.
     pub fault: Option<VaultError>,
 }
 
-/// Tries every text.
+/// Tries to open every text.
 #[must_use]
 pub fn examine(ring: &KeyRing, texts: &[SealedText]) -> Vec<Examined> {
     let examine = |text: &SealedText| Examined {
@@ -81,11 +82,11 @@ pub enum RotateError {
     Unopened { faults: Vec<String> },
 }
 
-/// What a rotation did.
+/// The result of a rotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rotated {
     pub texts: usize,
-    /// Those that were not sealed with the key before, or not in the form of this version.
+    /// Texts that were sealed with another key before, or in an older form.
     pub resealed: usize,
 }
 
@@ -99,11 +100,11 @@ pub fn check(ring: &KeyRing, texts: &[SealedText]) -> Result<(), RotateError> {
     if faults.is_empty() { Ok(()) } else { Err(RotateError::Unopened { faults }) }
 }
 
-/// Seals every text with `key` that is not, and names it as the one to seal with. The caller
-/// commits.
+/// Seals every text with `key` that is sealed with another, and names `key` for new ones. The
+/// caller commits.
 ///
 /// # Errors
-/// A text opens with none of the keys; or the store failed.
+/// When a text opens with none of the keys, or the store failed.
 pub async fn rotate(tx: &mut Tx, ring: &KeyRing, key: &SealKey) -> Result<Rotated, RotateError> {
     let texts = tx.sealed_texts().await?;
     check(ring, &texts)?;
@@ -125,8 +126,8 @@ async fn reseal(tx: &mut Tx, ring: &KeyRing, key: &SealKey, text: &SealedText) -
     Ok(tx.replace_sealed(&text.owner, &sealed).await?)
 }
 
-/// Seals the texts of earlier versions again, in one transaction; how many. Those that do not open
-/// stay as they are.
+/// Seals the texts of earlier versions again, in one transaction; returns their number. Those that
+/// do not open stay as they are.
 ///
 /// # Errors
 /// The store failed.
@@ -148,7 +149,7 @@ pub async fn bind_all(vault: &Vault, store: &Store) -> Result<usize, SealError> 
     Ok(bound)
 }
 
-/// Whether the text is in the form of this version, which belongs to one place alone.
+/// Whether the text is in this version's form, which is bound to one place.
 #[must_use]
 pub fn is_bound(text: &SealedText) -> bool {
     vault::is_bound(&text.cipher)

@@ -1,4 +1,4 @@
-//! What a request would reserve, over all providers that it can reach.
+//! The amount that a request reserves, over all providers that it can reach.
 
 use super::snapshot::Snapshot;
 use crate::domain::money::NanoUsd;
@@ -6,9 +6,9 @@ use crate::policy::reservation::{self, Candidate, Forecast, Reservation};
 use crate::policy::select::{self, SelectAsk};
 
 impl Snapshot {
-    /// The amount that a request reserves while it runs: by the price and multiplier of the most
-    /// expensive provider that [`select::plan`] could ever give it. A circuit that is open now, or
-    /// a limit that is reached, excludes no provider: both may change before the request is sent.
+    /// The amount that a request reserves while it is in flight: by the price and multiplier of the
+    /// most expensive provider that [`select::plan`] could choose. An open circuit or a reached
+    /// limit excludes no provider: both may change before the request is sent.
     ///
     /// Each provider's price is the one that its reply would be billed by. No allocation.
     #[must_use]
@@ -21,7 +21,7 @@ impl Snapshot {
             let price = self.price_for(ask.model, provider.upstream_model(ask.model))?;
             Some(Candidate { rates: &price.rates, max_output: price.max_output, multiplier: provider.cost_multiplier })
         });
-        // Most providers of a model have one price and one multiplier: each pair is computed once.
+        // Most providers of a model share one price and one multiplier: each pair is computed once.
         let mut last: Option<Candidate<'_>> = None;
         let distinct = candidates.filter(move |next| {
             let same =

@@ -1,4 +1,4 @@
-//! All providers at a glance: which of the enabled ones work, and what is wrong with the others.
+//! A summary of all providers: which of the enabled ones work, and what is wrong with the others.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
 use crate::policy::provider_state::ProviderState;
 
-/// Providers that a sentence names.
+/// How many providers a sentence names.
 const NAMED: usize = 5;
 
-/// The enabled providers of a snapshot, as one process sees them.
+/// The enabled providers of a snapshot, from the point of view of one process.
 pub struct Roll {
     pub enabled: usize,
     /// Enabled providers that do not work now, the most harmful state first, then by id.
@@ -32,13 +32,13 @@ impl Roll {
         Self { enabled: enabled().count(), amiss, any: !snapshot.providers.is_empty() }
     }
 
-    /// Providers exist, and none of them can be expected to answer.
+    /// Providers exist, and none of them is expected to answer.
     #[must_use]
     pub fn none_works(&self) -> bool {
         self.any && self.amiss.len() == self.enabled
     }
 
-    /// What `/readyz` and the overview say when none works.
+    /// The text of `/readyz` and the overview if none works.
     #[must_use]
     pub fn none_works_text(&self) -> String {
         match self.enabled {
@@ -80,8 +80,8 @@ const fn rank(state: ProviderState) -> u8 {
     }
 }
 
-/// A provider's state with the kind and status of its last error, but not its words: `/readyz` asks
-/// for no credential.
+/// A provider's state with the kind and status of its last error, but not its text: `/readyz`
+/// requires no credential.
 #[must_use]
 pub fn words(seen: &Seen) -> String {
     let state = match seen.state {

@@ -1,4 +1,4 @@
-//! The immutable view that one request works on from its first stage to its last.
+//! The immutable view that one request uses from its first stage to its last.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct Caller {
     pub user: Arc<User>,
 }
 
-/// Everything the data plane needs to know, at one configuration version.
+/// Everything the data plane needs, at one configuration version.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     /// Counts committed configuration changes.
@@ -34,13 +34,13 @@ pub struct Snapshot {
     /// Price entries by model name.
     pub prices: HashMap<String, Arc<Price>>,
     pub settings: SystemSettings,
-    /// What no text of a client may hold.
+    /// The words that no text of a client may contain.
     pub words: Arc<Words>,
-    /// What upstreams' errors mean.
+    /// The meaning of upstream errors.
     pub error_rules: Arc<ErrorRules>,
     /// When this was read from the database.
     pub loaded_at: Timestamp,
-    /// Providers that had to be left out, and why.
+    /// Providers that were left out, and why.
     pub faults: Vec<String>,
 }
 
@@ -87,8 +87,8 @@ impl Snapshot {
         self.callers.values()
     }
 
-    /// The price of the model that was asked for, else of the one that the provider was asked for;
-    /// `policy::price_name` says under which names they are looked for.
+    /// The price of the requested model, else of the one that the provider was asked for;
+    /// `policy::price_name` defines the names to look up.
     #[must_use]
     pub fn price_for(&self, requested: &str, upstream: &str) -> Option<&Arc<Price>> {
         price_name::find(requested, upstream, |name| self.prices.get(name))

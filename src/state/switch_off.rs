@@ -1,10 +1,10 @@
-//! Disables a provider whose circuit was probed in vain often enough
+//! Disables a provider after enough failed probes of its circuit
 //! (`breaker.disable_after_failed_probes`).
 //!
-//! It is the administrator's own switch (`is_enabled`), written with the reason, an audit record
-//! and a notification. Writes are serialised over all nodes, so one node alone finds the provider
-//! enabled and does it; the others see the change as any other. A provider stays enabled while it
-//! is the only one for a model of a group. Nothing enables it again but an administrator.
+//! It sets the administrator's switch (`is_enabled`), with the reason, an audit record and a
+//! notification. Writes are serialised over all nodes, so only one node finds the provider enabled
+//! and disables it; the others receive the change as any other. A provider stays enabled while it
+//! is the only one for a model of a group. Only an administrator enables it again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ use crate::domain::provider::{LastError, Provider, SwitchedOff};
 use crate::policy::stand_in;
 use crate::store::AuditEntry;
 
-/// Between two looks. A circuit that opens here is looked at once.
+/// Interval between two checks. A circuit that opens on this node is checked at once.
 const LOOK: Duration = Duration::from_secs(1);
-/// In the audit log.
+/// The actor in the audit log.
 const ACTOR: &str = "gateway";
 
-/// The task; see the file.
+/// The task; see the header.
 pub struct SwitchOff {
     pub state: Arc<State>,
     pub health: Arc<Health>,
@@ -38,16 +38,16 @@ pub struct SwitchOff {
     pub clock: Arc<dyn Clock>,
 }
 
-/// What a look came to, for the next one.
+/// The result of a check, for the next one.
 #[derive(Default)]
 struct Memory {
-    /// Providers over the bound: their failed probes at the last look, and whether they were dealt
-    /// with for these.
+    /// Providers over the bound: their failed probes at the last check, and whether they were
+    /// handled for these.
     looked_at: HashMap<ProviderId, (u32, bool)>,
     failing: bool,
 }
 
-/// What became of one provider.
+/// The result for one provider.
 enum Done {
     Disabled(SwitchedOff),
     /// It is the only one for this.
@@ -60,8 +60,7 @@ enum Done {
 }
 
 impl SwitchOff {
-    /// Runs until `stop` resolves. Faults of the database are logged once, and the next look tries
-    /// again.
+    /// Runs until `stop` resolves. Database errors are logged once, and the next check tries again.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         tokio::pin!(stop);
         let mut circuits = self.events.watch_circuits();
@@ -69,7 +68,7 @@ impl SwitchOff {
         loop {
             tokio::select! {
                 () = &mut stop => return,
-                // Which circuit it was does not matter, nor that some were missed.
+                // It matters neither which circuit it was, nor whether some were missed.
                 _ = circuits.recv() => {}
                 () = tokio::time::sleep(LOOK) => {}
             }
@@ -82,13 +81,13 @@ impl SwitchOff {
         let snapshot = self.state.snapshot();
         let mut over = HashMap::new();
         for provider in &snapshot.providers {
-            // Also where nothing is to be disabled: it drops what is of an earlier address.
+            // Even if nothing is to be disabled: this drops the state of an earlier address.
             let (probes, error) = self.health.failed_probes(provider);
             if bound == 0 || probes < bound || !provider.is_enabled {
                 continue;
             }
-            // The node whose probe failed knows why: the others leave it the first second. A
-            // provider that had to stay is left alone until its next probe.
+            // The node whose probe failed has the reason: the others leave it the first second. A
+            // provider that had to stay enabled is skipped until its next probe.
             let (is_due, was_done) = match memory.looked_at.get(&provider.id) {
                 Some((before, was_done)) if *before == probes => (!was_done, *was_done),
                 _ => (error.is_some(), false),
@@ -126,7 +125,7 @@ impl SwitchOff {
         if !stored.is_enabled || stored.health_since != provider.health_since {
             return Ok(Done::Nothing);
         }
-        // One whose credential does not open here serves nothing.
+        // If its credential does not open here, it serves nothing.
         let snapshot = self.state.snapshot();
         let serves = |one: &&Provider| one.is_enabled && one.id != stored.id && snapshot.provider(one.id).is_some();
         let others: Vec<&Provider> = all.iter().map(|one| &one.provider).filter(serves).collect();

@@ -1,9 +1,9 @@
-//! Failed attempts per client address: ten within five minutes close what is guarded to the address
-//! for fifteen.
+//! Failed attempts per client address: ten within five minutes block the address for fifteen.
 //!
-//! Memory is bounded: at most [`CAPACITY`] addresses are remembered; beyond that the one that is
-//! quiet for longest is forgotten. An IPv6 client holds a whole /64, so that is what is counted. A
-//! good attempt does not clear the count, or whoever holds one key could guess at others for ever.
+//! Memory is bounded: at most [`CAPACITY`] addresses are kept; beyond that the one that was silent
+//! for longest is dropped. IPv6 addresses count by their /64, which usually belongs to one client.
+//! A successful attempt does not clear the count; otherwise the holder of one key could guess at
+//! others without limit.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -15,7 +15,7 @@ use crate::domain::clock::Timestamp;
 const FAILURES: usize = 10;
 const WINDOW_MS: i64 = 5 * 60 * 1000;
 const CLOSED_MS: i64 = 15 * 60 * 1000;
-/// Addresses remembered at once: a few hundred kilobytes at most.
+/// Addresses kept at once: a few hundred kilobytes at most.
 const CAPACITY: usize = 4096;
 
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ pub struct Throttle {
 pub enum ThrottledAttempt {
     Right,
     Wrong,
-    /// Not tried: the address may try again after so many seconds.
+    /// Not tried: the address may try again after this many seconds.
     Refused {
         seconds: u64,
     },
@@ -58,8 +58,8 @@ impl Throttle {
         closed_for(&self.addresses.lock(), network(address), now)
     }
 
-    /// Tries something, unless the address has failed too often. Attempts of many connections at
-    /// once are tried one after the other, so that none of them slips past the count.
+    /// Makes an attempt, unless the address has failed too often. Concurrent attempts run one after
+    /// the other, so that all are counted.
     pub fn attempt(&self, address: IpAddr, now: Timestamp, is_right: impl FnOnce() -> bool) -> ThrottledAttempt {
         let address = network(address);
         let mut addresses = self.addresses.lock();

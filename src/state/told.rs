@@ -1,10 +1,10 @@
-//! What nodes tell one another of a provider's health, as one line of text.
+//! The text form of a provider's health, as nodes exchange it: one line.
 
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
 use crate::policy::breaker::Standing;
 
-/// A provider's circuit and rest, as of a time. The later of two is believed.
+/// A provider's circuit and cooldown, as of a time. The later of two wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Told {
     pub provider: ProviderId,
@@ -14,14 +14,14 @@ pub struct Told {
 }
 
 impl Told {
-    /// `PROVIDER AT REST STANDING…`, with times in ms and `-` for no rest.
+    /// `PROVIDER AT REST STANDING…`, with times in ms and `-` for no cooldown.
     #[must_use]
     pub fn to_text(&self) -> String {
         let rest = self.rest_until.map_or_else(|| "-".to_owned(), |until| until.0.to_string());
         format!("{} {} {rest} {}", self.provider, self.at.0, self.standing.to_text())
     }
 
-    /// Reads [`Self::to_text`]; `None` for what a later version may tell.
+    /// Reads [`Self::to_text`]; `None` for anything else, such as a later version's form.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let mut words = text.splitn(4, ' ');

@@ -1,10 +1,10 @@
-//! The database: schema, migrations and every SQL statement. PostgreSQL and SQLite behind one code.
+//! The database: schema, migrations and every SQL statement. One code for PostgreSQL and SQLite.
 //!
-//! All statements are written once, for `sqlx::Any` (the ledger's writer goes through SQLite's own
-//! driver, where there is one), in the SQL that both back ends share (`$n` values, `ON CONFLICT`,
-//! `RETURNING`, row values); where they differ ([`Backend`]) it is locks and catalogue look-ups
-//! only. Nothing here is on the request path: the data plane reads a snapshot made from
-//! [`Store::load_all`] and writes through the ledger's journal.
+//! All statements are written once, for `sqlx::Any` (on SQLite the ledger's writer uses SQLite's
+//! own driver), in the SQL that both back ends share (`$n` values, `ON CONFLICT`, `RETURNING`, row
+//! values). They differ ([`Backend`]) only in locks and catalogue look-ups. Nothing here is on the
+//! request path: the data plane reads a snapshot made from [`Store::load_all`] and writes through
+//! the ledger's journal.
 
 mod engine;
 mod ledger;
@@ -45,7 +45,7 @@ pub use rows::providers::StoredProvider;
 pub use rows::sealed::{SealedOwner, SealedText};
 pub use rows::web_session::WebSession;
 
-/// A handle on the database; clones share the connections.
+/// A handle to the database; clones share the connections.
 #[derive(Clone)]
 pub struct Store {
     pools: engine::connect::Pools,
@@ -65,7 +65,7 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// A write transaction: SQLite takes its lock at once, or two readers that turn writers would
+    /// A write transaction: SQLite locks at once; otherwise two readers that become writers would
     /// block each other.
     const fn begin_write(self) -> &'static str {
         match self {
@@ -78,8 +78,8 @@ impl Backend {
     const fn begin_read(self) -> &'static str {
         match self {
             Self::Sqlite => "BEGIN",
-            // A plan for any stretch of time is a bad one for most: each is planned for the values
-            // that are asked for.
+            // A generic plan for any time range is bad for most: each query is planned for its
+            // values.
             Self::Postgres => {
                 "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL plan_cache_mode = force_custom_plan"
             }
@@ -87,7 +87,7 @@ impl Backend {
     }
 
     /// Why there is no connection. On PostgreSQL, none in time means a server that does not answer
-    /// (on SQLite a queue of writers), and whatever it says to a new connection is a refusal.
+    /// (on SQLite a queue of writers), and any error of a new connection is a refusal.
     fn acquire_error(self, error: sqlx::Error) -> StoreError {
         match (self, error) {
             (Self::Postgres, sqlx::Error::PoolTimedOut) => {
@@ -103,7 +103,7 @@ impl Backend {
 }
 
 impl Store {
-    /// Opens the embedded database in `dir`, creating both where needed. Does not migrate.
+    /// Opens the embedded database in `dir`, creating both if needed. Does not migrate.
     ///
     /// # Errors
     /// [`StoreError::Unreachable`] when the directory or file cannot be used.
@@ -121,7 +121,7 @@ impl Store {
     /// Does not migrate.
     ///
     /// # Errors
-    /// [`StoreError::Unreachable`] when no connection can be made now.
+    /// [`StoreError::Unreachable`] when no connection is possible now.
     pub async fn open_postgres(url: &Secret, max_connections: u32) -> Result<Self, StoreError> {
         engine::connect::postgres(url, max_connections).await.map(|pools| Self { pools })
     }
@@ -159,13 +159,13 @@ impl Store {
         self.pools.write.acquire().await.map_err(|error| self.pools.backend.acquire_error(error))
     }
 
-    /// A transaction for writing. Dropping it undoes it.
+    /// A transaction for writing. Dropping it rolls it back.
     async fn write(&self) -> Result<Transaction<'static, Any>, StoreError> {
         let backend = self.pools.backend;
         self.pools.write.begin_with(backend.begin_write()).await.map_err(|error| backend.acquire_error(error))
     }
 
-    /// A transaction for several reads of one moment.
+    /// A transaction for several reads as of one moment.
     async fn read(&self) -> Result<Transaction<'static, Any>, StoreError> {
         let backend = self.pools.backend;
         self.pools.read.begin_with(backend.begin_read()).await.map_err(|error| backend.acquire_error(error))

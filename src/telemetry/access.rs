@@ -1,9 +1,9 @@
-//! One line per request, as JSON or as text like the rest of the log: what the ledger knows of it,
+//! One log line per request, as JSON or as text like the rest of the log: the ledger's record
 //! without its decision chain, bodies or credentials.
 //!
 //! The lines go straight to the log's buffer, past `tracing`, and are written member by member:
-//! with a serialiser they were a third of what a key, its limits and its records cost a request of
-//! 2 KB.
+//! with a serialiser they made up a third of the cost of a key, its limits and its records for a
+//! request of 2 KB.
 
 use std::cell::RefCell;
 use std::sync::OnceLock;
@@ -17,19 +17,19 @@ use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, RequestId, SessionId};
 use crate::domain::record::Record;
 
-/// Longest error text of a line, in characters: providers' texts may repeat what a client sent.
+/// Longest error text of a line, in characters: providers' texts may repeat the client's.
 const ERROR_CHARS: usize = 300;
 
-/// Where lines go; unset = nowhere.
+/// The destination of lines; unset = none.
 static SINK: OnceLock<(LineBuffer, Style)> = OnceLock::new();
 
 thread_local! {
     static LINE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Has lines written from now on. The first call counts.
+/// Writes lines from now on. Only the first call has an effect.
 pub(super) fn open(lines: LineBuffer, style: Style) {
-    // A second log is refused before it comes here.
+    // A second log is refused before this point.
     let _opened_before = SINK.set((lines, style));
 }
 
@@ -49,14 +49,14 @@ pub struct RejectedLine<'a> {
     pub request_id: RequestId,
     pub at: Timestamp,
     pub status: u16,
-    /// What the client was told.
+    /// The client's error message.
     pub error: &'a str,
     pub endpoint: &'a str,
     pub format: WireFormat,
     pub reason: &'static str,
     pub key_id: Option<KeyId>,
     pub key_fingerprint: Option<&'a str>,
-    /// How many of the same were noted.
+    /// How many equal requests were noted.
     pub times: u64,
     pub user_agent: Option<&'a str>,
     pub client_addr: Option<&'a str>,
@@ -79,7 +79,7 @@ pub fn access_rejected(rejected: &RejectedLine<'_>) {
     lines.append(&text);
 }
 
-/// Appends the line, its end included. What is not known is left out.
+/// Appends the line, including its end. Unknown values are left out.
 fn write(record: &Record, out: &mut Vec<u8>, style: Style) {
     let mut line = JsonLine::begin(out, style, &record.started_at.to_iso());
     line.plain("request_id", record.request_id.0.as_hyphenated().encode_lower(&mut uuid::Uuid::encode_buffer()));
@@ -113,14 +113,14 @@ fn write(record: &Record, out: &mut Vec<u8>, style: Style) {
     line.end();
 }
 
-/// Tokens, and what they cost.
+/// Tokens, and their cost.
 fn usage(record: &Record, line: &mut JsonLine<'_>) {
     line.number("input_tokens", record.usage.input).number("output_tokens", record.usage.output);
     line.number("cache_write_5m_tokens", record.usage.cache_write_5m);
     line.number("cache_write_1h_tokens", record.usage.cache_write_1h);
     line.number("cache_read_tokens", record.usage.cache_read);
     line.number("reasoning_tokens", record.usage.reasoning);
-    // Exact, hence text; absent when unpriced.
+    // Exact, therefore text; absent if unpriced.
     if let Some(cost) = record.cost {
         line.plain("cost_usd", &cost.to_string());
     }

@@ -1,15 +1,14 @@
-//! What request bodies take, and how often there was no room for one.
+//! The memory of request bodies, and how often it was used up.
 
 use prometheus::{Error, IntCounter, IntGauge};
 
 use super::registration::Registration;
 
-/// Figures of the bodies of all requests in progress. The gauge is brought up to date when somebody
-/// looks.
+/// Figures of the bodies of all requests in flight. The gauge is updated at each scrape.
 pub struct BodyMetrics {
     /// Bytes held now.
     pub held: IntGauge,
-    /// Requests refused for want of room.
+    /// Requests refused because the budget was used up.
     pub refused: IntCounter,
 }
 

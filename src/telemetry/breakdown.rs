@@ -1,9 +1,8 @@
-//! Requests, tokens, cost and first byte by model; where settings ask for it, by user and by key
-//! too.
+//! Requests, tokens, cost and first byte by model; if settings enable it, by user and by key too.
 //!
-//! The number of series is bounded: models are those of the price table, and of each breakdown the
-//! first [`MODELS`] or [`HOLDERS`] that send a request have series of their own. All others share
-//! those of `other`. Series stay until the process ends, so that counters do not jump.
+//! The number of series is bounded. Models are those of the price table; in each breakdown, the
+//! first [`MODELS`] or [`HOLDERS`] that send a request have separate series. All others share the
+//! series `other`. Series stay until the process ends, so that counters do not jump.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -18,9 +17,9 @@ use rust_decimal::prelude::ToPrimitive as _;
 use super::registration::Registration;
 use crate::domain::record::{Record, RequestOutcome};
 
-/// Models with series of their own.
+/// Models with separate series.
 pub(super) const MODELS: usize = 500;
-/// Users, and keys, with series of their own.
+/// Users, and keys, with separate series.
 pub(super) const HOLDERS: usize = 200;
 
 const OTHER: &str = "other";
@@ -28,7 +27,7 @@ const RESULTS: [&str; 3] = ["ok", "error", "limited"];
 const TOKENS: [&str; 2] = ["input", "output"];
 const FIRST_BYTE_S: &[f64] = &[0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
 
-/// The breakdowns that are kept.
+/// The enabled breakdowns.
 pub(super) struct Breakdowns {
     models: Breakdown<Box<str>>,
     users: Option<Breakdown<i64>>,
@@ -47,7 +46,7 @@ impl Breakdowns {
         })
     }
 
-    /// `model`: the name that the price table has for what was asked for.
+    /// `model`: the price table's name of the requested model.
     pub(super) fn count(&self, record: &Record, model: Option<&str>) {
         match model {
             Some(model) => self.models.of(model, |name: &str| Box::from(name), || vec![model.to_owned()]).add(record),

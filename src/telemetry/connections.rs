@@ -1,15 +1,15 @@
-//! Metrics of connections: the clients' and those to providers.
+//! Metrics of connections: those of clients and those to providers.
 
 use prometheus::{Error, IntCounter, IntCounterVec, IntGauge};
 
 use super::registration::Registration;
 
-/// The limits of a listener's connections, as their settings are named.
+/// The limits of a listener's connections, named after their settings.
 const LIMITS: [&str; 2] = ["max_connections", "max_connections_per_address"];
 
-/// Connections of clients, and exchanges with providers by the connection they used.
+/// Connections of clients, and exchanges with providers by the kind of their connection.
 pub struct ConnectionMetrics {
-    /// Clients' connections to the proxy that are open, idle ones and TLS handshakes included.
+    /// Clients' open connections to the proxy, including idle ones and TLS handshakes.
     pub open: IntGauge,
     /// Connections to the administration.
     pub admin_open: IntGauge,
@@ -34,7 +34,7 @@ impl ConnectionMetrics {
              max_connections or max_connections_per_address.",
             &["listener", "limit"],
         )?;
-        // Shown from the start: an increase from nothing is no increase.
+        // Exported from the start: otherwise the first increase would not be visible.
         for listener in ["proxy", "admin"] {
             for limit in LIMITS {
                 let _ = refused.with_label_values(&[listener, limit]);
@@ -73,7 +73,8 @@ impl ConnectionMetrics {
         if reused { self.upstream_reused.inc() } else { self.upstream_new.inc() }
     }
 
-    /// The client of an exchange left; `result` is what became of the provider's reply.
+    /// The client of an exchange closed its connection; `result` says what became of the provider's
+    /// reply.
     pub fn aborted(&self, result: &'static str) {
         self.aborted.with_label_values(&[result]).inc();
     }

@@ -1,8 +1,8 @@
-//! Figures of the work beside the requests: cleaning up, pricing afterwards, notifications.
+//! Figures of background work: clean-up, late pricing, notifications.
 
 use prometheus::{Error, IntCounter, IntCounterVec, IntGauge, Opts, Registry};
 
-/// What an attempt to deliver a notification came to.
+/// The result of a notification's delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
     Delivered,
@@ -16,7 +16,7 @@ pub enum Delivery {
 pub struct JobMetrics {
     /// Request log rows removed.
     pub pruned: IntCounter,
-    /// Requests priced after the fact.
+    /// Requests priced late.
     pub repriced: IntCounter,
     notifications: IntCounterVec,
     /// Notifications waiting to be delivered (a gauge).

@@ -9,22 +9,22 @@ pub struct JournalMetrics {
     /// Records journalled and not yet in the database.
     pub pending_records: IntGauge,
     pub pending_bytes: IntGauge,
-    /// Age of the oldest of them, whole seconds; 0 when there is none.
+    /// Age of the oldest of them, in whole seconds; 0 if there is none.
     pub oldest_age_seconds: IntGauge,
-    /// Records in memory because the disk did not take them.
+    /// Records in memory because the disk did not accept them.
     pub held_records: IntGauge,
     pub append_errors: IntCounter,
     /// Syncs of the journal that failed.
     pub sync_errors: IntCounter,
     /// Records that neither disk nor memory could keep.
     pub lost_records: IntCounter,
-    /// Records and stretches of journal that were put aside for a person.
+    /// Records and stretches of the journal that were set aside for the operator.
     pub set_aside: IntCounter,
     pub writer_batches: IntCounter,
     pub writer_errors: IntCounter,
-    /// Records that the writer brought to the database.
+    /// Records that the writer delivered to the database.
     pub writer_rows: IntCounter,
-    /// Messages of sessions that were to be stored and were not.
+    /// Messages of sessions that should have been stored and were not.
     pub messages_lost: IntCounter,
 }
 

@@ -1,8 +1,8 @@
-//! A line written member by member into a buffer, for lines that every request writes: one flat
-//! JSON object, or `name=value` pairs for people.
+//! A line written member by member into a buffer, for lines of every request: one flat JSON object,
+//! or `name=value` pairs as text.
 //!
-//! Names are the program's own and are written as they are. Values that came from outside go
-//! through [`JsonLine::text`], which leaves to `serde_json` what needs escaping.
+//! Names are the program's own and are written unchanged. Values from outside go through
+//! [`JsonLine::text`], which uses `serde_json` if they need escaping.
 
 /// How a line is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(super) enum Style {
     Text,
 }
 
-/// A line that is being written. Finish it by [`JsonLine::end`].
+/// A line that is being written. Finish it with [`JsonLine::end`].
 pub(super) struct JsonLine<'o> {
     out: &'o mut Vec<u8>,
     first: bool,
@@ -19,7 +19,7 @@ pub(super) struct JsonLine<'o> {
 }
 
 impl<'o> JsonLine<'o> {
-    /// Begins with what every line of the log begins with.
+    /// Starts with the common members of every log line.
     pub(super) fn begin(out: &'o mut Vec<u8>, style: Style, timestamp: &str) -> Self {
         if style == Style::Json {
             out.push(b'{');
@@ -52,7 +52,7 @@ impl<'o> JsonLine<'o> {
         self.out.extend_from_slice(b"\":");
     }
 
-    /// A text that holds nothing that JSON would have escaped: a word of ours, a time, an id.
+    /// A text without characters that JSON escapes: the program's own word, a time, an id.
     pub(super) fn plain(&mut self, name: &'static str, value: &str) -> &mut Self {
         self.name(name);
         let quote: &[u8] = if self.style == Style::Json { b"\"" } else { b"" };
@@ -102,8 +102,7 @@ impl<'o> JsonLine<'o> {
     }
 }
 
-/// Looks at all bytes whatever it finds: without an early end the compiler makes it vector
-/// instructions.
+/// Scans all bytes in any case: without an early exit the compiler generates vector instructions.
 fn needs_escaping(text: &str) -> bool {
     text.bytes().fold(false, |found, byte| found | (byte < 0x20) | (byte == b'"') | (byte == b'\\'))
 }

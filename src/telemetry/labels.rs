@@ -43,7 +43,7 @@ impl RequestCounts {
     }
 }
 
-/// Index into [`CLASSES`]; anything odd counts as the nearest class.
+/// Index into [`CLASSES`]; any other status counts as the nearest class.
 fn class_of(status: u16) -> usize {
     usize::from((status / 100).clamp(1, 5)) - 1
 }

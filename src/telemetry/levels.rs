@@ -1,7 +1,8 @@
-//! Which lines are written: a level that can change at run time, and quieter libraries.
+//! Which log lines are written: a level that can change at run time, and lower verbosity for
+//! libraries.
 //!
-//! Pingora reports each failed request as its own error, although the gateway has answered and
-//! recorded it: such lines appear from `debug` on. Chatty libraries are heard from `warn`, or from
+//! Pingora logs each failed request as an error, although the gateway has answered and recorded it:
+//! such lines appear from `debug` on. Lines of verbose libraries appear from `warn`, or from
 //! `trace` with everything else. A few of their error lines are part of ordinary operation
 //! ([`ROUTINE`]) and appear from `debug` on too.
 
@@ -48,7 +49,7 @@ impl Levels {
         let module = target.split("::").next().unwrap_or(target);
         let most = match module {
             "tollgate" => verbosity,
-            // One error line per request that failed: the record and the access line say it better.
+            // One error line per failed request: the record and the access line have more detail.
             "pingora_proxy" if verbosity < 4 => 0,
             _ if verbosity < 5 => verbosity.min(2),
             _ => verbosity,
@@ -57,14 +58,14 @@ impl Levels {
     }
 }
 
-/// Lines of libraries that are logged as errors and are none: the target, the beginning of the
+/// Lines that libraries log as errors although they are none: the target, the beginning of the
 /// text, and why.
 const ROUTINE: [(&str, &str); 2] = [
-    // The watcher of an idle connection still held it as it was taken from the pool. A new
-    // connection is made, and the request does not notice.
+    // The watcher of an idle connection still held it when it was taken from the pool. A new
+    // connection is made, and the request is not affected.
     ("pingora_core::connectors", "failed to acquire reusable stream"),
-    // The new process of an upgrade waits at its socket until the old one is told to hand over. If
-    // none comes, it ends with its own line ("Giving up reading socket").
+    // The new process of an upgrade waits at its socket until the old one hands over. If none does,
+    // it ends with a separate line ("Giving up reading socket").
     ("pingora_core::server::transfer_fd", "No incoming socket transfer"),
 ];
 
@@ -96,7 +97,7 @@ impl LibraryLine {
 }
 
 impl<S: Subscriber> Layer<S> for Levels {
-    /// Libraries' lines only, and those that passed the level: few.
+    /// Only libraries' lines that passed the level: few.
     fn event_enabled(&self, event: &Event<'_>, _context: Context<'_, S>) -> bool {
         if event.metadata().target() != "log" || self.verbosity.load(Ordering::Relaxed) >= verbosity_of(Level::DEBUG) {
             return true;
@@ -106,8 +107,7 @@ impl<S: Subscriber> Layer<S> for Levels {
         !line.is_routine()
     }
 
-    /// Lines of the `log` crate share a call site but not a target, so they are asked for each
-    /// time.
+    /// Lines of the `log` crate share a call site but not a target, so each one is checked.
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
         if metadata.target() == "log" {
             Interest::sometimes()

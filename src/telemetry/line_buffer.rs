@@ -1,9 +1,9 @@
-//! Standard output behind a bounded buffer, so that a slow reader of the log never holds up a
+//! Standard output behind a bounded buffer, so that a slow reader of the log never delays a
 //! request.
 //!
-//! Lines are appended under a short lock; one thread writes what has gathered, every few
-//! milliseconds. A full buffer drops lines and counts them. What stands in the buffer when the
-//! process is killed is lost: the ledger, not the log, is the record of requests.
+//! Lines are appended under a short lock; one thread writes the collected lines, every few
+//! milliseconds. A full buffer drops lines and counts them. If the process is killed, the buffer is
+//! lost: the ledger, not the log, is the record of requests.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tracing_subscriber::fmt::MakeWriter;
 
 /// Bytes that may wait.
 const CAPACITY: usize = 8 << 20;
-/// How long lines gather: bounds the wake-ups under load to a hundred a second.
+/// How long lines are collected: limits the wake-ups under load to a hundred per second.
 const GATHER: Duration = Duration::from_millis(10);
 
 static DROPPED: AtomicU64 = AtomicU64::new(0);
@@ -31,9 +31,9 @@ pub(super) struct LineBuffer(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
-    /// Lines arrived, or a flush is wanted.
+    /// Lines arrived, or a flush was requested.
     arrived: Condvar,
-    /// Everything that was there at a flush has been written.
+    /// Everything present at a flush has been written.
     written: Condvar,
 }
 
@@ -54,7 +54,7 @@ impl LineBuffer {
             let mut lines = Vec::new();
             loop {
                 shared.take(&mut lines);
-                // Nobody is left to be told when standard output fails.
+                // If standard output fails, there is no place to report it.
                 let _unwritable = out.write_all(&lines).and_then(|()| out.flush());
                 lines.clear();
                 shared.done();
@@ -63,7 +63,7 @@ impl LineBuffer {
         Ok(buffer)
     }
 
-    /// Adds a whole line, its end included.
+    /// Adds a complete line, including its end.
     pub(super) fn append(&self, line: &[u8]) {
         let mut state = self.0.state.lock();
         if state.waiting.len() + line.len() > CAPACITY {
@@ -78,7 +78,7 @@ impl LineBuffer {
         }
     }
 
-    /// Waits until what is there now has been written, two seconds at most.
+    /// Waits until the present lines have been written, at most two seconds.
     pub(super) fn flush(&self) {
         let mut state = self.0.state.lock();
         state.flush_wanted = true;
@@ -89,7 +89,7 @@ impl LineBuffer {
 }
 
 impl Shared {
-    /// Moves the waiting lines out, after letting some gather.
+    /// Takes the waiting lines, after a short time to collect more.
     fn take(&self, lines: &mut Vec<u8>) {
         let mut state = self.state.lock();
         self.arrived.wait_while(&mut state, |state| state.waiting.is_empty());
@@ -107,7 +107,7 @@ impl Shared {
     }
 }
 
-/// `tracing` hands each event over as one write.
+/// `tracing` passes each event as one write.
 impl Write for LineBuffer {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.append(line);

@@ -1,4 +1,4 @@
-//! The log: `tracing` to standard output, as text or JSON; the libraries' `log` lines join it.
+//! The log: `tracing` to standard output, as text or JSON, including the libraries' `log` lines.
 
 use std::io::IsTerminal as _;
 
@@ -12,7 +12,7 @@ use super::json_line::Style;
 use super::levels::Levels;
 use super::line_buffer::LineBuffer;
 
-/// Why there is no log.
+/// Why the log could not be installed.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     #[error("the log's thread could not be started: {0}")]
@@ -21,7 +21,7 @@ pub enum LogError {
     Installed(#[from] tracing_subscriber::util::TryInitError),
 }
 
-/// Changes the level, flushes. Dropping one flushes too: keep one until the process ends.
+/// Changes the level, flushes. Dropping it flushes too: keep it until the process ends.
 #[derive(Clone)]
 pub struct LogHandle {
     levels: Levels,
@@ -93,7 +93,8 @@ where
     }
 }
 
-/// What the `log` crate hands on at all: sparing it the work for lines that nobody wants.
+/// The level at which the `log` crate forwards lines: avoids the work for lines that are filtered
+/// out.
 fn bridge_level(level: Level) -> log::LevelFilter {
     match level {
         Level::ERROR => log::LevelFilter::Error,
@@ -133,10 +134,10 @@ mod tests {
         }
     }
 
-    /// The messages that a level lets through of what libraries write with the `log` crate.
+    /// The lines that a level admits of those that libraries write with the `log` crate.
     fn of_libraries(level: Level, write: impl FnOnce()) -> Vec<String> {
         let sink = Sink::default();
-        // Both are the process's: another test may have installed them.
+        // Both are global: another test may have installed them.
         let _ = tracing_log::LogTracer::init();
         log::set_max_level(log::LevelFilter::Trace);
         tracing::dispatcher::with_default(&dispatch(Levels::new(level), sink.clone(), Look::Json), write);
@@ -147,8 +148,8 @@ mod tests {
 
     #[test]
     fn a_pooled_connection_that_is_still_held_is_no_error_below_debug() {
-        // As Pingora 0.9 writes it in `connectors/mod.rs`, where the connection's watcher has its
-        // lock. Which of the two is first is chance, so no gateway can be made to do it.
+        // The line that Pingora 0.9 writes in `connectors/mod.rs`, while the connection's watcher
+        // holds its lock. The race cannot be forced in a gateway.
         let write = || {
             log::error!(target: "pingora_core::connectors", "failed to acquire reusable stream");
             log::error!(target: "pingora_core::connectors", "another error");

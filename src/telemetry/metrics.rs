@@ -1,6 +1,6 @@
-//! All metrics of the gateway, in a registry of their own, with one typed method per event.
+//! All metrics of the gateway, in a separate registry, with one typed method per event.
 //!
-//! What the request path touches is resolved once and found by index or by one look-up of a
+//! Metrics of the request path are resolved once and found by index or by one look-up of a
 //! provider's name. Figures that other modules keep anyway (journal depth, sessions) are read at
 //! scrape time by [`ScrapeHook`]s.
 
@@ -29,7 +29,7 @@ use super::registration::Registration;
 use super::sharing::RedisMetrics;
 use crate::domain::record::Record;
 
-/// Runs before each scrape, to bring figures up to date.
+/// Runs before each scrape, to update figures.
 pub type ScrapeHook = Box<dyn Fn(&Metrics) + Send + Sync>;
 
 /// Limits that can refuse a request, by their wire names; anything else is counted as `other`.
@@ -51,7 +51,7 @@ const LIMITS: [&str; 13] = [
 
 const TOKEN_KINDS: [&str; 6] = ["input", "output", "cache_write_5m", "cache_write_1h", "cache_read", "reasoning"];
 
-/// From 10 µs: what the gateway itself adds.
+/// From 10 µs: the time that the gateway itself adds.
 const OVERHEAD_S: &[f64] = &[
     0.000_01, 0.000_02, 0.000_03, 0.000_05, 0.000_075, 0.000_1, 0.000_15, 0.000_2, 0.000_3, 0.000_5, 0.001, 0.002,
     0.005, 0.01, 0.05, 0.1, 0.5,
@@ -87,9 +87,9 @@ pub struct Metrics {
     hooks: Mutex<Vec<ScrapeHook>>,
     pub connections: ConnectionMetrics,
     pub provider_health: ProviderHealthMetrics,
-    /// 1 while the last reload was refused.
+    /// 1 if the last reload was refused.
     reload_refused: IntGauge,
-    /// Requests being handled now.
+    /// Requests in flight.
     pub requests_live: IntGauge,
     /// Streamed replies being relayed now.
     pub streams_live: IntGauge,
@@ -100,7 +100,7 @@ pub struct Metrics {
     pub jobs: JobMetrics,
 }
 
-/// One provider's share, resolved once.
+/// One provider's metrics, resolved once.
 struct ProviderTotals {
     tokens: [IntCounter; TOKEN_KINDS.len()],
     cost: Counter,
@@ -112,12 +112,12 @@ impl Metrics {
     /// Registers everything.
     ///
     /// # Errors
-    /// A name registered twice or malformed: a fault of the program.
+    /// A name registered twice or malformed: a programming error.
     pub fn new() -> Result<Self, Error> {
         Self::by_holder(false, false)
     }
 
-    /// The same, with series for users and for keys where they are wanted.
+    /// The same, with series for users and for keys if enabled.
     ///
     /// # Errors
     /// As [`Metrics::new`].
@@ -203,8 +203,7 @@ impl Metrics {
         }
     }
 
-    /// Counts a finished request by what asked for what. `model`: the name that the price table has
-    /// for it.
+    /// Counts a finished request by model, user and key. `model`: the price table's name for it.
     pub fn request_of(&self, record: &Record, model: Option<&str>) {
         self.breakdowns.count(record, model);
     }
@@ -225,12 +224,12 @@ impl Metrics {
         self.refusals.error_rules.with_label_values(&[category]).inc();
     }
 
-    /// A request turned away at the door.
+    /// A request that failed authentication.
     pub fn unauthenticated(&self, reason: &'static str) {
         self.refusals.unauthenticated.with_label_values(&[reason]).inc();
     }
 
-    /// One exchange with a provider: `class` is how it ended (`ok`, `timeout`, `5xx`, …).
+    /// One exchange with a provider: `class` is its result (`ok`, `timeout`, `5xx`, …).
     pub fn attempt(&self, provider: &str, class: &'static str) {
         self.attempts.with_label_values(&[provider, class]).inc();
     }
@@ -245,13 +244,12 @@ impl Metrics {
         self.breakers.with_label_values(&[provider]).set(value);
     }
 
-    /// Forgets all circuits: a hook calls it before it reports those of the current providers.
+    /// Drops all circuits: a hook calls it before it reports those of the current providers.
     pub fn forget_breakers(&self) {
         self.breakers.reset();
     }
 
-    /// Forgets the figures of providers that are gone, or have another name now: names must not
-    /// pile up.
+    /// Drops the figures of providers that were removed or renamed: names must not accumulate.
     pub fn keep_providers(&self, keep: impl Fn(&str) -> bool) {
         self.providers.write().retain(|name, _| keep(name));
         forget(&self.attempts, &keep);
@@ -283,7 +281,7 @@ impl Metrics {
         self.reload_refused.set(i64::from(!accepted));
     }
 
-    /// Has `hook` run before each scrape.
+    /// Registers `hook` to run before each scrape.
     pub fn before_scrape(&self, hook: ScrapeHook) {
         self.hooks.lock().push(hook);
     }
@@ -329,7 +327,7 @@ impl ProviderTotals {
     }
 }
 
-/// Drops the series whose provider is not to be kept.
+/// Drops the series of providers that `keep` rejects.
 pub(super) fn forget<T: prometheus::core::MetricVecBuilder>(
     family: &prometheus::core::MetricVec<T>,
     keep: &impl Fn(&str) -> bool,

@@ -1,9 +1,9 @@
-//! What operators see: metrics, health, the log and its access lines.
+//! Observability: metrics, health, the log and its access lines.
 //!
 //! Label sets are bounded: formats, classes, outcomes, limit names, the names of configured
-//! providers, and the models of the price table. Users and keys are labels only where a setting
-//! asks for it, and then a bounded number of them; sessions never are. This module knows nothing of
-//! the requests themselves beyond their [`Record`].
+//! providers, and the models of the price table. Users and keys are labels only if a setting
+//! enables it, and then a bounded number of them; sessions never are. Of the requests themselves,
+//! this module uses only their [`Record`].
 //!
 //! [`Record`]: crate::domain::record::Record
 

@@ -1,14 +1,13 @@
-//! Memory, processor time and open files of this process, under the names that dashboards expect
+//! Memory, CPU time and open files of this process, under the names that dashboards expect
 //! (`process_…`).
 //!
-//! Read from `/proc` at scrape time; elsewhere than on Linux they stay 0.
+//! Read from `/proc` at scrape time; on systems other than Linux they stay 0.
 
 use std::time::Duration;
 
 use prometheus::{Counter, Error, IntGauge, Registry};
 
-/// Linux reports processor time in hundredths of a second on every architecture that has a Rust
-/// tool chain.
+/// Linux reports CPU time in hundredths of a second on every architecture that Rust supports.
 const TICK: Duration = Duration::from_millis(10);
 
 pub(super) struct ProcessMetrics {
@@ -49,7 +48,7 @@ impl ProcessMetrics {
             self.threads.set(threads);
         }
         if let Ok(files) = std::fs::read_dir("/proc/self/fd") {
-            // Less the one that reads the folder.
+            // Without the one that reads the folder.
             self.open_files.set(i64::try_from(files.count()).unwrap_or(i64::MAX).saturating_sub(1));
         }
         if let Some(ticks) = cpu_ticks() {
@@ -60,7 +59,7 @@ impl ProcessMetrics {
     }
 }
 
-/// User and system time; the command's name, second field, may hold blanks and brackets.
+/// User and system time; the command's name, second field, may contain blanks and brackets.
 fn cpu_ticks() -> Option<u32> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     let (_, fields) = stat.rsplit_once(')')?;

@@ -1,4 +1,4 @@
-//! How providers do: failed attempts by kind, and each provider's state.
+//! The providers' health: failed attempts by kind, and each provider's state.
 
 use prometheus::{Error, IntCounterVec, IntGaugeVec};
 
@@ -38,7 +38,7 @@ impl ProviderHealthMetrics {
         self.failures.with_label_values(&[provider, kind]).inc();
     }
 
-    /// Whether a provider is in a state. To be set for every state, so that the others become 0.
+    /// Whether a provider is in a state. Set it for every state, so that the others become 0.
     pub fn state(&self, provider: &str, state: &'static str, is_in: bool) {
         self.states.with_label_values(&[provider, state]).set(i64::from(is_in));
     }

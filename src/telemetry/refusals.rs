@@ -1,11 +1,11 @@
-//! Counters of what was not passed on, by reason.
+//! Counters of refused requests and client errors, by reason.
 
 use prometheus::{Error, IntCounterVec};
 
 use super::registration::Registration;
 
-/// One family for each place where a request can be turned away, and one for errors that are the
-/// client's own.
+/// One family for each stage that can refuse a request, and one for errors that are the client's
+/// own.
 pub(super) struct Refusals {
     pub(super) limits: IntCounterVec,
     pub(super) screened: IntCounterVec,

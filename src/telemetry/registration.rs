@@ -1,4 +1,4 @@
-//! Making a metric and registering it, in one step.
+//! Creates and registers a metric in one step.
 
 use prometheus::{
     CounterVec, Error, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,

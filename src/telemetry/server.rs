@@ -14,15 +14,15 @@ use tokio::net::TcpListener;
 
 use super::metrics::Metrics;
 
-/// Whether one part the gateway needs is there; if not, why.
+/// Whether one required part is available; if not, why.
 pub type PartState = Result<(), String>;
 
-/// Whether this process should get requests, part by part.
+/// Whether this process should receive requests, part by part.
 #[derive(Debug, Clone, Default)]
 pub struct Readiness {
     pub ready: bool,
     pub parts: Vec<(&'static str, PartState)>,
-    /// Parts that are missed and can be done without.
+    /// Optional parts that are unavailable.
     pub degraded: Vec<&'static str>,
 }
 
@@ -33,7 +33,7 @@ impl Readiness {
         Self { ready: parts.iter().all(|(_, state)| state.is_ok()), parts, degraded: Vec::new() }
     }
 
-    /// With a part that is not needed to serve, though it is missed.
+    /// Adds a part that is not required for serving, but reported.
     #[must_use]
     pub fn with_optional(mut self, name: &'static str, state: PartState) -> Self {
         if state.is_err() {
@@ -58,7 +58,7 @@ struct Shared {
     readiness: Arc<dyn Fn() -> Readiness + Send + Sync>,
 }
 
-/// Serves until `shutdown`, then lets running answers end.
+/// Serves until `shutdown`, then completes answers in progress.
 ///
 /// `/livez` answers as long as the process does; `/readyz` gives 200 or 503 with its parts as JSON.
 ///

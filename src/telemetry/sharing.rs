@@ -4,10 +4,10 @@ use prometheus::{Error, IntCounter, IntGauge, IntGaugeVec};
 
 use super::registration::Registration;
 
-/// The shared counters' figures; zero where there are none.
+/// The shared counters' figures; zero if there are none.
 pub struct RedisMetrics {
     up: IntGaugeVec,
-    /// Requests that waited in vain for Redis.
+    /// Requests whose wait for Redis timed out.
     pub errors: IntCounter,
     /// Times that the connection to Redis was lost.
     pub losses: IntCounter,

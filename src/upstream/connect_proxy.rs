@@ -1,7 +1,7 @@
-//! Reaching a provider through an HTTP CONNECT proxy.
+//! Connects to a provider through an HTTP CONNECT proxy.
 //!
-//! Pingora's own proxy setting knows only Unix sockets, so this connects the TCP stream and does
-//! the handshake itself; TLS to the provider then runs inside the tunnel.
+//! Pingora's own proxy setting supports only Unix sockets, so this module connects the TCP stream
+//! and does the handshake itself; TLS to the provider then runs inside the tunnel.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 
 use super::resolve::Resolver;
 
-/// Longest head that a proxy may answer with.
+/// Longest head of a proxy's answer.
 const MAX_HEAD: usize = 8 * 1024;
 
 /// A tunnel through one proxy to one provider.
@@ -50,7 +50,7 @@ impl Connect for Tunnel {
     }
 }
 
-/// Reads the proxy's answer byte by byte, so that nothing of the tunnel behind it is taken.
+/// Reads the proxy's answer byte by byte, so that no byte of the tunnel is consumed.
 async fn read_head(tcp: &mut TcpStream) -> Result<()> {
     let mut head = Vec::with_capacity(256);
     while !head.ends_with(b"\r\n\r\n") {

@@ -1,7 +1,7 @@
-//! A TCP connection to a provider whose TLS handshake has its own bound.
+//! A TCP connection to a provider with a separate bound for its TLS handshake.
 //!
 //! Pingora has one setting for the time of the connection and of the handshake. A connection made
-//! here is bounded by the total alone, which leaves that setting to the handshake.
+//! here is only subject to the total bound, which leaves that setting to the handshake.
 
 use std::io::ErrorKind;
 

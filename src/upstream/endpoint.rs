@@ -1,8 +1,8 @@
-//! From a provider's base address to the path of a call.
+//! Derives the path of a call from a provider's base address.
 //!
-//! Operators paste addresses as their vendors print them: with or without `/v1`, with a path
-//! prefix, with another version segment (`/api/v3`), or with the whole path of the call. Each gives
-//! the right endpoint.
+//! Operators paste addresses as vendors print them: with or without `/v1`, with a path prefix, with
+//! another version segment (`/api/v3`), or with the complete path of the call. Each gives the right
+//! endpoint.
 
 use std::borrow::Cow;
 
@@ -10,22 +10,22 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::domain::format::WireFormat;
 
-/// A provider's base address, taken apart.
+/// A provider's base address, split into its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     pub tls: bool,
     /// Without port or brackets; used for TLS verification.
     pub host: String,
     pub port: u16,
-    /// As sent in `Host`: with the port where it is not the scheme's own.
+    /// As sent in `Host`: with the port unless it is the scheme's default.
     pub authority: String,
     /// `""` or `/prefix`, without version segment and without trailing slash.
     prefix: String,
-    /// The version segment that the address names, if it does.
+    /// The version segment in the address, if there is one.
     version: Option<String>,
 }
 
-/// What a provider is asked to do.
+/// The operation of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call<'a> {
     Generate { model: &'a str, stream: bool },
@@ -43,14 +43,14 @@ pub enum EndpointError {
     Query,
 }
 
-/// Paths of whole calls, which are cut off an address that ends with one.
+/// Paths of complete calls, which are removed from the end of an address.
 const CALLS: [&str; 5] = ["/messages/count_tokens", "/messages", "/chat/completions", "/responses", "/models"];
 
 impl Endpoint {
     /// Reads a base address.
     ///
     /// # Errors
-    /// When it is not an absolute http(s) address, or holds credentials or a query.
+    /// When it is not an absolute http(s) address, or contains credentials or a query.
     pub fn parse(url: &str) -> Result<Self, EndpointError> {
         if url.contains(['?', '#']) {
             return Err(EndpointError::Query);
@@ -122,11 +122,11 @@ fn is_version(segment: &str) -> bool {
     rest.starts_with(|c: char| c.is_ascii_digit()) && rest.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
-/// What a model's name in a path has instead of an escape.
+/// Characters that a model's name in a path keeps without an escape.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'@');
 
-/// A model name as one path segment: what would end or split it is percent-encoded. Of clients'
-/// names those with slashes are refused before (`formats::route::check_model`).
+/// A model name as one path segment: characters that would end or split it are percent-encoded.
+/// Clients' names with slashes are refused before (`formats::route::check_model`).
 fn segment(model: &str) -> Cow<'_, str> {
     utf8_percent_encode(model, SEGMENT).into()
 }

@@ -1,10 +1,9 @@
-//! The head of a request to a provider: which of the client's headers go on, and which credential
-//! is put in.
+//! The head of a request to a provider: the client's headers that are forwarded, and the credential
+//! that is added.
 //!
 //! A client's credentials never reach a provider, in whatever header, cookie or query parameter
-//! they came. Nor does a header that changes the form of the reply, or the meaning of the request,
-//! behind the gateway's back: a reply without its usage, or in a form in which that cannot be read,
-//! would cost nothing.
+//! they came. Nor does a header that would change the form of the reply, or the meaning of the
+//! request, without the gateway's knowledge: a reply without readable usage would cost nothing.
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use pingora::http::RequestHeader;
@@ -12,12 +11,12 @@ use pingora::http::RequestHeader;
 use super::endpoint::Endpoint;
 use crate::domain::provider::{Provider, ProviderType};
 
-/// The native format's version header, and the version that a converted request speaks.
+/// The native format's version header, with the version of converted requests.
 const NATIVE_VERSION: (HeaderName, HeaderValue) =
     (HeaderName::from_static("anthropic-version"), HeaderValue::from_static("2023-06-01"));
 
-/// Headers that never go on: they belong to one connection, name the client's way here, or hold a
-/// credential.
+/// Headers that are never forwarded: they belong to one connection, name the client's path to the
+/// gateway, or hold a credential.
 const NEVER: [&str; 30] = [
     "connection",
     "keep-alive",
@@ -51,8 +50,8 @@ const NEVER: [&str; 30] = [
     "http2-settings",
 ];
 
-/// Headers that never go on because they change what is replied (a field mask, a part of it,
-/// another encoding, a receipt in place of the reply) or what is asked (another method or path).
+/// Headers that are never forwarded because they change the reply (a field mask, a range, another
+/// encoding, a receipt in place of the reply) or the request (another method or path).
 const RESHAPING: [&str; 16] = [
     "x-goog-fieldmask",
     "x-goog-encode-response-if-executable",
@@ -72,13 +71,14 @@ const RESHAPING: [&str; 16] = [
     "accept-charset",
 ];
 
-/// The forms of a reply that usage can be read from, and what leaves the choice to the provider.
+/// The forms of a reply that usage can be read from, and those that leave the choice to the
+/// provider.
 const READABLE: [&str; 5] = ["application/json", "text/event-stream", "application/*", "text/*", "*/*"];
 
-/// Headers of a request in another format that still mean something to the provider.
+/// Headers of a request in another format that are still meaningful for the provider.
 const CONVERTED: [&str; 2] = ["user-agent", "accept-language"];
 
-/// What the head is made from.
+/// The parts of the head.
 pub struct HeadParts<'a> {
     pub client: &'a HeaderMap,
     pub provider: &'a Provider,
@@ -86,7 +86,7 @@ pub struct HeadParts<'a> {
     /// Path and query.
     pub target: &'a str,
     pub body_len: Option<usize>,
-    /// The body was converted: the client's format headers do not fit.
+    /// The body was converted: the client's format headers do not apply.
     pub converted: bool,
     pub http2: bool,
     pub client_ip: Option<std::net::IpAddr>,
@@ -99,9 +99,9 @@ pub struct HeadParts<'a> {
 /// Builds the head of an upstream request.
 ///
 /// # Errors
-/// Pingora's, when the path or a credential cannot stand in a head.
+/// Pingora's, when the path or a credential is not valid in a head.
 pub fn build(method: http::Method, parts: &HeadParts<'_>) -> pingora::Result<RequestHeader> {
-    // What goes and what comes are about as many; Pingora keeps the head for the complete stream.
+    // About as many are removed as are added; Pingora keeps the head for the complete stream.
     let places = if parts.converted { 6 } else { parts.client.len() + 1 };
     let mut head = RequestHeader::build_no_case(method, parts.target.as_bytes(), Some(places))?;
     let listed = connection_listed(parts.client);
@@ -140,19 +140,19 @@ fn goes_on(name: &str, parts: &HeadParts<'_>, listed: &[String]) -> bool {
         && !parts.credentials.iter().chain(parts.drop).any(|d| d == name)
 }
 
-/// Some servers take an underscore for a hyphen.
+/// Some servers treat an underscore as a hyphen.
 fn reshapes(name: &str) -> bool {
     let is_one = |name: &str| RESHAPING.contains(&name) || name.starts_with("x-goog-upload-");
     if name.contains('_') { is_one(&name.replace('_', "-")) } else { is_one(name) }
 }
 
-/// Whether an `Accept` header asks for nothing but what can be read.
+/// Whether an `Accept` header allows only readable forms.
 fn is_readable(accept: &HeaderValue) -> bool {
     let form = |range: &str| range.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     accept.to_str().is_ok_and(|list| list.split(',').all(|range| READABLE.contains(&form(range).as_str())))
 }
 
-/// Names that the client's `Connection` header declares to be for one hop only.
+/// Names that the client's `Connection` header declares as hop-by-hop.
 fn connection_listed(client: &HeaderMap) -> Vec<String> {
     let values = client.get_all(header::CONNECTION).into_iter().filter_map(|v| v.to_str().ok());
     values.flat_map(|v| v.split(',')).map(|n| n.trim().to_ascii_lowercase()).filter(|n| !n.is_empty()).collect()

@@ -1,8 +1,7 @@
-//! Connections to providers: where they are, how they are reached, and what a request to them looks
-//! like.
+//! Connections to providers: addresses, peers and the form of requests.
 //!
-//! Pingora's own connector and pool do the work. This module names the address, the path, the headers
-//! and the peer; it decides nothing about which provider is asked, or what its answer means.
+//! Pingora's own connector and pool do the work. This module supplies the address, the path, the
+//! headers and the peer. It decides neither which provider is used nor what its answer means.
 
 pub mod connect_proxy;
 mod direct;

@@ -1,5 +1,4 @@
-//! One provider, ready to be called: its endpoint, its peer for Pingora's pool, and the pool
-//! itself.
+//! One provider, ready for calls: its endpoint, its peer for Pingora's pool, and the pool itself.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -24,7 +23,7 @@ use crate::domain::provider::Provider;
 
 /// Streams that one HTTP/2 connection carries at most.
 const MAX_H2_STREAMS: usize = 100;
-/// Prepared providers kept; an edited provider leaves its old form behind until this is reached.
+/// Prepared providers that are kept; an edited provider's old form stays until this is reached.
 const CAPACITY: usize = 4096;
 
 /// Every provider's connections.
@@ -32,18 +31,18 @@ pub struct Upstreams {
     connector: Connector,
     resolver: Arc<Resolver>,
     targets: RwLock<HashMap<(ProviderId, Timestamp), Arc<Target>>>,
-    /// Counts the connections that were asked for outside the pool.
+    /// Counts the connections that were requested outside the pool.
     fresh: AtomicU64,
 }
 
-/// A provider's address, taken apart once per version of its record.
+/// A provider's parsed address, once per version of its record.
 struct Target {
     endpoint: Arc<Endpoint>,
     proxy: Option<Endpoint>,
     /// Keeps connections of different providers, and of different versions of one, apart in the
     /// pool.
     group: u64,
-    /// The last one that was made; good as long as address and times are the same.
+    /// The last link; valid as long as address and times are the same.
     link: Mutex<Option<Arc<Link>>>,
 }
 
@@ -52,13 +51,13 @@ struct Target {
 pub struct LinkTimes {
     /// `None` = no bound.
     pub connect: Option<Duration>,
-    /// For the TLS handshake alone, within `connect`.
+    /// Only for the TLS handshake, within `connect`.
     pub tls: Option<Duration>,
     pub keepalive: Duration,
 }
 
-/// A way to one provider: what [`Upstreams::connect`] needs, and where its calls go. Requests share
-/// it.
+/// A link to one provider: the input of [`Upstreams::connect`], and the endpoint of its calls.
+/// Requests share it.
 pub struct Link {
     endpoint: Arc<Endpoint>,
     address: SocketAddr,
@@ -88,14 +87,15 @@ impl Upstreams {
         }
     }
 
-    /// Finds the way to a provider; resolves its name.
+    /// Finds the link to a provider; resolves its name.
     ///
     /// # Errors
-    /// When its address is no address, or its name does not resolve.
+    /// When its address is invalid, or its name does not resolve.
     pub async fn link(&self, provider: &Provider, times: LinkTimes) -> Result<Arc<Link>, LinkError> {
         let target = self.target(provider)?;
         let address = match &target.proxy {
-            // The proxy resolves the provider's name; the address here only names the pool's place.
+            // The proxy resolves the provider's name; the address here only identifies the pool's
+            // entry.
             Some(proxy) => self.resolver.resolve(&proxy.host, proxy.port).await?,
             None => self.resolver.resolve(&target.endpoint.host, target.endpoint.port).await?,
         };
@@ -118,9 +118,8 @@ impl Upstreams {
         peer.options.max_h2_streams = MAX_H2_STREAMS;
         if target.endpoint.tls {
             peer.options.set_http_version(2, 1);
-            // Pingora bounds the TCP connection and the TLS handshake by the same value, each.
-            // `Direct` has no bound of its own, so that this one is the handshake's; the total
-            // bounds both.
+            // Pingora bounds the TCP connection and the TLS handshake separately by the same value.
+            // `Direct` ignores it, so it applies to the handshake only; the total bounds both.
             peer.options.connection_timeout = times.tls;
             peer.options.custom_l4 = Some(Arc::new(Direct));
         }
@@ -135,15 +134,14 @@ impl Upstreams {
         Link { endpoint: Arc::clone(&target.endpoint), address, times, peer }
     }
 
-    /// The peer to connect to. `fresh`: its connection must be one that nothing has used before,
-    /// whatever lies in the pool.
+    /// The peer to connect to. `fresh`: its connection must be new, whatever the pool contains.
     #[must_use]
     pub fn peer(&self, link: &Link, fresh: bool) -> HttpPeer {
         let mut peer = link.peer.clone();
         if fresh {
-            // Pingora has no call for this: a place in the pool that nothing can lie in is as good.
-            // With one stream at most, Pingora keeps no HTTP/2 connection under that place while it
-            // is in use.
+            // Pingora has no call for this; a pool entry that is always empty has the same effect.
+            // With one stream at most, Pingora keeps no HTTP/2 connection in that entry while it is
+            // in use.
             let mut hasher = DefaultHasher::new();
             (peer.group_key, self.fresh.fetch_add(1, Ordering::Relaxed)).hash(&mut hasher);
             peer.group_key = hasher.finish();
@@ -155,17 +153,17 @@ impl Upstreams {
     /// A connection from the pool, or a new one. The flag says whether it was used before.
     ///
     /// # Errors
-    /// Pingora's, when no connection can be made.
+    /// Pingora's, when no connection is possible.
     pub async fn connect(&self, peer: &HttpPeer) -> pingora::Result<(HttpSession, bool)> {
-        // Boxed: connecting and its handshake need some 18 KB, which a stream must not hold for its
-        // whole life.
+        // Boxed: connecting and its handshake need about 18 KB, which a stream must not hold for
+        // its whole life.
         Box::pin(self.connector.get_http_session(peer)).await
     }
 
-    /// Gives a connection whose exchange came to its proper end back to the pool.
+    /// Returns a connection whose exchange is complete to the pool.
     pub async fn release(&self, session: Box<HttpSession>, link: &Link) {
-        // Boxed, as above: 5 KB for a moment at the end, not for the whole life of what waits for
-        // it.
+        // Boxed, as above: 5 KB for a moment at the end, not for the whole life of the caller's
+        // future.
         Box::pin(self.connector.release_http_session(*session, &link.peer, Some(link.times.keepalive))).await;
     }
 

@@ -1,7 +1,7 @@
-//! One exchange with a provider outside of any request: for the test button.
+//! One exchange with a provider outside of any request: the provider test.
 //!
 //! Address, path, head and CONNECT proxy are those of real requests; the connection is a plain
-//! client's and is not kept. It changes nothing that counts: no circuit, no limit, no usage record.
+//! client's and is not kept. It affects no circuit, no limit and no usage record.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ pub use super::probe_error::{ProbeError, ProbeFault};
 /// Bytes of an answer that are read.
 const MAX_BYTES: usize = 2 * 1024 * 1024;
 
-/// What came back.
+/// The provider's answer.
 #[derive(Debug, Clone)]
 pub struct Probed {
     pub status: u16,
@@ -24,10 +24,10 @@ pub struct Probed {
     pub took: Duration,
 }
 
-/// Asks a provider, within a bound of time. `body`: JSON for a POST, none for a GET.
+/// Calls a provider, within a time bound. `body`: JSON for a POST, none for a GET.
 ///
 /// # Errors
-/// Why there was no answer, in words that can be shown; the credential is not in them.
+/// Why there was no answer. The text can be shown; it does not contain the credential.
 pub async fn probe(
     provider: &Provider,
     call: Call<'_>,
@@ -80,7 +80,7 @@ async fn ask(provider: &Provider, call: Call<'_>, body: Option<String>) -> Resul
 }
 
 fn client(provider: &Provider) -> Result<reqwest::Client, ProbeError> {
-    // Another part may have done so already.
+    // Another part may have installed it already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
         .no_proxy()

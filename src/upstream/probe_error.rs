@@ -1,4 +1,4 @@
-//! Why a probe got no answer: a kind that can be translated, and the words of the libraries.
+//! Why a probe got no answer: a kind that can be translated, and the libraries' message.
 
 use std::error::Error;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 /// What prevented an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProbeFault {
-    /// The address or the key cannot be used.
+    /// The address or the key is invalid.
     BadAddress,
     /// The name does not resolve.
     UnknownHost,
@@ -17,7 +17,7 @@ pub enum ProbeFault {
     NoConnection,
 }
 
-/// Why there was no answer; the credential is not in the text.
+/// Why there was no answer; the text does not contain the credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeError {
     pub fault: ProbeFault,
@@ -49,7 +49,7 @@ impl From<reqwest::Error> for ProbeError {
     }
 }
 
-/// The resolver's error has no type of its own: hyper says "dns error".
+/// The resolver's error has no separate type: hyper says "dns error".
 fn of_cause(cause: &(dyn Error + 'static), said: &str) -> Option<ProbeFault> {
     let io = cause.downcast_ref::<io::Error>();
     let is_tls =

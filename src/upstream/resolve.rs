@@ -1,8 +1,8 @@
-//! Names to addresses, without blocking: the system resolver on tokio's blocking pool, behind a
-//! small cache.
+//! Resolves names without blocking: the system resolver on Tokio's blocking pool, behind a small
+//! cache.
 //!
-//! A name that stops resolving keeps its last addresses: a provider is not lost to a hiccup of the
-//! name service.
+//! If a name no longer resolves, its last addresses stay in use: a short failure of DNS does not
+//! make a provider unreachable.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// How long an answer is used before it is asked for again.
+/// How long an answer is used before the name is resolved again.
 const FRESH: Duration = Duration::from_secs(30);
-/// Names kept at most; providers are few, so this only bounds a mistake.
+/// Names kept at most; providers are few, so this is only a safety bound.
 const CAPACITY: usize = 4096;
 
 #[derive(Debug, thiserror::Error)]
@@ -36,10 +36,10 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// An address of `host`; several are taken in turn, so that a retry may reach another machine.
+    /// An address of `host`; several are used in turn, so that a retry may reach another machine.
     ///
     /// # Errors
-    /// When the name does not resolve and no earlier answer is known.
+    /// When the name does not resolve and there is no earlier answer.
     pub async fn resolve(&self, host: &str, port: u16) -> Result<SocketAddr, ResolveError> {
         if let Ok(ip) = host.parse::<IpAddr>() {
             return Ok(SocketAddr::new(ip, port));

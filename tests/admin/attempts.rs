@@ -40,7 +40,7 @@ async fn ten_wrong_tokens_close_every_operation_to_the_token_and_to_nothing_else
     for _ in 0..10 {
         assert_eq!(bearer(&gate, GUESS).await, 401);
     }
-    // The right token gets the answer of a wrong one: whoever guesses learns nothing.
+    // The right token gets the same answer as a wrong one, so that a guess gives no information.
     for operation in operations().iter().filter(|o| o.permission != Permission::Open) {
         let url = format!("{}/api/{}", gate.url, operation.path);
         for credential in [TOKEN, GUESS] {

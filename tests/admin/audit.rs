@@ -1,4 +1,4 @@
-//! Reading the audit log: what changed, from what to what, by page and by filter.
+//! Reading the audit log: changes with their values before and after, by page and by filter.
 
 use serde_json::{Value, json};
 use tollgate::store::Backend;

@@ -7,7 +7,7 @@ use tollgate::admin::table::{Verb, operations};
 use super::gate::{Gate, Reply, TOKEN};
 use super::routes::sample;
 
-/// A value and, when it must be refused, the code.
+/// A value and, if it must be refused, the code.
 type Case = (Value, Option<&'static str>);
 
 fn cases(field: &Field) -> Vec<Case> {
@@ -181,7 +181,7 @@ fn list(item: Kind, min: usize, max: usize, excess: &'static str) -> Vec<Case> {
     cases
 }
 
-/// A body in which every field that must be there is, and in a partial update one more.
+/// A body with every required field, and one more in a partial update.
 fn base(fields: &[Field], partial: bool) -> Map<String, Value> {
     let required = fields.iter().filter(|f| matches!(f.need, Need::Required));
     let mut body: Map<String, Value> = required.map(|f| (f.name.to_owned(), sample(f))).collect();
@@ -192,7 +192,8 @@ fn base(fields: &[Field], partial: bool) -> Map<String, Value> {
     body
 }
 
-/// An operation that is refused later, by a missing record, has passed the check of its body.
+/// An operation that is refused later, because of a missing record, has passed the check of its
+/// body.
 fn is_about(reply: &Reply, path: &str) -> bool {
     reply.body["errorParams"]["field"].as_str().is_some_and(|field| field.starts_with(path))
 }
@@ -225,7 +226,7 @@ async fn each_field_takes_what_is_within_its_bounds_and_refuses_what_is_not() {
                         assert_eq!(reply.failure(), (400, code), "{context}");
                         assert!(is_about(&reply, &path), "{context}");
                     }
-                    // A cursor has a meaning that only its maker knows.
+                    // Only the gateway creates valid cursors.
                     None if path == "cursor" => {}
                     None => assert!(!is_about(&reply, &path) && reply.status != 500, "{context}"),
                 }
@@ -285,11 +286,11 @@ async fn every_fault_of_a_body_is_named_not_the_first_alone() {
     assert_eq!(faults.len(), 5);
     assert_eq!(params["faults"][0]["error"], "name: must not be empty");
 
-    // One fault is told as one.
+    // A single error is reported as one.
     let reply = gate.admin("users/addUser", json!({ "name": "" })).await;
     assert!(reply.body["errorParams"].get("faults").is_none(), "{:?}", reply.body);
 
-    // Faults of a nested table stand in the same list.
+    // Errors of a nested table are in the same list.
     let body = json!({ "keyIds": [], "updates": { "limitDailyUsd": "x", "isEnabled": 3 } });
     let reply = gate.admin("keys/batchUpdateKeys", body).await;
     let faults: Vec<Value> = reply.body["errorParams"]["faults"].as_array().unwrap().iter().map(named).collect();

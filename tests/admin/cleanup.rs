@@ -1,5 +1,5 @@
-//! The request log is cleaned up: by its age, once a day over all nodes or when asked, beside the
-//! writer, and the ledger never.
+//! The clean-up of the request log: by age, once a day over all nodes or on request, beside the
+//! writer; the ledger stays.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ async fn spent(gate: &Gate) -> i64 {
     gate.store.spend_totals().await.unwrap().iter().map(|total| total.cost.0).sum()
 }
 
-/// Waits for the end of the run that goes on, and gives what it says.
+/// Waits for the end of the current run, and returns its report.
 async fn ended(gate: &Gate) -> Value {
     let waiting = async {
         loop {
@@ -86,8 +86,7 @@ async fn the_schedule_is_served_once_a_day_by_one_node() {
         let settings = json!({ "cleanupRetentionDays": 2, "enableAutoCleanup": true, "cleanupSchedule": "12:30" });
         gate.admin("system-config/saveSystemSettings", settings).await.data();
 
-        // The first look ever serves nothing: the time that it looks back on was before anybody
-        // asked.
+        // The first check ever removes nothing: there was no schedule before it.
         gate.jobs.clean_if_due().await;
         gate.clock.set(NOON.plus_ms(29 * 60_000));
         gate.jobs.clean_if_due().await;

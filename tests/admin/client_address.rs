@@ -1,4 +1,4 @@
-//! The client's address behind a reverse proxy: what throttling and the audit log work with.
+//! The client's address behind a reverse proxy, as throttling and the audit log use it.
 
 use serde_json::{Value, json};
 use tollgate::domain::network::Networks;
@@ -28,7 +28,7 @@ async fn ten_bad_logins_through_a_trusted_proxy_lock_out_their_own_client_alone(
     let limited = (429, "TOO_MANY_ATTEMPTS".to_owned());
     assert_eq!(login(&gate, TOKEN, &attacker).await, limited);
     assert_eq!(login(&gate, TOKEN, &[("forwarded", "for=\"203.0.113.7:1234\";proto=https")]).await, limited);
-    // What the client itself claims, on the left, gives it no other address.
+    // The client's own claim, on the left, gives it no other address.
     assert_eq!(login(&gate, TOKEN, &[("x-forwarded-for", "1.2.3.4, 203.0.113.7")]).await, limited);
     for other in [&[("x-forwarded-for", "203.0.113.8")] as &[_], &[("forwarded", "for=\"[2001:db8::7]:443\"")], &[]] {
         assert_eq!(login(&gate, TOKEN, other).await.0, 200, "{other:?}");

@@ -1,6 +1,6 @@
 //! Connections of the administration listener: an answer before the end of the body, and idle time.
 //!
-//! The pages behind the listener are the tests' own.
+//! The pages behind the listener belong to the tests.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -58,7 +58,7 @@ async fn a_request_that_is_refused_from_its_head_keeps_its_connection() {
         let head = format!("POST /refuse HTTP/1.1\r\nhost: x\r\n{field}\r\n\r\n");
         let (refused, _) = ask(&mut tcp, &head).await;
         assert!(refused.starts_with("http/1.1 401") && !refused.contains("connection: close"), "{refused}");
-        // The body comes late, as it does when a client writes it on its own, and with it the next
+        // The body comes later than the head, as some clients send it, and with it the next
         // request.
         tcp.write_all(rest.as_bytes()).await.unwrap();
         let (taken, body) = ask(&mut tcp, TAKE).await;
@@ -75,7 +75,7 @@ async fn a_body_of_any_announced_size_is_answered_from_the_head_and_the_answer_a
     let (mut reading, mut writing) = tcp.into_split();
     writing.write_all(b"POST /refuse HTTP/1.1\r\nhost: x\r\ncontent-length: 1073741824\r\n\r\n").await.unwrap();
     let sending = async move {
-        // More than both kernels hold: it is written only if it is read.
+        // More than both kernels' buffers hold: the write completes only if it is read.
         let piece = vec![0; 64 << 10];
         for _ in 0..512 {
             writing.write_all(&piece).await.expect("the client is cut off while it sends");
@@ -115,7 +115,7 @@ async fn an_idle_connection_stays_when_a_head_would_be_late() {
     let mut tcp = TcpStream::connect(&address).await.unwrap();
     ask(&mut tcp, TAKE).await;
     // Clients keep a connection for 90 s, and a POST on one that the server closes at that moment
-    // is lost. It was closed after 20 s.
+    // is lost. Before, it was closed after 20 s.
     let idle = tokio::time::timeout(HEAD + Duration::from_secs(4), tcp.read(&mut [0; 8])).await;
     assert!(idle.is_err(), "it was closed: {idle:?}");
     let (taken, _) = ask(&mut tcp, TAKE).await;

@@ -1,4 +1,4 @@
-//! The OpenAPI document: as it stands, whole, and in agreement with the routes.
+//! The OpenAPI document: as recorded, complete, and in agreement with the routes.
 
 use std::collections::BTreeSet;
 
@@ -81,7 +81,7 @@ async fn the_served_document_is_the_same_and_every_path_in_it_answers() {
     }
 }
 
-/// Where an example is not what its own schema asks for.
+/// Where an example does not fit its own schema.
 fn misfits(document: &Value, operation: &Operation) -> Vec<String> {
     let described = &document["paths"][format!("/api/{}", operation.path)][operation.verb.as_str().to_lowercase()];
     let mut shown: Vec<(&Value, &Value)> = Vec::new();

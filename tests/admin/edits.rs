@@ -1,4 +1,4 @@
-//! Edits are partial: what is not sent stays, `null` clears, and nothing else moves. Generated from
+//! Edits are partial: omitted fields stay, `null` clears, and nothing else changes. Generated from
 //! the field tables.
 
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ fn recorded_as(name: &str) -> String {
     })
 }
 
-/// Fields that are the same thing under two names, or follow from others.
+/// Fields that have two names, or follow from others.
 fn moves_with(name: &str) -> &'static [&'static str] {
     match name {
         "dailyQuota" | "limitDailyUsd" => &["dailyQuota", "limitDailyUsd"],
@@ -27,7 +27,7 @@ fn moves_with(name: &str) -> &'static [&'static str] {
     }
 }
 
-/// A value unlike the one that a record has after [`sample`] was put into it.
+/// A value different from that of a record to which [`sample`] was applied.
 fn another(field: &Field) -> Value {
     match field.kind {
         Kind::Integer { min, max } => json!(max.min(min.max(1) + 6)),
@@ -48,7 +48,7 @@ fn another(field: &Field) -> Value {
     }
 }
 
-/// The record's fields that differ between two looks, apart from the time of the change.
+/// The record's fields that differ between two reads, apart from the time of the change.
 fn changed(before: &Value, after: &Value) -> Vec<String> {
     let (before, after) = (before.as_object().unwrap(), after.as_object().unwrap());
     // The tightest limit follows from the limits, and is no field of the record.
@@ -57,7 +57,7 @@ fn changed(before: &Value, after: &Value) -> Vec<String> {
     names.cloned().collect()
 }
 
-/// Edits each field of a record in turn, and looks.
+/// Edits each field of a record in turn, and reads it back.
 async fn each_field<F>(gate: &Gate, operation: &'static str, target: Value, look: F)
 where
     F: AsyncFn() -> Value,
@@ -66,13 +66,13 @@ where
     let with = |field: &Field, value: Value| {
         let mut body = target.clone();
         body[field.name] = value;
-        // Another destination asks for the credential again (`kept_credentials.rs`).
+        // Another destination requires the credential again (`kept_credentials.rs`).
         if operation == "providers/editProvider" && ["url", "proxy_url"].contains(&field.name) {
             body["key"] = json!("upstream-credential-0123456789");
         }
         body
     };
-    // What is written and never read cannot be looked at.
+    // A field that is written and never read cannot be checked.
     for field in table.iter().filter(|field| field.name != "webhookSecret") {
         gate.admin(operation, with(field, sample(field))).await.data();
         let before = look().await;

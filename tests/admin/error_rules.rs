@@ -137,7 +137,7 @@ async fn an_upgrade_brings_new_rules_and_leaves_what_the_operator_did() {
             made("new", 1, "n1"),
         ];
         assert_eq!(install(&next).await, 2);
-        // A program of the version before takes nothing back.
+        // The previous version of the program reverts nothing.
         assert_eq!(install(&first).await, 0);
         let listed = ui(&gate, "list", json!({})).await.data();
         let shown: Vec<Value> = listed
@@ -171,7 +171,7 @@ async fn a_rule_of_the_programs_own_comes_back_as_the_program_has_it() {
         ui(&gate, "update", json!({ "id": before[1]["id"], "pattern": "mine", "isEnabled": false })).await.data();
         let removed = ui(&gate, "listRemoved", json!({})).await.data();
         assert_eq!((removed.as_array().unwrap().len(), &removed[0]["pattern"]), (1, &before[0]["pattern"]));
-        // Another rule has the pattern by now.
+        // Another rule has the pattern now.
         let mut own = rule(before[0]["pattern"].as_str().unwrap());
         own["matchType"] = before[0]["matchType"].clone();
         let own = ui(&gate, "create", own).await.data();
@@ -199,7 +199,7 @@ async fn the_programs_own_rules_can_be_tried() {
     let trial = ui(&gate, "test", json!({ "message": message })).await.data();
     assert_eq!((&trial["reason"], &trial["statusCode"]), (&json!("cache_limit"), &json!(400)));
     assert_eq!(trial["replies"]["native"]["error"], json!({"type": "invalid_request_error", "message": message}));
-    // What no rule knows may still be known by its type.
+    // An error that no rule matches may still be recognised by its type.
     let odd = json!({"error": {"type": "invalid_request_error", "message": "an unheard-of fault"}}).to_string();
     let trial = ui(&gate, "test", json!({ "message": odd })).await.data();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The stream of events: who sees what, and when it ends.
+//! The stream of events: its content for each caller, and its end.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use tollgate::store::Backend;
 use super::gate::{Gate, NOON, Reply, TOKEN};
 use crate::store::make::bare_record;
 
-/// Longer than anything takes that is not broken.
+/// Time-out; only a broken gateway reaches it.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A client that watches.
+/// A subscribed client.
 struct Watcher {
     response: reqwest::Response,
     text: String,
@@ -128,7 +128,7 @@ async fn a_read_only_key_is_told_of_its_own_requests_and_sessions_and_of_nothing
     // The other key's request and the circuit came before.
     loop {
         let (name, data) = watcher.next().await.unwrap();
-        // `status` tells everyone whether figures are up to date.
+        // `status` tells every client whether figures are up to date.
         assert!(["log", "sessions", "status"].contains(&name.as_str()), "{name}: {data}");
         if name == "log" {
             assert_eq!(data["requestId"], json!(own.request_id.to_string()));
@@ -154,7 +154,7 @@ async fn a_read_only_key_is_told_of_its_own_requests_and_sessions_and_of_nothing
     }
     let sessions = watcher.until("sessions", |sessions| sessions != &json!([])).await;
     assert_eq!((sessions.as_array().unwrap().len(), &sessions[0]["keyId"]), (1, &json!(id)));
-    // As soon as it may do more, it watches as somebody else.
+    // When its rights grow, the stream ends: it must subscribe again.
     gate.admin("keys/editKey", json!({ "keyId": id, "canLoginWebUi": true })).await.data();
     watcher.ended().await;
 }
@@ -173,7 +173,7 @@ async fn circuits_and_configurations_are_told() {
     assert_eq!(gate.admin("providers/resetProviderCircuit", json!({ "providerId": provider })).await.status, 200);
     assert_eq!(all.until("breaker", |_| true).await["state"], "CLOSED");
     let version = gate.store.config_version().await.unwrap();
-    // What a user's stream brought until the same point: no circuits.
+    // The user's stream up to the same point: no circuits.
     loop {
         let (name, data) = own.next().await.unwrap();
         assert_ne!(name, "breaker");

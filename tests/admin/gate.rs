@@ -1,5 +1,4 @@
-//! A running administration surface of a test's own, a client for it, and a receiver of its
-//! webhooks.
+//! A running administration surface for one test, a client for it, and a receiver of its webhooks.
 
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
@@ -36,7 +35,7 @@ pub const TOKEN: &str = "the-administrators-token";
 pub const NOON: Timestamp = Timestamp(1_795_233_600_000);
 pub const ZONE: chrono_tz::Tz = chrono_tz::Asia::Shanghai;
 
-/// The gateway's administration, a client, and what the data plane sees.
+/// The gateway's administration, a client, and the data plane's view.
 pub struct Gate {
     pub url: String,
     pub http: reqwest::Client,
@@ -49,13 +48,13 @@ pub struct Gate {
     pub receiver: Receiver,
     pub app_url: Option<String>,
     _tasks: JoinSet<()>,
-    /// Announces the stop to what is open without end.
+    /// Announces the stop to unbounded replies.
     pub stopping: watch::Sender<bool>,
     pub events: Events,
     pub health: Arc<Health>,
-    /// What is said to be wrong with the node.
+    /// The injected faults of the node.
     pub conditions: Arc<Conditions>,
-    /// What the journal is said to hold.
+    /// The injected figures of the journal.
     pub journal: Arc<Mutex<JournalStats>>,
     pub admin_token: Arc<AdminToken>,
     /// The reverse proxies that are trusted; none at first.
@@ -64,7 +63,7 @@ pub struct Gate {
     pub dir: tempfile::TempDir,
 }
 
-/// What came back.
+/// The response.
 #[derive(Debug, Clone)]
 pub struct Reply {
     pub status: StatusCode,
@@ -80,13 +79,13 @@ pub struct Person {
     pub key: String,
 }
 
-/// What sends webhooks: to this machine too.
+/// A sender of webhooks that may also use this machine.
 pub fn webhooks() -> Webhooks {
     Webhooks::new(vec![Network::parse("127.0.0.0/8").unwrap()])
 }
 
 pub fn client() -> reqwest::Client {
-    // The provider may be there already: tests share the process.
+    // The provider may be installed already: tests share the process.
     let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder().no_proxy().build().unwrap()
 }
@@ -137,7 +136,7 @@ fn jobs(
     })
 }
 
-/// Serves until `stopped`; gives the address.
+/// Serves until `stopped`; returns the address.
 fn open_door(context: Context, stopped: oneshot::Receiver<()>, tasks: &mut JoinSet<()>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -252,7 +251,7 @@ impl Gate {
         self.call(operation, TOKEN, body).await
     }
 
-    /// Adds a user named `name`, with what `fields` add to it.
+    /// Adds a user named `name`, with the additional `fields`.
     pub async fn person(&self, name: &str, fields: Value) -> Person {
         let mut body = json!({ "name": name });
         body.as_object_mut().unwrap().extend(fields.as_object().cloned().unwrap_or_default());
@@ -289,7 +288,7 @@ impl Gate {
         users.as_array().unwrap().iter().find(|u| u["id"] == user).cloned().unwrap_or_default()
     }
 
-    /// Puts system settings in effect.
+    /// Puts system settings into effect.
     pub async fn settings(&self, changed: Value) {
         let mut tx = self.store.begin().await.unwrap();
         let mut settings = serde_json::to_value(&self.state.snapshot().settings).unwrap();
@@ -299,7 +298,7 @@ impl Gate {
         self.state.publish().await.unwrap();
     }
 
-    /// Whether the data plane takes this key now.
+    /// Whether the data plane accepts this key now.
     pub fn works(&self, key: &str) -> bool {
         let snapshot = self.state.snapshot();
         let caller = snapshot.caller(&tollgate::crypto::key_text::hash(key));
@@ -313,7 +312,7 @@ impl Reply {
         let (status, headers) = (response.status(), response.headers().clone());
         let live = headers.get("content-type").is_some_and(|kind| kind == "text/event-stream");
         let text = match live {
-            // Without an end: its beginning.
+            // For an unbounded reply: its beginning.
             true => String::from_utf8(response.chunk().await.unwrap().unwrap_or_default().to_vec()).unwrap(),
             false => response.text().await.unwrap(),
         };
@@ -330,7 +329,7 @@ impl Reply {
         self.body["errorCode"].as_str().unwrap_or("")
     }
 
-    /// Status and code of a failure in the envelope; status alone of anything else.
+    /// Status and code of a failure in the envelope; only the status of anything else.
     pub fn failure(&self) -> (u16, &str) {
         if self.status != StatusCode::OK {
             assert_eq!(self.body["ok"], json!(false), "{:?}", self.body);
@@ -350,7 +349,7 @@ pub struct Audited {
     pub client_addr: Option<String>,
 }
 
-/// The audit records, oldest first, read behind the store's back.
+/// The audit records, oldest first, read directly from the database.
 pub async fn audit_entries(gate: &Gate) -> Vec<Audited> {
     use sqlx::{Connection, Row};
     sqlx::any::install_default_drivers();

@@ -1,4 +1,4 @@
-//! What every request meets: envelope, statuses, size, headers.
+//! Properties of every request: envelope, statuses, size, headers.
 
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -89,7 +89,7 @@ async fn a_database_that_is_away_is_named_with_a_request_id_and_nothing_else() {
     assert_eq!((read.failure(), &read.body["error"]), ((503, "OPERATION_FAILED"), &json!(cause)));
 }
 
-/// Sends a body of unannounced length; gives the status line.
+/// Sends a body of unannounced length; returns the status line.
 async fn chunked(gate: &Gate, body: &[u8]) -> String {
     let address = gate.url.trim_start_matches("http://");
     let mut stream = TcpStream::connect(address).await.unwrap();

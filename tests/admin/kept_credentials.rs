@@ -1,5 +1,5 @@
-//! A stored credential is used and never read: whoever may administer cannot have it sent to an
-//! address of their own. A listener notes everything that arrives there.
+//! A stored credential is used and never read: an administrator cannot have it sent to an address
+//! of their own. A listener records everything that arrives there.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +14,7 @@ use crate::support::upstream::Upstream;
 const KEY: &str = "upstream-credential-0123456789";
 const OTHER: &str = "another-credential-9876543210";
 
-/// Takes every connection, answers each request with `answer`, and keeps what came.
+/// Accepts every connection, answers each request with `answer`, and records what arrived.
 struct Listener {
     url: String,
     port: u16,
@@ -59,7 +59,7 @@ async fn add(gate: &Gate, url: &str, fields: Value) -> i64 {
     gate.admin("providers/addProvider", body).await.data()["id"].as_i64().unwrap()
 }
 
-/// Ways to another destination: as the fields of a test, and of an edit.
+/// Changes of the destination: as the fields of a test, and of an edit.
 fn ways(mock: &Upstream, thief: &Listener) -> Vec<Value> {
     let port = mock.url.rsplit(':').next().unwrap();
     vec![
@@ -88,11 +88,11 @@ async fn a_test_sends_the_stored_key_nowhere_but_where_it_was_stored_for() {
         assert_eq!(reply.body["errorParams"]["field"], "key", "{way}");
         assert_eq!(thief.came(), "", "{way}: something arrived");
     }
-    // With a key of the caller's own it goes there, and the stored one does not.
+    // With a key of the caller's own the request goes there, without the stored one.
     let body = json!({ "providerId": id, "model": "m", "url": thief.url, "key": OTHER });
     gate.admin("providers/testProvider", body).await.data();
     assert!(thief.came().contains(OTHER) && !thief.came().contains(KEY), "{}", thief.came());
-    // Path and type change nothing about who receives it.
+    // Path and type do not change the receiver.
     let body = json!({ "providerId": id, "model": "m", "url": format!("{}/v1", mock.url), "provider_type": "chat-compatible" });
     assert_eq!(gate.admin("providers/testProvider", body).await.data()["ok"], true);
 }
@@ -152,10 +152,11 @@ async fn an_edit_to_another_destination_asks_for_the_key() {
         body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         gate.admin("providers/editProvider", body).await
     };
-    // The same origin in other words, another path, another type, the same proxy: no need.
+    // The same origin in another spelling, another path, another type, the same proxy: no key
+    // needed.
     edit(json!({ "url": format!("{}/v1/", mock.url), "provider_type": "responses", "name": "n" })).await.data();
     assert_eq!(gate.state.snapshot().providers[0].key.expose(), KEY);
-    // With the key: taken; and the way back needs it as well.
+    // With the key it is accepted; the way back needs it as well.
     edit(json!({ "proxy_url": thief.url, "key": OTHER })).await.data();
     edit(json!({ "proxy_url": thief.url, "weight": 3 })).await.data();
     assert_eq!(edit(json!({ "proxy_url": null })).await.failure(), (400, "REQUIRED_FIELD"));

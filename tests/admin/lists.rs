@@ -64,7 +64,7 @@ async fn lists_show_the_tightest_limit_and_the_last_use() {
         }
         let unused = gate.user_record(bob.id).await;
         assert_eq!((&unused["tightestLimit"], &unused["lastUsedAt"]), (&Value::Null, &Value::Null));
-        // A deleted key's use stays its user's.
+        // A deleted key's use still counts for its user.
         gate.admin("keys/removeKey", json!({ "keyId": ada.key_id })).await;
         assert_eq!(gate.user_record(ada.id).await["lastUsedAt"], NOON.plus_ms(-5).to_iso());
     }

@@ -1,4 +1,4 @@
-//! What a key may know about itself.
+//! What a key may read about itself.
 
 use serde_json::{Value, json};
 use tollgate::domain::ids::{KeyId, RequestId, SessionId, UserId};

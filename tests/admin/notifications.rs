@@ -1,5 +1,5 @@
-//! Notifications, delivered to a real receiver on this machine: what is told, once, signed, tried
-//! again, and never to where it may not go.
+//! Notifications, delivered to a real receiver on this machine: their content, once, signed,
+//! retried, and never to a forbidden address.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use super::statistics::record;
 
 const SECRET: &str = "the-receivers-own-secret";
 
-/// A node's notifications, working; `events` are what happens on it.
+/// A node's running notifier; `events` are the node's events.
 fn ring(gate: &Gate, tasks: &mut JoinSet<()>, time_zone: chrono_tz::Tz) -> Events {
     let events = Events::default();
     let notifier = Notifier {
@@ -54,7 +54,7 @@ fn opened(provider: i64, at: Timestamp) -> CircuitChange {
     }
 }
 
-/// Tells an event once somebody watches.
+/// Sends an event once there is a receiver.
 async fn tell(events: &Events, change: CircuitChange) {
     while !events.circuit(change.clone()) {
         tokio::task::yield_now().await;
@@ -138,7 +138,7 @@ async fn an_open_circuit_is_told_once_in_five_minutes_by_one_node() {
             json!({ "enabled": true, "circuitBreakerEnabled": true, "circuitBreakerWebhook": gate.receiver.url, "webhookSecret": SECRET }),
         )
         .await;
-        // The receiver is away for two attempts.
+        // The receiver is unreachable for two attempts.
         gate.receiver.refuse(2);
         for node in &nodes {
             tell(node, opened(3, NOON)).await;
@@ -161,7 +161,7 @@ async fn an_open_circuit_is_told_once_in_five_minutes_by_one_node() {
         let ids: Vec<_> = got.iter().map(|g| g.headers["x-tollgate-delivery"].clone()).collect();
         assert!(ids.iter().all(|id| *id == ids[0]), "one delivery, tried three times");
 
-        // Another provider's is told; this one's again after five minutes only.
+        // Another provider's change is sent; this one's again only after five minutes.
         tell(&nodes[0], opened(3, NOON)).await;
         tell(&nodes[0], opened(4, NOON)).await;
         assert_eq!(gate.receiver.wait_for(4).await[3].json()["data"]["providerId"], 4);
@@ -195,7 +195,7 @@ async fn a_failing_provider_and_its_recovery_are_told_once_each() {
             tokio::task::yield_now().await;
         }
     }
-    // Each time: it is the one node that disabled it which tells so.
+    // Each time: the node that disabled it sends the message.
     for _ in 0..2 {
         let news = ProviderNews::SwitchedOff { failed_probes: 5 };
         events.provider(ProviderChange { news, ..change(5) });
@@ -244,7 +244,7 @@ async fn a_dead_receiver_costs_its_own_messages_and_nothing_else() {
     tell(&events, opened(21, NOON)).await;
     assert_eq!(gate.receiver.wait_for(1).await[0].json()["data"]["providerId"], 21);
     metric(&gate, "tollgate_notifications_waiting 0").await;
-    // Switched off, nothing is told.
+    // If switched off, nothing is sent.
     configure(&gate, json!({ "enabled": false })).await;
     tell(&events, opened(22, NOON)).await;
     configure(&gate, json!({ "enabled": true })).await;
@@ -347,7 +347,7 @@ async fn a_limit_that_is_nearly_used_up_is_told_once_for_its_window() {
     );
     assert_eq!((&told[0]["data"]["period"], &told[0]["level"]), (&json!("5h"), &json!("warning")));
 
-    // The same window again: nothing. The user's own limit is reached: told. The next day: the
+    // The same window again: nothing. The user's own limit is reached: an alert. The next day: the
     // key's again.
     gate.counters.spent_late(&[spend(6)], gate.clock.now());
     ring(&gate, &mut tasks, super::gate::ZONE);

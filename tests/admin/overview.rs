@@ -82,7 +82,7 @@ async fn the_day_and_the_day_before_are_those_of_the_time_zone() {
     }
 }
 
-/// A journal in which so many records have waited so long, and nothing else is amiss.
+/// A journal in which this many records have waited this long, without other problems.
 fn journal(pending: u64, age_ms: u64) -> Value {
     json!({
         "pendingRecords": pending, "oldestAgeMs": age_ms, "failing": pending > 0, "diskBytes": 0, "maxBytes": 0,
@@ -90,7 +90,7 @@ fn journal(pending: u64, age_ms: u64) -> Value {
     })
 }
 
-/// Spends so much at the provider, on behalf of the person.
+/// Spends this much at the provider, on behalf of the person.
 pub async fn spend(gate: &Gate, person: &Person, provider: i64, dollars: i64) {
     let snapshot = gate.state.snapshot();
     let caller = snapshot.key(KeyId(person.key_id)).unwrap();
@@ -116,7 +116,7 @@ async fn administrators_are_told_of_limits_nearly_used_up_and_of_records_that_wa
     let near = gate.person("near", json!({ "limitMonthlyUsd": 100, "limitTotalUsd": 10 })).await;
     let far = gate.person("far", json!({ "limitTotalUsd": 10 })).await;
     let asleep = gate.person("asleep", json!({ "limitTotalUsd": 10 })).await;
-    // A limit of nothing is meant to refuse.
+    // A limit of zero is meant to refuse.
     gate.person("blocked", json!({ "limitTotalUsd": 0 })).await;
     gate.admin("keys/editKey", json!({ "keyId": near.key_id, "limitWeeklyUsd": 8 })).await.data();
     let provider = gate.provider("upstream").await;
@@ -189,7 +189,7 @@ async fn refusals_by_limits_are_no_errors_and_stand_beside_them() {
             let ada = gate.person("ada", json!({})).await;
             let provider = gate.provider("upstream").await;
             let midnight = NOON.plus_ms(if zone == chrono_tz::Asia::Shanghai { -12 * HOUR } else { -19 * HOUR / 2 });
-            // One within the hour that a day of Kolkata begins in.
+            // One within the hour in which a day of Kolkata begins.
             let at = |n: i64| if n == 0 { midnight.plus_ms(HOUR / 4) } else { NOON.plus_ms(-n * 60_000) };
             let refused = |n: i64, status_code| Record {
                 outcome: RequestOutcome::Refused,

@@ -1,4 +1,4 @@
-//! Places for as many connections as come, for tests that serve the administration themselves.
+//! Places for any number of connections, for tests that serve the administration themselves.
 
 use std::sync::Arc;
 

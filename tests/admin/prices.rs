@@ -1,4 +1,4 @@
-//! The price table: upload, look, and what is in effect.
+//! The price table: upload, read, and the prices in effect.
 
 use serde_json::json;
 use tollgate::domain::price::CostKind;
@@ -114,7 +114,7 @@ async fn a_sync_takes_the_public_list_and_leaves_what_was_entered_by_hand() {
         let again = gate.admin("model-prices/syncLiteLLMPrices", json!({})).await.data();
         assert_eq!((again["added"].as_array().unwrap().len(), again["unchanged"].as_array().unwrap().len()), (0, 4));
 
-        // Once the own entry is gone, the list's is taken.
+        // Once the manual entry is deleted, the list's is used.
         gate.admin("model-prices/deleteModelPrice", json!({ "modelName": "native-large" })).await;
         assert!(gate.state.snapshot().price_for("native-large", "").is_none());
         let gone = gate.admin("model-prices/deleteModelPrice", json!({ "modelName": "native-large" })).await;

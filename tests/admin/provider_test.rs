@@ -1,4 +1,4 @@
-//! The test of a provider: one real request in its own format, told in words, without its
+//! The test of a provider: one real request in its own format, with a text as result, without its
 //! credential.
 
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Providers: what the data plane gets, and what nobody sees.
+//! Providers: the data plane's view, and secrets that no reply contains.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! Rules that count keys, when two requests meet; and a batch, when somebody looks while it runs.
-//! On both databases.
+//! Rules that count keys, with two concurrent requests; and a batch, read while it runs. On both
+//! databases.
 
 use serde_json::{Value, json};
 use tollgate::domain::ids::UserId;
@@ -10,7 +10,7 @@ use super::gate::Gate;
 
 const BOTH: [Backend; 2] = [Backend::Sqlite, Backend::Postgres];
 
-/// Every way to take a usable key away: its name, and its body.
+/// Every operation that makes a key unusable: its name, and its body.
 fn ways(key: i64) -> [(&'static str, Value); 5] {
     [
         ("keys/toggleKeyEnabled", json!({ "keyId": key, "enabled": false })),
@@ -42,7 +42,7 @@ async fn whatever_takes_the_last_two_keys_at_once_leaves_one() {
     }
 }
 
-/// So many keys of one user, made behind the API's back.
+/// Many keys of one user, created directly in the database.
 async fn many_keys(gate: &Gate, user: i64, count: i64) -> Vec<i64> {
     let mut tx = gate.store.begin().await.unwrap();
     let template = tx.keys_of(UserId(user)).await.unwrap().remove(0);

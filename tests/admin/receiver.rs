@@ -1,4 +1,4 @@
-//! A receiver of webhooks on this machine: it keeps what it is sent, and answers as it is told.
+//! A receiver of webhooks on this machine: it records messages, and answers as configured.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-/// One message as it came.
+/// One message as received.
 #[derive(Debug, Clone)]
 pub struct Got {
     pub headers: HeaderMap,
@@ -66,12 +66,12 @@ impl Receiver {
         self.inner.refuse.store(n, Ordering::SeqCst);
     }
 
-    /// Everything that came so far.
+    /// Everything received so far.
     pub fn got(&self) -> Vec<Got> {
         self.inner.got.lock().clone()
     }
 
-    /// Waits until `n` messages came.
+    /// Waits until `n` messages have arrived.
     pub async fn wait_for(&self, n: usize) -> Vec<Got> {
         let waiting = async {
             loop {

@@ -1,4 +1,4 @@
-//! Requests that ran before their model had a price: priced once, in every figure, when it arrives.
+//! Requests from before their model had a price: priced once, in every figure, when it arrives.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn unpriced(who: &Person, started_at: Timestamp, model: &str, upstream: Option<&
     }
 }
 
-/// Waits until a look finds `expected`; figures lag behind the database by one batch.
+/// Waits until a read returns `expected`; figures lag behind the database by one batch.
 async fn settles(what: &str, mut look: impl AsyncFnMut() -> Value, expected: Value) {
     let waiting = async {
         loop {
@@ -57,7 +57,7 @@ async fn a_price_that_arrives_prices_what_ran_without_one_in_every_figure() {
         // 1 000 × 2e-6 + 100 × 1e-5 = 0.003; × 1.5
         let table = json!({ "late": { "input_cost_per_token": 2e-6, "output_cost_per_token": "0.00001" } });
         gate.admin("model-prices/uploadPriceTable", json!({ "jsonContent": table.to_string() })).await.data();
-        // Beside the work that the upload woke: each request is priced by one of the two.
+        // Beside the work that the upload started: each request is priced by one of the two.
         gate.jobs.reprice().await.unwrap();
 
         let summary = async |filter: Value| {

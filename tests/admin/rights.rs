@@ -1,4 +1,4 @@
-//! What a user may change of their own keys: with the limits of the keys locked, not those.
+//! What a user may change of their own keys; with locked key limits, everything but the limits.
 
 use serde_json::{Value, json};
 use tollgate::store::Backend;
@@ -55,7 +55,8 @@ async fn a_user_with_locked_key_limits_changes_none_and_an_administrator_does() 
             restored["keyId"] = user.key_id.into();
             gate.admin("keys/editKey", restored).await.data();
         }
-        // Everything else of the key stays theirs, and limits may be sent as they are.
+        // Everything else of the key remains the user's to change, and limits may be sent
+        // unchanged.
         let rest = json!({
             "keyId": user.key_id, "name": "mine", "limitDailyUsd": 5, "cacheTtlPreference": "1h", "expiresAt": "2027-01-31",
         });

@@ -16,7 +16,7 @@ use crate::store::make::bare_record;
 /// A session of the user, with one request.
 const SESSION: &str = "the users session";
 
-/// Who is in the gateway: a user with two keys, one of them read-only, another user, and an
+/// The test's population: a user with two keys, one of them read-only, another user, and an
 /// administrator who is a user.
 struct People {
     user: Person,
@@ -26,13 +26,13 @@ struct People {
     provider: i64,
     word: i64,
     rule: i64,
-    /// One of the program's own.
+    /// A built-in rule.
     shipped: i64,
     /// In the usage log, of the user.
     request: String,
 }
 
-/// A provider whose credential is a secret to look for, and a price to take away.
+/// A provider with a credential to search for in replies, and a price to delete.
 async fn provider(gate: &Gate) -> i64 {
     let price = json!({ "modelName": PRICED, "priceData": { "input_cost_per_token": 1e-6 } });
     gate.admin("model-prices/upsertModelPrice", price).await.data();
@@ -83,7 +83,7 @@ async fn word(gate: &Gate) -> i64 {
     gate.admin("sensitive-words/createSensitiveWordAction", word).await.data()["id"].as_i64().unwrap()
 }
 
-/// A value that the field takes.
+/// A value that the field accepts.
 pub fn sample(field: &Field) -> Value {
     match field.kind {
         Kind::Integer { min, max } => json!(if (min..=max).contains(&1) { 1 } else { min }),
@@ -106,7 +106,7 @@ pub fn sample(field: &Field) -> Value {
     }
 }
 
-/// The smallest body that the operation takes, about the user's things.
+/// The smallest valid body of the operation, about the user's records.
 fn body(gate: &Gate, operation: &Operation, people: &People) -> Value {
     let mut body = Map::new();
     for field in operation.body.fields().filter(|f| matches!(f.need, Need::Required)) {
@@ -187,7 +187,7 @@ async fn each_operation_lets_in_whom_it_should_and_nobody_else() {
 async fn administrators_may_do_everything_and_get_what_the_document_promises() {
     let document = openapi(None);
     for operation in operations() {
-        // The token is no key, and so has no usage of its own.
+        // The token is no key, and so has no usage.
         let whose = if operation.path.contains("/my-usage/") { &[false][..] } else { &[true, false][..] };
         for token in whose.iter().copied() {
             let gate = Gate::start().await;
@@ -218,7 +218,7 @@ async fn administrators_may_do_everything_and_get_what_the_document_promises() {
     }
 }
 
-/// The upstream's credential, the administrator's token and people's keys are in no answer.
+/// No answer contains the upstream's credential, the administrator's token or people's keys.
 fn assert_no_secret(people: &People, body: &Value, path: &str) {
     let text = body.to_string();
     let keys = [&people.user.key, &people.read_only, &people.other.key, &people.admin.key];
@@ -227,8 +227,8 @@ fn assert_no_secret(people: &People, body: &Value, path: &str) {
     }
 }
 
-/// What an operation does, by how its name begins. One that fits neither list is to be put into one
-/// here.
+/// Whether an operation writes, by the prefix of its name. One that fits neither list must be added
+/// to one.
 fn writes(path: &str) -> bool {
     const READS: [&str; 12] =
         ["get", "fetch", "has", "list", "health", "openapi", "events", "test", "whoami", "site", "scalar", "docs"];
@@ -236,7 +236,7 @@ fn writes(path: &str) -> bool {
         "add", "edit", "remove", "toggle", "renew", "batch", "upload", "sync", "upsert", "delete", "save", "run",
         "update", "create", "reset", "restore", "send", "apply",
     ];
-    // Logins change nothing that is configured; refreshing a cache changes nothing at all.
+    // Logins change no configuration; refreshing a cache changes nothing at all.
     const NEITHER: [&str; 3] = ["auth/login", "auth/logout", "actions/sensitive-words/refreshCacheAction"];
     // A test sends a credential, which is recorded though nothing is changed.
     if path == "actions/providers/testProvider" {
@@ -262,7 +262,7 @@ async fn each_write_leaves_an_audit_record_without_secrets_and_no_read_does() {
             page["entries"][0].clone()
         };
         let before = newest().await;
-        // The token has no usage of its own.
+        // The token has no usage.
         let credential = if operation.path.contains("my-usage/") { &people.admin.key } else { TOKEN };
         let reply = send(&gate, operation, Some(credential), &body(&gate, operation, &people)).await;
         assert_eq!(reply.status, 200, "{}: {:?}", operation.path, reply.body);

@@ -264,7 +264,7 @@ async fn users_hand_on_only_the_groups_that_they_hold() {
     assert_eq!(groups().await, "default,gold,silver");
     gate.admin("keys/removeKey", json!({ "keyId": iron })).await.data();
     assert_eq!(groups().await, "gold,silver");
-    // What an administrator grants on the user may be handed on.
+    // Groups that an administrator grants to the user may be passed on.
     gate.admin("users/editUser", json!({ "userId": gold.id, "providerGroup": "gold,silver,iron" })).await.data();
     assert_eq!(add(&gold, "granted", json!("iron")).await, fine);
     assert_eq!(groups().await, "gold,iron,silver");

@@ -1,5 +1,5 @@
-//! A small JSON schema checker: as much of 2020-12 as the document uses, and a complaint about
-//! anything else.
+//! A small JSON schema checker: the part of 2020-12 that the document uses; anything else is an
+//! error.
 
 use serde_json::Value;
 

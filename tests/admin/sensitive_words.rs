@@ -1,4 +1,4 @@
-//! `sensitive-words/*`: what is taken, what is refused, and what is then in effect.
+//! `sensitive-words/*`: accepted and refused words, and those in effect.
 
 use serde_json::{Value, json};
 use tollgate::store::Backend;
@@ -55,7 +55,7 @@ async fn what_is_there_already_is_refused() {
     let other = gate.admin(CREATE, word("strasse", "exact")).await.data()["id"].clone();
     let becomes = gate.admin(UPDATE, json!({ "id": other, "matchType": "contains" })).await;
     assert_eq!(becomes.failure(), (400, "DUPLICATE_WORD"));
-    // Itself is no twin; and in patterns the case of a letter may mean something.
+    // A word is no duplicate of itself; and in patterns the case of a letter may be significant.
     gate.admin(UPDATE, json!({ "id": id, "word": "straSSe" })).await.data();
     gate.admin(CREATE, word(r"\s\d", "regex")).await.data();
     gate.admin(CREATE, word(r"\S\d", "regex")).await.data();
@@ -102,7 +102,7 @@ async fn the_figures_tell_what_is_in_force() {
     let stats = gate.admin("sensitive-words/getCacheStats", json!({})).await.data();
     let counts = |s: &Value| json!([s["containsCount"], s["exactCount"], s["regexCount"], s["totalCount"]]);
     assert_eq!(counts(&stats), json!([2, 1, 1, 4]));
-    // Behind the gateway's back.
+    // Directly in the database.
     let mut tx = gate.store.begin().await.unwrap();
     let first = tx.words().await.unwrap()[0].id;
     tx.delete_word(first).await.unwrap();

@@ -116,7 +116,7 @@ async fn days_are_summed_once_they_are_over_and_again_when_something_comes_late(
         assert_eq!(gate.jobs.sum_days().await.unwrap(), 1, "today is not over");
         assert_eq!(figures().await, with_late);
 
-        // A day that has only just ended waits for those requests that began in it.
+        // A day that has only just ended waits for the requests that began in it.
         gate.clock.set(midnight.plus_ms(24 * HOUR + 60_000));
         assert_eq!(gate.jobs.sum_days().await.unwrap(), 0);
         gate.clock.set(midnight.plus_ms(25 * HOUR));
@@ -175,7 +175,7 @@ async fn nobody_is_shown_the_names_of_others_keys() {
     let refused = gate.call("statistics/getUserStatistics", &ada.key, foreign.clone()).await;
     assert_eq!(refused.failure(), (403, "PERMISSION_DENIED"));
     assert_eq!(gate.admin("statistics/getUserStatistics", foreign).await.data()["users"][0]["name"], secret);
-    // Whatever else the user may call shows neither the name nor what is of others.
+    // None of the user's other operations shows the name or another user's data.
     for operation in tollgate::admin::table::operations() {
         let target = json!({ "userId": ada.id, "keyId": ada.key_id });
         let required = operation.body.fields().filter(|f| matches!(f.need, tollgate::admin::fields::Need::Required));

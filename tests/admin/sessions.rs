@@ -53,7 +53,7 @@ async fn live_sessions_are_listed_with_what_they_used() {
         let _running = begin(&ada, "s", 10).await;
         let other = begin(&bob, "t", 5).await;
         other.settle(NOON, NanoUsd(1), None);
-        // What a session of the same name did before, and another key's, is not of it.
+        // Earlier requests of a session with the same name, and another key's, do not belong to it.
         let mut records = vec![record(&ada, "s", 0), record(&bob, "s", 3)];
         records.push(record(&ada, "s", -10_000));
         gate.store.append_records(&records).await.unwrap();

@@ -1,5 +1,5 @@
-//! Keys with what they were used for, through the API: today by the gateway's clock and zone, by
-//! model, and in all.
+//! Keys with their use, through the API: today by the gateway's clock and zone, by model, and in
+//! total.
 
 use serde_json::{Value, json};
 use tollgate::domain::clock::Timestamp;

@@ -1,4 +1,4 @@
-//! The listener behind TLS, and its proper end.
+//! The listener behind TLS, and its regular end.
 
 use std::net::TcpListener;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Limit usage: what the counters hold, as records.
+//! Limit usage: the counters' figures, as records.
 
 use serde_json::{Value, json};
 use tollgate::domain::ids::{KeyId, RequestId, SessionId};

@@ -1,9 +1,10 @@
-//! Rust source as the architecture test sees it: comments and literals blanked, test items cut out, paths listed.
+//! Rust source for the architecture test: comments and literals blanked, test items removed, paths
+//! listed.
 //!
-//! A small lexer rather than a parser: it needs no dependency and keeps every line where it was, so that a
-//! breach can be reported with its line. It does not expand macros.
+//! A small lexer rather than a parser: it needs no dependency and keeps every line in place, so
+//! that a violation can be reported with its line. It does not expand macros.
 
-/// One path that the code names, for example `["crate", "store", "Store"]`, and the line it stands on.
+/// One path in the code, for example `["crate", "store", "Store"]`, and its line.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NamedPath {
     pub line: usize,
@@ -20,7 +21,7 @@ impl NamedPath {
     }
 }
 
-/// The text with comments, strings and character literals replaced by spaces. Lines stay where they are.
+/// The text with comments, strings and character literals replaced by spaces. Lines stay in place.
 pub fn blank(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let mut out = String::with_capacity(text.len());
@@ -38,7 +39,7 @@ pub fn blank(text: &str) -> String {
     out
 }
 
-/// Where the comment or literal that begins at `at` ends; `at` itself when none begins there.
+/// The end of the comment or literal that begins at `at`; `at` itself if none begins there.
 fn literal_end(chars: &[char], at: usize) -> usize {
     let next = |n: usize| chars.get(at + n).copied().unwrap_or('\0');
     let find =
@@ -88,7 +89,7 @@ fn block_comment_end(chars: &[char], start: usize) -> usize {
     chars.len()
 }
 
-/// Blanked code without the items that stand under `#[cfg(test)]`.
+/// Blanked code without the items under `#[cfg(test)]`.
 pub fn without_tests(code: &str) -> String {
     const MARK: &str = "#[cfg(test)]";
     let mut out = code.to_owned();
@@ -103,7 +104,7 @@ pub fn without_tests(code: &str) -> String {
     out
 }
 
-/// Where the item after `from` ends: its `;`, or the brace that closes its first one.
+/// The end of the item after `from`: its `;`, or the brace that closes its first one.
 fn item_end(code: &str, from: usize) -> usize {
     let mut depth = 0_i32;
     for (at, c) in code[from..].char_indices() {
@@ -118,7 +119,7 @@ fn item_end(code: &str, from: usize) -> usize {
     code.len()
 }
 
-/// Every path in blanked code: `use` trees expanded, and `a::b` wherever it stands.
+/// Every path in blanked code: `use` trees expanded, and every `a::b`.
 pub fn paths(code: &str) -> Vec<NamedPath> {
     let tokens = tokens(code);
     let mut found = Vec::new();
@@ -152,7 +153,7 @@ fn plain_path(tokens: &[Token], mut at: usize, found: &mut Vec<NamedPath>) -> us
     at
 }
 
-/// Reads one branch of a `use` tree, and gives the place of the `,`, `}` or `;` that ends it.
+/// Reads one branch of a `use` tree, and returns the position of the `,`, `}` or `;` that ends it.
 fn use_tree(tokens: &[Token], mut at: usize, prefix: &[String], found: &mut Vec<NamedPath>) -> usize {
     let mut parts = prefix.to_vec();
     let mut line = tokens.get(at).map_or(0, |t| t.0);

@@ -1,4 +1,4 @@
-//! A stream that is cut just before its figures is billed for the reasoning that nobody saw, too.
+//! A stream that is cut just before its figures is also billed for invisible reasoning.
 
 use futures_util::StreamExt;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{events, figures, with};
 use crate::proxy::fixture::{FORMATS, path, request};
 
-/// What a provider streams before it falls silent, and the least output and reasoning that must be
+/// The provider's stream before it goes silent, and the minimum output and reasoning that must be
 /// billed.
 fn cases() -> Vec<(&'static str, String, u64, u64)> {
     let sealed = "A".repeat(16_000);
@@ -69,7 +69,7 @@ fn cases() -> Vec<(&'static str, String, u64, u64)> {
 async fn hidden_reasoning_is_billed_when_the_client_leaves_before_the_figures() {
     for (provider, said, output, reasoning) in cases() {
         let fixture = with(provider).await;
-        // Only its first half is played: the second is of no meaning, and as long.
+        // Only its first half is played: the second has no meaning, and the same length.
         let body = format!("{said}: {}\n\n", "x".repeat(said.len()));
         fixture.upstream.default(json!({"body": body, "stall_after": 1, "strict": false})).await;
         for client in FORMATS {

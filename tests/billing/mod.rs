@@ -1,5 +1,5 @@
-//! No request is free: what is billed is what the provider did, however a clever client asks and
-//! whenever it leaves.
+//! No request is free: the bill covers the provider's work, whatever a client requests and whenever
+//! it closes.
 
 #![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]
 
@@ -21,7 +21,7 @@ async fn with(provider: &str) -> Fixture {
     fixture
 }
 
-/// Server-sent events from lines of JSON; what is no JSON (`[DONE]`) is data all the same.
+/// Server-sent events from lines of JSON; a line that is no JSON (`[DONE]`) is data all the same.
 fn events(lines: &[&str]) -> String {
     lines.iter().map(|line| format!("data: {line}\n\n")).collect()
 }

@@ -1,5 +1,5 @@
-//! A model's name that goes into an upstream path stays one segment of it: what was allowed and
-//! priced is what runs.
+//! A model's name in an upstream path stays one segment of it: the model that runs is the one that
+//! was allowed and priced.
 
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ async fn names_that_leave_their_segment_are_refused_in_the_path() {
                 format!("/v1beta/models/{model}:streamGenerateContent?alt=sse"),
                 format!("/v1/models/{model}:generateContent"),
             ] {
-                // As it stands: a client library would put the dots in order.
+                // Unchanged: a client library would normalise the dots.
                 let (status, text) = raw(&fixture.gateway, &path, &fixture.key, &request("alt-cli", false)).await;
                 assert!(status == 400 && text.contains("model"), "{path}: {status} {text}");
             }
@@ -105,7 +105,7 @@ async fn an_operators_slash_is_encoded_in_the_path() {
     }
 }
 
-/// A request whose path goes out as it is written: status and the complete answer.
+/// Sends a request with an unchanged path: status and the complete answer.
 async fn raw(gateway: &crate::support::gateway::Gateway, path: &str, key: &str, body: &Value) -> (u16, String) {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut tcp = tokio::net::TcpStream::connect(gateway.proxy_addr()).await.unwrap();

@@ -1,5 +1,5 @@
-//! The same bytes of a provider give the same bill for clients of all formats, streamed and whole,
-//! however they are cut.
+//! The same provider bytes give the same bill for clients of all formats, streamed or not, however
+//! they are cut.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use super::{events, figures, with};
 use crate::proxy::fixture::{FORMATS, Fixture, path, request};
 
-/// What a provider sends, and the figures that must be billed.
+/// A provider's bytes, and the figures that must be billed.
 struct Case {
     provider: &'static str,
     stream: bool,
@@ -140,7 +140,7 @@ async fn what_comes_behind_a_finish_reason_still_counts() {
     }
 }
 
-/// A provider that streams `first` to every request, and `rest` once it is told to.
+/// A provider that streams `first` to every request, and `rest` after a signal.
 async fn held_back(first: String, rest: String, go: Arc<Notify>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

@@ -1,5 +1,5 @@
-//! Requests that a provider would refuse for a habit of their format are put right by a written
-//! rule.
+//! Written rules fix requests that a provider would refuse because of a peculiarity of the client's
+//! format.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! What would take the usage out of a reply never reaches a provider, and what cannot be billed is
-//! refused.
+//! Anything that would remove the usage from a reply never reaches a provider, and a request that
+//! cannot be billed is refused.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! The same bytes of a provider give the same bill, whoever they are for and however they are cut.
+//! The same provider bytes give the same bill, whatever the client's format and however they are
+//! cut.
 
 use proptest::prelude::*;
 use tollgate::domain::format::WireFormat;
@@ -29,12 +30,12 @@ fn passed(source: &Source, pieces: &[&[u8]]) -> Bill {
 
 fn converted(source: &Source, to: WireFormat, pieces: &[&[u8]]) -> Bill {
     let mut context = reply_context(&source.dir, to, source.format);
-    // To its own format a stream is converted only where the client wants it wrapped.
+    // A stream is converted to its own format only if the client requires the wrapper.
     context.wrapped |= to == source.format;
     let mut converter = StreamConverter::new(source.format, to, context);
     let mut out = Vec::new();
     for piece in pieces {
-        // A stream that cannot be converted further is billed all the same.
+        // A stream that cannot be converted further is billed nevertheless.
         let _ = converter.feed(piece, &mut out);
     }
     let _ = converter.finish(&mut out);

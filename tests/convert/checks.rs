@@ -1,12 +1,12 @@
-//! What each service demands of a request, and each client of a reply: checked on everything that
-//! conversion writes.
+//! The requirements of each service for a request, and of each client for a reply: checked on the
+//! output of every conversion.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 use tollgate::domain::format::WireFormat;
 
-/// What is wrong, in words.
+/// The violation, as text.
 pub type Fault = String;
 
 fn ensure(holds: bool, fault: impl FnOnce() -> String) -> Result<(), Fault> {
@@ -17,7 +17,7 @@ fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
     value[key].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Only these members; strict services refuse others.
+/// Only these members are allowed; strict services refuse others.
 pub fn only(value: &Value, keys: &[&str]) -> Result<(), Fault> {
     let Some(object) = value.as_object() else { return Err(format!("not an object: {value}")) };
     match object.keys().find(|key| !keys.contains(&key.as_str())) {
@@ -292,7 +292,7 @@ pub fn reply(format: WireFormat, body: &Value) -> Result<(), Fault> {
     }
 }
 
-/// A response object, as the SDKs demand it.
+/// A response object, as the SDKs require it.
 pub fn response(body: &Value, ended: bool) -> Result<(), Fault> {
     for key in
         ["id", "object", "created_at", "model", "output", "parallel_tool_calls", "tool_choice", "tools", "status"]

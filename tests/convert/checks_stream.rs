@@ -1,5 +1,5 @@
-//! What each client demands of a stream: complete, in order, and ended by its terminator only if
-//! the reply was whole.
+//! The requirements of each client for a stream: complete, in order, and ended by its terminator
+//! only if the reply was complete.
 
 use serde_json::Value;
 use tollgate::domain::format::WireFormat;
@@ -18,7 +18,7 @@ impl Event {
     }
 }
 
-/// Splits a stream that we wrote; each event has one data line.
+/// Splits a converted stream; each event has one data line.
 pub fn events(bytes: &[u8]) -> Result<Vec<Event>, Fault> {
     let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?.replace("\r\n", "\n");
     let mut all = Vec::new();

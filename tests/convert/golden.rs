@@ -3,8 +3,8 @@
 //! `tests/golden/<case>/<kind>.<format>.<ending>` is what a client or a provider of that format
 //! sends; kinds are `request`, `reply` and `stream`. Each is converted to the three other formats
 //! and compared with `expected/<kind>.<from>.to.<to>.<ending>` beside it. `UPDATE=1` writes those
-//! files again: read the difference. What comes out must also keep the target's rules, whatever the
-//! file says (see `checks`).
+//! files again: read the difference. The output must also meet the target's rules, whatever the
+//! file contains (see `checks`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ pub fn targets(format: WireFormat) -> impl Iterator<Item = WireFormat> {
     WireFormat::ALL.into_iter().filter(move |to| *to != format)
 }
 
-/// The model that conversions ask for: one whose name gets every field.
+/// The model name of conversions: one that gets every field.
 pub fn upstream_model(to: WireFormat) -> &'static str {
     match to {
         WireFormat::AltCli => "gemini-3-pro",
@@ -66,8 +66,8 @@ pub fn upstream_model(to: WireFormat) -> &'static str {
     }
 }
 
-/// What a reply to a client of format `client` needs: from the case's request in that format, if it
-/// has one.
+/// The context of a reply to a client of format `client`: from the case's request in that format,
+/// if it has one.
 pub fn reply_context(dir: &Path, client: WireFormat, provider: WireFormat) -> ReplyContext {
     let request = fs::read(dir.join(format!("request.{client}.json")))
         .ok()
@@ -98,7 +98,7 @@ pub fn convert_stream(from: WireFormat, to: WireFormat, bytes: &[u8], context: R
     out
 }
 
-/// Tells the client of a problem, as the proxy does.
+/// Sends a problem to the client, as the proxy does.
 pub fn fail(converter: &mut StreamConverter, problem: &StreamProblem, out: &mut Vec<u8>) {
     let message = problem.to_string();
     converter.fail(&ErrorReply { status: 502, kind: "api_error", message: &message, code: None, extra: &[] }, out);

@@ -15,7 +15,7 @@ fn converted(from: WireFormat, to: WireFormat, body: &Value) -> Value {
     serde_json::from_slice(&done.body).unwrap()
 }
 
-/// A request of each format with one tool and this choice, in that format's words.
+/// A request of each format with one tool and this choice, in that format's terms.
 fn with_choice(from: WireFormat, choice: &Value) -> Value {
     let schema = json!({"type": "object", "properties": {}});
     match from {
@@ -40,7 +40,7 @@ fn choice_of(format: WireFormat, body: &Value) -> Value {
 
 #[test]
 fn tool_choice_in_all_its_forms() {
-    // auto, at least one, none, this one: in each format's words.
+    // auto, at least one, none, this one: in each format's terms.
     let words: [(WireFormat, [Value; 4]); 4] = [
         (
             Native,
@@ -70,7 +70,7 @@ fn tool_choice_in_all_its_forms() {
         for (to, expected) in &words {
             for (row, (given, expected)) in given.iter().zip(expected).enumerate() {
                 let body = converted(*from, *to, &with_choice(*from, given));
-                // The one exception of the table.
+                // The only exception in the table.
                 let unset = (*from, *to, row) == (Chat, Native, 2);
                 let expected = if unset { &Value::Null } else { expected };
                 assert_eq!(&choice_of(*to, &body), expected, "{from} to {to}: {given}");
@@ -186,7 +186,7 @@ fn a_forced_instruction_text_goes_into_converted_requests() {
     }
 }
 
-/// Upstream errors keep their message and meet the client in its own words.
+/// Upstream errors keep their message, and the client gets them in its own format.
 #[test]
 fn a_reply_that_is_no_reply_is_told_apart() {
     let context =
@@ -213,8 +213,8 @@ fn a_reply_that_is_no_reply_is_told_apart() {
     }
 }
 
-/// Wrapped alt-cli at a plain alt-cli provider: only the wrapper changes, what only that vendor
-/// knows stays.
+/// Wrapped alt-cli at a plain alt-cli provider: only the wrapper changes; vendor-specific members
+/// stay.
 #[test]
 fn a_wrapped_request_is_unwrapped_and_its_reply_wrapped() {
     let inner =
@@ -245,7 +245,7 @@ fn a_wrapped_request_is_unwrapped_and_its_reply_wrapped() {
     }
 }
 
-/// Clients that do not ask for events get one JSON array, also when the stream breaks off.
+/// Clients that do not request events get one JSON array, also if the stream breaks off.
 #[test]
 fn an_alt_cli_array_is_closed_in_every_case() {
     let body = br#"{"contents": [{"parts": [{"text": "x"}]}]}"#;

@@ -1,4 +1,4 @@
-//! Properties: any chunk boundary, any input, stable reading of what was written, no success after
+//! Properties: any chunk boundary, any input, stable reading of converted output, no success after
 //! a cut.
 
 use proptest::prelude::*;
@@ -56,8 +56,7 @@ fn a_cut_stream_never_looks_complete() {
     for source in streams().into_iter().filter(|source| source.case != "stream_error") {
         let ends: Vec<usize> =
             source.bytes.windows(2).enumerate().filter(|(_, w)| w == b"\n\n").map(|(i, _)| i + 2).collect();
-        // The last events may be pure ornament: a usage chunk, a terminator that some services
-        // leave out.
+        // The last events may be optional: a usage chunk, a terminator that some services omit.
         let spared = match source.format {
             WireFormat::Chat => 3,
             _ => 1,
@@ -78,7 +77,7 @@ fn a_cut_stream_never_looks_complete() {
     }
 }
 
-/// What we write in a format, read and written again in that format, is the same.
+/// Output in a format, read and written again in that format, is the same.
 #[test]
 fn reading_what_we_wrote_gives_the_same_conversation() {
     for source in sources().iter().filter(|source| source.kind == "request") {
@@ -97,8 +96,7 @@ fn reading_what_we_wrote_gives_the_same_conversation() {
     }
 }
 
-/// A reply that goes through another format and comes back says the same: text, calls, ending and
-/// usage.
+/// A reply that is converted to another format and back has the same text, calls, ending and usage.
 #[test]
 fn replies_survive_the_way_there_and_back() {
     for source in sources().iter().filter(|source| source.kind == "reply") {
@@ -173,7 +171,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Puts `seed` somewhere into `value`, at a place that `path` picks.
+/// Puts `seed` into `value`, at a place selected by `path`.
 fn planted(value: &mut Value, path: &[usize], seed: Value) {
     let Some((first, rest)) = path.split_first() else {
         *value = seed;

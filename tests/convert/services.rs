@@ -1,5 +1,5 @@
-//! Every converted request, put to the mock of the service it was written for, which refuses what
-//! the real one would.
+//! Every converted request, sent to the mock of its target service, which refuses what the real one
+//! would.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
@@ -48,7 +48,7 @@ async fn the_services_take_every_converted_request() {
                     faults.push(format!("{} {} to {to}: {status} {told}", source.case, source.format));
                     continue;
                 }
-                // What the service says must make sense to the client, too.
+                // The service's answer must be valid for the client, too.
                 let context = convert::ReplyContext { seed: "s".to_owned(), ..done.reply };
                 if !stream {
                     let back = convert::reply(to, source.format, &bytes, &context).unwrap();

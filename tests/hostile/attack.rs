@@ -1,5 +1,5 @@
-//! What every attack must leave behind: a gateway that did not panic, answers others at once, and
-//! did not grow; and an HTTP/2 client that sends any frames it likes.
+//! The required state after every attack: a gateway that did not panic, answers other clients at
+//! once, and did not grow; and an HTTP/2 client that can send any frames.
 
 use std::time::{Duration, Instant};
 
@@ -24,10 +24,10 @@ pub const FLOW_CONTROL_ERROR: u32 = 3;
 pub const ENHANCE_YOUR_CALM: u32 = 11;
 
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Everything that must end ends long before this.
+/// Everything that must end does so long before this.
 pub const SOON: Duration = Duration::from_secs(45);
 
-/// One class of attack, from before it to its end.
+/// One class of attack, from its start to its end.
 pub struct Attack {
     class: &'static str,
     memory: u64,
@@ -81,7 +81,7 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A header field that goes into no table.
+/// A header field that is added to no table.
 pub fn field(name: &str, value: &str) -> Vec<u8> {
     let mut field = vec![0];
     for text in [name, value] {
@@ -110,17 +110,17 @@ pub fn request_fields(key: &str) -> Vec<u8> {
     [vec![0x83, 0x86], fields.concat()].concat()
 }
 
-/// An HTTP/2 connection that was begun, with the client's settings.
+/// A new HTTP/2 connection, with the client's settings.
 pub async fn connect(fixture: &Fixture, settings: &[u8]) -> TcpStream {
     let mut tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
     tcp.write_all(&[PREFACE.to_vec(), frame(SETTINGS, 0, 0, settings)].concat()).await.unwrap();
     tcp
 }
 
-/// How a connection ended, and what came before.
+/// How a connection ended, and what was received before.
 #[derive(Debug)]
 pub struct Ended {
-    /// Kind, flags, stream and payload of each whole frame.
+    /// Kind, flags, stream and payload of each complete frame.
     pub frames: Vec<(u8, u8, u32, Vec<u8>)>,
 }
 
@@ -140,7 +140,7 @@ impl Ended {
     }
 }
 
-/// The whole frames of what came.
+/// The complete frames in the received bytes.
 pub fn frames(mut bytes: &[u8]) -> Vec<(u8, u8, u32, Vec<u8>)> {
     let mut frames = Vec::new();
     while let Some((head, rest)) = bytes.split_first_chunk::<9>() {
@@ -156,7 +156,7 @@ pub fn frames(mut bytes: &[u8]) -> Vec<(u8, u8, u32, Vec<u8>)> {
 }
 
 /// Writes until all is written, or the peer has closed. A connection that is being closed is read
-/// for up to five seconds more, and what comes is discarded.
+/// for up to five seconds more, and the bytes are discarded.
 pub async fn pour(tcp: &mut (impl AsyncWriteExt + Unpin), pieces: impl Iterator<Item = Vec<u8>>) {
     for piece in pieces {
         let written = tokio::time::timeout(SOON, tcp.write_all(&piece)).await.expect("it is neither read nor closed");

@@ -33,7 +33,7 @@ fn client(http2: bool) -> reqwest::Client {
     if http2 { builder.build() } else { builder.http1_only().build() }.unwrap()
 }
 
-/// It is told what is wrong and when to come back.
+/// The answer contains the reason and when to retry.
 async fn refused(answer: reqwest::Response) {
     assert_eq!(answer.status(), 503);
     assert_eq!(answer.headers()["retry-after"], "5");
@@ -65,7 +65,7 @@ async fn with_tls_handshakes_are_counted_and_both_versions_of_http_are_told() {
         assert_eq!(answer.version(), version);
         refused(answer).await;
     }
-    // A handshake that is given up gives its place back.
+    // An abandoned handshake releases its place.
     handshakes.pop();
     gateway.metric_shows("tollgate_connections", |open| open == 2.0).await;
     assert_eq!(ask(true).await.unwrap().status(), 200);
@@ -155,7 +155,7 @@ async fn the_administration_has_limits_of_its_own() {
     }
 }
 
-/// Each is answered, or closed at once when too many are being answered: none is left hanging.
+/// Each is answered, or closed at once if too many are being answered: none is left open.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_of_connections_above_the_limit_is_over_at_once() {
     const FLOOD: usize = 800;

@@ -1,5 +1,5 @@
-//! HTTP/2 frames without end: requests that are reset, PING, SETTINGS, PRIORITY, CONTINUATION,
-//! empty DATA, streams.
+//! Endless HTTP/2 frames: requests that are reset, PING, SETTINGS, PRIORITY, CONTINUATION, empty
+//! DATA, streams.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -18,7 +18,7 @@ fn open_and_reset(n: usize) -> Vec<u8> {
     [head, frame(RST_STREAM, 0, stream, &8_u32.to_be_bytes())].concat()
 }
 
-/// A client opens a request and resets it, again and again, faster than the gateway looks at them.
+/// A client opens a request and resets it, repeatedly, faster than the gateway accepts them.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_that_are_reset_before_they_are_seen_end_their_connection() {
     const FLOOD: usize = 100_000;
@@ -31,14 +31,15 @@ async fn requests_that_are_reset_before_they_are_seen_end_their_connection() {
     });
     let ended = Ended::of(&mut reading).await;
     pouring.await.unwrap();
-    // The library says why; where the budget of frames was used up first, the connection is closed.
+    // The library sends the reason; if the budget of frames was used up first, the connection is
+    // closed.
     assert!(matches!(ended.goaway(), Some(ENHANCE_YOUR_CALM) | None), "{ended:?}");
     let looked_at = count(&fixture, "tollgate_unauthenticated_total").await;
     assert!(looked_at < (2 * BUDGET) as f64, "{looked_at} requests were looked at");
     attack.end(&fixture, FLOOD, 32).await;
 }
 
-/// The same, slowly enough that the gateway looks at each.
+/// The same, slowly enough that the gateway accepts each.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_that_are_seen_and_reset_use_up_a_budget() {
     const FLOOD: usize = 20_000;
@@ -47,13 +48,13 @@ async fn requests_that_are_seen_and_reset_use_up_a_budget() {
     let mut tcp = connect(&fixture, &[]).await;
     let mut sent = 0;
     'flood: while sent < FLOOD {
-        // One at a time: the gateway accepts one each time that it reads, so none piles up. Of
-        // those it has not accepted the library allows few, and then closes the connection itself:
-        // several at once outran a busy gateway's accepting.
+        // One at a time: the gateway accepts one on each read, so none accumulate. Of those that
+        // are not accepted the library allows few, and then closes the connection itself: several
+        // at once were faster than a busy gateway.
         let begun = tcp.write_all(&[open_and_reset(sent), frame(PING, 0, 0, &[0; 8])].concat()).await;
         sent += 1;
         let mut got = Vec::new();
-        // The answer to the ping: what came before it has been read.
+        // The answer to the ping: everything before it has been read.
         while begun.is_ok() && !frames(&got).iter().any(|(kind, flags, ..)| (*kind, *flags) == (PING, 1)) {
             match tokio::time::timeout(SOON, tcp.read_buf(&mut got)).await.expect("no answer") {
                 Ok(0) | Err(_) => break 'flood,
@@ -82,7 +83,7 @@ async fn frames_that_ask_for_nothing_have_a_budget() {
         ("unknown", frame(0x42, 0, 0, &[7; 100])),
     ];
     for (n, (name, one)) in floods.iter().enumerate() {
-        // Nothing is read: answers to each cannot pile up in the gateway.
+        // Nothing is read: answers must not accumulate in the gateway.
         let mut tcp = connect(&fixture, &[]).await;
         let pieces = (0..FLOOD / 100).map(|_| one.repeat(100));
         pour(&mut tcp, pieces).await;
@@ -95,7 +96,7 @@ async fn frames_that_ask_for_nothing_have_a_budget() {
     attack.end(&fixture, floods.len() * FLOOD, 32).await;
 }
 
-/// A connection that is used as clients use one is far from the budget.
+/// A connection with typical use stays far below the budget.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_resets_and_pings_now_and_then_is_served() {
     let fixture = fixture(&[]).await;
@@ -104,7 +105,7 @@ async fn a_client_that_resets_and_pings_now_and_then_is_served() {
         let head = frame(HEADERS, END_HEADERS | END_STREAM, n * 2 + 1, &request_fields("sk-unknown"));
         let reset = frame(RST_STREAM, 0, n * 2 + 1, &8_u32.to_be_bytes());
         tcp.write_all(&[head, reset, frame(PING, 0, 0, &[0; 8])].concat()).await.unwrap();
-        // The answer to the ping: what came before it has been read.
+        // The answer to the ping: everything before it has been read.
         let mut got = Vec::new();
         while !frames(&got).iter().any(|(kind, flags, ..)| (*kind, *flags) == (PING, 1)) {
             assert!(tcp.read_buf(&mut got).await.unwrap() > 0, "closed after {n}");
@@ -132,7 +133,7 @@ async fn a_head_that_is_continued_without_end_is_cut() {
     attack.end(&fixture, 3 * FLOOD, 16).await;
 }
 
-/// Frames of a body with nothing, or next to nothing, in them.
+/// Frames of a body with no or nearly no content.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_of_empty_frames_is_cut() {
     const FLOOD: usize = 50_000;
@@ -152,8 +153,7 @@ async fn a_body_of_empty_frames_is_cut() {
     attack.end(&fixture, 2 * FLOOD, 16).await;
 }
 
-/// More requests at once than a connection may have: the others are refused before anything looks
-/// at them.
+/// More concurrent requests than a connection may have: the others are refused unprocessed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_has_so_many_requests_at_once_and_no_more() {
     const FLOOD: u32 = 500;

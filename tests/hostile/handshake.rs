@@ -1,4 +1,4 @@
-//! TLS handshakes that do not end: of a provider, and a client's way behind one.
+//! TLS handshakes that do not end: of a provider, and of a client.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::proxy::fixture::Fixture;
 
-/// A client behind a TLS handshake that offers HTTP/2 alone.
+/// A client over TLS that offers only HTTP/2.
 pub async fn client_tls(address: &str, authority: &str) -> TlsStream<TcpStream> {
     use rustls_pki_types::pem::PemObject as _;
     drop(crate::support::gateway::client());
@@ -23,7 +23,7 @@ pub async fn client_tls(address: &str, authority: &str) -> TlsStream<TcpStream> 
     TlsConnector::from(std::sync::Arc::new(config)).connect(name, tcp).await.unwrap()
 }
 
-/// It takes the connection, and says nothing more.
+/// It accepts the connection, and sends nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_never_answers_the_tls_handshake_is_given_up_after_timeouts_tls() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

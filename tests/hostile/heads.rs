@@ -1,5 +1,5 @@
-//! Heads that are too much: many small fields, one large field, and heads that are small only while
-//! they are packed.
+//! Oversized heads: many small fields, one large field, and heads that are small only while
+//! compressed.
 
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -9,7 +9,7 @@ use super::attack::{
 };
 use crate::proxy::fixture::Fixture;
 
-/// Connections that attack at once.
+/// Concurrent attacking connections.
 const AT_ONCE: usize = 20;
 
 /// A head block as HEADERS and CONTINUATION frames.
@@ -24,7 +24,7 @@ fn block(fields: &[u8]) -> Vec<u8> {
     frames
 }
 
-/// Each is answered 431, or its connection is closed; no request comes of it.
+/// Each is answered 431, or its connection is closed; none becomes a request.
 #[tokio::test(flavor = "multi_thread")]
 async fn http2_heads_that_unpack_to_too_much_are_refused() {
     let fixture = fixture(&[]).await;
@@ -94,7 +94,7 @@ async fn http1_heads_of_too_much_are_refused() {
         }
         for one in waiting {
             let got = one.await.unwrap();
-            // Nothing, where the reset for what was not read overtakes the answer.
+            // Nothing, if the reset for unread bytes overtakes the answer.
             let refused = got.is_empty() || got.starts_with(b"HTTP/1.1 431") || got.starts_with(b"HTTP/1.1 400");
             assert!(refused, "{name}: {}", got.escape_ascii());
         }

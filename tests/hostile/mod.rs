@@ -1,6 +1,6 @@
 //! Hostile clients: one test for each attack of docs/hostile-clients.md, with the bound that holds.
 //!
-//! Each test says at its end in one line what it tried and what it cost: `cargo test hostile:: --
+//! Each test prints at its end one line with the attack and its cost: `cargo test hostile:: --
 //! --nocapture`.
 
 #![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]

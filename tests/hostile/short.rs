@@ -1,4 +1,4 @@
-//! Requests that are shorter than what an HTTP/2 client begins with.
+//! Requests that are shorter than an HTTP/2 client's preface.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,8 @@ use tokio::net::TcpStream;
 use super::attack::fixture;
 use crate::resilience::raw;
 
-/// They were waited for until the connection's idle time was over, and closed without an answer.
+/// Before, they waited until the connection's idle time was over, and were closed without an
+/// answer.
 #[tokio::test(flavor = "multi_thread")]
 async fn with_h2c_a_short_request_is_answered_at_once() {
     let fixture = fixture(&[]).await;

@@ -10,7 +10,7 @@ use super::attack::{
     request_fields,
 };
 
-/// A byte at a time, until the peer has closed; what came and how long that took.
+/// Sends one byte at a time until the peer has closed; returns the answer and the duration.
 async fn drip(tcp: TcpStream, begin: Vec<u8>, byte: Vec<u8>) -> (Vec<u8>, Duration) {
     let began = Instant::now();
     let (mut reading, mut writing) = tcp.into_split();
@@ -109,7 +109,7 @@ async fn a_body_that_drips_is_refused_over_both_versions_of_http() {
     attack.end(&fixture, tried, 16).await;
 }
 
-/// Over TLS the preface comes after the handshake: half of it must not hold the connection.
+/// Over TLS the preface follows the handshake: half of it must not hold the connection.
 #[tokio::test(flavor = "multi_thread")]
 async fn half_of_a_preface_behind_tls_does_not_hold_its_connection() {
     let file = |name: &str| format!("{}/tests/admin/tls/{name}", env!("CARGO_MANIFEST_DIR"));

@@ -1,5 +1,5 @@
-//! Flow control as a weapon: windows that are never opened, or a byte at a time, and data beyond
-//! the gateway's own.
+//! Flow control as an attack: windows that are never opened, or by one byte at a time, and data
+//! beyond the gateway's own window.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ use crate::resilience::raw::{self, Provider, STREAM_HEAD, beginning, chunk, text
 const NO_WINDOW: [u8; 6] = [0, 4, 0, 0, 0, 0];
 const STREAMS: u32 = 50;
 
-/// A provider of streams without end, and how often it was left.
+/// A provider of endless streams, and how often its connection was closed.
 async fn endless() -> (Provider, Arc<AtomicU64>) {
     let left = Arc::new(AtomicU64::new(0));
     let leaving = Arc::clone(&left);
@@ -39,7 +39,7 @@ async fn endless() -> (Provider, Arc<AtomicU64>) {
     (provider, left)
 }
 
-/// Requests for streams whose reader is in no hurry.
+/// Requests for streams whose reader is slow.
 fn asked(fixture: &Fixture) -> Vec<u8> {
     let body = request("native", true).to_string();
     let one = |n: u32| {
@@ -49,7 +49,7 @@ fn asked(fixture: &Fixture) -> Vec<u8> {
     (0..STREAMS).flat_map(one).collect()
 }
 
-/// Every provider is left within the bound, and what it sent is billed.
+/// Every provider connection is closed within the bound, and its reply is billed.
 async fn given_up(fixture: &Fixture, left: &AtomicU64) {
     let began = std::time::Instant::now();
     while left.load(Ordering::SeqCst) < u64::from(STREAMS) {
@@ -111,8 +111,7 @@ async fn replies_to_a_window_of_single_bytes_are_given_up_and_billed() {
     end(attack, &fixture, id).await;
 }
 
-/// The gateway's window is what it has room for: more is an error of the client, whatever it hopes
-/// for.
+/// More data than the gateway's window allows is an error of the client.
 #[tokio::test(flavor = "multi_thread")]
 async fn data_beyond_the_gateways_window_is_an_error() {
     let fixture = fixture(&[]).await;
@@ -123,13 +122,13 @@ async fn data_beyond_the_gateways_window_is_an_error() {
         let head = frame(HEADERS, END_HEADERS, 1, &request_fields(&fixture.key));
         let flood = [head, frame(DATA, 0, 1, &[b' '; 16_384]).repeat(512)].concat();
         pour(&mut tcp, std::iter::once(flood)).await;
-        // The client has said all that it has to say.
+        // The client has sent everything.
         let _ = tcp.shutdown().await;
         let ended = Ended::of(&mut tcp).await;
         let reset = ended.frames.iter().any(|(kind, .., why)| *kind == RST_STREAM && why[3] == 3);
         refused += usize::from(reset || ended.goaway() == Some(FLOW_CONTROL_ERROR));
     }
-    // Where a reset overtakes it, the error is not read.
+    // If a reset overtakes it, the error is not read.
     assert!(refused > 0, "none of them was refused");
     assert!(fixture.upstream.requests().await.is_empty());
     attack.end(&fixture, 10, 48).await;

@@ -1,4 +1,4 @@
-//! The journal's share of the disk, and what happens at its end.
+//! The journal's share of the disk, and the behaviour when it is used up.
 
 use super::{Mood, PATIENCE, Rows, Running, journals, open, quick, sample};
 use std::sync::Arc;
@@ -47,8 +47,7 @@ async fn a_full_journal_says_so_early_holds_what_still_comes_and_loses_nothing()
     assert_eq!(sink.numbers(), (1..=appended + 1).collect::<Vec<_>>());
 }
 
-/// As on a disk that is full to the last byte: deleting what is delivered must not wait for the
-/// checkpoint.
+/// As on a completely full disk: deleting delivered segments must not wait for the checkpoint.
 #[tokio::test(flavor = "multi_thread")]
 async fn delivery_goes_on_and_makes_room_when_the_checkpoint_cannot_be_written() {
     let root = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Journals that a power failure, a bad disk or an unlucky hand has damaged.
+//! Journals damaged by a power failure, a bad disk or a human error.
 
 use std::fs;
 use std::path::Path;
@@ -107,7 +107,7 @@ async fn what_this_program_cannot_read_is_kept_whole() {
     }
 }
 
-/// What a gateway of before the dense encoding left when it was killed.
+/// The journal of a gateway from before the dense encoding, after it was killed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_journal_of_version_1_is_delivered() {
     let root = tempfile::tempdir().unwrap();

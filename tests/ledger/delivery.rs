@@ -146,8 +146,7 @@ async fn a_database_that_refuses_everything_is_not_believed() {
         ledger.append(record).unwrap();
     }
     let running = Running::start(ledger, &sink);
-    // Each attempt but the thorough ones gives up after seventeen refusals; the fifth attempt is
-    // thorough.
+    // Each attempt except the thorough ones stops after 17 refusals; the fifth attempt is thorough.
     sink.seen(|(calls, _)| *calls > 200).await;
     assert_eq!(running.ledger.stats().refused_records, 0);
     sink.0.refused.lock().clear();
@@ -194,7 +193,7 @@ async fn journals_of_dead_processes_are_delivered_and_those_of_living_ones_left_
     assert!(journals(root.path()).is_empty());
 }
 
-/// A process first takes up what others left, then serves: two runs of one ledger.
+/// A process first delivers what others left, then serves: two runs of one ledger.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_run_goes_on_where_the_first_one_stopped() {
     let root = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `kill -9`: what was acknowledged is there afterwards.
+//! `kill -9`: every acknowledged record is there afterwards.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use tollgate::ledger::LedgerSettings;
 const ROOT: &str = "TOLLGATE_TEST_JOURNAL";
 const NAME: &str = "ledger::kill::a_killed_process_loses_no_acknowledged_record";
 
-/// The child's part: appends for ever from four threads, and says of each record that it is kept.
+/// The child's part: appends endlessly from four threads, and prints each record that is kept.
 fn append_for_ever(root: &str) {
     let settings = LedgerSettings { segment_bytes: 256 << 10, ..quick() };
     let ledger = open(&PathBuf::from(root), settings);
@@ -27,7 +27,7 @@ fn append_for_ever(root: &str) {
     });
 }
 
-/// Runs in two processes: the test starts its own binary again, with this test alone and a journal
+/// Runs in two processes: the test starts its own binary again, with only this test and a journal
 /// to write to.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_process_loses_no_acknowledged_record() {

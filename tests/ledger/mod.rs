@@ -1,5 +1,5 @@
-//! The ledger on real files: what is promised when processes die, disks are full, databases are
-//! down, bits flip.
+//! The ledger on real files: its guarantees when processes die, disks are full, databases are
+//! unreachable, bits flip.
 
 mod bounds;
 mod damage;
@@ -24,7 +24,7 @@ use tollgate::domain::ids::RequestId;
 use tollgate::domain::record::Record;
 use tollgate::ledger::{JournalStats, Ledger, LedgerSettings, Sink, SinkError};
 
-/// Longer than anything here takes; only a failing test waits for it.
+/// Time-out, longer than any test needs; only a failing test reaches it.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A plausible record, the same for the same number.
@@ -65,7 +65,7 @@ impl Running {
     }
 }
 
-/// What a process that starts on this root, finds the database well and stops at once delivers.
+/// What a process delivers that starts on this root, with a working database, and stops at once.
 async fn recover(root: &Path, sink: &Rows) -> JournalStats {
     let ledger = open(root, quick());
     Arc::clone(&ledger).run(sink.clone(), ready(())).await;
@@ -80,7 +80,7 @@ fn journals(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Files that were put aside for a human.
+/// Files that were set aside for the operator.
 fn set_aside(root: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(root.join("set-aside")).map(|dir| dir.map(|e| e.unwrap().path()).collect());
     let mut found: Vec<PathBuf> = entries.unwrap_or_default();
@@ -88,8 +88,7 @@ fn set_aside(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A database in memory, with the one property that counts: a request id is there once. It can fail
-/// in every way.
+/// A database in memory with unique request ids. It can fail in every way.
 #[derive(Clone)]
 struct Rows(Arc<Inner>);
 
@@ -107,7 +106,7 @@ struct Inner {
 enum Mood {
     Well,
     Down,
-    /// Answers never, until the mood changes.
+    /// Never answers, until the mood changes.
     Stalled,
     /// Writes, and then the connection breaks.
     LosesReplies,

@@ -1,4 +1,4 @@
-//! The whole way, into a real database: rows, costs and hourly sums are those of the records.
+//! The complete path, into a real database: rows, costs and hourly sums are those of the records.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ async fn ten_thousand_records_arrive_with_every_nano_dollar() {
             scope.spawn(|| quarter.iter().for_each(|record| ledger.append(record).unwrap()));
         }
     });
-    // What is appended again, as after a crash, changes nothing.
+    // Records that are appended again, as after a crash, change nothing.
     records.iter().step_by(50).for_each(|record| ledger.append(record).unwrap());
     assert!(ledger.flush(PATIENCE).await);
     stop.send(()).unwrap();

@@ -1,7 +1,8 @@
-//! Windows go by one clock and one time zone: those of Redis and of the cluster; and a clock that
+//! Windows use one clock and one time zone: those of Redis and of the cluster; and a clock that
 //! steps back erases nothing.
 //!
-//! A node's clock is moved by a shim in front of the C library's, made with the system's compiler.
+//! A shim in front of the C library's clock, built with the system's compiler, moves a node's
+//! clock.
 
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -61,7 +62,7 @@ impl SetClock {
         Self { dir, ahead }
     }
 
-    /// Ahead of the true time by so many seconds.
+    /// Ahead of the true time by this many seconds.
     fn set(&self, seconds: i64) {
         self.ahead.write_all_at(&seconds.to_ne_bytes(), 0).unwrap();
     }
@@ -83,7 +84,7 @@ async fn restart(pair: &mut Pair, node: usize) {
     pair.nodes[node].ready().await;
 }
 
-/// When each window of a key ends, as a node says.
+/// When each window of a key ends, according to a node.
 async fn resets(pair: &Pair, node: usize, key: i64) -> Vec<Value> {
     let usage = pair.nodes[node].admin("keys/getKeyLimitUsage", json!({"keyId": key})).await;
     ["costDaily", "costWeekly", "costMonthly"].map(|window| usage[window]["resetAt"].clone()).to_vec()
@@ -155,7 +156,7 @@ async fn a_node_in_another_time_zone_uses_the_clusters_until_nobody_else_does() 
     assert_eq!(pair.ask(1, &who, "s").send().await.unwrap().status(), 200);
     pair.settled(&who, 2).await;
     assert_eq!(resets(&pair, 1, who.key).await, before, "the windows are the cluster's");
-    // The last node of the zone leaves.
+    // The last node of the zone stops.
     pair.nodes[0].signal("TERM");
     pair.nodes[0].ended().await;
     pair.nodes[1].readiness_shows(|ready, parts| ready && parts["time_zone"] == "ok").await;

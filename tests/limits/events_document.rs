@@ -1,5 +1,5 @@
-//! The stream of events is what the OpenAPI document says: a validator that reads server-sent
-//! events accepts each.
+//! The stream of events matches the OpenAPI document: a validator that reads server-sent events
+//! accepts each.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use crate::admin::schema;
 use crate::proxy::fixture::Fixture;
 use crate::support::gateway::ADMIN_TOKEN;
 
-/// The fields of each whole event in the text, as a reader of server-sent events has them: all are
-/// texts.
+/// The fields of each complete event in the text, as a reader of server-sent events returns them:
+/// all are texts.
 fn events(text: &str) -> Vec<Value> {
     let whole = text.rsplit_once("\n\n").map_or("", |(whole, _)| whole);
     let event = |frame: &str| {
@@ -61,7 +61,7 @@ async fn every_event_of_the_stream_fits_the_schema_that_the_document_gives_for_i
     }
     for event in events(&text) {
         assert_eq!(schema::faults(&document, &media["schema"], &event), Vec::<String>::new(), "{event}");
-        // And not anything else does.
+        // Anything else is rejected.
         let wrong = json!({"event": event["event"], "data": "{}"});
         assert!(!schema::faults(&document, &media["schema"], &wrong).is_empty(), "{event}");
     }

@@ -1,4 +1,4 @@
-//! What many requests at once may spend together when little is left: the bound of each mode of
+//! How much concurrent requests may spend together when little is left: the bound of each mode of
 //! `limits.reservation`.
 //!
 //! Each request costs a dollar: 100 output tokens at $0.0001, the price of the model that it is
@@ -23,7 +23,7 @@ async fn five_dollars(mode: &str) -> Fixture {
     fixture.gateway.admin("model-prices/uploadPriceTable", json!({"jsonContent": price.to_string()})).await;
     let fields = json!({"model_redirects": {"gold": "real"}, "cost_multiplier": 100});
     fixture.gateway.provider("native", &fixture.upstream.url, fields).await;
-    // One that is cheap is no reason to reserve less: it may be the expensive one that answers.
+    // A cheap provider is no reason to reserve less: the expensive one may answer.
     let cheap = json!({"model_redirects": {"gold": "real"}, "cost_multiplier": 0.01, "priority": 5});
     fixture.gateway.provider("native", &fixture.upstream.url, cheap).await;
     fixture.gateway.admin("keys/editKey", json!({"keyId": fixture.key_id, "limitTotalUsd": 5})).await;
@@ -90,7 +90,7 @@ async fn a_strict_refusal_says_what_is_reserved_and_one_client_alone_is_not_held
     let fields = [&error["code"], &error["limit_type"], &error["current"], &error["limit"]];
     assert_eq!(fields, [&json!("rate_limit_exceeded"), &json!("key_total"), &json!(1), &json!(1.5)]);
     running.abort();
-    // Two dollars of one and a half: each was the only one that ran, see docs/reference/limits.md.
+    // Two dollars of 1.50: each was the only one in flight, see docs/reference/limits.md.
     fixture.upstream.default(json!({"usage": {"output": 100}})).await;
     let free = async || fixture.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": fixture.key_id})).await;
     while free().await["costTotal"]["reserved"] != 0 {
@@ -123,7 +123,7 @@ async fn short_replies_before_train_the_reservation_down_to_a_quarter_and_no_fur
     assert_eq!(before, Decimal::new(25, 2));
     fixture.upstream.default(serde_json::from_str(LONG).unwrap()).await;
     let (passed, _) = at_once(|_| gold(&fixture)).await;
-    // 4.75 are left, and each reserves 0.25: nineteen at most, however many come.
+    // 4.75 are left, and each reserves 0.25: at most nineteen, however many arrive.
     assert!((6..=19).contains(&passed), "{passed}");
     let bound = before + (Decimal::from(5) - before) * Decimal::from(4);
     assert!(spent(&fixture).await <= bound, "{} of {bound}", spent(&fixture).await);

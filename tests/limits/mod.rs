@@ -1,5 +1,5 @@
-//! Limits that a clever client, a slow one or a wrong clock cannot dodge; and what the
-//! administration API shows and to whom.
+//! Limits that an adversarial client, a slow one or a wrong clock cannot bypass; and what the
+//! administration API shows to whom.
 
 #![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]
 

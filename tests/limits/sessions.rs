@@ -1,4 +1,4 @@
-//! What the list of live sessions says about a session whose first request still runs.
+//! The entry in the list of live sessions for a session whose first request is still in flight.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ async fn a_session_shows_model_and_format_of_its_latest_request_while_the_first_
     let second = tokio::spawn(ask("chat-compatible", "/v1/chat/completions", "m-second").send());
     fixture.upstream.stats("started=2").await;
     assert_eq!(listed(&fixture.gateway).await, json!(["m-second", "chat-compatible", 2, 2]));
-    // A later one that has ended is the latest still, though the earlier ones run.
+    // A later one that has ended is still the latest, although earlier ones are in flight.
     fixture.upstream.default(json!({})).await;
     let third = ask("responses", "/v1/responses", "m-third").send().await.unwrap();
     assert_eq!(third.status(), 200, "{}", third.text().await.unwrap());

@@ -1,4 +1,4 @@
-//! A client that sends its bodies slowly has no more requests a minute than any other.
+//! A client that sends its bodies slowly gets no more requests per minute than any other.
 
 use std::time::{Duration, Instant};
 
@@ -9,10 +9,10 @@ use tokio::net::TcpStream;
 use crate::proxy::fixture::{Fixture, request};
 
 const RPM: usize = 3;
-/// How long the bodies are held back. Their heads would be out of the minute soon after.
+/// How long the bodies are held back. Their heads would leave the minute soon after.
 const DRIBBLED: Duration = Duration::from_secs(52);
 
-/// A request of which the body's last byte was not sent yet.
+/// A request whose body lacks its last byte.
 async fn dribble(fixture: &Fixture) -> (TcpStream, u8) {
     let body = request("native", false).to_string();
     let mut connection = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
@@ -51,7 +51,8 @@ async fn bodies_that_dribble_in_count_in_the_minute_in_which_they_are_admitted()
     }
     let took = admitted.elapsed();
     assert!(took < Duration::from_secs(20), "too slow a machine for this test: {took:?}");
-    // By their heads they would be out of the minute now; by their admission they fill it.
+    // Counted by their heads they would have left the minute; counted by their admission they fill
+    // it.
     tokio::time::sleep(Duration::from_secs(12)).await;
     let next = fixture.ask().send().await.unwrap();
     assert_eq!(next.status(), 429, "another one within a minute of {RPM} that the provider got");

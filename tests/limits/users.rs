@@ -1,4 +1,4 @@
-//! The list of users is the administrators'; others read themselves.
+//! The list of users is for administrators; others read only themselves.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ async fn a_user_who_asks_for_the_list_of_users_is_refused_and_reads_themselves_e
     assert_eq!((status, &user["id"], &user["name"]), (200, &json!(fixture.user_id), &json!("ada")), "{who}");
     assert_eq!(user["keys"][0]["id"], json!(fixture.key_id));
     assert!(!who.to_string().contains(&fixture.key), "the key is masked");
-    // A key that may not log in reads its own usage only.
+    // A key without web UI access reads only its own usage.
     fixture.gateway.admin("keys/editKey", json!({"keyId": fixture.key_id, "canLoginWebUi": false})).await;
     assert_eq!(call("actions/users/getUsers", &fixture.key).await.0, 403);
     assert_eq!(call("auth/whoami", &fixture.key).await.1["data"]["user"], Value::Null);

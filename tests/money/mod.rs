@@ -1,5 +1,5 @@
-//! What requests cost, and what is said of it, through the front door: each file is named for a way
-//! in which a bill was wrong.
+//! The cost of requests, and the reports about it, through the public API: each file is named after
+//! a former billing error.
 
 mod kinds;
 mod names;

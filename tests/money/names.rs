@@ -1,4 +1,4 @@
-//! Models whose exact name has no price: they were served for nothing.
+//! Models whose exact name has no price: they were served for free.
 
 use serde_json::{Value, json};
 

@@ -1,11 +1,11 @@
-//! Rates that a price entry names and that were not applied.
+//! Rates in a price entry that were not applied.
 
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
 use crate::proxy::fixture::{FORMATS, Fixture, path, request};
 
-/// Rates that tell apart what is charged by them: reasoning, the base, and two thresholds.
+/// Rates that distinguish the charged kinds: reasoning, the base, and two thresholds.
 fn entry() -> Value {
     json!({"m": {
         "input_cost_per_token": 1e-6, "input_cost_per_token_above_128k_tokens": 2e-6,

@@ -1,4 +1,4 @@
-//! Models without a price passed every limit of money.
+//! Models without a price passed every money limit.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ async fn staged(env: &[(&str, &str)]) -> Fixture {
     fixture
 }
 
-/// What a request for a model with or without a price gets, in each format.
+/// The answer to a request for a model with or without a price, in each format.
 async fn ask(fixture: &Fixture, format: &str, model: &str) -> (u16, Value) {
     let mut body = request(format, false);
     let mut to = path(format, false).to_owned();

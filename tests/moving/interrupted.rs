@@ -1,5 +1,5 @@
-//! A move that is killed, loses its database or finds another source: it goes on, or begins again,
-//! and ends the same.
+//! A move that is killed, loses its database or finds another source: it continues, or starts
+//! again, with the same result.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use sqlx::Connection;
 use super::{Bed, connect, one, run, shows, tables, told};
 use crate::support::postgres::Server;
 
-/// Where the move has come to, as the target has it.
+/// The move's progress, as stored in the target.
 const REACHED: &str = "SELECT table_name || ' ' || CAST(copied AS TEXT) FROM move_state";
 const ROWS: usize = 25_000;
 
-/// A bed with much to move, stopped, whose target has its tables and no rows.
+/// A bed with much data, stopped, whose target has its tables and no rows.
 async fn large() -> Bed {
     let mut bed = Bed::start(&[], 2).await;
     bed.stop().await;
@@ -21,7 +21,7 @@ async fn large() -> Bed {
     bed
 }
 
-/// A target with a schema and nothing in it is as good as an empty one.
+/// A target with only a schema counts as empty.
 fn migrate(bed: &mut Bed) {
     bed.fixture.gateway.set("DATABASE_URL", &bed.target.clone());
     let (code, said) = bed.command(&["migrate"]);
@@ -29,7 +29,7 @@ fn migrate(bed: &mut Bed) {
     bed.fixture.gateway.unset("DATABASE_URL");
 }
 
-/// Keeps writers out of the last tables, so that the move comes that far and waits.
+/// Locks writers out of the last tables, so that the move gets that far and waits.
 async fn hold(bed: &Bed, table: &str) -> sqlx::AnyConnection {
     let mut holder = connect(&bed.target).await;
     let sql = format!("BEGIN; LOCK TABLE {table} IN SHARE MODE");

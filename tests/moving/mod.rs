@@ -1,4 +1,4 @@
-//! `tollgate move` through the built binary: a gateway's SQLite database to PostgreSQL, whole,
+//! `tollgate move` through the built binary: a gateway's SQLite database to PostgreSQL, complete,
 //! interrupted and refused.
 
 mod interrupted;
@@ -32,7 +32,7 @@ impl Bed {
         bed
     }
 
-    /// Stops the gateway in good order.
+    /// Stops the gateway cleanly.
     pub async fn stop(&mut self) {
         self.fixture.gateway.signal("TERM");
         self.fixture.gateway.ended().await;
@@ -46,7 +46,7 @@ impl Bed {
         self.fixture.gateway.ready().await;
     }
 
-    /// `tollgate move` to the target: its exit code, and all that it says.
+    /// `tollgate move` to the target: its exit code, and its output.
     pub fn moved(&self) -> (Option<i32>, String) {
         self.command(&["move", "--to", &self.target])
     }
@@ -73,7 +73,7 @@ impl Bed {
         format!("sqlite:{}/data/tollgate.db", self.fixture.gateway.dir.path().display())
     }
 
-    /// Both databases hold the same, value by value.
+    /// Both databases have the same content, value by value.
     pub async fn assert_same(&self) {
         let (here, there) = (everything(&self.sqlite()).await, everything(&self.target).await);
         assert!(here.len() >= 20, "{} tables", here.len());
@@ -144,7 +144,7 @@ pub async fn one(url: &str, sql: &str) -> String {
     texts(url, sql).await.remove(0)
 }
 
-/// Waits until a query gives what is wanted.
+/// Waits until a query returns the expected value.
 pub async fn shows(url: &str, sql: &str, wanted: &str) {
     let began = Instant::now();
     let mut connection = connect(url).await;
@@ -160,7 +160,7 @@ pub async fn shows(url: &str, sql: &str, wanted: &str) {
     }
 }
 
-/// The tables of a database as its catalogue has them, but for the migrations' own.
+/// The tables in a database's catalogue, except the migrations' own.
 pub async fn tables(url: &str) -> Vec<String> {
     let sql = if url.starts_with("sqlite") {
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"

@@ -1,4 +1,4 @@
-//! Moves that are not made: what is said, and that nothing was changed.
+//! Moves that are refused: the message, and that nothing was changed.
 
 use std::fs::File;
 
@@ -13,7 +13,7 @@ async fn a_running_gateway_is_not_moved() {
     assert_eq!(bed.fixture.ask().send().await.unwrap().status(), 200, "it serves on");
     bed.stop().await;
 
-    // One of an earlier version has no lock but that of its journal.
+    // One of an earlier version has only the lock of its journal.
     let journal = bed.fixture.gateway.dir.path().join("data/journal/01a1fc25-0000-7000-8000-000000000001");
     std::fs::create_dir_all(&journal).unwrap();
     let lock = File::create(journal.join("lock")).unwrap();
@@ -47,7 +47,7 @@ async fn a_target_with_data_of_its_own_is_left_alone() {
         assert!(code == Some(1) && said.contains("the target holds data that is not from this move"), "{said}");
         assert!(said.contains(&format!("model_prices: {before}")) && said.contains("Nothing was changed"), "{said}");
     }
-    // Also when it was migrated by another version: it is not brought up to date.
+    // Also if another version migrated it: it is not brought up to date.
     run(&bed.target, "DELETE FROM schema_history WHERE version = (SELECT MAX(version) FROM schema_history)").await;
     let (code, said) = bed.moved();
     assert!(code == Some(1) && said.contains("the target holds data that is not from this move"), "{said}");
@@ -70,7 +70,7 @@ async fn a_part_of_another_database_is_not_gone_on_with() {
     let mut bed = Bed::start(&[], 1).await;
     bed.stop().await;
     bed.done();
-    // As if the move of another had been killed behind its first table.
+    // As if another database's move had been killed after its first table.
     run(
         &bed.target,
         "CREATE TABLE move_state AS SELECT CAST(1 AS SMALLINT) AS id, 'another' AS source, '/srv/other/tollgate.db' AS path, \
@@ -101,7 +101,7 @@ async fn wrong_addresses_and_sources_are_told_without_a_password() {
         assert!(code == Some(expected) && said.contains(wanted), "{arguments:?}: {code:?} {said}");
         assert!(!said.contains("hunter2"), "{said}");
     }
-    // A source that is behind, and one that is none.
+    // A source that is behind, and one that does not exist.
     let last = one(&bed.sqlite(), "SELECT name FROM schema_history ORDER BY version DESC LIMIT 1").await;
     run(&bed.sqlite(), &format!("CREATE TABLE kept AS SELECT * FROM schema_history WHERE name = '{last}'")).await;
     run(&bed.sqlite(), &format!("DELETE FROM schema_history WHERE name = '{last}'")).await;

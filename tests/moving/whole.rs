@@ -1,5 +1,4 @@
-//! A move from beginning to end: what clients, administrators and the accounts notice of it, which
-//! is nothing.
+//! A complete move: clients, administrators and the accounts notice no difference.
 
 use serde_json::{Value, json};
 
@@ -7,8 +6,7 @@ use super::{Bed, one, run, tables, texts};
 use crate::proxy::fixture::request;
 use crate::support::gateway::ADMIN_TOKEN;
 
-/// Gives every table that is empty a row, whatever its columns: a table that is not copied would
-/// lose it.
+/// Adds a row to every empty table, whatever its columns: a table that is not copied would lose it.
 async fn furnish_empty_tables(url: &str) {
     for table in tables(url).await {
         if one(url, &format!("SELECT CAST(COUNT(*) AS TEXT) FROM {table}")).await != "0" {
@@ -77,7 +75,7 @@ async fn a_gateway_goes_on_as_if_it_had_always_been_on_postgres() {
     let rows = 3 + spent + 1;
     let secret = json!({"webhookSecret": "a-secret-for-webhooks"});
     gateway.admin("notifications/updateNotificationSettingsAction", secret).await;
-    // A number that is used up, though no row has it any more.
+    // A number that is used up, although no row has it any more.
     let word = json!({"word": "never-said", "matchType": "contains"});
     gateway.admin("sensitive-words/createSensitiveWordAction", word.clone()).await;
     let list = gateway.admin("sensitive-words/listSensitiveWords", json!({})).await;

@@ -1,11 +1,11 @@
-//! Both nodes begin at once, on a Redis that knows nothing and a ledger that is full.
+//! Both nodes start at once, on an empty Redis and a full ledger.
 
 use serde_json::json;
 
 use super::pair::{Pair, cost};
 use crate::support::redis::Redis;
 
-/// Both nodes end (as `end` does it), Redis forgets all, and both begin in the same moment.
+/// Both nodes end (by the method `end`), Redis loses its data, and both start at the same moment.
 async fn begin_anew(pair: &mut Pair, end: &str) {
     for node in &mut pair.nodes {
         match end {
@@ -37,7 +37,7 @@ async fn what_the_ledger_has_is_counted_once_when_both_nodes_make_the_counters_a
         for node in &pair.nodes {
             node.readiness_shows(|ready, parts| ready && parts["redis"] == "ok").await;
         }
-        // Both ask while one may still be at it.
+        // Requests at both while one may still be rebuilding.
         let (passed, refused) = pair.at_once(&who, 12, |n| format!("s{n}")).await;
         assert_eq!((passed, refused.len()), (2, 10), "{end}");
         pair.settled(&who, 10).await;
@@ -47,7 +47,7 @@ async fn what_the_ledger_has_is_counted_once_when_both_nodes_make_the_counters_a
         pair.until(async || told() >= 2).await;
         let made = told();
         // Once at the first start. Then by one of the two; and by each that was killed, which
-        // cannot know who else counted.
+        // cannot know about other nodes.
         assert!(if end == "TERM" { made == 2 } else { (2..=3).contains(&made) }, "{end}: {made} times");
     }
 }

@@ -1,4 +1,4 @@
-//! Prices that come late, with two nodes on one Redis: limits learn of them once.
+//! Prices that arrive late, with two nodes on one Redis: the limits count them once.
 
 use serde_json::json;
 
@@ -23,7 +23,7 @@ async fn requests_that_are_priced_later_count_once_against_the_limits_of_both_no
     for node in &pair.nodes {
         node.metric_shows("tollgate_journal_pending_records", |pending| pending == 0.0).await;
     }
-    // A price on each node, one after the other: both look for requests that wait, and the second
+    // A price on each node, one after the other: both search for waiting requests, and the second
     // price of the model changes nothing.
     let price = json!({"late": {"mode": "chat", "input_cost_per_token": 0, "output_cost_per_token": 1e-4}});
     pair.nodes[0].prices(price.clone()).await;
@@ -37,20 +37,20 @@ async fn requests_that_are_priced_later_count_once_against_the_limits_of_both_no
     }
     pair.until(async || pair.metric("tollgate_repriced_requests_total").await >= 4.0).await;
     assert_eq!(pair.metric("tollgate_repriced_requests_total").await, 4.0);
-    // Room for one more, on whichever node.
+    // One more fits, on either node.
     assert_eq!(ask(1, "m").await.unwrap().status(), 200);
     pair.settled(&who, 6).await;
     for node in 0..2 {
         assert_eq!(ask(node, "m").await.unwrap().status(), 429);
     }
-    // The provider is owed the same.
+    // The provider's spend is the same.
     let id = pair.nodes[1].admin("providers/getProviders", json!({})).await[0]["id"].clone();
     for node in 0..2 {
         let usage = pair.nodes[node].admin("providers/getProviderLimitUsage", json!({"providerId": id})).await;
         let current: rust_decimal::Decimal = usage["costTotal"]["current"].to_string().parse().unwrap();
         assert_eq!(current, cost(6), "node {node}");
     }
-    // The nodes' own counters have heard the same: they go on with it when Redis is lost.
+    // The nodes' own counters have the same figures: they use them when Redis is lost.
     let mut pair = pair;
     pair.redis.kill();
     for node in 0..2 {

@@ -61,7 +61,7 @@ async fn sessions_and_requests_per_minute_are_given_to_exactly_as_many_as_there_
         assert_eq!((passed, refused.len()), (5, 19), "{limit}");
         assert!(refused.iter().all(|name| name == limit), "{refused:?}");
     }
-    // A session that is live on one node is so on the other: it does not count against itself.
+    // A session that is live on one node is live on the other: it does not count against itself.
     let who = pair.person(json!({}), json!({"limitConcurrentSessions": 1})).await;
     let (passed, refused) = pair.at_once(&who, 8, |_| "one".to_owned()).await;
     assert_eq!((passed, refused), (8, vec![]));
@@ -75,8 +75,8 @@ async fn a_thousand_at_once_over_both_nodes_overshoot_the_last_dollar_by_one_gra
     let who = pair.person(json!({}), json!({"limitMonthlyUsd": 1})).await;
     let (passed, refused) = pair.at_once(&who, 1_000, |n| format!("s{}", n % 50)).await;
     assert!(refused.iter().all(|name| name == "key_monthly"));
-    // What is reserved for a request is what it costs, so a hundred of them are the dollar. Those
-    // that ended while others still came make no difference.
+    // The reservation of a request equals its cost, so a hundred of them are the dollar. Those that
+    // ended while others still arrived make no difference.
     assert_eq!((passed, refused.len()), (100, 900));
     pair.settled(&who, 100).await;
 }
@@ -99,7 +99,7 @@ async fn the_limits_of_a_provider_hold_over_both_nodes() {
     }
     let passed = statuses.iter().filter(|status| **status == 200).count();
     assert_eq!((passed, statuses.iter().filter(|status| **status == 503).count()), (3, 13), "{statuses:?}");
-    // The session stays with its provider, whichever node it comes to, and its place is its own.
+    // The session stays with its provider on either node, and keeps its own place.
     for node in 0..2 {
         let usage = pair.nodes[node].admin("providers/getProviderLimitUsage", json!({"providerId": id})).await;
         assert_eq!(usage["concurrentSessions"], json!({"current": 3, "limit": 3}));

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use super::pair::{Pair, Person, cost};
 use crate::support::redis::Redis;
 
-/// Clients at both nodes that ask until they are told to stop.
+/// Clients at both nodes that send requests until they are stopped.
 struct Load {
     stop: Arc<AtomicBool>,
     whole: Arc<AtomicUsize>,
@@ -48,7 +48,7 @@ impl Load {
         pair.until(async || self.whole.load(Ordering::SeqCst) >= goal).await;
     }
 
-    /// The number of whole replies, and all that was not one.
+    /// The number of complete replies, and everything else.
     async fn end(mut self) -> (usize, Vec<String>) {
         self.stop.store(true, Ordering::SeqCst);
         while let Some(ended) = self.clients.join_next().await {
@@ -70,7 +70,7 @@ async fn back(pair: &Pair) {
     }
 }
 
-/// Load before, during and after a loss; then all that was spent is counted once, on both nodes.
+/// Load before, during and after a loss; then all spending is counted once, on both nodes.
 async fn no_request_fails(mut pair: Pair, lose: impl Fn(&mut Pair), bring_back: impl Fn(&mut Pair)) -> Pair {
     let who = pair.person(json!({}), json!({})).await;
     let load = Load::start(&pair, &who, 8);
@@ -93,7 +93,7 @@ async fn no_request_fails(mut pair: Pair, lose: impl Fn(&mut Pair), bring_back: 
         let log = node.log_shows("Redis is lost").await;
         assert_eq!(log.matches("Redis is lost").count(), 1, "said once:\n{log}");
     }
-    // Nothing that ran during the loss holds a place.
+    // No request that was in flight during the loss holds a place.
     let usage = pair.nodes[1].admin("keys/getKeyLimitUsage", json!({"keyId": who.key})).await;
     assert_eq!(usage["concurrentSessions"]["current"], json!(8));
     pair
@@ -131,7 +131,7 @@ async fn without_redis_a_node_goes_on_from_the_last_known_values() {
     pair.settled(&who, 4).await;
     pair.redis.kill();
     lost(&pair).await;
-    // The other node heard of the four, and has room for one.
+    // The other node has the four, and one more fits.
     pair.until(async || pair.spent(1, &who).await == cost(4)).await;
     assert_eq!(pair.ask(1, &who, "s").send().await.unwrap().status(), 200);
     assert_eq!(pair.ask(1, &who, "s").send().await.unwrap().status(), 429);

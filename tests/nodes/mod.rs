@@ -1,5 +1,5 @@
-//! Several gateways on one PostgreSQL and one Redis are one gateway: the built binary twice, a
-//! private Redis, a scripted upstream.
+//! Several gateways on one PostgreSQL and one Redis act as one: the built binary twice, a private
+//! Redis, a scripted upstream.
 
 #![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]
 

@@ -1,4 +1,4 @@
-//! What one node learns, the other knows: changes of the configuration, circuits, resets.
+//! A change on one node reaches the other: changes of the configuration, circuits, resets.
 
 use std::time::{Duration, Instant};
 

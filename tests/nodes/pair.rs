@@ -1,4 +1,4 @@
-//! Two gateways that are one: what these tests begin with.
+//! Two gateways that act as one: the fixture of these tests.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::support::postgres;
 use crate::support::redis::Redis;
 use crate::support::upstream::Upstream;
 
-/// How long a test waits for something to be seen.
+/// How long a test waits for a condition.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Pair {
@@ -21,7 +21,7 @@ pub struct Pair {
     pub upstream: Upstream,
 }
 
-/// Somebody who asks.
+/// A caller.
 pub struct Person {
     pub user: i64,
     pub key: i64,
@@ -29,7 +29,8 @@ pub struct Person {
 }
 
 impl Pair {
-    /// Requests wait for Redis as long as it takes, so that a slow machine changes nothing.
+    /// Requests wait for Redis without a practical bound, so that a slow machine makes no
+    /// difference.
     pub async fn start() -> Self {
         Self::with(Redis::start(), &[("TOLLGATE_REDIS_TIMEOUT", "10s")]).await
     }
@@ -51,7 +52,7 @@ impl Pair {
         Self { nodes: [first, second], redis, upstream }
     }
 
-    /// A user with one key, known to both nodes.
+    /// A user with one key, present on both nodes.
     pub async fn person(&self, user: Value, key: Value) -> Person {
         let mut fields = json!({"name": format!("user-{}", fastrand::u32(..))});
         merge(&mut fields, user);
@@ -78,7 +79,8 @@ impl Pair {
         ask.header("x-api-key", &who.text).header("x-session-id", session).json(&request("native", false))
     }
 
-    /// Asks so many times at once, in turn at each node: the statuses, and the limits that refused.
+    /// Sends this many concurrent requests, in turn to each node: the statuses, and the limits that
+    /// refused.
     pub async fn at_once(&self, who: &Person, count: usize, session: impl Fn(usize) -> String) -> (usize, Vec<String>) {
         let mut asking = JoinSet::new();
         for n in 0..count {
@@ -96,13 +98,13 @@ impl Pair {
         (passed, refused)
     }
 
-    /// What a node says that the key has spent in all.
+    /// The key's total spend, according to a node.
     pub async fn spent(&self, node: usize, who: &Person) -> Decimal {
         let usage = self.nodes[node].admin("keys/getKeyLimitUsage", json!({"keyId": who.key})).await;
         usage["costTotal"]["current"].to_string().parse().unwrap()
     }
 
-    /// Waits until both nodes know so many settled requests.
+    /// Waits until both nodes have this many settled requests.
     pub async fn settled(&self, who: &Person, requests: usize) {
         for node in 0..2 {
             self.until(async || self.spent(node, who).await == cost(requests)).await;
@@ -125,8 +127,8 @@ impl Pair {
     }
 }
 
-/// Of so many requests: a cent each, for a hundred output tokens. What is reserved for one is the
-/// same.
+/// The cost of this many requests: a cent each, for a hundred output tokens. The reservation of one
+/// is the same.
 pub fn cost(requests: usize) -> Decimal {
     Decimal::new(i64::try_from(requests).unwrap(), 2)
 }

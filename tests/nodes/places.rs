@@ -1,4 +1,4 @@
-//! Places of a node that dies, and what it had counted.
+//! Places of a node that dies, and the figures that it had counted.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ async fn a_killed_node_gives_its_places_back_after_the_lease() {
     for request in running {
         assert!(request.await.unwrap().is_err(), "the node is dead");
     }
-    // Both the sessions and what was reserved are free again, and nothing was spent.
+    // Both the sessions and the reservations are free again, and nothing was spent.
     pair.upstream.default(json!({"usage": {"output": 100}})).await;
     pair.until(async || pair.ask(1, &who, "other").send().await.unwrap().status() == 200).await;
     pair.until(async || pair.spent(1, &who).await == cost(1)).await;
@@ -79,8 +79,8 @@ async fn a_lease_that_ends_while_redis_hangs_takes_no_place_from_a_request_that_
     for node in &pair.nodes {
         node.readiness_shows(|_, parts| parts["redis"] == "ok").await;
     }
-    // By now each may have taken the other for dead: its lease is long over, by the clock of Redis,
-    // which went on.
+    // By now each may have treated the other as dead: its lease is long over, by the clock of
+    // Redis, which kept running.
     for node in [1, 0, 1] {
         assert_eq!(pair.ask(node, &who, "other").send().await.unwrap().status(), 429, "the place is taken");
     }

@@ -1,5 +1,5 @@
-//! Redis behind TLS, with its own user and a database number: used as any other, and refused with a
-//! reason.
+//! Redis over TLS, with its own user and a database number: it works like any other, and a refusal
+//! has a reason.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ fn file(name: &str) -> String {
     format!("{}/tests/nodes/tls/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What a node needs to be let in.
+/// The credentials of a node.
 fn credentials() -> [(&'static str, String); 3] {
     let of = |name, path| (name, file(path));
     [
@@ -40,7 +40,7 @@ async fn counters_and_circuits_are_shared_over_tls_by_a_user_that_may_do_little_
         }
     };
     all_know(&pair, 2).await;
-    // Circuits go over a connection of their own.
+    // Circuits use a separate connection.
     let id = pair.nodes[0].admin("providers/getProviders", json!({})).await[0]["id"].as_i64().unwrap();
     let edit = json!({"providerId": id, "circuit_breaker_failure_threshold": 1, "max_retry_attempts": 1});
     pair.nodes[0].admin("providers/editProvider", edit).await;
@@ -59,7 +59,7 @@ async fn counters_and_circuits_are_shared_over_tls_by_a_user_that_may_do_little_
     stands(&pair, 1, "OPEN").await;
     pair.nodes[1].admin("providers/resetProviderCircuit", json!({"providerId": id})).await;
     stands(&pair, 0, "CLOSED").await;
-    // Lost, and back empty: made again from the ledger, as without TLS.
+    // Lost, and back empty: rebuilt from the ledger, as without TLS.
     pair.redis.kill();
     for node in &pair.nodes {
         node.readiness_shows(|_, parts| parts["redis"] == "is lost: this node counts for itself").await;

@@ -1,4 +1,4 @@
-//! Redis that answers late: for a moment, time and again, and for good.
+//! Redis that answers late: for a moment, repeatedly, and permanently.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,8 +13,8 @@ use tokio::sync::{mpsc, watch};
 use super::pair::{Pair, cost};
 use crate::support::redis::Redis;
 
-/// Stands between nodes and their Redis. What is asked goes through at once; answers come as late
-/// as it is told.
+/// A proxy between nodes and their Redis. It forwards calls at once, and delays answers as
+/// configured.
 struct Delay {
     url: String,
     held: watch::Sender<bool>,
@@ -45,7 +45,7 @@ impl Delay {
         Self { url, held, ms }
     }
 
-    /// No answer gets through until [`Self::release`].
+    /// Withholds every answer until [`Self::release`].
     fn hold(&self) {
         self.held.send_replace(true);
     }
@@ -54,7 +54,7 @@ impl Delay {
         self.held.send_replace(false);
     }
 
-    /// Every answer comes so much later from now on.
+    /// Delays every answer by this much from now on.
     fn by(&self, ms: u64) {
         self.ms.store(ms, Ordering::SeqCst);
     }
@@ -86,7 +86,7 @@ async fn give(
     }
 }
 
-/// Two nodes whose answers from Redis can be late, and how long they wait for one.
+/// Two nodes whose answers from Redis can be delayed, and how long they wait for one.
 async fn pair(bound: &str, more: &[(&str, &str)]) -> (Pair, Delay) {
     let redis = Redis::start();
     let delay = Delay::before(&redis).await;
@@ -96,7 +96,7 @@ async fn pair(bound: &str, more: &[(&str, &str)]) -> (Pair, Delay) {
     (pair, delay)
 }
 
-/// That the request is counted once, whatever became of the question whether it may run.
+/// Checks that the request is counted once, whatever happened to its admission call.
 async fn counted(pair: &Pair, who: &super::pair::Person, requests: usize, sessions: usize) {
     pair.settled(who, requests).await;
     for node in &pair.nodes {
@@ -116,7 +116,7 @@ async fn one_late_answer_costs_one_wait_and_neither_the_connection_nor_a_count()
     delay.hold();
     // Redis counts it; the answer is late.
     assert_eq!(pair.ask(0, &who, "held").send().await.unwrap().status(), 200);
-    // Nobody waits after the first who did: one wait in vain is counted below.
+    // No request waits after the first one that did: one time-out is counted below.
     assert_eq!(pair.ask(0, &who, "after").send().await.unwrap().status(), 200);
     delay.release();
     pair.nodes[0].readiness_shows(|ready, parts| ready && parts["redis"] == "ok").await;
@@ -150,7 +150,7 @@ async fn redis_that_is_always_late_is_no_storm_of_losses_and_counts_everything_o
     let who = pair.person(json!({"rpm": 100_000}), json!({})).await;
     // On a busy machine an answer may have been late before.
     let before = pair.metric("tollgate_redis_slow_total").await;
-    // Three of them, as a script needs that Redis does not know yet, must come within the two
+    // Three of them, which a script that Redis does not have yet needs, must arrive within the two
     // seconds of a loss.
     delay.by(400);
     let until = Instant::now() + Duration::from_secs(6);
@@ -164,8 +164,7 @@ async fn redis_that_is_always_late_is_no_storm_of_losses_and_counts_everything_o
             .await;
         assert_eq!(node.metric("tollgate_redis_up").await, 0.0);
     }
-    // Each answer that is waited for in vain begins a spell, and a spell ends by an answer in time
-    // alone.
+    // Each answer that times out begins a spell, and only an answer in time ends it.
     let spells = pair.metric("tollgate_redis_slow_total").await;
     assert!(spells >= 2.0 && spells - before <= 2.0, "one on each node: {spells}, {before} of them before");
     assert_eq!(pair.metric("tollgate_redis_losses_total").await, 0.0);

@@ -1,5 +1,5 @@
-//! Two nodes: a failing provider is disabled once, and what described an earlier address is
-//! forgotten on both.
+//! Two nodes: a failing provider is disabled once, and the health of an earlier address is dropped
+//! on both.
 
 use std::time::Duration;
 

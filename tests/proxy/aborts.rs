@@ -1,5 +1,4 @@
-//! Clients that leave before their reply is complete: nothing that a provider was asked for is
-//! free.
+//! Clients that close before their reply is complete: nothing that a provider did is free.
 
 use futures_util::StreamExt;
 use serde_json::{Value, json};
@@ -17,7 +16,7 @@ async fn fixture(env: &[(&str, &str)]) -> Fixture {
     fixture
 }
 
-/// Asks in a format and leaves once the provider has the request.
+/// Sends a request in a format and closes once the provider has it.
 async fn leave_before_the_first_byte(fixture: &Fixture, format: &str, stream: bool, nth: usize) {
     let asking = tokio::spawn(fixture.post(path(format, stream), &request(format, stream)).send());
     fixture.upstream.stats(&format!("started={nth}")).await;
@@ -71,7 +70,7 @@ async fn drained_replies_are_billed_exactly_in_every_format() {
     assert_eq!(stats["dropped"], 0, "no provider was cut off: {stats}");
 }
 
-/// Reasoning that never shows is in the final figures alone.
+/// Only the final figures include hidden reasoning.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_is_left_in_the_middle_is_drained_to_its_final_figures() {
     let fixture = fixture(&[DRAIN]).await;
@@ -107,7 +106,7 @@ async fn draining_is_bounded_in_time_and_bytes() {
     }
 }
 
-/// The request never reached the provider: there is nothing to pay for.
+/// The request never reached the provider: nothing is billed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_answers_an_error_to_nobody_is_not_paid() {
     let fixture = fixture(&[DRAIN]).await;

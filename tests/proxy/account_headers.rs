@@ -1,11 +1,11 @@
-//! Whose limits a client sees in a reply's head: its own, and not those of the operator's account
-//! at the provider.
+//! The limits in a reply's head are the client's own, not those of the operator's account at the
+//! provider.
 
 use serde_json::json;
 
 use super::fixture::{FORMATS, Fixture, path, saying};
 
-/// What providers send about the account.
+/// Headers with which providers describe the account.
 const OF_ACCOUNT: [(&str, &str); 12] = [
     ("anthropic-ratelimit-requests-limit", "4000"),
     ("anthropic-ratelimit-requests-remaining", "3999"),
@@ -29,7 +29,7 @@ fn sending_account_headers() -> serde_json::Value {
     json!({"headers": headers})
 }
 
-/// A conversation of its own: a session would stay with the provider of the format before.
+/// A separate conversation: a session would stay with the provider of the format before.
 fn own_session(format: &str, stream: bool) -> serde_json::Value {
     saying(format, stream, &format!("hello in {format}, streamed: {stream}"))
 }

@@ -1,5 +1,5 @@
-//! The administration on the proxy's listener: answered from the head, bodies within bounds of
-//! their own.
+//! The administration on the proxy's listener: answered from the head, bodies within separate
+//! bounds.
 
 use std::time::Duration;
 
@@ -91,7 +91,7 @@ async fn a_body_is_bounded_at_one_mebibyte_however_it_comes() {
         let sending = tokio::spawn(async move {
             writing.write_all(request.as_bytes()).await.unwrap();
             let piece = format!("10000\r\n{}\r\n", "x".repeat(65_536));
-            // The gateway takes the rest for some seconds, so that its answer is read.
+            // The gateway reads the rest for some seconds, so that its answer is read.
             for _ in 0..64 {
                 if writing.write_all(piece.as_bytes()).await.is_err() {
                     break;
@@ -128,7 +128,7 @@ async fn administration_bodies_take_nothing_of_the_data_planes_budget() {
         assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
         assert_eq!(fixture.gateway.metric("tollgate_request_body_bytes").await, 0.0);
     }
-    // Larger than the data plane's bound for one body, which is not theirs.
+    // Larger than the data plane's bound for one body, which does not apply.
     let note = format!("{}{{\"name\":\"ann\",\"note\":\"{}\"}}", " ".repeat(100_000), "n".repeat(100));
     let mut tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
     let fields = as_admin(&format!("content-length: {}\r\n", note.len()));

@@ -1,4 +1,4 @@
-//! The admin token where the proxy takes it, and what happens when it changes.
+//! The admin token at the proxy, and the effect of its change.
 
 use std::time::{Duration, Instant};
 
@@ -48,7 +48,7 @@ async fn guesses_at_the_proxy_close_the_token_on_both_listeners_and_keys_go_on()
             assert_eq!(body["error"]["type"], "rate_limit_error", "{place}: {body}");
         }
         // The right token in a cookie beside a key would conflict with it: the answer must not
-        // tell.
+        // reveal that.
         let beside = |text: &str| format!("auth-token={text}");
         for text in [ADMIN_TOKEN, GUESS] {
             let answer = ask(&fixture, |post| post.header("cookie", beside(text)).bearer_auth(&fixture.key)).await;

@@ -1,5 +1,5 @@
-//! The room for request bodies: a bound on all of them together, given back as soon as nobody can
-//! be asked again.
+//! The budget of request bodies: a bound on all of them together, released as soon as no further
+//! attempt is possible.
 
 use std::io::Write;
 
@@ -31,7 +31,7 @@ async fn held_is(fixture: &Fixture, wanted: impl Fn(f64) -> bool) {
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_beyond_the_bound_are_refused_until_there_is_room() {
     let fixture = fixture(&[]).await;
-    // This one is not answered: its body stays, as another provider may have to be asked.
+    // This one is not answered: its body stays, as another provider may be needed.
     let first = fixture.post("/v1/messages", &large("native", false)).header("x-mock", r#"{"first_byte_ms": 600000}"#);
     let first = tokio::spawn(first.send());
     held_is(&fixture, |bytes| (60_000.0..70_000.0).contains(&bytes)).await;
@@ -58,8 +58,7 @@ async fn bodies_beyond_the_bound_are_refused_until_there_is_room() {
         let body: Value = answer.json().await.unwrap();
         assert_eq!((&body["type"], &body["error"]["type"]), (&json!("error"), &json!("overloaded_error")), "{name}");
     }
-    // In the words of another format too; and somebody else's, who is small, passes beside the
-    // large one.
+    // In another format's form too; and another user's small request passes beside the large one.
     let chat = fixture.post("/v1/chat/completions", &large("chat-compatible", false)).send().await.unwrap();
     assert_eq!(chat.status(), 503);
     assert!(chat.json::<Value>().await.unwrap()["error"]["message"].as_str().unwrap().contains("request bodies"));
@@ -67,7 +66,7 @@ async fn bodies_beyond_the_bound_are_refused_until_there_is_room() {
     assert_eq!(asks(&fixture, &other).await, 200);
     fixture.gateway.metric_shows("tollgate_request_bodies_refused_total", |refused| refused == 4.0).await;
     held_is(&fixture, |bytes| (60_000.0..70_000.0).contains(&bytes)).await;
-    // The client leaves: the next one has its room.
+    // The client closes: the next one gets its share.
     first.abort();
     held_is(&fixture, |bytes| bytes == 0.0).await;
     assert_eq!(fixture.post("/v1/messages", &large("native", false)).send().await.unwrap().status(), 200);
@@ -83,7 +82,7 @@ async fn asks(fixture: &Fixture, key: &str) -> u16 {
     small.send().await.unwrap().status().as_u16()
 }
 
-/// Begins an upload of so many bytes and sends none of them.
+/// Begins an upload of this many bytes and sends none of them.
 async fn begin_upload(fixture: &Fixture, bytes: usize) -> TcpStream {
     let mut tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
     let head = format!(

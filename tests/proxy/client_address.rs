@@ -1,4 +1,4 @@
-//! The client's address behind a reverse proxy, as records, access lines and providers are told it.
+//! The client's address behind a reverse proxy, in records, access lines and requests to providers.
 
 use std::time::{Duration, Instant};
 

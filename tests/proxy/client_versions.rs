@@ -1,5 +1,5 @@
-//! With `enableClientVersionCheck`, a known client that is older than what others run is told to
-//! update.
+//! With `enableClientVersionCheck`, a known client that is older than those of others is refused
+//! with a request to update.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ async fn ask(fixture: &Fixture, key: &str, agent: &str, format: &str) -> (u16, V
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
 
-/// Switches the check, as another node would: this one sees it within a second or two.
+/// Switches the check, as another node would: this one notices within a second or two.
 async fn switch(fixture: &Fixture, on: bool) {
     let store = Store::open_sqlite(&fixture.gateway.dir.path().join("data")).await.unwrap();
     let mut tx = store.begin().await.unwrap();
@@ -55,7 +55,8 @@ async fn a_client_older_than_what_two_others_run_is_told_to_update() {
         }
         assert!(error["message"].as_str().unwrap().contains("Claude Code 2.0.9"), "{body}");
     }
-    // One user ahead of all asks nothing of the others; unknown and other clients are left alone.
+    // One user with a newer version requires nothing of others; unknown and other clients are
+    // ignored.
     assert_eq!(ask(&fixture, &keys[0], "claude-cli/3.0.0 (external, cli)", "native").await.0, 200);
     for agent in [new, "claude-cli/2.1.0-beta.1 (external, cli)", "codex_cli_rs/0.0.1", "claude-cli/dev", "curl/8", ""]
     {

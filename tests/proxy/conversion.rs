@@ -72,7 +72,7 @@ async fn a_cut_or_failed_stream_never_ends_as_if_it_were_whole() {
                 let answer = fixture.post(path(client, true), &request(client, true)).send().await.unwrap();
                 let what = format!("{client} from {provider} {fault}");
                 assert_eq!(answer.status(), 200, "{what}");
-                // The beginning is with the client.
+                // The client has the beginning.
                 fixture.upstream.go_on(1).await;
                 let body = answer.text().await.unwrap_or_else(|e| panic!("{what}: {e}"));
                 assert!(body.contains("error"), "{what}: {body}");
@@ -125,7 +125,7 @@ async fn a_tool_round_trip_works_over_every_pair() {
     }
 }
 
-/// A request with a tool on offer.
+/// A request that offers a tool.
 fn tools(client: &str, requests: &[Value]) -> Value {
     let mut body = requests[0].clone();
     let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
@@ -144,7 +144,7 @@ fn tools(client: &str, requests: &[Value]) -> Value {
     body
 }
 
-/// The second turn: the call that came back, and its result.
+/// The second turn: the call of the reply, and its result.
 fn with_result(client: &str, first: &Value, reply: &Value, result: &str) -> Value {
     let mut body = first.clone();
     let turns: Vec<Value> = match client {

@@ -1,5 +1,5 @@
-//! `kill -9` under load: every reply that a client had whole stands in the ledger, once, with its
-//! cost.
+//! `kill -9` under load: every reply that a client received completely is in the ledger, once, with
+//! its cost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::fixture::{Fixture, request};
 
-/// Clients at once, each with one request in progress.
+/// Concurrent clients, each with one request in progress.
 const CLIENTS: u64 = 16;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -51,8 +51,8 @@ async fn nothing_that_a_client_counted_is_lost() {
     }
 }
 
-/// Rows and cost: at least what clients counted, at most what the upstream was asked; and each row
-/// has its cost.
+/// Rows and cost: at least those that clients counted, at most those that the upstream counted; and
+/// each row has its cost.
 async fn settled(fixture: &Fixture, counted: u64, round: u32) {
     let asked = fixture.upstream.stats("").await["started"].as_u64().unwrap();
     let mut last = (0, String::new());
@@ -62,8 +62,8 @@ async fn settled(fixture: &Fixture, counted: u64, round: u32) {
         let (rows, summary) = (page["total"].as_u64().unwrap(), page["summary"].clone());
         let cost: Decimal = summary["costUsd"].to_string().parse().unwrap_or_default();
         if rows >= counted && cost >= Decimal::new(2 * i64::try_from(counted).unwrap(), 3) {
-            // A client that was cut off just before its last byte did not count what the journal
-            // already held: one request of each client, at each kill.
+            // A client that was cut off just before its last byte did not count a reply that was
+            // already in the journal: at most one of each client, at each kill.
             let most = counted + CLIENTS * u64::from(round + 1);
             assert!(rows <= most.min(asked), "round {round}: {rows} rows, {counted} counted, {asked} asked");
             assert_eq!(cost, Decimal::new(2 * i64::try_from(rows).unwrap(), 3), "round {round}: {page}");

@@ -1,4 +1,4 @@
-//! Who is let in: every source of a key, conflicts, and each failed step, in the client's own
+//! Authentication: every source of a key, conflicts, and each failed step, in the client's own
 //! format.
 
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ async fn a_failed_step_is_told_in_each_format() {
         }
         assert!(error["message"].as_str().unwrap().contains("key"), "{format}: {body}");
     }
-    // Nobody was asked, and nobody unknown leaves a record.
+    // No provider was called, and unknown callers leave no record.
     assert_eq!(fixture.upstream.requests().await.len(), 0);
     assert_eq!(fixture.gateway.admin("usage-logs/getUsageLogs", json!({})).await["total"], 0);
 }

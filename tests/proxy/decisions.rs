@@ -1,4 +1,4 @@
-//! The decision chain of a request has every step, whatever became of the request.
+//! The decision chain of a request has every step, whatever the request's outcome.
 
 use serde_json::{Value, json};
 
@@ -60,7 +60,7 @@ async fn a_request_that_failed_over_names_everybody_and_every_attempt() {
     let detail = steps[8].2["detail"].as_str().unwrap();
     assert_eq!((detail, &steps[8].2["status"]), ("503 we are full (overloaded)", &json!(503)));
     assert_eq!((&steps[9].2["status"], &row["attempts"]), (&json!(200), &json!(4)));
-    // The conversation goes on where it was answered.
+    // The conversation continues where it was answered.
     assert_eq!(fixture.ask().header("x-session-id", "one").send().await.unwrap().status(), 200);
     let (_, steps) = decisions(&fixture, 2).await;
     let chosen = steps.iter().find(|(_, step, _)| step == "chosen_for_session").unwrap();

@@ -11,9 +11,9 @@ use tokio::net::TcpStream;
 use super::fixture::{Fixture, request};
 use crate::resilience::raw::{self, Provider};
 
-/// How long any single step may take.
+/// Time-out of any single step.
 const LONG: Duration = Duration::from_secs(60);
-/// Connections are closed long before this, and were kept for ever.
+/// Connections are closed long before this; they used to be kept forever.
 const SOON: Duration = Duration::from_secs(30);
 
 async fn connect(fixture: &Fixture) -> TcpStream {
@@ -30,7 +30,7 @@ async fn answer(tcp: &mut TcpStream) -> (String, String) {
     (head, String::from_utf8_lossy(&body).into_owned())
 }
 
-/// Asks on a connection and reads the answer's head; it must be a 200.
+/// Sends a request on a connection and reads the answer's head; it must be a 200.
 async fn answered(fixture: &Fixture, tcp: &mut TcpStream) -> String {
     tcp.write_all(&ask(fixture)).await.unwrap();
     let (head, body) = answer(tcp).await;
@@ -38,7 +38,7 @@ async fn answered(fixture: &Fixture, tcp: &mut TcpStream) -> String {
     head
 }
 
-/// Reads to the end of the connection, which must come soon; what came before it.
+/// Reads to the end of the connection, which must come soon; returns the bytes before it.
 async fn closed(tcp: &mut TcpStream) -> String {
     let mut rest = Vec::new();
     let ended = tokio::time::timeout(SOON, tcp.read_to_end(&mut rest)).await.expect("the connection is still open");
@@ -109,7 +109,7 @@ async fn a_head_above_its_bound_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_above_the_limit_are_refused_and_the_others_go_on() {
     let fixture = Fixture::native_with(&[("TOLLGATE_PROXY_MAX_CONNECTIONS", "3")]).await;
-    // The start was seen by its own connection.
+    // The readiness check of the start used its own connection.
     fixture.gateway.metric_shows("tollgate_connections", |open| open == 0.0).await;
     let mut held = Vec::new();
     for _ in 0..3 {
@@ -138,7 +138,7 @@ async fn a_connection_ends_with_notice_after_its_last_request() {
     assert_eq!(closed(&mut tcp).await, "");
 }
 
-/// It had read the request and worked on it: whoever sends it again pays twice.
+/// It had read the request and worked on it: a retry would be billed twice.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_hangs_up_after_working_is_not_asked_again_silently() {
     let asked = Arc::new(AtomicU64::new(0));
@@ -208,7 +208,7 @@ async fn requests_that_come_before_the_reply_to_the_first_are_answered_in_order(
     let mut tcp = connect(&fixture).await;
     tcp.write_all(&ask(&fixture)).await.unwrap();
     fixture.upstream.stats("started=1").await;
-    // While the first is answered; the second one's last byte comes later still.
+    // While the first is being answered; the second one's last byte comes even later.
     let (two, mut last) = (ask(&fixture), ask(&fixture));
     let end = last.split_off(last.len() - 1);
     tcp.write_all(&[two, last].concat()).await.unwrap();
@@ -222,7 +222,7 @@ async fn requests_that_come_before_the_reply_to_the_first_are_answered_in_order(
     fixture.gateway.logs(3).await;
 }
 
-/// Reads one answer byte by byte, and nothing behind it.
+/// Reads one answer byte by byte, and nothing after it.
 async fn one(tcp: &mut TcpStream) -> (String, Vec<u8>) {
     let mut got = Vec::new();
     while !got.ends_with(b"\r\n\r\n") {
@@ -251,7 +251,7 @@ async fn a_client_that_is_still_sending_reads_its_refusal_and_goes_on() {
     let (refused, _) = answer(&mut tcp).await;
     assert!(refused.starts_with("http/1.1 401") && refused.contains("connection: keep-alive"), "{refused}");
     answered(&fixture, &mut tcp).await;
-    // A connection that is to end is drained as well.
+    // A connection that will be closed is drained as well.
     tcp.write_all(head("connection: close\r\n").as_bytes()).await.unwrap();
     tcp.write_all(&large).await.expect("the rest of the body is taken");
     let (refused, _) = answer(&mut tcp).await;
@@ -282,7 +282,7 @@ async fn a_client_that_waits_for_100_continue_keeps_its_connection() {
     }
 }
 
-/// Waiting for a body that will not come, it could not tell the next request from it.
+/// While it waited for a body that does not come, it could not tell the next request apart from it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_waits_for_100_continue_and_is_refused_gets_a_closed_connection() {
     let fixture = Fixture::native().await;
@@ -311,7 +311,7 @@ async fn what_follows_a_damaged_body_is_no_request() {
     assert!(fixture.upstream.requests().await.is_empty());
 }
 
-/// Its events are smaller than what the gateway's own buffer for writing holds.
+/// Its events are smaller than the gateway's own write buffer.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_reads_nothing_of_many_small_events_is_given_up_and_billed() {
     let fixture = Fixture::native_with(&[("TOLLGATE_PROXY_REPLY_WRITE_TIMEOUT", "1s")]).await;

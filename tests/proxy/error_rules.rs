@@ -1,5 +1,5 @@
-//! Error rules at the door: what the client is told, that nobody else is asked, and that nothing is
-//! counted.
+//! Error rules at the proxy: the client's answer, no failover, and nothing counted against the
+//! provider.
 
 use serde_json::{Value, json};
 
@@ -7,8 +7,8 @@ use super::fixture::{FORMATS, Fixture, path, request};
 use crate::support::gateway::ADMIN_TOKEN;
 use crate::support::upstream::Upstream;
 
-/// A first provider of each format that opens its circuit after so many failures (0: never), and
-/// healthy ones behind.
+/// A first provider of each format that opens its circuit after this many failures (0: never), and
+/// healthy ones after it.
 async fn fixture(threshold: u32) -> (Fixture, Upstream, Upstream) {
     let (fixture, bad, healthy) = (Fixture::bare(&[]).await, Upstream::start().await, Upstream::start().await);
     for format in FORMATS {
@@ -66,7 +66,7 @@ async fn a_rules_answer_reaches_the_client_in_its_format_and_nobody_else_is_aske
             }
         }
     }
-    // One failure would have opened a circuit: the first providers are asked each time.
+    // One failure would have opened a circuit: the first providers are tried each time.
     assert_eq!((bad.requests().await.len(), healthy.requests().await.len()), (count, 0));
     for row in fixture.gateway.logs(count).await {
         assert_eq!(

@@ -1,5 +1,5 @@
-//! The stream of events through both listeners: live, over HTTP/1.1 and HTTP/2, and no hindrance to
-//! a stop.
+//! The stream of events through both listeners: live, over HTTP/1.1 and HTTP/2, without delaying a
+//! stop.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! From one provider to the next: what switches, what does not, and what is told in the end.
+//! Failover between providers: what triggers it, what does not, and the final answer.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::fixture::{FORMATS, Fixture, path, request};
 use crate::support::gateway::free_port;
 use crate::support::upstream::Upstream;
 
-/// A fixture whose first choice is `first`, with a healthy provider of each format behind it.
+/// A fixture whose first choice is `first`, with a healthy provider of each format after it.
 async fn with_first(first: &str, fields: Value) -> (Fixture, Upstream) {
     let (fixture, healthy) = (Fixture::bare(&[]).await, Upstream::start().await);
     for format in FORMATS {
@@ -41,7 +41,7 @@ async fn a_failing_provider_is_left_for_the_next_one() {
         bad.default(fault.clone()).await;
         for format in FORMATS {
             for stream in [false, true] {
-                // A conversation of its own: stickiness must not hide the first provider.
+                // A separate conversation: session affinity must not hide the first provider.
                 let answer = fixture
                     .post(path(format, stream), &request(format, stream))
                     .header("x-session-id", format!("s{asked}"));
@@ -101,7 +101,7 @@ async fn when_all_fail_the_last_failure_decides() {
     let answer = fixture.ask().send().await.unwrap();
     assert_eq!(answer.status(), 429);
     assert!(answer.headers().contains_key("retry-after"));
-    // Both rest now: nobody is asked.
+    // Both are in a cooldown now: neither is tried.
     let asked = bad.requests().await.len();
     let answer = fixture.ask().send().await.unwrap();
     assert_eq!(answer.status(), 503);
@@ -116,7 +116,7 @@ async fn a_session_stays_with_its_provider() {
         fixture.gateway.provider("native", url, json!({})).await;
     }
     let mut used = std::collections::HashSet::new();
-    // By weight alone a dozen may all go to one, once in two thousand times.
+    // With weights alone, all twelve go to one provider once in two thousand runs.
     for session in 0..60 {
         if session >= 12 && used.len() == 2 {
             break;

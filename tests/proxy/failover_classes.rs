@@ -1,5 +1,5 @@
-//! Each class of failure, word by word: what ends a request at once, what switches, what rests,
-//! what counts.
+//! Each class of failure: what ends a request at once, what triggers a failover, a cooldown, a
+//! count.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::support::gateway::free_port;
 use crate::support::upstream::Upstream;
 
 /// A fixture whose first choice of each format is `first`, with a healthy provider of each format
-/// behind it.
+/// after it.
 async fn with_first(env: &[(&str, &str)], first: &str, fields: Value) -> (Fixture, Upstream) {
     let (fixture, healthy) = (Fixture::bare(env).await, Upstream::start().await);
     for format in FORMATS {
@@ -22,7 +22,7 @@ async fn with_first(env: &[(&str, &str)], first: &str, fields: Value) -> (Fixtur
     (fixture, healthy)
 }
 
-/// Without a circuit, and left after one try.
+/// Without a circuit, and with a single attempt.
 fn plain() -> Value {
     json!({"circuit_breaker_failure_threshold": 0, "max_retry_attempts": 1})
 }
@@ -110,7 +110,7 @@ async fn an_unrecognised_4xx_and_what_is_no_reply_are_the_providers_fault() {
             asked += 1;
         }
     }
-    // Every bad one was asked before the first good one.
+    // Every bad one was tried before the first good one.
     assert_eq!((bad.requests().await.len(), healthy.requests().await.len()), (4 * asked, asked));
 }
 
@@ -147,7 +147,7 @@ async fn a_rest_is_kept_and_bounded() {
         fixture.upstream.script(json!([{"status": status, "headers": {"retry-after": "86400"}}])).await;
         let began = Instant::now();
         let mut n = 0;
-        // A day was asked for; after a second it is asked again, and answers.
+        // The provider asked for a day; after a second it is tried again, and answers.
         while fixture.upstream.requests().await.len() < before + 2 {
             assert_eq!(ask(&fixture, "native", false, format!("{status}-{n}")).await.0, 200);
             assert!(began.elapsed() < Duration::from_secs(20), "{status}: the rest has no end");

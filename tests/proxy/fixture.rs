@@ -1,5 +1,5 @@
-//! A gateway with a mock behind it, a provider of each format and one key: what most of these tests
-//! begin with.
+//! A gateway with a mock upstream, a provider of each format and one key: the fixture of most of
+//! these tests.
 
 use serde_json::{Value, json};
 
@@ -62,7 +62,7 @@ impl Fixture {
     }
 }
 
-/// Easy figures: 1, 2, 3, 4 and 0.5 USD per million tokens.
+/// Simple figures: 1, 2, 3, 4 and 0.5 USD per million tokens.
 pub fn prices() -> Value {
     json!({"m": {
         "mode": "chat",
@@ -74,7 +74,7 @@ pub fn prices() -> Value {
     }})
 }
 
-/// Where a format is asked.
+/// The path of a format's requests.
 pub fn path(format: &str, stream: bool) -> &'static str {
     match (format, stream) {
         ("native", _) => "/v1/messages",

@@ -1,4 +1,4 @@
-//! The hooks of the proxy's `ProxyHttp` service, in the order in which requests meet them.
+//! The hooks of the proxy's `ProxyHttp` service, in the order in which requests pass them.
 
 use futures_util::StreamExt;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::resilience::raw::{self, Provider, STREAM_HEAD, beginning, chunk};
 use crate::support::gateway::free_port;
 use crate::support::upstream::Upstream;
 
-/// What every request meets before its first provider.
+/// The hooks of every request before its first provider.
 const BEGIN: [&str; 4] = ["early_request_filter", "request_filter", "proxy_upstream_filter", "upstream_peer"];
 /// An exchange up to the head of the provider's reply.
 const ASK: [&str; 4] =
@@ -20,7 +20,7 @@ async fn fixture() -> Fixture {
     Fixture::bare(&[("LOG_LEVEL", "trace")]).await
 }
 
-/// The hooks of one request up to `logging`; a hook that runs for several pieces in a row stands
+/// The hooks of one request up to `logging`; a hook that runs for several pieces in a row is listed
 /// once.
 async fn hooks(fixture: &Fixture, request: &str) -> Vec<String> {
     let last = format!("\"request_id\":\"{request}\",\"hook\":\"logging\"");

@@ -1,5 +1,5 @@
-//! Listeners and ways out: TLS with HTTP/2, the administration on the proxy's origin, a CONNECT
-//! proxy to a provider.
+//! Listeners and connections to providers: TLS with HTTP/2, the administration on the proxy's
+//! origin, a CONNECT proxy to a provider.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -47,7 +47,7 @@ async fn the_administration_is_on_the_proxys_origin_only_when_asked_for() {
     let page = get("/dashboard").await.unwrap();
     assert_eq!(page.status(), 200);
     assert!(page.headers()["content-type"].to_str().unwrap().starts_with("text/html"));
-    // The clients' paths, and what is no page, stay the proxy's.
+    // The clients' paths, and requests that are no page, stay the proxy's.
     assert_eq!(get("/v1/models").await.unwrap().status(), 401);
     let stray: Value = call(&fixture, "/chat/completions").await.unwrap().json().await.unwrap();
     assert!(stray["error"]["message"].is_string(), "{stray}");
@@ -70,8 +70,8 @@ async fn a_provider_is_reached_through_its_connect_proxy() {
     });
     let fixture = Fixture::bare(&[]).await;
     fixture.gateway.provider("native", &fixture.upstream.url, json!({"proxy_url": proxy_url})).await;
-    // A connection lies in the pool a moment after the client has its answer, so one who asks at
-    // once may get a new one.
+    // A connection returns to the pool a moment after the client has its answer, so an immediate
+    // request may get a new one.
     let mut used_again = false;
     for _ in 0..20 {
         let before = tunnels.load(Ordering::SeqCst);
@@ -82,7 +82,7 @@ async fn a_provider_is_reached_through_its_connect_proxy() {
     assert!(tunnels.load(Ordering::SeqCst) > 0, "it goes through the proxy");
 }
 
-/// What a CONNECT proxy does.
+/// The behaviour of a CONNECT proxy.
 async fn tunnel(mut client: TcpStream) {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {

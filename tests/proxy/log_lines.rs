@@ -1,4 +1,4 @@
-//! The log as people read it: one format at a time, and no errors where nothing is wrong.
+//! The log: one format at a time, and no errors if nothing is wrong.
 
 use serde_json::json;
 

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 
 use super::fixture::{FORMATS, Fixture, path, request};
 
-/// Sends raw bytes and reads until the answer is whole or the connection ends. Status and body.
+/// Sends raw bytes and reads until the answer is complete or the connection ends. Status and body.
 async fn raw(fixture: &Fixture, bytes: &[u8]) -> (u16, String) {
     let mut tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
     tcp.write_all(bytes).await.unwrap();
@@ -87,7 +87,7 @@ async fn malformed_heads() {
         let (status, body) = raw(&fixture, bytes.as_bytes()).await;
         assert!(expected.contains(&status), "{name}: {status} {body}");
     }
-    // The gateway is as well as before.
+    // The gateway is not affected.
     assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
     assert!(!fixture.gateway.log().contains("panicked"), "{}", fixture.gateway.log());
 }

@@ -1,5 +1,5 @@
-//! Stored messages, through the gateway's doors: only when asked for, as the client sent and got
-//! them, and bounded.
+//! Stored messages, through the gateway's listeners: only if enabled, as the client sent and
+//! received them, and bounded.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::fixture::{Fixture, saying};
 
-/// How long a test waits for something to be seen.
+/// How long a test waits for a condition.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The session's messages, once there are so many.
+/// The session's messages, once there are this many.
 pub async fn messages(fixture: &Fixture, session: &str, count: usize) -> Vec<Value> {
     let began = Instant::now();
     while began.elapsed() < PATIENCE {

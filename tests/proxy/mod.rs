@@ -1,4 +1,5 @@
-//! The data plane through its public door: the built binary, real sockets, a scripted upstream.
+//! The data plane through its public interface: the built binary, real sockets, a scripted
+//! upstream.
 
 #![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]
 

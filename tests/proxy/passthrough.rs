@@ -1,4 +1,4 @@
-//! Same format in and out: bytes pass through, headers as they should, credentials never.
+//! Same format on both sides: bytes pass through, headers as required, credentials never.
 
 use std::time::{Duration, Instant};
 
@@ -13,8 +13,7 @@ async fn each_format_passes_through_whole_and_streamed() {
     let fixture = Fixture::full().await;
     for format in FORMATS {
         for stream in [false, true] {
-            // A conversation of its own: a session would stay with the provider of the format
-            // before.
+            // A separate conversation: a session would stay with the provider of the format before.
             let mut body = saying(format, stream, &format!("hello in {format}"));
             body["x_unknown"] = json!({"kept": [1, 2.50, "ü"]});
             fixture.upstream.default(json!({"text": "Grüße 🎈 und mehr", "strict": false})).await;
@@ -34,14 +33,14 @@ async fn each_format_passes_through_whole_and_streamed() {
             let direct = fixture.gateway.client.post(format!("{}{}", fixture.upstream.url, path(format, stream)));
             let direct = direct.header("x-api-key", "k").bearer_auth("k").header("x-goog-api-key", "k").json(&body);
             let direct = direct.send().await.unwrap().text().await.unwrap();
-            // Where usage is asked for, the other chunks say that they have none.
+            // If usage is requested, the other chunks say that they have none.
             let without = |text: &str| shape(&text.replace(",\"usage\":null", ""));
             assert_eq!(without(&text), without(&direct), "{format} {stream}: the reply is the provider's");
         }
     }
 }
 
-/// A reply with what differs between two requests blanked: ids and times.
+/// A reply with everything blanked that differs between two requests: ids and times.
 fn shape(text: &str) -> String {
     let ids = regex::Regex::new(
         r#""(id|item_id|responseId|created|created_at|createTime|completed_at)":\s*("[^"]*"|[0-9.]+)"#,
@@ -139,7 +138,7 @@ async fn websocket_probes_and_wrong_methods() {
     assert_eq!(get("/nowhere").send().await.unwrap().status(), 404);
 }
 
-/// Asked one after another they took three seconds each.
+/// When queried one after another, they took three seconds each.
 #[tokio::test(flavor = "multi_thread")]
 async fn providers_that_do_not_answer_hold_a_model_listing_up_once() {
     let fixture = Fixture::bare(&[]).await;
@@ -169,7 +168,7 @@ async fn models_are_listed_in_the_callers_format() {
         .gateway
         .provider("native", &fixture.upstream.url, json!({"allowed_models": ["secret"], "group_tag": "gold"}))
         .await;
-    // Without a list: what the provider itself names.
+    // Without a list: the provider's own names.
     let open = Upstream::start().await;
     open.default(json!({"models": ["omega"]})).await;
     fixture.gateway.provider("chat-compatible", &open.url, json!({})).await;

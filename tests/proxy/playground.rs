@@ -1,5 +1,5 @@
-//! Requests that the administration makes as a key: the proxy's real path, for whom it is meant and
-//! nobody else.
+//! Requests that the administration makes on behalf of a key: the proxy's real path, only for those
+//! who are permitted.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::support::gateway::ADMIN_TOKEN;
 
 const OPERATION: &str = "actions/playground/sendRequest";
 
-/// What the playground is asked for.
+/// A request of the playground.
 fn ask(key: i64, format: &str, stream: bool) -> Value {
     let body = request(format, stream).to_string();
     match format {
@@ -24,7 +24,7 @@ async fn send(client: &reqwest::Client, url: &str, credential: &str, body: &Valu
     client.post(format!("{url}/api/{OPERATION}")).bearer_auth(credential).json(body).send().await.unwrap()
 }
 
-/// What came back.
+/// The response.
 struct Played {
     lines: Vec<Value>,
 }
@@ -233,7 +233,7 @@ async fn users_ask_as_their_own_keys_and_administrators_as_anyones_on_the_record
     assert_eq!(fixture.upstream.requests().await.len(), 2, "what was refused went nowhere");
 }
 
-/// There is no ticket to steal: nothing that a playground request shows is worth anything at the
+/// There is no ticket to steal: nothing that a playground request shows is of any use at the
 /// listener.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_that_it_shows_opens_the_proxy_from_outside() {

@@ -1,5 +1,5 @@
-//! What a refused client gets: an answer that ends its run, in the form of its format, and a line
-//! in the access log.
+//! The answer to a refused client: it ends the client's run, in its format, with a line in the
+//! access log.
 
 use chrono::{DateTime, NaiveTime, Utc};
 use chrono_tz::Tz;
@@ -9,7 +9,7 @@ use tollgate::domain::clock::{Clock as _, SystemClock};
 use super::fixture::{FORMATS, Fixture, path, request};
 use crate::support::gateway::zone_by_day;
 
-/// A key with a daily limit of two cents that is used up.
+/// A key with a used-up daily limit of two cents.
 async fn spent() -> Fixture {
     let fixture = Fixture::full().await;
     fixture.upstream.default(json!({"usage": {"input": 20_000, "output": 0}})).await;
@@ -122,13 +122,13 @@ async fn a_wrong_key_is_not_tried_again_and_leaves_an_access_line_without_the_ke
         assert_eq!(line["user_agent"], format!("stranger/{format}"), "{line}");
         assert!(line.get("key_id").is_none() && !log.contains(&wrong), "{log}");
     }
-    // An unknown path says so too; nothing of it is in the ledger.
+    // An unknown path gets such an answer too, without any ledger record.
     let answer = fixture.post("/v1/nowhere", &json!({})).send().await.unwrap();
     assert_eq!((answer.status().as_u16(), answer.headers().contains_key("x-should-retry")), (404, false));
     fixture.gateway.log_shows("there is nothing at this path").await;
     let logs = fixture.gateway.admin("usage-logs/getUsageLogs", json!({})).await;
     assert_eq!(logs["total"], 0, "{logs}");
-    // 403: the same key is refused again.
+    // 403: the same key would be refused again.
     fixture.gateway.admin("users/editUser", json!({"userId": fixture.user_id, "allowedModels": ["other"]})).await;
     let answer = fixture.ask().send().await.unwrap();
     assert_eq!((answer.status().as_u16(), &answer.headers()["x-should-retry"]), (403, &"false".parse().unwrap()));

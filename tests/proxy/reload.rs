@@ -1,4 +1,5 @@
-//! SIGHUP: what a reload changes, and what it refuses. Stops and upgrades: `tests/resilience`.
+//! SIGHUP: the settings that a reload changes, and those that it refuses. Stops and upgrades:
+//! `tests/resilience`.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! What operators see of a provider that fails, of a wrong key and of a refused reload: health
-//! records, overview, `/readyz`, metrics, the log and live events.
+//! The signs of a failing provider, of a wrong key and of a refused reload: health records,
+//! overview, `/readyz`, metrics, the log and live events.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::fixture::{Fixture, path, request};
 use crate::support::gateway::{ADMIN_TOKEN, Gateway, free_port};
 
-/// Of the one provider, once it fits.
+/// The health of the only provider, once it meets a condition.
 async fn health(gateway: &Gateway, fits: impl Fn(&Value) -> bool) -> Value {
     let began = Instant::now();
     loop {
@@ -86,7 +86,7 @@ async fn a_dead_provider_is_seen_everywhere_and_its_recovery_too() {
     gateway
         .admin("providers/editProvider", json!({"providerId": id, "url": fixture.upstream.url, "key": "upstream-key"}))
         .await;
-    // What was seen of the old address says nothing of the new one.
+    // The health of the old address says nothing about the new one.
     let seen = health(gateway, |_| true).await;
     assert_eq!((&seen["health"], &seen["lastError"]), (&json!("never_used"), &Value::Null), "{seen}");
     fixture.upstream.default(json!({"status": 500})).await;
@@ -169,7 +169,7 @@ async fn a_providers_words_are_shown_without_its_credential() {
     let line = log.lines().find(|line| line.contains("attempts at a provider fail")).unwrap();
     assert!(line.contains("WARN") && !line.contains("upstream-secret-key"), "{line}");
 
-    // A request's own fault is none of the provider's.
+    // A request's own error is not the provider's.
     fixture.gateway.admin("providers/resetProviderCircuit", json!({"providerId": seen["providerId"]})).await;
     let error =
         json!({"type": "invalid_request_error", "message": "prompt is too long: 250000 tokens > 200000 maximum"});

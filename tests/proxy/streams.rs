@@ -1,4 +1,4 @@
-//! Streams: as they come, held until their first meaningful event, ended honestly.
+//! Streams: relayed as they arrive, held until their first meaningful event, ended correctly.
 
 use futures_util::StreamExt;
 use serde_json::json;
@@ -34,7 +34,7 @@ async fn a_stream_that_breaks_off_ends_with_an_error_event() {
         for format in FORMATS {
             let answer = fixture.post(path(format, true), &request(format, true)).send().await.unwrap();
             assert_eq!(answer.status(), 200, "{format} {directive}");
-            // The beginning is with the client.
+            // The client has the beginning.
             fixture.upstream.go_on(1).await;
             let text = answer.text().await.unwrap_or_else(|e| panic!("{format} {directive}: {e}"));
             assert!(text.contains("error"), "{format} {directive}: {text}");
@@ -84,6 +84,6 @@ async fn a_client_that_leaves_before_the_first_byte_stops_the_upstream() {
     fixture.upstream.stats("dropped=1").await;
     let row = &fixture.gateway.logs(1).await[0];
     assert_eq!((&row["outcome"], &row["estimated"]), (&json!("client_aborted"), &json!(true)), "{row}");
-    // The provider had the whole request: its input is billed, by an estimate.
+    // The provider had the complete request: its input is billed, by an estimate.
     assert!(row["inputTokens"].as_u64().unwrap() > 0 && row["costUsd"].as_f64().unwrap() > 0.0, "{row}");
 }

@@ -1,11 +1,11 @@
-//! The gateway under a supervisor that speaks systemd's protocol: what it is told, and when.
+//! The gateway under a supervisor that implements systemd's protocol: the messages, and their time.
 
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
 use crate::support::gateway::Gateway;
 
-/// What systemd's end of the socket hears.
+/// systemd's end of the socket.
 struct Supervisor {
     socket: UnixDatagram,
     _dir: tempfile::TempDir,
@@ -37,7 +37,7 @@ impl Supervisor {
         String::from_utf8(bytes[..length].to_vec()).unwrap()
     }
 
-    /// Nothing more than heartbeats is to be heard.
+    /// Nothing but heartbeats may arrive.
     fn hears_nothing_more(&self) {
         self.socket.set_nonblocking(true).unwrap();
         let mut bytes = [0; 1024];
@@ -109,7 +109,7 @@ async fn sigusr2_replaces_the_process_and_systemd_follows() {
     assert!(ready, "{parts}");
     let asked = gateway.client.get(format!("{}/v1/models", gateway.proxy)).send().await.unwrap();
     assert_eq!(asked.status(), 401);
-    // For systemd the unit goes on: it heard of no stop.
+    // For systemd the unit continues: it received no stop.
     systemd.hears_nothing_more();
 }
 
@@ -128,7 +128,7 @@ async fn a_new_process_that_cannot_start_leaves_the_old_one_serving() {
     gateway.log_shows("no new process took over: this one goes on serving").await;
     assert!(gateway.log().contains("`many`"), "{}", gateway.log());
     assert!(gateway.readiness().await.0);
-    // And takes a second try.
+    // A second attempt succeeds.
     std::fs::write(&config, "proxy: { h2c: true }\n").unwrap();
     gateway.signal("USR2");
     let _new = Replacement::named(&systemd.hears());

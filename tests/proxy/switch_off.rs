@@ -1,5 +1,5 @@
-//! `breaker.disable_after_failed_probes`: a provider whose circuit is probed in vain is disabled,
-//! shown with the reason, and stays so until an administrator enables it. Two nodes:
+//! `breaker.disable_after_failed_probes`: after enough failed probes of its circuit a provider is
+//! disabled, shown with the reason, and stays so until an administrator enables it. Two nodes:
 //! `nodes/switch_off.rs`.
 
 use std::time::{Duration, Instant};
@@ -32,8 +32,8 @@ async fn health(gateway: &Gateway, id: i64) -> Value {
     all.as_array().unwrap().iter().find(|one| one["providerId"] == id).unwrap().clone()
 }
 
-/// Sends requests until it has come. Each is its own conversation: one that another provider
-/// answered stays there.
+/// Sends requests until the condition is met. Each is a separate conversation: one that another
+/// provider answered stays there.
 async fn asking_until(fixture: &Fixture, what: &str, reached: impl AsyncFn() -> bool) {
     let began = Instant::now();
     let mut asked = 0;
@@ -83,7 +83,7 @@ async fn a_provider_is_disabled_after_so_many_failed_probes_and_an_administrator
     let metric = "tollgate_provider_switched_off{provider=\"dead\"}";
     assert_eq!(gateway.metric(metric).await, 1.0);
 
-    // Any other edit leaves it off, and the reason there.
+    // Any other edit leaves it disabled, and keeps the reason.
     gateway.admin("providers/editProvider", json!({"providerId": id, "note": "asked them"})).await;
     assert_eq!(provider(gateway, id).await["switchedOff"], off);
 
@@ -115,7 +115,7 @@ async fn the_last_provider_of_a_model_stays_enabled_until_another_serves_it() {
     assert_eq!(provider(gateway, id).await["isEnabled"], true);
     gateway.admin("providers/editProvider", json!({"providerId": other, "allowed_models": []})).await;
     asking_until(&fixture, "the end", async || provider(gateway, id).await["isEnabled"] == false).await;
-    // Now the other one is the last, and stays whatever it does.
+    // Now the other one is the last, and stays enabled in any case.
     assert_eq!(provider(gateway, other).await["isEnabled"], true);
 }
 

@@ -1,5 +1,5 @@
-//! Sensitive words at the door: refused in the client's format, counted towards nothing, and told
-//! to nobody but the log.
+//! Sensitive words at the proxy: refused in the client's format, counted towards nothing, and named
+//! only in the log.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Clients that read slowly, or not at all, and clients that leave by the hundred.
+//! Clients that read slowly, or not at all, and hundreds of clients that close at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,10 +13,11 @@ use super::load::Load;
 use super::raw::{self, Provider, STREAM_HEAD, beginning, chunk, text};
 use crate::proxy::fixture::{Fixture, request};
 
-/// How long a test waits for something to be seen.
+/// How long a test waits for a condition.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A provider of streams without end, and how many bytes it could send, and how often it was left.
+/// A provider of endless streams, how many bytes it could send, and how often its connection was
+/// closed.
 async fn endless() -> (Provider, Arc<AtomicU64>, Arc<AtomicU64>) {
     let (sent, left) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let (sending, leaving) = (Arc::clone(&sent), Arc::clone(&left));
@@ -37,7 +38,7 @@ async fn endless() -> (Provider, Arc<AtomicU64>, Arc<AtomicU64>) {
     (provider, sent, left)
 }
 
-/// A client with a small window that has asked for a stream and read nothing yet.
+/// A client with a small window that has requested a stream and read nothing yet.
 async fn reluctant(fixture: &Fixture) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
@@ -48,7 +49,8 @@ async fn reluctant(fixture: &Fixture) -> TcpStream {
     tcp
 }
 
-/// Waits until the provider cannot send any more: nothing for half a second. How much it had sent.
+/// Waits until the provider cannot send any more: nothing for half a second. Returns how much it
+/// had sent.
 async fn held_up(sent: &AtomicU64) -> u64 {
     let (began, mut seen, mut since) = (Instant::now(), 0, Instant::now());
     loop {
@@ -93,7 +95,7 @@ async fn a_client_that_reads_a_byte_now_and_then_holds_up_its_provider_and_nobod
     }
     let outcome = load.end().await;
     assert_eq!(outcome.failures, Vec::<String>::new());
-    // Whoever waited for one of the slow would wait as long as all of them are read.
+    // A client that waited for one of the slow ones would wait until all of them are read.
     assert!(outcome.slowest < Duration::from_secs(15), "{:?}", outcome.slowest);
     let after = fixture.gateway.memory_mib("VmHWM");
     assert!(after < before + 64, "the gateway grew from {before} to {after} MiB");

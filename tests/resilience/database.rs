@@ -1,4 +1,4 @@
-//! PostgreSQL killed, and frozen, and back again, under load.
+//! PostgreSQL killed, frozen, and restored, under load.
 
 use std::time::{Duration, Instant};
 
@@ -9,10 +9,10 @@ use crate::proxy::fixture::Fixture;
 use crate::support::gateway::ADMIN_TOKEN;
 use crate::support::postgres::Server;
 
-/// Whoever asks for a connection to a database that is away waits for five seconds.
+/// A request for a connection to an unreachable database waits for five seconds.
 const LESS_THAN_ANY_WAIT: Duration = Duration::from_secs(4);
 
-/// A gateway on a database server of its own, with one native provider.
+/// A gateway on a separate database server, with one native provider.
 async fn fixture(env: &[(&str, &str)]) -> (Fixture, Server) {
     let server = Server::own();
     let url = server.fresh_database();
@@ -23,8 +23,7 @@ async fn fixture(env: &[(&str, &str)]) -> (Fixture, Server) {
     (fixture, server)
 }
 
-/// A change while the database is away: refused in time, with a reason, and with what to think of
-/// it.
+/// A change while the database is unreachable: refused in time, with a reason and its consequences.
 async fn a_change_is_refused(fixture: &Fixture) {
     let began = Instant::now();
     let (status, answer) = fixture.gateway.call("users/addUser", json!({"name": "bob"})).await;
@@ -141,7 +140,7 @@ async fn postgres_killed_and_back_fails_no_request_and_loses_nothing() {
     assert_eq!(outcome.failures, Vec::<String>::new());
     nothing_lost(&fixture, outcome.whole).await;
     assert_eq!(fixture.gateway.metric("tollgate_journal_pending_bytes").await, 0.0, "the journal is drained");
-    // A connection that died in the pool costs nobody a request.
+    // A connection that died in the pool fails no request.
     fixture.gateway.user(json!({"name": "bob"})).await;
     for told in ["the database cannot be reached", "the database can be reached", "ledger records cannot be delivered"]
     {

@@ -1,4 +1,4 @@
-//! The disk of the journal takes nothing more, under load, and then does again.
+//! The disk of the journal fills up under load, and then has space again.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::support::gateway::Gateway;
 use crate::support::postgres::fresh_database;
 use crate::support::upstream::Upstream;
 
-/// With the records' way to the database open: what the disk does not take is what matters.
+/// Records still reach the database: only the journal's disk matters.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_is_loud_refuses_what_it_cannot_account_for_and_recovers() {
     let url = fresh_database();
@@ -30,7 +30,7 @@ async fn a_full_disk_is_loud_refuses_what_it_cannot_account_for_and_recovers() {
     let held = fixture.gateway.metric("tollgate_journal_held_records").await;
     assert!((1.0..=16.0).contains(&held), "{held} held: those that were under way, and no refusals");
     fixture.gateway.log_shows("the journal cannot be written").await;
-    // What needs no accounting goes on.
+    // Operations without accounting continue.
     let models =
         fixture.gateway.client.get(format!("{}/v1/models", fixture.gateway.proxy)).header("x-api-key", &fixture.key);
     assert_eq!(models.send().await.unwrap().status(), 200);

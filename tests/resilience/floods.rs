@@ -1,5 +1,4 @@
-//! Providers that send without end, or far too much of something: bounded memory, and an end that
-//! says why.
+//! Providers that send endlessly, or far too much: bounded memory, and an end with a reason.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,9 +13,9 @@ use super::raw::{self, Provider, STREAM_HEAD, beginning, chunk, text};
 use crate::proxy::fixture::{Fixture, path, request};
 
 const MIB: usize = 1 << 20;
-/// How long a flood may take to pass on a busy machine.
+/// How long a flood may take on a busy machine.
 const A_FLOOD: Duration = Duration::from_secs(300);
-/// What a gateway may grow by while a flood of many times that passes.
+/// Allowed growth of a gateway while a flood of many times that size passes.
 const GROWTH_MIB: u64 = 48;
 
 /// A gateway with one native provider at `url`.
@@ -30,8 +29,8 @@ async fn fixture(url: &str, fields: Value) -> Fixture {
     fixture
 }
 
-/// Asks in a format and reads `bytes` of the answer, or all of it: status, how much came, and its
-/// last bytes.
+/// Sends a request in a format and reads `bytes` of the answer, or all of it: status, number of
+/// bytes, and the last ones.
 async fn read(fixture: &Fixture, format: &str, stream: bool, bytes: usize) -> (u16, usize, String) {
     let asked = fixture.post(path(format, stream), &request(format, stream)).timeout(A_FLOOD);
     let answer = asked.send().await.unwrap();
@@ -106,7 +105,7 @@ async fn one_giant_line_passes_through_and_is_not_converted() {
     let (status, got, tail) = read(&fixture, "native", true, usize::MAX).await;
     assert!(status == 200 && got >= 96 * MIB && tail.contains("event: error"), "{status}, {got} bytes, {tail}");
     grown(&fixture, before);
-    // To be converted an event has to be held: up to 32 MiB, and no more.
+    // For conversion an event must be held: up to 32 MiB, and no more.
     let (status, got, tail) = read(&fixture, "chat-compatible", true, usize::MAX).await;
     assert!(status == 200 && got < MIB && tail.contains("\"error\"") && !tail.contains("[DONE]"), "{got}, {tail}");
     let now = fixture.gateway.memory_mib("VmHWM");
@@ -140,7 +139,7 @@ async fn a_giant_reply_in_one_piece_passes_through_and_is_not_converted() {
     let (status, got, _) = read(&fixture, "native", false, usize::MAX).await;
     assert!(status == 200 && got > 96 * MIB, "{status}, {got} bytes");
     grown(&fixture, before);
-    // To be converted it has to be held: up to 32 MiB, and no more.
+    // For conversion it must be held: up to 32 MiB, and no more.
     let (status, _, text) = read(&fixture, "chat-compatible", false, usize::MAX).await;
     assert!(status == 502 && text.contains("\"error\""), "{status}: {text}");
     let now = fixture.gateway.memory_mib("VmHWM");
@@ -151,7 +150,7 @@ async fn a_giant_reply_in_one_piece_passes_through_and_is_not_converted() {
 async fn endless_and_giant_heads_are_given_up() {
     let long = format!("HTTP/1.1 200 OK\r\nx-long: {}\r\n\r\n", "x".repeat(8 * MIB));
     let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "x-many: y\r\n".repeat(10_000));
-    // So much at a time that the next one is always there before the last is read.
+    // So many at a time that the next one always arrives before the last is read.
     let early = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n".repeat(20_000);
     let error = format!("HTTP/1.1 500 Oh\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{}\r\n", MIB, "x".repeat(MIB));
     for (name, once, again) in [
@@ -169,7 +168,7 @@ async fn endless_and_giant_heads_are_given_up() {
                 while !again.is_empty() && raw::write(&mut tcp, again.as_bytes()).await {
                     tokio::time::sleep(Duration::from_micros(100)).await;
                 }
-                // Until the gateway leaves.
+                // Until the gateway closes.
                 let _ = tcp.read(&mut [0; 1]).await;
                 None
             }
@@ -212,12 +211,12 @@ async fn a_reply_that_stands_still_or_breaks_off_in_its_middle_is_cut_in_time() 
 }
 
 /// Three ways to close a connection that the gateway keeps: at once, while it is idle, and when the
-/// next request is there.
+/// next request has arrived.
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_that_the_provider_closes_while_they_are_kept_fail_no_request() {
     let closing = Provider::start(|mut tcp: TcpStream, number| async move {
         if number == 2 {
-            // It has read the request, and leaves without a word.
+            // It has read the request, and closes without an answer.
             return None;
         }
         raw::write(&mut tcp, raw::reply().as_bytes()).await;
@@ -239,8 +238,8 @@ async fn connections_that_the_provider_closes_while_they_are_kept_fail_no_reques
     assert_eq!(outcome.failures, Vec::<String>::new());
 }
 
-/// As behind a load balancer that restarts: everything that lies in the pool is dead at once, and
-/// each looks alive until it is used.
+/// As behind a load balancer that restarts: every connection in the pool is dead at once, and each
+/// looks alive until it is used.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pool_full_of_dead_connections_fails_no_request() {
     const KEPT: usize = 12;
@@ -251,7 +250,7 @@ async fn a_pool_full_of_dead_connections_fails_no_request() {
         let (all_there, asked) = (Arc::clone(&all_there), Arc::clone(&counted));
         async move {
             if number > 0 {
-                // It has read the request, and leaves without a word.
+                // It has read the request, and closes without an answer.
                 return None;
             }
             if asked.fetch_add(1, Ordering::SeqCst) < KEPT as u64 {
@@ -272,7 +271,7 @@ async fn a_pool_full_of_dead_connections_fails_no_request() {
     assert_eq!(answer.status(), 200, "{}", answer.text().await.unwrap());
     assert_eq!(asked.load(Ordering::SeqCst), KEPT as u64 + 1);
     let row = &fixture.gateway.logs(KEPT + 1).await[0];
-    // One request too many reached the provider, and is recorded; its health does not suffer.
+    // One request too many reached the provider, and is recorded; its health is not affected.
     assert_eq!((&row["outcome"], &row["attempts"]), (&json!("completed"), &json!(2)), "{row}");
     let steps: Vec<_> = row["decisionChain"].as_array().unwrap().iter().map(|step| step["step"].clone()).collect();
     assert_eq!(steps, ["chosen_for_session", "retried", "succeeded"], "{row}");

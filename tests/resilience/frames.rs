@@ -1,8 +1,7 @@
-//! An HTTP/2 client by hand, frame by frame: it sends when a test says so, and shows what came and
-//! how the connection ended.
+//! A manual HTTP/2 client, frame by frame: it sends when a test says so, and shows the received
+//! frames and how the connection ended.
 //!
-//! It knows as much of the protocol as these tests need: small requests, no dynamic table, no
-//! windows of its own.
+//! It implements only what these tests need: small requests, no dynamic table, no windows.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -16,18 +15,18 @@ pub const HEADERS: u8 = 1;
 pub const SETTINGS: u8 = 4;
 pub const PING: u8 = 6;
 pub const GOAWAY: u8 = 7;
-/// No frame of the protocol: whoever gets one has to pass over it.
+/// No frame of the protocol: receivers must ignore it.
 pub const UNKNOWN: u8 = 0x42;
 /// For SETTINGS and PING.
 pub const ACK: u8 = 1;
 /// For HEADERS and DATA.
 pub const END_STREAM: u8 = 1;
 pub const END_HEADERS: u8 = 4;
-/// The last stream of a GOAWAY that only says that no new ones should be begun.
+/// The last stream of a GOAWAY that only announces the end.
 pub const ANY_STREAM: u32 = (1 << 31) - 1;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// How long any single step may take.
+/// Time-out of any single step.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone)]
@@ -39,13 +38,13 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Of a GOAWAY: the last stream that was, or may be, looked at.
+    /// Of a GOAWAY: the last stream that was, or may be, processed.
     pub fn last_stream(&self) -> Option<u32> {
         let last = self.payload.first_chunk::<4>().filter(|_| self.kind == GOAWAY)?;
         Some(u32::from_be_bytes(*last) & ANY_STREAM)
     }
 
-    /// Whether its stream's reply is whole with it.
+    /// Whether its stream's reply is complete with it.
     pub fn is_end(&self) -> bool {
         matches!(self.kind, DATA | HEADERS) && self.flags & END_STREAM != 0
     }
@@ -54,12 +53,12 @@ impl Frame {
 pub struct Wire {
     tcp: TcpStream,
     addr: String,
-    /// All that came.
+    /// All received frames.
     pub came: Vec<Frame>,
 }
 
 impl Wire {
-    /// A connection on which nothing is said yet.
+    /// A connection without any frame so far.
     pub async fn connect(addr: &str) -> Self {
         Self { tcp: TcpStream::connect(addr).await.unwrap(), addr: addr.to_owned(), came: Vec::new() }
     }
@@ -94,7 +93,7 @@ impl Wire {
         self.send(DATA, END_STREAM, stream, body.to_string().as_bytes()).await;
     }
 
-    /// Reads one frame; `None` when the connection has ended. It must not be reset.
+    /// Reads one frame; `None` if the connection has ended. It must not be reset.
     async fn next(&mut self) -> Option<Frame> {
         let reading = async {
             let mut head = [0; 9];
@@ -111,7 +110,7 @@ impl Wire {
         tokio::time::timeout(PATIENCE, reading).await.expect("a frame, or the connection's end")
     }
 
-    /// Reads on until a frame is as wanted; answers settings meanwhile.
+    /// Reads until a frame meets a condition; answers settings meanwhile.
     pub async fn until(&mut self, wanted: impl Fn(&Frame) -> bool) -> Frame {
         loop {
             let next = self.next().await;
@@ -126,14 +125,14 @@ impl Wire {
         }
     }
 
-    /// Reads all that is yet to come.
+    /// Reads all remaining frames.
     pub async fn rest(&mut self) {
         while let Some(frame) = self.next().await {
             self.came.push(frame);
         }
     }
 
-    /// What a reply with status 200 said, if it is whole.
+    /// The text of a reply with status 200, if it is complete.
     pub fn reply(&self, stream: u32) -> Option<String> {
         let of = |kind: u8| self.came.iter().filter(move |f| f.stream == stream && f.kind == kind);
         // Status 200 is a number of the static table.
@@ -143,7 +142,7 @@ impl Wire {
         (good && whole).then(|| String::from_utf8(said).unwrap())
     }
 
-    /// Whether anything at all came for a stream.
+    /// Whether any frame arrived for a stream.
     pub fn is_touched(&self, stream: u32) -> bool {
         self.came.iter().any(|f| f.stream == stream)
     }

@@ -1,5 +1,5 @@
-//! The end of HTTP/2 connections at a stop, on the wire: what was asked before the client knew is
-//! answered, what it asked later is said not to have been looked at, and it can read both.
+//! The end of HTTP/2 connections at a stop, on the wire. Requests from before the client read the
+//! GOAWAY are answered, later ones are reported as unprocessed, and the client can read both.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,12 +12,12 @@ use super::frames::{ACK, ANY_STREAM, Frame, HEADERS, PING, UNKNOWN, Wire};
 use super::raw::{self, Provider, STREAM_HEAD, beginning, chunk};
 use crate::proxy::fixture::{Fixture, request};
 
-/// More than the kernels hold between a client and the gateway, in frames.
+/// More than the kernels buffer between a client and the gateway, in frames.
 const MUCH: usize = 1024;
 /// The rest of a native stream.
 const END: &str = "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":5}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
 
-/// A provider whose streams begin at once; so many of the first end as the test lets.
+/// A provider whose streams begin at once; this many of the first end, as the test permits.
 async fn held(let_go: watch::Receiver<usize>) -> Provider {
     let came = Arc::new(AtomicUsize::new(0));
     Provider::start(move |mut tcp: TcpStream, _| {
@@ -33,14 +33,14 @@ async fn held(let_go: watch::Receiver<usize>) -> Provider {
     .await
 }
 
-/// The ping that asks whether the client has read that it should go.
+/// The ping that checks whether the client has read the GOAWAY.
 async fn asked_whether_it_heard(wire: &mut Wire) -> Frame {
     let first = wire.until(|f| f.last_stream().is_some()).await;
     assert_eq!(first.last_stream(), Some(ANY_STREAM), "nothing is refused yet");
     wire.until(|f| f.kind == PING && f.flags & ACK == 0).await
 }
 
-/// Says that it heard; gives the last stream that is looked at.
+/// Answers the ping; returns the last stream that is processed.
 async fn hear(wire: &mut Wire, ping: &Frame) -> Option<u32> {
     wire.send(PING, ACK, 0, &ping.payload).await;
     wire.until(|f| f.last_stream().is_some()).await.last_stream()
@@ -64,8 +64,8 @@ async fn http2_requests_at_a_stop_are_answered_or_said_to_be_safe_to_repeat() {
     fixture.gateway.metric_shows("tollgate_connections", |open| open >= 2.0).await;
     fixture.gateway.signal("TERM");
     let ping = asked_whether_it_heard(&mut busy).await;
-    // What the client asks before it heard is a request like any other; so is the first on a
-    // connection that was silent so far.
+    // A request that the client sends before it reads the GOAWAY is like any other; so is the first
+    // on a connection that was silent so far.
     busy.ask(7, &fixture.key, &body).await;
     busy.until(|f| f.kind == HEADERS && f.stream == 7).await;
     fresh.begin().await;
@@ -77,8 +77,8 @@ async fn http2_requests_at_a_stop_are_answered_or_said_to_be_safe_to_repeat() {
     for _ in 0..4 {
         busy.until(Frame::is_end).await;
     }
-    // With the last reply the gateway has no more to say, while the client does not know that yet
-    // and goes on sending.
+    // With the last reply the gateway has sent everything, while the client does not know that yet
+    // and continues to send.
     for _ in 0..MUCH {
         busy.send(UNKNOWN, 0, 0, &[0; 16 << 10]).await;
     }

@@ -1,4 +1,4 @@
-//! Clients that ask without pause until they are told to stop, and count what they got.
+//! Clients that send requests without pause until they are stopped, and count the results.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 use crate::proxy::fixture::{Fixture, request};
 
-/// How long a test waits for load to get somewhere.
+/// How long a test waits for load to reach a count.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
@@ -20,15 +20,15 @@ struct Counts {
     failures: Mutex<Vec<String>>,
 }
 
-/// Running clients; every other one asks for streams.
+/// Running clients; every other one requests streams.
 pub struct Load {
     counts: Arc<Counts>,
     clients: Vec<JoinHandle<()>>,
 }
 
-/// What came of it.
+/// The results.
 pub struct Outcome {
-    /// Replies with status 200 that arrived whole.
+    /// Replies with status 200 that arrived completely.
     pub whole: u64,
     /// Everything else.
     pub failures: Vec<String>,
@@ -36,8 +36,7 @@ pub struct Outcome {
 }
 
 impl Load {
-    /// Each client has its own session and asks again as soon as it has its answer, with a short
-    /// breath between.
+    /// Each client has its own session and sends the next request soon after its answer.
     pub fn start(fixture: &Fixture, clients: usize) -> Self {
         Self::of(fixture, clients, |n| n % 2 == 0)
     }
@@ -68,13 +67,13 @@ impl Load {
         self.counts.failures.lock().len()
     }
 
-    /// Waits until so many more replies have come.
+    /// Waits until this many more replies have arrived.
     pub async fn more(&self, replies: u64) {
         let goal = self.whole() + replies;
         self.until(|load| load.whole() >= goal).await;
     }
 
-    /// Waits until so many more requests have failed.
+    /// Waits until this many more requests have failed.
     pub async fn more_failures(&self, failures: usize) {
         let goal = self.failed() + failures;
         self.until(|load| load.failed() >= goal).await;
@@ -89,7 +88,7 @@ impl Load {
         }
     }
 
-    /// Lets each client have its last answer.
+    /// Waits for each client's last answer.
     pub async fn end(self) -> Outcome {
         self.counts.stop.store(true, Ordering::SeqCst);
         for client in self.clients {
@@ -126,7 +125,7 @@ async fn once(ask: &reqwest::RequestBuilder) -> Result<(), String> {
     if status == 200 && !text.contains("event: error") { Ok(()) } else { Err(format!("{status}: {text}")) }
 }
 
-/// The number of rows in the usage log, and how many of them are whole replies.
+/// The number of rows in the usage log, and how many of them are complete replies.
 pub async fn rows(fixture: &Fixture) -> (u64, u64) {
     let count = async |filter: serde_json::Value| {
         fixture.gateway.admin("usage-logs/getUsageLogs", filter).await["total"].as_u64().unwrap()

@@ -1,7 +1,7 @@
-//! Loss and return of parts, under load: the built binary over real sockets.
+//! Loss and return of components, under load: the built binary over real sockets.
 //!
-//! The rule that every one of these keeps: a reply that a client has whole stands in the usage log
-//! exactly once, and a part that is gone fails no request that could be answered without it.
+//! The common rule: a reply that a client received completely is in the usage log exactly once, and
+//! a lost component fails no request that could be answered without it.
 
 #![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]
 

@@ -1,4 +1,4 @@
-//! Who can read what the gateway leaves on its disk.
+//! Permissions of the files that the gateway leaves on its disk.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use crate::proxy::fixture::{prices, request};
 use crate::support::gateway::Gateway;
 use crate::support::upstream::Upstream;
 
-/// Everything below a directory, it too, with modes.
+/// Everything below a directory, including itself, with modes.
 fn modes(path: &Path) -> BTreeMap<PathBuf, u32> {
     let mode = std::fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777;
     let mut found = BTreeMap::from([(path.to_owned(), mode)]);
@@ -31,7 +31,7 @@ fn chmod(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// A gateway that makes its own secrets, under a umask that takes nothing from anybody.
+/// A gateway that generates its own secrets, under a umask that restricts nothing.
 async fn permissive() -> (Gateway, Upstream) {
     let mut gateway = Gateway::prepare(&[("TOLLGATE_LEDGER_FLUSH_INTERVAL", "1m")]);
     gateway.run_by(["sh", "-c", "umask 000; exec \"$@\"", "sh"].map(str::to_owned).to_vec());
@@ -66,7 +66,7 @@ async fn nothing_that_a_gateway_makes_can_be_read_by_others_whatever_the_umask()
         assert!(names.iter().any(|name| name.ends_with(wanted)), "{wanted} is looked at: {names:?}");
     }
     assert_eq!(exposed(&data), BTreeMap::new());
-    // A second start, which takes over a dead process's journal, and a stop.
+    // A second start, which adopts a dead process's journal, and a stop.
     gateway.kill();
     gateway.unset("ADMIN_TOKEN");
     gateway.spawn();
@@ -98,7 +98,7 @@ async fn an_installation_that_others_can_read_is_reported_and_tightened_and_star
         assert!(line.is_some_and(|line| line.contains("mode 0")), "{wanted}: {said}");
     }
     assert!(!said.contains("backup.sql"), "{said}");
-    // SQLite has taken its log in, as whoever opens the database last does.
+    // SQLite has removed its log, as the last process to open the database does.
     let changed: Vec<_> = modes(&data).into_iter().filter(|(path, mode)| before.get(path) != Some(mode)).collect();
     assert!(changed.is_empty(), "a check changes nothing: {changed:?}");
 

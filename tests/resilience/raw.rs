@@ -1,5 +1,5 @@
-//! Both ends by hand: a provider that does whatever a test tells it to with its socket, and a
-//! client that reads as it likes.
+//! Manual ends: a provider that does to its socket what a test says, and a client that reads as the
+//! test says.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// How long any single step may take.
+/// Time-out of any single step.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A provider: every request that it reads whole is handed to `play` with its connection. It ends
-/// when dropped.
+/// A provider: every request that it reads completely is passed to `play` with its connection. It
+/// ends when dropped.
 pub struct Provider {
     pub url: String,
     accepting: JoinHandle<()>,
 }
 
 impl Provider {
-    /// `play` gets the connection and the number of the request on it, and says whether to read
+    /// `play` gets the connection and the number of the request on it, and returns whether to read
     /// another one.
     pub async fn start<F, P>(play: P) -> Self
     where
@@ -116,7 +116,7 @@ pub fn reply() -> String {
     format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len())
 }
 
-/// Writes until all is written or the peer has left; whether all was.
+/// Writes until all is written or the peer has closed. Returns whether all was.
 pub async fn write(tcp: &mut TcpStream, bytes: &[u8]) -> bool {
     tcp.write_all(bytes).await.is_ok()
 }

@@ -1,5 +1,5 @@
-//! `kill -9`, a stop, an upgrade, and what the next process knows: what running streams held is
-//! free, sessions live on, requests were counted, open circuits are open.
+//! `kill -9`, a stop, an upgrade, and the state of the next process: reservations of live streams
+//! are free, sessions stay live, requests were counted, open circuits are open.
 
 use futures_util::StreamExt;
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::proxy::fixture::Fixture;
 #[tokio::test(flavor = "multi_thread")]
 async fn what_running_streams_held_is_free_after_a_kill() {
     let mut fixture = Fixture::native().await;
-    // Room for one running request's reservation, and for one session.
+    // Enough for one request's reservation, and for one session.
     let limits = json!({"keyId": fixture.key_id, "name": "default", "limitConcurrentSessions": 1});
     fixture.gateway.admin("keys/editKey", limits).await;
     fixture.upstream.default(json!({"events": 6, "stall_after": 3, "usage": {"input": 1000, "output": 500}})).await;
@@ -27,7 +27,7 @@ async fn what_running_streams_held_is_free_after_a_kill() {
     fixture.gateway.ready().await;
     fixture.upstream.default(json!({"usage": {"input": 1000, "output": 500}})).await;
     assert_eq!(other(&fixture).await.unwrap().status(), 200, "the place is free");
-    // The refusal, and the reply after the restart: of the cut stream there is no record.
+    // The refusal, and the reply after the restart: the cut stream has no record.
     let rows = fixture.gateway.logs(2).await;
     assert_eq!((&rows[0]["statusCode"], &rows[1]["statusCode"]), (&json!(200), &json!(429)), "{rows:?}");
 }
@@ -72,7 +72,7 @@ async fn delicate() -> Fixture {
     fixture
 }
 
-/// Waits until what is on record of circuits is what is wanted.
+/// Waits until the stored circuits meet a condition.
 async fn on_record(fixture: &Fixture, wanted: &str) {
     let began = std::time::Instant::now();
     let path = fixture.gateway.dir.path().join("data/circuits");
@@ -113,8 +113,8 @@ async fn an_open_circuit_a_rest_and_a_reset_outlive_a_kill_and_a_stop() {
     fixture.gateway.ready().await;
     assert_eq!(health(&fixture).await["state"], "CLOSED", "a reset stays done");
     assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
-    // A provider that asked to be left alone is, also by the next process; and a damaged file costs
-    // nothing but what it held.
+    // A provider that asked for a pause gets it from the next process too; and a damaged file loses
+    // only its own content.
     fixture.upstream.script(json!([{"status": 429, "headers": {"retry-after": "50"}}])).await;
     assert_ne!(fixture.ask().send().await.unwrap().status(), 200);
     fixture.gateway.signal("TERM");
@@ -133,7 +133,7 @@ async fn an_open_circuit_a_rest_and_a_reset_outlive_a_kill_and_a_stop() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_circuit_that_opens_during_an_upgrade_is_open_in_the_new_process() {
     let mut fixture = delicate().await;
-    // The new process has read what was on record when the old one still serves.
+    // The new process has read the stored state while the old one still serves.
     let mut old = fixture.gateway.upgrade().await;
     fixture.upstream.script(json!([{"status": 500}])).await;
     assert_eq!(fixture.ask().send().await.unwrap().status(), 502);

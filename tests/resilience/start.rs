@@ -1,4 +1,4 @@
-//! A start beside somebody who has the address, and a hand-over to another one.
+//! A start while another program holds the address, and a hand-over to another address.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -38,7 +38,7 @@ async fn a_second_gateway_on_the_same_addresses_disturbs_nobody() {
     assert!(fixture.gateway.readiness().await.0);
 }
 
-/// A process that was told to hand over, once it has ended.
+/// Waits for the end of a process that hands over.
 async fn gone(mut old: std::process::Child) {
     let began = Instant::now();
     while old.try_wait().unwrap().is_none() {

@@ -1,4 +1,5 @@
-//! SIGTERM and Ctrl-C with live streams: they end, nothing is lost, and nobody waits for nothing.
+//! SIGTERM and Ctrl-C with live streams: they complete, nothing is lost, and the process exits
+//! without delay.
 
 use std::time::{Duration, Instant};
 
@@ -7,13 +8,13 @@ use serde_json::json;
 
 use crate::proxy::fixture::{Fixture, request};
 
-/// The grace of these gateways is 20 seconds: who waited for it would take longer than this,
-/// however slow the machine.
+/// The grace of these gateways is 20 seconds: a stop that waited for it would take longer than
+/// this, however slow the machine.
 const WELL_BELOW_THE_GRACE: Duration = Duration::from_secs(15);
-/// Streams at once.
+/// Concurrent streams.
 const STREAMS: usize = 20;
 
-/// Streams that have begun, each read to its end by a task that gives its text.
+/// Streams that have begun, each read to its end by a task that returns its text.
 async fn streams(ask: reqwest::RequestBuilder) -> Vec<tokio::task::JoinHandle<Result<String, reqwest::Error>>> {
     let mut reading = Vec::new();
     for n in 0..STREAMS {
@@ -48,7 +49,7 @@ async fn sigterm_and_ctrl_c_let_live_streams_end_and_then_do_not_wait() {
         fixture.upstream.default(json!({"events": 6, "hold_after": 4})).await;
         let reading = streams(ask).await;
         fixture.gateway.signal(signal);
-        // No longer ready, while it still answers what it has begun.
+        // No longer ready, while it still answers requests in flight.
         fixture.gateway.readiness_shows(|ready, parts| !ready && parts["process"] == "is stopping").await;
         fixture.upstream.go_on(STREAMS).await;
         let mut last = Instant::now();

@@ -1,7 +1,7 @@
-//! A disk that takes writes and fails to sync them: the gateway refuses what it cannot make
+//! A disk that accepts writes but fails to sync them: the gateway refuses what it cannot make
 //! durable, and recovers.
 //!
-//! strace makes `fdatasync` fail. With PostgreSQL the journal alone uses that call.
+//! strace makes `fdatasync` fail. With PostgreSQL only the journal uses that call.
 
 use std::process::Command;
 

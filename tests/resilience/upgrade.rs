@@ -1,5 +1,5 @@
-//! `serve --upgrade` under load: not one request fails, on new connections, on kept ones, on silent
-//! ones, and on those of HTTP/2 with many requests at once, with TLS and without.
+//! `serve --upgrade` under load: no request fails, on new connections, kept ones, silent ones, and
+//! HTTP/2 ones with many concurrent requests, with TLS and without.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,9 +21,9 @@ struct Shared {
     done: AtomicU64,
 }
 
-/// A client that asks again and again and never repeats itself: one failure fails the test. `keep`:
+/// A client that sends requests continuously and never retries: one failure fails the test. `keep`:
 /// on one connection, as long as the gateway does not close it; else each time on a new one, which
-/// then waits before it asks.
+/// then waits before its request.
 async fn client(shared: Arc<Shared>, keep: bool, breath: Duration) {
     let mut kept: Option<TcpStream> = None;
     while !shared.stop.load(Ordering::SeqCst) {
@@ -32,7 +32,7 @@ async fn client(shared: Arc<Shared>, keep: bool, breath: Duration) {
             Some(tcp) => tcp,
             None => TcpStream::connect(&shared.addr).await.expect("somebody listens at any time"),
         };
-        // Accepted, and silent for a moment: nobody has read anything from it yet.
+        // Accepted, and silent for a moment: the gateway has read nothing from it yet.
         tokio::time::sleep(breath).await;
         tcp.write_all(&shared.request).await.unwrap_or_else(|e| panic!("reused {reused}: {e}"));
         let (head, _) = raw::read_message(&mut tcp).await.unwrap_or_else(|| panic!("no answer; reused {reused}"));
@@ -66,7 +66,7 @@ async fn an_upgrade_under_load_fails_no_request() {
     assert!(!log.contains("\"level\":\"ERROR\""), "a good upgrade logs no error:\n{log}");
 }
 
-/// Load before, during and after an upgrade. The clients are told to stop then.
+/// Load before, during and after an upgrade. The clients are stopped then.
 async fn hand_over(fixture: &mut Fixture, shared: &Shared, clients: &[JoinHandle<()>]) {
     let more = async |requests: u64| {
         let (goal, began) = (shared.done.load(Ordering::SeqCst) + requests, Instant::now());
@@ -89,10 +89,9 @@ async fn hand_over(fixture: &mut Fixture, shared: &Shared, clients: &[JoinHandle
     shared.stop.store(true, Ordering::SeqCst);
 }
 
-/// As [`client`], over one connection of HTTP/2 on which several ask at once. The library asks
-/// again by itself what the gateway says that it has not looked at (GOAWAY), as every client of
-/// HTTP/2 does; nothing else is repeated. What had been looked at all the same would have a row too
-/// many.
+/// As [`client`], over one HTTP/2 connection with several concurrent requests. The library retries
+/// automatically what the gateway reports as unprocessed (GOAWAY), as every HTTP/2 client does;
+/// nothing else is retried. If such a request had been processed, there would be a row too many.
 async fn multiplexing_client(shared: Arc<Shared>, client: reqwest::RequestBuilder) {
     let asking: Vec<_> = (0..4)
         .map(|n| {
@@ -115,7 +114,7 @@ async fn multiplexing_client(shared: Arc<Shared>, client: reqwest::RequestBuilde
     }
 }
 
-/// An upgrade under four such clients, and two that ask each time on a new connection.
+/// An upgrade under four such clients, and two that use a new connection for each request.
 async fn upgrade_over_http2(env: &[(&str, &str)], scheme: &str, client: impl Fn() -> reqwest::ClientBuilder) {
     let mut fixture = Fixture::bare(env).await;
     fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;

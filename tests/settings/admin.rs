@@ -16,7 +16,7 @@ async fn the_administration_speaks_tls_where_that_is_set() {
     let client = reqwest::Client::builder().no_proxy().tls_certs_only([authority]).build().unwrap();
     let port = gateway.admin.rsplit_once(':').unwrap().1;
     let url = format!("https://localhost:{port}/api/actions/users/getUsers");
-    // The certificate names this host, and only who has its key can show it.
+    // The certificate names this host, and only the holder of its key can present it.
     let answer = client.post(url).bearer_auth(ADMIN_TOKEN).json(&json!({})).send().await;
     let answer = match answer {
         Ok(answer) => answer,
@@ -25,8 +25,7 @@ async fn the_administration_speaks_tls_where_that_is_set() {
     assert_eq!(answer.status(), 200);
 }
 
-/// A page of another origin may not write in the name of whoever is logged in; the web UI's own
-/// may.
+/// A page of another origin may not write on behalf of a logged-in user; the web UI's own may.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_address_of_the_web_ui_is_an_origin_that_may_write() {
     for (env, status) in [(&[("APP_URL", "https://gate.example")][..], 200), (&[], 403)] {

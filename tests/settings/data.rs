@@ -1,4 +1,4 @@
-//! Settings of what is kept: folders, databases, the journal, messages, prices.
+//! Settings of stored data: folders, databases, the journal, messages, prices.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ async fn so_many_connections_to_postgres_and_no_more() {
         }
         seen.push(at_once);
     }
-    // One more listens for news.
+    // One more connection listens for notifications.
     assert!(seen[0] <= 4 && seen[1] > seen[0] && seen[1] <= 14, "{seen:?}");
 }
 
@@ -59,7 +59,7 @@ async fn records_are_written_when_a_batch_is_full_or_late() {
             fixture.gateway.metric_shows("tollgate_writer_rows_total", |rows| rows == 30.0).await;
         }
         let batches = fixture.gateway.metric("tollgate_writer_batches_total").await;
-        // The writer looks for other journals now and then, and takes what waits along.
+        // The writer searches for other journals regularly, and then also takes waiting records.
         assert!(if many { batches >= 10.0 } else { batches <= 3.0 }, "{rows} rows, {interval}: {batches} batches");
     }
 }
@@ -67,7 +67,7 @@ async fn records_are_written_when_a_batch_is_full_or_late() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_journal_begins_a_new_file_at_the_size_that_is_set() {
     for (size, more) in [("64KiB", true), ("64MiB", false)] {
-        // Nothing is delivered meanwhile: what is delivered is deleted.
+        // Nothing is delivered meanwhile, since delivered segments are deleted.
         let env = [
             ("TOLLGATE_LEDGER_SEGMENT_BYTES", size),
             ("TOLLGATE_LEDGER_MAX_BYTES", "1GiB"),
@@ -106,7 +106,7 @@ async fn messages_beyond_what_is_kept_in_all_are_removed() {
     let env = [("STORE_SESSION_MESSAGES", "true"), ("TOLLGATE_SESSION_MESSAGES_TOTAL_BYTES", "1MiB")];
     let fixture = Fixture::native_with(&env).await;
     for n in 0..16 {
-        // Random, so that it can not be packed.
+        // Random, so that it cannot be compressed.
         let noise: String = (0..120_000).map(|_| fastrand::alphanumeric()).collect();
         let ask =
             fixture.post("/v1/messages", &saying("native", false, &noise)).header("x-session-id", format!("talk-{n}"));

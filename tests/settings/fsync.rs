@@ -1,4 +1,4 @@
-//! How often the journal is synced: counted below the process, where it asks the system for it.
+//! How often the journal is synced, counted below the process, at its system calls.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! Every setting does something: the list of where that is shown, and the tests of those that
-//! nothing else shows.
+//! Every setting has an effect: the list of tests that show it, and the tests of settings without
+//! another one.
 
 #![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]
 

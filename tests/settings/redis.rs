@@ -1,4 +1,4 @@
-//! Settings of Redis: its names, how long it is waited for, how long a dead node holds its places.
+//! Settings of Redis: its names, its time-out, and how long a dead node holds its places.
 
 use std::process::Command;
 use std::time::{Duration, Instant};

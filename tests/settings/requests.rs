@@ -1,4 +1,5 @@
-//! Settings that clients see: bounds of requests, headers, sessions, instructions, the pool.
+//! Settings with an effect on clients: bounds of requests, headers, sessions, instructions, the
+//! pool.
 
 use std::time::Duration;
 
@@ -99,7 +100,7 @@ async fn coding_models_get_the_short_instructions() {
 async fn the_pool_keeps_so_many_idle_connections() {
     const AT_ONCE: usize = 6;
     for (size, least, most) in [("1", 0.0, 2.0), ("512", 5.0, 6.0)] {
-        // The pool is each thread's own.
+        // Each thread has its own pool.
         let env = [("TOLLGATE_PROXY_UPSTREAM_POOL_SIZE", size), ("TOLLGATE_PROXY_THREADS", "1")];
         let fixture = Fixture::native_with(&env).await;
         fixture.upstream.default(json!({"delay_ms": 1_000})).await;
@@ -108,7 +109,7 @@ async fn the_pool_keeps_so_many_idle_connections() {
             for one in asking {
                 assert_eq!(one.await.unwrap().unwrap().status(), 200);
             }
-            // A connection lies in the pool a moment after its client has the answer.
+            // A connection returns to the pool a moment after its client has the answer.
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
         let new = fixture.gateway.metric("tollgate_upstream_connections_total{connection=\"new\"}").await;

@@ -1,7 +1,7 @@
 //! Each setting and the test that fails if the gateway ignores it. A new setting needs a line here.
 //!
-//! That a named test really shows it is for the review: this checks that every setting has one, and
-//! that it exists.
+//! The review must confirm that a named test really shows it: this checks that every setting has
+//! one, and that it exists.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Time-outs of requests to providers, each set so that it alone can end the request.
+//! Time-outs of requests to providers, each set so that only it can end the request.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,10 @@ use tokio::net::TcpListener;
 
 use crate::proxy::fixture::Fixture;
 
-/// Far below every default, far above what a busy machine takes for a time-out of half a second.
+/// Far below every default, far above a time-out of half a second on a busy machine.
 const SOON: Duration = Duration::from_secs(30);
 
-/// It takes connections and says nothing.
+/// It accepts connections and sends nothing.
 async fn silent() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -23,7 +23,7 @@ async fn silent() -> String {
     address
 }
 
-/// The last request's decision chain, its error message with it.
+/// The last request's decision chain, including its error message.
 async fn why(fixture: &Fixture) -> String {
     let row = &fixture.gateway.logs(1).await[0];
     format!("{} {}", row["decisionChain"], row["errorMessage"])
@@ -49,8 +49,8 @@ async fn a_reply_that_does_not_begin_or_go_on_is_given_up_in_time() {
     }
 }
 
-/// A proxy in front of the provider that never answers: TLS has not begun, and its own bound is no
-/// matter.
+/// A proxy in front of the provider that never answers: TLS has not begun, so its own bound does
+/// not apply.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_that_is_not_made_is_given_up_in_time() {
     let fixture = Fixture::bare(&[("TOLLGATE_TIMEOUTS_CONNECT", "500ms"), ("TOLLGATE_TIMEOUTS_TLS", "400ms")]).await;

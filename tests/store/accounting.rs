@@ -138,8 +138,7 @@ async fn hourly_sums_equal_the_sum_of_the_rows(place: Place) {
         .await;
 }
 
-/// The database makes the ledger's rows of the log's, and of some that were there before each by
-/// itself.
+/// The database derives the ledger's rows from the log's, and those of existing records one by one.
 async fn the_ledger_holds_what_the_log_holds(place: Place) {
     const COLUMNS: &str = "request_id, started_at, key_id, user_id, provider_id, model, upstream_model, endpoint, status_code, \
         outcome, input_tokens, output_tokens, cache_write_5m_tokens, cache_write_1h_tokens, cache_read_tokens, \
@@ -168,7 +167,7 @@ async fn the_ledger_holds_what_the_log_holds(place: Place) {
     assert!(store.usage_log(RequestId::new()).await.unwrap().is_none());
 }
 
-/// The log's sums (taken from the hourly sums) and lifetime totals against the records themselves.
+/// Compares the log's sums (from the hourly sums) and lifetime totals with the records themselves.
 async fn check_sums(store: &Store, records: &[Record]) {
     let ask = LogPageAsk { page: 1, page_size: 1, cursor: None };
     let summary = store.usage_logs(&LogFilter::default(), &ask).await.unwrap().summary;

@@ -1,4 +1,4 @@
-//! Versions of clients that several nodes saw, brought together in the database.
+//! Versions of clients on several nodes, combined in the database.
 
 use tollgate::domain::clock::Timestamp;
 use tollgate::domain::ids::UserId;
@@ -35,16 +35,17 @@ async fn nodes_agree_on_the_newest_version_that_two_users_run(place: Place) {
     other.note(UserId(2), version("2.0.9"), NOON.plus_ms(2));
     both(NOON.plus_ms(60_000)).await;
     assert_eq!((newest(&one).as_deref(), newest(&other).as_deref()), (Some("2.0.9"), Some("2.0.9")));
-    // Numbers, not letters; and who has moved on counts for what they run now and what they ran.
+    // Compared as numbers, not letters; and a user who has upgraded counts for the present and the
+    // former version.
     one.note(UserId(1), version("2.0.10"), NOON.plus_ms(DAY));
     other.note(UserId(3), version("2.0.10"), NOON.plus_ms(DAY));
     both(NOON.plus_ms(DAY + 1)).await;
     assert_eq!((newest(&one).as_deref(), newest(&other).as_deref()), (Some("2.0.10"), Some("2.0.10")));
-    // A node that starts again knows it from its first exchange.
+    // A restarted node has it after its first exchange.
     let third = ClientVersions::default();
     third.exchange(&store, NOON.plus_ms(7 * DAY)).await.unwrap();
     assert_eq!(newest(&third).as_deref(), Some("2.0.10"));
-    // After seven days without them nothing is asked of anybody.
+    // After seven days without use nothing is required of others.
     both(NOON.plus_ms(8 * DAY + 1)).await;
     assert_eq!((newest(&one), newest(&other)), (None, None));
 }

@@ -1,5 +1,5 @@
-//! Users, keys, providers, prices, settings: what goes in comes out, changed rows and deleted ones
-//! too.
+//! Users, keys, providers, prices, settings: written and read back, including changed rows and
+//! deleted ones.
 
 use serde_json::json;
 use tollgate::domain::clock::Timestamp;

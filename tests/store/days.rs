@@ -1,6 +1,6 @@
-//! Sums of days, against the same records added up by hand: in zones whose days have other lengths
-//! or begin within an hour, with records and prices that come late, beside writers, and before and
-//! after cleaning up.
+//! Sums of days, compared with the same records added up in the test: in zones whose days have
+//! other lengths or begin within an hour, with records and prices that arrive late, beside writers,
+//! and before and after a clean-up.
 
 use std::collections::BTreeMap;
 
@@ -119,7 +119,7 @@ fn matches(filter: &LogFilter, record: &Record) -> bool {
         && !(filter.exclude_status_200 && record.status_code == 200)
 }
 
-/// The log's totals against the records, for every filter and between these times.
+/// Compares the log's totals with the records, for every filter and between these times.
 async fn check_log(store: &Store, records: &[Record], times: &[Option<Timestamp>]) {
     for filter in filters() {
         for (start, end) in times.iter().flat_map(|start| times.iter().map(move |end| (*start, *end))) {
@@ -142,7 +142,7 @@ async fn check_log(store: &Store, records: &[Record], times: &[Option<Timestamp>
     }
 }
 
-/// What a line is told apart by.
+/// The values that distinguish a line.
 fn line(by: GroupBy, record: &Record) -> (i64, Option<String>) {
     match by {
         GroupBy::User => (record.user_id.map_or(0, |id| id.0), None),
@@ -152,7 +152,7 @@ fn line(by: GroupBy, record: &Record) -> (i64, Option<String>) {
     }
 }
 
-/// Every chart of these days against the records.
+/// Compares every chart of these days with the records.
 async fn check_charts(store: &Store, records: &[Record], days: &[SummedDay], scopes: &[Option<UserId>]) {
     let mut boundaries: Vec<Timestamp> = days.iter().map(|day| day.from).collect();
     boundaries.extend(days.last().map(|day| day.until));
@@ -175,7 +175,7 @@ async fn check_charts(store: &Store, records: &[Record], days: &[SummedDay], sco
 async fn figures_are_those_of_the_records_in_every_zone(place: Place) {
     let store = place.ready().await;
     // The end of October: a day of 25 hours in Berlin. From late in March a day of 23. Lord Howe
-    // puts its clock by half an hour.
+    // changes its clock by half an hour.
     let zones = [
         (Tz::UTC, "2028-02-25T00:00:00Z"),
         (chrono_tz::Europe::Berlin, "2026-10-20T03:00:00Z"),
@@ -192,7 +192,7 @@ async fn figures_are_those_of_the_records_in_every_zone(place: Place) {
         all.extend(added.clone());
         let days = days(first, first.plus_ms(9 * DAY), tz);
         let whole_hours = days.iter().all(|day| day.from.0 % HOUR == 0);
-        // Broken hours of one user are found by the keys on record, and there are none.
+        // Partial hours of one user are found by the existing keys, and there are none.
         let scopes: &[Option<UserId>] = if whole_hours { &[None, Some(UserId(1))] } else { &[None] };
         let (early, late) = (days[1].from, days[days.len() - 2].until);
         let times = [None, Some(early), Some(early.plus_ms(1)), Some(late.plus_ms(-7 * HOUR / 3)), Some(late)];
@@ -231,7 +231,7 @@ async fn what_comes_late_takes_its_day_out_until_it_is_summed_again(place: Place
         store.sum_day(days[2]).await.unwrap();
         assert_eq!(there().await, days);
     }
-    // What is there already changes nothing.
+    // Existing records change nothing.
     store.append_records(&all[..50]).await.unwrap();
     assert_eq!(there().await, days);
 
@@ -253,7 +253,7 @@ async fn what_comes_late_takes_its_day_out_until_it_is_summed_again(place: Place
         sum_all(&store, &days).await;
     }
 
-    // The days of another zone take the place of those that they overlap, and of no others.
+    // The days of another zone replace those that they overlap, and no others.
     let elsewhere = self::days(days[1].from, days[2].from, Tz::UTC);
     sum_all(&store, &elsewhere[..2]).await;
     assert_eq!(there().await, [&elsewhere[..2], &days[3..]].concat());

@@ -6,8 +6,8 @@ use tollgate::store::Backend;
 
 use super::Place;
 
-/// A server that acknowledges commits before they are on its disk; and what the ledger's
-/// transactions run with.
+/// A server that acknowledges commits before they are on its disk; and the setting of the ledger's
+/// transactions.
 const OFF: &str =
     "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database()); END $$;
     CREATE TABLE seen (setting TEXT);
@@ -15,8 +15,8 @@ const OFF: &str =
         $$ BEGIN INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$;
     CREATE TRIGGER note AFTER INSERT ON ledger FOR EACH STATEMENT EXECUTE FUNCTION note();";
 
-/// What `.cargo/config.toml` asks of the build: it costs the ledger's writer 7 % of its
-/// instructions otherwise.
+/// The build options in `.cargo/config.toml`: without them the ledger's writer needs 7 % more
+/// instructions.
 #[tokio::test]
 async fn the_embedded_sqlite_is_built_without_what_only_costs() {
     let mut connection = sqlx::SqliteConnection::connect("sqlite::memory:").await.unwrap();

@@ -1,4 +1,4 @@
-//! Use by key and model: against sums done by hand over the records.
+//! Use by key and model, compared with sums calculated in the test from the records.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ on_both!(
 
 const HOUR: i64 = 3_600_000;
 
-/// A user with so many keys.
+/// A user with this many keys.
 async fn holder(store: &Store, keys: usize) -> (UserId, Vec<KeyId>) {
     let mut tx = store.begin().await.unwrap();
     let id = tx.insert_user(&user()).await.unwrap();

@@ -1,4 +1,4 @@
-//! The usage log's filters, pages and cursor, against the same filter done by hand.
+//! The usage log's filters, pages and cursor, compared with the same filter applied in the test.
 
 use tollgate::domain::clock::Timestamp;
 use tollgate::domain::ids::{KeyId, ProviderId, UserId};

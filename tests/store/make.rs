@@ -150,7 +150,7 @@ pub fn provider() -> Provider {
     }
 }
 
-/// With only what every record has.
+/// With only the fields that every record has.
 pub fn bare_record() -> Record {
     Record {
         request_id: RequestId::new(),
@@ -250,7 +250,7 @@ fn usage() -> Usage {
     }
 }
 
-/// The `n`th of many that differ in everything logs are filtered by.
+/// The `n`th of many that differ in every field that logs are filtered by.
 pub fn varied_record(n: u64) -> Record {
     let pick = |of: u64| i64::try_from(n % of).unwrap();
     let status = [200, 200, 200, 429, 500][usize::try_from(n % 5).unwrap()];

@@ -1,4 +1,4 @@
-//! Stored messages: kept once, found by session and key, and removed from the old end.
+//! Stored messages: stored once, found by session and key, and removed oldest first.
 
 use tollgate::domain::ids::{KeyId, RequestId, SessionId, UserId};
 use tollgate::store::{Clip, StoredMessage};

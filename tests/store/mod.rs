@@ -22,7 +22,7 @@ use tollgate::store::{Backend, Store};
 
 use crate::support::postgres;
 
-/// A database of one test's own.
+/// A database for one test.
 pub struct Place {
     backend: Backend,
     dir: tempfile::TempDir,
@@ -38,7 +38,7 @@ impl Place {
         Self { backend, dir: tempfile::tempdir().unwrap(), url }
     }
 
-    /// Opens it as one more process would; not migrated.
+    /// Opens it like another process; not migrated.
     pub async fn open(&self) -> Store {
         match self.backend {
             Backend::Sqlite => Store::open_sqlite(self.dir.path()).await.unwrap(),
@@ -57,7 +57,7 @@ impl Place {
         self.dir.path()
     }
 
-    /// Runs statements behind the store's back.
+    /// Runs statements directly in the database.
     pub async fn meddle(&self, sql: &str) {
         use sqlx::Connection;
         sqlx::any::install_default_drivers();
@@ -71,7 +71,7 @@ impl Place {
     }
 }
 
-/// Makes a test of each named `async fn(Place)` on each back end.
+/// Creates a test of each named `async fn(Place)` on each back end.
 macro_rules! on_both {
     ($($case:ident),+ $(,)?) => {
         mod sqlite {

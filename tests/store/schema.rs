@@ -1,4 +1,4 @@
-//! Migrations: applied once, by one process at a time, and refused where they do not fit.
+//! Migrations: applied once, by one process at a time, and refused if they do not fit.
 
 use std::path::{Path, PathBuf};
 
@@ -66,7 +66,7 @@ async fn an_empty_database_is_behind(place: Place) {
     assert!(error.to_string().contains("tollgate migrate"), "{error}");
 }
 
-/// What the first release had.
+/// The migrations of the first release.
 const FIRST: [&str; 2] = ["0001_configuration", "0002_accounting"];
 
 async fn a_database_of_the_first_release_is_behind_and_is_brought_up_with_what_it_holds(place: Place) {

@@ -1,7 +1,7 @@
-//! How many records per second the ledger's writer can bring in, in batches of 500.
+//! How many records per second the ledger's writer can write, in batches of 500.
 //!
-//! The bound is far below what any machine does: it catches a write that became one statement per
-//! row. Run it with `--nocapture` in a release build for real figures.
+//! The bound is far below the speed of any machine: it detects a write with one statement per row.
+//! Run it with `--nocapture` in a release build for real figures.
 
 use std::time::Instant;
 

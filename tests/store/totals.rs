@@ -1,4 +1,4 @@
-//! The coarser sums, against the same records added up by hand.
+//! The coarser sums, compared with the same records added up in the test.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,7 +44,7 @@ async fn lists_and_lifetime_figures_are_those_of_the_records(place: Place) {
     }
 }
 
-/// What a line is told apart by.
+/// The values that distinguish a line.
 fn line(by: GroupBy, record: &Record) -> (i64, Option<String>) {
     match by {
         GroupBy::User => (record.user_id.map_or(0, |id| id.0), None),

@@ -1,4 +1,4 @@
-//! Configuration writers are serialised: a rule that counts rows holds even when two break it at
+//! Configuration writers are serialised: a rule that counts rows holds even if two violate it at
 //! once.
 
 use tollgate::domain::ids::{KeyId, UserId};
@@ -9,7 +9,7 @@ use super::{Place, on_both};
 
 on_both!(the_last_usable_key_survives_a_race, versions_count_every_commit_of_many_writers);
 
-/// Disables the key unless it is the user's last enabled one; whether it did.
+/// Disables the key unless it is the user's last enabled one. Returns whether it did.
 async fn disable(store: &Store, user: UserId, id: KeyId) -> bool {
     let mut tx = store.begin().await.unwrap();
     let keys = tx.keys_of(user).await.unwrap();

@@ -1,4 +1,4 @@
-//! The gateway as its users run it: the built binary, on loopback ports of its own, in its own
+//! The gateway as its users run it: the built binary, on separate loopback ports, in a separate
 //! directory.
 
 use std::collections::BTreeMap;
@@ -22,13 +22,13 @@ pub struct Gateway {
     pub metrics: String,
     pub dir: tempfile::TempDir,
     env: BTreeMap<String, String>,
-    /// Words before the program's own: what runs it.
+    /// Words before the program's own: the program that runs it.
     runner: Vec<String>,
     child: Option<Child>,
     pub client: reqwest::Client,
 }
 
-/// An HTTP client of its own. The TLS provider is installed once.
+/// A separate HTTP client. The TLS provider is installed once.
 pub fn client() -> reqwest::Client {
     static PROVIDER: std::sync::Once = std::sync::Once::new();
     PROVIDER.call_once(|| {
@@ -87,12 +87,12 @@ impl Gateway {
         self.spawn_with(&[]);
     }
 
-    /// `tollgate check` with these settings: whether all is well, and what it says.
+    /// `tollgate check` with these settings: whether it succeeded, and its output.
     pub fn check(&self) -> (bool, String) {
         self.run(&["check"])
     }
 
-    /// Another command with these settings: whether it succeeded, and what it says.
+    /// Another command with these settings: whether it succeeded, and its output.
     pub fn run(&self, arguments: &[&str]) -> (bool, String) {
         let done = self.command(arguments).output().unwrap();
         (
@@ -101,7 +101,7 @@ impl Gateway {
         )
     }
 
-    /// Another command with these settings, to be started.
+    /// Another command with these settings, not started yet.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
         command.args(arguments).current_dir(self.dir.path()).env_clear().envs(&self.env);
@@ -126,19 +126,19 @@ impl Gateway {
         self.child = Some(child);
     }
 
-    /// From the next start on, files of the process cannot grow beyond so many KiB: writing fails,
-    /// as on a full disk. [`Gateway::unlimit_files`] lifts it.
+    /// From the next start on, files of the process cannot grow beyond this many KiB: writing
+    /// fails, as on a full disk. [`Gateway::unlimit_files`] lifts it.
     pub fn limit_files(&mut self, kib: u64) {
         let script = format!("trap '' XFSZ; ulimit -S -f {}; exec \"$@\"", kib * 2);
         self.runner = ["sh", "-c", &script, "sh"].map(str::to_owned).to_vec();
     }
 
-    /// From the next start on, these words run the program, with a tracer for example.
+    /// From the next start on, these words run the program, for example with a tracer.
     pub fn run_by(&mut self, words: Vec<String>) {
         self.runner = words;
     }
 
-    /// There is room on the disk again.
+    /// Lifts the limit of [`Gateway::limit_files`].
     pub fn unlimit_files(&self) {
         let pid = self.pid().to_string();
         let done = Command::new("prlimit").args(["--pid", &pid, "--fsize=unlimited:unlimited"]).status().unwrap();
@@ -152,7 +152,7 @@ impl Gateway {
         (ready, answer.json::<Value>().await.unwrap()["parts"].clone())
     }
 
-    /// Waits until `/readyz` shows what is wanted.
+    /// Waits until `/readyz` meets a condition.
     pub async fn readiness_shows(&self, wanted: impl Fn(bool, &Value) -> bool) {
         let began = Instant::now();
         loop {
@@ -175,7 +175,7 @@ impl Gateway {
         values.iter().sum()
     }
 
-    /// Waits until a metric's sum is what is wanted.
+    /// Waits until a metric's sum meets a condition.
     pub async fn metric_shows(&self, name: &str, wanted: impl Fn(f64) -> bool) {
         let began = Instant::now();
         loop {
@@ -188,14 +188,14 @@ impl Gateway {
         }
     }
 
-    /// A figure of the process in MiB: `VmRSS` (its memory now), `VmHWM` (the most it ever had).
+    /// A figure of the process in MiB: `VmRSS` (its present memory), `VmHWM` (its peak).
     pub fn memory_mib(&self, what: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
         let line = status.lines().find(|line| line.starts_with(what)).unwrap();
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
     }
 
-    /// Waits until the gateway says that it is ready.
+    /// Waits until the gateway reports that it is ready.
     pub async fn ready(&mut self) {
         let began = Instant::now();
         loop {
@@ -226,13 +226,13 @@ impl Gateway {
         self.dir.path().join("log")
     }
 
-    /// What the log says by now. A line is there some milliseconds after it was said:
-    /// [`Gateway::log_shows`] waits for it.
+    /// The log so far. A line appears some milliseconds after it is logged: [`Gateway::log_shows`]
+    /// waits for it.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.log_path()).unwrap_or_default()
     }
 
-    /// Waits until the log says something; what it says then.
+    /// Waits until the log contains a text; returns the log.
     pub async fn log_shows(&self, wanted: &str) -> String {
         let began = Instant::now();
         loop {
@@ -245,8 +245,8 @@ impl Gateway {
         }
     }
 
-    /// The most that a request has cost in the gateway itself, by the access lines that are in the
-    /// log by now: all its time but what its provider took.
+    /// The longest time of a request in the gateway itself, by the access lines in the log so far:
+    /// its total time without its provider's.
     pub fn longest_overhead(&self) -> Duration {
         let log = self.log();
         let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -272,8 +272,8 @@ impl Gateway {
         assert!(sent.success());
     }
 
-    /// Starts a second process that takes the listeners over, and tells the first to leave, which
-    /// is returned.
+    /// Starts a second process that takes the listeners over, and stops the first one, which is
+    /// returned.
     pub async fn upgrade(&mut self) -> Child {
         let socket = self.dir.path().join("data/upgrade.sock");
         self.upgrade_over(&socket).await
@@ -283,7 +283,7 @@ impl Gateway {
     pub async fn upgrade_over(&mut self, socket: &Path) -> Child {
         let mut old = self.child.take().unwrap();
         self.spawn_with(&["serve", "--upgrade"]);
-        // The new process waits at the socket; the old one hands its listeners over when told so.
+        // The new process waits at the socket; the old one hands its listeners over on the signal.
         let began = Instant::now();
         while !socket.exists() {
             let ended = self.child.as_mut().unwrap().try_wait().unwrap();
@@ -296,14 +296,14 @@ impl Gateway {
         old
     }
 
-    /// Waits until the process has ended by itself; how long that took.
+    /// Waits until the process has ended; returns how long that took.
     pub async fn ended(&mut self) -> Duration {
         let began = Instant::now();
         self.exit_code().await;
         began.elapsed()
     }
 
-    /// Waits until the process has ended by itself; with what, unless a signal ended it.
+    /// Waits until the process has ended; returns its exit code, unless a signal ended it.
     pub async fn exit_code(&mut self) -> Option<i32> {
         let began = Instant::now();
         loop {
@@ -316,12 +316,12 @@ impl Gateway {
         }
     }
 
-    /// What the next process is started with.
+    /// Sets a variable for the next process.
     pub fn set(&mut self, name: &str, value: &str) {
         self.env.insert(name.to_owned(), value.to_owned());
     }
 
-    /// What the next process is started without.
+    /// Removes a variable for the next process.
     pub fn unset(&mut self, name: &str) {
         self.env.remove(name);
     }
@@ -333,7 +333,7 @@ impl Gateway {
         (answer.status().as_u16(), answer.json().await.unwrap())
     }
 
-    /// Calls an operation that must succeed: its data.
+    /// Calls an operation that must succeed; returns its data.
     pub async fn admin(&self, operation: &str, body: Value) -> Value {
         let (status, answer) = self.call(operation, body).await;
         assert_eq!((status, &answer["ok"]), (200, &json!(true)), "{operation}: {answer}\n{}", self.log());
@@ -347,7 +347,7 @@ impl Gateway {
         (data["user"]["id"].as_i64().unwrap(), key["id"].as_i64().unwrap(), key["key"].as_str().unwrap().to_owned())
     }
 
-    /// A provider; `fields` go over sensible ones. Its id.
+    /// A provider; `fields` override the defaults. Returns its id.
     pub async fn provider(&self, kind: &str, url: &str, fields: Value) -> i64 {
         let mut body = json!({"name": format!("{kind}-{}", fastrand::u32(..)), "url": url, "key": "upstream-secret-key",
             "provider_type": kind});
@@ -360,13 +360,13 @@ impl Gateway {
         all.as_array().unwrap().iter().find(|p| p["name"] == name).unwrap()["id"].as_i64().unwrap()
     }
 
-    /// Puts exact prices in effect.
+    /// Puts exact prices into effect.
     pub async fn prices(&self, table: Value) {
         self.admin("model-prices/uploadPriceTable", json!({"jsonContent": table.to_string(), "overwriteManual": true}))
             .await;
     }
 
-    /// The usage log once it holds `n` rows, newest first.
+    /// The usage log once it has `n` rows, newest first.
     pub async fn logs(&self, n: usize) -> Vec<Value> {
         let began = Instant::now();
         loop {

@@ -1,4 +1,4 @@
-//! What several modules' tests share.
+//! Helpers that several modules' tests share.
 
 pub mod gateway;
 pub mod ports;

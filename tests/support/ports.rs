@@ -1,16 +1,16 @@
-//! Ports for servers that must know theirs before they start, or keep it over a restart.
+//! Ports for servers that need theirs before they start, or keep it over a restart.
 
 use std::net::TcpListener;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A port that nobody listens on now, and that no test was given before. It lies below those that
-/// the system hands out for outgoing connections, so that none of them can take it before it is
-/// used, or while its server is down.
+/// A port without a listener that no test was given before. It is below those that the system uses
+/// for outgoing connections, so that none of them can take it before it is used, or while its
+/// server is down.
 pub fn free_port() -> u16 {
     static GIVEN: AtomicU32 = AtomicU32::new(0);
     let (first, many) = range();
-    // Another run of the tests at the same time begins elsewhere.
+    // A concurrent run of the tests begins elsewhere.
     let begin = std::process::id().wrapping_mul(257) % many;
     loop {
         let offset = (begin + GIVEN.fetch_add(1, Ordering::Relaxed)) % many;
@@ -27,8 +27,7 @@ fn range() -> (u32, u32) {
     *RANGE.get_or_init(|| {
         let told = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
         let outgoing = told.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(32_768);
-        // With less room than this there is none below: then those in the middle are as good as
-        // any.
+        // If the range below is too small, ports in the middle are equally good.
         let end = if outgoing > 8_000 { u32::min(outgoing, 32_000) } else { 32_000 };
         let first = end.saturating_sub(20_000).max(4_000);
         (first, end - first)

@@ -1,9 +1,9 @@
 //! A private PostgreSQL server for the tests: one per test process, in a temporary folder, reached
-//! by a Unix socket; and one of its own for a test that kills it.
+//! by a Unix socket; and a separate one for a test that kills it.
 //!
-//! A shell stands guard over it: it waits for the end of its standard input, which comes when this
-//! process ends in whatever way, and then stops the server and removes the folder. PostgreSQL
-//! refuses to run as root, so as root it runs as another user.
+//! A shell guards it. It waits for the end of its standard input, which comes when this process
+//! ends for any reason, and then stops the server and removes the folder. PostgreSQL refuses to run
+//! as root, so as root it runs as another user.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
@@ -18,7 +18,7 @@ pub struct Server {
     dir: PathBuf,
     /// The words that run a program as the server's user.
     user: Vec<String>,
-    /// Held open as long as the server is wanted: its end tells the guard to clean up.
+    /// Held open as long as the server is needed: closing it makes the guard clean up.
     _alive: ChildStdin,
 }
 
@@ -26,8 +26,8 @@ pub struct Server {
 static SERVER: OnceLock<Result<Server, String>> = OnceLock::new();
 static DATABASES: AtomicU32 = AtomicU32::new(0);
 
-/// `$1` the programs, `$2` the folder, the rest the words that run a program as the right user.
-/// Interrupts are for the tests.
+/// `$1` the programs, `$2` the folder, the rest the words that run a program as the right user. The
+/// guard ignores interrupts, which are for the tests.
 const GUARD: &str = r#"
 trap '' INT TERM HUP
 bin=$1; dir=$2; shift 2
@@ -41,7 +41,7 @@ read pid <"$dir/data/postmaster.pid" && kill -CONT $pid $(cat /proc/$pid/task/$p
 rm -rf "$dir"
 "#;
 
-/// The URL of an empty database that nobody else uses.
+/// The URL of an empty database for one test.
 pub fn fresh_database() -> String {
     server().fresh_database()
 }
@@ -52,12 +52,12 @@ pub fn url_of(name: &str) -> String {
 }
 
 impl Server {
-    /// A server that no other test uses, to be killed at will. It ends when dropped.
+    /// A server for one test, which may kill it. It ends when dropped.
     pub fn own() -> Self {
         start().unwrap_or_else(|why| panic!("{why}"))
     }
 
-    /// The URL of an empty database that nobody else uses.
+    /// The URL of an empty database for one test.
     pub fn fresh_database(&self) -> String {
         let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
         let made = Command::new(self.bin.join("createdb"))
@@ -83,12 +83,12 @@ impl Server {
         self.control(&["-w", "-t", "60", "-o", &options, "-l", &format!("{}/server.log", self.socket_dir()), "start"]);
     }
 
-    /// Stops every process of the server in its tracks: connections stay, and nothing answers.
+    /// Freezes every process of the server: connections stay open, and nothing answers.
     pub fn freeze(&self) {
         self.signal("-STOP");
     }
 
-    /// Lets the server go on from where it was frozen.
+    /// Continues the frozen server.
     pub fn thaw(&self) {
         self.signal("-CONT");
     }
@@ -110,7 +110,7 @@ impl Server {
         assert!(done.success(), "pg_ctl {arguments:?}");
     }
 
-    /// The postmaster first, so that it starts nobody new.
+    /// The postmaster first, so that it starts no new process.
     fn signal(&self, which: &str) {
         let pid_file = std::fs::read_to_string(self.dir.join("data/postmaster.pid")).expect("the server runs");
         let postmaster = pid_file.lines().next().expect("its first line is the pid").to_owned();
@@ -172,7 +172,7 @@ fn find_programs() -> Option<PathBuf> {
     folders.into_iter().find(|bin| ["initdb", "pg_ctl", "createdb"].iter().all(|name| bin.join(name).is_file()))
 }
 
-/// As root: hands the folder to an ordinary user, and gives the words that run a program as that
+/// As root: gives the folder to an ordinary user, and returns the words that run a program as that
 /// user.
 fn user_to_run_as(dir: &Path) -> Vec<String> {
     if std::fs::metadata(dir).expect("just made").uid() != 0 {

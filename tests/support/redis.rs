@@ -1,7 +1,8 @@
-//! A private Redis server: on a port and in its own folder, gone with the process that started it.
+//! A private Redis server, on its own port and in its own folder; it ends with the process that
+//! started it.
 //!
-//! A shell stands guard over it: when its standard input ends, in whatever way this process ends,
-//! it kills the server and removes the folder. Only what this file started is ever ended.
+//! A shell guards it: when its standard input ends, for any reason, it kills the server and removes
+//! the folder. Only processes that this file started are ended.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
@@ -10,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use super::ports::free_port;
 
-/// `$1` the folder, the rest the server's arguments. Interrupts are for the tests.
+/// `$1` the folder, the rest the server's arguments. The guard ignores interrupts, which are for
+/// the tests.
 const GUARD: &str = r#"
 trap '' INT TERM HUP
 dir=$1; shift
@@ -21,7 +23,7 @@ kill -9 $! 2>/dev/null
 wait $! 2>/dev/null
 "#;
 
-/// A running server, or one that was stopped and can be started again.
+/// A running server, or a stopped one that can be started again.
 pub struct Redis {
     url: String,
     port: u16,
@@ -32,26 +34,26 @@ pub struct Redis {
 
 struct Running {
     guard: Child,
-    /// Its end is the server's.
+    /// Closing it ends the server.
     alive: Option<ChildStdin>,
     pid: u32,
 }
 
 impl Redis {
-    /// A server that forgets everything when it ends.
+    /// A server that loses everything when it ends.
     pub fn start() -> Self {
         Self::with(&["--save", "", "--appendonly", "no"])
     }
 
-    /// A server that keeps what it was told when it is killed: it has written it, and does not wait
-    /// for the disk.
+    /// A server that keeps its data when it is killed: it writes the data, but does not wait for
+    /// the disk.
     pub fn durable() -> Self {
         Self::with(&["--save", "", "--appendonly", "yes", "--appendfsync", "no"])
     }
 
-    /// A server that speaks TLS alone, asks for a certificate, and knows the user of
-    /// [`Self::SECURE_USER`] alone, who may touch nothing but database 3's names of tollgate.
-    /// `file` gives the path of a certificate or key by its name.
+    /// A server that accepts only TLS with a client certificate, and only the user of
+    /// [`Self::SECURE_USER`], who may only use tollgate's names in database 3. `file` returns the
+    /// path of a certificate or key by its name.
     pub fn secure(file: impl Fn(&str) -> String) -> Self {
         let users =
             "user default off\nuser gate on >pa:ss/word ~tollgate.3:* &tollgate.3:* +@all -@admin -@dangerous\n";
@@ -78,7 +80,7 @@ impl Redis {
         server
     }
 
-    /// Everything but the process. `arguments` are told the port.
+    /// Everything but the process. `arguments` receives the port.
     fn prepare(arguments: impl Fn(&str) -> Vec<String>) -> Self {
         let port = free_port();
         let own = ["--bind", "127.0.0.1", "--loglevel", "warning"].map(str::to_owned);
@@ -131,7 +133,7 @@ impl Redis {
         }
     }
 
-    /// It accepts connections and answers nothing, until [`Self::go_on`].
+    /// It accepts connections but does not answer, until [`Self::go_on`].
     pub fn hang(&self) {
         self.signal("STOP");
     }

@@ -1,4 +1,4 @@
-//! The scripted upstream on a loopback port of its own.
+//! The scripted upstream on a separate loopback port.
 
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -23,7 +23,7 @@ impl Upstream {
         Self { url, client: super::gateway::client(), _stop: stop }
     }
 
-    /// What every following request is answered with.
+    /// The directive for every following request.
     pub async fn default(&self, directive: Value) {
         self.post("/mock/default", directive).await;
     }
@@ -39,7 +39,7 @@ impl Upstream {
         got["requests"].as_array().or(got.as_array()).unwrap().clone()
     }
 
-    /// Counts of requests, once `query` holds (`dropped=1`, say).
+    /// Counts of requests, once `query` holds (for example `dropped=1`).
     pub async fn stats(&self, query: &str) -> Value {
         let answer = self.client.get(format!("{}/mock/stats?timeout_ms=50000&{query}", self.url)).send().await.unwrap();
         let (status, counts) = (answer.status(), answer.json().await.unwrap());
@@ -47,7 +47,7 @@ impl Upstream {
         counts
     }
 
-    /// Lets so many streams that hold (`hold_after`) go on.
+    /// Continues this many held streams (`hold_after`).
     pub async fn go_on(&self, streams: usize) {
         self.post(&format!("/mock/go?streams={streams}"), Value::Null).await;
     }

@@ -1,4 +1,4 @@
-//! A sealed credential belongs to one provider: elsewhere it does not open.
+//! A sealed credential is bound to one provider: it does not open for another.
 
 use serde_json::json;
 use tollgate::store::Backend;
@@ -35,7 +35,7 @@ async fn a_credential_that_was_moved_to_another_provider_is_refused_and_the_othe
     }
     let (good, said) = bed.gateway.check();
     assert!(!good && said.contains("(mine) was altered, or moved here from another provider"), "{said}");
-    // Nothing but the moved one is there: the gateway starts all the same, and it can be fixed.
+    // Only the moved one exists: the gateway starts nevertheless, and it can be fixed.
     bed.meddle("UPDATE providers SET deleted_at = 1 WHERE name = 'dear'").await;
     bed.restart().await;
     assert!(bed.asked_with(&user).await.is_err());
@@ -63,8 +63,8 @@ async fn credentials_of_an_earlier_version_are_bound_at_the_next_opportunity(bac
     bed.restart().await;
     assert_eq!(bed.asked_with(&user).await, Ok("an-older-credential".to_owned()));
     if backend == Backend::Postgres {
-        // Another node may be of the version that cannot open the new form: nothing is changed
-        // unasked.
+        // Another node may be of a version that cannot open the new form: nothing is changed
+        // without a request.
         assert_eq!(bed.key_ids().await, ["v1"]);
         bed.gateway.log_shows("is not bound to their providers").await;
         let (good, said) = bed.gateway.check();
@@ -85,7 +85,7 @@ async fn credentials_of_an_earlier_version_are_bound_at_the_next_opportunity(bac
     assert_eq!(bed.asked_with(&user).await, Ok("an-older-credential".to_owned()));
 }
 
-/// A hand-over: the process before this one may be of the version that cannot open the new form.
+/// A hand-over: the previous process may be of a version that cannot open the new form.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_upgrade_leaves_the_old_process_what_it_can_open() {
     let mut bed = Bed::start(Backend::Sqlite, &[("TOLLGATE_SECRET_KEY", OLD)]).await;

@@ -13,7 +13,7 @@ use crate::support::postgres;
 
 const OTHER_TOKEN: &str = "another-admin-token-0123456789";
 
-/// The status that a token gets from the administration and from the proxy.
+/// The status of a token at the administration and at the proxy.
 async fn statuses(gateway: &Gateway, token: &str) -> (u16, u16) {
     let admin = gateway.client.post(format!("{}/api/actions/providers/getProviders", gateway.admin));
     let proxy = gateway.client.get(format!("{}/v1/models", gateway.proxy));
@@ -22,7 +22,7 @@ async fn statuses(gateway: &Gateway, token: &str) -> (u16, u16) {
     (admin.unwrap().status().as_u16(), proxy.unwrap().status().as_u16())
 }
 
-/// Waits until the token has been replaced so many times. It is not tried before: each failed
+/// Waits until the token has been replaced this many times. It is not tried before: each failed
 /// attempt counts.
 async fn until_in_force(gateway: &Gateway, times: usize, token: &str) {
     let began = Instant::now();
@@ -58,7 +58,7 @@ async fn a_changed_admin_token_file_is_in_force_without_a_signal() {
     mount(&secrets, "..2", "admin-token", OTHER_TOKEN);
     until_in_force(&gateway, 1, OTHER_TOKEN).await;
     assert_eq!(statuses(&gateway, ADMIN_TOKEN).await, (401, 401), "the old one is worth nothing any more");
-    // What cannot be used changes nothing, and is said.
+    // An unusable file changes nothing, and is reported.
     mount(&secrets, "..3", "admin-token", "\n");
     gateway.log_shows("cannot be used: the old value stays in force").await;
     assert_eq!(statuses(&gateway, OTHER_TOKEN).await, (200, 200));
@@ -100,7 +100,7 @@ async fn secret_keys_in_files_are_rotated_without_a_restart() {
     bed.provider("one", "credential-one", 1).await;
     let first = bed.key_ids().await;
 
-    // A key that does not open what is there is not taken.
+    // A key that does not open the stored texts is not accepted.
     std::fs::write(&previous, "a-key-of-somebody-else-0123456789").unwrap();
     std::fs::write(&current, "a-key-of-somebody-else-0123456789").unwrap();
     bed.gateway.log_shows("the new secret keys do not fit").await;
@@ -141,7 +141,7 @@ async fn a_database_address_and_a_credential_of_systemd_come_from_files() {
     let (good, said) = gateway.check();
     assert!(good && said.contains("database.url_file: credential:database-url"), "{said}");
     assert!(!said.contains(&database) && !said.contains(OTHER_TOKEN), "{said}");
-    // What needs a restart says so.
+    // A change that needs a restart is reported as such.
     std::fs::write(credentials.join("database-url"), postgres::fresh_database()).unwrap();
     let log = gateway.log_shows("restart to put it in force").await;
     assert!(log.contains("database.url"), "{log}");

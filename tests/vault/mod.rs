@@ -1,5 +1,5 @@
 //! Stored credentials and secrets through the built binary, on both databases: bound to their
-//! providers, sealed again under another key, and taken from files.
+//! providers, sealed again with another key, and read from files.
 
 mod binding;
 mod files;
@@ -50,7 +50,7 @@ impl Bed {
         self.gateway.ready().await;
     }
 
-    /// A provider that is asked first when `priority` is low.
+    /// A provider that is tried first if `priority` is low.
     pub async fn provider(&self, name: &str, key: &str, priority: i64) -> i64 {
         let fields = json!({"name": name, "key": key, "priority": priority});
         self.gateway.provider("native", &self.upstream.url, fields).await
@@ -62,7 +62,7 @@ impl Bed {
         sqlx::AnyConnection::connect(self.database.as_deref().unwrap_or(&file)).await.unwrap()
     }
 
-    /// Runs statements behind the gateway's back, and has it look.
+    /// Runs statements directly in the database, and triggers a reload of the snapshot.
     pub async fn meddle(&self, sql: &str) {
         let mut connection = self.connect().await;
         let sql = format!("{sql}; UPDATE config_version SET version = version + 1");
@@ -70,7 +70,7 @@ impl Bed {
         connection.close().await.unwrap();
     }
 
-    /// Every sealed text with the name of what it belongs to.
+    /// Every sealed text with the name of its owner.
     pub async fn ciphers(&self) -> Vec<(String, String)> {
         let mut connection = self.connect().await;
         let sql = "SELECT name, key_cipher AS cipher FROM providers WHERE deleted_at IS NULL UNION ALL \
@@ -80,7 +80,7 @@ impl Bed {
         rows.iter().map(|row| (row.get("name"), row.get("cipher"))).collect()
     }
 
-    /// The ids of the keys that the texts name; `v1` where they name none.
+    /// The ids of the keys in the texts; `v1` for texts without one.
     pub async fn key_ids(&self) -> Vec<String> {
         let id = |text: String| match text.split(':').collect::<Vec<_>>()[..] {
             ["v2", id, _] => id.to_owned(),
@@ -92,12 +92,13 @@ impl Bed {
         ids
     }
 
-    /// Asks once; the credential that the upstream got, or the status that was refused with.
+    /// Sends one request; returns the credential that the upstream received, or the status of the
+    /// refusal.
     pub async fn asked_with(&self, key: &str) -> Result<String, u16> {
         let before = self.upstream.requests().await.len();
         let body = json!({"model": "m", "max_tokens": 8, "messages": [{"role": "user", "content": "hi"}]});
         let ask = self.gateway.client.post(format!("{}/v1/messages", self.gateway.proxy));
-        // A session of its own: else it stays with the provider that it had.
+        // A separate session: otherwise it stays with its earlier provider.
         let ask = ask.header("x-api-key", key).header("x-session-id", format!("s-{}", fastrand::u64(..)));
         let answer = ask.json(&body).send().await.unwrap();
         let status = answer.status().as_u16();
@@ -117,7 +118,7 @@ impl Bed {
         self.gateway.user(json!({"name": "user"})).await.2
     }
 
-    /// A command that must succeed: what it says.
+    /// Runs a command that must succeed; returns its output.
     pub fn done(&self, arguments: &[&str]) -> String {
         let (good, said) = self.gateway.run(arguments);
         assert!(good, "{arguments:?}: {said}");
@@ -135,12 +136,12 @@ pub fn sealed_by_the_first_release(secret_key: &str, text: &str) -> String {
     format!("v1:{}", base64::engine::general_purpose::STANDARD.encode([nonce.as_slice(), &bytes].concat()))
 }
 
-/// Whether `/readyz` names the part as missed.
+/// Whether `/readyz` lists the part as degraded.
 pub fn is_degraded(parts: &Value) -> bool {
     parts["snapshot"] != "ok"
 }
 
-/// Makes a test of each named `async fn(Backend)` on each back end.
+/// Creates a test of each named `async fn(Backend)` on each back end.
 macro_rules! on_both {
     ($($case:ident),+ $(,)?) => {
         mod sqlite {

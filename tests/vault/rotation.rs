@@ -46,7 +46,7 @@ async fn configured_keys_are_rotated_while_the_gateway_serves(backend: Backend) 
     let said = bed.done(&["secret", "rotate"]);
     assert!(said.contains("sealed 0 of 5 stored texts anew"), "again: {said}");
 
-    // The old key is gone for good.
+    // The old key is removed permanently.
     bed.gateway.unset("TOLLGATE_SECRET_KEY_PREVIOUS");
     bed.restart().await;
     assert_eq!(bed.asked_with(&user).await, Ok("credential-four".to_owned()));
@@ -54,7 +54,7 @@ async fn configured_keys_are_rotated_while_the_gateway_serves(backend: Backend) 
     assert!(good && !said.contains("warning: 5 stored") && !said.contains(NEW), "{said}");
     let audit = bed.gateway.admin("audit/getAuditLog", json!({"action": "secret.rotate"})).await;
     assert_eq!(audit["entries"][0]["actor"], "command line", "{audit}");
-    // A text that the old key sealed, in the form that is not bound, is of no use any more.
+    // A text that the old key sealed, in the unbound form, no longer opens.
     let text = sealed_by_the_first_release(OLD, "credential-one");
     bed.meddle(&format!("UPDATE providers SET key_cipher = '{text}' WHERE name = 'one'")).await;
     bed.gateway.readiness_shows(|_, parts| is_degraded(parts)).await;
@@ -75,8 +75,7 @@ async fn a_text_that_opens_with_neither_key_stops_the_rotation(backend: Backend)
         assert!(!said.contains("(one)"), "{said}");
         assert_eq!(bed.ciphers().await, before);
     }
-    // Without the old key at all, none opens; with it in place of the new, those do that are its
-    // own.
+    // Without the old key at all, none opens; with it in place of the new one, its own do.
     bed.gateway.unset("TOLLGATE_SECRET_KEY_PREVIOUS");
     let (good, said) = bed.gateway.run(&["secret", "rotate"]);
     assert!(!good && said.contains("(one) was sealed with the secret key"), "{said}");
@@ -136,7 +135,7 @@ async fn the_data_directorys_key_is_replaced_while_the_gateway_serves() {
     assert_eq!(bed.key_ids().await, second, "the running gateway has the new key");
     assert_eq!(bed.asked_with(&user).await, Ok("credential-three".to_owned()));
 
-    // Interrupted before anything was sealed: the next run goes on with the key that was made.
+    // Interrupted before anything was sealed: the next run continues with the existing new key.
     let hex = |text: &str| text.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
     let third = "3".repeat(64);
     let several = |a: &str, b: &str| format!("tollgate-secret-keys 1\n{}\n{}\n", hex(a), hex(b));
@@ -147,8 +146,7 @@ async fn the_data_directorys_key_is_replaced_while_the_gateway_serves() {
     bed.done(&["secret", "rotate"]);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), third);
     assert_ne!(bed.key_ids().await, second);
-    // Interrupted when everything was sealed: the next run removes the old key and does nothing
-    // else.
+    // Interrupted after everything was sealed: the next run only removes the old key.
     let sealed = bed.ciphers().await;
     std::fs::write(&file, several(&third, &new)).unwrap();
     assert!(bed.done(&["secret", "rotate"]).contains("sealed 0 of 5"));

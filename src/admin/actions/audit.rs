@@ -1,4 +1,4 @@
-//! `audit/getAuditLog`: who changed what, from what to what.
+//! `audit/getAuditLog`: the changes, with their author and the values before and after.
 //!
 //! Entries are written with the change itself and are never changed or removed by any operation.
 

@@ -1,4 +1,4 @@
-//! `ui/error-rules/*`: what an upstream's error means, and what the client is told. The web
+//! `ui/error-rules/*`: the meaning of upstream errors, and the client's message for them. The web
 //! interface's own routes: not part of the published API, see docs/reference/records.md.
 
 use std::collections::BTreeMap;
@@ -227,7 +227,7 @@ async fn test(call: Call) -> Result<RuleTrial, Refusal> {
     })
 }
 
-/// The body that a client of each format gets.
+/// The body for a client of each format.
 fn told(
     status: u16,
     rule: Option<&ReadyRule>,
@@ -274,7 +274,7 @@ async fn found(call: &Call, tx: &mut Tx) -> Result<ErrorRule, Refusal> {
     rule.ok_or_else(|| Refusal::missing("error rule", id))
 }
 
-/// The rules about rules: sound patterns, and none twice.
+/// The checks of a rule: valid patterns, and no duplicates.
 async fn check(tx: &mut Tx, rule: &ErrorRule) -> Result<(), Refusal> {
     if rule.match_type == MatchType::Regex {
         pattern::compile(&rule.pattern).map_err(|fault| unsafe_pattern("pattern", &fault))?;

@@ -1,5 +1,4 @@
-//! `GET /api/events`: what happens, as server-sent events. How they are made is told in
-//! `admin::live`.
+//! `GET /api/events`: events as they happen, as server-sent events. `admin::live` creates them.
 
 use std::convert::Infallible;
 use std::sync::Arc;

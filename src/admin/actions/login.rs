@@ -1,4 +1,4 @@
-//! Login, logout, who is logged in and what this gateway is called, as operations.
+//! Login, logout, the current login and the gateway's name, as operations.
 
 use crate::admin::auth::login::{LOGIN, login, logout};
 use crate::admin::auth::whoami::{site, whoami};
@@ -6,7 +6,7 @@ use crate::admin::envelope::Code;
 use crate::admin::fields::Body;
 use crate::admin::table::{Operation, Permission};
 
-/// A body that anybody may send.
+/// Body bound of an operation that is open to all.
 const OPEN_BODY: usize = 4096;
 
 pub fn operations() -> Vec<Operation> {

@@ -1,5 +1,5 @@
-//! `usage-logs/*`: what was asked, by whom, what it cost (and how that comes about), how it ended,
-//! and what there is to filter by.
+//! `usage-logs/*`: requests with their callers, costs (and how these were computed) and outcomes,
+//! and the values to filter by.
 
 use crate::admin::call::Call;
 use crate::admin::envelope::{Code, Refusal};
@@ -90,7 +90,7 @@ async fn get_usage_logs(call: Call) -> Result<LogPageRecord, Refusal> {
     page(&call, &filter).await
 }
 
-/// The asked page of what the filter matches.
+/// The requested page of the rows that match the filter.
 pub async fn page(call: &Call, filter: &LogFilter) -> Result<LogPageRecord, Refusal> {
     let ask = LogPageAsk {
         page: call.values.count("page").set().unwrap_or(1),
@@ -118,7 +118,7 @@ async fn get_usage_log_detail(call: Call) -> Result<LogDetail, Refusal> {
     let missing = || Refusal::new(Code::NOT_FOUND, "there is no such request in the log");
     let id = RequestId::parse(&text).ok_or_else(missing)?;
     let row = call.ctx.store.usage_log(id).await?.ok_or_else(missing)?;
-    // Somebody else's request is as good as none: an id tells nothing.
+    // Another user's request counts as missing: the answer to an id reveals nothing.
     if !who.is_admin() && row.record.user_id != who.user_id() {
         return Err(missing());
     }
@@ -138,7 +138,7 @@ fn filter(values: &Values) -> LogFilter {
     }
 }
 
-/// What may be asked of a log whosever it is.
+/// The filters that every caller may use.
 pub fn common(values: &Values) -> LogFilter {
     LogFilter {
         start: values.moment("startDate").set(),
@@ -147,7 +147,7 @@ pub fn common(values: &Values) -> LogFilter {
         model: values.text("model").set(),
         status_code: values.count("statusCode").set().and_then(|code| u16::try_from(code).ok()),
         session_id: values.text("sessionId").set(),
-        // What is no id matches nothing.
+        // An invalid id matches nothing.
         request_id: values.text("requestId").set().map(|text| RequestId::parse(text.trim()).unwrap_or(RequestId::NONE)),
         endpoint: values.text("endpoint").set(),
         min_retry_count: values.count("minRetryCount").set(),

@@ -1,4 +1,4 @@
-//! `active-sessions/getSessionMessages`: what was said, where it is kept.
+//! `active-sessions/getSessionMessages`: the messages of a session, if they are stored.
 
 use super::sessions::{SESSION, key_of};
 use crate::admin::call::Call;
@@ -53,7 +53,7 @@ async fn get_session_messages(call: Call) -> Result<SessionMessages, Refusal> {
     Ok(SessionMessages { session_id: session, messages, next_cursor })
 }
 
-/// The last message's time and request, in letters that need no escaping anywhere.
+/// The last message's time and request, in characters that never need escaping.
 fn cursor_after(message: &StoredMessage) -> String {
     format!("{}_{}", message.started_at.0, message.request_id)
 }

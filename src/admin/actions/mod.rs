@@ -1,8 +1,8 @@
-//! The operations: each file declares its entries of the route table beside the actions that they
+//! The operations: each file declares its entries of the route table next to the actions that they
 //! name.
 //!
-//! An action gets a checked body and an authenticated caller; it keeps the rules that need stored
-//! data. Reads come from the snapshot in effect; writes go through one serialised transaction with
+//! An action gets a checked body and an authenticated caller, and enforces the rules that need
+//! stored data. Reads use the snapshot in effect. Writes go through one serialised transaction with
 //! its audit record, and are in effect on the data plane before the reply.
 
 pub mod audit;

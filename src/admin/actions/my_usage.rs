@@ -1,5 +1,5 @@
-//! `my-usage/*`: what a key may know about itself, one that may not use the web UI too. Never about
-//! another key.
+//! `my-usage/*`: what a key may read about itself, even one that may not use the web UI. Never
+//! about another key.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::store::{LogFilter, ModelStatistics};
 
 const TEXT: Kind = Kind::text(1, 512);
 
-/// As in `usage-logs/getUsageLogs`, less what tells keys apart.
+/// As in `usage-logs/getUsageLogs`, without the filters by key.
 pub const LOGS: &[Field] = &[
     Field::new("startDate", Kind::Moment(DayEdge::Start), "From this time, or the start of this day.").nullable(),
     Field::new("endDate", Kind::Moment(DayEdge::End), "Up to and with this time, or the end of this day.").nullable(),
@@ -74,7 +74,7 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-/// The key that asks, and its user.
+/// The calling key, and its user.
 fn me(call: &Call) -> Result<(Arc<Key>, Arc<User>), Refusal> {
     match &call.who()?.actor {
         Actor::Key { key, user } => Ok((Arc::clone(key), Arc::clone(user))),
@@ -122,7 +122,7 @@ fn stretch(values: &Values) -> (Option<Timestamp>, Option<Timestamp>) {
     (values.moment("startDate").set(), values.moment("endDate").set().map(|end| end.plus_ms(1)))
 }
 
-/// What the key was used for between two times.
+/// The use of the key between two times.
 async fn stats(call: &Call, from: Timestamp, until: Timestamp) -> Result<MyStats, Refusal> {
     let (key, user) = me(call)?;
     let keys = call.ctx.store.key_statistics(user.id, from, until).await?;
@@ -131,8 +131,7 @@ async fn stats(call: &Call, from: Timestamp, until: Timestamp) -> Result<MyStats
     Ok(MyStats::new(models))
 }
 
-/// What a provider was last heard to serve counts, however long ago: nobody is asked on this page's
-/// behalf.
+/// A provider's last listing counts, however old: this page sends no requests to providers.
 async fn available_models(call: Call) -> Result<Vec<String>, Refusal> {
     let (key, user) = me(&call)?;
     let reach = Reach { groups: Some(&key.provider_group), allowed_models: &user.allowed_models };

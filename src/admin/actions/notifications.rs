@@ -1,6 +1,6 @@
-//! `notifications/*`: which messages are sent where, and a test of a webhook.
+//! `notifications/*`: the settings of messages and their webhooks, and a test of a webhook.
 //!
-//! The key that messages are signed with is written and never read: it is sealed like upstream
+//! The key that signs messages can be written and never read: it is sealed like upstream
 //! credentials.
 
 use std::time::Instant;

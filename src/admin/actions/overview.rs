@@ -1,4 +1,4 @@
-//! `overview/getOverviewData`: the day at a glance.
+//! `overview/getOverviewData`: the figures of the current day.
 
 use crate::admin::call::Call;
 use crate::admin::context::Context;
@@ -15,7 +15,7 @@ use crate::limits::LiveSession;
 use crate::policy::window::{Span, Window};
 use crate::store::{Figures, OverviewAsk, OverviewFound, StoreError};
 
-/// How many of each kind are named.
+/// How many entries of each kind are returned.
 const TOP: u32 = 5;
 
 pub fn operations() -> Vec<Operation> {
@@ -37,13 +37,13 @@ async fn get_overview_data(call: Call) -> Result<OverviewRecord, Refusal> {
     Ok(OverviewRecord::new(&found, Figures::default(), sessions(&live, shown), attention))
 }
 
-/// What may need somebody, for administrators.
+/// What may need an administrator's attention.
 pub async fn attention(ctx: &Context, live: &Live) -> Attention {
     let journal = (ctx.journal)();
     Attention::new(problems::all(ctx, &journal, ctx.clock.now()), live.near.look(ctx).await, journal)
 }
 
-/// Whose figures somebody sees who sees the requests of `scope`.
+/// The users whose figures are visible to a viewer of the requests of `scope`.
 pub fn visible(ctx: &Context, scope: Scope) -> Scope {
     scope.filter(|_| !ctx.state.peek().settings.allow_global_usage_view)
 }
@@ -53,7 +53,7 @@ pub fn today(ctx: &Context, now: Timestamp) -> Span {
     Window::Daily(DailyReset::default()).calendar(now, ctx.time_zone)
 }
 
-/// What the store says of the day so far.
+/// The store's figures of the day so far.
 ///
 /// # Errors
 /// [`StoreError`] of the read.
@@ -68,7 +68,7 @@ pub async fn read(
     ctx.store.overview(&OverviewAsk { scope, today: day.start, yesterday, now, top: TOP, pending }).await
 }
 
-/// How many of the live sessions are of the scope.
+/// How many of the live sessions belong to the scope.
 pub fn sessions(live: &[LiveSession], scope: Scope) -> u64 {
     let of_scope = live.iter().filter(|session| scope.is_none_or(|user| user == session.user));
     u64::try_from(of_scope.count()).unwrap_or(u64::MAX)

@@ -1,7 +1,7 @@
-//! `playground/sendRequest`: one real request as a key, its reply told as it comes.
+//! `playground/sendRequest`: one real request on behalf of a key, with its reply as it arrives.
 //!
-//! The request takes the proxy's whole path and counts like any other of that key. Administrators
-//! may ask as any key, which is audited; users as their own keys only.
+//! The request takes the proxy's complete path and counts like any other of that key.
+//! Administrators may use any key, which is audited; users only their own keys.
 
 use std::convert::Infallible;
 
@@ -25,7 +25,7 @@ use crate::domain::ids::{KeyId, RequestId};
 
 /// One JSON object a line.
 const LINES: &str = "application/x-ndjson";
-/// Characters of a request's body, and bytes of the administration's body that carries it.
+/// Characters of a request's body, and bytes of the administration's body that contains it.
 const LONGEST: usize = 500_000;
 const MAX_BODY: usize = 2 << 20;
 
@@ -69,7 +69,7 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-/// Where a request goes.
+/// The target of a request.
 struct Ask {
     format: WireFormat,
     path: String,
@@ -111,11 +111,11 @@ fn ask(call: &Call) -> Result<Ask, Refusal> {
     Ok(Ask { format, path, body: values.text("body").set().unwrap_or_default() })
 }
 
-/// What a model's name in a path has instead of an escape.
+/// Characters that a model's name in a path keeps without an escape.
 const SEGMENT: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':').remove(b'@');
 
-/// A model's name as one segment of a path. Whether it may be one is for the proxy to say.
+/// A model's name as one segment of a path. The proxy checks whether it is valid.
 fn segment(model: &str) -> String {
     utf8_percent_encode(model, SEGMENT).to_string()
 }
@@ -128,8 +128,8 @@ fn enter(call: &Call) -> Result<Place, Refusal> {
     })
 }
 
-/// Whether the caller may ask as this key. As somebody else's it is recorded before the request is
-/// made.
+/// Checks that the caller may use this key. The use of another user's key is recorded before the
+/// request is made.
 async fn authorise(call: &Call, as_key: AsKey, ask: &Ask) -> Result<(), Refusal> {
     let who = call.who()?;
     let snapshot = call.ctx.state.snapshot();

@@ -1,11 +1,10 @@
-//! The API's description as pages that people read and try: Scalar's, and the classic one of
-//! Swagger UI.
+//! The API's description as pages for reading and trying: Scalar's, and the classic one of Swagger
+//! UI.
 //!
-//! Both draw `openapi.json` in the browser with scripts that are part of the web UI's files
-//! (`admin/scripts/reference.mjs`), so each has a content security policy of its own: scripts,
-//! styles and requests of this origin and of no other, and no code made from text. Scalar puts
-//! style elements into the page, and may; nothing else is let through that the web UI's policy
-//! refuses.
+//! Both render `openapi.json` in the browser with scripts that are part of the web UI's files
+//! (`admin/scripts/reference.mjs`). So each has its own content security policy: scripts, styles
+//! and requests only of this origin, and no code from text. Scalar may also add style elements to
+//! the page; nothing else is allowed that the web UI's policy refuses.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! `sensitive-words/*`: what clients may not send to a model.
+//! `sensitive-words/*`: words that clients may not send to a model.
 
 use crate::admin::call::{Call, Change, recorded};
 use crate::admin::envelope::{Code, Refusal};

@@ -1,4 +1,4 @@
-//! What the service says about itself: health and its own description.
+//! The service's own operations: health and its description.
 
 use schemars::JsonSchema;
 use serde::Serialize;

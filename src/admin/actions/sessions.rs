@@ -1,4 +1,4 @@
-//! `active-sessions/*`: who is talking now, and what was said in a session.
+//! `active-sessions/*`: the live sessions, and the requests of a session.
 
 use crate::admin::call::Call;
 use crate::admin::envelope::{Code, Refusal};
@@ -9,7 +9,7 @@ use crate::admin::table::{Operation, Permission};
 use crate::domain::ids::KeyId;
 use crate::store::{LogFilter, LogPage, LogPageAsk, StoreError};
 
-/// Sessions in one answer.
+/// Maximum sessions in one answer.
 const MOST: usize = 1_000;
 
 /// Which session.
@@ -63,11 +63,11 @@ async fn get_session_details(call: Call) -> Result<SessionDetails, Refusal> {
     Ok(SessionDetails::new(session, found, live.as_ref()))
 }
 
-/// The key whose session is meant (`None`: the administrator token's): the asked one, else that of
-/// the latest request that the caller may see.
+/// The key of the session (`None`: the administrator token's): the given one, else that of the
+/// latest request that the caller may see.
 ///
 /// # Errors
-/// 403 when the session is somebody else's, 400 when there is none.
+/// 403 if the session is another user's, 400 if it does not exist.
 pub async fn key_of(call: &Call, session: &str) -> Result<Option<KeyId>, Refusal> {
     let asked = call.values.integer("keyId").set().map(KeyId);
     let one = LogPageAsk { page: 1, page_size: 1, cursor: None };
@@ -78,7 +78,7 @@ pub async fn key_of(call: &Call, session: &str) -> Result<Option<KeyId>, Refusal
     if let Some(row) = store.usage_logs(&filter(scope), &one).await?.rows.first() {
         return Ok(row.record.key_id);
     }
-    // Nothing has ended in it yet, maybe.
+    // Possibly none of its requests has ended yet.
     let live = call.ctx.counters.live_sessions(call.now).await;
     let mut live =
         live.iter().filter(|live| live.session.as_str() == session && asked.is_none_or(|key| key == live.key));

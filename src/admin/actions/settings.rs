@@ -1,4 +1,5 @@
-//! `system-config/*`: what administrators set at run time, and the cleaning of the request log.
+//! `system-config/*`: settings that administrators change at run time, and the clean-up of the
+//! request log.
 //!
 //! Settings are part of the snapshot, so a save is in effect when it is answered. The time zone is
 //! configuration: shown, not saved.

@@ -17,7 +17,7 @@ use crate::store::{GroupBy, Series, SeriesAsk};
 
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
-/// Lines in one chart.
+/// Maximum lines in one chart.
 const LINES: usize = 500;
 
 const RANGES: &[&str] = &["hour", "day", "week", "month", "today", "7days", "30days", "thisMonth"];
@@ -50,7 +50,7 @@ async fn get_user_statistics(call: Call) -> Result<StatisticsRecord, Refusal> {
     let who = call.who()?;
     let asked = call.values.integer("userId").set().map(UserId);
     let group_by = call.values.text("groupBy").set();
-    // The names of keys are their users' own, whatever the system settings open.
+    // The names of keys belong to their users, whatever the system settings make visible.
     let visible = match group_by.as_deref() {
         Some("key") => client::scope(who),
         _ => overview::visible(&call.ctx, client::scope(who)),
@@ -69,7 +69,7 @@ async fn get_user_statistics(call: Call) -> Result<StatisticsRecord, Refusal> {
     };
     let mut series = call.ctx.store.series(&SeriesAsk { scope, by, boundaries: boundaries.clone() }).await?;
     if let (Some(user), GroupBy::User, true) = (scope, by, series.is_empty()) {
-        // The one who was asked for has a line, be it of zeros.
+        // The requested user has a line, even if it has only zeros.
         let name = call.ctx.state.snapshot().user(user).map(|user| user.name.clone());
         let points = vec![Default::default(); boundaries.len().saturating_sub(1)];
         series.push(Series { id: user.0, name, points });
@@ -80,8 +80,8 @@ async fn get_user_statistics(call: Call) -> Result<StatisticsRecord, Refusal> {
     Ok(StatisticsRecord { chart_data, users, time_range, resolution, mode })
 }
 
-/// What a point stands for; where each begins, and where the last ends. Hours are whole ones of
-/// UTC, as the sums are kept.
+/// The meaning of a point; the start of each, and the end of the last. Hours are complete hours of
+/// UTC, as in the sums.
 fn stretches(time_range: &str, now: Timestamp, tz: Tz) -> (&'static str, Vec<Timestamp>) {
     match time_range {
         "hour" => ("minute", steps(now, MINUTE_MS, 60)),
@@ -108,8 +108,8 @@ fn steps(now: Timestamp, ms: i64, count: i64) -> Vec<Timestamp> {
     (0..=count).map(|n| Timestamp(end - (count - n) * ms)).collect()
 }
 
-/// Calendar days up to today, for as long as there are to be `more`, given how many there are and
-/// when the first begins.
+/// Calendar days up to today, as long as `more` returns true for their number and the start of the
+/// first.
 fn days(now: Timestamp, tz: Tz, more: impl Fn(usize, Timestamp) -> bool) -> Vec<Timestamp> {
     let day = |at| Window::Daily(DailyReset::default()).calendar(at, tz);
     let today = day(now);

@@ -1,5 +1,4 @@
-//! What keys, users and providers have used of their limits: from the counters that requests are
-//! held by.
+//! The use of limits by keys, users and providers, from the counters that enforce them.
 
 use super::{keys, providers, users};
 use crate::admin::call::Call;

@@ -1,4 +1,4 @@
-//! From request headers to a caller.
+//! Identifies the caller from request headers.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ fn bearer(headers: &HeaderMap) -> Option<String> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then(|| token.to_owned())
 }
 
-/// The headers that a credential can be in, and no others.
+/// Only the headers that may contain a credential.
 pub fn headers(from: &HeaderMap) -> HeaderMap {
     let names = [header::AUTHORIZATION, header::COOKIE];
     let pairs =
@@ -46,15 +46,15 @@ pub fn cookie(headers: &HeaderMap) -> Option<String> {
     values.find(|value| !value.is_empty()).map(str::to_owned)
 }
 
-/// Who the request's credential belongs to. Failed attempts at the admin token are counted for the
+/// The owner of the request's credential. Failed attempts at the admin token are counted for the
 /// client's address; `None` = they are not counted.
 ///
-/// API keys and sessions are looked up first: they go on working from an address that may not try
-/// the token any more.
+/// API keys and sessions are looked up first: they keep working from an address that is blocked
+/// from trying the token.
 ///
 /// # Errors
-/// 401 saying which step failed, never echoing the credential; 429 for what may be the admin token
-/// from an address that has failed too often; 503 when the session store cannot be asked.
+/// 401 with the step that failed, never with the credential; 429 for what may be the admin token
+/// from an address that has failed too often; 503 if the session store is unreachable.
 pub async fn identify(
     ctx: &Context,
     headers: &HeaderMap,
@@ -94,7 +94,7 @@ pub fn of_key_text(ctx: &Context, text: &str, now: Timestamp) -> Result<Option<A
 }
 
 async fn of_session(ctx: &Context, token: &str, now: Timestamp) -> Result<Actor, Refusal> {
-    // Not asked while it is known to be away: each question waits for seconds.
+    // No query while the database is known to be unreachable: each would wait for seconds.
     if let Some(fault) = ctx.conditions.database() {
         return Err(Refusal::database(DatabaseTrouble::Busy, &fault.text));
     }
@@ -113,7 +113,7 @@ async fn of_session(ctx: &Context, token: &str, now: Timestamp) -> Result<Actor,
     match of_key(ctx, key_id, now) {
         Ok(actor) => Ok(actor),
         Err(refusal) => {
-            // Whatever made the key unusable ends the session for good.
+            // Whatever made the key unusable ends the session permanently.
             ctx.store.delete_web_session(&hash).await?;
             Err(refusal)
         }

@@ -1,8 +1,8 @@
-//! Who is asking: credentials of the administration API, and what they allow.
+//! The caller: credentials of the administration API, and the rights that they give.
 //!
-//! Raw admin token and API keys are taken from `Authorization: Bearer` and from the cookie; the
-//! cookie usually carries a session token instead (see [`login`]). Bearer wins over the cookie. The
-//! proxy has rules of its own.
+//! The admin token and API keys are accepted in `Authorization: Bearer` and in the cookie; the
+//! cookie usually contains a session token instead (see [`login`]). Bearer wins over the cookie.
+//! The proxy has separate rules.
 
 pub mod credential;
 pub mod login;
@@ -33,7 +33,8 @@ pub enum Actor {
     },
 }
 
-/// Where the credential was found: what a browser sends by itself must prove where it comes from.
+/// The source of the credential: for one that browsers send automatically, the request's origin is
+/// checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Via {
     Bearer,
@@ -53,8 +54,8 @@ impl Who {
         }
     }
 
-    /// A key without `canLoginWebUi` reaches the read-only actions about itself and nothing else,
-    /// whoever owns it.
+    /// A key without `canLoginWebUi` may only use the read-only actions about itself, whoever owns
+    /// it.
     pub fn is_read_only(&self) -> bool {
         matches!(&self.actor, Actor::Key { key, .. } if !key.can_login_web_ui)
     }
@@ -67,7 +68,7 @@ impl Who {
         }
     }
 
-    /// Refuses what is not the caller's own, unless the caller is an administrator.
+    /// Refuses access to another user's record, unless the caller is an administrator.
     ///
     /// # Errors
     /// 403.
@@ -78,7 +79,7 @@ impl Who {
         Err(Refusal::denied("this belongs to another user"))
     }
 
-    /// How the audit record names the caller.
+    /// The caller's name in the audit record.
     pub fn label(&self) -> String {
         match &self.actor {
             Actor::Token => "admin token".to_owned(),

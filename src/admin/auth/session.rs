@@ -1,8 +1,8 @@
 //! Web sessions: an opaque random token in a cookie, its hash in the store.
 //!
-//! The token says nothing about who holds it, is good for seven days, and ends with its key: at
-//! logout, and when the key is disabled, deleted or expires, or its user is disabled. Enabling the
-//! key again does not revive it. A login with the admin token ends when the token changes.
+//! The token contains no information, is valid for seven days, and ends with its key: at logout,
+//! and when the key is disabled, deleted or expires, or its user is disabled. Enabling the key
+//! again does not revive it. A login with the admin token ends when the token changes.
 
 use axum::http::HeaderValue;
 use base64::Engine;
@@ -23,7 +23,7 @@ pub fn hash(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
 
-/// Opens a session for the caller and gives the `Set-Cookie` value that carries it.
+/// Opens a session for the caller and returns its `Set-Cookie` value.
 ///
 /// # Errors
 /// The random source or the store failed.
@@ -47,7 +47,7 @@ pub async fn open(ctx: &Context, who: &Who, now: Timestamp) -> Result<HeaderValu
     cookie(&token, SECONDS, ctx.secure_cookies)
 }
 
-/// A `Set-Cookie` value that makes the browser forget the session.
+/// A `Set-Cookie` value that deletes the session from the browser.
 ///
 /// # Errors
 /// Never in practice: the text is fixed.

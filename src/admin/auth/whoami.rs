@@ -1,4 +1,5 @@
-//! Who is logged in, and what the web UI must know about this gateway before it can show anything.
+//! The current login, and what the web UI needs to know about this gateway before it can show
+//! anything.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,8 +1,7 @@
-//! The check of a body against its table: the first fault, in the table's order, is the answer;
-//! where there are several, its parameters name all of them, so that a form can show each at its
-//! field.
+//! Checks a body against its table. The answer is the first error, in the table's order; if there
+//! are several, its parameters list all of them, so that a form can show each at its field.
 //!
-//! Unknown fields are faults too: a misspelt limit must not be silently no limit.
+//! Unknown fields are errors too: a misspelt limit must not be ignored silently.
 
 use chrono_tz::Tz;
 use rust_decimal::Decimal;
@@ -18,7 +17,7 @@ type Checked<T> = Result<T, Refusal>;
 /// Checks `sent` against `body`. Bare dates and times without an offset are read in `tz`.
 ///
 /// # Errors
-/// 400 with the code of the first fault and the field's name in the parameters.
+/// 400 with the code of the first error and the field's name in the parameters.
 pub fn check(body: &Body, sent: &Map<String, Json>, tz: Tz) -> Checked<Values> {
     let fields: Vec<Field> = body.fields().collect();
     let values = table(&fields, sent, tz, "")?;
@@ -72,7 +71,7 @@ impl Preset {
     }
 }
 
-/// Where in the body the check stands.
+/// The position of the check in the body.
 struct At {
     path: String,
     tz: Tz,
@@ -95,7 +94,7 @@ impl At {
         self.fault(Code::INVALID_TYPE, &format!("must be {expected}"))
     }
 
-    /// What a field is, sent or not; `None` = it is left out.
+    /// The value of a field, sent or not; `None` = it is omitted.
     fn needed(&self, field: &Field, sent: Option<&Json>) -> Checked<Option<Value>> {
         let found = sent.map_or(Ok(None), |json| self.field(field, json))?;
         match (found, field.need) {
@@ -177,8 +176,8 @@ impl At {
         Ok(())
     }
 
-    /// A number, or a string that holds one. What no decimal can hold is taken as the largest of
-    /// its sign, which no bound allows.
+    /// A number, or a string that contains one. A number too large for a decimal becomes the
+    /// largest of its sign, which no bound allows.
     fn number(&self, json: &Json) -> Checked<Decimal> {
         let text = match json {
             Json::Number(number) => number.to_string(),
@@ -263,7 +262,7 @@ fn at_least(min: usize, what: &str) -> String {
 }
 
 impl Form {
-    /// What is wrong with the text; `None` when nothing is. An empty text passes where the length
+    /// What is wrong with the text; `None` if it is valid. An empty text is accepted if the length
     /// allows it.
     fn fault(self, text: &str) -> Option<&'static str> {
         match self {

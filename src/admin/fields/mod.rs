@@ -1,8 +1,8 @@
-//! Bodies as tables: what a field is called, what it may hold, and whether it may be left out.
+//! Bodies as tables: a field's name, its allowed values, and whether it is required.
 //!
 //! One table drives both the check of a request ([`check()`](fn@check::check)) and its JSON schema
-//! ([`schema`]), so the two cannot drift apart. Rules that need more than one field, or stored
-//! data, live with the actions.
+//! ([`schema`]), so the two cannot differ. Rules that need more than one field, or stored data, are
+//! part of the actions.
 
 pub mod check;
 pub mod moment;
@@ -20,20 +20,20 @@ pub struct Field {
     pub name: &'static str,
     pub kind: Kind,
     pub need: Need,
-    /// `null` is taken: in an edit it clears, elsewhere it is the same as leaving the field out.
+    /// `null` is accepted: in an edit it clears the field, elsewhere it equals omitting the field.
     pub nullable: bool,
     pub doc: &'static str,
 }
 
-/// What a field may hold. Bounds are inclusive.
+/// The allowed values of a field. Bounds are inclusive.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
-    /// A whole number; a string of digits is taken too.
+    /// A whole number; a string of digits is accepted too.
     Integer {
         min: i64,
         max: i64,
     },
-    /// 0 … `max` with at most `places` digits after the point; a decimal string is taken too.
+    /// 0 … `max` with at most `places` digits after the point; a decimal string is accepted too.
     Decimal {
         max: i64,
         places: u32,
@@ -45,11 +45,11 @@ pub enum Kind {
         form: Form,
     },
     Boolean,
-    /// A date or time; see [`moment::parse`]. An empty string is the same as leaving the field out.
+    /// A date or time; see [`moment::parse`]. An empty string equals omitting the field.
     Moment(DayEdge),
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// Values of one kind; more than `max` is refused with the code `excess`.
+    /// Values of one kind; more than `max` are refused with the code `excess`.
     List {
         item: &'static Kind,
         min: usize,
@@ -65,11 +65,11 @@ pub enum Kind {
     Document {
         max: usize,
     },
-    /// A nested table, of which at least one field must be given.
+    /// A nested table, of which at least one field must be sent.
     Object(&'static [Field]),
 }
 
-/// What a text must look like beyond its length.
+/// The required form of a text beyond its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Any,
@@ -79,8 +79,7 @@ pub enum Form {
     BaseUrl,
     /// The `http://host:port` of a CONNECT proxy.
     ProxyUrl,
-    /// An `http` or `https` address, which may have a query. Where it leads is judged by the
-    /// action.
+    /// An `http` or `https` address, which may have a query. The action checks its destination.
     Webhook,
 }
 
@@ -91,16 +90,16 @@ pub enum DayEdge {
     End,
 }
 
-/// Whether a field must be there.
+/// Whether a field is required.
 #[derive(Debug, Clone, Copy)]
 pub enum Need {
     Required,
     Optional,
-    /// Left out, it is this.
+    /// The default if it is omitted.
     Preset(Preset),
 }
 
-/// A value for a field that was left out.
+/// The default of a field.
 #[derive(Debug, Clone, Copy)]
 pub enum Preset {
     Boolean(bool),
@@ -109,7 +108,7 @@ pub enum Preset {
 }
 
 impl Field {
-    /// An optional field that does not take `null`.
+    /// An optional field that does not accept `null`.
     pub const fn new(name: &'static str, kind: Kind, doc: &'static str) -> Self {
         Self { name, kind, need: Need::Optional, nullable: false, doc }
     }
@@ -160,28 +159,29 @@ impl Kind {
 /// The body of one operation: the fields that name the target, and the fields that carry the data.
 #[derive(Debug, Clone, Copy)]
 pub struct Body {
-    /// Fields that say which record is meant.
+    /// Fields that identify the record.
     pub target: &'static [Field],
     pub data: &'static [Field],
-    /// A partial update: every data field may be left out (and then stays), but not all of them.
+    /// A partial update: every data field may be omitted (and then stays unchanged), but not all of
+    /// them.
     pub partial: bool,
 }
 
 impl Body {
     pub const EMPTY: Self = Self { target: &[], data: &[], partial: false };
 
-    /// A body all of whose fields stand as declared.
+    /// A body with all fields as declared.
     pub const fn of(target: &'static [Field], data: &'static [Field]) -> Self {
         Self { target, data, partial: false }
     }
 
-    /// A partial update of the record that `target` names.
+    /// A partial update of the record that `target` identifies.
     pub const fn edit(target: &'static [Field], data: &'static [Field]) -> Self {
         Self { target, data, partial: true }
     }
 
-    /// Every field as it holds for this body: in a partial update data fields are optional and have
-    /// no preset.
+    /// Every field in the form for this body: in a partial update data fields are optional and have
+    /// no default.
     pub fn fields(&self) -> impl Iterator<Item = Field> {
         let partial = self.partial;
         let data = self.data.iter().map(move |field| match partial {

@@ -1,4 +1,4 @@
-//! Dates and times as clients write them, in the gateway's time zone.
+//! Parses dates and times in the gateway's time zone.
 
 use chrono::{DateTime, Datelike, Days, LocalResult, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Utc};
 use chrono_tz::Tz;
@@ -7,7 +7,7 @@ use super::DayEdge;
 use crate::domain::clock::Timestamp;
 
 /// Reads `YYYY-MM-DD` (that day's `edge`), an ISO time with an offset, or one without (then it is
-/// in `tz`). `None` when it is none of these, or outside 1970 … 9999.
+/// in `tz`). `None` for anything else, and outside 1970 … 9999.
 pub fn parse(text: &str, edge: DayEdge, tz: Tz) -> Option<Timestamp> {
     let text = text.trim();
     let moment = if let Ok(date) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {
@@ -27,7 +27,7 @@ fn without_offset(text: &str) -> Option<NaiveDateTime> {
 }
 
 /// The day's first millisecond, or its last: the one before the next day begins, so that days of 23
-/// and 25 hours are right.
+/// and 25 hours are correct.
 fn of_day(date: NaiveDate, edge: DayEdge, tz: Tz) -> Option<DateTime<Utc>> {
     match edge {
         DayEdge::Start => local(date.and_time(NaiveTime::MIN), tz),
@@ -38,8 +38,8 @@ fn of_day(date: NaiveDate, edge: DayEdge, tz: Tz) -> Option<DateTime<Utc>> {
     }
 }
 
-/// A wall-clock time as an instant: the earlier one where it comes twice, the first that exists
-/// where it is skipped.
+/// A wall-clock time as an instant: the earlier one if it occurs twice, the first that exists if it
+/// is skipped.
 fn local(wall: NaiveDateTime, tz: Tz) -> Option<DateTime<Utc>> {
     let quarter_hours = (0..=96).map(|n| TimeDelta::minutes(n * 15));
     quarter_hours.filter_map(|skip| wall.checked_add_signed(skip)).find_map(|wall| {

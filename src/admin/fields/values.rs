@@ -8,7 +8,7 @@ use crate::domain::money::NanoUsd;
 /// A checked value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// `null` was sent for a field that takes it.
+    /// `null` was sent for a field that accepts it.
     Null,
     Integer(i64),
     Decimal(Decimal),
@@ -22,7 +22,7 @@ pub enum Value {
     Object(Values),
 }
 
-/// What an edit does to one field.
+/// The effect of an edit on one field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Patch<T> {
     /// Not sent: stays.
@@ -33,7 +33,7 @@ pub enum Patch<T> {
 }
 
 impl<T> Patch<T> {
-    /// Puts the new value where there is one; clearing gives the type's default.
+    /// Sets the new value if there is one; clearing sets the type's default.
     pub fn apply(self, to: &mut T)
     where
         T: Default,
@@ -45,7 +45,7 @@ impl<T> Patch<T> {
         }
     }
 
-    /// As [`Patch::apply`] for something that can be absent.
+    /// As [`Patch::apply`] for an optional value.
     pub fn apply_option(self, to: &mut Option<T>) {
         match self {
             Self::Keep => {}
@@ -54,7 +54,7 @@ impl<T> Patch<T> {
         }
     }
 
-    /// Puts the new value where there is one; for what cannot be cleared.
+    /// Sets the new value if there is one; for values that cannot be cleared.
     pub fn apply_set(self, to: &mut T) {
         if let Self::Set(value) = self {
             *to = value;
@@ -69,7 +69,7 @@ impl<T> Patch<T> {
         }
     }
 
-    /// The value that was sent, if one was.
+    /// The value that was sent, if any.
     pub fn set(self) -> Option<T> {
         match self {
             Self::Set(value) => Some(value),
@@ -78,8 +78,8 @@ impl<T> Patch<T> {
     }
 }
 
-/// The fields that were sent (or preset), by name. Asking for a name that the table lacks is a slip
-/// that debug builds catch.
+/// The fields that were sent (or have a default), by name. Reading a name that the table lacks is a
+/// programming error that debug builds detect.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Values {
     sent: Vec<(&'static str, Value)>,
@@ -95,7 +95,7 @@ impl Values {
         self.sent.push((name, value));
     }
 
-    /// Whether the field was sent, be it as `null`.
+    /// Whether the field was sent, even as `null`.
     pub fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
@@ -116,12 +116,12 @@ impl Values {
         self.patch(name, |v| if let Value::Integer(n) = v { Some(*n) } else { None })
     }
 
-    /// A record id; 0, which no record has, when it was not sent (the check refuses that before).
+    /// A record id; 0, which no record has, if it was not sent (the check refuses that before).
     pub fn id(&self, name: &str) -> i64 {
         self.integer(name).set().unwrap_or_default()
     }
 
-    /// A whole number that the field's bounds keep inside `u32`.
+    /// A whole number that the field's bounds keep within `u32`.
     pub fn count(&self, name: &str) -> Patch<u32> {
         self.integer(name).map(|n| u32::try_from(n).unwrap_or(if n < 0 { 0 } else { u32::MAX }))
     }
@@ -138,7 +138,7 @@ impl Values {
         self.patch(name, |v| if let Value::Text(t) = v { Some(t.clone()) } else { None })
     }
 
-    /// A text that the field's kind keeps to what `parse` reads.
+    /// A text of a kind that `parse` can read.
     pub fn word<T>(&self, name: &str, parse: impl Fn(&str) -> Option<T>) -> Patch<T> {
         match self.text(name) {
             Patch::Set(text) => parse(&text).map_or(Patch::Keep, Patch::Set),

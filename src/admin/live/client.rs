@@ -1,9 +1,8 @@
-//! One client's end of the stream: its frames, a heartbeat, and a look at whether it may still
-//! watch.
+//! One client's end of the stream: its frames, a heartbeat, and a regular check of its credential.
 //!
 //! The stream ends at the process's stop, and within a second or two of the credential's end:
-//! logout, expiry, a key or user that was disabled or deleted, a role that was taken away. That a
-//! database which does not answer cannot confirm a session is no reason to end it.
+//! logout, expiry, a key or user that was disabled or deleted, a role that was removed. If the
+//! database does not answer, a session cannot be confirmed; that alone does not end the stream.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,12 +21,12 @@ use crate::admin::context::Context;
 use crate::admin::records::Iso;
 use crate::admin::records::live::{Hello, LiveEvent, Missed};
 
-/// Keeps proxies between us and the client from closing an idle connection.
+/// Interval of the heartbeat, which keeps proxies from closing an idle connection.
 const BEAT: Duration = Duration::from_secs(15);
-/// How often the credential is looked at.
+/// How often the credential is checked.
 const CHECK: Duration = Duration::from_secs(1);
 
-/// Whose requests a caller sees: an administrator everybody's, a user their own.
+/// The requests that a caller sees: an administrator all users', a user their own.
 pub fn scope(who: &Who) -> Scope {
     Viewer::of(who).scope()
 }
@@ -36,7 +35,7 @@ pub fn scope(who: &Who) -> Scope {
 pub struct Client {
     ctx: Arc<Context>,
     joined: Joined,
-    /// Frames that go first.
+    /// Frames that are sent first.
     first: VecDeque<Bytes>,
     credentials: HeaderMap,
     viewer: Viewer,

@@ -1,4 +1,4 @@
-//! The frames of one scope, for all its clients together, and how frames are made.
+//! Builds frames, and sends those of one scope to all its clients.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -6,15 +6,15 @@ use tokio::sync::broadcast;
 
 use crate::admin::records::live::{LiveEvent, Missed};
 
-/// Frames that a slow client may be behind before it loses some.
+/// How many frames a slow client may lag behind before it loses some.
 const CAPACITY: usize = 256;
-/// Log entries from one look to the next, a second later. More are more than anybody reads, and
-/// cost the gateway to write.
+/// Log entries per check, once a second. More cannot be read by a person, and cost the gateway
+/// time.
 const LOGS_PER_LOOK: u32 = 100;
 
 pub(super) struct Feed {
     frames: broadcast::Sender<Bytes>,
-    /// The last of each kind: what a new client gets first, and what a next one is compared with.
+    /// The last frame of each kind: sent to new clients, and compared with the next one.
     status: Option<Bytes>,
     overview: Option<Bytes>,
     sessions: Option<Bytes>,
@@ -38,7 +38,7 @@ impl Feed {
         self.frames.subscribe()
     }
 
-    /// What is known already.
+    /// The present frames.
     pub(super) fn latest(&self) -> Vec<Bytes> {
         [&self.status, &self.overview, &self.sessions].into_iter().flatten().cloned().collect()
     }
@@ -48,7 +48,7 @@ impl Feed {
         let _ = self.frames.send(frame);
     }
 
-    /// An entry of the log, unless there were too many since the last look.
+    /// Sends a log entry, unless there were too many since the last check.
     pub(super) fn send_log(&mut self, frame: Bytes) {
         match self.logs_left.checked_sub(1) {
             Some(left) => {
@@ -63,7 +63,7 @@ impl Feed {
         self.missed += count;
     }
 
-    /// Tells what was left out; a new look begins.
+    /// Reports the number of omitted entries, and starts a new interval.
     pub(super) fn look(&mut self) {
         self.logs_left = LOGS_PER_LOOK;
         let count = std::mem::take(&mut self.missed);
@@ -94,7 +94,7 @@ impl Feed {
     }
 }
 
-/// An event as it goes to clients.
+/// An event as it is sent to clients.
 pub(super) fn frame(event: &LiveEvent) -> Bytes {
     match event {
         LiveEvent::Hello(data) => write("hello", data),

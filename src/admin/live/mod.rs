@@ -1,14 +1,14 @@
-//! What happens, as it happens, for those who watch (`GET /api/events`).
+//! Live events for subscribers (`GET /api/events`).
 //!
-//! One task works while anybody watches, and none otherwise. It takes the gateway's events from
-//! memory, makes each frame once, and puts it into the feed of those who may see it: the feed of
-//! administrators, one for each user who watches, and one for each read-only key. A feed is a
-//! bounded ring: a client that is too slow loses the oldest frames and is told how many. Nothing
-//! here is ever waited for by a request.
+//! One task runs while there are subscribers, and none otherwise. It reads the gateway's events
+//! from memory, builds each frame once, and adds it to the feeds of those who may see it: the feed
+//! of administrators, one for each subscribed user, and one for each read-only key. A feed is a
+//! bounded ring: a client that is too slow loses the oldest frames and gets their number. No
+//! request ever waits for this.
 //!
-//! The day's figures are counted on from the events; every ten seconds they are read again, so that
-//! what other nodes did is in them too (see [`tally`]). Sessions come from the counters, what they
-//! used from the log (see [`sessions`]).
+//! The day's figures are updated from the events and read again every ten seconds, so that they
+//! include other nodes (see [`tally`]). Sessions come from the counters, their usage from the log
+//! (see [`sessions`]).
 
 pub mod client;
 mod feed;
@@ -34,10 +34,10 @@ use near::Watchlist;
 use sessions::SessionFigureCache;
 use tally::Tally;
 
-/// Whose requests: one user's, or (`None`) everybody's.
+/// The owner of the requests: one user, or (`None`) all.
 pub type Scope = Option<UserId>;
 
-/// Who watches, and so what they are shown.
+/// The kind of subscriber, which decides what is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Viewer {
     /// An administrator.
@@ -59,7 +59,7 @@ impl Viewer {
         }
     }
 
-    /// Whose figures.
+    /// The scope of its figures.
     pub fn scope(self) -> Scope {
         match self {
             Self::Everybody => None,
@@ -76,14 +76,14 @@ impl Viewer {
     }
 }
 
-/// Clients at once, in all and of one user (or read-only key).
+/// Concurrent clients, in total and of one user (or read-only key).
 const CLIENTS: usize = 256;
 const CLIENTS_OF_A_USER: usize = 16;
 
-/// Everybody who watches one administration surface.
+/// All subscribers of one administration surface.
 pub struct Live {
     ctx: Arc<Context>,
-    /// Where the work is done.
+    /// The runtime of the work.
     runtime: Handle,
     watched: Mutex<Watched>,
     places: Arc<Semaphore>,
@@ -100,20 +100,20 @@ struct Watched {
     feeds: HashMap<Viewer, Feed>,
     /// The day's figures that some feed shows.
     tallies: HashMap<Scope, Tally>,
-    /// The task runs.
+    /// The task is running.
     at_work: bool,
 }
 
-/// A client's place among those who watch; given back when dropped.
+/// A client's place among the subscribers; released on drop.
 pub struct Joined {
-    /// What is known already.
+    /// The present frames.
     pub first: Vec<Bytes>,
     pub frames: broadcast::Receiver<Bytes>,
     _place: OwnedSemaphorePermit,
 }
 
 impl Live {
-    /// Inside the runtime that the work is to run on.
+    /// Call it inside the runtime of the work.
     pub fn new(ctx: Arc<Context>) -> Arc<Self> {
         Arc::new(Self {
             ctx,
@@ -127,7 +127,7 @@ impl Live {
         })
     }
 
-    /// A place for one more client; `None` when there are too many.
+    /// A place for one more client; `None` if there are too many.
     #[must_use]
     pub fn join(self: &Arc<Self>, viewer: Viewer) -> Option<Joined> {
         let place = Arc::clone(&self.places).try_acquire_owned().ok()?;

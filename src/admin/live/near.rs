@@ -1,8 +1,8 @@
-//! Which spending limits are nearly used up, for whoever looks after the gateway.
+//! Finds spending limits that are nearly used up, for administrators.
 //!
-//! A look reads so many of the limited keys, users and providers, beginning where the one before
-//! ended, and keeps what was found of the others. So a gateway of any size is gone through within a
-//! few looks, and no look costs much.
+//! Each check reads a limited number of the keys, users and providers with limits, starting where
+//! the last one ended, and keeps the results of the others. So a gateway of any size is covered
+//! within a few checks, and each is cheap.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,16 +21,16 @@ use crate::domain::user::User;
 use crate::limits::MoneyUsage;
 use crate::state::Snapshot;
 
-/// From one look to the next.
+/// Interval between two checks.
 const FRESH: Duration = Duration::from_secs(10);
-/// Holders in one look.
+/// Holders per check.
 const PER_LOOK: usize = 500;
-/// How long one look may take; what it did not get to is for the next.
+/// Time bound of one check; the rest is left to the next.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Near means that this share of the limit is spent, in percent.
+/// A limit counts as nearly used up from this share on, in percent.
 const NEAR: i128 = 80;
 
-/// What was found near its limit, and where the next look begins.
+/// The limits that are nearly used up, and where the next check starts.
 #[derive(Default)]
 pub struct Watchlist(Mutex<Inner>);
 
@@ -41,10 +41,10 @@ struct Inner {
     looked: Option<Instant>,
 }
 
-/// Kind and id: the order in which holders are gone through.
+/// Kind and id: the order of the checks.
 type Place = (&'static str, i64);
 
-/// Somebody with a spending limit who can send requests, or be sent some.
+/// A holder with a spending limit that can send requests, or receive some.
 enum Limited {
     Key(Arc<Key>),
     User(Arc<User>),
@@ -53,7 +53,7 @@ enum Limited {
 
 impl Watchlist {
     /// The limits that are nearly used up, nearest first; at most [`FRESH`] old for as many holders
-    /// as one look takes.
+    /// as one check reads.
     pub async fn look(&self, ctx: &Context) -> Vec<NearLimit> {
         let (snapshot, now) = (ctx.state.snapshot(), ctx.clock.now());
         let holders = limited(&snapshot, now);
@@ -72,7 +72,7 @@ impl Watchlist {
         near.into_iter().map(|(_, limit)| limit).collect()
     }
 
-    /// Where a look begins, if it is time for one.
+    /// Where a check starts, if one is due.
     fn due(&self, holders: usize) -> Option<usize> {
         let mut inner = self.0.lock();
         if inner.looked.is_some_and(|at| at.elapsed() < FRESH) {
@@ -95,7 +95,7 @@ impl Watchlist {
     }
 }
 
-/// Everybody with a spending limit who is enabled, in their order.
+/// Every enabled holder with a spending limit, in order.
 fn limited(snapshot: &Snapshot, now: Timestamp) -> Vec<Limited> {
     let users = snapshot.users.values().filter(|user| user.limits.of_money() && user.is_active(now));
     let callers = snapshot.callers().filter(|c| c.user.is_active(now) && c.key.is_usable(now));
@@ -117,7 +117,7 @@ impl Limited {
         }
     }
 
-    /// The limit of which most is spent, with that share, if it is near.
+    /// The limit with the highest spent share, with that share, if it is nearly used up.
     async fn nearest(&self, ctx: &Context, now: Timestamp) -> Option<(i128, NearLimit)> {
         let (usage, name, user_id) = match self {
             Self::Key(key) => (ctx.counters.key_usage(key, now).await, &key.name, Some(key.user_id.0)),
@@ -141,8 +141,8 @@ impl Limited {
     }
 }
 
-/// How much of its limit is spent, in percent. A limit of nothing is meant to refuse, and near to
-/// nobody.
+/// The spent share of a limit, in percent. A limit of zero is meant to refuse, and is never
+/// reported.
 fn share(money: MoneyUsage) -> Option<i128> {
     let limit = money.limit.filter(|limit| *limit > NanoUsd::ZERO)?;
     (i128::from(money.current.0) * 100).checked_div(i128::from(limit.0))

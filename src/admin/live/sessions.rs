@@ -1,9 +1,8 @@
-//! The list of live sessions, with what each has used.
+//! The list of live sessions, with the usage of each.
 //!
-//! Which sessions live, and how many requests they had, the counters say, for every node alike.
-//! What those requests used is in the log; it is read for the sessions that are listed and had a
-//! request end since the last look, and kept for the others: a list that does not change costs
-//! nothing.
+//! The counters know which sessions are live, and how many requests they had, on all nodes. The
+//! usage of those requests is in the log; it is read for listed sessions with a request that ended
+//! since the last check, and kept for the others: a list that does not change costs nothing.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -16,14 +15,14 @@ use crate::domain::ids::{KeyId, SessionId};
 use crate::limits::LiveSession;
 use crate::store::{SessionAsk, SessionFigures, StoreError};
 
-/// After a request's end its record may take this long to the database: until then the figures are
-/// read again.
+/// After a request's end its record may take this long to reach the database: until then the
+/// figures are read again.
 const SETTLE: Duration = Duration::from_secs(3);
 const AGAIN: Duration = Duration::from_secs(1);
-/// Sessions whose figures are kept. Beyond, all are forgotten and read again.
+/// Sessions whose figures are kept. Above this, all are dropped and read again.
 const KEPT: usize = 4_000;
 
-/// The figures of sessions that were listed lately.
+/// The figures of recently listed sessions.
 #[derive(Default)]
 pub struct SessionFigureCache {
     kept: Mutex<HashMap<(KeyId, SessionId), Kept>>,
@@ -31,7 +30,7 @@ pub struct SessionFigureCache {
 
 struct Kept {
     figures: Option<SessionFigures>,
-    /// Its requests that had ended.
+    /// Its ended requests.
     ended: u64,
     changed: Instant,
     read: Instant,
@@ -64,7 +63,7 @@ impl SessionFigureCache {
         Ok(sessions.iter().map(|live| ActiveSession::new(live, figures(live), &snapshot)).collect())
     }
 
-    /// The sessions whose figures are to be read, noted as read.
+    /// The sessions whose figures must be read; marks them as read.
     fn due(&self, sessions: &[LiveSession]) -> Vec<SessionAsk> {
         let now = Instant::now();
         let mut kept = self.kept.lock();

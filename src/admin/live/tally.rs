@@ -1,9 +1,9 @@
-//! The day's figures, counted on from what the store says.
+//! The day's figures: the store's, updated with events.
 //!
-//! What the store counts lags behind what happened here by the journal's way to the database, and
-//! what happened on other nodes is seen there only. So the figures are the store's, plus the
-//! requests that ended here since it was read; at the next reading it is asked which of those it
-//! has counted meanwhile. The last few thousand are remembered for that.
+//! The store's figures lack the requests that are still in the journal, but only the store has
+//! those of other nodes. So the figures are the store's, plus the requests that ended here since it
+//! was read. At the next reading the store reports which of those it has counted meanwhile; the
+//! last few thousand are kept for that.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -15,11 +15,11 @@ use crate::domain::record::Record;
 use crate::policy::window::Span;
 use crate::store::{Figures, OverviewFound};
 
-/// How old the store's figures may get.
+/// Maximum age of the store's figures.
 const FRESH: Duration = Duration::from_secs(10);
-/// When a reading failed, or the day's first request has just ended.
+/// After a failed reading, or the end of the day's first request.
 const RETRY: Duration = Duration::from_secs(2);
-/// Requests that are remembered. Beyond, the store is taken to have counted the oldest.
+/// Requests that are kept. Above this, the oldest are assumed to be counted in the store.
 const REMEMBERED: usize = 2_000;
 
 #[derive(Default)]
@@ -36,16 +36,16 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Whether the store is to be asked.
+    /// Whether the store must be read.
     pub(super) fn is_due(&self, now: Timestamp) -> bool {
-        // The day's first requests: their users and models are only known from the store.
+        // The day's first requests: only the store has their users and models.
         let first = self.more.requests > 0 && self.found.as_ref().is_some_and(|found| found.users.is_empty());
         let patience = if self.failed || first { RETRY } else { FRESH };
         let other_day = self.day.is_some_and(|day| !day.contains(now));
         self.tried.is_none_or(|at| at.elapsed() >= patience) || (other_day && !self.failed)
     }
 
-    /// Requests of which the store is to say whether it has counted them.
+    /// Requests whose presence in the store is to be checked.
     pub(super) fn pending(&self) -> Vec<RequestId> {
         self.remembered.iter().map(|(id, _)| *id).collect()
     }
@@ -81,7 +81,7 @@ impl Tally {
         (self.tried, self.failed) = (Some(Instant::now()), false);
     }
 
-    /// As of when the store's part of the figures is.
+    /// The time of the store's part of the figures.
     pub(super) fn read_at(&self) -> Option<Timestamp> {
         self.read_at
     }

@@ -1,5 +1,4 @@
-//! The one task behind all feeds: it passes events on as they come, and looks at figures once a
-//! second.
+//! The task behind all feeds: it forwards events as they arrive, and checks figures once a second.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,13 +18,13 @@ use crate::domain::record::Record;
 use crate::limits::LiveSession;
 use crate::state::Event;
 
-/// From one look at figures to the next.
+/// Interval between two checks of figures.
 const LOOK: Duration = Duration::from_secs(1);
 /// Sessions in one event.
 const SESSIONS: usize = 200;
 
 impl Live {
-    /// Works until nobody watches.
+    /// Runs until there are no subscribers.
     pub(super) async fn work(self: Arc<Self>, events: broadcast::Receiver<Event>) {
         tokio::select! {
             () = self.pass_events_on(events) => {}
@@ -34,7 +33,7 @@ impl Live {
         }
     }
 
-    /// Beside the figures, whose reading takes seconds while the database does not answer.
+    /// Separate from the figures, whose reading takes seconds while the database does not answer.
     async fn watch_the_database(&self) {
         loop {
             self.show_status();
@@ -74,7 +73,7 @@ impl Live {
                 Err(RecvError::Lagged(count)) => {
                     self.watched.lock().feeds.values_mut().for_each(|feed| feed.missed(count));
                 }
-                // The sender lives as long as the gateway; without it there is nothing to pass on.
+                // The sender lives as long as the gateway; without it there is nothing to forward.
                 Err(RecvError::Closed) => std::future::pending().await,
             }
         }
@@ -108,7 +107,7 @@ impl Live {
         }
     }
 
-    /// Ends when nobody watches.
+    /// Ends when there are no subscribers.
     async fn look_at_figures(&self) {
         while self.anybody_watches() {
             let now = self.ctx.clock.now();
@@ -123,8 +122,8 @@ impl Live {
         }
     }
 
-    /// Drops feeds without clients. When none is left, the task's end is noted under the same lock:
-    /// a client that comes now starts another.
+    /// Drops feeds without clients. If none is left, the task's end is noted under the same lock: a
+    /// client that arrives now starts another.
     fn anybody_watches(&self) -> bool {
         let mut watched = self.watched.lock();
         watched.feeds.retain(|_, feed| feed.clients() > 0);
@@ -161,7 +160,7 @@ impl Live {
         }
     }
 
-    /// Whose figures of the day somebody sees; `None`: a read-only key sees none.
+    /// The scope of a viewer's daily figures; `None`: a read-only key sees none.
     fn figures_of(&self, viewer: Viewer) -> Option<Scope> {
         match viewer {
             Viewer::Key(..) => None,

@@ -1,30 +1,29 @@
-//! An example of anything that a schema of the document describes: of every body, and of every
-//! answer.
+//! Builds an example of any schema of the document: of every body, and of every answer.
 //!
-//! Nothing is said twice: the schema tells what must be there and of which type, `words` what a
-//! thing of that name looks like. A test holds every example against its schema, and every body's
-//! against the check that the gateway makes.
+//! Nothing is defined twice: the schema contains the required members and their types, `words` an
+//! example for each name. A test checks every example against its schema, and every body's against
+//! the gateway's own check.
 
 use serde_json::{Map, Value, json};
 
 use super::words;
 
-/// Fields of a body that need not be sent: so many are shown.
+/// Optional fields of a body that are shown.
 const OPTIONAL: usize = 4;
-/// Schemas that hold themselves end here.
+/// Recursive schemas end at this depth.
 const DEPTH: usize = 12;
 
-/// What a caller may send to an operation of that module: what must be there, and some of what may.
+/// A valid body of an operation of that module: the required fields, and some optional ones.
 pub(super) fn of_body(schema: &Value, module: &str) -> Value {
     Maker { components: &Value::Null, optional: OPTIONAL }.of(schema, At { place: module, name: "", depth: 0 })
 }
 
-/// What an answer of that module looks like, whole. `components` are the document's schemas.
+/// A complete answer of that module. `components` are the document's schemas.
 pub(super) fn of_answer(schema: &Value, module: &str, components: &Value) -> Value {
     Maker { components, optional: usize::MAX }.of(schema, At { place: module, name: "", depth: 0 })
 }
 
-/// Where in the example the maker stands: in which schema or module, at which property.
+/// The current position: the schema or module, and the property.
 #[derive(Clone, Copy)]
 struct At<'a> {
     place: &'a str,
@@ -34,7 +33,7 @@ struct At<'a> {
 
 struct Maker<'a> {
     components: &'a Value,
-    /// How many properties beyond the required ones are shown.
+    /// How many optional properties are shown.
     optional: usize,
 }
 
@@ -76,8 +75,8 @@ impl Maker<'_> {
             schema["required"].as_array().is_some_and(|names| names.iter().any(|each| each.as_str() == Some(name)))
         };
         let mut left = self.optional;
-        // A partial update shows something to change beside what it must name, so what has a word
-        // comes in the table's order.
+        // A partial update must show a change besides its target, so properties with an example
+        // come first, in the table's order.
         let shown = properties.iter().filter(|(name, _)| {
             let optional = !required(name) && (self.optional == usize::MAX || words::of(at.place, name).is_some());
             let taken = optional && left > 0;
@@ -91,7 +90,7 @@ impl Maker<'_> {
     }
 }
 
-/// The type that an example has, where several are taken: the first.
+/// The type of an example, if several are allowed: the first.
 fn main_type(schema: &Value) -> &str {
     match &schema["type"] {
         Value::Array(types) => types.first().and_then(Value::as_str).unwrap_or_default(),
@@ -99,8 +98,7 @@ fn main_type(schema: &Value) -> &str {
     }
 }
 
-/// Whether a word may stand where the schema is: of the right type, and none of the forms that the
-/// schema names.
+/// Whether an example fits the schema: of the right type, and not excluded by its forms.
 fn fits(schema: &Value, word: &Value) -> bool {
     if word.is_null() {
         return schema["type"].as_array().is_some_and(|types| types.contains(&json!("null")));

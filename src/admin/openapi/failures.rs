@@ -1,4 +1,4 @@
-//! An example of each refusal, as the components that the responses point to.
+//! An example of each refusal, as the components that the responses refer to.
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ pub(super) fn name(status: u16, code: Code) -> String {
     }
 }
 
-/// The component; `None` for a code that is not told of here, which a test notices.
+/// The component; `None` for an unknown code, which a test detects.
 pub(super) fn component(status: u16, code: Code) -> Option<Value> {
     let (error, params) = match status {
         500 => ("internal error", json!({ "requestId": "019aa51c-7a00-7000-8000-000000000001" })),

@@ -1,8 +1,8 @@
-//! The OpenAPI 3.1.0 document, made from the table of operations.
+//! Builds the OpenAPI 3.1.0 document from the table of operations.
 //!
 //! Request schemas come from the field tables that check the bodies, result schemas from the types
-//! that the actions return: nothing here is written by hand but the frame. Examples are made from
-//! both (`example`).
+//! that the actions return: only the frame is written by hand. Examples are built from both
+//! (`example`).
 
 mod example;
 mod failures;
@@ -83,7 +83,7 @@ fn failure() -> Value {
     })
 }
 
-/// `keys/addKey` of `actions/keys/addKey`; what is not an action keeps its whole path.
+/// `keys/addKey` of `actions/keys/addKey`; other operations keep their full path.
 fn short(operation: &Operation) -> &str {
     operation.path.strip_prefix("actions/").unwrap_or(operation.path)
 }
@@ -148,7 +148,7 @@ fn title(operation: &Operation) -> String {
     title
 }
 
-/// Puts an example beside the schema of the answer, where the answer is JSON.
+/// Adds an example to the schema of the answer, if the answer is JSON.
 fn show_answer(path: &mut Value, components: &Value) {
     for operation in path.as_object_mut().into_iter().flat_map(|verbs| verbs.values_mut()) {
         let module = operation["tags"][0].as_str().unwrap_or_default().to_owned();
@@ -159,7 +159,7 @@ fn show_answer(path: &mut Value, components: &Value) {
     }
 }
 
-/// An example of each refusal that any operation may answer, by the name of its component.
+/// An example of each refusal of any operation, by the name of its component.
 fn refused() -> Value {
     let all =
         published().flat_map(refusals).flat_map(|(status, codes)| codes.into_iter().map(move |code| (status, code)));
@@ -215,7 +215,7 @@ fn responses(operation: &Operation, schemas: &mut SchemaGenerator) -> Value {
     all.into()
 }
 
-/// The codes that the operation may answer, by status.
+/// The operation's error codes, by status.
 fn refusals(operation: &Operation) -> BTreeMap<u16, Vec<Code>> {
     let mut codes = operation.errors.to_vec();
     match operation.permission {
@@ -237,7 +237,7 @@ fn refusals(operation: &Operation) -> BTreeMap<u16, Vec<Code>> {
             codes.push(code);
         }
     }
-    // 500: a fault of ours; 503: the database cannot be reached, or does not answer.
+    // 500: an internal error; 503: the database is unreachable, or does not answer.
     by_status.insert(500, vec![operation.failure()]);
     by_status.insert(503, vec![operation.failure()]);
     by_status

@@ -1,15 +1,14 @@
-//! What things of a name look like, for the examples of the document: one small gateway, told the
-//! same way everywhere.
+//! Example values by property name, for the document: one small, consistent gateway.
 
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-/// The time at which the examples play.
+/// The time of the examples.
 pub(super) const MOMENT: &str = "2026-11-21T04:00:00.000Z";
 
-/// The word for a property of this name in that place: a module of operations or a schema. `null`
-/// stands for what is mostly not there.
+/// The example for a property of this name in that place: a module of operations or a schema.
+/// `null` stands for a usually absent value.
 pub(super) fn of(place: &str, name: &str) -> Option<Value> {
     static WORDS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
         let all = [people(), providers(), requests(), figures(), rules(), service(), of_a_place()];
@@ -164,7 +163,7 @@ fn figures() -> Value {
     })
 }
 
-/// Where a name means something of its own.
+/// Names with a special meaning in a place.
 fn of_a_place() -> Value {
     json!({
         "keys.name": "cli",

@@ -1,8 +1,9 @@
-//! The playground: requests that the administration makes as a key, through the proxy's real path.
+//! The playground: requests that the administration makes on behalf of a key, through the proxy's
+//! real path.
 //!
-//! The administration does not know the proxy: `app` hands it an [`InProcessProxy`]. How many such
-//! requests run at once is bounded here; everything else (limits, time-outs, accounting) is the
-//! proxy's, as for any request of that key. [`relay`] tells a reply as it comes.
+//! The administration does not import the proxy: `app` passes it an [`InProcessProxy`]. This module
+//! bounds the concurrent requests; everything else (limits, time-outs, accounting) is the proxy's,
+//! as for any request of that key. [`relay`] converts a reply as it arrives.
 
 pub mod relay;
 
@@ -15,28 +16,28 @@ use tokio::io::DuplexStream;
 
 use crate::domain::ids::{KeyId, RequestId, UserId};
 
-/// Requests at once, in all and of one person.
+/// Concurrent requests, in total and of one person.
 const ALL: usize = 64;
 const OF_ONE: usize = 8;
 
-/// As whom, and for whom, a request is made.
+/// The key on whose behalf a request is made, and the person who makes it.
 #[derive(Debug, Clone, Copy)]
 pub struct AsKey {
     pub key: KeyId,
     /// The id that the request will have.
     pub request: RequestId,
-    /// The address of the person who asks for it.
+    /// The address of the person who makes it.
     pub client: Option<IpAddr>,
 }
 
 /// The proxy in this process.
 pub trait InProcessProxy: Send + Sync {
-    /// A connection for one HTTP/1.1 request, which needs no credential. `None`: the proxy takes no
-    /// requests now.
+    /// A connection for one HTTP/1.1 request, which needs no credential. `None`: the proxy accepts
+    /// no requests now.
     fn connect(&self, as_key: AsKey) -> Option<DuplexStream>;
 }
 
-/// The way to the proxy, and who is using it.
+/// The access to the proxy, and its present users.
 pub struct Playground {
     proxy: Arc<dyn InProcessProxy>,
     held: Arc<Mutex<Held>>,
@@ -49,7 +50,7 @@ struct Held {
     by_person: HashMap<Option<UserId>, usize>,
 }
 
-/// One request's place; given back on drop.
+/// One request's place; released on drop.
 pub struct Place {
     held: Arc<Mutex<Held>>,
     person: Option<UserId>,
@@ -60,7 +61,7 @@ impl Playground {
         Self { proxy, held: Arc::default() }
     }
 
-    /// A place for one more request; `None` when there are too many.
+    /// A place for one more request; `None` if there are too many.
     pub fn enter(&self, person: Option<UserId>) -> Option<Place> {
         let mut held = self.held.lock();
         let own = held.by_person.get(&person).copied().unwrap_or_default();

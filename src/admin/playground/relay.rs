@@ -1,6 +1,6 @@
-//! One request through the proxy, and its reply as events, each a line of JSON, as they come.
+//! One request through the proxy, and its reply as events, each a line of JSON, as they arrive.
 //!
-//! Dropping the relay closes the connection: the proxy sees its client leave.
+//! Dropping the relay closes the connection: the proxy treats that as a client that closed.
 
 use std::pin::Pin;
 use std::time::{Duration, Instant};
@@ -18,13 +18,13 @@ use tokio::time::timeout;
 use super::Place;
 use crate::admin::records::playground::{Header, PlaygroundEvent};
 
-/// After so long without an event a line says that nothing came, or proxies in between would close
-/// the connection.
+/// After this long without an event a heartbeat line is sent, so that proxies do not close the
+/// connection.
 const BEAT: Duration = Duration::from_secs(10);
 
 type Asking = Pin<Box<dyn Future<Output = hyper::Result<Response<Incoming>>> + Send>>;
 
-/// The request on its way.
+/// The request in progress.
 pub struct Relay {
     stage: Stage,
     began: Instant,
@@ -42,10 +42,10 @@ enum Stage {
 }
 
 impl Relay {
-    /// Prepares the request. It is sent when the second event is asked for.
+    /// Prepares the request. It is sent when the second event is requested.
     ///
     /// # Errors
-    /// The proxy has closed the connection.
+    /// When the proxy has closed the connection.
     pub async fn new(
         connection: DuplexStream,
         request: Request<Full<Bytes>>,
@@ -55,7 +55,7 @@ impl Relay {
         let (mut sender, connection) = http1::handshake(TokioIo::new(connection)).await?;
         let mut driver = JoinSet::new();
         driver.spawn(async move {
-            // How it ended is told by the reply.
+            // The reply reports how it ended.
             let _ = connection.await;
         });
         let asking: Asking = Box::pin(async move { sender.send_request(request).await });
@@ -124,14 +124,14 @@ impl Relay {
     }
 }
 
-/// UTF-8 that comes in pieces: a character that was cut is held back until its rest has come.
+/// UTF-8 in pieces: a character that is cut is held back until its rest arrives.
 #[derive(Debug, Default)]
 struct TextPieces {
     held: Vec<u8>,
 }
 
 impl TextPieces {
-    /// The text that is whole with this piece; what is no UTF-8 is replaced.
+    /// The text that is complete with this piece; invalid UTF-8 is replaced.
     fn push(&mut self, piece: &[u8]) -> String {
         self.held.extend_from_slice(piece);
         let mut text = String::new();

@@ -6,10 +6,10 @@ use crate::formats::conversation::{
 };
 use crate::formats::names::{call_id, wire_name};
 
-/// Stands for what went before, where the format demands a user message first.
+/// Stands for earlier messages if the format requires a user message first.
 const OPENING: &str = "(continued)";
 
-/// The vendor's documented word for "do not check this call's proof of thought".
+/// The vendor's documented text for "do not verify this call's proof of thought".
 const SKIP_PROOF: &str = "skip_thought_signature_validator";
 
 /// Writes `contents`.

@@ -2,7 +2,7 @@
 //! parts.
 //!
 //! Names come in camel and snake case, bodies plain or in a `{model, request}` wrapper. Shapes
-//! follow the vendor's own SDK types. It knows no other format.
+//! follow the vendor's own SDK types. It depends on no other format.
 
 mod content_write;
 pub mod reply_read;

@@ -39,7 +39,7 @@ pub struct WireContent<'a> {
     pub parts: Option<Vec<WirePart<'a>>>,
 }
 
-/// What the vendor's filter said about the prompt.
+/// The verdict of the vendor's filter about the prompt.
 #[derive(Deserialize)]
 pub struct Feedback<'a> {
     #[serde(borrow, rename = "blockReason", alias = "block_reason")]
@@ -68,7 +68,7 @@ impl<'a> Body<'a> {
     /// Reads the bytes, and takes the reply out of its wrapper if it has one.
     ///
     /// # Errors
-    /// serde's words.
+    /// serde's message.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, String> {
         let body: Self = json::read(bytes).map_err(|error| error.to_string())?;
         Ok(match body.response {
@@ -137,7 +137,7 @@ fn add_part<'a>(part: WirePart<'a>, parts: &mut Vec<ReplyPart<'a>>) {
     }
 }
 
-/// The proof on a call goes to the thought before it, which is where other formats have one.
+/// The proof of a call is attached to the thought before it, which is its place in other formats.
 fn prove<'a>(proof: Text<'a>, parts: &mut Vec<ReplyPart<'a>>) {
     let signature = Signature::new(Origin::AltCli, proof);
     match parts.last_mut() {
@@ -146,13 +146,13 @@ fn prove<'a>(proof: Text<'a>, parts: &mut Vec<ReplyPart<'a>>) {
     }
 }
 
-/// The mark of an id that the provider did not give.
+/// The marker of an id that the provider did not send.
 #[must_use]
 pub fn generated_id(index: usize) -> Text<'static> {
     format!("{GENERATED}{index}").into()
 }
 
-/// The finish reason in neutral words.
+/// The finish reason as the neutral one.
 #[must_use]
 pub fn finish(reason: Option<&str>) -> Finish {
     match reason {

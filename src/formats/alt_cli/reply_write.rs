@@ -17,7 +17,7 @@ pub fn write(reply: &Reply<'_>, context: &ReplyContext) -> Vec<u8> {
     })
 }
 
-/// Puts the reply where the client expects it.
+/// Writes the reply where the client expects it.
 pub fn in_wrapper(o: &mut Object<'_>, context: &ReplyContext, fill: impl FnOnce(&mut Object<'_>)) {
     if context.wrapped { o.object("response", fill) } else { fill(o) }
 }
@@ -38,7 +38,7 @@ pub fn write_candidate(o: &mut Object<'_>, finish: Option<&Finish>, parts: impl 
     });
 }
 
-/// The members that a reply and a chunk end with.
+/// The last members of a reply and of a chunk.
 pub fn write_tail(o: &mut Object<'_>, context: &ReplyContext) {
     o.str("modelVersion", &context.model);
     o.str("responseId", &context.seed);

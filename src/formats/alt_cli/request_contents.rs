@@ -19,12 +19,12 @@ pub(super) struct WireContent<'a> {
     role: Option<Str<'a>>,
     #[serde(borrow)]
     parts: Option<Content<'a, WirePart<'a>>>,
-    /// A bare part in a content's place.
+    /// A single part in place of a content.
     #[serde(borrow)]
     text: Option<Str<'a>>,
 }
 
-/// Every member that some kind of part has.
+/// The members of all kinds of parts.
 #[derive(Deserialize)]
 pub struct WirePart<'a> {
     #[serde(borrow)]
@@ -99,7 +99,7 @@ struct FunctionResponse<'a> {
     parts: Option<Vec<WirePart<'a>>>,
 }
 
-/// The calls that are still to be answered, and how many there were.
+/// The calls without a result so far, and how many there were.
 #[derive(Default)]
 struct Calls {
     count: usize,
@@ -163,7 +163,7 @@ pub(super) fn read<'a>(
     Ok(turns)
 }
 
-/// The texts of `systemInstruction`, whichever of its forms it has.
+/// The texts of `systemInstruction`, in any of its forms.
 pub(super) fn texts<'a>(content: Content<'a, WireContent<'a>>) -> Vec<Text<'a>> {
     let contents = match content {
         Content::Text(text) => return vec![text],
@@ -195,7 +195,7 @@ fn read_part<'a>(
         parts.push(Part::Thinking(Thinking { text, signature: proof }));
         return Ok(());
     }
-    // A proof on another part is that of the thought before it.
+    // A proof on another part belongs to the thought before it.
     parts.extend(proof.map(|proof| Part::Thinking(proof.into())));
     if let Some(call) = part.call {
         let name = call.name.as_ref().ok_or_else(|| missing(field, "functionCall.name"))?;
@@ -210,8 +210,8 @@ fn read_part<'a>(
     } else if let Some(text) = part.text {
         parts.push(Part::Text(text.into_text()));
     } else {
-        // An empty part says nothing; one of an unknown kind looks the same here, and real clients
-        // send both.
+        // An empty part has no content. One of an unknown kind looks the same here, and real
+        // clients send both.
         let vendors = [&part.code, &part.code_result, &part.vendor_call, &part.vendor_result];
         let vendor = vendors.iter().any(|step| step.is_some());
         rules.note(if vendor { Rule::VendorHistory } else { Rule::EmptyText });
@@ -235,7 +235,7 @@ fn read_media<'a>(
     }
     let Some(file) = file else { return Ok(None) };
     let is_web = file.uri.starts_with("https://") || file.uri.starts_with("http://");
-    // The vendor's own file store has web addresses too, but only the vendor may read them.
+    // The vendor's own file store has web addresses too, but only the vendor can read them.
     if !is_web || file.uri.contains("generativelanguage.googleapis.com") {
         return Err(Rule::FileIds.refuse(format!("{field}.fileData.fileUri")));
     }
@@ -257,7 +257,8 @@ fn read_result<'a>(result: FunctionResponse<'a>, field: &str, calls: &mut Calls)
     Ok(Part::ToolResult(ToolResult { id, name: ToolName::plain(name.into_text()), parts, is_error }))
 }
 
-/// The response is an object by definition; one with the usual single member is that member's text.
+/// The response is an object by definition; if it has only the usual member, that member's text is
+/// used.
 fn response_text(response: &RawValue) -> (Text<'_>, bool) {
     let members = serde_json::from_str::<Members<'_>>(response.get()).map(|members| members.0).unwrap_or_default();
     let (key, value) = match members.as_slice() {

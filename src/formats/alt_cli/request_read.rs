@@ -120,7 +120,7 @@ struct Thinking<'a> {
 /// Reads the body of `…:generateContent`, plain or wrapped.
 ///
 /// # Errors
-/// The field that is wrong, or that no other format could be given.
+/// The field that is invalid, or that no other format can express.
 pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     let mut body: Body<'_> = parse(body)?;
     let wrapped = body.request.is_some();
@@ -225,8 +225,8 @@ fn read_thinking(thinking: &Thinking<'_>) -> Reasoning {
             Reasoning { mode: ReasoningMode::Budget(tokens.unsigned_abs()), effort: None }
         }
         (_, Some(level)) => Reasoning::of_effort(Some(level)),
-        // A budget below zero lets the model decide, and so does asking to see thoughts without
-        // more words.
+        // A budget below zero lets the model decide, and so does a request to show thoughts without
+        // any amount.
         (Some(_), None) => Reasoning { mode: ReasoningMode::Adaptive, effort: None },
         (None, None) if thinking.include == Some(true) => Reasoning { mode: ReasoningMode::Adaptive, effort: None },
         (None, None) => Reasoning::default(),

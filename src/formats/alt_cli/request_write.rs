@@ -1,5 +1,5 @@
-//! Writes the neutral conversation as an alt-cli request. The model and the choice to stream stand
-//! in the path.
+//! Writes the neutral conversation as an alt-cli request. The model and the choice to stream are in
+//! the path.
 
 use super::content_write;
 use crate::formats::conversation::json::{self, Object};
@@ -9,10 +9,10 @@ use crate::formats::conversation::{
 };
 use crate::formats::names::wire_name;
 
-/// As many stop sequences as the format takes.
+/// Maximum stop sequences of the format.
 const MAX_STOPS: usize = 5;
 
-/// The largest thinking budget: the larger models take more.
+/// The largest thinking budget; larger models accept more.
 const MAX_BUDGET: u64 = 24_576;
 const MAX_BUDGET_PRO: u64 = 32_768;
 

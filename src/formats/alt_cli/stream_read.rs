@@ -1,4 +1,5 @@
-//! Reads an alt-cli stream, chunk by chunk. It has no terminator: a finish reason makes it whole.
+//! Reads an alt-cli stream, chunk by chunk. It has no terminator: a finish reason makes it
+//! complete.
 
 use super::reply_read::{self, Body};
 use super::request_contents::{FunctionCall, WirePart};
@@ -51,7 +52,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The stream is over.
+    /// The stream has ended.
     ///
     /// # Errors
     /// [`StreamProblem::Cut`] if there was no finish reason.
@@ -90,7 +91,8 @@ impl Reader {
         sink(Event::Delta(text));
     }
 
-    /// The proof on a call goes to the thought before it, which is where other formats have one.
+    /// The proof of a call is attached to the thought before it, which is its place in other
+    /// formats.
     fn prove(&mut self, proof: Option<Text<'_>>, sink: &mut Sink<'_>) {
         let Some(proof) = proof else { return };
         if self.open != Some(Open::Thinking) {

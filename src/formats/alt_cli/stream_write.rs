@@ -1,6 +1,6 @@
 //! Writes an alt-cli stream: chunks as server-sent events, or as the elements of one JSON array.
 //!
-//! A call is one part here, so its arguments are kept until they are whole, up to a bound.
+//! A call is one part here, so its arguments are kept until they are complete, up to a bound.
 
 use super::reply_write::{in_wrapper, write_call, write_candidate, write_tail, write_thought};
 use super::usage;
@@ -37,7 +37,7 @@ impl Writer {
         self.began
     }
 
-    /// Writes what the event says.
+    /// Writes the event.
     ///
     /// # Errors
     /// [`StreamProblem::TooLarge`] for a call above the bound.

@@ -1,6 +1,5 @@
-//! Usage in alt-cli words: cached tokens are part of the prompt's, thoughts stand beside the
-//! candidates' tokens. Written only: what replies tell is read by `formats::usage`, for all of
-//! them.
+//! Usage in alt-cli terms: cached tokens are part of the prompt's, thoughts are separate from the
+//! candidates' tokens. Written only: `formats::usage` reads all replies' usage.
 
 use crate::domain::usage::Usage;
 use crate::formats::conversation::json::Object;

@@ -6,10 +6,10 @@ use crate::formats::conversation::{
 };
 use crate::formats::names::{call_id, wire_name};
 
-/// Stands in a tool's message whose result is only media.
+/// The content of a tool's message whose result is only media.
 const SEE_BELOW: &str = "(the result is attached in the next message)";
 
-/// Refuses what the format has no part for.
+/// Refuses content for which the format has no part.
 ///
 /// # Errors
 /// Documents by address, video, audio that is neither wav nor mp3.

@@ -1,8 +1,8 @@
 //! The chat-compatible format: `POST /v1/chat/completions`, messages and choices, chunks that end
 //! with `[DONE]`.
 //!
-//! Shapes follow the vendor's own SDK types, with `reasoning_content` as many compatible services
-//! have it. It knows no other format.
+//! Shapes follow the vendor's own SDK types, with `reasoning_content` as in many compatible
+//! services. It depends on no other format.
 
 mod message_write;
 pub mod reply_read;

@@ -39,7 +39,7 @@ struct Message<'a> {
     tool_calls: Option<Vec<WireCall<'a>>>,
 }
 
-/// Some services answer in parts, as they are asked.
+/// Some services answer in parts, in the form of requests.
 #[derive(Deserialize)]
 pub struct WirePart<'a> {
     #[serde(borrow)]
@@ -63,7 +63,7 @@ pub struct WireError<'a> {
     message: Option<Str<'a>>,
 }
 
-/// Kind and message of an error, whichever of its forms it has.
+/// Kind and message of an error, in any of its forms.
 #[must_use]
 pub fn error(error: Content<'_, WireError<'_>>) -> (Option<String>, String) {
     match error {
@@ -98,7 +98,7 @@ fn read_part(part: WirePart<'_>) -> Option<ReplyPart<'_>> {
     }
 }
 
-/// Reasoning in this format comes without a proof; the mark says where it may go back to.
+/// Reasoning in this format has no proof; the mark says which providers may get it back.
 #[must_use]
 pub fn thinking(text: Text<'_>) -> ReplyPart<'_> {
     ReplyPart::Thinking(Thinking { text, signature: Some(Signature::new(Origin::Chat, "")) })
@@ -138,14 +138,14 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     })
 }
 
-/// The mark of an id that the provider did not give; the conversion puts the reply's own seed in
-/// its place.
+/// The marker of an id that the provider did not send; the conversion replaces it by the reply's
+/// own seed.
 #[must_use]
 pub fn generated_id(index: usize) -> String {
     format!("{}{index}", crate::formats::conversation::GENERATED)
 }
 
-/// The finish reason in neutral words.
+/// The finish reason as the neutral one.
 #[must_use]
 pub fn finish(reason: Option<&str>) -> Finish {
     match reason {

@@ -22,7 +22,7 @@ pub fn write(reply: &Reply<'_>, context: &ReplyContext) -> Vec<u8> {
     })
 }
 
-/// The members that a completion and a chunk begin with.
+/// The first members of a completion and of a chunk.
 pub fn write_head(o: &mut Object<'_>, context: &ReplyContext, object: &str) {
     o.str("id", &context.id("chatcmpl-"));
     o.str("object", object);

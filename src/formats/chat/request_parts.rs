@@ -96,7 +96,7 @@ struct Custom<'a> {
 }
 
 impl<'a> WireCall<'a> {
-    /// The call, or `None` if it names no tool. `fallback` is its id when the service gave none.
+    /// The call, or `None` if it names no tool. `fallback` creates its id if the service sent none.
     pub(super) fn into_call(self, fallback: impl FnOnce() -> String) -> Option<ToolCall<'a>> {
         let id = self.id.filter(|id| !id.is_empty()).map_or_else(|| Text::Owned(fallback()), Str::into_text);
         if let Some(custom) = self.custom {
@@ -110,7 +110,7 @@ impl<'a> WireCall<'a> {
     }
 }
 
-/// Reads `messages`; instructions before the first other message are returned apart.
+/// Reads `messages`; instructions before the first other message are returned separately.
 ///
 /// # Errors
 /// A part or role that cannot be converted, by its path.
@@ -120,7 +120,7 @@ pub(super) fn read<'a>(
 ) -> Result<(Vec<Text<'a>>, Vec<Turn<'a>>), Unsupported> {
     let mut system = Vec::new();
     let mut turns: Vec<Turn<'a>> = Vec::with_capacity(messages.len());
-    // Whether the last turn is made of tool messages, which one turn holds together.
+    // Whether the last turn consists of tool messages, which are collected in one turn.
     let mut in_results = false;
     for (index, message) in messages.into_iter().enumerate() {
         let field = format!("messages.{index}");

@@ -147,7 +147,7 @@ struct JsonSchema<'a> {
 /// Reads the body of `POST /v1/chat/completions`.
 ///
 /// # Errors
-/// The field that is wrong, or that no other format could be given.
+/// The field that is invalid, or that no other format can express.
 pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     let body: Body<'_> = parse(body)?;
     let mut rules = Rules::default();

@@ -1,7 +1,7 @@
 //! Writes the neutral conversation as a chat-compatible request.
 //!
-//! Many services speak this format and some refuse fields that the vendor's own added later. Such
-//! fields are sent only for models whose names say that they are that vendor's newer ones.
+//! Many services use this format, and some refuse fields that the vendor added later. Such fields
+//! are sent only for models whose names show that they are that vendor's newer ones.
 
 use super::message_write;
 use crate::formats::conversation::json::{self, Object};
@@ -10,7 +10,7 @@ use crate::formats::conversation::{
 };
 use crate::formats::names::{user_id, wire_name};
 
-/// As many stop sequences as the format takes.
+/// Maximum stop sequences of the format.
 const MAX_STOPS: usize = 4;
 
 /// Writes the body of `POST /v1/chat/completions`.
@@ -55,8 +55,8 @@ pub fn write(request: &Request<'_>, target: &Target<'_>, rules: &mut Rules) -> R
     }))
 }
 
-/// Whether the model is one of the vendor's own that wants the newer fields: `gpt-5…`, `o3…`, also
-/// behind a prefix.
+/// Whether the model is one of the vendor's own that need the newer fields: `gpt-5…`, `o3…`, also
+/// after a prefix.
 #[must_use]
 pub fn is_modern(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);

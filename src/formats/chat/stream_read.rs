@@ -73,7 +73,7 @@ enum Open {
 pub struct Reader {
     started: bool,
     open: Option<Open>,
-    /// Calls seen: the least index that is free, for services that give none.
+    /// Number of calls so far: the lowest free index, for services that send none.
     calls: u64,
     finish: Option<Finish>,
     ended: bool,
@@ -115,7 +115,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The stream is over. A finish reason makes it whole even without `[DONE]`, which some
+    /// The stream has ended. A finish reason makes it complete even without `[DONE]`, which some
     /// services leave out.
     ///
     /// # Errors

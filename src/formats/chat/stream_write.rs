@@ -8,7 +8,7 @@ use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::{Block, Event, ReplyContext, StreamProblem, schema};
 use crate::formats::names::call_id;
 
-/// Bytes of a free-text tool's arguments that are kept until they are whole.
+/// Bytes of a free-text tool's arguments that are kept until they are complete.
 const MAX_FREE_TEXT: usize = 4 << 20;
 
 /// The open block.
@@ -22,21 +22,22 @@ enum Open {
     Call {
         empty: bool,
     },
-    /// The arguments so far: the free text can only be taken out of them whole.
+    /// The arguments so far: the free text can only be extracted when they are complete.
     FreeText(String),
 }
 
-/// State of one stream. Keeps nothing that grows but one free-text call's arguments, bounded.
+/// State of one stream. Nothing in it grows except one free-text call's arguments, which are
+/// bounded.
 #[derive(Debug, Default)]
 pub struct Writer {
     open: Open,
     calls: u64,
-    /// Everything of a chunk that comes before its delta, the same each time.
+    /// The constant part of a chunk before its delta.
     head: Vec<u8>,
 }
 
 impl Writer {
-    /// Writes what the event says.
+    /// Writes the event.
     ///
     /// # Errors
     /// [`StreamProblem::TooLarge`] for a free-text call above the bound.
@@ -122,7 +123,7 @@ impl Writer {
             }
             Open::Call { empty } => {
                 if empty {
-                    // Clients parse what they were given, and an empty text is no JSON.
+                    // Clients parse the arguments, and an empty text is no JSON.
                     self.arguments("{}", out);
                 }
                 self.calls += 1;

@@ -1,6 +1,5 @@
-//! Usage in chat-compatible words: cached tokens are part of `prompt_tokens`, reasoning is part of
-//! `completion_tokens`. Written only: what replies tell is read by `formats::usage`, for all of
-//! them.
+//! Usage in chat-compatible terms: cached tokens are part of `prompt_tokens`, reasoning is part of
+//! `completion_tokens`. Written only: `formats::usage` reads all replies' usage.
 
 use crate::domain::usage::Usage;
 use crate::formats::conversation::json::Object;

@@ -1,4 +1,4 @@
-//! How hard a model shall think: words in some formats, a token budget in others.
+//! Reasoning effort: a word in some formats, a token budget in others.
 
 /// A reasoning effort. The order is that of strength.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,14 +35,14 @@ impl Effort {
         TABLE.iter().find(|row| row.0 == self).map_or("medium", |row| row.1)
     }
 
-    /// Thinking tokens that this effort stands for.
+    /// Thinking tokens that this effort corresponds to.
     #[must_use]
     pub fn budget(self) -> u64 {
         TABLE.iter().find(|row| row.0 == self).map_or(0, |row| row.2)
     }
 
-    /// The strongest effort whose budget is not above `tokens`; one token is already the least
-    /// effort.
+    /// The strongest effort whose budget is not above `tokens`; a single token is already the
+    /// lowest effort.
     #[must_use]
     pub fn of_budget(tokens: u64) -> Self {
         match tokens {

@@ -5,7 +5,7 @@
 use super::{Finish, Signature, Text, ToolName};
 use crate::domain::usage::Usage;
 
-/// What a block holds.
+/// The content of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Block<'a> {
     Text,
@@ -17,8 +17,9 @@ pub enum Block<'a> {
 /// One step of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// The reply begins. Usage as far as it is known (the native format tells its input first).
-    /// Readers leave it empty, here and at the end: the converter has it from the one usage reader.
+    /// The reply begins. Usage as far as it is known (the native format reports its input first).
+    /// Readers leave it empty, here and at the end: the converter fills it from the only usage
+    /// reader.
     Start {
         usage: Usage,
     },
@@ -28,7 +29,7 @@ pub enum Event<'a> {
     /// The proof of the open thinking block.
     Signature(Signature<'a>),
     Close,
-    /// The reply reached its proper end.
+    /// The reply is complete.
     Finish {
         finish: Finish,
         usage: Usage,
@@ -36,14 +37,14 @@ pub enum Event<'a> {
 }
 
 impl Event<'_> {
-    /// Whether a client would see something of it.
+    /// Whether the event is visible to a client.
     #[must_use]
     pub const fn is_content(&self) -> bool {
         matches!(self, Self::Open(_) | Self::Delta(_))
     }
 }
 
-/// A stream that cannot go on.
+/// Why a stream cannot continue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StreamProblem {
     /// The provider reported an error within the stream.
@@ -52,7 +53,7 @@ pub enum StreamProblem {
     /// An event that is not of the provider's format.
     #[error("the provider sent an event that cannot be read: {message}")]
     Malformed { message: String },
-    /// One event, or what must be kept of the reply, is above the bound.
+    /// One event, or the part of the reply that must be kept, exceeds the bound.
     #[error("the provider's stream is larger than can be converted: {what}")]
     TooLarge { what: &'static str },
     /// The stream ended before the format's own end.
@@ -60,5 +61,5 @@ pub enum StreamProblem {
     Cut,
 }
 
-/// Where readers put events.
+/// Receives the readers' events.
 pub type Sink<'s> = dyn FnMut(Event<'_>) + 's;

@@ -14,7 +14,7 @@ pub fn event(out: &mut Vec<u8>, name: Option<&str>, fill: impl FnOnce(&mut Objec
     out.extend_from_slice(b"\n\n");
 }
 
-/// An event whose data has its name as member `type` too, as two of the formats have it.
+/// An event whose data repeats its name as member `type`, as in two of the formats.
 pub fn typed(out: &mut Vec<u8>, name: &str, fill: impl FnOnce(&mut Object<'_>)) {
     event(out, Some(name), |o| {
         o.str("type", name);

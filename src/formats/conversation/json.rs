@@ -1,21 +1,22 @@
-//! Writes JSON straight into a byte vector: no tree in between, members in the order they are
-//! written; and reads it.
+//! Writes JSON directly into a byte vector, without a tree, in the order of the calls; and reads
+//! it.
 //!
-//! Whoever writes is trusted to close what it opens (the closures do) and to pass valid JSON to the
+//! The caller is trusted to close what it opens (the closures do) and to pass valid JSON to the
 //! `raw` functions.
 
 use serde::Deserialize;
 use serde_json::Number;
 use serde_json::value::RawValue;
 
-/// Reads a value. Checking all of the text for UTF-8 at once costs less than checking each string.
+/// Reads a value. Checking the complete text for UTF-8 at once costs less than checking each
+/// string.
 ///
 /// # Errors
 /// `serde_json`'s, for what is no JSON or not of the type.
 pub fn read<'b, T: Deserialize<'b>>(bytes: &'b [u8]) -> serde_json::Result<T> {
     match std::str::from_utf8(bytes) {
         Ok(text) => serde_json::from_str(text),
-        // Its error says where.
+        // Its error contains the position.
         Err(_) => serde_json::from_slice(bytes),
     }
 }
@@ -26,7 +27,7 @@ pub fn string(out: &mut Vec<u8>, text: &str) {
     let _infallible = serde_json::to_writer(&mut *out, text);
 }
 
-/// Writes one string that is put together from pieces, without joining them first.
+/// Writes one string from several pieces, without joining them first.
 pub fn string_of(out: &mut Vec<u8>, pieces: &[&str]) {
     out.push(b'"');
     for piece in pieces {
@@ -35,8 +36,8 @@ pub fn string_of(out: &mut Vec<u8>, pieces: &[&str]) {
         } else {
             let start = out.len();
             string(out, piece);
-            // The piece's own quotes: the first is overwritten by moving the rest up, the last is
-            // cut off.
+            // Removes the piece's own quotes: the first by moving the rest up, the last by cutting
+            // it off.
             out.remove(start);
             out.pop();
         }
@@ -68,20 +69,21 @@ pub fn document(fill: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
     document_of(0, fill)
 }
 
-/// A new document of about `size` bytes, so that a large one does not move while it grows.
+/// A new document with a capacity of about `size` bytes, so that a large one is not moved while it
+/// grows.
 pub fn document_of(size: usize, fill: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
     let mut out = Vec::with_capacity(size);
     object(&mut out, fill);
     out
 }
 
-/// JSON text on one line: what stands in a stream's event must not hold line breaks.
+/// JSON text on one line: the data of a stream's event must not contain line breaks.
 #[must_use]
 pub fn one_line(text: &str) -> std::borrow::Cow<'_, str> {
     if text.bytes().all(|byte| byte != b'\n' && byte != b'\r') {
         return text.into();
     }
-    // A line break is white space between tokens: within a string it would be escaped.
+    // Outside strings a line break is white space; inside, it would be escaped.
     text.replace(['\n', '\r'], " ").into()
 }
 
@@ -131,7 +133,7 @@ impl Object<'_> {
         self.raw(key, "null");
     }
 
-    /// A member whose value is JSON text already.
+    /// A member whose value is already JSON text.
     pub fn raw(&mut self, key: &str, json: &str) {
         self.key(key).extend_from_slice(json.as_bytes());
     }
@@ -178,7 +180,7 @@ impl Array<'_> {
         object(self.element(), fill);
     }
 
-    /// `{"type": kind, …}`, the shape of nearly every list element on these wires.
+    /// `{"type": kind, …}`, the shape of nearly every list element in these formats.
     pub fn typed(&mut self, kind: &str, fill: impl FnOnce(&mut Object<'_>)) {
         self.object(|o| {
             o.str("type", kind);

@@ -1,7 +1,7 @@
-//! Reads a body into a typed form, and names the field where it is not of that form.
+//! Parses a body into a type, and names the field that does not fit.
 //!
-//! serde tells a line and a column; a client wants `messages.2.content.0.text`. The body is walked
-//! once more, and only when it was wrong.
+//! serde reports a line and a column; a client needs `messages.2.content.0.text`. The body is
+//! scanned once more, and only after an error.
 
 use serde::Deserialize;
 
@@ -31,7 +31,7 @@ fn missing_field(message: &str) -> Option<&str> {
     message.strip_prefix("missing field `")?.strip_suffix('`')
 }
 
-/// The error about a missing member is found at its object's end, where the path is that of the
+/// The error about a missing member is reported at its object's end, where the path is that of the
 /// last member.
 fn beside(last: &str, name: &str) -> String {
     match last.rsplit_once('.') {
@@ -67,7 +67,7 @@ pub fn path_at(body: &[u8], offset: usize) -> String {
                 expects_key = true;
             }
             b'[' => levels.push(Level::Array(0)),
-            // The value whose end is the offset itself is what is wrong: it stays on the path.
+            // The value that ends at the offset itself is the invalid one: it stays on the path.
             b'}' | b']' if at + 1 < offset => {
                 levels.pop();
             }
@@ -99,7 +99,7 @@ pub fn path_at(body: &[u8], offset: usize) -> String {
     if names.is_empty() { "body".to_owned() } else { names.join(".") }
 }
 
-/// Index of the quote that ends the string which begins at `start`, or the body's end.
+/// Index of the quote that ends the string starting at `start`, or the body's end.
 fn string_end(body: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(step) = body.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{Text, Unsupported, json};
 
-/// What kind of thing it is; decides the field it is written to.
+/// The kind of media; decides the field that it is written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MediaKind {
     Image,
@@ -20,11 +20,11 @@ pub struct Media<'a> {
     pub source: Source<'a>,
     /// A file name or title.
     pub name: Option<Text<'a>>,
-    /// How closely an image is to be looked at.
+    /// The requested level of detail of an image.
     pub detail: Option<Text<'a>>,
 }
 
-/// Where its bytes are.
+/// The source of its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source<'a> {
     /// Standard alphabet, padded.
@@ -39,7 +39,7 @@ pub enum Source<'a> {
 }
 
 impl MediaKind {
-    /// By media type; what is not image, audio or video is a document.
+    /// By media type; anything but image, audio or video is a document.
     #[must_use]
     pub fn of(media_type: &str) -> Self {
         match media_type.split('/').next() {
@@ -63,8 +63,7 @@ impl<'a> Media<'a> {
         }
     }
 
-    /// A data URL or a web address. `kind` is what the field is for; a data URL's own type decides
-    /// over it.
+    /// A data URL or a web address. `kind` is the field's kind; a data URL's own type overrides it.
     ///
     /// # Errors
     /// A data URL that is not base64, or neither kind of address.
@@ -79,7 +78,7 @@ impl<'a> Media<'a> {
         Ok(Self::base64(media_type, data))
     }
 
-    /// The media type, as told or as guessed from the address.
+    /// The media type, as given or as guessed from the address.
     #[must_use]
     pub fn media_type(&self) -> &str {
         match &self.source {
@@ -114,8 +113,8 @@ fn split_data_url(url: Text<'_>) -> Option<(Text<'_>, Text<'_>)> {
     })
 }
 
-/// The spelling that every vendor takes. What is no media type would break the data URL that it is
-/// written into.
+/// The spelling that every vendor accepts. An invalid media type would break the data URL that
+/// contains it.
 fn known_type(media_type: Text<'_>) -> Text<'_> {
     let bare = media_type.split(';').next().unwrap_or_default().trim();
     match bare {
@@ -133,7 +132,7 @@ fn is_media_type(text: &str) -> bool {
     text.split_once('/').is_some_and(|(of, sub)| is_name(of) && is_name(sub))
 }
 
-/// Standard base64 with padding, from that or from the URL-safe alphabet, padded or not.
+/// Standard base64 with padding, from either alphabet, padded or not.
 #[must_use]
 pub fn standard_base64(data: Text<'_>) -> Text<'_> {
     let bytes = data.as_bytes();
@@ -156,7 +155,7 @@ pub fn standard_base64(data: Text<'_>) -> Text<'_> {
     Cow::Owned(text)
 }
 
-/// By the address's ending; the usual type of its kind otherwise.
+/// By the address's suffix; otherwise the usual type of its kind.
 fn guess_type(url: &str, kind: MediaKind) -> &'static str {
     let path = url.split(['?', '#']).next().unwrap_or(url);
     let ending = path.rsplit('.').next().unwrap_or("").to_ascii_lowercase();

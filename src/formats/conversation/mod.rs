@@ -1,9 +1,10 @@
-//! The neutral conversation: what a request, a reply or a stream says, whatever the wire format.
+//! The neutral conversation: the content of a request, a reply or a stream in a form common to all
+//! wire formats.
 //!
-//! Each format's folder reads itself into these types and writes itself from them; no format knows
-//! another. Texts, schemas and arguments are borrowed from the request's bytes where they can be,
-//! so a large prompt is not copied on its way through. Nothing here decides a rule of conversion:
-//! what a target cannot express is in [`rules`].
+//! Each format's folder converts between itself and these types; no format depends on another.
+//! Texts, schemas and arguments are borrowed from the request's bytes if possible, so a large
+//! prompt is not copied. The rules of conversion, for what a target cannot express, are in
+//! [`rules`].
 
 pub mod effort;
 pub mod event;
@@ -33,10 +34,11 @@ pub use signature::{Origin, Signature};
 pub use target::{ReplyContext, Target};
 pub use text::{Content, Str, Text};
 
-/// Begins the id of a call that the provider gave none; the reply's own seed takes its place.
+/// The prefix of the id of a call for which the provider sent none; it is replaced by one from the
+/// reply's own seed.
 pub const GENERATED: &str = "tollgate-generated-";
 
-/// Who speaks.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// An instruction in the middle of the conversation; instructions before its start are in
@@ -63,17 +65,16 @@ pub enum Part<'a> {
     ToolResult(ToolResult<'a>),
 }
 
-/// Reasoning that a model showed, and the proof of it.
+/// A model's visible reasoning, and its proof.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Thinking<'a> {
-    /// Empty when the model hid it.
+    /// Empty if the model hid it.
     pub text: Text<'a>,
-    /// `None` where the format has no proof; such reasoning cannot be given back.
+    /// `None` if the format has no proof; such reasoning cannot be sent back.
     pub signature: Option<Signature<'a>>,
 }
 
-/// The name of a tool: in the responses format it may stand in a namespace, elsewhere it is one
-/// word.
+/// The name of a tool: in the responses format it may have a namespace, elsewhere it is one word.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct ToolName<'a> {
     pub namespace: Option<Text<'a>>,
@@ -86,8 +87,8 @@ impl<'a> ToolName<'a> {
         Self { namespace: None, name: name.into() }
     }
 
-    /// The name as one word: the namespace first, joined by two underscores unless they are there
-    /// already.
+    /// The name as one word: the namespace first, joined by two underscores unless they are already
+    /// there.
     #[must_use]
     pub fn flat(&self) -> Cow<'_, str> {
         match &self.namespace {
@@ -100,22 +101,21 @@ impl<'a> ToolName<'a> {
     }
 }
 
-/// A call that the model made.
+/// A call by the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall<'a> {
     pub id: Text<'a>,
     pub name: ToolName<'a>,
-    /// JSON text, an object as a rule. A free-text tool's input is the object's member `input`.
+    /// JSON text, usually an object. A free-text tool's input is the object's member `input`.
     pub arguments: Text<'a>,
 }
 
-/// What a tool answered.
+/// The result of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolResult<'a> {
     /// The id of the call.
     pub id: Text<'a>,
-    /// The tool's name, for formats that repeat it; empty where the call is not in the
-    /// conversation.
+    /// The tool's name, for formats that repeat it; empty if the call is not in the conversation.
     pub name: ToolName<'a>,
     /// Text and media only.
     pub parts: Vec<Part<'a>>,
@@ -140,7 +140,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// A text part, from anything that is text.
+    /// A text part, from anything that converts to text.
     pub fn text(text: impl Into<Text<'a>>) -> Self {
         Self::Text(text.into())
     }

@@ -8,7 +8,7 @@ use crate::domain::usage::Usage;
 pub struct Reply<'a> {
     pub parts: Vec<ReplyPart<'a>>,
     pub finish: Finish,
-    /// A format's own reader leaves it empty; `convert::read_reply` has it from the one usage
+    /// A format's own reader leaves it empty; `convert::read_reply` fills it from the only usage
     /// reader.
     pub usage: Usage,
 }
@@ -17,7 +17,7 @@ pub struct Reply<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReplyPart<'a> {
     Text(Text<'a>),
-    /// The model's own words for declining.
+    /// The model's own text for declining.
     Refusal(Text<'a>),
     Thinking(Thinking<'a>),
     ToolCall(ToolCall<'a>),
@@ -28,9 +28,9 @@ pub enum ReplyPart<'a> {
 pub enum Finish {
     #[default]
     Stop,
-    /// One of the client's stop sequences, and which, where the format says so.
+    /// One of the client's stop sequences, and which one if the format reports it.
     StopSequence(Option<String>),
-    /// The limit of tokens was reached.
+    /// The token limit was reached.
     Length,
     ToolCalls,
     /// The model or the vendor's filter declined.
@@ -45,7 +45,7 @@ impl ReplyPart<'_> {
 }
 
 impl Finish {
-    /// Tool calls win over a plain stop: some providers say "stop" although the model called a
+    /// Tool calls override a plain stop: some providers report "stop" although the model called a
     /// tool.
     #[must_use]
     pub fn with_calls(self, any_call: bool) -> Self {
@@ -53,7 +53,7 @@ impl Finish {
     }
 }
 
-/// A piece of thinking that is only a proof, without words.
+/// A piece of thinking that consists only of a proof.
 impl<'a> From<Signature<'a>> for Thinking<'a> {
     fn from(signature: Signature<'a>) -> Self {
         Self { text: Text::default(), signature: Some(signature) }

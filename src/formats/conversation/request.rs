@@ -6,18 +6,19 @@ use serde_json::value::RawValue;
 use super::rules::Rules;
 use super::{Effort, Text, ToolName, Turn};
 
-/// A request for one reply. What no format but its own knows is named in `dropped`, not kept.
+/// A request for one reply. Members that exist only in its own format are listed in `dropped`, not
+/// kept.
 #[derive(Debug, Clone, Default)]
 pub struct Request<'a> {
-    /// As the client wrote it; empty where the format has it in the path.
+    /// The client's name for it; empty if the format has it in the path.
     pub model: Text<'a>,
-    /// Instructions that stand before the conversation, in order.
+    /// Instructions before the conversation, in order.
     pub system: Vec<Text<'a>>,
     pub turns: Vec<Turn<'a>>,
     pub tools: Vec<Tool<'a>>,
     pub tool_choice: Option<ToolChoice<'a>>,
-    /// Whether several tools may be called at once; `None` = the format's default, which is yes
-    /// everywhere.
+    /// Whether several tools may be called at once; `None` = the format's default, which is yes in
+    /// all of them.
     pub parallel_tools: Option<bool>,
     pub max_tokens: Option<u64>,
     pub sampling: Sampling,
@@ -26,22 +27,22 @@ pub struct Request<'a> {
     pub output: OutputFormat<'a>,
     /// `low`, `medium`, `high`.
     pub verbosity: Option<Text<'a>>,
-    /// Who the end user is, opaquely.
+    /// An opaque id of the end user.
     pub user: Option<Text<'a>>,
-    /// What the vendor's prompt cache is keyed by.
+    /// The key of the vendor's prompt cache.
     pub cache_key: Option<Text<'a>>,
     pub stream: bool,
-    /// chat-compatible: the client wants the usage chunk.
+    /// chat-compatible: the client requests the usage chunk.
     pub include_usage: bool,
-    /// alt-cli: the body stood in a `{model, request}` wrapper.
+    /// alt-cli: the body was in a `{model, request}` wrapper.
     pub wrapped: bool,
-    /// Whether the client wants to see the model's reasoning; `None` = it did not say.
+    /// Whether the client requests the model's reasoning; `None` = not specified.
     pub show_reasoning: Option<bool>,
-    /// Rules that were used while reading.
+    /// Rules that were applied while reading.
     pub dropped: Rules,
 }
 
-/// Sampling fields, as the numbers that the client wrote.
+/// Sampling fields, as the client's numbers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sampling {
     pub temperature: Option<Number>,
@@ -71,7 +72,7 @@ pub enum ToolKind<'a> {
     WebSearch(WebSearch<'a>),
 }
 
-/// The one vendor-run tool that several vendors have.
+/// The only vendor-run tool that several vendors have.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WebSearch<'a> {
     pub allowed_domains: Vec<Text<'a>>,
@@ -98,7 +99,7 @@ pub enum ToolChoice<'a> {
     WebSearch,
 }
 
-/// What was asked for in the way of reasoning.
+/// The requested reasoning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reasoning {
     pub mode: ReasoningMode,
@@ -108,21 +109,21 @@ pub struct Reasoning {
 /// How the amount of reasoning is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReasoningMode {
-    /// Nothing was said.
+    /// Not specified.
     #[default]
     Unset,
-    /// Switched off in words that only repeat the format's default (native `disabled`).
+    /// Switched off in a form that only repeats the format's default (native `disabled`).
     OffByDefault,
-    /// Switched off where it would be on.
+    /// Switched off although it would be on.
     Off,
-    /// On, as much as the model sees fit.
+    /// On; the model decides how much.
     Adaptive,
-    /// On, up to so many tokens.
+    /// On, up to this many tokens.
     Budget(u64),
 }
 
 impl Reasoning {
-    /// As asked for by an effort word.
+    /// As requested by an effort word.
     #[must_use]
     pub fn of_effort(effort: Option<Effort>) -> Self {
         let mode = match effort {
@@ -133,13 +134,13 @@ impl Reasoning {
         Self { mode, effort }
     }
 
-    /// Whether the client said that it wants none.
+    /// Whether the client requested none.
     #[must_use]
     pub fn is_off(&self) -> bool {
         matches!(self.mode, ReasoningMode::Off | ReasoningMode::OffByDefault)
     }
 
-    /// The effort word to send; `None` = say nothing.
+    /// The effort word to send; `None` = send nothing.
     #[must_use]
     pub fn effort_word(&self) -> Option<Effort> {
         match (self.mode, self.effort) {
@@ -152,7 +153,7 @@ impl Reasoning {
         }
     }
 
-    /// The budget to send: `None` = say nothing, `Some(0)` = off.
+    /// The budget to send: `None` = send nothing, `Some(0)` = off.
     #[must_use]
     pub fn budget(&self) -> Option<u64> {
         match (self.mode, self.effort) {
@@ -165,7 +166,7 @@ impl Reasoning {
     }
 }
 
-/// The shape that the reply's text must have.
+/// The required form of the reply's text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum OutputFormat<'a> {
     #[default]

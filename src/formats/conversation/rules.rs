@@ -1,8 +1,8 @@
 //! The rules for what a target format cannot express: one table, which the documentation shows and
 //! a test compares.
 //!
-//! Code that leaves something out, changes it or refuses it names the rule; so the table cannot
-//! promise what the code does not do without a name in it, nor the other way round.
+//! Code that leaves something out, changes it or refuses it names the rule. So every rule in the
+//! table has code, and all such code has a rule.
 
 use super::Unsupported;
 use crate::domain::format::WireFormat;
@@ -108,7 +108,7 @@ impl Rule {
     /// Its row.
     #[must_use]
     pub fn row(self) -> &'static Row {
-        // The macro writes rows and names in the same order; the test below holds it to that.
+        // The macro writes rows and names in the same order; the test below checks it.
         &TABLE[self as usize]
     }
 

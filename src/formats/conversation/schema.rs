@@ -1,4 +1,4 @@
-//! JSON Schema: what every vendor takes, and what one alone writes.
+//! JSON Schema: the form that every vendor accepts, and each vendor's own dialect.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 use super::text::{Str, Text};
 use super::{Rule, Rules, json};
 
-/// What a tool without arguments is declared with.
+/// The schema of a tool without arguments.
 pub const NO_ARGUMENTS: &str = r#"{"type":"object","properties":{}}"#;
 
-/// What a tool that takes free text is declared with, where there are only functions.
+/// The schema of a tool that takes free text, in formats that have only functions.
 pub const FREE_TEXT: &str =
     r#"{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}"#;
 
-/// The description of such a tool: the grammar, if it has one, is told in words.
+/// The description of such a tool, with its grammar, if any, as text.
 #[must_use]
 pub fn free_text_description(description: Option<&str>, format: Option<&RawValue>) -> String {
     #[derive(serde::Deserialize)]
@@ -40,7 +40,7 @@ pub fn free_text_description(description: Option<&str>, format: Option<&RawValue
         .to_owned()
 }
 
-/// The text that a free-text tool was called with, out of the function's arguments.
+/// The input of a free-text tool, from the function's arguments.
 #[must_use]
 pub fn free_text_input(arguments: &str) -> Text<'_> {
     #[derive(serde::Deserialize)]
@@ -51,7 +51,7 @@ pub fn free_text_input(arguments: &str) -> Text<'_> {
     serde_json::from_str(arguments).map_or(Text::Borrowed(arguments), |given: Input<'_>| given.input.into_text())
 }
 
-/// The members of an object, in order, their values unread.
+/// The members of an object, in order, their values not parsed.
 pub struct Members<'a>(pub Vec<(Str<'a>, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
@@ -76,7 +76,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     }
 }
 
-/// A tool's schema as every vendor takes it: an object schema with `properties`, without `$schema`.
+/// A tool's schema in the form that every vendor accepts: an object schema with `properties`,
+/// without `$schema`.
 ///
 /// `None` if it is not an object at all.
 #[must_use]
@@ -108,8 +109,7 @@ pub fn read_tool<'a>(schema: Option<&'a RawValue>, rules: &mut Rules) -> Option<
     Some(text)
 }
 
-/// From the alt-cli format's own dialect, or from JSON Schema in which that dialect's type names
-/// stand.
+/// From the alt-cli format's own dialect, or from JSON Schema with that dialect's type names.
 #[must_use]
 pub fn from_alt_cli(schema: &RawValue) -> Option<Text<'static>> {
     let value: Value = serde_json::from_str(schema.get()).ok()?;
@@ -119,14 +119,14 @@ pub fn from_alt_cli(schema: &RawValue) -> Option<Text<'static>> {
     Some(Text::Owned(plain.to_string()))
 }
 
-/// Adds what a tool's schema must have, and one from the alt-cli format may lack.
+/// Adds what a tool's schema requires and one from the alt-cli format may lack.
 #[must_use]
 pub fn with_properties(schema: Text<'static>) -> Text<'static> {
     let raw = RawValue::from_string(schema.into_owned()).unwrap_or_default();
     of_tool(&raw).map_or(Text::Borrowed(NO_ARGUMENTS), |complete| Text::Owned(complete.into_owned()))
 }
 
-/// Keys that the dialect may write in snake case, or as text though they are counts.
+/// Keys that the dialect may write in snake case, or as text although they are numbers.
 const RENAMED: [(&str, &str); 10] = [
     ("any_of", "anyOf"),
     ("min_items", "minItems"),
@@ -140,7 +140,7 @@ const RENAMED: [(&str, &str); 10] = [
     ("ref", "$ref"),
 ];
 const COUNTS: [&str; 6] = ["minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"];
-/// Only this dialect's service reads them.
+/// Keys that only this dialect's service reads.
 const OWN: [&str; 4] = ["propertyOrdering", "property_ordering", "nullable", "example"];
 
 fn plain_schema(value: Value) -> Value {
@@ -215,7 +215,7 @@ const NOT_NATIVE: [&str; 14] = [
     "default",
 ];
 
-/// A schema for the native format's structured output; whether it had to be changed.
+/// A schema for the native format's structured output. Returns whether it was changed.
 #[must_use]
 pub fn for_native_output(schema: &str) -> (String, bool) {
     let Ok(mut value) = serde_json::from_str::<Value>(schema) else { return (schema.to_owned(), false) };
@@ -255,8 +255,8 @@ fn for_each_subschema(object: &mut Map<String, Value>, each: &mut dyn FnMut(&mut
     }
 }
 
-/// Whether the responses and chat-compatible formats take the schema as a strict one: every object
-/// is closed, and requires all its properties.
+/// Whether the responses and chat-compatible formats accept the schema as strict: every object is
+/// closed, and requires all its properties.
 #[must_use]
 pub fn is_strict(schema: &str) -> bool {
     serde_json::from_str::<Value>(schema).is_ok_and(|mut value| {
@@ -279,7 +279,7 @@ fn check_strict(schema: &mut Value, strict: &mut bool) {
     for_each_subschema(object, &mut |schema| check_strict(schema, strict));
 }
 
-/// Arguments or inputs as the text of a JSON object; whether they had to be wrapped.
+/// Arguments or inputs as the text of a JSON object. Returns whether they had to be wrapped.
 #[must_use]
 pub fn as_object(text: &str) -> (Text<'_>, bool) {
     let trimmed = text.trim();

@@ -1,10 +1,10 @@
-//! The proof that comes with reasoning, and whose it is.
+//! The proof of reasoning, and its origin.
 //!
-//! Each vendor signs or encrypts its models' reasoning and wants it back unchanged: native in
+//! Each vendor signs or encrypts its models' reasoning and requires it back unchanged: native in
 //! `signature`, responses in `encrypted_content`, alt-cli in `thoughtSignature`. A client of
 //! another format has a field for its own vendor's proof and keeps any text in it. So a foreign
-//! proof travels there under a mark that names its origin: it finds its way back to the same kind
-//! of provider, and is left out for every other. Nothing is kept on our side.
+//! proof is sent there with a mark of its origin: it is sent back to the same kind of provider, and
+//! left out for every other. The gateway stores nothing.
 
 use std::borrow::Cow;
 
@@ -13,13 +13,13 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 
 use super::Text;
 
-/// What a sealed proof begins with.
+/// The prefix of a sealed proof.
 pub const MARK: &str = "tg1.";
-/// The same in base64, as the alt-cli format demands of the field (the mark's last bits run into
-/// the next character).
+/// The same in base64, as the alt-cli format requires for the field (the mark's last bits are part
+/// of the next character).
 pub const MARK_BASE64: &str = "dGcxL";
 
-/// Whose model reasoned.
+/// The format of the model that reasoned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     Native,
@@ -42,8 +42,7 @@ const LETTERS: [(Origin, char); 5] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature<'a> {
     pub origin: Origin,
-    /// As the vendor wrote it. Empty for formats without a proof, where the text alone is given
-    /// back.
+    /// The vendor's text. Empty for formats without a proof, where only the text is sent back.
     pub value: Text<'a>,
 }
 
@@ -52,7 +51,8 @@ impl<'a> Signature<'a> {
         Self { origin, value: value.into() }
     }
 
-    /// What a client of format `own` sends: its own vendor's proof, or one that was sealed for it.
+    /// Reads the text of a client of format `own`: its own vendor's proof, or one that was sealed
+    /// for it.
     #[must_use]
     pub fn open(text: Text<'a>, own: Origin) -> Self {
         match unseal(&text) {
@@ -71,7 +71,7 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// What a client of format `own` is given.
+    /// The text for a client of format `own`.
     #[must_use]
     pub fn seal(&self, own: Origin) -> Cow<'_, str> {
         if self.origin == own {

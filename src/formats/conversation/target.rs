@@ -1,45 +1,45 @@
-//! What a writer must know besides the conversation itself.
+//! The input of a writer besides the conversation itself.
 
 use crate::formats::names::NameMap;
 
-/// About the provider that a request is written for.
+/// The provider that a request is written for.
 #[derive(Debug, Clone, Copy)]
 pub struct Target<'t> {
-    /// The model that the provider is asked for.
+    /// The model name for the provider.
     pub model: &'t str,
-    /// Bytes that the request will have, about.
+    /// Approximate size of the request in bytes.
     pub size: usize,
-    /// Lifetime of the prompt cache that a native request asks for; `None` = it asks for none.
+    /// Lifetime of the prompt cache in a native request; `None` = no prompt cache.
     pub cache_ttl: Option<&'t str>,
-    /// What a native request is given when the client set no limit.
+    /// The limit of a native request if the client set none.
     pub default_max_tokens: u64,
-    /// What the provider's prompt cache may be keyed by, when the client did not say.
+    /// The key of the provider's prompt cache if the client set none.
     pub cache_key: Option<&'t str>,
-    /// "Call no tool" is written as no choice at all, as chat-compatible maps to native
+    /// "Call no tool" is written as no choice at all, for chat-compatible to native
     /// (docs/reference/formats.md).
     pub unset_no_choice: bool,
-    /// Temperature and `top_p` are both sent, as the client wrote them.
+    /// Temperature and `top_p` are both sent unchanged.
     pub keep_top_p: bool,
 }
 
-/// About the client that a reply is written for.
+/// The client that a reply is written for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplyContext {
     /// The names that the request was sent with.
     pub names: NameMap,
-    /// The model as the client asked for it: the reply names it so.
+    /// The model name of the client's request, which the reply repeats.
     pub model: String,
-    /// Unique text of letters, digits, `_` and `-`; every id in the reply is made of it.
+    /// Unique text of letters, digits, `_` and `-`; the base of every id in the reply.
     pub seed: String,
     /// Seconds since the epoch at the reply's start.
     pub created: i64,
     /// chat-compatible streams: send the usage chunk.
     pub include_usage: bool,
-    /// alt-cli: put each reply into `{"response": …}`.
+    /// alt-cli: wrap each reply in `{"response": …}`.
     pub wrapped: bool,
     /// alt-cli streams: one JSON array in place of server-sent events.
     pub json_array: bool,
-    /// The client asked for no reasoning: do not show any.
+    /// The client did not request reasoning: do not show any.
     pub hide_thinking: bool,
     /// Whether the client allowed several tool calls at once; a responses reply repeats it.
     pub parallel_tools: bool,

@@ -1,4 +1,4 @@
-//! Strings that borrow from the body where they can, and fields that are a string or a list.
+//! Strings that borrow from the body if possible, and fields that are a string or a list.
 //!
 //! serde's own `Cow` copies inside an `Option`, and its untagged enums buffer everything they read:
 //! both would double the memory of a large prompt. These two types do neither.
@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// Text, borrowed from the body unless it held escapes.
+/// Text, borrowed from the body unless it contained escapes.
 pub type Text<'a> = Cow<'a, str>;
 
 /// A JSON string as [`Text`].
@@ -61,7 +61,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
     }
 }
 
-/// A field that is a string, a list of `T`, one `T` alone, or null.
+/// A field that is a string, a list of `T`, a single `T`, or null.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content<'a, T> {
     Text(Text<'a>),

@@ -1,4 +1,4 @@
-//! Puts a conversation's turns into the order that a target demands.
+//! Puts a conversation's turns into the order that a target requires.
 
 use std::collections::HashMap;
 
@@ -7,8 +7,8 @@ use base64::Engine as _;
 use super::rules::{Rule, Rules};
 use super::{Media, MediaKind, Part, Request, Role, Source, ToolName, Turn};
 
-/// Moves instructions out of the conversation and joins neighbours of the same role: for targets
-/// that know only user and assistant, taking turns.
+/// Moves instructions out of the conversation and joins neighbours of the same role: for targets in
+/// which user and assistant must alternate.
 pub fn alternate(request: &mut Request<'_>) {
     let turns = std::mem::take(&mut request.turns);
     for turn in turns {
@@ -34,8 +34,8 @@ fn push_merged<'a>(turns: &mut Vec<Turn<'a>>, turn: Turn<'a>, dropped: &mut Rule
     }
 }
 
-/// Moves an instruction that stands between a tool call and its result behind the result: for
-/// targets where a result must follow at once.
+/// Moves an instruction between a tool call and its result to after the result: for targets in
+/// which a result must follow at once.
 pub fn results_first(request: &mut Request<'_>) {
     let mut waiting: Vec<Turn<'_>> = Vec::new();
     let mut open_calls = 0_usize;
@@ -63,7 +63,8 @@ pub fn results_first(request: &mut Request<'_>) {
     request.turns.append(&mut waiting);
 }
 
-/// Turns attached plain text into text, after its title: for targets whose documents are PDF files.
+/// Converts attached plain text into text parts, after its title: for targets whose documents are
+/// PDF files.
 pub fn plain_documents(request: &mut Request<'_>) {
     let rules = &mut request.dropped;
     for turn in &mut request.turns {

@@ -1,8 +1,8 @@
-//! Takes reasoning out of a request that its provider could not verify.
+//! Removes reasoning from a request that its provider could not verify.
 //!
-//! In a session that was answered by providers of several formats, a client sends back reasoning
-//! under the mark of another format's model. Conversion sorts it out; a request whose bytes pass
-//! through unconverted is looked through here, and only if the mark stands in it at all.
+//! In a session with replies from providers of several formats, a client sends back reasoning with
+//! the mark of another format's model. Conversion handles it. A request whose bytes pass through
+//! unconverted is examined here, and only if it contains the mark at all.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ struct Body<'a> {
     request: Option<&'a RawValue>,
 }
 
-/// A message whose parts are looked at.
+/// A message whose parts are examined.
 #[derive(Deserialize)]
 struct Message<'a> {
     #[serde(borrow)]
@@ -53,8 +53,7 @@ impl Piece<'_> {
     }
 }
 
-/// With what foreign reasoning begins in requests of a format; nothing of it stands in
-/// chat-compatible ones.
+/// The prefix of foreign reasoning in requests of a format; chat-compatible ones never contain any.
 const fn mark_in(format: WireFormat) -> Option<&'static str> {
     match format {
         WireFormat::Native | WireFormat::Responses => Some(MARK),
@@ -63,8 +62,8 @@ const fn mark_in(format: WireFormat) -> Option<&'static str> {
     }
 }
 
-/// Whether the format's mark may stand in a body that is given in pieces: a quick look, also across
-/// the seams.
+/// Whether a body, given in pieces, may contain the format's mark: a quick search, also across the
+/// pieces' boundaries.
 #[must_use]
 pub fn may_hold<'p>(format: WireFormat, pieces: impl Iterator<Item = &'p [u8]>) -> bool {
     let Some(mark) = mark_in(format).map(str::as_bytes) else { return false };
@@ -81,7 +80,7 @@ pub fn may_hold<'p>(format: WireFormat, pieces: impl Iterator<Item = &'p [u8]>) 
     false
 }
 
-/// The body without foreign reasoning, or `None` if there is none in it (or it cannot be read).
+/// The body without foreign reasoning, or `None` if it contains none (or cannot be read).
 #[must_use]
 pub fn strip(format: WireFormat, body: &[u8]) -> Option<Vec<u8>> {
     let mark = mark_in(format)?;
@@ -115,7 +114,7 @@ fn find(document: &[u8], body: &[u8], gone: &mut Vec<Range<usize>>) -> Option<()
     for (index, message) in messages.iter().enumerate() {
         let Ok(known) = serde_json::from_str::<Message<'_>>(message.get()) else { continue };
         let Some(list) = known.content.or(known.parts).filter(|list| list.get().starts_with('[')) else { continue };
-        // A message of which nothing is left goes as a whole.
+        // A message without any remaining part is removed completely.
         if find_in_list(document, list, gone) {
             empty.push(index);
         }
@@ -124,7 +123,7 @@ fn find(document: &[u8], body: &[u8], gone: &mut Vec<Range<usize>>) -> Option<()
     Some(())
 }
 
-/// Whether every element is to go; then none of them is named.
+/// Whether every element is to be removed; then none of them is listed.
 fn find_in_list(document: &[u8], list: &RawValue, gone: &mut Vec<Range<usize>>) -> bool {
     let Ok(elements) = serde_json::from_str::<Vec<&RawValue>>(list.get()) else { return false };
     let is_foreign =
@@ -138,7 +137,7 @@ fn find_in_list(document: &[u8], list: &RawValue, gone: &mut Vec<Range<usize>>) 
     false
 }
 
-/// The byte ranges that take the elements of these indexes out of their list, each with one comma.
+/// The byte ranges that remove the elements of these indexes from their list, each with one comma.
 fn removal(document: &[u8], elements: &[&RawValue], indexes: &[usize]) -> Vec<Range<usize>> {
     let span = |index: usize| -> Option<Range<usize>> {
         let text = elements.get(index)?.get();
@@ -146,8 +145,8 @@ fn removal(document: &[u8], elements: &[&RawValue], indexes: &[usize]) -> Vec<Ra
         Some(start..start + text.len())
     };
     let mut ranges = Vec::new();
-    // As long as only elements from the list's start are gone, the comma after each goes; later,
-    // the one before.
+    // While only elements from the list's start are removed, the comma after each is; later, the
+    // one before.
     let mut leading = true;
     for index in 0..elements.len() {
         if !indexes.contains(&index) {

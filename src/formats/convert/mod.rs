@@ -1,7 +1,8 @@
-//! From any format to any other: read into the neutral conversation, mend for the target, write.
+//! Converts between any two formats: read into the neutral conversation, adapt to the target,
+//! write.
 //!
-//! The rules are those of `conversation::rules`. A request in the provider's own format does not
-//! come here: its bytes pass through, less what [`foreign`] takes out.
+//! The rules are those of `conversation::rules`. A request in the provider's own format is not
+//! converted: its bytes pass through, without what [`foreign`] removes.
 
 pub mod foreign;
 mod rewrap;
@@ -22,7 +23,7 @@ use crate::domain::provider::InstructionsStrategy;
 pub use super::conversation::{ReplyContext, ReplyProblem, StreamProblem};
 pub use stream::StreamConverter;
 
-/// What a native request is given as `max_tokens` when the client set none.
+/// The `max_tokens` of a native request if the client set none.
 pub const DEFAULT_MAX_TOKENS: u64 = 32_000;
 
 /// Whether a request in `from` can be answered by a provider that speaks `to`: all can.
@@ -31,18 +32,18 @@ pub const fn convertible(_from: WireFormat, _to: WireFormat) -> bool {
     true
 }
 
-/// What the caller decides about a request.
+/// The caller's decisions about a request.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestOptions<'o> {
-    /// The model that the provider is asked for.
+    /// The model name for the provider.
     pub upstream_model: &'o str,
     /// Whether the reply is to be streamed: the body says so in three formats, the path in alt-cli.
     pub stream: bool,
     pub default_max_tokens: u64,
-    /// The session: a responses provider's prompt cache is keyed by it when the client gave no key.
+    /// The session: the key of a responses provider's prompt cache if the client set none.
     pub cache_key: Option<&'o str>,
-    /// The key's or the provider's preference: a native request then asks for automatic prompt
-    /// caching, as no other format has marks of its own to carry over.
+    /// The key's or the provider's preference: a native request then enables automatic prompt
+    /// caching, as other formats have no cache marks to convert.
     pub cache_ttl: CacheTtl,
     /// The provider's strategy and the operator's texts; for responses providers.
     pub instructions: Option<(InstructionsStrategy, Official<'o>)>,
@@ -63,24 +64,24 @@ impl<'o> RequestOptions<'o> {
     }
 }
 
-/// A request as the provider wants it, and what its reply will need.
+/// The request for the provider, and the data needed for its reply.
 #[derive(Debug, Clone)]
 pub struct ConvertedRequest {
     pub body: Vec<u8>,
-    /// Ids of the rules by which something was left out.
+    /// Ids of the rules that left something out.
     pub dropped: Vec<&'static str>,
-    /// Ids of the rules by which something is said in another way.
+    /// Ids of the rules that changed something.
     pub changed: Vec<&'static str>,
     pub stream: bool,
     /// For the reply. The caller sets `seed` and `created`, `model` if the path has it,
-    /// `json_array` if asked for.
+    /// `json_array` if requested.
     pub reply: ReplyContext,
 }
 
 /// Converts a request body.
 ///
 /// # Errors
-/// The field that is wrong in the client's format, or that the provider's cannot be given: a 400
+/// The field that is invalid in the client's format, or that the provider's cannot express: a 400
 /// for the client.
 pub fn request(
     from: WireFormat,
@@ -181,7 +182,7 @@ fn mend(request: &mut Request<'_>, to: WireFormat) {
         }
         WireFormat::Chat | WireFormat::Responses => turns::results_first(request),
     }
-    // A choice among tools that are all gone would be refused.
+    // A choice among tools that were all removed would be refused.
     let missing = request.tools.is_empty() && !matches!(request.tool_choice, None | Some(ToolChoice::None));
     if missing {
         request.tool_choice = None;
@@ -203,7 +204,7 @@ fn note_names(request: &Request<'_>, rules: &mut Rules) {
 /// Converts the body of a success reply.
 ///
 /// # Errors
-/// The body is no reply of the provider's format, or holds an error: the provider failed.
+/// When the body is no reply of the provider's format, or contains an error: the provider failed.
 pub fn reply(from: WireFormat, to: WireFormat, body: &[u8], context: &ReplyContext) -> Result<Vec<u8>, ReplyProblem> {
     let mut reply = read_reply(from, body)?;
     if from == WireFormat::AltCli && to == from && context.wrapped {
@@ -238,7 +239,7 @@ pub fn read_reply(format: WireFormat, body: &[u8]) -> Result<Reply<'_>, ReplyPro
     Ok(reply)
 }
 
-/// Gives calls the client's names and ids, and leaves out what the client shall not see.
+/// Restores the client's names and ids of calls, and removes what the client must not receive.
 fn finish_reply(reply: &mut Reply<'_>, context: &ReplyContext) {
     reply.parts.retain(|part| match part {
         ReplyPart::Thinking(_) => !context.hide_thinking,
@@ -253,7 +254,7 @@ fn finish_reply(reply: &mut Reply<'_>, context: &ReplyContext) {
     }
 }
 
-/// The id of a call that the provider gave none is made of the reply's seed.
+/// The id of a call for which the provider sent none is derived from the reply's seed.
 fn seeded<'a>(id: Cow<'a, str>, context: &ReplyContext) -> Cow<'a, str> {
     match id.strip_prefix(GENERATED) {
         Some(index) => Cow::Owned(format!("call_{}_{index}", context.seed)),

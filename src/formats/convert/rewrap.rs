@@ -1,7 +1,7 @@
-//! alt-cli to alt-cli, where only the wrapper differs: the inner request as it stands, each reply
-//! put into a wrapper.
+//! alt-cli to alt-cli, if only the wrapper differs: the inner request unchanged, each reply in a
+//! wrapper.
 //!
-//! Nothing is read into the neutral conversation here, so nothing of the vendor's own is lost.
+//! Nothing is converted to the neutral conversation here, so nothing vendor-specific is lost.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::formats::conversation::schema::Members;
 use crate::formats::conversation::{ReplyContext, json};
 
-/// Members of the wrapped request that its service alone knows.
+/// Members of the wrapped request that only its service accepts.
 const WRAPPED_ONLY: [&str; 1] = ["session_id"];
 
 #[derive(Deserialize)]
@@ -50,7 +50,7 @@ pub(super) struct Stream {
 impl Stream {
     /// Writes one chunk, which was read before. Its JSON is put on one line, as one event's data.
     pub(super) fn chunk(&mut self, json: &[u8], context: &ReplyContext, out: &mut Vec<u8>) {
-        // Some services end with the mark of another format; it is no chunk, and no JSON.
+        // Some services end with another format's terminator; it is no chunk, and no JSON.
         if matches!(json.trim_ascii(), b"" | b"[DONE]") {
             return;
         }

@@ -1,6 +1,6 @@
-//! Converts a stream as it comes: bytes in, bytes out, any chunk boundary, one pass.
+//! Converts a stream as it arrives: bytes in, bytes out, any chunk boundary, one pass.
 //!
-//! Memory is bounded by one event, and by what the client's format makes the writer keep
+//! Memory is bounded by one event, and by what the client's format requires the writer to keep
 //! (responses: the reply, for its last event; alt-cli: one call's arguments), which is bounded too.
 
 use serde_json::Value;
@@ -13,8 +13,8 @@ use crate::formats::sse::Assembler;
 use crate::formats::usage::UsageReader;
 use crate::formats::{alt_cli, chat, native, responses};
 
-/// Bytes that one event of a provider may have; the last one of a responses stream repeats the
-/// complete reply.
+/// Maximum bytes of a provider's event; the last one of a responses stream repeats the complete
+/// reply.
 const MAX_EVENT: usize = 32 << 20;
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ enum Writer {
 }
 
 impl Writer {
-    /// For the format whose streams may be one JSON array: whether it was begun.
+    /// For the format whose streams may be one JSON array: whether it has begun.
     const fn array_began(&self) -> Option<bool> {
         match self {
             Self::AltCli(writer) => Some(writer.began()),
@@ -77,20 +77,20 @@ impl Writer {
     }
 }
 
-/// What happens to an event between reader and writer: names and ids restored, usage put in, hidden
-/// and empty blocks left out.
+/// The step between reader and writer: restores names and ids, adds usage, leaves out hidden and
+/// empty blocks.
 #[derive(Debug)]
 struct Gate {
     /// The open block is not shown.
     hidden: bool,
-    /// A text block that is opened when it has text.
+    /// A text block that is opened once it has text.
     held: Option<Block<'static>>,
     content: bool,
-    /// The provider has sent something of the reply, shown to the client or not.
+    /// The provider has sent some of the reply, shown to the client or not.
     seen: bool,
     /// The provider's stream has reached its end.
     end: bool,
-    /// What is billed, and told to the client.
+    /// The usage that is billed, and reported to the client.
     usage: UsageReader,
 }
 
@@ -143,7 +143,7 @@ impl Gate {
     }
 }
 
-/// How the stream stands.
+/// The state of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Running,
@@ -184,12 +184,12 @@ impl StreamConverter {
         Self { assembler, reader, gate: Gate::new(from), writer, to, context, state: State::Running }
     }
 
-    /// Takes a chunk of the provider's stream and appends what it gives the client to `out`, whole
-    /// events only. Usage is read to the stream's end, also when nothing more can be converted.
+    /// Takes a chunk of the provider's stream and appends the client's bytes to `out`, complete
+    /// events only. Usage is read to the stream's end, also if nothing more can be converted.
     ///
     /// # Errors
-    /// The stream cannot go on: tell the client with [`StreamConverter::fail`]. Later calls convert
-    /// nothing.
+    /// When the stream cannot continue: send the client [`StreamConverter::fail`]. Later calls
+    /// convert nothing.
     pub fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), StreamProblem> {
         let running = self.state == State::Running;
         let Self { assembler, reader, gate, writer, context, .. } = self;
@@ -213,10 +213,11 @@ impl StreamConverter {
         result
     }
 
-    /// The provider's stream is over. A complete reply gets its format's end; a cut one does not.
+    /// The provider's stream has ended. A complete reply gets its format's end; a cut one does not.
     ///
     /// # Errors
-    /// [`StreamProblem::Cut`]: tell the client with [`StreamConverter::fail`]. `Ok` if that was done before.
+    /// [`StreamProblem::Cut`]: send the client [`StreamConverter::fail`]. `Ok` if that was done
+    /// before.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), StreamProblem> {
         let running = self.state == State::Running;
         let Self { assembler, reader, gate, writer, context, .. } = self;
@@ -269,19 +270,19 @@ impl StreamConverter {
         out.extend_from_slice(&error::stream_event(self.to, &ErrorReply { extra: &extra, ..*reply }));
     }
 
-    /// Whether the client has been given something of the reply itself.
+    /// Whether some of the reply itself was sent to the client.
     #[must_use]
     pub const fn has_content(&self) -> bool {
         self.gate.content
     }
 
-    /// What the provider's stream has told of usage.
+    /// The usage that the provider's stream has reported.
     #[must_use]
     pub const fn usage(&self) -> &UsageReader {
         &self.gate.usage
     }
 
-    /// Whether the provider has sent something of the reply itself, shown to the client or not.
+    /// Whether the provider has sent some of the reply itself, shown to the client or not.
     #[must_use]
     pub const fn seen_content(&self) -> bool {
         self.gate.seen
@@ -293,7 +294,7 @@ impl StreamConverter {
         self.gate.end
     }
 
-    /// Whether the reply reached its proper end.
+    /// Whether the reply is complete.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.state == State::Finished
@@ -318,7 +319,7 @@ fn take(
 /// One step of the reader and where its output goes.
 type Step<'s> = (&'s mut Vec<u8>, &'s dyn Fn(&mut Reader, &mut Sink<'_>) -> Result<(), StreamProblem>);
 
-/// Lets the reader take one step, through the gate into the writer.
+/// Runs one step of the reader, through the gate into the writer.
 fn drive(
     reader: &mut Reader,
     gate: &mut Gate,

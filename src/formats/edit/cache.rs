@@ -1,10 +1,10 @@
-//! Forcing a prompt-cache lifetime on a native request: every cache mark that the client set, and
+//! Forces a prompt-cache lifetime on a native request: on every cache mark that the client set, and
 //! no other.
 //!
-//! A mark without a lifetime means five minutes, so that is left as it is when five minutes are
-//! wanted. Marks are looked for where the format allows them: on tools, system blocks, content
-//! blocks, blocks within tool results, and at the top; in any letter case and however often, as a
-//! service that reads names so would find them.
+//! A mark without a lifetime means five minutes, so it stays unchanged if five minutes are
+//! requested. Marks are searched where the format allows them: on tools, system blocks, content
+//! blocks, blocks within tool results, and at the top; in any letter case and any number, as a
+//! lenient service would read them.
 
 use std::ops::Range;
 
@@ -39,8 +39,7 @@ static BODY: Node<Tag> = Node::object(&[
     key("messages", Node::array(&MESSAGE)),
 ]);
 
-/// The body with the lifetime of all its cache marks set to `ttl`; `None` when there is nothing to
-/// change.
+/// The body with the lifetime of all its cache marks set to `ttl`; `None` if nothing changes.
 ///
 /// # Errors
 /// The body is no JSON, or nests too deep.

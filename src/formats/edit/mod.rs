@@ -1,9 +1,9 @@
-//! Surgical edits of a body that is a list of chunks: what must change is changed, and everything
-//! else stays the same bytes.
+//! Edits a body that is a list of chunks in place: all bytes outside the edited ranges stay the
+//! same.
 //!
-//! Ranges are counted from the body's first byte, as the scanner reports them. Untouched parts are
-//! shared slices of the chunks they came from, so that a model's redirect in a 200 KB prompt copies
-//! a few dozen bytes.
+//! Ranges are counted from the body's first byte, as the scanner reports them. Unchanged parts are
+//! shared slices of their chunks, so that redirecting the model in a 200 KB prompt copies a few
+//! dozen bytes.
 
 mod cache;
 
@@ -29,7 +29,7 @@ pub fn slices(chunks: &[Bytes], range: Range<usize>) -> impl Iterator<Item = &[u
     })
 }
 
-/// [`slices`] of ranges that come in order: what was passed is not looked at again.
+/// [`slices`] of ranges in ascending order: earlier chunks are not visited again.
 pub struct Walk<'b> {
     chunks: &'b [Bytes],
     /// Where the first of them begins.
@@ -55,14 +55,14 @@ impl<'b> Walk<'b> {
     }
 }
 
-/// The body with `range` replaced. A range beyond the end is cut to it; an empty one makes this an
-/// insertion.
+/// The body with `range` replaced. A range beyond the end is cut off there; an empty one makes this
+/// an insertion.
 #[must_use]
 pub fn replace(chunks: &[Bytes], range: Range<usize>, with: &[u8]) -> Vec<Bytes> {
     replace_all(chunks, &[(range, Bytes::copy_from_slice(with))])
 }
 
-/// The body with `text` inserted in front of the byte at `at`.
+/// The body with `text` inserted before the byte at `at`.
 #[must_use]
 pub fn insert(chunks: &[Bytes], at: usize, text: &[u8]) -> Vec<Bytes> {
     replace(chunks, at..at, text)
@@ -106,7 +106,7 @@ pub fn set_model(chunks: &[Bytes], peek: &Peek, model: &str) -> Vec<Bytes> {
     }
 }
 
-/// The body with `stream_options.include_usage` true, whatever is there now; `None` when it is true
+/// The body with `stream_options.include_usage` true, whatever its value; `None` if it is true
 /// already.
 #[must_use]
 pub fn ask_for_usage(chunks: &[Bytes], peek: &Peek) -> Option<Vec<Bytes>> {

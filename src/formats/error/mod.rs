@@ -10,8 +10,7 @@
 //! - alt-cli: `{error: {code: <status>, message, status, …, details}}` with `error` as first key
 //!   and a numeric code: its SDKs recognise an error within a stream by just that.
 //!
-//! What an upstream sent is read by [`read`]. Which status and kind an error deserves is decided
-//! elsewhere.
+//! [`read`] parses upstream errors. Other modules decide the status and kind of an error.
 
 mod read;
 
@@ -22,7 +21,7 @@ use crate::domain::format::WireFormat;
 
 pub use self::read::{UpstreamError, looks_like_html, read};
 
-/// An error as it shall be told to a client, whatever the format.
+/// An error for a client, in any format.
 #[derive(Debug, Clone, Copy)]
 pub struct ErrorReply<'a> {
     /// The HTTP status; alt-cli bodies repeat it.
@@ -36,10 +35,10 @@ pub struct ErrorReply<'a> {
     /// Further members of the error object (`limit_type`, `current`, `limit`, `reset_at`), in
     /// order.
     ///
-    /// Some names are taken out of it: `param` (the faulty field) and `request_id` go where their
-    /// format wants them, `response_id`, `model`, `created_at` and `sequence_number` complete a
-    /// responses stream's last events, and `resets_at` (seconds of the epoch) and `retry_delay_s`
-    /// say when to come back, in the formats that have a place for it.
+    /// Some names are taken out of it. `param` (the invalid field) and `request_id` go to their
+    /// place in each format. `response_id`, `model`, `created_at` and `sequence_number` complete a
+    /// responses stream's last events. `resets_at` (seconds of the epoch) and `retry_delay_s` say
+    /// when to retry, in the formats that have a field for it.
     pub extra: &'a [(&'a str, Value)],
 }
 
@@ -63,8 +62,8 @@ impl ErrorReply<'_> {
     }
 }
 
-/// The kind of a money limit that is used up. Each format writes it as its own service does, in the
-/// form that makes its clients stop:
+/// The kind of a money limit that is used up. Each format uses the form of its own service that
+/// makes its clients stop:
 ///
 /// - native: `rate_limit_error`.
 /// - chat-compatible: type and code `insufficient_quota`.
@@ -106,7 +105,7 @@ pub fn stream_event(format: WireFormat, error: &ErrorReply<'_>) -> Vec<u8> {
     out
 }
 
-/// The error kind that a status stands for, in the native format's words.
+/// The error kind for a status, in the native format's terms.
 #[must_use]
 pub const fn kind_of_status(status: u16) -> &'static str {
     match status {
@@ -123,7 +122,7 @@ pub const fn kind_of_status(status: u16) -> &'static str {
     }
 }
 
-/// The same error as a JSON value, for a reply that is assembled elsewhere.
+/// The same error as a JSON value, for a reply that is built elsewhere.
 #[must_use]
 pub fn value(format: WireFormat, error: &ErrorReply<'_>) -> Value {
     match format {
@@ -201,7 +200,7 @@ fn responses_event(error: &ErrorReply<'_>, sequence: u64) -> Value {
     })
 }
 
-/// A whole response object, as the SDKs demand of this event.
+/// A complete response object, as the SDKs require in this event.
 fn response_failed(error: &ErrorReply<'_>, sequence: u64) -> Value {
     let code = error.code.unwrap_or(match error.kind {
         "rate_limit_error" => "rate_limit_exceeded",
@@ -245,8 +244,8 @@ fn alt_cli(error: &ErrorReply<'_>) -> Value {
     json!({ "error": object })
 }
 
-/// The finer reason has no member of its own, as `code` is a number here: it goes where the SDKs
-/// look for reasons.
+/// The finer reason has no separate member, as `code` is a number here: it goes where the SDKs look
+/// for reasons.
 fn rpc_details(error: &ErrorReply<'_>) -> Value {
     let spent = error.kind == SPENT;
     let mut metadata = Map::new();

@@ -1,9 +1,9 @@
-//! Reading what an upstream sent as an error: JSON of any of the four formats and their relatives,
-//! text, HTML, nothing.
+//! Parses an upstream's error body: JSON of any of the four formats and similar ones, text, HTML,
+//! nothing.
 //!
-//! The kind and code stay in the upstream's own words, since the classification goes by them. The
-//! message is bounded, freed of control characters and of anything that looks like a credential.
-//! Nothing here fails: a body that says nothing gives a message that says so.
+//! The kind and code stay unchanged, since classification uses them. The message is bounded;
+//! control characters and anything that looks like a credential are removed. Nothing here fails: a
+//! body without a message gives one that says so.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ const MAX_MESSAGE: usize = 4000;
 /// A bound on kinds and codes, which become metric labels and log fields.
 const MAX_WORD: usize = 100;
 
-/// An upstream's error, in its own words.
+/// An upstream's error, in its own terms.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UpstreamError {
     /// The body's error type: `overloaded_error`, `insufficient_quota`; for alt-cli the status
@@ -50,8 +50,8 @@ impl UpstreamError {
 
 /// Reads an error body (bounded by the caller). `status` is the upstream's HTTP status.
 ///
-/// The format is not relied upon: an upstream's gateway, or an error path of its own, often answers
-/// in another one's shape.
+/// The format is only a hint: an upstream's gateway, or one of its error paths, often answers in
+/// another format's shape.
 #[must_use]
 pub fn read(_format: WireFormat, status: u16, body: &[u8]) -> UpstreamError {
     let text = body.trim_ascii();
@@ -83,7 +83,7 @@ pub fn read(_format: WireFormat, status: u16, body: &[u8]) -> UpstreamError {
     bare(clean(&String::from_utf8_lossy(text)))
 }
 
-/// The error in a JSON value; `None` when it holds nothing that looks like one.
+/// The error in a JSON value; `None` if it contains nothing that looks like one.
 #[must_use]
 pub(super) fn from_value(value: &Value) -> Option<UpstreamError> {
     // alt-cli streams without SSE are arrays, and so are their errors.
@@ -98,7 +98,7 @@ pub(super) fn from_value(value: &Value) -> Option<UpstreamError> {
     match object.get("error") {
         Some(Value::Object(error)) => {
             let message = ["message", "msg", "detail"].iter().find_map(|k| error.get(*k)).and_then(message_text);
-            // Some relatives nest one step further.
+            // Some services nest one level deeper.
             if message.is_none() && error.get("error").is_some() {
                 return from_value(object.get("error")?);
             }
@@ -118,7 +118,7 @@ pub(super) fn from_value(value: &Value) -> Option<UpstreamError> {
         Some(Value::String(error)) => {
             let told =
                 ["error_description", "message", "detail"].iter().find_map(|k| object.get(*k)).and_then(message_text);
-            // A lone word is a code, with its text elsewhere; a sentence is the message.
+            // A single word is a code, with its text elsewhere; a sentence is the message.
             let is_word = !error.contains(' ') && error.len() <= MAX_WORD;
             let code = word(object.get("code")).or_else(|| is_word.then(|| error.clone()));
             Some(UpstreamError { kind: None, code, message: clean(&told.unwrap_or_else(|| error.clone())) })
@@ -131,7 +131,7 @@ pub(super) fn from_value(value: &Value) -> Option<UpstreamError> {
     }
 }
 
-/// True when a body is a page for people: a proxy's or a portal's, not the service's answer.
+/// True if a body is an HTML page: from a proxy or a portal, not the service's answer.
 #[must_use]
 pub fn looks_like_html(body: &[u8]) -> bool {
     let start = body.trim_ascii_start();
@@ -189,7 +189,7 @@ fn title(page: &[u8]) -> Option<String> {
     (!title.is_empty()).then(|| title.to_owned())
 }
 
-/// Bounds a message, turns control characters into spaces and masks what looks like a credential.
+/// Bounds a message, replaces control characters by spaces and masks what looks like a credential.
 fn clean(message: &str) -> String {
     let mut out = String::with_capacity(message.len().min(MAX_MESSAGE));
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '*');

@@ -6,16 +6,16 @@ use crate::formats::conversation::{
 };
 use crate::formats::names::{call_id, wire_name};
 
-/// Stands for what went before, where the format demands a user message first.
+/// Stands for earlier messages if the format requires a user message first.
 pub(super) const OPENING: &str = "(continued)";
 
-/// A message as it will be written: parts that survive, in the format's order.
+/// A message as it will be written: the remaining parts, in the format's order.
 struct Message<'m, 'a> {
     role: Role,
     parts: Vec<&'m Part<'a>>,
 }
 
-/// Refuses what the format has no block for.
+/// Refuses content for which the format has no block.
 ///
 /// # Errors
 /// Audio and video.

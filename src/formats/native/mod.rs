@@ -1,6 +1,6 @@
 //! The native format: `POST /v1/messages`, content blocks, named stream events.
 //!
-//! Shapes follow the vendor's own SDK types. It knows no other format.
+//! Shapes follow the vendor's own SDK types. It depends on no other format.
 
 mod message_write;
 pub mod reply_read;

@@ -73,8 +73,8 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     })
 }
 
-/// The stop reason in neutral words. A pause for the vendor's own tools has no equal elsewhere: it
-/// is a plain stop.
+/// The stop reason as the neutral one. A pause for the vendor's own tools has no equivalent: it
+/// becomes a plain stop.
 #[must_use]
 pub fn finish(reason: Option<&str>, sequence: Option<&str>) -> Finish {
     match reason {
@@ -101,7 +101,7 @@ fn read_block(block: Block<'_>) -> Option<ReplyPart<'_>> {
             name: ToolName::plain(block.name?.into_text()),
             arguments: block.input.map_or("{}", RawValue::get).into(),
         }),
-        // Steps of tools that the vendor runs; their outcome is in the text.
+        // Steps of tools that the vendor runs; their result is in the text.
         _ => return None,
     })
 }

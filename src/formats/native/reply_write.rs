@@ -20,7 +20,7 @@ pub fn write(reply: &Reply<'_>, context: &ReplyContext) -> Vec<u8> {
     })
 }
 
-/// The members that a message begins with, in a reply and in `message_start`.
+/// The first members of a message, in a reply and in `message_start`.
 pub fn write_head(o: &mut Object<'_>, context: &ReplyContext) {
     o.str("id", &context.id("msg_"));
     o.str("type", "message");

@@ -9,8 +9,7 @@ use crate::formats::conversation::{
     ToolResult, Unsupported,
 };
 
-/// Every member that some kind of block has. A block is read in one pass, without buffering it
-/// first.
+/// The members of all kinds of blocks. A block is read in one pass, without buffering it first.
 #[derive(Deserialize, Default)]
 pub(super) struct Block<'a> {
     #[serde(borrow, rename = "type")]
@@ -118,7 +117,7 @@ fn read_block<'a>(
         )),
         "tool_use" => parts.push(Part::ToolCall(read_call(block, field)?)),
         "tool_result" => parts.push(Part::ToolResult(read_result(block, field, rules)?)),
-        // The summary that stands for an earlier part of the conversation.
+        // The summary that replaces an earlier part of the conversation.
         "compaction" => match block.content {
             Some(Content::Text(text)) => parts.push(Part::Text(text)),
             _ => rules.note(Rule::VendorHistory),

@@ -1,8 +1,8 @@
 //! Writes the neutral conversation as a native request.
 //!
-//! The service is strict: roles take turns and begin with the user, results come first and answer
-//! the calls before them, no text is blank, thinking excludes some other fields. What does not fit
-//! is fixed here, by the rules.
+//! The service is strict: roles alternate and begin with the user, results come first and answer
+//! the calls before them, no text is blank, thinking excludes some other fields. Violations are
+//! fixed here, by the rules.
 
 use super::message_write;
 use crate::formats::conversation::json::{self, Object};
@@ -11,10 +11,10 @@ use crate::formats::conversation::{
 };
 use crate::formats::names::wire_name;
 
-/// The least budget that the service takes.
+/// The service's minimum budget.
 const MIN_BUDGET: u64 = 1024;
 
-/// Asks for a JSON object, where there is no schema to ask with.
+/// Requests a JSON object, if there is no schema.
 const JSON_LINE: &str = "Answer with exactly one JSON object and nothing else: no introduction, no code fence.";
 
 /// Whether to think.
@@ -27,7 +27,7 @@ enum Thinking {
 /// Writes the body of `POST /v1/messages`. Turns alternate already.
 ///
 /// # Errors
-/// None so far: what the format cannot say is left out by rule or was refused while reading.
+/// None so far: what the format cannot express is left out by a rule or was refused while reading.
 pub fn write(request: &Request<'_>, target: &Target<'_>, rules: &mut Rules) -> Result<Vec<u8>, Unsupported> {
     let max_tokens = request.max_tokens.unwrap_or(target.default_max_tokens);
     message_write::refuse_sound(request)?;
@@ -87,14 +87,14 @@ fn decide_thinking(request: &Request<'_>, max_tokens: u64, rules: &mut Rules) ->
         rules.note(Rule::ThinkingOff);
         return Thinking::Unset;
     }
-    // A quarter of the limit is kept for the answer when the budget would take it all.
+    // A quarter of the limit is kept for the answer if the budget would use all of it.
     let room = if asked < max_tokens { asked } else { max_tokens / 4 * 3 };
     let budget = room.max(MIN_BUDGET);
     rules.note_if(budget != asked, Rule::ThinkingBudget);
     Thinking::On(budget)
 }
 
-/// With thinking on, the service wants the calls that are being answered to come after their signed
+/// With thinking on, the service requires the calls that are being answered to follow their signed
 /// thinking.
 fn open_calls_are_signed(request: &Request<'_>) -> bool {
     let [.., calls, results] = request.turns.as_slice() else { return true };

@@ -57,7 +57,7 @@ struct Delta<'a> {
 #[derive(Debug, Default)]
 pub struct Reader {
     started: bool,
-    /// A block is open that the neutral stream knows too.
+    /// A block is open that the neutral stream has too.
     open: bool,
     finish: Finish,
     ended: bool,
@@ -102,7 +102,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The stream is over.
+    /// The stream has ended.
     ///
     /// # Errors
     /// [`StreamProblem::Cut`] if it had not reached `message_stop`.
@@ -137,7 +137,7 @@ impl Reader {
                     id: block.id.unwrap_or_default().into_text(),
                     name: ToolName::plain(block.name.unwrap_or_default().into_text()),
                 }));
-                // As a rule empty here, and told in deltas.
+                // Usually empty here, and sent in deltas.
                 block.input.filter(|input| input.get() != "{}").map(|input| Str(input.get().into()))
             }
             _ => return,

@@ -24,10 +24,10 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Writes what the event says.
+    /// Writes the event.
     ///
     /// # Errors
-    /// None: the other formats' writers can fail.
+    /// None; other formats' writers can fail.
     pub fn event(&mut self, event: &Event<'_>, context: &ReplyContext, out: &mut Vec<u8>) -> Result<(), StreamProblem> {
         match event {
             Event::Start { usage } => write_start(out, context, usage),

@@ -1,10 +1,10 @@
-//! Usage in native words: cached tokens stand beside `input_tokens`, not within.
-//! Written only: what replies tell is read by `formats::usage`, for all of them.
+//! Usage in native terms: cached tokens are separate from `input_tokens`. Written only:
+//! `formats::usage` reads all replies' usage.
 
 use crate::domain::usage::Usage;
 use crate::formats::conversation::json::Object;
 
-/// Writes `usage` with every field that the SDKs and clients look at.
+/// Writes `usage` with every field that the SDKs and clients read.
 pub(super) fn write(o: &mut Object<'_>, usage: &Usage) {
     o.object("usage", |o| {
         o.uint("input_tokens", usage.input);

@@ -1,13 +1,13 @@
-//! What the gateway must know of a request body before it chooses a provider, read in one pass
-//! without parsing it.
+//! Reads what the gateway needs of a request body before it chooses a provider, in one pass without
+//! parsing it.
 //!
-//! The body is a list of chunks and stays one; nothing but short names is copied. The pass also
-//! proves that the body is valid JSON of bounded depth, so that what goes upstream can be edited at
-//! the reported spans. Members that the gateway acts upon must have the right type and must occur
-//! once, in exactly this spelling: otherwise the request is refused with the field's name.
+//! The body is a list of chunks and stays one; only short names are copied. The pass also proves
+//! that the body is valid JSON of bounded depth, so that it can be edited at the reported spans.
+//! Members that the gateway uses must have the right type and occur once, in exactly this spelling:
+//! otherwise the request is refused with the field's name.
 //!
-//! Content is not judged here, except for being there ([`Peek::check`]); converters and upstreams
-//! do that.
+//! Apart from its presence ([`Peek::check`]), content is not validated here; converters and
+//! upstreams do that.
 
 mod places;
 #[cfg(test)]
@@ -33,11 +33,11 @@ pub struct PeekLimits {
     pub max_depth: usize,
 }
 
-/// A body that cannot be accepted: a 400 in the client's format.
+/// Why a body is refused: a 400 in the client's format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct BadRequest {
-    /// The faulty member, where it is one.
+    /// The invalid member, if there is one.
     pub field: Option<String>,
     /// For the client; names the field, never its content.
     pub message: String,
@@ -62,7 +62,7 @@ pub struct StreamOptions {
     pub is_null: bool,
     /// It is an object without members.
     pub is_empty: bool,
-    /// The client asked for usage itself.
+    /// The client itself requested usage.
     pub include_usage: bool,
     pub include_usage_span: Option<Range<usize>>,
 }
@@ -81,7 +81,7 @@ pub struct Bounds {
     pub alt_choices: Option<u64>,
 }
 
-/// What a body says. Spans count from its first byte.
+/// The facts of a body. Spans count from its first byte.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Peek {
     pub model: Option<String>,
@@ -98,9 +98,9 @@ pub struct Peek {
     pub has_contents: bool,
     /// The alt-cli body is wrapped: `{model, request: {…}}`.
     pub wrapped: bool,
-    /// The bound on the reply's tokens, by whatever name the format has for it.
+    /// The bound on the reply's tokens, by any format's name for it.
     pub max_tokens: Option<u64>,
-    /// As each name has it: see [`Peek::output_bound`].
+    /// The value of each name: see [`Peek::output_bound`].
     pub bounds: Bounds,
     pub stream_options: Option<StreamOptions>,
     pub metadata_user_id: Option<String>,
@@ -113,15 +113,15 @@ pub struct Peek {
     pub object_empty: bool,
     /// Bytes of the complete body.
     pub body_len: usize,
-    /// Bytes of it that are inline images, audio or files, and how many of these there are; images
-    /// by their address too.
+    /// Bytes of it that are inline images, audio or files, and their number; also images by
+    /// address.
     pub media_len: usize,
     pub media_count: usize,
     /// Documents, sound and videos by their address or id.
     pub remote_count: usize,
-    /// responses: the reply is to be made in the background.
+    /// responses: the reply is to be generated in the background.
     pub background: bool,
-    /// What the body is made of.
+    /// The pieces of the body.
     pub pieces: Pieces,
     has_prompt: bool,
     texts: FirstTexts,
@@ -130,8 +130,8 @@ pub struct Peek {
 /// Reads a request body, given as its chunks.
 ///
 /// # Errors
-/// The body is no JSON object, nests too deep, or one of the members of interest has the wrong type
-/// or occurs twice.
+/// When the body is no JSON object, nests too deep, or one of the members of interest has the wrong
+/// type or occurs twice.
 pub fn peek(chunks: &[Bytes], limits: PeekLimits) -> Result<Peek, BadRequest> {
     let mut reader =
         Reader { peek: Peek::default(), seen: 0, bad: None, include_usage: None, remote: 0, is_image: false };
@@ -146,7 +146,7 @@ pub fn peek(chunks: &[Bytes], limits: PeekLimits) -> Result<Peek, BadRequest> {
 
 impl Peek {
     /// A hash of the first texts (system, and the messages up to the first of the user): the same
-    /// on every turn of one conversation. `None` when there is no text. `chunks` must be those that
+    /// on every turn of one conversation. `None` if there is no text. `chunks` must be those that
     /// were peeked into.
     #[must_use]
     pub fn first_messages_hash(&self, chunks: &[Bytes]) -> Option<u64> {
@@ -164,8 +164,8 @@ impl Peek {
         Some(hash.finish())
     }
 
-    /// The format that the body is plainly in, when the path said `routed`: a chat-compatible path
-    /// may carry a responses body (an `input` array and no `messages`).
+    /// The actual format of the body, given the path's `routed`: a chat-compatible path may carry a
+    /// responses body (an `input` array and no `messages`).
     #[must_use]
     pub const fn format(&self, routed: WireFormat) -> WireFormat {
         match routed {
@@ -174,8 +174,8 @@ impl Peek {
         }
     }
 
-    /// The most output tokens of one choice, if the body says, and the number of choices. Members
-    /// that `format` does not have are ignored, as a provider may ignore them.
+    /// The maximum output tokens of one choice, if the body has one, and the number of choices.
+    /// Members that `format` does not have are ignored, as a provider may ignore them.
     #[must_use]
     pub fn output_bound(&self, format: WireFormat) -> (Option<u64>, u64) {
         let Bounds { max_tokens, max_output_tokens, max_completion_tokens, alt_max_tokens, choices, alt_choices } =
@@ -188,7 +188,7 @@ impl Peek {
         }
     }
 
-    /// Checks that the members are there which `format` cannot do without.
+    /// Checks that the members are present that `format` requires.
     ///
     /// # Errors
     /// The first one missing.
@@ -213,7 +213,7 @@ impl Peek {
         }
     }
 
-    /// True when the client itself asked for the stream's usage chunk.
+    /// True if the client itself requested the stream's usage chunk.
     #[must_use]
     pub fn wants_usage(&self) -> bool {
         self.stream_options.as_ref().is_some_and(|o| o.include_usage)
@@ -226,7 +226,7 @@ struct Reader {
     seen: u64,
     bad: Option<BadRequest>,
     include_usage: Option<(bool, Range<usize>)>,
-    /// Of the block in progress: media by address or id, and whether they are images.
+    /// Of the current block: media by address or id, and whether they are images.
     remote: usize,
     is_image: bool,
 }
@@ -289,7 +289,7 @@ impl Reader {
         }
     }
 
-    /// Only now is it known what kind of medium was linked to.
+    /// Only now the kind of the linked media is known.
     fn block_ends(&mut self) {
         let count = std::mem::take(&mut self.remote);
         let images = std::mem::take(&mut self.is_image);
@@ -328,7 +328,7 @@ impl Reader {
             }
             Place::StreamOptions | Place::IncludeUsage => self.stream_options(found),
             Place::Prompt => self.peek.has_prompt = found.kind == Kind::Object,
-            // Services also take other values for true.
+            // Services also accept other values as true.
             Place::Background => {
                 self.peek.background = found.kind != Kind::Null && found.as_bool() != Some(false);
             }
@@ -361,7 +361,7 @@ impl Reader {
     }
 
     fn max_tokens(&mut self, found: &Found<'_, Place>) {
-        // The old and the new name may both be there: the higher one is what can be spent.
+        // The old and the new name may both be present: the higher one is what can be spent.
         self.peek.max_tokens = self.peek.max_tokens.max(self.bound(found));
     }
 
@@ -407,7 +407,7 @@ impl Reader {
         });
     }
 
-    /// Session hints of the wrong type are no hints, and no reason to refuse.
+    /// Session hints of the wrong type are ignored, and no reason to refuse.
     fn hint(&mut self, found: &Found<'_, Place>) {
         let place = match found.tag {
             Place::MetadataUserId => &mut self.peek.metadata_user_id,

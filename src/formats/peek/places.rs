@@ -1,13 +1,13 @@
-//! The places in a request body that the peek looks at, for all four formats at once.
+//! The places in a request body that the peek reads, for all four formats at once.
 //!
 //! The formats' members do not collide, so one tree serves them; alt-cli bodies may have theirs one
 //! level down, in `request`.
 
 use crate::formats::scan::{Key, Node, key};
 
-/// A place of interest. The first group must not occur twice in one body: the gateway acts upon
-/// them, and an upstream that takes the other of two `model` members would run a model that nobody
-/// was asked about.
+/// A place of interest. Those of the first group must not occur twice in one body. The gateway uses
+/// them: an upstream that uses the other of two `model` members would run a model that was never
+/// checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Body,
@@ -46,17 +46,17 @@ pub(super) enum Place {
     Media,
     /// An image, in the text itself or by its address.
     ImageUrl,
-    /// A medium by its address or its id, and what tells which kind it is.
+    /// Media by address or id, and the member that shows its kind.
     Remote,
     Kind,
-    /// A block, an item or a tool as a whole.
+    /// A complete block, item or tool.
     Block,
     InnerBlock,
 }
 
 impl Place {
-    /// Whether the member stands among names that clients choose freely: there another spelling is
-    /// no fault by itself.
+    /// Whether the member is among names that clients choose freely: there another spelling alone
+    /// is no error.
     pub(super) const fn is_among_free_names(self) -> bool {
         matches!(self, Self::MetadataUserId | Self::MetadataSessionId)
     }
@@ -110,18 +110,18 @@ impl Place {
 
 /// Ids and model names are read up to this length.
 pub(super) const MAX_NAME: usize = 512;
-/// `metadata.user_id` may hold a JSON document of its own.
+/// `metadata.user_id` may contain a JSON document.
 const MAX_USER_ID: usize = 2048;
 const NUMBER: usize = 32;
 
-/// A member that an upstream may also accept in other letter case, as some languages' JSON readers
-/// do.
+/// A member that an upstream may also accept in other letter case, like some languages' JSON
+/// parsers.
 const fn strict(name: &'static str, node: Node<Place>) -> Key<Place> {
     Key { name, node, any_case: true }
 }
 
 static URL_KEYS: [Key<Place>; 1] = [key("url", Node::value(Place::ImageUrl, 0))];
-/// A text, or an object that holds one.
+/// A text, or an object that contains one.
 const IMAGE_URL: Node<Place> = Node::object(&URL_KEYS).tagged(Place::ImageUrl);
 
 static SOURCE_KEYS: [Key<Place>; 3] = [

@@ -1,15 +1,15 @@
-//! The first texts of a conversation: where they are in the body, and a hash of them.
+//! The first texts of a conversation: their position in the body, and a hash of them.
 //!
-//! A conversation's later turns send the same system text and the same first messages again, so the
+//! A conversation's later turns repeat the same system text and the same first messages, so the
 //! hash names the conversation. Only texts count: around them clients move cache marks from turn to
-//! turn, or write a text as a block. The hash is no defence against someone who wants two
-//! conversations to collide; session ids are kept apart by key.
+//! turn, or write a text as a block. The hash does not prevent deliberate collisions; session ids
+//! are separated by key.
 
 use std::ops::Range;
 
-/// More texts than this at a conversation's start do not make it more unique.
+/// More texts at a conversation's start than this do not make it more unique.
 const MAX_TEXTS: usize = 24;
-/// Bytes hashed in all; the length of every text counts as well.
+/// Maximum bytes hashed; the length of every text counts as well.
 const MAX_BYTES: usize = 32 * 1024;
 
 /// Spans of the system texts and of the messages up to the first one of the user.
@@ -42,13 +42,13 @@ impl FirstTexts {
         self.is_user = role == b"user";
     }
 
-    /// The whole input is one text of the user.
+    /// The complete input is one text of the user.
     pub(super) fn whole_input(&mut self, span: Range<usize>) {
         self.text(span);
         self.done = true;
     }
 
-    /// A message is complete; `user_if_unsaid` when one without a role is the user's.
+    /// A message is complete; `user_if_unsaid`: one without a role is the user's.
     pub(super) fn end_of_message(&mut self, user_if_unsaid: bool) {
         let user = if self.has_role { self.is_user } else { user_if_unsaid };
         let has_text = self.messages.len() > self.settled;
@@ -63,8 +63,7 @@ impl FirstTexts {
     }
 }
 
-/// A fast hash of texts that come in any pieces: two multiplications per 16 bytes, the same on
-/// every machine.
+/// A fast hash of texts in any pieces: two multiplications per 16 bytes, the same on every machine.
 #[derive(Debug)]
 pub(super) struct TextHash {
     state: u64,

@@ -1,22 +1,22 @@
-//! Writes the response object and its items: in replies whole, in streams as they come.
+//! Writes the response object and its items: completely in replies, one by one in streams.
 
 use super::usage;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::{Finish, ReplyContext};
 
-/// How far the response is.
+/// The state of the response.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum State<'s> {
     InProgress,
     Ended { finish: &'s Finish, usage: &'s Usage },
 }
 
-/// Writes a response object with every member that the SDKs demand. `items` is JSON text,
+/// Writes a response object with every member that the SDKs require. `items` is JSON text,
 /// comma-separated.
 ///
 /// The request's tools and instructions are not repeated: they would be sent three times in each
-/// stream, and clients know them.
+/// stream, and clients already have them.
 pub(super) fn write(o: &mut Object<'_>, context: &ReplyContext, state: State<'_>, items: &[u8]) {
     let (status, reason) = status(state);
     o.str("id", &context.id("resp_"));
@@ -73,7 +73,7 @@ pub(super) enum Item<'i> {
         text: Option<&'i str>,
         refusal: bool,
     },
-    /// `proof` is what the client shall send back.
+    /// `proof` is what the client must send back.
     Reasoning {
         text: &'i str,
         proof: Option<&'i str>,

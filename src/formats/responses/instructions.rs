@@ -1,7 +1,7 @@
-//! Which instructions a request for a responses provider carries, by the provider's strategy.
+//! The instructions of a request for a responses provider, by the provider's strategy.
 //!
-//! The official texts are the operator's files. `auto` keeps what the client said and helps out
-//! with an official text where it said nothing; one client's text is never given to another.
+//! The official texts are the operator's files. `auto` keeps the client's instructions and uses an
+//! official text if there are none; one client's text is never used for another.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -19,7 +19,7 @@ pub struct Official<'t> {
 }
 
 impl<'t> Official<'t> {
-    /// The text for a model; the other one where that is missing.
+    /// The text for a model; the other one if that is missing.
     #[must_use]
     pub fn for_model(&self, model: &str) -> Option<&'t str> {
         if model.contains("codex") { self.short.or(self.long) } else { self.long.or(self.short) }
@@ -32,7 +32,7 @@ impl<'t> Official<'t> {
     }
 }
 
-/// The text to put in place of the client's, or `None` to leave the request alone.
+/// The replacement of the client's text, or `None` to leave the request unchanged.
 #[must_use]
 pub fn resolve<'t>(
     strategy: InstructionsStrategy,
@@ -56,8 +56,8 @@ struct Body<'a> {
     instructions: Option<&'a RawValue>,
 }
 
-/// The body with its instructions replaced as [`resolve`] says; `None` if nothing changes or it
-/// cannot be read.
+/// The body with its instructions replaced according to [`resolve`]; `None` if nothing changes or
+/// it cannot be read.
 #[must_use]
 pub fn apply(body: &[u8], strategy: InstructionsStrategy, model: &str, official: &Official<'_>) -> Option<Vec<u8>> {
     if strategy == InstructionsStrategy::KeepOriginal {

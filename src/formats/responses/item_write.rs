@@ -6,7 +6,7 @@ use crate::formats::conversation::{
 };
 use crate::formats::names::{call_id, wire_name};
 
-/// Refuses what the format has no part for.
+/// Refuses content for which the format has no part.
 ///
 /// # Errors
 /// Audio and video.
@@ -115,7 +115,7 @@ fn write_assistant(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
                 o.str("name", &wire_name(&call.name));
                 o.str("arguments", if call.arguments.is_empty() { "{}" } else { &call.arguments });
             }),
-            // The service wants an item after the reasoning that led to it.
+            // The service requires an item after the reasoning that led to it.
             Part::Thinking(thinking) => {
                 let followed = turn.parts[index + 1..].iter().any(|later| {
                     matches!(later, Part::Text(text) if !text.is_empty()) || matches!(later, Part::ToolCall(_))
@@ -129,7 +129,7 @@ fn write_assistant(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
     }
 }
 
-/// Whether the reasoning is this vendor's, and so was written.
+/// Returns whether the reasoning is this vendor's and was written.
 fn write_reasoning(a: &mut Array<'_>, thinking: &Thinking<'_>) -> bool {
     let Some(signature) = thinking.signature.as_ref().filter(|signature| signature.origin == Origin::Responses) else {
         return false;

@@ -1,6 +1,6 @@
 //! The responses format: `POST /v1/responses`, items in and items out, numbered stream events.
 //!
-//! Shapes follow the vendor's own SDK types. It knows no other format.
+//! Shapes follow the vendor's own SDK types. It depends on no other format.
 
 mod envelope;
 pub mod instructions;

@@ -38,7 +38,7 @@ pub struct Incomplete<'a> {
     pub reason: Option<Str<'a>>,
 }
 
-/// One item of a reply; the kinds that have no equal elsewhere are read as nothing.
+/// One item of a reply; kinds without an equivalent are skipped.
 #[derive(Deserialize)]
 pub struct OutputItem<'a> {
     #[serde(borrow, rename = "type")]
@@ -83,7 +83,7 @@ impl WireError<'_> {
 }
 
 impl<'a> OutputItem<'a> {
-    /// The parts that the item says, in order.
+    /// The parts of the item, in order.
     pub fn into_parts(self) -> Vec<ReplyPart<'a>> {
         match self.kind.as_deref() {
             Some("message") => message_parts(self.content),
@@ -126,7 +126,7 @@ impl<'a> OutputItem<'a> {
     }
 }
 
-/// The service ties the encrypted reasoning to its item's id: both must come back.
+/// The service binds the encrypted reasoning to its item's id: both must be sent back.
 fn proof(id: Option<&str>, encrypted: Option<&str>) -> String {
     match (id, encrypted) {
         (Some(id), Some(encrypted)) if !encrypted.is_empty() => format!("{id}.{encrypted}"),
@@ -172,7 +172,7 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     Ok(Reply { finish: finish(incomplete, reason, refused).with_calls(any_call), parts, usage: Usage::default() })
 }
 
-/// Why the response ended, in neutral words.
+/// Why the response ended, as the neutral reason.
 #[must_use]
 pub fn finish(incomplete: bool, reason: Option<&str>, refused: bool) -> Finish {
     match reason {

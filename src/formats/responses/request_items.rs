@@ -1,4 +1,4 @@
-//! Reads input items: messages, calls, results, reasoning, and bare parts that stand as items.
+//! Reads input items: messages, calls, results, reasoning, and single parts in place of items.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -9,7 +9,7 @@ use crate::formats::conversation::{
     ToolResult, Turn, Unsupported, json, signature,
 };
 
-/// Every member that some kind of item or part has; so each is read in one pass.
+/// The members of all kinds of items and parts; so each is read in one pass.
 #[derive(Deserialize, Default)]
 pub(super) struct Item<'a> {
     #[serde(borrow, rename = "type")]
@@ -55,15 +55,15 @@ pub(super) struct Item<'a> {
     prompt_cache_breakpoint: Option<IgnoredAny>,
 }
 
-/// What the input says.
+/// The content of the input.
 #[derive(Default)]
 pub(super) struct Input<'a> {
     /// Instructions before the first other item.
     pub system: Vec<Text<'a>>,
     pub turns: Vec<Turn<'a>>,
-    /// Tools that were added on the way.
+    /// Tools that were added during the conversation.
     pub tools: Vec<WireTool<'a>>,
-    /// The last turn is made of results, which one turn holds together.
+    /// The last turn consists of results, which are collected in one turn.
     in_results: bool,
 }
 
@@ -115,7 +115,7 @@ impl<'a> Input<'a> {
             "reasoning" => self.push(Role::Assistant, Part::Thinking(read_reasoning(item)), true),
             "additional_tools" => self.tools.extend(item.tools.into_iter().flatten()),
             "item_reference" => return Err(Rule::Stored.refuse(field)),
-            // Steps of tools that the vendor runs, and other things that only the vendor can read.
+            // Steps of tools that the vendor runs, and other items that only the vendor can read.
             _ => rules.note(Rule::VendorHistory),
         }
         self.in_results = false;
@@ -143,8 +143,8 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
-    /// Adds a part to the last turn if it may join it and the role is the same; to a new one
-    /// otherwise.
+    /// Adds a part to the last turn if it may join it and the role is the same; otherwise to a new
+    /// one.
     fn push(&mut self, role: Role, part: Part<'a>, joins: bool) {
         match self.turns.last_mut() {
             Some(last) if joins && last.role == role => last.parts.push(part),
@@ -238,7 +238,7 @@ fn read_reasoning(item: Item<'_>) -> Thinking<'_> {
     let signature = item.encrypted_content.map(|proof| {
         let proof = proof.into_text();
         match (proof.starts_with(signature::MARK), item.id) {
-            // The service ties its own proof to the item's id: both must come back.
+            // The service binds its own proof to the item's id: both must be sent back.
             (false, Some(id)) => Signature::new(Origin::Responses, format!("{}.{proof}", &*id)),
             _ => Signature::open(proof, Origin::Responses),
         }

@@ -36,7 +36,7 @@ struct Filters<'a> {
     allowed_domains: Option<Vec<Str<'a>>>,
 }
 
-/// A choice that is more than a word.
+/// A choice that is not just a word.
 #[derive(Deserialize)]
 pub(super) struct Choice<'a> {
     #[serde(borrow, rename = "type")]
@@ -67,7 +67,7 @@ pub(super) fn read<'a>(
                 read(tool.tools.unwrap_or_default(), tool.name.as_ref(), all, rules);
                 continue;
             }
-            // A search that must not go out is a thing of this vendor alone.
+            // A search without external access exists only at this vendor.
             Some(kind) if kind.starts_with("web_search") && tool.external_web_access != Some(false) => {
                 ToolKind::WebSearch(read_search(&tool))
             }

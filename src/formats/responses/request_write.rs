@@ -7,7 +7,7 @@ use crate::formats::conversation::{
 };
 use crate::formats::names::{user_id, wire_name};
 
-/// The least limit that the service takes.
+/// The service's minimum limit.
 const MIN_OUTPUT: u64 = 16;
 
 /// Writes the body of `POST /v1/responses`.
@@ -81,7 +81,7 @@ fn write_tools(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
     match &request.tool_choice {
         None => {}
         Some(ToolChoice::Auto) => o.str("tool_choice", "auto"),
-        // The vendor's own tools cannot all be named; with one tool it comes to the same.
+        // The vendor's own tools cannot all be named; with one tool the effect is the same.
         Some(ToolChoice::Required | ToolChoice::WebSearch) => o.str("tool_choice", "required"),
         Some(ToolChoice::None) => o.str("tool_choice", "none"),
         Some(ToolChoice::Tool(name)) => o.object("tool_choice", |o| {

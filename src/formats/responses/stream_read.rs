@@ -32,7 +32,7 @@ struct Response<'a> {
     incomplete_details: Option<Incomplete<'a>>,
     #[serde(borrow)]
     error: Option<WireError<'a>>,
-    /// Read only when no event told of the items.
+    /// Read only if no event contained the items.
     #[serde(borrow)]
     output: Option<&'a RawValue>,
 }
@@ -50,9 +50,9 @@ enum Open {
 pub struct Reader {
     started: bool,
     open: Option<Open>,
-    /// Something of the current item was given out.
+    /// A part of the current item was emitted.
     told: bool,
-    /// Something of any item was given out.
+    /// A part of any item was emitted.
     any: bool,
     calls: bool,
     refused: bool,
@@ -100,7 +100,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The stream is over.
+    /// The stream has ended.
     ///
     /// # Errors
     /// [`StreamProblem::Cut`] if the response was not complete.
@@ -153,7 +153,7 @@ impl Reader {
         }
     }
 
-    /// The whole item: only what no delta told is given out.
+    /// The complete item: only parts that no delta contained are emitted.
     fn item_done(&mut self, item: Option<OutputItem<'_>>, sink: &mut Sink<'_>) {
         let told = std::mem::take(&mut self.told);
         for part in item.into_iter().flat_map(OutputItem::into_parts) {

@@ -1,7 +1,7 @@
-//! Writes a responses stream: numbered events, part by part and item by item, and the whole
+//! Writes a responses stream: numbered events, part by part and item by item, and the complete
 //! response at its end.
 //!
-//! The last event repeats the complete reply, as the format demands; so this writer keeps what it
+//! The last event repeats the complete reply, as the format requires; so this writer keeps what it
 //! wrote, up to a bound.
 
 use super::envelope::{self, Item, State, write_part};
@@ -41,7 +41,7 @@ impl Writer {
         self.sequence
     }
 
-    /// Writes what the event says.
+    /// Writes the event.
     ///
     /// # Errors
     /// [`StreamProblem::TooLarge`] when the reply is above the bound.
@@ -149,7 +149,7 @@ impl Writer {
             Some(Open::Call { free_text: false, .. }) => {
                 self.emit_of_item(out, "response.function_call_arguments.delta", |o| o.str("delta", text));
             }
-            // Free text can only be taken out of the arguments when they are whole.
+            // Free text can only be extracted when the arguments are complete.
             Some(Open::Call { free_text: true, .. }) | None => {}
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! Usage in the words of the responses format: cached tokens are part of `input_tokens`.
-//! Written only: what replies tell is read by `formats::usage`, for all of them.
+//! Usage in the terms of the responses format: cached tokens are part of `input_tokens`. Written
+//! only: `formats::usage` reads all replies' usage.
 
 use crate::domain::usage::Usage;
 use crate::formats::conversation::json::Object;

@@ -1,22 +1,21 @@
-//! What is known of a chunk of JSON as a whole, and the way through a string where that is the
-//! best: valid UTF-8 and no control characters, not even between strings, as clients' bodies nearly
-//! always are.
+//! Checks a chunk of JSON as a whole, and scans strings fast if it is calm: valid UTF-8 and no
+//! control characters, not even between strings, as clients' bodies nearly always are.
 //!
-//! Then only quotes and backslashes are left to look for, sixty-four bytes at once; long stretches
-//! without either are passed by memchr.
+//! Then only quotes and backslashes are searched, 64 bytes at once; long stretches without either
+//! are skipped by memchr.
 
 use wide::i8x16;
 
 use super::string::{SIMPLE, behind_slashes, character_len_of, joined, lanes};
 
-/// A smaller chunk is not worth its own look.
+/// For a smaller chunk a separate check costs more than it saves.
 const WORTH: usize = 128;
-/// Where there are control characters, there will be one within so many bytes.
+/// If there are control characters, there is one within this many bytes.
 const PART: usize = 4096;
-/// After so many blocks with nothing in them there will be more.
+/// After this many blocks without any special byte, more are expected.
 const QUIET: u32 = 2;
 
-/// What follows a backslash: 1 for what is an escape by itself, 2 for `u`.
+/// The byte after a backslash: 1 for a complete escape, 2 for `u`.
 const SIMPLE_OR_U: [u8; 256] = {
     let mut table = [0; 256];
     let mut i = 0;
@@ -49,7 +48,7 @@ impl Known {
         self.valid
     }
 
-    /// Looks at a chunk whose first `missing` bytes belong to a character of the one before it.
+    /// Checks a chunk whose first `missing` bytes belong to a character of the one before it.
     pub(super) fn of(chunk: &[u8], missing: usize) -> Self {
         if chunk.len() < WORTH {
             return Self::default();
@@ -78,8 +77,9 @@ fn valid(chunk: &[u8], missing: usize) -> usize {
     if simdutf8::basic::from_utf8(whole).is_ok() { end } else { 0 }
 }
 
-/// Runs through what is valid and has no control characters: to the closing quote, or else to where
-/// a closer look is needed, which is not inside an escape but may be inside a character.
+/// Scans a stretch that is valid and has no control characters: up to the closing quote, or to a
+/// place that needs a closer check. That place is not inside an escape, but may be inside a
+/// character.
 pub(super) fn calm_run(bytes: &[u8], from: usize, escaped: &mut bool) -> Result<usize, usize> {
     let mut at = from;
     let mut quiet = 0;

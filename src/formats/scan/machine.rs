@@ -1,8 +1,8 @@
-//! The scanner's machine: the grammar outside strings, token by token.
+//! The scanner's state machine: the grammar outside strings, token by token.
 //!
 //! Between two chunks it keeps the bounded text of a token of interest that the chunk's end cut.
-//! Where the document is and what is of interest there is the stack's affair (`scan_stack`);
-//! numbers' grammar is in `scan_number`, strings' in `scan_string`.
+//! `scan_stack` tracks the position in the document and the places of interest; the grammar of
+//! numbers is in `scan_number`, that of strings in `scan_string`.
 
 use super::calm::Known;
 use super::number::{self, Digits};
@@ -17,13 +17,13 @@ const KEY_ROOM: usize = 256;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expect {
     Value,
-    /// Behind `[`: a value or the end.
+    /// After `[`: a value or the end.
     FirstItem,
     Key,
-    /// Behind `{`: a key or the end.
+    /// After `{`: a key or the end.
     FirstKey,
     Colon,
-    /// Behind a value in a container: a comma or the end.
+    /// After a value in a container: a comma or the end.
     Comma,
     /// The document is complete.
     Nothing,
@@ -36,7 +36,7 @@ enum Cut {
     Value(Phase),
     Key(Phase),
     Number(Digits),
-    /// A literal of which so many bytes are seen.
+    /// A literal of which this many bytes are read.
     Literal(&'static [u8], usize),
 }
 
@@ -50,8 +50,8 @@ pub struct Scanner<T: 'static> {
     offset: usize,
     /// What is known of this chunk's characters.
     known: Known,
-    /// The token in progress: where it began, its text as far as it is wanted, and whether it is
-    /// cut or has escapes.
+    /// The current token: its start, its text as far as it is needed, and whether it is cut or has
+    /// escapes.
     start: usize,
     text: Vec<u8>,
     dropped: bool,
@@ -94,7 +94,7 @@ impl<T: Copy> Scanner<T> {
         matches!(self.expect, Expect::Nothing)
     }
 
-    /// True as long as nothing but white space has come.
+    /// True while only white space has arrived.
     #[must_use]
     pub const fn is_untouched(&self) -> bool {
         self.stack.depth() == 0 && matches!(self.expect, Expect::Value) && matches!(self.cut, Cut::None)
@@ -103,7 +103,7 @@ impl<T: Copy> Scanner<T> {
     /// Takes the next chunk and reports the values of interest that end in it.
     ///
     /// # Errors
-    /// The document is no JSON; the scanner is then of no more use until [`Scanner::reset`].
+    /// When the document is no JSON; the scanner is then unusable until [`Scanner::reset`].
     pub fn feed(&mut self, chunk: &[u8], sink: &mut impl FnMut(Found<'_, T>)) -> Scanned<()> {
         let missing = match self.cut {
             Cut::Value(phase) | Cut::Key(phase) => phase.missing(),
@@ -190,7 +190,7 @@ impl<T: Copy> Scanner<T> {
         }
     }
 
-    /// Goes on with the token that the last chunk's end cut; gives the index behind it.
+    /// Continues with the token that the last chunk's end cut; returns the index after it.
     fn resume(&mut self, chunk: &[u8], sink: &mut impl FnMut(Found<'_, T>)) -> Scanned<usize> {
         if chunk.is_empty() {
             return Ok(0);
@@ -323,7 +323,7 @@ impl<T: Copy> Scanner<T> {
         Ok(end)
     }
 
-    /// A scalar is complete; `part` is its text, or the rest of it when `self.text` holds the
+    /// A scalar is complete; `part` is its text, or the rest of it if `self.text` has the
     /// beginning.
     #[inline]
     fn scalar(&mut self, kind: Kind, part: &[u8], span: std::ops::Range<usize>, sink: &mut impl FnMut(Found<'_, T>)) {

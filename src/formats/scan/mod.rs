@@ -2,17 +2,17 @@
 //! paths of interest.
 //!
 //! It serves two readers: the request peek (a body as a list of chunks that are never joined) and
-//! the usage reader (pieces of stream events). Both want a handful of values out of much text that
-//! must be valid but is of no interest, so there is no tree and no allocation: strings are skipped
-//! by machine words (see `scan_string`), containers that nobody asked about are followed for their
-//! grammar only, and memory is bounded by the depth limit and the captures' limits.
+//! the usage reader (pieces of stream events). Both need a few values out of much text that must be
+//! valid but is otherwise irrelevant. So there is no tree and no allocation: strings are skipped by
+//! machine words (see `scan_string`), other containers are only checked for their grammar, and
+//! memory is bounded by the depth limit and the captures' limits.
 //!
 //! The grammar is RFC 8259 in full. Control characters and invalid UTF-8 inside strings are
-//! refused, so is anything behind the value. Lone surrogate escapes pass, as real clients send them
-//! (cut emoji). Keys are compared after unescaping: `"\u006dodel"` is `model`. **Each occurrence of
-//! a duplicate key is reported**, in order; what that means is for the reader to decide (the peek
-//! refuses the request, the usage reader takes the last). Numbers may have any size; they are text
-//! here.
+//! refused, as is anything after the value. Lone surrogate escapes are accepted, as real clients
+//! send them (cut emoji). Keys are compared after unescaping: `"\u006dodel"` is `model`. **Each
+//! occurrence of a duplicate key is reported**, in order; the reader decides what that means (the
+//! peek refuses the request, the usage reader takes the last). Numbers may have any size; they are
+//! text here.
 
 mod calm;
 mod machine;
@@ -27,14 +27,14 @@ use std::ops::Range;
 
 pub use self::machine::Scanner;
 
-/// A point of interest in the document: what to report there, and what lies below it.
+/// A point of interest in the document: what to report there, and what is below it.
 ///
 /// Trees of nodes are `static`; `T` is the reader's own enumeration of places.
 #[derive(Debug)]
 pub struct Node<T: 'static> {
     /// Report the value under this name.
     pub tag: Option<T>,
-    /// How many bytes of a string's or number's text to hand over. 0 = the span alone.
+    /// How many bytes of a string's or number's text to report. 0 = only the span.
     pub take: usize,
     /// If the value is an object: its members of interest.
     pub keys: &'static [Key<T>],
@@ -82,8 +82,7 @@ impl<T> Node<T> {
         Self { tag: Some(tag), ..self }
     }
 
-    /// Any value: reported where it is a scalar, and looked into however deep it goes, as `below`
-    /// says.
+    /// Any value: reported if it is a scalar, and searched to any depth as `below` says.
     #[must_use]
     pub const fn deep(tag: T, keys: &'static [Key<T>], below: &'static Self) -> Self {
         Self { tag: Some(tag), take: 0, keys, items: Some(below), rest: Some(below) }
@@ -95,7 +94,7 @@ impl<T> Node<T> {
         Self { tag: None, take: 0, keys, items: None, rest: Some(rest) }
     }
 
-    /// The same node, also looking into it when it is an array.
+    /// The same node, also searched if it is an array.
     #[must_use]
     pub const fn or_items(self, items: &'static Self) -> Self
     where
@@ -127,8 +126,8 @@ pub enum Kind {
 pub struct Found<'a, T> {
     pub tag: T,
     pub kind: Kind,
-    /// Where the whole value lies (quotes and brackets included), counted from the document's first
-    /// byte.
+    /// The range of the complete value (including quotes and brackets), counted from the document's
+    /// first byte.
     pub span: Range<usize>,
     /// A scalar's text as written (a string without its quotes), cut after the node's `take` bytes
     /// (a boolean's never is). Empty for containers.
@@ -139,7 +138,7 @@ pub struct Found<'a, T> {
     pub escaped: bool,
     /// How many items or members a container has.
     pub len: usize,
-    /// The key was spelt as the node has it (see [`Key::any_case`]).
+    /// The key was spelt as in the node (see [`Key::any_case`]).
     pub exact: bool,
 }
 
@@ -157,8 +156,8 @@ impl<T> Found<'_, T> {
         std::str::from_utf8(self.text).ok().map(Cow::Borrowed)
     }
 
-    /// A number's value, when it is a non-negative integer of sane size (also written as `12.0` or
-    /// `1e3`).
+    /// A number's value, if it is a non-negative integer of plausible size (also written as `12.0`
+    /// or `1e3`).
     #[must_use]
     pub fn as_u64(&self) -> Option<u64> {
         if self.kind != Kind::Number || !self.whole {
@@ -215,14 +214,14 @@ pub struct ScanError {
     pub offset: usize,
 }
 
-/// Resolves the escapes of a JSON string's inside.
+/// Resolves the escapes in a JSON string's content.
 pub(super) fn unescape(text: &[u8]) -> String {
     let mut out = Vec::with_capacity(text.len());
     unescape_into(text, &mut out);
     String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }
 
-/// The same, behind what `out` holds. What it adds is UTF-8 if `text` is.
+/// The same, appended to `out`. The appended bytes are UTF-8 if `text` is.
 pub(super) fn unescape_into(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = text;
     while let Some(at) = memchr::memchr(b'\\', rest) {
@@ -254,7 +253,7 @@ pub(super) fn unescape_into(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(rest);
 }
 
-/// The character of a `\u` escape whose digits (and perhaps second half) stand at the start of
+/// The character of a `\u` escape whose digits (and possibly second half) are at the start of
 /// `rest`.
 fn unicode_escape(rest: &[u8]) -> (char, &[u8]) {
     let hex =

@@ -1,6 +1,6 @@
-//! The grammar of JSON numbers, in steps that a chunk's end may come between.
+//! The grammar of JSON numbers, in steps between which a chunk may end.
 
-/// How far into a number the text is.
+/// The position within a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Digits {
     Start,
@@ -22,12 +22,11 @@ impl Digits {
     }
 }
 
-/// Goes on in a number; gives the index of the first byte behind it, or the chunk's length, and the
-/// state there.
+/// Continues in a number; returns the index of the first byte after it, or the chunk's length, and
+/// the state there.
 ///
 /// # Errors
-/// The index of a byte that breaks the grammar. (A number that stops too early is seen by
-/// `may_end`.)
+/// The index of a byte that violates the grammar. (`may_end` detects a number that ends too early.)
 pub(super) fn run(bytes: &[u8], from: usize, digits: Digits) -> Result<(usize, Digits), usize> {
     let mut state = digits;
     let mut at = from;

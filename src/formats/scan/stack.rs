@@ -1,12 +1,11 @@
-//! Where in a document the scanner is: the open containers, and which of them are of interest.
+//! The scanner's position in a document: the open containers, and which of them are of interest.
 //!
 //! One bit for every open container says whether it is an object; only those of interest have a
-//! frame. So a prompt's deep schemas cost nothing but a bit, and the depth bound makes the whole a
-//! fixed size.
+//! frame. So a prompt's deep schemas cost one bit per level, and the depth bound fixes the size.
 
 use super::{Found, Key, Kind, Node};
 
-/// No document may nest deeper, whatever limit was asked for.
+/// No document may nest deeper, whatever the requested limit.
 const DEEPEST: usize = 1024;
 
 /// A container of interest that is open.
@@ -19,11 +18,11 @@ struct Frame<T: 'static> {
     depth: usize,
 }
 
-/// A value of interest that is to come or in progress.
+/// A value of interest that is expected or in progress.
 #[derive(Debug)]
 pub(super) struct Place<T: 'static> {
     pub(super) node: &'static Node<T>,
-    /// The key was spelt as the node has it.
+    /// The key was spelt as in the node.
     pub(super) exact: bool,
 }
 
@@ -45,7 +44,7 @@ pub(super) struct Stack<T: 'static> {
     frames: Vec<Frame<T>>,
     /// The current container is the top frame's.
     inside: bool,
-    /// The place of the value to come, when it is of interest.
+    /// The place of the next value, if it is of interest.
     place: Option<Place<T>>,
 }
 
@@ -80,12 +79,12 @@ impl<T: Copy> Stack<T> {
         self.inside
     }
 
-    /// How much text is wanted of the value in progress.
+    /// How much text of the current value is needed.
     pub(super) fn wanted(&self) -> usize {
         self.place.map_or(0, |p| p.node.take)
     }
 
-    /// A scalar is complete: its place, when it is of interest.
+    /// A scalar is complete: its place, if it is of interest.
     #[inline]
     pub(super) const fn take_place(&mut self) -> Option<Place<T>> {
         self.place.take()
@@ -98,7 +97,7 @@ impl<T: Copy> Stack<T> {
         self.objects[index / 64] >> (index % 64) & 1 == 1
     }
 
-    /// A container begins at `start`. False when that would be too deep.
+    /// A container begins at `start`. False if that is too deep.
     #[inline]
     pub(super) fn open(&mut self, start: usize, object: bool) -> bool {
         if self.depth >= self.max_depth {
@@ -136,8 +135,7 @@ impl<T: Copy> Stack<T> {
         false
     }
 
-    /// A member of the current object of interest begins; `None` when its name is too long to be
-    /// known.
+    /// A member of the current object of interest begins; `None` if its name is too long to match.
     pub(super) fn member(&mut self, name: Option<&[u8]>) {
         if let Some(frame) = self.frames.last_mut() {
             frame.len += 1;
@@ -149,7 +147,7 @@ impl<T: Copy> Stack<T> {
         }
     }
 
-    /// The current container ends in front of `end`; gives what is to be reported.
+    /// The current container ends before `end`; returns what is to be reported.
     #[inline]
     pub(super) fn close(&mut self, end: usize, kind: Kind, empty: bool) -> Option<Found<'static, T>> {
         let frame = if self.inside { self.frames.pop() } else { None };
@@ -167,7 +165,7 @@ impl<T: Copy> Stack<T> {
 #[inline]
 fn matched<T>(key: &'static Key<T>, name: &[u8]) -> Option<Place<T>> {
     let wanted = key.name.as_bytes();
-    // Most keys differ in length or in their last letter already.
+    // Most keys already differ in length or in their last letter.
     if wanted.len() != name.len() {
         return None;
     }
@@ -194,8 +192,8 @@ fn matched_by_fold<T>(keys: &'static [Key<T>], name: &[u8]) -> Option<Place<T>> 
         .map(|key| Place { node: &key.node, exact: false })
 }
 
-/// The name as the most lenient reader would take it. Upper case first: that is where the odd
-/// letters meet the usual ones.
+/// The name as the most lenient parser would read it. Upper case first: it unifies special letters
+/// with the usual ones.
 #[cold]
 fn folded(name: &str) -> String {
     let upper = name.chars().flat_map(char::to_uppercase);

@@ -1,17 +1,17 @@
-//! The inside of JSON strings: finding their end fast, while checking every byte.
+//! The content of JSON strings: finds their end fast, while checking every byte.
 //!
-//! This is where most of a prompt's bytes are, so no byte is looked at alone unless it is special
-//! (a quote, a backslash, a control character): eight bytes at once are tested in a machine word,
-//! sixty-four in a loop that the compiler turns into vector code. A large chunk is looked at as a
-//! whole first, and most are calm (see `scan_calm`); in all else control characters are looked for,
-//! and letters beyond ASCII are checked one by one where they are not known to be valid.
+//! Most of a prompt's bytes are in strings, so only special bytes (a quote, a backslash, a control
+//! character) are examined one by one. Eight bytes at once are tested in a machine word, 64 in a
+//! loop that the compiler vectorises. A large chunk is first checked as a whole, and most are calm
+//! (see `scan_calm`). In others control characters are searched, and non-ASCII characters are
+//! checked one by one unless they are known to be valid.
 
 use wide::i8x16;
 
 use super::Problem;
 use super::calm::{Known, calm_run};
 
-/// What may follow a backslash, `u` apart.
+/// The bytes allowed after a backslash, except `u`.
 pub(super) const SIMPLE: [bool; 256] = {
     let mut table = [false; 256];
     let letters = b"\"\\/bfnrt";
@@ -23,19 +23,19 @@ pub(super) const SIMPLE: [bool; 256] = {
     table
 };
 
-/// Where in a string a chunk ended.
+/// The position in a string where a chunk ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Plain,
-    /// Behind a backslash.
+    /// After a backslash.
     Escape,
-    /// Inside a `\u` escape: so many digits are still to come.
+    /// Inside a `\u` escape: this many digits are missing.
     Hex(u8),
     /// Inside a multi-byte character: the bytes so far, and how many.
     Utf8([u8; 4], u8),
 }
 
-/// How a run through a string's bytes ended.
+/// How a scan of a string's bytes ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     /// The closing quote is at this index.
@@ -46,7 +46,7 @@ pub(super) enum Stop {
 }
 
 impl Phase {
-    /// How many bytes the character lacks that the last chunk cut.
+    /// How many bytes are missing of the character that the last chunk cut.
     pub(super) const fn missing(self) -> usize {
         match self {
             Self::Utf8([lead, ..], len) => character_len_of(lead).saturating_sub(len as usize),
@@ -55,7 +55,7 @@ impl Phase {
     }
 }
 
-/// Bytes of a character that begins so, if it is one.
+/// The length of a character with this first byte, if it is valid.
 pub(super) const fn character_len_of(lead: u8) -> usize {
     match lead {
         0xf0.. => 4,
@@ -65,8 +65,8 @@ pub(super) const fn character_len_of(lead: u8) -> usize {
     }
 }
 
-/// Goes on in a string from `from`, in the phase where the last chunk left it. Sets `escaped` when
-/// it meets an escape.
+/// Continues in a string at `from`, in the phase where the last chunk left it. Sets `escaped` on an
+/// escape.
 pub(super) fn resume(bytes: &[u8], from: usize, known: Known, phase: Phase, escaped: &mut bool) -> Stop {
     let mut at = from;
     let mut phase = phase;
@@ -85,7 +85,7 @@ pub(super) fn resume(bytes: &[u8], from: usize, known: Known, phase: Phase, esca
     }
 }
 
-/// Runs through a string from `from`, which is neither inside an escape nor inside a character.
+/// Scans a string from `from`, which is neither inside an escape nor inside a character.
 #[inline]
 pub(super) fn run(bytes: &[u8], from: usize, known: Known, escaped: &mut bool) -> Stop {
     let mut at = from;
@@ -114,8 +114,7 @@ fn long_run(bytes: &[u8], from: usize, clean: usize, escaped: &mut bool) -> Stop
     let mut at = from;
     'blocks: loop {
         let is_clean = at + 64 <= clean;
-        // A character that is known to be valid may lie across the end of what was looked at by
-        // blocks.
+        // A character that is known to be valid may extend across the end of the blocks.
         while !is_clean && at < clean && bytes[at] & 0xc0 == 0x80 {
             at += 1;
         }
@@ -162,11 +161,11 @@ fn long_run(bytes: &[u8], from: usize, clean: usize, escaped: &mut bool) -> Stop
     tail(bytes, at, escaped)
 }
 
-/// What is special in sixty-four bytes, one bit for each, the first byte lowest.
+/// The special bytes among 64, one bit for each, the first byte lowest.
 struct Bits {
     quotes: u64,
     slashes: u64,
-    /// Control characters; where characters are still to be checked, also what is not ASCII.
+    /// Control characters; if characters still need checking, also non-ASCII bytes.
     others: u64,
 }
 
@@ -175,8 +174,8 @@ impl Bits {
     fn of(block: &[u8; 64], clean: bool) -> Self {
         let lanes = lanes(block);
         let equal = |byte: i8| joined(lanes.map(|lane| lane.simd_eq(i8x16::splat(byte))));
-        // Signed, control characters and bytes from 0x80 on are both less than a space; turned
-        // over, these come last.
+        // As signed values, control characters and bytes from 0x80 on are both less than a space;
+        // inverted, these come last.
         let [a, b, c, d] = if clean {
             lanes.map(|lane| (lane ^ i8x16::splat(i8::MIN)).simd_lt(i8x16::splat(i8::MIN + 0x20)))
         } else {
@@ -194,8 +193,8 @@ impl Bits {
     }
 }
 
-/// The bytes that a backslash makes part of an escape. A run of backslashes is pairs from its start
-/// on.
+/// The bytes that a backslash makes part of an escape. A run of backslashes is paired from its
+/// start.
 #[inline]
 pub(super) const fn behind_slashes(slashes: u64) -> u64 {
     const EVEN: u64 = 0x5555_5555_5555_5555;
@@ -204,7 +203,7 @@ pub(super) const fn behind_slashes(slashes: u64) -> u64 {
         return follows;
     }
     // Adding carries each run that begins at an odd place to its end: there the sense of even and
-    // odd is turned.
+    // odd is inverted.
     let odd_starts = slashes & !EVEN & !follows;
     let turned = odd_starts.wrapping_add(slashes) << 1;
     (EVEN ^ turned) & follows
@@ -222,8 +221,8 @@ pub(super) fn joined(lanes: [i8x16; 4]) -> u64 {
     a | b << 16 | c << 32 | d << 48
 }
 
-/// Deals with a byte that ends the string, begins an escape or a character, or must not be; gives
-/// the index behind it.
+/// Handles a byte that ends the string, begins an escape or a character, or is invalid; returns the
+/// index after it.
 fn special_byte(bytes: &[u8], at: usize, escaped: &mut bool) -> Result<usize, Stop> {
     match bytes[at] {
         b'\\' => {
@@ -258,7 +257,7 @@ fn tail(bytes: &[u8], from: usize, escaped: &mut bool) -> Stop {
     Stop::Chunk(Phase::Plain)
 }
 
-/// Checks what follows a backslash; gives the index behind it.
+/// Checks the bytes after a backslash; returns the index after them.
 #[inline]
 fn escape(bytes: &[u8], at: usize) -> Result<usize, Stop> {
     match bytes.get(at) {
@@ -281,7 +280,7 @@ fn hex(bytes: &[u8], from: usize, digits: u8) -> Result<usize, Stop> {
     Ok(from + usize::from(digits))
 }
 
-/// Checks a run of non-ASCII bytes; gives the index behind it.
+/// Checks a run of non-ASCII bytes; returns the index after it.
 fn characters(bytes: &[u8], from: usize) -> Result<usize, Stop> {
     let mut at = from;
     while let Some(&next) = bytes[at..].first_chunk::<4>() {
@@ -294,7 +293,7 @@ fn characters(bytes: &[u8], from: usize) -> Result<usize, Stop> {
     last_characters(bytes, at)
 }
 
-/// The length of the multi-byte character at the low end of `word`; 0 when there is no valid one.
+/// The length of the multi-byte character at the low end of `word`; 0 if there is no valid one.
 #[inline]
 const fn character_len(word: u32) -> usize {
     let second = word >> 8 & 0xff;
@@ -330,7 +329,7 @@ fn last_characters(bytes: &[u8], from: usize) -> Result<usize, Stop> {
     Err(Stop::Chunk(Phase::Utf8(had, cut.len() as u8)))
 }
 
-/// Goes on with a character that the last chunk cut.
+/// Continues with a character that the last chunk cut.
 fn complete_character(bytes: &[u8], from: usize, had: [u8; 4], len: u8) -> Result<usize, Stop> {
     let mut character = had;
     let mut len = usize::from(len);
@@ -375,6 +374,6 @@ fn special_16(lane: &[u8; 16]) -> u32 {
 #[inline]
 fn mask_16(lane: &[u8; 16]) -> i8x16 {
     let v = i8x16::new(lane.map(u8::cast_signed));
-    // Signed: control characters and bytes from 0x80 on are both less than a space.
+    // As signed values, control characters and bytes from 0x80 on are both less than a space.
     v.simd_lt(i8x16::splat(0x20)) | v.simd_eq(i8x16::splat(0x22)) | v.simd_eq(i8x16::splat(0x5c))
 }

@@ -1,5 +1,5 @@
-//! The scanner against the standard JSON reader: same verdict and same values, wherever the chunks
-//! are cut.
+//! The scanner compared with the standard JSON parser: same verdict and same values, wherever the
+//! chunks are cut.
 
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof, proptest};
 use serde::de::IgnoredAny;
@@ -24,7 +24,7 @@ static ROOT: Node<At> = Node::object(&[
 ])
 .tagged(At::Root);
 
-/// A finding with its text copied out.
+/// A finding with its text copied.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen(At, Kind, (usize, usize), String, bool, usize, bool);
 
@@ -164,7 +164,7 @@ fn a_scanner_can_be_used_again_after_a_failure() {
     assert_eq!((count, scanner.is_complete()), (2, true));
 }
 
-/// More than two blocks of sixty-four bytes in which there is nothing.
+/// More than two blocks of 64 bytes without a special byte.
 const LONG: &str = concat!(
     "a text without any quotes or line ends in it, as pictures are, or long lines of prose that nobody has wrapped, ",
     "so that it is passed over in one step, and not block by block until its end is found in the last of them",

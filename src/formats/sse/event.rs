@@ -1,13 +1,13 @@
-//! Whole server-sent events: put together from pieces, bounded in size, and written.
+//! Complete server-sent events: assembled from pieces, bounded in size, and written.
 //!
-//! An event that lies in its chunk whole is borrowed from it; only one that chunks cut apart is
-//! copied. Whether the data is UTF-8 or JSON is not looked at here.
+//! An event that is completely in its chunk is borrowed from it; only one that chunks cut is
+//! copied. The data is not checked for UTF-8 or JSON here.
 
 use memchr::memchr2_iter;
 
 use super::{Piece, Splitter};
 
-/// One whole event.
+/// One complete event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event<'a> {
     /// The `event:` line's value; empty when there was none.
@@ -16,14 +16,14 @@ pub struct Event<'a> {
     pub data: &'a [u8],
 }
 
-/// An event was larger than the bound; what follows cannot be trusted.
+/// An event was larger than the bound; the rest of the stream cannot be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a stream event is larger than {max} bytes")]
 pub struct EventTooLarge {
     pub max: usize,
 }
 
-/// Puts whole events together, keeping at most one bounded event.
+/// Assembles complete events, keeping at most one bounded event.
 #[derive(Debug)]
 pub struct Assembler {
     splitter: Splitter,
@@ -38,10 +38,10 @@ impl Assembler {
         Self { splitter: Splitter::new(), buffer: Vec::new(), max }
     }
 
-    /// Takes one chunk and gives every event that it completes to `each`, in order.
+    /// Takes one chunk and passes every event that it completes to `each`, in order.
     ///
     /// # Errors
-    /// [`EventTooLarge`]; events before the large one have been given out.
+    /// [`EventTooLarge`]; events before the large one have been passed on.
     pub fn feed(&mut self, chunk: &[u8], mut each: impl FnMut(Event<'_>)) -> Result<(), EventTooLarge> {
         let mut rest = chunk;
         // The event's only piece so far, as long as it needs no copy.
@@ -71,7 +71,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// At the stream's end: gives out an event whose blank line never came.
+    /// At the stream's end: passes on an event whose blank line is missing.
     pub fn finish(&mut self, mut each: impl FnMut(Event<'_>)) {
         if self.splitter.finish() {
             each(Event { name: self.splitter.name(), data: &self.buffer });
@@ -79,14 +79,15 @@ impl Assembler {
         self.release();
     }
 
-    /// Forgets the event given out; one huge event shall not hold its memory for the stream's life.
+    /// Drops the event that was passed on; one huge event must not hold its memory for the stream's
+    /// life.
     fn release(&mut self) {
         self.buffer.clear();
         self.buffer.shrink_to(16 * 1024);
     }
 }
 
-/// Appends one event: `event: <name>` (when there is a name) and a `data:` line for each line of
+/// Appends one event: `event: <name>` (if there is a name) and a `data:` line for each line of
 /// `data`.
 pub fn write(out: &mut Vec<u8>, name: Option<&str>, data: &[u8]) {
     out.reserve(data.len() + name.map_or(0, str::len) + 24);

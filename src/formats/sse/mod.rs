@@ -1,15 +1,14 @@
-//! Server-sent events: taking a byte stream apart, whatever its chunk boundaries, and writing
-//! events.
+//! Server-sent events: splits a byte stream at any chunk boundaries, and writes events.
 //!
-//! Two levels. [`Splitter`] yields the pieces of `data:` payloads as they come and keeps none of
-//! them: for readers that must stay small however large an event is. [`Assembler`] puts the pieces
-//! of one event together (borrowed from the chunk when the event lies in it whole) and bounds its
-//! size: for conversion.
+//! Two levels. [`Splitter`] yields the pieces of `data:` payloads as they arrive and keeps none of
+//! them: for readers with little memory, however large an event is. [`Assembler`] joins the pieces
+//! of one event (borrowed from the chunk if the event is completely in it) and bounds its size: for
+//! conversion.
 //!
 //! Line ends may be LF, CRLF or CR; a byte order mark, comments, `id` and `retry` are skipped,
-//! several data lines are joined by a newline, as the HTML standard has it. Beyond the standard, an
-//! event that the stream's end cuts short of its blank line is still given out, since some
-//! upstreams forget that line. Reconnection is no business of a gateway.
+//! several data lines are joined by a newline, as in the HTML standard. Beyond the standard, an
+//! event whose blank line is missing at the stream's end is still passed on, since some upstreams
+//! omit that line. Reconnection is not handled: a gateway does not need it.
 
 mod event;
 
@@ -19,15 +18,15 @@ pub use self::event::{Assembler, Event, EventTooLarge, write};
 
 /// Event names are kept up to this length; none in the four formats is half as long.
 const MAX_NAME: usize = 96;
-/// Room for the longest field name that matters (`event`), plus one to see that a name is longer.
+/// Size of the longest relevant field name (`event`), plus one to detect a longer name.
 const MAX_FIELD: usize = 6;
 
-/// What the splitter finds next.
+/// The splitter's next finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Piece<'a> {
     /// The next part of the event's data; parts of one event, put together, are its data.
     Data(&'a [u8]),
-    /// The event is complete; [`Splitter::name`] tells its name until the next call.
+    /// The event is complete; [`Splitter::name`] returns its name until the next call.
     End,
 }
 
@@ -43,10 +42,10 @@ enum At {
     Start,
     /// At a line's start or inside its field name, kept in `field`.
     Name,
-    /// Behind the colon: one space may come.
+    /// After the colon: one space may come.
     Colon(Field),
     Value(Field),
-    /// In a line of no interest.
+    /// In an irrelevant line.
     Skip,
 }
 
@@ -60,7 +59,7 @@ pub struct Splitter {
     /// Bytes of a possible byte order mark seen so far.
     bom: usize,
     data_lines: bool,
-    /// A line ended with CR: an LF right behind belongs to it.
+    /// A line ended with CR: an LF directly after it belongs to it.
     after_cr: bool,
     ended: bool,
 }
@@ -86,21 +85,22 @@ impl Splitter {
         }
     }
 
-    /// The name of the event in progress, or of the one just ended; empty without an `event:` line.
+    /// The name of the current event, or of the one that just ended; empty without an `event:`
+    /// line.
     #[must_use]
     pub fn name(&self) -> &str {
         std::str::from_utf8(&self.name).unwrap_or("")
     }
 
-    /// True between events: what was fed so far ends with a whole event, or with comments and blank
-    /// lines behind one.
+    /// True between events: the bytes so far end with a complete event, or with comments and blank
+    /// lines after one.
     #[must_use]
     pub const fn is_between_events(&self) -> bool {
         let at_line = matches!(self.at, At::Start | At::Name) && self.field_len == 0;
         self.ended || (at_line && !self.data_lines && self.name.is_empty())
     }
 
-    /// The next piece; `None` when `rest` is used up. Call it until then, once per chunk.
+    /// The next piece; `None` if `rest` is used up. Call it until then, once per chunk.
     pub fn next<'a>(&mut self, rest: &mut &'a [u8]) -> Option<Piece<'a>> {
         if self.ended {
             self.reset_event();
@@ -246,7 +246,7 @@ impl Splitter {
         }
     }
 
-    /// Takes what is left of the line, and its end when it is in the chunk.
+    /// Takes the rest of the line, and its end if it is in the chunk.
     fn take_line<'a>(&mut self, rest: &mut &'a [u8]) -> (&'a [u8], bool) {
         let bytes = *rest;
         let Some(end) = memchr2(b'\n', b'\r', bytes) else {

@@ -1,12 +1,12 @@
-//! The texts that a client says to a model, in one pass over a body of any of the four formats.
+//! The texts from a client to a model, in one pass over a body of any of the four formats.
 //!
-//! Texts are handed over as they are meant: escapes resolved, so `caf\u00e9` is "café". What counts
-//! as one is in `texts_places`. Each string is its own text: a word that is spread over two blocks
-//! is in neither. Not looked into: base64 data (but a document given as plain text is), addresses,
-//! ids, names, and the model's own encrypted notes.
+//! Texts are passed on with escapes resolved, so `caf\u00e9` is "café". `texts_places` defines
+//! which strings are texts. Each string is a separate text: a word that is spread over two blocks
+//! is in neither. Skipped: base64 data (except a document given as plain text), addresses, ids,
+//! names, and the model's own encrypted notes.
 //!
-//! [`every_string`] does without the knowledge of what is a text: what none of a piece's strings
-//! hold, none of its texts does.
+//! [`every_string`] does not need to know which strings are texts: a word in none of a piece's
+//! strings is in none of its texts.
 
 mod places;
 #[cfg(test)]
@@ -20,8 +20,8 @@ use bytes::Bytes;
 use self::places::{BODY, Place};
 use super::scan::{Found, Kind, ScanError, Scanner, unescape_into};
 
-/// Calls `each` with every text that touches one of `ranges` (which are in order) of a body that is
-/// given as its chunks, and with where it lies. `max_depth` is the bound that the body was accepted
+/// Calls `each` with every text that overlaps one of `ranges` (which are in order) of a body that
+/// is given as its chunks, and with its range. `max_depth` is the bound that the body was accepted
 /// with.
 ///
 /// # Errors
@@ -32,7 +32,7 @@ pub fn each(
     ranges: &[Range<usize>],
     each: impl FnMut(&Range<usize>, &str),
 ) -> Result<(), ScanError> {
-    // Texts are cut out of the body by their spans: for that it must be in one piece.
+    // Texts are cut out of the body by their spans, which requires it to be in one piece.
     let body = match chunks {
         [one] => Cow::Borrowed(one.as_ref()),
         several => Cow::Owned(several.concat()),
@@ -45,9 +45,9 @@ pub fn each(
     scanner.finish(&mut sink)
 }
 
-/// Calls `each` with every string that touches one of `ranges`, names of members too, as it would
-/// be called with it if it were a text. `piece` is a part of a body of valid JSON that begins at
-/// `from` and cuts no string; ranges and places count from the body's start.
+/// Calls `each` with every string that overlaps one of `ranges`, including names of members, as if
+/// it were a text. `piece` is a part of a body of valid JSON that begins at `from` and cuts no
+/// string; ranges and places count from the body's start.
 pub fn every_string(piece: &[u8], from: usize, ranges: &[Range<usize>], each: impl FnMut(&Range<usize>, &str)) {
     let mut reader =
         Reader { body: piece, from, ranges, each, plain: Vec::new(), inner: Vec::new(), sources: Vec::new() };
@@ -67,7 +67,7 @@ pub fn every_string(piece: &[u8], from: usize, ranges: &[Range<usize>], each: im
     }
 }
 
-/// Part of a source whose end has not come yet.
+/// Part of a source whose end has not arrived yet.
 enum SourcePart {
     /// It is plain text.
     IsText,
@@ -83,10 +83,10 @@ struct Reader<'b, F> {
     from: usize,
     ranges: &'b [Range<usize>],
     each: F,
-    /// The text in hand without its escapes, and the same once more for JSON within it.
+    /// The current text without its escapes, and the same once more for JSON within it.
     plain: Vec<u8>,
     inner: Vec<u8>,
-    /// Parts of the sources that are open, each with where it begins.
+    /// Parts of the open sources, each with its start.
     sources: Vec<(usize, SourcePart)>,
 }
 
@@ -107,8 +107,8 @@ impl<F: FnMut(&Range<usize>, &str)> Reader<'_, F> {
         }
     }
 
-    /// A source that began at `start` is complete. One within another ended before, so what is left
-    /// behind `start` is its own.
+    /// A source that began at `start` is complete. One within another ended before, so the rest
+    /// after `start` is its own.
     fn source(&mut self, start: usize) {
         let own = self.sources.iter().position(|(at, _)| *at > start).unwrap_or(self.sources.len());
         let parts = self.sources.split_off(own);
@@ -139,7 +139,7 @@ impl<F: FnMut(&Range<usize>, &str)> Reader<'_, F> {
         if let Ok(text) = std::str::from_utf8(&self.plain) {
             (self.each)(&span, text);
         }
-        // JSON as a text has escapes of its own.
+        // JSON inside a text has a second level of escapes.
         if json && memchr::memchr(b'\\', &self.plain).is_some() {
             self.inner.clear();
             unescape_into(&self.plain, &mut self.inner);

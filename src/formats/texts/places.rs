@@ -1,27 +1,25 @@
 //! Where the texts of a request body are, for all four formats at once.
 //!
-//! Within what a client says to the model (messages, input, contents, system texts, instructions)
-//! every string is a text, except under the names that are known to hold none: so a kind of block
-//! that is not known yet is looked into, too. Arguments and results of tools are free JSON, in
-//! which every string is a text. Of a tool's definition the descriptions and what its schema says
-//! in words count, not its names and types.
+//! In the members for the model (messages, input, contents, system texts, instructions) every
+//! string is a text, except under names that are known to hold none: so unknown kinds of blocks are
+//! searched too. Arguments and results of tools are free JSON, in which every string is a text. Of
+//! a tool's definition the descriptions and the schema's texts count, not its names and types.
 
 use crate::formats::scan::{Key, Node, key};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Text,
-    /// A text that itself holds JSON: a call's arguments in the chat-compatible and responses
-    /// formats.
+    /// A text that contains JSON: a call's arguments in the chat-compatible and responses formats.
     Json,
-    /// The three of a document's or an image's source: its data is a text only when its type says
-    /// so.
+    /// The three members of a document's or an image's source: its data is a text only if its type
+    /// says so.
     Source,
     SourceType,
     SourceData,
 }
 
-/// A member in which there is no text.
+/// A member without texts.
 const fn no(name: &'static str) -> Key<Place> {
     key(name, Node::object(&[]))
 }
@@ -37,7 +35,7 @@ const fn arguments() -> Node<Place> {
     Node::deep(Place::Json, &[], &FREE)
 }
 
-/// What is said: texts, blocks, parts, messages, items, in any nesting.
+/// Content of the conversation: texts, blocks, parts, messages, items, in any nesting.
 static SAID: Node<Place> = said();
 
 const fn said() -> Node<Place> {
@@ -109,14 +107,14 @@ const fn source() -> Node<Place> {
     Node::object(&SOURCE_KEYS).tagged(Place::Source)
 }
 
-/// A JSON schema: what it says in words, and the values that it names.
+/// A JSON schema: its descriptions, and its literal values.
 static SCHEMA: Node<Place> = schema();
 
 const fn schema() -> Node<Place> {
     Node { tag: None, take: 0, keys: &SCHEMA_KEYS, items: Some(&SCHEMA), rest: Some(&SCHEMA) }
 }
 
-/// Schemas by names that the client chose.
+/// Schemas under names that the client chose.
 const fn named_schemas() -> Node<Place> {
     Node::object_and(&[], &SCHEMA)
 }
@@ -167,7 +165,7 @@ static TOOL_KEYS: [Key<Place>; 18] = [
     key("function_declarations", tools()),
 ];
 
-/// The shape that a reply shall have.
+/// The required form of the reply.
 static FORMAT_KEYS: [Key<Place>; 4] =
     [key("description", free()), key("schema", schema()), key("format", format()), key("json_schema", format())];
 
@@ -186,7 +184,7 @@ const fn generation() -> Node<Place> {
     Node::object(&GENERATION_KEYS)
 }
 
-/// A stored prompt's variables have names of the client's choice.
+/// A stored prompt's variables have names that the client chose.
 static PROMPT_KEYS: [Key<Place>; 1] = [key("variables", Node::object_and(&[], &SAID))];
 
 /// The inside of a wrapped alt-cli body.

@@ -1,4 +1,4 @@
-//! What is a text and what is none, form by form.
+//! Which strings are texts and which are not, form by form.
 
 use bytes::Bytes;
 
@@ -11,7 +11,7 @@ fn texts_of(body: &str, cut: usize) -> Vec<String> {
     found
 }
 
-/// Bodies in which every text is `yes…` and nothing else is.
+/// Bodies in which every text is `yes…`, and no other string is.
 const BODIES: &[(usize, &str)] = &[
     (
         12,

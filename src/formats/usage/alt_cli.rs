@@ -1,13 +1,13 @@
-//! Usage of alt-cli replies: `usageMetadata`, running totals in every event of a stream, perhaps
+//! Usage of alt-cli replies: `usageMetadata`, running totals in every event of a stream, possibly
 //! wrapped in `response`.
 //!
-//! The prompt's count includes cached content and leaves out what tools brought back, which is
-//! added. Thoughts are output, but not among the candidates' tokens. Image and audio tokens are
-//! told by the details per modality. A reply that rests on web searches counts as one search,
-//! however many queries it names: the vendor charges per request.
+//! The prompt's count includes cached content but not the tools' results, which are added. Thoughts
+//! are output, but not among the candidates' tokens. The details per modality contain image and
+//! audio tokens. A reply based on web searches counts as one search, however many queries it names:
+//! the vendor charges per request.
 //!
-//! A stream has no terminator: it ends well where its body ends after every candidate was given its
-//! finish reason. Members come in either of two spellings, as protobuf's JSON has it.
+//! A stream has no terminator: it is complete if its body ends after every candidate has a finish
+//! reason. Members come in either of two spellings, as in protobuf's JSON.
 
 use super::tally::{ERROR, FINISH, Figure, Modality, TIER, Tag, Tally, count};
 use crate::domain::usage::Usage;
@@ -77,7 +77,7 @@ static CANDIDATE: Node<Tag> = Node::object(&[
 ])
 .tagged(Tag::Choice);
 
-/// A prompt that was blocked is answered by this alone.
+/// The only content of the answer to a blocked prompt.
 static FEEDBACK_KEYS: [Key<Tag>; 2] =
     [key("blockReason", Node::value(Tag::Blocked, 64)), key("block_reason", Node::value(Tag::Blocked, 64))];
 
@@ -101,12 +101,11 @@ static EVENT: Node<Tag> = Node::object(&[
 ])
 .tagged(Tag::Event);
 
-/// An event or a complete reply; or the array of events that a stream is when SSE was not asked
-/// for.
+/// An event or a complete reply; or the array of events of a stream without SSE.
 pub(super) static ROOT: Node<Tag> =
     Node { tag: Some(Tag::Event), take: 0, keys: EVENT.keys, items: Some(&EVENT), rest: None };
 
-/// What the event or body, now complete, means.
+/// Evaluates the event or body, which is now complete.
 pub(super) fn event_end(tally: &mut Tally) {
     if tally.event.has_error {
         tally.fail();
@@ -123,7 +122,7 @@ pub(super) fn usage(tally: &Tally) -> Usage {
     let input = (prompt - cache_read).saturating_add(tools);
     let thoughts = figure(Figure::Reasoning);
     let candidates = tally.figures.get(Figure::Output).unwrap_or_else(|| {
-        // Left out when nothing but thoughts came, and by some relays: the total still tells.
+        // Omitted if only thoughts came, and by some relays: the total still allows to compute it.
         let rest = prompt.saturating_add(tools).saturating_add(thoughts);
         figure(Figure::Total).saturating_sub(rest)
     });

@@ -1,11 +1,11 @@
-//! What a reply is billed by: the final figures where they came, else an estimate from what was
-//! seen.
+//! The billed usage of a reply: the final figures if they came, else an estimate from the content.
 
 use super::UsageReader;
 use crate::domain::format::WireFormat::{self, AltCli, Chat, Native, Responses};
 use crate::domain::usage::{ServiceTier, Usage};
 
-/// Reads a stream's events, one JSON line each, whole and event by event; they must agree.
+/// Reads a stream's events, one JSON line each, as a whole and event by event; the results must
+/// agree.
 fn stream(format: WireFormat, lines: &str) -> UsageReader {
     let events = || lines.lines().map(str::trim).filter(|line| !line.is_empty());
     let mut bytes = UsageReader::new(format, true);
@@ -26,8 +26,8 @@ fn whole(format: WireFormat, body: &str) -> UsageReader {
     reader
 }
 
-/// What is billed with an input that is estimated at 77 tokens: input, output, reasoning, and
-/// whether it is final.
+/// The billed usage for an input estimated at 77 tokens: input, output, reasoning, and whether it
+/// is final.
 fn bill(reader: &UsageReader) -> (u64, u64, u64, bool) {
     let usage = reader.estimate(77);
     (usage.input, usage.output, usage.reasoning, reader.final_figures())

@@ -1,9 +1,8 @@
 //! Usage of chat-compatible replies: in the last chunk, or in every one, or in the body.
 //!
-//! `prompt_tokens` includes what was read from and written to caches: it is split here. Many
-//! services speak this format, and some have names of their own for cached tokens, or put the usage
-//! elsewhere; one leaves reasoning out of `completion_tokens`, which its total gives away. Web
-//! searches are told by some of them only.
+//! `prompt_tokens` includes cache reads and writes: it is split here. Many services use this
+//! format. Some have their own names for cached tokens, or another place for the usage; one omits
+//! reasoning from `completion_tokens`, which its total reveals. Only some report web searches.
 
 use super::tally::{ERROR, FINISH, Figure, TIER, Tag, Tally, count};
 use crate::domain::usage::Usage;
@@ -55,7 +54,7 @@ static PART: Node<Tag> = Node::object(&[
 ]);
 static THOUGHT: Node<Tag> = Node::object(&[key("text", Node::value(Tag::Thinking, 0))]);
 
-/// What some services add to the reasoning's text: its sealed form.
+/// The sealed form that some services add to the reasoning's text.
 static DETAIL: Node<Tag> =
     Node::object(&[key("data", Node::value(Tag::Sealed, 0)), key("signature", Node::value(Tag::Sealed, 0))]);
 
@@ -93,7 +92,7 @@ pub(super) static ROOT: Node<Tag> = Node::object(&[
 ])
 .tagged(Tag::Event);
 
-/// What the chunk, now complete, means. The stream's own end (`[DONE]`) is no chunk.
+/// Evaluates the chunk, which is now complete. The stream's own end (`[DONE]`) is no chunk.
 pub(super) fn event_end(tally: &mut Tally) {
     if tally.event.has_error {
         tally.fail();

@@ -1,11 +1,11 @@
 //! The raw figures of a reply, and how a later usage object replaces an earlier one.
 //!
 //! The last figure wins, member by member: a stream's first usage object is a forecast, its last
-//! one the bill. One thing is no figure: zeros in a usage object that claims an empty prompt. Some
-//! services repeat the usage object with the members that they have forgotten set to zero; as no
-//! prompt is empty, those zeros say nothing.
+//! one the bill. One exception: zeros in a usage object with an empty prompt are ignored. Some
+//! services repeat the usage object with missing members set to zero; as no prompt is empty, those
+//! zeros mean nothing.
 
-/// Raw figures, by what they mean and not by what a format calls them.
+/// Raw figures, named by meaning, independent of the formats' names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Figure {
     Input,
@@ -27,10 +27,10 @@ pub(super) enum Figure {
 }
 
 const FIGURES: usize = Figure::Searches as usize + 1;
-/// So many figures at the beginning are the prompt's.
+/// This many figures at the beginning are the prompt's.
 const PROMPT: usize = Figure::CacheWrite1h as usize + 1;
 
-/// What a list of counts by kind of content tells about.
+/// The subject of a list of counts by kind of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Modality {
     Input,
@@ -46,12 +46,12 @@ pub(super) struct Figures {
     kinds: Kinds,
 }
 
-/// Figures, some of which are there. A stream keeps two for as long as it lives: half the size of a
-/// list of options.
+/// A set of figures, some of which are present. A stream keeps two for its whole life: half the
+/// size of a list of options.
 #[derive(Debug, Default, Clone, Copy)]
 struct Set {
     values: [u64; FIGURES],
-    /// One bit for each that is there.
+    /// One bit for each that is present.
     there: u32,
 }
 
@@ -86,12 +86,12 @@ impl Figures {
         self.get(figure).unwrap_or(0)
     }
 
-    /// Whether input or output was told.
+    /// Whether input or output was reported.
     pub(super) fn any(&self) -> bool {
         self.get(Figure::Input).is_some() || self.get(Figure::Output).is_some()
     }
 
-    /// Whether the output was told, if only as the rest of a total.
+    /// Whether the output was reported, possibly only as the rest of a total.
     pub(super) fn tell_output(&self) -> bool {
         self.get(Figure::Output).is_some() || self.get(Figure::Total).is_some()
     }
@@ -102,7 +102,8 @@ impl Figures {
         }
     }
 
-    /// The usage object is complete: its figures replace those that are known. Whether it told any.
+    /// The usage object is complete: its figures replace the known ones. Returns whether it
+    /// contained any.
     pub(super) fn take_over(&mut self) -> bool {
         let told = std::mem::take(&mut self.told);
         let prompt = || (0..PROMPT).filter_map(|index| told.get(index));
@@ -119,8 +120,7 @@ impl Figures {
         told.there != 0
     }
 
-    /// A sum of cache writes that comes without its split, and is less than the split that is
-    /// known, replaces it.
+    /// A sum of cache writes without its split replaces the known split if it is less.
     fn shrink_split(&mut self, told: &Set) {
         let [five, hour] = [Figure::CacheWrite5m, Figure::CacheWrite1h].map(|figure| figure as usize);
         let Some(sum) = told.get(Figure::CacheWrite as usize).filter(|sum| *sum > 0) else { return };
@@ -135,7 +135,7 @@ impl Figures {
         }
     }
 
-    /// Forgets what an event told outside a whole usage object.
+    /// Drops the figures of an event that were outside a complete usage object.
     pub(super) fn forget(&mut self) {
         self.told.there = 0;
         self.kinds = Kinds::default();

@@ -1,16 +1,15 @@
-//! Taking the usage chunk out of a chat-compatible stream again, when it was the gateway that asked
-//! for it.
+//! Removes the usage chunk from a chat-compatible stream, if only the gateway requested it.
 //!
-//! That chunk has an empty `choices` list and a `usage` object; it alone is dropped. Everything
-//! else passes as the bytes it came in, shared and not copied; only an event that a chunk's end
-//! cuts apart waits for its rest.
+//! That chunk has an empty `choices` list and a `usage` object; only it is dropped. Everything else
+//! passes unchanged, shared and not copied; only an event that a chunk's end cuts waits for its
+//! rest.
 
 use bytes::{Bytes, BytesMut};
 
 use crate::formats::scan::{Found, Kind, Node, Scanner, key};
 use crate::formats::sse::{Piece, Splitter};
 
-/// An event that is larger passes unseen: the usage chunk is a few hundred bytes.
+/// A larger event passes unexamined: the usage chunk is a few hundred bytes.
 const MAX_HELD: usize = 64 * 1024;
 
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +29,7 @@ pub struct HideUsageChunk {
     no_choices: bool,
     has_usage: bool,
     broken: bool,
-    /// The beginning of an event whose end has not come yet.
+    /// The beginning of an event whose end has not arrived yet.
     held: BytesMut,
     /// The current event was too large to be held: it passes.
     passing: bool,
@@ -56,11 +55,10 @@ impl HideUsageChunk {
         }
     }
 
-    /// Takes the next bytes and appends what may go on to `out`.
+    /// Takes the next bytes and appends those for the client to `out`.
     pub fn feed(&mut self, chunk: &Bytes, out: &mut Vec<Bytes>) {
         let mut rest: &[u8] = chunk;
-        // Up to here the chunk has been dealt with; what follows it and is seen may go on as one
-        // piece.
+        // Everything before this is handled; what was examined after it may pass as one piece.
         let mut from = 0;
         let mut seen = 0;
         while let Some(piece) = self.splitter.next(&mut rest) {
@@ -80,7 +78,7 @@ impl HideUsageChunk {
             }
         }
         if self.held.is_empty() && self.splitter.is_between_events() {
-            // Comments that keep the connection alive wait for nothing.
+            // Keep-alive comments pass without waiting.
             seen = chunk.len();
         }
         pass(chunk, from..seen, out);
@@ -96,7 +94,7 @@ impl HideUsageChunk {
         }
     }
 
-    /// The stream has ended: what was still held, an event cut short, goes on.
+    /// The stream has ended: returns the rest, an incomplete event.
     pub fn finish(&mut self) -> Option<Bytes> {
         let open = self.splitter.finish();
         let drop = open && self.ends_as_usage_chunk();
@@ -116,7 +114,7 @@ impl HideUsageChunk {
         self.broken = self.scanner.feed(part, &mut sink).is_err();
     }
 
-    /// The verdict on the event that has just ended; makes ready for the next one.
+    /// The verdict on the event that just ended; prepares for the next one.
     fn ends_as_usage_chunk(&mut self) -> bool {
         let is_usage = self.no_choices && self.has_usage && !self.broken && !self.passing && self.scanner.is_complete();
         self.scanner.reset();

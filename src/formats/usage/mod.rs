@@ -1,16 +1,15 @@
-//! Reads the usage out of a reply while it passes by, in bounded memory: all four formats,
-//! streaming or not.
+//! Reads the usage of a reply as it passes by, in bounded memory: all four formats, streaming or
+//! not.
 //!
-//! It is the only reader of usage: what passes through is fed to it as bytes, a converted stream
-//! event by event, and what a client is told in a converted reply are its figures too. So a reply
-//! costs the same, whoever it is for.
+//! It is the only reader of usage. Replies that pass through unchanged are fed to it as bytes, a
+//! converted stream event by event; the client's figures in a converted reply come from it too. So
+//! the cost of a reply does not depend on the client's format.
 //!
-//! The bytes may be cut anywhere. Each event's JSON is scanned as its pieces come and nothing of it
-//! is kept but figures and short words, so an event of many megabytes costs no more memory than a
-//! small one; and as figures are taken from their places alone, a reply that *talks* about usage
-//! fools nobody. The reader also tells what the relay must know: whether anything meaningful has
-//! come yet, whether the reply reached its proper end, and whether the upstream reported an error
-//! within it.
+//! The bytes may be cut anywhere. Each event's JSON is scanned as its pieces arrive, and only
+//! figures and short words are kept, so an event of many megabytes costs no more memory than a
+//! small one. Figures are taken only from their places, so generated text about usage has no
+//! effect. The reader also reports what the relay needs: whether anything meaningful has arrived,
+//! whether the reply is complete, and whether the upstream reported an error within it.
 
 mod alt_cli;
 #[cfg(test)]
@@ -36,15 +35,14 @@ use super::sse::{Piece, Splitter};
 use crate::domain::format::WireFormat;
 use crate::domain::usage::Usage;
 
-/// Replies nest less than this; what nests deeper is not read.
+/// Replies nest less than this; anything deeper is not read.
 const MAX_DEPTH: usize = 256;
 /// The chat-compatible stream's last data line.
 const DONE: &[u8] = b"[DONE]";
-/// A complete body of this size that has shown no error is treated as a reply, before its end has
-/// shown it to be one.
+/// A body of this size without an error is treated as a reply before its end confirms it.
 const LARGE_BODY: usize = 32 * 1024;
 
-/// How the bytes are laid out.
+/// The layout of the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Layout {
     /// A stream whose first byte is still to come.
@@ -62,9 +60,9 @@ pub struct UsageReader {
     splitter: Splitter,
     scanner: Scanner<Tag>,
     tally: Tally,
-    /// The current event's (or the body's) JSON is broken: its rest is not looked at.
+    /// The current event's (or the body's) JSON is invalid: its rest is ignored.
     broken: bool,
-    /// The first bytes of the current event, enough to know the terminator.
+    /// The first bytes of the current event, enough to recognise the terminator.
     head: [u8; DONE.len()],
     head_len: usize,
     body_len: usize,
@@ -72,8 +70,8 @@ pub struct UsageReader {
 }
 
 impl UsageReader {
-    /// `streaming`: a stream was asked for. If the upstream answers with one JSON value all the
-    /// same, that is noticed.
+    /// `streaming`: a stream was requested. If the upstream answers with one JSON value instead,
+    /// that is detected.
     #[must_use]
     pub fn new(format: WireFormat, streaming: bool) -> Self {
         let root = match (format, streaming) {
@@ -97,13 +95,13 @@ impl UsageReader {
         }
     }
 
-    /// A reader for a stream that is given to it event by event.
+    /// A reader for a stream that is fed event by event.
     #[must_use]
     pub fn of_events(format: WireFormat) -> Self {
         Self { layout: Layout::Events, ..Self::new(format, true) }
     }
 
-    /// Takes the data of one whole event, of a stream that was taken apart already.
+    /// Takes the data of one complete event, of a stream that was already split.
     pub fn event(&mut self, data: &[u8]) {
         self.data(data);
         self.end_of_event();
@@ -112,7 +110,7 @@ impl UsageReader {
     /// Takes the next bytes of the reply's (decoded) body.
     pub fn feed(&mut self, chunk: &[u8]) {
         if self.layout == Layout::Unknown {
-            // JSON's own white space: a form feed is none, and no JSON begins behind it.
+            // JSON's own white space: a form feed is none, and no JSON begins after it.
             match chunk.iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r')) {
                 // If these are events, it belongs to their first line.
                 None => return self.events(chunk),
@@ -153,8 +151,8 @@ impl UsageReader {
                     self.broken = self.scanner.finish(&mut sink).is_err();
                 }
                 let is_reply = !self.broken && self.tally.shape && self.tally.error.is_none();
-                // Of these formats' whole bodies nothing says that they are complete but their
-                // being so.
+                // The complete bodies of these formats have no end marker other than being
+                // complete.
                 if is_reply && matches!(self.format, WireFormat::Chat | WireFormat::AltCli) {
                     self.tally.content = true;
                     self.tally.end = true;
@@ -164,7 +162,7 @@ impl UsageReader {
         }
     }
 
-    /// The figures so far; `None` until the upstream has told any.
+    /// The figures so far; `None` until the upstream has reported any.
     #[must_use]
     pub fn usage(&self) -> Option<Usage> {
         self.tally.figures.any().then(|| self.figures())
@@ -179,7 +177,7 @@ impl UsageReader {
         }
     }
 
-    /// Whether the figures are the reply's last ones, and not what was known when it was cut short.
+    /// Whether the figures are the reply's final ones, not those known when it was cut off.
     #[must_use]
     pub fn final_figures(&self) -> bool {
         let tally = &self.tally;
@@ -188,11 +186,11 @@ impl UsageReader {
         tally.figures.any() && tally.figures.tell_output() && (tally.settled || ended)
     }
 
-    /// What is to be billed: the final figures, or else an estimate that is never less than what
-    /// was told so far. `input` is the estimate of the request's input tokens, which counts where
-    /// the upstream has told none.
+    /// The billed usage: the final figures, else an estimate that is never less than the reported
+    /// figures. `input` is the estimate of the request's input tokens, used if the upstream has
+    /// reported none.
     ///
-    /// Generated text and reasoning count as `usage_output` says.
+    /// Generated text and reasoning are estimated as in `usage_output`.
     #[must_use]
     pub fn estimate(&self, input: u64) -> Usage {
         let mut usage = self.figures();
@@ -203,7 +201,7 @@ impl UsageReader {
             usage.input = input;
         }
         let output = &self.tally.output;
-        // Running totals tell the reasoning exactly; then only its words may be ahead of them.
+        // Running totals report the reasoning exactly; then only its text may be ahead of them.
         let told = usage.reasoning > 0;
         let reasoning = if told { count::from_len(output.thinking) } else { output.reasoning() };
         usage.reasoning = usage.reasoning.max(reasoning);
@@ -211,18 +209,18 @@ impl UsageReader {
         usage
     }
 
-    /// Something meaningful has come: content, or the reply's end. Pings, a message's mere start
-    /// and errors are not.
+    /// Something meaningful has arrived: content, or the reply's end. Pings, a message's start and
+    /// errors do not count.
     #[must_use]
     pub const fn seen_content(&self) -> bool {
         let large = matches!(self.layout, Layout::Json) && self.body_len >= LARGE_BODY && !self.broken;
         self.tally.content || (large && self.tally.error.is_none())
     }
 
-    /// The reply reached the end that its format has for success.
+    /// The reply reached its format's end for success.
     ///
-    /// A chat-compatible stream that stops without its terminator, and any alt-cli stream, has
-    /// ended well if all its answers were given a finish reason: ask after [`UsageReader::finish`].
+    /// A chat-compatible stream that stops without its terminator, and any alt-cli stream, is
+    /// complete if all its answers have a finish reason: call this after [`UsageReader::finish`].
     /// Until then more may come: another answer, or the usage.
     #[must_use]
     pub const fn seen_end(&self) -> bool {
@@ -230,9 +228,9 @@ impl UsageReader {
         self.tally.end || (by_reason && self.finished && self.tally.finish && self.tally.error.is_none())
     }
 
-    /// Nothing is missing of an alt-cli stream but the end of its body: all reasons and the final
-    /// figures have come. If the upstream breaks the connection now, or leaves it open, the reply
-    /// is whole all the same.
+    /// Only the end of the body is missing of an alt-cli stream: all reasons and the final figures
+    /// have arrived. If the upstream now breaks the connection, or leaves it open, the reply is
+    /// complete nevertheless.
     #[must_use]
     pub fn lacks_only_the_end(&self) -> bool {
         let alt = matches!(self.format, WireFormat::AltCli) && matches!(self.layout, Layout::Events);
@@ -251,8 +249,8 @@ impl UsageReader {
         self.tally.output.all
     }
 
-    /// How far the reply has come: grows with everything that is generated, also with what cannot
-    /// be read.
+    /// The progress of the reply: grows with everything that is generated, also with what cannot be
+    /// read.
     #[must_use]
     pub fn progress(&self) -> u64 {
         let generated = self.tally.output.all.saturating_add(self.tally.output.sealed);
@@ -291,7 +289,7 @@ impl UsageReader {
             self.tally.end |= self.tally.error.is_none();
             self.tally.content |= self.tally.end;
         }
-        // An event that was no JSON, or not complete, has told nothing as a whole.
+        // An event that was no JSON, or incomplete, reports nothing as a whole.
         self.tally.next_event();
         self.scanner.reset();
         self.broken = false;

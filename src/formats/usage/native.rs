@@ -1,9 +1,9 @@
 //! Usage of native replies: `message_start` and `message_delta` in a stream, the `usage` member in
 //! a body.
 //!
-//! Input, cache writes and cache reads are disjoint on this wire already. Cache writes come as one
-//! sum and, from newer services, by lifetime: what the split does not explain counts as the
-//! five-minute kind. Web searches are counted by the service
+//! Input, cache writes and cache reads are already separate in this format. Cache writes come as
+//! one sum and, from newer services, by lifetime: the part of the sum that is not in the split
+//! counts as five-minute writes. The service counts web searches
 //! (`server_tool_use.web_search_requests`).
 
 use super::tally::{ERROR, FINISH, Figure, TIER, Tag, Tally, count};
@@ -64,7 +64,7 @@ pub(super) static ROOT: Node<Tag> = Node::object(&[
 ])
 .tagged(Tag::Event);
 
-/// What the event, now complete, means.
+/// Evaluates the event, which is now complete.
 pub(super) fn event_end(tally: &mut Tally) {
     tally.only_answer();
     match tally.event.name.as_str() {

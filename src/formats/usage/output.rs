@@ -1,31 +1,30 @@
-//! How much a reply has generated so far, and what that is in tokens when the final figures never
-//! come.
+//! The amount that a reply has generated so far, and its tokens if the final figures never come.
 //!
 //! The rule: visible text and arguments of calls count by their length ([`count::from_len`]).
-//! Reasoning counts by what was seen of it, whichever is the most:
+//! Reasoning counts by the highest of these:
 //!
-//! - its words (thinking, reasoning text or summary), by their length;
+//! - its text (thinking, reasoning text or summary), by its length;
 //! - its sealed form (encrypted reasoning, redacted thinking, signatures): 3 tokens for each 16
 //!   characters of Base64, which are 12 bytes, at 4 bytes to a token;
-//! - where it was only announced, or only summarised, and nothing sealed came: 1024 tokens for each
-//!   block, the least effort of docs/conversion.md and the least budget that the native service
-//!   takes.
+//! - if it was only announced, or only summarised, and nothing sealed came: 1024 tokens for each
+//!   block, the lowest effort of docs/conversion.md and the lowest budget that the native service
+//!   accepts.
 
 use super::tally::Tag;
 use crate::formats::count;
 use crate::formats::scan::{Found, Kind};
 
-/// Tokens of a block of reasoning of which nothing is known but that it was begun.
+/// Tokens of a block of reasoning that was only announced.
 const ANNOUNCED: u64 = 1024;
 
 /// Bytes of output, as JSON has them.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Output {
-    /// Text, arguments and reasoning in words.
+    /// Text, arguments and visible reasoning.
     pub(super) all: usize,
     /// The part of it that was reasoning.
     pub(super) thinking: usize,
-    /// The part of that which only summarises.
+    /// The part of that which is only a summary.
     pub(super) summary: usize,
     /// Reasoning that only its provider can read.
     pub(super) sealed: usize,
@@ -49,7 +48,7 @@ impl Output {
         count::from_len(self.thinking).max((self.sealed as u64).saturating_mul(3) / 16).max(floor)
     }
 
-    /// A delta came.
+    /// A delta arrived.
     pub(super) const fn told(&mut self) {
         self.item_told = true;
     }
@@ -60,8 +59,8 @@ impl Output {
         (self.item_open, self.item_told) = (true, false);
     }
 
-    /// An item is complete: what no delta told of it is counted. Gives the bytes of its text and of
-    /// its reasoning.
+    /// An item is complete: the parts that no delta contained are counted. Returns the bytes of its
+    /// text and of its reasoning.
     pub(super) const fn item_ends(&mut self, items: &Items) -> (usize, usize) {
         let (open, told) = (self.item_open, self.item_told);
         (self.item_open, self.item_told) = (false, false);
@@ -72,7 +71,7 @@ impl Output {
         if told { (0, 0) } else { self.words_of(items) }
     }
 
-    /// A complete reply's items; nothing of them was counted before.
+    /// A complete reply's items, none of which was counted before.
     pub(super) const fn all_items(&mut self, items: &Items) -> (usize, usize) {
         self.sealed += items.sealed;
         self.announced += items.reasoning;
@@ -91,7 +90,7 @@ pub(super) struct ItemSoFar {
     is_reasoning: bool,
     is_search: bool,
     failed: bool,
-    /// It is a search that only opened a page or looked into one.
+    /// It is a search that only opened a page or searched within one.
     looked: bool,
     pub(super) text: usize,
     pub(super) summary: usize,
@@ -114,7 +113,7 @@ impl ItemSoFar {
     }
 }
 
-/// All items that an event or a complete reply holds.
+/// All items in an event or a complete reply.
 #[derive(Debug, Default)]
 pub(super) struct Items {
     pub(super) any: bool,

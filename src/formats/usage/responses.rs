@@ -1,10 +1,10 @@
 //! Usage of responses replies: in the last event's `response`, however large that is, or in the
 //! body.
 //!
-//! `input_tokens` includes what was read from and written to caches: it is split here. Writes that
-//! live for half a day count as the long kind, all others as the short one. Web searches are what
-//! `tool_usage` says; without it they are the output items of that kind whose action is a search:
-//! opening a page and looking into it are not charged.
+//! `input_tokens` includes cache reads and writes: it is split here. Writes with a lifetime of half
+//! a day count as long ones, all others as short ones. Web searches come from `tool_usage`; without
+//! it they are the output items of that kind whose action is a search: opening a page and searching
+//! within it are not charged.
 
 use super::tally::{ERROR, Figure, TIER, Tag, Tally, count};
 use crate::domain::usage::Usage;
@@ -65,7 +65,7 @@ static RESPONSE_KEYS: [Key<Tag>; 6] = [
     key("error", ERROR),
 ];
 
-/// An event. Its `response` repeats the output that earlier events brought.
+/// An event. Its `response` repeats the output of earlier events.
 pub(super) static EVENT: Node<Tag> = Node::object(&[
     key("type", Node::value(Tag::Name, 96)),
     key("delta", Node::value(Tag::Delta, 0)),
@@ -88,7 +88,7 @@ pub(super) static BODY: Node<Tag> = Node::object(&[
 ])
 .tagged(Tag::Event);
 
-/// What the event or body, now complete, means.
+/// Evaluates the event or body, which is now complete.
 pub(super) fn event_end(tally: &mut Tally) {
     output(tally);
     match tally.event.name.as_str() {

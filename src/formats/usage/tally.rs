@@ -1,10 +1,10 @@
-//! What a reply has told so far: token figures, whether content, an end or an error was seen.
+//! The findings of a reply so far: token figures, and whether content, an end or an error was read.
 //! Common to all formats.
 //!
-//! Each format's own file names the places in its replies by [`Tag`]s, says what an event means,
-//! and turns the raw figures into disjoint [`Usage`](crate::domain::usage::Usage). Figures are
-//! taken over when their usage object ends (`usage_figures`); generated output is measured for the
-//! case that the final figures never come (`usage_output`).
+//! Each format's own file names the places in its replies by [`Tag`]s, evaluates events, and
+//! converts the raw figures into disjoint [`Usage`](crate::domain::usage::Usage). Figures take
+//! effect when their usage object ends (`usage_figures`); generated output is measured in case the
+//! final figures never come (`usage_output`).
 
 use super::figures::Figures;
 pub(super) use super::figures::{Figure, Modality};
@@ -24,17 +24,17 @@ pub(super) enum Tag {
     Status,
     /// Generated text (also arguments of calls): content if it is not empty.
     Text,
-    /// The same, where the event's type or a neighbour says what it is.
+    /// The same, if the event's type or a neighbour decides what it is.
     Delta,
-    /// Reasoning in words.
+    /// Visible reasoning.
     Thinking,
     /// Reasoning that only its provider can read: encrypted, or behind a signature.
     Sealed,
     /// A generated object, such as a call's arguments: content if it is not empty.
     Part,
-    /// Generated media: content, but of no use for an estimate of tokens.
+    /// Generated media: content, but irrelevant for an estimate of tokens.
     Media,
-    /// A block's type: reasoning is announced by it.
+    /// A block's type, which announces reasoning.
     Block,
     /// alt-cli: the mark of a thought, and the part that it belongs to.
     Thought,
@@ -47,20 +47,21 @@ pub(super) enum Tag {
     ItemSummary,
     ItemSealed,
     Item,
-    /// alt-cli: the list of searches that a reply rests on.
+    /// alt-cli: the list of searches that a reply is based on.
     Queries,
-    /// The list or object that only a reply has: in a complete body it shows that it is one.
+    /// The list or object that only a reply has: identifies a complete body as a reply.
     Shape,
-    /// One of several answers: its number, the reason of its end, and the answer as a whole.
+    /// One of several answers: its number, its finish reason, and the complete answer.
     Index,
     Finish,
     Choice,
     /// The prompt was refused: nothing will be generated.
     Blocked,
-    /// A figure, and the usage object that it stands in.
+    /// A figure, and the usage object that contains it.
     Count(Figure),
     Usage,
-    /// Figures of the tools that the service ran: beside the usage, and no bill by themselves.
+    /// Figures of the tools that the service ran: separate from the usage, and no bill on their
+    /// own.
     ToolUsage,
     Tier,
     /// Figures by kind of input or output: one item's kind, its count, the item, the list.
@@ -78,7 +79,7 @@ pub(super) enum Tag {
     LooseMessage,
 }
 
-/// An `error` member with what any of the formats has in it.
+/// An `error` member with the members of all formats.
 pub(super) const ERROR: Node<Tag> = Node {
     tag: Some(Tag::Error),
     take: 1000,
@@ -97,9 +98,9 @@ pub(super) const fn count(figure: Figure) -> Node<Tag> {
     Node::value(Tag::Count(figure), 24)
 }
 
-/// The reason of an answer's end.
+/// An answer's finish reason.
 pub(super) const FINISH: Node<Tag> = Node::value(Tag::Finish, 64);
-/// The tier that the provider served the request in.
+/// The provider's service tier for the request.
 pub(super) const TIER: Node<Tag> = Node::value(Tag::Tier, 32);
 
 #[derive(Debug, Default)]
@@ -111,16 +112,16 @@ pub(super) struct Tally {
     pub(super) searches: u64,
     pub(super) content: bool,
     pub(super) end: bool,
-    /// Every answer that has begun was given the reason of its end; whether that is the end depends
-    /// on the format.
+    /// Every answer that has begun has a finish reason; whether that is the end depends on the
+    /// format.
     pub(super) finish: bool,
     /// The prompt was refused.
     blocked: bool,
-    /// Figures came with the finish or behind it.
+    /// Figures came with the finish or after it.
     pub(super) settled: bool,
-    /// native: figures came in another event than the first.
+    /// native: figures came in an event other than the first.
     pub(super) later_figures: bool,
-    /// A complete body is a reply by its shape.
+    /// A complete body is a reply, judged by its shape.
     pub(super) shape: bool,
     pub(super) error: Option<UpstreamError>,
     /// One bit for each answer: begun, and ended.
@@ -129,7 +130,7 @@ pub(super) struct Tally {
     pub(super) event: EventSoFar,
 }
 
-/// What the current event has told; forgotten at its end.
+/// The findings of the current event; dropped at its end.
 #[derive(Debug, Default)]
 pub(super) struct EventSoFar {
     pub(super) name: String,
@@ -155,7 +156,7 @@ pub(super) struct EventSoFar {
 /// One of an event's answers.
 #[derive(Debug, Default)]
 struct Answer {
-    /// How many were before it.
+    /// The number of answers before it.
     position: u64,
     index: Option<u64>,
     finish: bool,
@@ -253,14 +254,14 @@ impl Tally {
         }
     }
 
-    /// Of a format with several answers: what the event, now complete, says of their ends.
+    /// For a format with several answers: evaluates their ends in the event, which is now complete.
     pub(super) fn answers(&mut self) {
         self.event.finish |= self.event.blocked;
         self.blocked |= self.event.blocked;
         self.finish = (self.begun != 0 && self.begun == self.ended) || self.blocked;
     }
 
-    /// Of a format with one answer: whether the event gave the reason of its end.
+    /// For a format with one answer: whether the event had a finish reason.
     pub(super) fn only_answer(&mut self) {
         self.event.finish |= std::mem::take(&mut self.event.answer.finish);
         self.finish |= self.event.finish;
@@ -276,14 +277,14 @@ impl Tally {
         }
     }
 
-    /// Notes whether the figures are the last ones that are to be expected.
+    /// Notes whether the figures are the last expected ones.
     pub(super) const fn settle(&mut self) {
         if self.event.finish || self.event.figures {
             self.settled = self.finish && (self.event.figures || (self.settled && !self.event.finish));
         }
     }
 
-    /// Forgets the event; called at its end, whether it could be read or not.
+    /// Drops the event; called at its end, whether it was readable or not.
     pub(super) fn next_event(&mut self) {
         self.figures.forget();
         let event = &mut self.event;
@@ -307,25 +308,24 @@ impl Tally {
     }
 }
 
-/// A reason that says something: services also send empty and unspecified ones while a reply goes
-/// on.
+/// A meaningful reason: services also send empty and unspecified ones while a reply continues.
 fn is_reason(found: &Found<'_, Tag>) -> bool {
     found.kind == Kind::String && names_an_end(&String::from_utf8_lossy(found.text))
 }
 
-/// Whether a finish reason is one.
+/// Whether a text is a finish reason.
 #[must_use]
 pub fn names_an_end(reason: &str) -> bool {
     let reason = reason.trim();
     !reason.is_empty() && !reason.to_ascii_uppercase().ends_with("UNSPECIFIED")
 }
 
-/// The tier by each vendor's name for it; `None` for what is no name.
+/// The tier by each vendor's name for it; `None` for any other name.
 fn tier(found: &Found<'_, Tag>) -> Option<ServiceTier> {
     let name = found.as_str()?.to_ascii_lowercase();
     Some(match name.strip_prefix("on_demand_").unwrap_or(&name) {
         "flex" => ServiceTier::Flex,
-        // The last two are served faster still, under prices that no list has.
+        // The last two are served faster still, at prices that are in no list.
         "priority" | "fast" | "ultrafast" => ServiceTier::Priority,
         "batch" => ServiceTier::Batch,
         _ => ServiceTier::Standard,
@@ -336,7 +336,7 @@ fn text(found: &Found<'_, Tag>, into: &mut String) {
     into.clear();
     match found.as_str() {
         Some(text) => into.push_str(&text),
-        // A text that was cut is good enough for a message.
+        // A text that was cut is sufficient for a message.
         None if found.kind == Kind::String => into.push_str(&String::from_utf8_lossy(found.text)),
         None => {}
     }

@@ -1,5 +1,5 @@
-//! The usage reader on replies of all formats, in the shapes that services send, with words of our
-//! own in them.
+//! The usage reader on replies of all formats, in the shapes that services send, with invented
+//! texts.
 
 use proptest::prelude::{any, prop, proptest};
 
@@ -7,7 +7,7 @@ use super::UsageReader;
 use crate::domain::format::WireFormat::{self, AltCli, Chat, Native, Responses};
 use crate::domain::usage::Usage;
 
-/// What a reader knows in the end.
+/// The final findings of a reader.
 #[derive(Debug, PartialEq)]
 struct Told {
     usage: Option<Usage>,
@@ -30,7 +30,7 @@ fn read_parts<'a>(format: WireFormat, streaming: bool, parts: impl IntoIterator<
     }
 }
 
-/// Reads the text whole, byte by byte and in odd pieces, and insists on one result.
+/// Reads the text as a whole, byte by byte and in odd pieces; the results must be equal.
 fn read(format: WireFormat, streaming: bool, text: &str) -> Told {
     let told = read_parts(format, streaming, [text.as_bytes()]);
     for size in [1, 2, 7, 64] {
@@ -245,7 +245,7 @@ fn an_alt_cli_stream_is_read_plain_wrapped_and_as_an_array() {
     assert_eq!((blocked.content, blocked.end, blocked.usage.unwrap().input), (true, true, 3));
 }
 
-/// A reply, or the line of an event, and the kind, code and message that it must tell.
+/// A reply, or the line of an event, and the kind, code and message that it must contain.
 type Fault<'a> = (WireFormat, bool, &'a str, (Option<&'a str>, Option<&'a str>, &'a str));
 
 fn check_faults(table: &[Fault<'_>]) {
@@ -392,7 +392,7 @@ fn behind_a_form_feed_there_is_no_json_however_the_bytes_come() {
     }
 }
 
-/// A line that begins with a space is none of data, also where the stream is cut behind that space.
+/// A line that begins with a space is not a data line, also if the stream is cut after that space.
 #[test]
 fn white_space_that_comes_first_is_part_of_its_line() {
     let stream = b" data:.\ndata:{\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";

@@ -1,8 +1,8 @@
-//! The writing end of this process's own journal directory.
+//! The write side of this process's own journal directory.
 //!
-//! A frame is made outside of the lock, in a buffer of the thread, and goes out in one write under
-//! it. A failed write leaves no half frame: the file is cut back to its last good length, or, when
-//! even that fails, never written again. What a failed sync leaves in doubt is written again
+//! A frame is built outside of the lock, in a buffer of the thread, and written in one write under
+//! it. A failed write leaves no partial frame: the file is cut back to its last good length, or, if
+//! even that fails, never written again. Data that a failed sync leaves in doubt is written again
 //! (`sync`).
 
 use std::cell::RefCell;
@@ -27,9 +27,9 @@ use sync::Stretch;
 
 mod sync;
 
-/// Memory for records that the disk did not take.
+/// Memory for records that the disk did not accept.
 const HELD_BYTES: usize = 8 << 20;
-/// A thread's buffer that grew beyond this is given back.
+/// A thread's buffer that grew beyond this is freed.
 const BUFFER_BYTES: usize = 64 << 10;
 
 thread_local! {
@@ -46,31 +46,31 @@ pub(super) struct Journal {
 
 struct Active {
     file: Arc<dyn SegmentFile>,
-    /// Where the next frame goes.
+    /// The position of the next frame.
     at: Position,
-    /// The segment is closed when a frame would pass this.
+    /// The segment is closed when a frame would exceed this.
     roll_at: u64,
-    /// The file may end in half a frame, or have lost pages in a failed sync: it must not be
+    /// The file may end in a partial frame, or have lost pages in a failed sync: it must not be
     /// written again.
     spoiled: bool,
-    /// The bytes of the segment before this are synced.
+    /// The segment's bytes before this are synced.
     synced: u64,
-    /// Stretches of closed segments that were not synced yet.
+    /// Stretches of closed segments that are not synced yet.
     unsynced: Vec<Stretch>,
-    /// Segments were made since the directory was last synced.
+    /// Segments were created since the directory was last synced.
     names_changed: bool,
     held: VecDeque<Vec<u8>>,
     held_bytes: usize,
 }
 
-/// How many records had been appended, before and after a call.
+/// The number of appended records, before and after a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Appended {
     pub before: u64,
     pub after: u64,
 }
 
-/// Where the journal ends at some moment, and what had been appended by then.
+/// The end of the journal at some moment, and the number of records appended by then.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct End {
     pub at: Position,
@@ -143,7 +143,8 @@ impl Journal {
         LedgerError::Held(why)
     }
 
-    /// Tries to bring to the disk what is held in memory; gives whether something was written.
+    /// Tries to write the records held in memory to the disk. Returns whether something was
+    /// written.
     pub(super) fn retry_held(&self) -> bool {
         let mut active = self.active.lock();
         let before = active.held.len();
@@ -188,7 +189,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Goes on in a new segment. When none can be made, the present one is used for some time more.
+    /// Continues in a new segment. If none can be created, the current one is used for some time
+    /// more.
     fn roll(&self, active: &mut Active) -> Result<(), Refusal> {
         let next = active.at.segment + 1;
         match new_segment(&*self.disk, &self.dir, next) {
@@ -212,7 +214,7 @@ impl Journal {
         }
     }
 
-    /// Where the journal ends now.
+    /// The current end of the journal.
     pub(super) fn end(&self) -> End {
         let active = self.active.lock();
         End {
@@ -222,7 +224,7 @@ impl Journal {
         }
     }
 
-    /// Deletes the segments that lie wholly before `at`.
+    /// Deletes the segments that lie completely before `at`.
     pub(super) fn delete_before(&self, at: Position) -> io::Result<()> {
         let freed = segment::delete_before(&self.dir, at.segment)?;
         subtract(&self.tally.disk_bytes, freed);
@@ -249,7 +251,7 @@ impl Journal {
 /// A segment file with its header, or none at all.
 fn new_segment(disk: &dyn Disk, dir: &Path, number: u64) -> io::Result<Arc<dyn SegmentFile>> {
     let path = segment::path(dir, number);
-    // What stands there under this name is a segment that could not be begun: it has no frames.
+    // An existing file of this name is a segment that could not be started: it has no frames.
     if std::fs::metadata(&path).is_ok_and(|m| m.len() < HEADER as u64) {
         std::fs::remove_file(&path)?;
     }

@@ -1,11 +1,11 @@
-//! Brings the journal to the disk, and repairs what a failed sync leaves behind.
+//! Syncs the journal to the disk, and repairs the effects of a failed sync.
 //!
 //! After a failed `fdatasync` the kernel may drop the pages that it could not write, and a later
-//! call reports success. So a segment whose sync failed is never synced or written again: its
-//! frames since the last good sync are read back, which the page cache usually still can, and
-//! written to a new segment, which is synced in its place. While that fails too, the journal has no
-//! room ([`Journal::has_room`]). A frame that is delivered twice in this way is dropped by its
-//! request id.
+//! call reports success. So a segment whose sync failed is never synced or written again. Its
+//! frames since the last good sync are read back, usually still from the page cache, and written to
+//! a new segment, which is synced in its place. If that fails too, the journal has no space
+//! ([`Journal::has_room`]). A frame that is delivered twice in this way is dropped by its request
+//! id.
 
 use std::fs::File;
 use std::io;
@@ -29,14 +29,14 @@ pub(super) struct Stretch {
 }
 
 impl Active {
-    /// What is unsynced of the segment that is being written, which then counts as synced.
+    /// The unsynced part of the active segment, which then counts as synced.
     pub(super) fn stretch(&mut self) -> Option<Stretch> {
         let (from, to) = (self.synced, self.at.offset);
         self.synced = to;
         (from < to).then(|| Stretch { file: Arc::clone(&self.file), segment: self.at.segment, from, to })
     }
 
-    /// What is unsynced of all segments, and whether names are.
+    /// The unsynced parts of all segments, and whether names are unsynced.
     fn take_unsynced(&mut self) -> (Vec<Stretch>, bool) {
         let mut all = std::mem::take(&mut self.unsynced);
         all.extend(self.stretch());
@@ -45,9 +45,9 @@ impl Active {
 }
 
 impl Journal {
-    /// Forces to the disk what was appended before the call. Blocks: not for the request path.
+    /// Syncs to the disk what was appended before the call. Blocks: not for the request path.
     ///
-    /// Not to be called by two threads at once: the second would not wait for what the first is
+    /// Must not be called by two threads at once: the second would not wait for what the first is
     /// syncing.
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl Journal {
         outcome
     }
 
-    /// After a failure there must be a new segment to sync, or success would say nothing.
+    /// After a failure there must be a new segment to sync, otherwise success would mean nothing.
     fn sync_once(&self, after_failure: bool) -> io::Result<()> {
         let (stretches, names_changed) = {
             let mut active = self.active.lock();
@@ -77,7 +77,7 @@ impl Journal {
         let mut outcome = named;
         let unnamed = outcome.is_err();
         for stretch in stretches {
-            // Every file gets its chance, whatever happened to the others.
+            // Every file is synced, whether others failed or not.
             let synced = stretch.file.sync();
             if synced.is_err() || unnamed {
                 doubtful.push(stretch);
@@ -90,7 +90,7 @@ impl Journal {
         outcome
     }
 
-    /// Writes the frames of these stretches, and those that came meanwhile, to a new segment.
+    /// Writes the frames of these stretches, and those that arrived meanwhile, to a new segment.
     fn write_anew(&self, mut doubtful: Vec<Stretch>) {
         {
             let mut active = self.active.lock();
@@ -128,7 +128,8 @@ impl Journal {
                 }
             };
             let (whole, behind) = rest.split_at(length);
-            // An error means that it is held in memory, or logged whole: said there.
+            // On an error the record is held in memory or logged completely; `append_frame` reports
+            // it.
             let _ = self.append_frame(whole);
             rest = behind;
         }

@@ -1,4 +1,4 @@
-//! The writing end on a disk that fails as told.
+//! The write side on a disk with injected faults.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -8,14 +8,14 @@ use crate::ledger::reader::Reader;
 use crate::ledger::segment::sample;
 use crate::ledger::set_aside::SetAside;
 
-/// What the disk does; shared with the files that it made.
+/// The disk's behaviour; shared with the files that it created.
 #[derive(Default)]
 struct Faults {
-    /// Bytes that it still takes.
+    /// Bytes that it still accepts.
     room: AtomicU64,
     cut_fails: AtomicBool,
     create_fails: AtomicBool,
-    /// So many syncs fail from now on.
+    /// This many syncs fail from now on.
     sync_failures: AtomicU64,
     synced: AtomicU64,
 }
@@ -40,7 +40,7 @@ impl Disk for FaultyDisk {
 }
 
 impl SegmentFile for FaultyFile {
-    /// Writes what there is room for, as a full disk does.
+    /// Writes as much as fits, like a full disk.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let room = self.faults.room.load(Ordering::SeqCst);
         let taken = bytes.len().min(usize::try_from(room).unwrap());
@@ -83,7 +83,7 @@ impl Bench {
         Self { root, faults, tally, journal }
     }
 
-    /// The numbers of the records that a reader finds, and how many damaged stretches.
+    /// The numbers of the records that a reader finds, and the number of damaged stretches.
     fn read(&self, end: Option<Position>) -> (Vec<i64>, u64) {
         let tally = Arc::new(Tally::default());
         let set_aside = SetAside::beside(self.root.path(), Arc::clone(&tally));
@@ -198,7 +198,7 @@ fn a_disk_that_does_not_sync_at_all_has_no_room_until_it_does() {
         bench.journal.sync().unwrap_err();
         assert!(!bench.journal.has_room());
     }
-    // What is in flight can still be recorded.
+    // Requests in flight can still be recorded.
     bench.journal.append(&sample(4)).unwrap();
     bench.journal.sync().unwrap();
     assert!(bench.journal.has_room());

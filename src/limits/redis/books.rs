@@ -1,4 +1,4 @@
-//! What permits and readers ask of the shared counters. Each has its way to do without Redis.
+//! The operations of permits and readers on the shared counters. Each has a fallback without Redis.
 
 use std::sync::Arc;
 
@@ -26,15 +26,15 @@ use crate::domain::provider::Provider;
 use crate::limits::backend::CounterBackend;
 use crate::policy::reservation::Reservation;
 
-/// Live sessions that are listed at most.
+/// The most live sessions that are listed.
 const LISTED: i64 = 10_000;
 
-/// The provider of the live session, and what is left of the limits.
+/// The provider of the live session, and the remaining amounts of the limits.
 type Found = (Option<ProviderId>, Standing);
 
-/// Whose figures are asked for.
+/// The holder whose figures are read.
 pub(in super::super) struct Asked<'a> {
-    /// As Redis names it: `k7`, `u3`, `p1`.
+    /// Its name in Redis: `k7`, `u3`, `p1`.
     pub(in super::super) holder: String,
     /// The user whose requests per minute belong to it.
     pub(in super::super) user: Option<i64>,
@@ -43,7 +43,7 @@ pub(in super::super) struct Asked<'a> {
 }
 
 impl Shared {
-    /// `own`: with the times of this node.
+    /// `own`: with this node's clock.
     pub(in super::super) async fn admit(self: &Arc<Self>, own: &Admission<'_>) -> Result<Permit, Refused> {
         let name = self.link.name();
         let mut ask = self.as_shared(own);
@@ -72,7 +72,7 @@ impl Shared {
             },
         };
         self.running.begin(&charge);
-        // It changes nothing where Redis knows of the request after all.
+        // It changes nothing if Redis already has the request.
         if self.link.hears() && !(is_known && self.link.name() == name) {
             self.push(Kind::Running { at: None }, &charge, ask.now);
         }
@@ -84,7 +84,7 @@ impl Shared {
         Admission { now: self.time(own.now), started: self.time(own.started), ..*own }
     }
 
-    /// As the operator chose for when Redis cannot be asked.
+    /// Follows the configured mode for the loss of Redis.
     fn admit_alone(&self, ask: &Admission<'_>, charge: &mut Charge) -> Result<Found, Refused> {
         match self.settings.on_loss {
             OnLoss::Local => {
@@ -160,20 +160,20 @@ impl Shared {
         }
     }
 
-    /// Asks Redis, within the time that a request waits. Where the counters have moved, those in
-    /// effect are asked.
+    /// Calls Redis, within the time that a request waits. If the counters have moved, uses those in
+    /// effect.
     async fn ask<'a>(&'a self, now: Timestamp, question: impl Fn(&Up) -> Call<'a>) -> Answer<Vec<Value>> {
         let (asked, bound) = (Instant::now(), self.settings.timeout);
         let until = asked + bound;
         while let Some(up) = self.link.ready(until).await {
             match self.link.ask(&up, question(&up), (until, bound)).await {
                 Ok(answer) => return Answer::Said(answer),
-                // It changed nothing. This node's clock was set since the last heartbeat.
+                // The call changed nothing. This node's clock was set since the last heartbeat.
                 Err(Fault::Clock(redis)) => {
                     self.agreement.correct(redis, now, asked.elapsed());
                     return Answer::ClockSet;
                 }
-                // It was not looked at.
+                // The call was not executed.
                 Err(Fault::Gone) => {}
                 Err(_) => return Answer::InVain,
             }
@@ -200,7 +200,7 @@ impl Shared {
         if entered {
             self.running.move_to(charge.request, Some(provider.id));
         }
-        // What Redis may have done with a question whose answer nobody heard is made to agree.
+        // If the answer to a call was lost, its effect in Redis is reconciled.
         match answer {
             Answer::Said(_) if self.link.name() == name => {}
             _ if entered => self.push(Kind::Entered { at: provider.id }, charge, now),
@@ -243,7 +243,7 @@ impl Shared {
         self.push(Kind::GivenBack, charge, charge.started);
     }
 
-    /// What settled requests turned out to cost, into this node's counters and, queued, into Redis.
+    /// Counts the later cost of settled requests, in this node's counters and, queued, in Redis.
     pub(in super::super) fn spent_late(&self, rows: &[SpendRow], now: Timestamp) {
         self.memory.spent_late(rows, now);
         for row in rows {
@@ -261,7 +261,7 @@ impl Shared {
         }
     }
 
-    /// `None` when Redis cannot be asked: then this node's own figures are the best there are.
+    /// `None` if Redis is unreachable: then this node's own figures are the best available.
     pub(in super::super) async fn usage(&self, asked: &Asked<'_>, now: Timestamp) -> Option<HolderUsage> {
         let up = self.link.get()?;
         let settings = &self.counting();
@@ -286,20 +286,20 @@ impl Shared {
     }
 }
 
-/// What came of asking Redis.
+/// The result of a call to Redis.
 #[derive(Clone, Copy)]
 enum Answer<T> {
     Said(T),
-    /// None in time: what Redis did, or will do, with the question is not known.
+    /// No answer in time: the effect of the call in Redis is unknown.
     InVain,
-    /// It is slow or lost.
+    /// Redis is slow or lost; no call was made.
     NotAsked,
-    /// It refused the question for its time, and changed nothing; what this node adds to its clock
-    /// is corrected.
+    /// It refused the call because of its time, and changed nothing; the offset of this node's
+    /// clock is corrected.
     ClockSet,
 }
 
-/// A client that leaves while Redis is asked must not leave its request counted.
+/// If a client closes its connection while Redis is called, its request must not stay counted.
 struct Unanswered<'a> {
     shared: &'a Shared,
     charge: Option<&'a Charge>,

@@ -1,4 +1,4 @@
-//! What the fuzzer does with the reader of Redis' answers: any bytes that may come from there. Only
+//! The fuzz target for the reader of Redis' answers: any bytes that may come from there. Only
 //! `tests/fuzz` builds this.
 //!
 //! What must hold: no panic, also by arithmetic; a refusal names a limit that exists and that the
@@ -22,10 +22,10 @@ use crate::policy::reservation::Reservation;
 
 const NOW: Timestamp = Timestamp(1_700_000_000_000);
 
-/// Reads an answer of Redis as each of the answers that the gateway expects.
+/// Reads the bytes as each kind of answer that the gateway expects.
 ///
 /// # Panics
-/// When what this file's header says does not hold.
+/// When a property from this file's header does not hold.
 pub fn answer(data: &[u8]) {
     let Ok(value) = redis::parse_redis_value(data) else { return };
     let _ = (reply::int(Some(&value)), reply::blocked(Some(&value)));

@@ -1,11 +1,11 @@
-//! Keeps the connection to Redis: makes it, brings both sides to one account, sends what is queued,
-//! listens, gives signs of life, buries dead nodes; and begins again when it breaks. One task for
-//! the life of the process.
+//! Maintains the connection to Redis. It connects, reconciles both sides, sends the queue, listens
+//! for news, sends heartbeats and removes dead nodes. If the connection breaks, it starts again.
+//! One task for the life of the process.
 //!
-//! Each connection counts under a new name. What the name before it had in progress is settled
-//! first: its last batch is sent again under its number, its running requests are given back and
-//! noted again under the new name. So nothing depends on what Redis did with calls that nobody
-//! heard the end of.
+//! Each connection counts under a new name. The state of the previous name is settled first: its
+//! last batch is sent again under its number, its requests in flight are taken back and noted again
+//! under the new name. So the result does not depend on what Redis did with calls whose answers
+//! were lost.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,15 +25,15 @@ use super::reply;
 use super::scripts::{BATCH, BEAT, BURY, Call};
 use crate::domain::clock::{Clock, Timestamp};
 
-/// Between two tries to connect: doubled each time, up to the second figure.
+/// Pause between two attempts to connect: doubled each time, up to the second figure.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
 /// How often counters that moved are followed without a pause.
 const FOLLOWED: u32 = 4;
-/// A connection that stood for so long was a good one.
+/// A connection that lasted this long counts as stable.
 const STEADY: Duration = Duration::from_secs(10);
 /// How often a batch is sent again because the clocks differ.
 const COMPARED: u32 = 20;
-/// Between two looks whether another node has made the counters.
+/// Interval between two checks whether another node has built the counters.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The task that keeps the shared counters; see the file.
@@ -41,14 +41,14 @@ pub struct Keeper {
     shared: Arc<Shared>,
     ledger: Arc<dyn Ledger>,
     clock: Arc<dyn Clock>,
-    /// The counters that this process knows.
+    /// The epoch of the counters that this process uses.
     epoch: Option<String>,
-    /// The name under which it counted last, and the batches that were confirmed under it.
+    /// The name under which it last counted, and the batches that were confirmed under it.
     name: Option<String>,
     batches: u64,
-    /// What is in Redis cannot be trusted, whoever made it.
+    /// The counters in Redis are not reliable, whichever node built them.
     must_rebuild: bool,
-    /// Since when nothing could be told.
+    /// Since when nothing could be sent.
     lost_at: Timestamp,
 }
 
@@ -58,7 +58,7 @@ impl Keeper {
         Self { shared, ledger, clock, epoch: None, name: None, batches: 0, must_rebuild, lost_at }
     }
 
-    /// Runs until `stop` resolves; then what is queued is sent, for two seconds at most.
+    /// Runs until `stop` resolves; then sends the queue, for two seconds at most.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
         tokio::pin!(stop);
         let (mut pause, mut complained, mut followed) = (PAUSES[0], false, 0);
@@ -76,8 +76,8 @@ impl Keeper {
                         () = &mut stop => return self.leave(&up).await,
                         fault = self.serve(&up, listening) => fault,
                     };
-                    // One that breaks as soon as it stands is not tried more often than one that is
-                    // refused.
+                    // A connection that breaks at once is not retried more often than a refused
+                    // one.
                     if since.elapsed() > STEADY {
                         (pause, followed) = (PAUSES[0], 0);
                     }
@@ -108,7 +108,7 @@ impl Keeper {
         }
     }
 
-    /// A connection, with everything told that was counted so far.
+    /// Connects, and sends everything that was counted so far.
     async fn stand(&mut self) -> Result<(Arc<Up>, PubSub), Fault> {
         let mut connection = self.shared.link.connect().await?;
         let listening = self.shared.link.subscribe(&self.key("news")).await?;
@@ -121,7 +121,7 @@ impl Keeper {
         let up = Arc::new(Up { connection, epoch, node });
         self.beat(&up).await?;
         let now = self.now();
-        // In this order: a request that begins now is told of by itself, or found here.
+        // In this order: a request that begins now is either queued, or found here.
         self.shared.link.begin();
         self.shared.running.each(|charge, at| {
             self.shared.outbox.push(Op { kind: Kind::Running { at }, charge: charge.clone(), now });
@@ -131,14 +131,14 @@ impl Keeper {
                 break;
             }
         }
-        // Complaints about the connection before this one.
+        // Late answers of the previous connection do not count.
         let _ = self.shared.link.late.notified().now_or_never();
         let _ = self.shared.link.broken.notified().now_or_never();
         self.shared.link.open(&up);
         Ok((up, listening))
     }
 
-    /// Finds the counters in effect, or makes them. Their name.
+    /// Finds the counters in effect, or builds them. Returns their name.
     async fn agree(&mut self, connection: &mut MultiplexedConnection, node: &str) -> Result<String, Fault> {
         let mut lost_data = false;
         self.must_rebuild |= self.shared.outbox.has_overflowed();
@@ -153,7 +153,7 @@ impl Keeper {
                     lost_data = true;
                     continue;
                 }
-                // Another node made them since.
+                // Another node has built them since.
                 Some(found) if !self.must_rebuild && self.epoch.as_ref() != Some(found) => {
                     self.shared.outbox.replay();
                     return Ok(found.clone());
@@ -167,7 +167,7 @@ impl Keeper {
         }
     }
 
-    /// Makes the counters again, unless another node does, or did since `found` was seen.
+    /// Rebuilds the counters, unless another node does, or did since `found` was seen.
     async fn rebuild(
         &mut self,
         connection: &mut MultiplexedConnection,
@@ -197,8 +197,7 @@ impl Keeper {
         }
     }
 
-    /// Settles what the name before this one had in progress. `false`: Redis has forgotten what it
-    /// confirmed.
+    /// Settles the state of the previous name. `false`: Redis has lost data that it had confirmed.
     async fn finish(&mut self, connection: &mut MultiplexedConnection, epoch: &str) -> Result<bool, Fault> {
         let Some(name) = self.name.clone() else { return Ok(true) };
         let before = Up { connection: connection.clone(), epoch: epoch.to_owned(), node: name };
@@ -217,13 +216,13 @@ impl Keeper {
         Ok(true)
     }
 
-    /// Until something breaks.
+    /// Serves until the connection breaks.
     async fn serve(&mut self, up: &Arc<Up>, listening: PubSub) -> Fault {
         let (shared, clock, ledger) = (Arc::clone(&self.shared), Arc::clone(&self.clock), Arc::clone(&self.ledger));
         let mut news = listening.into_on_message();
         let mut beat = tokio::time::interval(shared.settings.lease / 3);
         let mut lost = std::pin::pin!(shared.link.watch(up, shared.settings.timeout));
-        // What other nodes settled while nothing could be heard.
+        // What other nodes settled while there was no connection.
         let now = || shared.time(clock.now());
         let mut caught_up = std::pin::pin!(shared.catch_up(&*ledger, now()).fuse());
         loop {
@@ -252,7 +251,7 @@ impl Keeper {
         }
     }
 
-    /// A stop in good order: what is queued is sent, and this name needs no lease any more.
+    /// A clean stop: sends the queue and removes this name's lease.
     async fn leave(&mut self, up: &Arc<Up>) {
         let last = async {
             while self.send(up).await? {}
@@ -263,7 +262,7 @@ impl Keeper {
         }
     }
 
-    /// Sends one batch. Whether there was one.
+    /// Sends one batch. Returns whether there was one.
     async fn send(&mut self, up: &Up) -> Result<bool, Fault> {
         let ops = self.shared.outbox.batch();
         if ops.is_empty() {
@@ -274,8 +273,8 @@ impl Keeper {
         for _ in 0..COMPARED {
             let call = ops.iter().fold(self.shared.call(&BATCH, up, self.now()).int(number), told);
             match ask(&mut connection, call, PATIENCE).await {
-                // This node's clock was set, or is ahead by less than is corrected and a week
-                // begins.
+                // This node's clock was set; or it is ahead by less than the correction threshold
+                // and a week begins.
                 Err(Fault::Clock(_)) => {
                     tokio::time::sleep(PAUSES[0]).await;
                     self.shared.compare_clocks(&mut connection, &*self.clock).await?;
@@ -291,7 +290,7 @@ impl Keeper {
         Err(Fault::Broken("the clocks of this node and of Redis do not stay together"))
     }
 
-    /// A heartbeat, and a look after the others, the clock and the time zone.
+    /// Sends a heartbeat, and checks the other nodes, the clock and the time zone.
     async fn beat(&mut self, up: &Up) -> Result<(), Fault> {
         let mut connection = up.connection.clone();
         self.shared.compare_clocks(&mut connection, &*self.clock).await?;
@@ -323,7 +322,7 @@ impl Keeper {
         within(PATIENCE, redis::cmd("GET").arg(self.key(name)).query_async(connection)).await
     }
 
-    /// As Redis has it.
+    /// The time by Redis' clock.
     fn now(&self) -> Timestamp {
         self.shared.time(self.clock.now())
     }
@@ -352,7 +351,7 @@ fn told<'a>(call: Call<'a>, op: &Op) -> Call<'a> {
 }
 
 impl Shared {
-    /// Brings the mirror to what the ledger says. A ledger that cannot be read leaves it as it is.
+    /// Updates the mirror from the ledger. If the ledger cannot be read, the mirror stays as it is.
     async fn catch_up(&self, ledger: &dyn Ledger, now: Timestamp) {
         match ledger.read(now, now).await {
             Ok(sums) => self.memory.adopt(Memory::of_ledger(self.counting(), sums, now), now),
@@ -362,7 +361,7 @@ impl Shared {
 }
 
 impl Memory {
-    /// As this node's own counters would be, had it just started.
+    /// The state that this node's own counters would have after a start.
     #[must_use]
     pub(super) fn of_ledger(settings: CounterSettings, sums: super::LedgerSums, now: Timestamp) -> Self {
         let made = Self::new(settings);

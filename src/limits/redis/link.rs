@@ -1,19 +1,19 @@
-//! The connection to Redis, as requests see it: there, or not.
+//! The state of the connection to Redis for requests: usable or not.
 //!
 //! ```text
-//!          somebody waited in vain            no answer for [`PATIENCE`]
+//!             a call timed out                no answer for [`PATIENCE`]
 //!   QUICK ─────────────────────────► SLOW ─────────────────────────────► LOST
 //!     ▲ ▲                             │                                 ▲  │
 //!     │ └──── it answers in time ─────┘        the connection broke ────┘  │
-//!     └───────────────── connected again, all told ([`super::keeper`]) ─────┘
+//!     └───────────────── connected again, all sent ([`super::keeper`]) ─────┘
 //! ```
 //!
-//! Counters that another node made again are no loss (`MOVED`, between the last two): the keeper is
-//! back with them in milliseconds, and requests wait for it, within their bound.
+//! If another node has rebuilt the counters, this is no loss (state `MOVED`, between the last two):
+//! the keeper follows within milliseconds, and requests wait for it, within their bound.
 //!
-//! Nobody waits longer than the bound; and while Redis is slow or lost nobody waits at all. One
-//! late answer costs no connection: this node counts for itself for as long as [`super::spell`]
-//! says, and what it counts is told over the same connection.
+//! No request waits longer than the bound. While Redis is slow or lost, no request waits at all.
+//! One late answer does not close the connection: this node counts locally for as long as
+//! [`super::spell`] says, and sends what it counted over the same connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,20 +31,20 @@ use super::scripts::{Call, Scope};
 use crate::domain::clock::Timestamp;
 use crate::redis::Server;
 
-/// How long connecting, and what no request waits for, may take.
+/// Time-out of connecting, and of calls that no request waits for.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Why Redis did not do as asked.
+/// Why a call to Redis failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Fault {
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
     #[error(transparent)]
     Redis(#[from] redis::RedisError),
-    /// The counters were made again, or this node was treated as dead.
+    /// The counters were rebuilt, or this node was treated as dead.
     #[error("the counters have moved on without this node")]
     Gone,
-    /// The call carried a time that is not Redis', which is this.
+    /// The call carried a time that differs from Redis' time, which is this.
     #[error("the clocks of this node and of Redis differ")]
     Clock(Timestamp),
     #[error("an answer that makes no sense")]
@@ -55,7 +55,7 @@ pub(super) enum Fault {
     Broken(&'static str),
 }
 
-/// A connection over which this node counts, under its own name for as long as it lasts.
+/// A connection over which this node counts. It has its own name for as long as it lasts.
 pub(super) struct Up {
     pub(super) connection: MultiplexedConnection,
     pub(super) epoch: String,
@@ -70,25 +70,25 @@ impl Up {
 
 pub(super) struct Link {
     client: Client,
-    /// There while Redis is quick.
+    /// Set while Redis is quick.
     up: ArcSwapOption<Up>,
-    /// The counters have moved; until when requests wait for the keeper to follow.
+    /// The counters have moved; the time until which requests wait for the keeper to follow.
     moved: Mutex<Option<Instant>>,
-    /// There is a connection: what is told of running requests arrives.
+    /// There is a connection: changes of requests in flight arrive.
     hears: AtomicBool,
-    /// How often the keeper looked through the running requests: once for each name.
+    /// How often the keeper went through the requests in flight: once for each name.
     names: AtomicU64,
-    /// Somebody waited in vain.
+    /// A call timed out.
     pub(super) late: Notify,
-    /// Somebody was told that the connection is of no use.
+    /// A call found the connection unusable.
     pub(super) broken: Notify,
-    /// Resolves waits for the connection.
+    /// Ends the waits for the connection.
     pub(super) changed: Notify,
-    /// Calls that waited in vain, or failed.
+    /// Calls that timed out or failed.
     pub(super) errors: AtomicU64,
-    /// Times that it was lost.
+    /// How often the connection was lost.
     pub(super) losses: AtomicU64,
-    /// Times that it was slow.
+    /// How often it was slow.
     pub(super) spells: AtomicU64,
 }
 
@@ -114,7 +114,7 @@ impl Link {
         self.up.load_full()
     }
 
-    /// As [`Self::get`], after a wait where the counters have just moved.
+    /// As [`Self::get`], after a wait if the counters have just moved.
     pub(super) async fn ready(&self, until: Instant) -> Option<Arc<Up>> {
         if let Some(up) = self.get() {
             return Some(up);
@@ -137,33 +137,32 @@ impl Link {
         self.up.load().is_some()
     }
 
-    /// The counters were made again, or this node was treated as dead: nobody asks until the keeper
-    /// has followed.
+    /// The counters were rebuilt, or this node was treated as dead: no request calls Redis until
+    /// the keeper has followed.
     pub(super) fn has_moved(&self, bound: Duration) {
         let _ = self.moved.lock().get_or_insert(Instant::now() + bound);
         self.up.store(None);
     }
 
-    /// Whether what is told now of running requests reaches Redis under this node's present name:
-    /// there is a connection, or one is being made and the running ones were not looked through
+    /// Whether changes of requests in flight reach Redis under this node's current name: there is a
+    /// connection, or one is being made and the keeper has not gone through the requests in flight
     /// yet.
     pub(super) fn hears(&self) -> bool {
         self.hears.load(Ordering::SeqCst)
     }
 
-    /// The keeper has a connection, and will look through the running requests.
+    /// The keeper has a connection, and will go through the requests in flight.
     pub(super) fn begin(&self) {
         self.names.fetch_add(1, Ordering::SeqCst);
         self.hears.store(true, Ordering::SeqCst);
     }
 
-    /// Changes when this node counts under another name: what was asked before may not be known
-    /// under it.
+    /// Changes when this node counts under another name: earlier calls may not be known under it.
     pub(super) fn name(&self) -> u64 {
         self.names.load(Ordering::SeqCst)
     }
 
-    /// Redis is quick: requests may ask.
+    /// Redis is quick: requests may call it.
     pub(super) fn open(&self, up: &Arc<Up>) {
         self.up.store(Some(Arc::clone(up)));
         *self.moved.lock() = None;
@@ -178,8 +177,8 @@ impl Link {
         self.changed.notify_waiters();
     }
 
-    /// As [`ask`], for requests: a failure takes the connection away from everybody. `bound`: how
-    /// long requests wait.
+    /// As [`ask`], for requests: a failure makes the connection unavailable to all requests.
+    /// `bound`: how long requests wait.
     pub(super) async fn ask(
         &self,
         up: &Arc<Up>,
@@ -192,7 +191,7 @@ impl Link {
         if matches!(fault, Fault::Clock(_)) {
             return answer;
         }
-        // Only whoever finds it still in place takes it away.
+        // Only the call that finds it still in place removes it.
         let before = self.up.compare_and_swap(up, None);
         let first = before.as_ref().is_some_and(|before| Arc::ptr_eq(before, up));
         match fault {
@@ -228,7 +227,7 @@ impl Link {
         let config = AsyncConnectionConfig::new().set_connection_timeout(Some(PATIENCE)).set_response_timeout(None);
         let connecting = self.client.get_multiplexed_async_connection_with_config(&config);
         let mut connection = within(PATIENCE, connecting).await?;
-        // A server that hangs still lets its kernel accept.
+        // The kernel of a server that hangs still accepts connections.
         within(PATIENCE, redis::cmd("PING").query_async::<Value>(&mut connection)).await?;
         Ok(connection)
     }
@@ -247,7 +246,7 @@ pub(super) async fn within<T>(bound: Duration, work: impl Future<Output = redis:
     }
 }
 
-/// Runs a script. What follows its `ok` (or `denied`, `blocked`, with that word first).
+/// Runs a script. Returns what follows its `ok` (or `denied`, `blocked`, with that word first).
 pub(super) async fn ask(
     connection: &mut MultiplexedConnection,
     call: Call<'_>,
@@ -264,10 +263,10 @@ pub(super) async fn ask(
     }
 }
 
-/// Whether a Redis can be used: it answers, lets us in, and runs scripts.
+/// Whether Redis is usable: it answers, accepts the credentials, and runs scripts.
 ///
 /// # Errors
-/// Why not, in words that do not hold the address.
+/// Why not; the text does not contain the address.
 pub async fn probe(server: &Server) -> Result<(), String> {
     let mut connection = Link::new(server.client()?).connect().await.map_err(|e| e.to_string())?;
     let script = Script::new("return cmsgpack.unpack(cmsgpack.pack(7))");

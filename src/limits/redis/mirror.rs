@@ -1,5 +1,4 @@
-//! What other nodes settled, into this node's own counters: what it goes on with when Redis is
-//! lost.
+//! Adds what other nodes settled to this node's own counters, which it uses if Redis is lost.
 
 use super::super::held::Held;
 use super::super::memory::Memory;
@@ -59,8 +58,7 @@ impl Memory {
         }
     }
 
-    /// Takes over what was spent from counters that were just made from the ledger; what is
-    /// reserved stays.
+    /// Takes over the spend from counters that were just built from the ledger; reservations stay.
     pub(super) fn adopt(&self, made: Self, now: Timestamp) {
         let tz = self.settings.time_zone;
         for mut users in made.users.each() {

@@ -1,23 +1,20 @@
-//! Counters that all nodes share, in Redis; and this node's own beside them, which stand in when
-//! Redis is lost.
+//! Counters that all nodes share, in Redis, with this node's own counters as the fallback.
 //!
 //! - **Admission** is one round trip: a script makes the thirteen checks and counts the request, or
 //!   does neither (`lua/admit.lua`). A place at a provider with limits is another. Everything else
 //!   is queued ([`outbox`]) and sent in numbered batches that Redis applies once.
-//! - **A running request** is noted in Redis under the node that runs it. A node gives a heartbeat;
-//!   when that stays away for the lease, another node gives back what its requests held
-//!   (`lua/bury.lua`).
-//! - **The mirror**: each node counts in its own memory what it admits, and hears from Redis what
-//!   others settled. When Redis does not answer in time, the node goes on with that, as the
-//!   operator chose ([`OnLoss`]), and nobody waits again until it answers in time ([`link`],
+//! - **A request in flight** is noted in Redis under its node's name. A node sends heartbeats; if
+//!   none arrives for the lease, another node takes back what the requests held (`lua/bury.lua`).
+//! - **The mirror**: each node counts in its own memory what it admits, and receives from Redis
+//!   what others settled. If Redis does not answer in time, the node continues with that, in the
+//!   configured mode ([`OnLoss`]). No request waits again until Redis answers in time ([`link`],
 //!   [`spell`]), or is lost and back ([`keeper`]).
-//! - **The epoch**: the counters in Redis have a name. Redis that comes back empty, or with less
-//!   than was confirmed, gets new ones, made by one node from the ledger ([`rebuild`]); the others
-//!   notice by the name, and tell again what the ledger may not have held yet. Nothing is counted
-//!   twice: a batch has a number, and a request that the ledger had is known by its id.
+//! - **The epoch**: the counters in Redis have a name. If Redis comes back empty, or with less than
+//!   it confirmed, one node builds new counters from the ledger ([`rebuild`]). The other nodes
+//!   notice by the name, and send again what the ledger may not have had. Nothing is counted twice:
+//!   a batch has a number, and a request that the ledger had is recognised by its id.
 //!
-//! Not here: circuits and configuration changes (`state::peers`). One Redis is meant, not a
-//! cluster.
+//! Not here: circuits and configuration changes (`state::peers`). One Redis server, not a cluster.
 
 mod books;
 #[cfg(fuzzing)]
@@ -60,40 +57,39 @@ use running::Running;
 use scripts::{Call, Spans};
 use time::Agreement;
 
-/// What a node does while it cannot ask Redis.
+/// What a node does while Redis is unreachable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnLoss {
-    /// Goes on with its own counters, from the last known values.
+    /// Continues with its own counters, from the last known values.
     Local,
-    /// Lets everything pass, and counts it.
+    /// Admits everything, and counts it.
     Open,
-    /// Refuses what would have to be counted.
+    /// Refuses everything that would be counted.
     Closed,
 }
 
-/// Operations that may wait to be told to Redis: some tens of megabytes.
+/// Operations that may wait to be sent to Redis: some tens of megabytes.
 pub const MOST_WAITING: usize = 200_000;
-/// Names of its own whose news a node may still hear.
+/// Earlier names of this node whose news may still arrive.
 const NAMES: usize = 16;
 
 /// How the shared counters are reached.
 #[derive(Debug, Clone)]
 pub struct SharedSettings {
     pub server: Server,
-    /// Before every name in Redis, so that several gateways can share one server.
+    /// Prefix of every name in Redis, so that several gateways can share one server.
     pub prefix: String,
     /// How long a request waits for Redis.
     pub timeout: Duration,
-    /// After how long without a heartbeat a node's running requests are given back.
+    /// If a node sends no heartbeat for this long, its requests in flight are taken back.
     pub lease: Duration,
     pub on_loss: OnLoss,
-    /// How much may wait to be told to Redis ([`MOST_WAITING`]); beyond it the counters are made
-    /// again from the ledger.
+    /// How many operations may wait to be sent to Redis ([`MOST_WAITING`]); beyond it the counters
+    /// are rebuilt from the ledger.
     pub most_waiting: usize,
     /// The clock of shared windows.
     pub time: TimeSource,
-    /// The process before this one did not stop in good order: what it had counted last may be in
-    /// the ledger alone.
+    /// The previous process did not stop cleanly: what it counted last may be only in the ledger.
     pub unclean: bool,
 }
 
@@ -102,20 +98,20 @@ pub struct SharedSettings {
 pub struct SharedState {
     /// Requests are counted in Redis.
     pub up: bool,
-    /// There is a connection, and answers come too late over it.
+    /// There is a connection, but its answers are too late.
     pub slow: bool,
     pub on_loss: OnLoss,
-    /// Requests that waited in vain.
+    /// Requests whose wait for Redis timed out.
     pub errors: u64,
     /// How often the connection was lost.
     pub losses: u64,
-    /// How often answers came too late for a while.
+    /// How often answers were late for a while.
     pub spells: u64,
-    /// What was counted and not yet told to Redis.
+    /// What was counted and is not yet sent to Redis.
     pub waiting: usize,
-    /// This node's clock less Redis', in milliseconds.
+    /// This node's clock minus Redis', in milliseconds.
     pub clock_off_ms: i64,
-    /// The time zone of shared windows, where `TZ` is another.
+    /// The time zone of shared windows, if `TZ` is another.
     pub other_zone: Option<Tz>,
 }
 
@@ -141,13 +137,13 @@ pub(super) struct Shared {
     running: Running,
     agreement: Agreement,
     spans: Mutex<Option<Spans>>,
-    /// The names under which this process counted: what it hears from them it knows already.
+    /// The names under which this process counted: news from them is already counted here.
     names: Mutex<VecDeque<String>>,
 }
 
 impl Shared {
     /// # Errors
-    /// When the address is none.
+    /// When the address is invalid.
     pub(super) fn new(settings: CounterSettings, shared: SharedSettings) -> Result<Arc<Self>, String> {
         let (client, prefix) = (shared.server.client()?, shared.server.names(&shared.prefix)?);
         Ok(Arc::new(Self {
@@ -176,7 +172,7 @@ impl Shared {
         }
     }
 
-    /// This node counts under another name from now on.
+    /// From now on this node counts under another name.
     fn call_oneself(&self, name: String) {
         let mut names = self.names.lock();
         names.push_back(name);
@@ -201,12 +197,12 @@ impl Shared {
         }
     }
 
-    /// A time of this node as Redis has it: what everything in here goes by.
+    /// A time of this node by Redis' clock, which everything in this module uses.
     pub(super) fn time(&self, own: Timestamp) -> Timestamp {
         self.agreement.time(own)
     }
 
-    /// Of the shared windows.
+    /// The time zone of the shared windows.
     pub(super) fn zone(&self) -> Tz {
         self.agreement.zone()
     }

@@ -1,11 +1,11 @@
-//! What this node counted and Redis is yet to hear: a queue that nobody waits for, sent in numbered
-//! batches.
+//! What this node counted and has not sent to Redis yet: a queue that no request waits for, sent in
+//! numbered batches.
 //!
-//! A batch whose reply was lost is sent again under its number, which Redis applies once. What was
-//! settled in the past two minutes is kept after it was sent: should the counters in Redis be made
-//! again from the ledger meanwhile, it is told again, and left out there if the ledger had it.
-//! While Redis is lost the queue grows up to a bound; beyond it the oldest go, and the counters are
-//! made again from the ledger when Redis is back.
+//! A batch whose reply was lost is sent again under its number, which Redis applies once.
+//! Settlements of the past two minutes are kept after they were sent. If the counters in Redis are
+//! rebuilt from the ledger meanwhile, they are sent again, and ignored there if the ledger had
+//! them. While Redis is lost the queue grows up to a bound. Beyond it the oldest operations are
+//! dropped, and the counters are rebuilt from the ledger when Redis is back.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ use crate::domain::money::NanoUsd;
 
 /// Operations in one batch.
 const BATCH: usize = 64;
-/// How long a settlement is kept after it was sent: longer than the ledger's writer is behind.
+/// How long a settlement is kept after it was sent: longer than the ledger's writer can lag behind.
 pub(super) const KEEP_MS: i64 = 120_000;
 
 /// What happened to a request's charge.
@@ -30,7 +30,7 @@ pub(super) enum Kind {
         cost: NanoUsd,
         served: Option<ProviderId>,
     },
-    /// A request that was settled long ago turned out to cost this much.
+    /// The cost of a request that was settled earlier became known.
     Late {
         cost: NanoUsd,
         served: Option<ProviderId>,
@@ -42,7 +42,7 @@ pub(super) enum Kind {
     Entered {
         at: ProviderId,
     },
-    /// It runs, at this provider: for counters that may not know.
+    /// It is in flight, at this provider: for counters that may not have it.
     Running {
         at: Option<ProviderId>,
     },
@@ -58,7 +58,7 @@ pub(super) struct Op {
 #[derive(Default)]
 struct Queue {
     pending: VecDeque<Op>,
-    /// The batch in progress.
+    /// The batch being sent.
     sent: Vec<Op>,
     /// Settlements that Redis has confirmed.
     kept: VecDeque<Op>,
@@ -117,8 +117,8 @@ impl Outbox {
         }
     }
 
-    /// The next batch, to be told how it went; the one in progress where there is one. Empty when
-    /// there is nothing.
+    /// The next batch to send; the current one if there is one. Empty if the queue is. Report the
+    /// result with [`Self::confirmed`] or [`Self::not_sent`].
     pub(super) fn batch(&self) -> Vec<Op> {
         let mut queue = self.queue.lock();
         if queue.sent.is_empty() {
@@ -128,7 +128,7 @@ impl Outbox {
         queue.sent.clone()
     }
 
-    /// Redis has the batch in progress.
+    /// Redis has the current batch.
     pub(super) fn confirmed(&self, now: Timestamp) {
         let mut queue = self.queue.lock();
         let sent = std::mem::take(&mut queue.sent);
@@ -141,20 +141,19 @@ impl Outbox {
         }
     }
 
-    /// A batch is in progress, and whether it arrived is not known.
+    /// A batch is being sent, and it is unknown whether it arrived.
     pub(super) fn is_sending(&self) -> bool {
         !self.queue.lock().sent.is_empty()
     }
 
-    /// Redis does not have the batch in progress, and never will: its operations are to be sent in
-    /// new ones.
+    /// Redis does not have the current batch, and never will: its operations go into new batches.
     pub(super) fn not_sent(&self) {
         let mut queue = self.queue.lock();
         let sent = std::mem::take(&mut queue.sent);
         sent.into_iter().rev().for_each(|op| queue.pending.push_front(op));
     }
 
-    /// The counters were made again: what was settled lately is to be told again.
+    /// The counters were rebuilt: recent settlements are sent again.
     pub(super) fn replay(&self) {
         self.not_sent();
         let mut queue = self.queue.lock();
@@ -163,7 +162,7 @@ impl Outbox {
         kept.into_iter().rev().for_each(|op| queue.pending.push_front(op));
     }
 
-    /// Whether something was lost from the queue since the counters were last made again.
+    /// Whether the queue has lost operations since the counters were last rebuilt.
     pub(super) fn has_overflowed(&self) -> bool {
         self.queue.lock().overflowed
     }

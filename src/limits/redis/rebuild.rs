@@ -1,9 +1,9 @@
-//! Counters in Redis, made from the ledger: when Redis is empty, when it came back with less than
-//! it had confirmed, or when a process ended without having told all that it counted.
+//! Builds the counters in Redis from the ledger: if Redis is empty, if it came back with less than
+//! it had confirmed, or if a process ended without sending everything that it had counted.
 //!
-//! One node does it, under a lock, into names of a new epoch; then the epoch is put in effect at
-//! once. Requests that ended shortly before are loaded by id, so that what nodes tell again is
-//! counted once.
+//! One node does it, under a lock, into names of a new epoch; then the epoch takes effect at once.
+//! Requests that ended shortly before are loaded by id, so that what nodes send again is counted
+//! once.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -21,24 +21,24 @@ use super::scripts::{Call, FLIP, LOAD, Scope};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::RequestId;
 
-/// How long the lock holds without a sign from the node that has it; longer than a rebuild takes.
+/// How long the lock holds without renewal by its node; longer than a rebuild takes.
 const LOCK: Duration = Duration::from_secs(120);
 /// Requests known by id reach back to this long before the connection was lost.
 const MARGIN_MS: i64 = KEEP_MS + 30_000;
 const SEEN_TTL: Duration = Duration::from_secs(24 * 3600);
-/// Calls in progress at once.
+/// Concurrent calls.
 const AT_ONCE: usize = 64;
 
-/// What the ledger says, read in one look.
+/// The ledger's figures, from one read.
 #[derive(Debug, Default)]
 pub struct LedgerSums {
     pub rows: Vec<SpendRow>,
     pub totals: Vec<SpendTotal>,
-    /// Of the requests that ended since the time asked for.
+    /// Ids of the requests that ended since the given time.
     pub ids: Vec<RequestId>,
 }
 
-/// Where the counters come from. `Err` says why it cannot be read.
+/// The source of the counters. `Err` says why it cannot be read.
 pub trait Ledger: Send + Sync {
     fn read(
         &self,
@@ -53,7 +53,7 @@ pub(super) struct Rebuild<'a> {
     pub(super) connection: MultiplexedConnection,
     /// The new epoch.
     pub(super) epoch: &'a str,
-    /// Whoever holds the lock.
+    /// The node that holds the lock.
     pub(super) node: &'a str,
     pub(super) now: Timestamp,
 }
@@ -67,8 +67,8 @@ impl Rebuild<'_> {
         Ok(taken.is_some())
     }
 
-    /// Loads everything and puts it in effect. `lost_at`: since when this node could not tell Redis
-    /// anything.
+    /// Loads everything and puts it into effect. `lost_at`: since when this node could not send
+    /// anything to Redis.
     pub(super) async fn run(mut self, ledger: &dyn Ledger, lost_at: Timestamp) -> Result<(), Fault> {
         let ended_since = lost_at.plus_ms(-MARGIN_MS);
         let sums = ledger.read(self.now, ended_since).await.map_err(Fault::Ledger)?;
@@ -110,7 +110,7 @@ impl Rebuild<'_> {
         Ok(())
     }
 
-    /// Drops the counters of former epochs.
+    /// Drops the counters of earlier epochs.
     async fn forget_others(&mut self) -> Result<(), Fault> {
         let (all, ours) = (self.name("e-*:*"), self.name(self.epoch) + ":");
         let mut cursor = 0_u64;
@@ -137,7 +137,7 @@ impl Rebuild<'_> {
     fn call<'a>(&'a self, script: &'a redis::Script) -> Call<'a> {
         let scope = Scope { prefix: &self.shared.settings.prefix, epoch: self.epoch, node: self.node };
         let ttl_ms = self.shared.memory.settings.session_ttl_ms;
-        // The present is when the ledger was read, however long that takes.
+        // The present is the time when the ledger was read, however long that takes.
         Call::new(script, scope, &format!("={}", self.now.0), ttl_ms, &self.shared.spans(self.now))
     }
 }

@@ -1,4 +1,4 @@
-//! What Redis answers, as the counters' own types.
+//! Redis' answers as the counters' own types.
 
 use redis::Value;
 
@@ -25,12 +25,12 @@ pub(super) fn text(value: Option<&Value>) -> &str {
     }
 }
 
-/// `None` for an empty text and for what is no whole number.
+/// `None` for an empty text and for anything that is no whole number.
 pub(super) fn int(value: Option<&Value>) -> Option<i64> {
     text(value).parse().ok()
 }
 
-/// `{'denied', check, current, reset, reserved}`; the last where strict reservation refused.
+/// `{'denied', check, current, reset, reserved}`; the last only if strict reservation refused.
 pub(super) fn denied(
     answer: &[Value],
     ask: &Admission<'_>,
@@ -61,8 +61,8 @@ pub(super) fn denied(
     Some(Denied { limit_type, current, limit, reset_at, exceeds })
 }
 
-/// `{'ok', provider, check, current, requests}`: of the money limit with the least room (check 0
-/// where there is none) and of the minute before the request.
+/// `{'ok', provider, check, current, requests}`: of the tightest money limit (check 0 if there is
+/// none) and of the minute before the request.
 pub(super) fn standing(answer: &[Value], ask: &Admission<'_>, spans: &Spans, settings: &CounterSettings) -> Standing {
     let requests = int(answer.get(4)).and_then(|before| u64::try_from(before).ok());
     Standing {
@@ -83,10 +83,10 @@ fn money_left(answer: &[Value], ask: &Admission<'_>, spans: &Spans, settings: &C
     Some(MoneyLeft { limit_type, limit, remaining, reset_at })
 }
 
-/// How far behind what is spent in a window the amount stands that is reserved in it.
+/// Distance in the answer between a window's spent and its reserved amount.
 const RESERVED: usize = 8;
 
-/// Whose figures are read.
+/// The holder whose figures are read.
 pub(super) struct Reader<'a> {
     pub(super) limits: &'a Limits,
     pub(super) rpm: u32,
@@ -95,8 +95,8 @@ pub(super) struct Reader<'a> {
     pub(super) settings: &'a CounterSettings,
 }
 
-/// `{'ok', 5 h, day, week, month, total, last minute, sessions, requests}`, and what is reserved in
-/// the same five windows.
+/// `{'ok', 5 h, day, week, month, total, last minute, sessions, requests}`, and the amounts
+/// reserved in the same five windows.
 pub(super) fn usage(answer: &[Value], reader: &Reader<'_>) -> HolderUsage {
     let Reader { limits, now, spans, settings, .. } = reader;
     let last = int(answer.get(6));
@@ -163,7 +163,7 @@ const fn rolling_ms(period: Period, limits: &Limits) -> Option<i64> {
     }
 }
 
-/// A minute is in a rolling window until the whole of it is out. Any number may come from Redis.
+/// A minute is in a rolling window until all of it is outside. Redis may send any number.
 const fn ages_out(minute: i64, length_ms: i64) -> Timestamp {
     Timestamp(minute.saturating_add(1).saturating_mul(MINUTE_MS).saturating_add(length_ms))
 }

@@ -1,5 +1,5 @@
-//! The requests that run on this node, so that counters that forgot them (or never knew) can be
-//! told.
+//! The requests in flight on this node, so that they can be sent to counters that lost them or
+//! never had them.
 
 use std::collections::HashMap;
 
@@ -34,7 +34,7 @@ impl Running {
         self.part(request).remove(&request);
     }
 
-    /// Tells of each. Whoever ends one meanwhile does so after it was told of.
+    /// Calls `tell` for each. A request that ends meanwhile is reported as ended only afterwards.
     pub(super) fn each(&self, mut tell: impl FnMut(&Charge, Option<ProviderId>)) {
         for part in &self.0 {
             part.lock().values().for_each(|(charge, at)| tell(charge, *at));

@@ -1,7 +1,7 @@
-//! The scripts that Redis runs, and how they are called: a common head of arguments, then each
+//! The scripts that Redis runs, and how they are called: a common set of arguments, then each
 //! script's own.
 //!
-//! Every script is a file in `lua/`, put behind `common.lua`. A call is one round trip.
+//! Every script is a file in `lua/`, appended to `common.lua`. A call is one round trip.
 
 use std::sync::LazyLock;
 
@@ -52,7 +52,7 @@ impl Spans {
     }
 }
 
-/// Which counters a call speaks of, and for which node.
+/// Which counters a call is about, and for which node.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scope<'a> {
     pub(super) prefix: &'a str,
@@ -60,7 +60,7 @@ pub(super) struct Scope<'a> {
     pub(super) node: &'a str,
 }
 
-/// One call of a script, being put together.
+/// One call of a script, under construction.
 pub(super) struct Call<'a>(pub(super) ScriptInvocation<'a>);
 
 impl<'a> Call<'a> {

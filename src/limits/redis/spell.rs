@@ -1,12 +1,12 @@
-//! What becomes of a connection on which somebody waited in vain: given back to requests when Redis
-//! answers in time again, or lost.
+//! Decides about a connection on which a call timed out: requests may use it again once Redis
+//! answers in time, or it is lost.
 //!
-//! A machine that is busy for a moment must not cost the connection, nor a storm of new ones. So a
-//! late answer begins a *spell*: nobody asks, nobody waits, this node counts for itself, and the
-//! keeper alone asks, over the same connection. A spell ends with an answer in time, at the
-//! earliest after twice the time that requests wait; where one follows upon another, after twice as
-//! long as the last, up to two seconds: so a Redis that is now quick, now slow, costs a request its
-//! short wait every two seconds, and no more.
+//! A machine that is busy for a moment must cost neither the connection nor a burst of new ones. So
+//! a late answer begins a *spell*: no request calls Redis or waits, this node counts locally, and
+//! only the keeper calls Redis, over the same connection. A spell ends with an answer in time, but
+//! lasts at least twice the time that requests wait. If one follows shortly after another, it lasts
+//! at least twice as long as the last, up to two seconds. So a Redis that alternates between quick
+//! and slow costs one short wait every two seconds.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,14 +17,14 @@ use tokio::time::Instant;
 
 use super::link::{Fault, Link, PATIENCE, Up, within};
 
-/// The longest that a spell lasts though Redis is quick again.
+/// The longest minimum time of a spell.
 const LONGEST: Duration = Duration::from_secs(2);
-/// A spell that begins this long after the last one has nothing to do with it.
+/// A spell that begins this long after the last one is independent of it.
 const APART: Duration = Duration::from_secs(10);
-/// From then on it is worth a line in the log.
+/// A spell of this length is logged.
 const WORTH_TELLING: Duration = Duration::from_secs(1);
 
-/// How long spells last at least.
+/// The minimum time of spells.
 struct Spells {
     bound: Duration,
     least: Duration,
@@ -36,7 +36,7 @@ impl Spells {
         Self { bound, least: Duration::ZERO, ended: None }
     }
 
-    /// A spell begins: how long it is to last.
+    /// A spell begins. Returns its minimum time.
     fn begin(&mut self, now: Instant) -> Duration {
         let follows = self.ended.is_some_and(|ended| now.duration_since(ended) < APART);
         let least = if follows { self.least * 2 } else { self.bound * 2 };
@@ -46,7 +46,7 @@ impl Spells {
 }
 
 impl Link {
-    /// Looks after a connection until it is lost, and says why. `bound`: how long requests wait.
+    /// Watches a connection until it is lost, and returns why. `bound`: how long requests wait.
     pub(super) async fn watch(&self, up: &Arc<Up>, bound: Duration) -> Fault {
         let mut spells = Spells::new(bound);
         loop {
@@ -67,8 +67,8 @@ impl Link {
     }
 }
 
-/// Resolves when the least time has passed and Redis answers in time. `Err`: it does not answer at
-/// all.
+/// Resolves when the minimum time has passed and Redis answers in time. `Err`: it does not answer
+/// at all.
 async fn wait_out(up: &Up, bound: Duration, least: Duration) -> Result<(), Fault> {
     let (began, mut told) = (Instant::now(), false);
     loop {

@@ -1,15 +1,14 @@
-//! The time and the time zone that shared windows go by: those of Redis and of the cluster, not
-//! this node's own.
+//! The time and the time zone of shared windows: those of Redis and of the cluster, not this node's
+//! own.
 //!
 //! The keeper compares this node's clock with Redis' when it connects and with every heartbeat.
 //! From then on, everything that is counted in Redis carries the time by Redis' clock. The scripts
-//! take the present from Redis itself, and refuse a call whose time is off: then the clock of this
+//! take the present from Redis itself, and refuse a call whose time is off. Then the clock of this
 //! node was set since the last heartbeat, and is compared again.
 //!
-//! The calendar windows of all nodes are in one time zone: that of the node that was first. A node
-//! with another `TZ` uses the cluster's. When no node with the cluster's zone has sent a heartbeat
-//! for the lease, the next node puts its own in effect, and the counters are made again from the
-//! ledger.
+//! The calendar windows of all nodes use one time zone: that of the first node. A node with another
+//! `TZ` uses the cluster's. If no node with the cluster's zone has sent a heartbeat for the lease,
+//! the next node puts its own into effect, and the counters are rebuilt from the ledger.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -22,25 +21,25 @@ use super::Shared;
 use super::link::{Fault, PATIENCE, within};
 use crate::domain::clock::{Clock, Timestamp};
 
-/// Beyond this the node says that its clock is off.
+/// Above this difference the node reports that its clock is off.
 pub const TOLERATED_MS: i64 = 5_000;
-/// Differences below this are the network's as well as the clock's: nothing is corrected for them.
+/// Smaller differences may come from the network: they are not corrected.
 const NOISE_MS: i64 = 50;
 
-/// Which clock the scripts go by.
+/// Which clock the scripts use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeSource {
     Redis,
-    /// What each call says: for tests, whose clock does not move by itself.
+    /// The time in each call: for tests, whose clock moves only when set.
     Caller,
 }
 
-/// How far this node is from the cluster.
+/// How far this node's clock and time zone differ from the cluster's.
 pub(super) struct Agreement {
     source: TimeSource,
-    /// This node's clock less Redis', as it was measured last.
+    /// This node's clock minus Redis', as last measured.
     off_ms: AtomicI64,
-    /// What is added to this node's time.
+    /// The milliseconds that are added to this node's time.
     added_ms: AtomicI64,
     own_zone: Tz,
     zone: RwLock<Tz>,
@@ -52,12 +51,12 @@ impl Agreement {
         Self { source, off_ms, added_ms, own_zone, zone: RwLock::new(own_zone) }
     }
 
-    /// A time of this node as Redis has it.
+    /// A time of this node by Redis' clock.
     pub(super) fn time(&self, own: Timestamp) -> Timestamp {
         own.plus_ms(self.added_ms.load(Ordering::Relaxed))
     }
 
-    /// As an argument of a script: by its mark the script knows which clock it goes by.
+    /// As an argument of a script: its prefix says which clock the script uses.
     pub(super) fn argument(&self, shared: Timestamp) -> String {
         match self.source {
             TimeSource::Redis => shared.0.to_string(),
@@ -65,7 +64,7 @@ impl Agreement {
         }
     }
 
-    /// Redis said its time, when it was `own` here, give or take `unsure_ms`.
+    /// Redis reported its time when it was `own` here, give or take `unsure_ms`.
     fn compare(&self, redis: Timestamp, own: Timestamp, unsure_ms: i64) {
         if self.source == TimeSource::Caller {
             return;
@@ -85,8 +84,8 @@ impl Agreement {
         }
     }
 
-    /// Redis refused a call because of its time; `shared` was the present when it was made, as far
-    /// as was known, so long ago.
+    /// Redis refused a call because of its time. `shared` was the assumed present when the call was
+    /// made, `ago` before now.
     pub(super) fn correct(&self, redis: Timestamp, shared: Timestamp, ago: Duration) {
         let ago = i64::try_from(ago.as_millis()).unwrap_or(i64::MAX);
         let own = shared.plus_ms(ago).plus_ms(self.added_ms.load(Ordering::Relaxed).saturating_neg());
@@ -97,17 +96,17 @@ impl Agreement {
         self.off_ms.load(Ordering::Relaxed)
     }
 
-    /// Of the shared windows.
+    /// The time zone of the shared windows.
     pub(super) fn zone(&self) -> Tz {
         *self.zone.read()
     }
 
-    /// The cluster's zone, where this node has another.
+    /// The cluster's zone, if this node has another.
     pub(super) fn other_zone(&self) -> Option<Tz> {
         Some(self.zone()).filter(|zone| *zone != self.own_zone)
     }
 
-    /// Puts a zone in effect; whether it is another than before.
+    /// Puts a zone into effect. Returns whether it changed.
     fn follow(&self, zone: Tz) -> bool {
         let changed = std::mem::replace(&mut *self.zone.write(), zone) != zone;
         if changed {
@@ -137,8 +136,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Finds the cluster's zone, or makes this node's the cluster's. `true`: the counters that are
-    /// there were made for another zone than is in effect now.
+    /// Finds the cluster's zone, or makes this node's the cluster's. `true`: the existing counters
+    /// were made for a zone other than the one in effect now.
     pub(super) async fn agree_on_zone(&self, connection: &mut MultiplexedConnection) -> Result<bool, Fault> {
         let (name, held) = (self.key("zone"), self.key("zone_held"));
         let own = self.agreement.own_zone;
@@ -185,9 +184,9 @@ mod tests {
         let at = Timestamp;
         agreement.compare(at(1_000_000), at(1_000_040), 1);
         assert_eq!((agreement.time(at(2_000)), agreement.off_ms()), (at(2_000), 40));
-        // An hour fast; then the clock is set.
+        // The clock is an hour ahead; then it is set.
         agreement.compare(at(1_000_000), at(4_600_000), 1);
-        // A slow answer says less than is known already.
+        // A slow answer is less precise than what is already known.
         agreement.compare(at(1_000_000), at(4_600_400), 500);
         assert_eq!((agreement.time(at(4_600_010)), agreement.off_ms()), (at(1_000_010), 3_600_400));
         agreement.compare(at(1_010_000), at(1_010_001), 1);

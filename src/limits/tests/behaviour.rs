@@ -1,4 +1,4 @@
-//! What one caller sees.
+//! The limits from the point of view of one caller.
 
 use chrono_tz::Tz;
 
@@ -57,7 +57,8 @@ fn strict_reservation_refuses_what_could_exceed_a_limit_unless_nothing_else_runs
     for (key, user, limit_type) in &holders {
         let counters = counters_with(place, strict);
         let ask = |estimate| ask(&counters, (key, user), "s", estimate, NOON);
-        // Alone it may reserve more than the limit: it is compared with what was spent only.
+        // With no other request in flight it may reserve more than the limit: only the spend is
+        // compared.
         let alone = ask(500).unwrap();
         assert!(ask(0).is_err(), "the limit is reserved");
         alone.settle(NOON, NanoUsd(30), None);
@@ -118,7 +119,7 @@ fn an_admission_tells_what_is_left_of_the_tightest_limits(place: Place) {
     let after = standing(&limited);
     let requests = RequestsLeft { limit: 5, remaining: 2, reset_at: NOON.plus_ms(60_000) };
     assert_eq!(after, Standing { requests: Some(requests), money: left(LimitType::KeyFiveHours, 90, 5, None) });
-    // Once the window has passed it, the day is the tightest, and tells its end.
+    // Once the window has passed it, the day is the tightest, and has an end.
     let later = NOON.plus_ms(6 * HOUR);
     let permit = ask(&counters, (&key, &limited), "s", 0, later).unwrap();
     assert_eq!(permit.standing().money, left(LimitType::UserWeekly, 95, 10, Some(midnight.plus_ms(4 * 24 * HOUR))));
@@ -332,7 +333,8 @@ fn sessions_without_end_do_not_fill_the_memory(place: Place) {
 #[test]
 fn a_clock_that_steps_back_erases_nothing_that_was_counted_before_or_while_it_was_ahead() {
     let day = |mode| DailyReset { mode, time: TimeOfDay::default() };
-    // Ahead by minutes, over midnight, over the week's end, over the month's; and back.
+    // The clock is ahead by minutes, past midnight, past the week's end, past the month's; then
+    // back.
     for ahead in [5 * 60_000, 13 * HOUR, 6 * 24 * HOUR, 20 * 24 * HOUR] {
         for mode in [ResetMode::Fixed, ResetMode::Rolling] {
             let counters = counters(Place::Own, Tz::UTC);
@@ -351,12 +353,13 @@ fn a_clock_that_steps_back_erases_nothing_that_was_counted_before_or_while_it_wa
             let back = NOON.plus_ms(60_000);
             spend(back, 100);
             let short = ahead <= 24 * HOUR;
-            // Buckets go back for a day; weeks and months are known by their sums.
+            // Buckets reach back a day; weeks and months are kept as sums.
             assert_eq!(held(back), if short { [111; 5] } else { [110, 110, 111, 111, 111] }, "{ahead} {mode:?}");
             running.settle(back, NanoUsd(1_000), None);
             let expected = if short { [1_111; 5] } else { [1_110, 1_110, 1_111, 1_111, 1_111] };
             assert_eq!(held(back), expected, "{ahead} {mode:?}");
-            // On from there, what was ahead is in the window that it was stamped with.
+            // The clock continues from there: amounts ahead of it are in the window of their time
+            // stamp.
             let next_month = NOON.plus_ms(20 * 24 * HOUR);
             let monthly = counters.key_usage(&key, next_month).monthly.current.0;
             assert_eq!(monthly, if ahead == 20 * 24 * HOUR { 10 } else { 0 });

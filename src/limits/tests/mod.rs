@@ -1,5 +1,5 @@
-//! Proofs about the counters: order, races, and a model that keeps every event. Each runs on a
-//! node's own counters and on shared ones in a private Redis.
+//! Tests of the counters: order, races, and a model that keeps every event. Each runs on a node's
+//! own counters and on shared ones in a private Redis.
 
 /// Runs tests that take a [`Place`] in each.
 macro_rules! on_each_place {
@@ -61,17 +61,17 @@ use crate::redis::Server;
 /// 2026-11-18T12:00:30Z, a Wednesday.
 const NOON: Timestamp = Timestamp(1_795_003_230_000);
 const TTL_MS: i64 = 300_000;
-/// For a busy machine.
+/// Time-out, long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn settings(tz: Tz) -> CounterSettings {
     CounterSettings { session_ttl_ms: TTL_MS, reservation: Reservation::Expected, time_zone: tz }
 }
 
-/// Where the counters under test count.
+/// The counters under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// In this process. Nothing may have to be waited for.
+    /// In this process. No call may have to wait.
     Own,
     /// In a private Redis.
     Redis,
@@ -80,7 +80,7 @@ enum Place {
 /// Counters under test.
 struct Tested {
     counters: Counters,
-    /// The keeper's clock, moved by what is asked; none where there is no keeper.
+    /// The keeper's clock, moved by the calls under test; none if there is no keeper.
     clock: Option<Arc<ManualClock>>,
 }
 
@@ -90,7 +90,7 @@ fn runtime() -> &'static Runtime {
     &RUNTIME
 }
 
-/// One server for all tests of this process; each has names of its own in it.
+/// One server for all tests of this process; each test has its own names in it.
 fn redis_url() -> String {
     static SERVER: LazyLock<server::Redis> = LazyLock::new(server::Redis::start);
     SERVER.url()
@@ -116,7 +116,7 @@ fn counters_at(place: Place, now: Timestamp, strict: bool) -> Tested {
     }
 }
 
-/// Shared counters of their own, made from a ledger.
+/// Shared counters with their own names, built from a ledger.
 fn shared_from(settings: CounterSettings, ledger: LedgerSums, now: Timestamp) -> Tested {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let prefix = format!("test{}", NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -138,7 +138,7 @@ fn shared_from(settings: CounterSettings, ledger: LedgerSums, now: Timestamp) ->
     Tested { counters, clock: Some(clock) }
 }
 
-/// A ledger that can be read once; then it is empty.
+/// A ledger that can be read once and is empty afterwards.
 struct Kept(Mutex<LedgerSums>);
 
 impl Ledger for Kept {
@@ -152,7 +152,7 @@ impl Ledger for Kept {
 }
 
 impl Tested {
-    /// The result of asking at a time, with all told that was done before.
+    /// The result of a call at a given time, after everything earlier was sent.
     fn wait<T>(&self, now: Timestamp, future: impl Future<Output = T>) -> T {
         let Some(clock) = &self.clock else {
             return future.now_or_never().expect("a node's own counters are not waited for");

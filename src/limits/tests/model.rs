@@ -1,4 +1,4 @@
-//! Random histories, against a model that keeps every event and sums it all up each time.
+//! Random histories, compared with a model that keeps every event and sums them up each time.
 
 use chrono_tz::Tz;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, prop_oneof, proptest};
@@ -65,7 +65,7 @@ struct Event {
     key: usize,
     session: usize,
     started: Timestamp,
-    /// Reserved while it runs, then spent.
+    /// Reserved while it is in flight, then spent.
     amount: i64,
     ended: Option<Timestamp>,
 }
@@ -79,7 +79,7 @@ struct Model {
 }
 
 impl Model {
-    /// The limit that refuses a request, by the letter of docs/reference/limits.md.
+    /// The limit that refuses a request, according to docs/reference/limits.md.
     fn refusal(&self, key: usize, session: usize, estimate: i64) -> Option<LimitType> {
         LimitType::IN_ORDER.into_iter().find(|limit| {
             let of_key = limit.is_keys().then_some(key);
@@ -88,7 +88,7 @@ impl Model {
                 Some(period) => {
                     let start = self.start(*limit, limits);
                     let (spent, current) = (self.sum(of_key, start, false), self.sum(of_key, start, true));
-                    // Strict: together with others that hold something, no request may pass the
+                    // Strict: together with others that hold an amount, no request may exceed the
                     // limit.
                     let own = if self.strict && current > spent { estimate } else { 0 };
                     period.limit_of(limits).is_some_and(|limit| current >= limit.0 || current + own > limit.0)
@@ -102,7 +102,7 @@ impl Model {
         })
     }
 
-    /// The first instant whose requests count. Rolling windows let go of whole minutes.
+    /// The first instant whose requests count. Rolling windows drop complete minutes.
     fn start(&self, limit: LimitType, limits: &Limits) -> Timestamp {
         let window = match limit {
             LimitType::KeyFiveHours | LimitType::UserFiveHours => Window::FiveHours,
@@ -135,7 +135,7 @@ impl Model {
         slots.filter(|(k, s)| key.is_none_or(|key| key == *k) && self.is_live(*k, *s)).count() as u64
     }
 
-    /// What a reader should see: spending limits in the order 5 h, day, week, month, total; then
+    /// What a reader must see: spending limits in the order 5 h, day, week, month, total; then
     /// sessions.
     fn usage(&self, key: Option<usize>) -> ([i64; 5], u64) {
         let limits = key.map_or(&self.user.limits, |key| &self.keys[key].limits);
@@ -183,7 +183,7 @@ impl Model {
     }
 }
 
-/// A running request: its permit, and its place among the events.
+/// A request in flight: its permit, and its index among the events.
 struct Running(Permit, usize);
 
 fn take(running: &mut Vec<Running>, nth: usize) -> Option<Running> {
@@ -265,7 +265,7 @@ fn equals_a_model(place: Place, history: History) -> Result<(), TestCaseError> {
     let counters = counters_at(place, now, history.strict);
     run(&mut model, &counters, history.steps)?;
 
-    // Started again from the ledger, the counters say the same.
+    // Restarted from the ledger, the counters have the same figures.
     let rows = model.rows();
     let as_total = |row: &SpendRow| SpendTotal { key: row.key, user: row.user, provider: row.provider, cost: row.cost };
     let totals: Vec<SpendTotal> = rows.iter().map(as_total).collect();

@@ -20,7 +20,7 @@ struct Held {
 }
 
 impl Held {
-    /// Sets one limit so that it is reached by one running request of another session.
+    /// Sets one limit so that one request in flight of another session reaches it.
     fn reach(&mut self, limit: LimitType) {
         let nothing = Some(NanoUsd::ZERO);
         match limit {

@@ -1,5 +1,5 @@
-//! Counters made again from the ledger while something else was to be told: more than may wait, or
-//! a cost that came late. They are right in the end.
+//! Counters rebuilt from the ledger while other operations wait to be sent: more than may wait, or
+//! a late cost. The final figures are correct.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::limits::{
 };
 use crate::redis::Server;
 
-/// What may wait. Far fewer than a test asks.
+/// How many operations may wait. Far fewer than a test sends.
 const MOST: usize = 20;
 const COST: i64 = 1_000;
 
@@ -27,7 +27,7 @@ const COST: i64 = 1_000;
 #[derive(Default)]
 struct Written {
     ids: Mutex<Vec<RequestId>>,
-    /// Requests whose cost became known late, each as expensive as the others.
+    /// Requests whose cost became known late; each costs as much as the others.
     late: Mutex<usize>,
 }
 
@@ -90,7 +90,7 @@ impl Node {
         }
     }
 
-    /// Waits until it is known here that so many requests were settled.
+    /// Waits until this node has counted so many settled requests.
     async fn knows(&self, requests: i64) {
         let key = key(1, Limits::default());
         let seen = async {
@@ -102,7 +102,7 @@ impl Node {
         assert!(known.is_ok(), "{:?}, not {requests}", self.0.key_usage(&key, NOON).await);
     }
 
-    /// A cost that came late, in the ledger and then here.
+    /// A cost that arrived late, in the ledger and then here.
     fn priced_late(&self, ledger: &Written, now: Timestamp) {
         *ledger.late.lock() += 1;
         let (key, user, provider) = (Some(KeyId(1)), Some(UserId(1)), Some(ProviderId(1)));
@@ -122,7 +122,7 @@ impl Node {
 
 #[test]
 fn more_than_may_wait_is_made_good_from_the_ledger_and_counted_once() {
-    // It keeps what it was told, and would be believed if nothing had been dropped.
+    // Redis keeps its data, and would be trusted if nothing had been dropped.
     let mut redis = Redis::durable();
     let ledger = Arc::new(Written::default());
     let (first, second) = (Node::start(&redis, &ledger), Node::start(&redis, &ledger));
@@ -133,7 +133,7 @@ fn more_than_may_wait_is_made_good_from_the_ledger_and_counted_once() {
         redis.kill();
         first.is_up(false).await;
         second.is_up(false).await;
-        // One runs all the while.
+        // One request stays in flight.
         let running = RequestId::new();
         let permit = first.begin(running).await;
         first.serve(150, &ledger).await;
@@ -144,7 +144,7 @@ fn more_than_may_wait_is_made_good_from_the_ledger_and_counted_once() {
         second.is_up(true).await;
         first.knows(163).await;
         second.knows(163).await;
-        // What runs holds its session still, and is settled as any other.
+        // The request in flight still holds its session, and is settled as any other.
         Node::end(permit, running, &ledger);
         second.serve(1, &ledger).await;
         first.knows(165).await;

@@ -1,4 +1,4 @@
-//! Many at once: limits hold exactly, and everything is given back.
+//! Concurrent requests: limits hold exactly, and everything is taken back.
 
 use std::sync::Barrier;
 use std::thread;

@@ -1,7 +1,7 @@
-//! What a request asks, read leniently from any of the four formats: enough to answer it, no more.
+//! Parses a request leniently in any of the four formats: only what the answer needs.
 //!
-//! The *tail* is everything after the last assistant turn: only there do directives, wishes and
-//! tool results count, so that a directive in an old turn does not come true again.
+//! The *tail* is everything after the last assistant turn. Only there do directives, tool requests
+//! and results count, so that a directive in an old turn is not executed again.
 
 use serde_json::Value;
 
@@ -15,18 +15,18 @@ pub(super) struct Asked {
     pub stream: bool,
     /// Chat-compatible: `stream_options.include_usage`.
     pub include_usage: bool,
-    /// Names of the function tools on offer.
+    /// Names of the offered function tools.
     pub offered: Vec<String>,
     /// User texts of the tail, joined by line ends.
     pub user_text: String,
     /// Tool results of the tail, as text.
     pub results: Vec<String>,
-    /// Letters in all texts of the request: what the computed usage comes from.
+    /// Letters in all texts of the request, from which the usage is computed.
     pub letters: u64,
     /// Native, thinking enabled: a turn with calls begins with thinking, which the next request
-    /// must bring back.
+    /// must repeat.
     pub thinks: bool,
-    /// The schema that the answer must fit, where one is given.
+    /// The schema of the answer, if one is given.
     pub schema: Option<Value>,
 }
 
@@ -52,13 +52,13 @@ pub(super) fn read(route: &Route, body: &Value) -> Asked {
     asked
 }
 
-/// The body proper of an alt-cli request, wrapped or not.
+/// The alt-cli request itself, wrapped or not.
 #[must_use]
 pub(super) fn inner<'b>(route: &Route, body: &'b Value) -> &'b Value {
     if route.wrapped { &body["request"] } else { body }
 }
 
-/// `object[camel]`, or its snake_case spelling, which the alt-cli service takes too.
+/// `object[camel]`, or its snake_case spelling, which the alt-cli service accepts too.
 #[must_use]
 pub(super) fn either<'b>(object: &'b Value, camel: &str) -> &'b Value {
     let found = &object[camel];

@@ -1,5 +1,5 @@
-//! What the alt-cli service refuses. Field names pass in camel case and in snake case, as they do
-//! there.
+//! Requests that the alt-cli service refuses. Field names are accepted in camel case and in snake
+//! case, as there.
 
 use serde_json::Value;
 
@@ -86,7 +86,8 @@ const PART_DATA: [&str; 9] = [
     "toolCall",
     "toolResponse",
 ];
-/// The schema dialect of `parameters` and `responseSchema`; full JSON schema has fields of its own.
+/// The schema dialect of `parameters` and `responseSchema`; full JSON schema uses other request
+/// fields.
 const SCHEMA: [&str; 28] = [
     "type",
     "format",

@@ -1,14 +1,14 @@
-//! What the chat-compatible service refuses.
+//! Requests that the chat-compatible service refuses.
 //!
-//! Unknown fields pass, since compatible services differ in theirs; fields of another format do
-//! not.
+//! Unknown fields are accepted, since those of compatible services differ; fields of another format
+//! are not.
 
 use serde_json::Value;
 
 use super::names::{in_range, is_image_url, is_name, items, text};
 use crate::mock::wire::Fault;
 
-/// Other formats' fields: one of them here is a conversion that went wrong.
+/// Other formats' fields: one of them here means a faulty conversion.
 const FOREIGN: [&str; 11] = [
     "system",
     "input",
@@ -105,12 +105,12 @@ fn tools(body: &Value) -> Result<(), Fault> {
     }
 }
 
-/// A value that the service does not know.
+/// An unknown value.
 pub(super) fn invalid(param: &str, value: &str) -> Fault {
     Fault::bad(format!("Invalid value: '{value}'.")).param(param).code("invalid_value")
 }
 
-/// A name out of shape.
+/// A malformed name.
 pub(super) fn bad_name(param: &str, name: &str) -> Fault {
     let shown: String = name.chars().take(80).collect();
     let message = if name.len() > LONGEST_NAME {

@@ -1,5 +1,5 @@
-//! What the real services refuse, refused much in their words: credentials, methods, fields, pairs
-//! of calls and results.
+//! Requests that the real services refuse, with messages like theirs: credentials, methods, fields,
+//! pairs of calls and results.
 
 mod alt_cli;
 mod chat;
@@ -19,9 +19,9 @@ use super::path::{Operation, Route};
 use super::wire::Fault;
 use crate::domain::format::WireFormat;
 
-/// Credentials that begin so are refused as invalid.
+/// Credentials with this prefix are refused as invalid.
 const BAD_KEY: &str = "invalid";
-/// Models that begin so do not exist.
+/// Models with this prefix do not exist.
 const NO_MODEL: &str = "no-such";
 
 /// A wrong method, and the websocket that the responses service may be asked for.
@@ -37,7 +37,7 @@ pub(super) fn method(route: &Route, parts: &Parts) -> Result<(), Fault> {
     Err(Fault::new(405, format!("Method {} is not allowed here", parts.method)))
 }
 
-/// The credential where `format` looks for it; the one anywhere when not `strict`.
+/// The credential in the place of `format`; in any place if not `strict`.
 pub(super) fn credential(format: WireFormat, parts: &Parts, query_key: Option<&str>) -> Option<String> {
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = header("authorization").and_then(|value| value.strip_prefix("Bearer "));
@@ -95,7 +95,7 @@ pub(super) fn no_model(format: WireFormat, id: &str) -> Fault {
     if matches!(format, WireFormat::Chat | WireFormat::Responses) { fault.param("model") } else { fault }
 }
 
-/// What cannot be answered at all, and when `strict` everything that the service refuses.
+/// Refuses what cannot be answered at all, and if `strict` everything that the service refuses.
 pub(super) fn request(route: &Route, parts: &Parts, body: &Value, asked: &Asked, strict: bool) -> Result<(), Fault> {
     let format = route.format;
     if !body.is_object() {
@@ -135,7 +135,7 @@ pub(super) fn request(route: &Route, parts: &Parts, body: &Value, asked: &Asked,
     }
 }
 
-/// A required field that is not there, in each service's words.
+/// A missing required field, in each service's terms.
 fn missing(format: WireFormat, field: &str) -> Fault {
     match format {
         WireFormat::Native => Fault::bad(format!("{field}: Field required")),

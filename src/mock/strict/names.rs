@@ -1,4 +1,4 @@
-//! Small shapes that several services check: names, ids, base64, numbers in a range.
+//! Simple checks of several services: names, ids, base64, numbers in a range.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
@@ -25,7 +25,7 @@ pub(super) fn is_any_base64(text: &str) -> bool {
     is_base64(text) || URL_SAFE.decode(text).is_ok()
 }
 
-/// An http address, or a data URL whose base64 is good.
+/// An http address, or a data URL with valid base64.
 pub(super) fn is_image_url(text: &str) -> bool {
     if let Some(data) = text.strip_prefix("data:") {
         return data.split_once(";base64,").is_some_and(|(kind, data)| kind.starts_with("image/") && is_base64(data));

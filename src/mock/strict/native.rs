@@ -1,4 +1,4 @@
-//! What the native messages service refuses.
+//! Requests that the native messages service refuses.
 
 use serde_json::Value;
 
@@ -40,7 +40,7 @@ const FIELDS: [&str; 32] = [
     "user_profile_id",
     "workspace_id",
 ];
-/// Fields that make sense for a reply only.
+/// Fields that are valid only in a request for a reply.
 const NOT_COUNTED: [&str; 8] =
     ["max_tokens", "stream", "metadata", "stop_sequences", "temperature", "top_p", "top_k", "service_tier"];
 const MOST_CACHE_MARKS: usize = 4;

@@ -1,4 +1,4 @@
-//! What the native service refuses in `messages`: blocks out of shape, calls and results that do
+//! Checks that the native service makes in `messages`: malformed blocks, calls and results that do
 //! not pair.
 
 use std::collections::HashSet;
@@ -10,7 +10,7 @@ use crate::mock::wire::Fault;
 
 /// `output_config`: newer clients set a turn's effort in the message itself.
 const MESSAGE_FIELDS: [&str; 3] = ["role", "content", "output_config"];
-/// Blocks of tools that the service runs itself, and of its newer features: taken as they are.
+/// Blocks of tools that the service runs itself, and of its newer features: accepted unchecked.
 const SERVICE_BLOCKS: [&str; 18] = [
     "server_tool_use",
     "web_search_tool_result",

@@ -1,4 +1,4 @@
-//! What the responses service refuses.
+//! Requests that the responses service refuses.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Bodies that each service takes, and small changes that it refuses.
+//! Bodies that each service accepts, and small changes that it refuses.
 
 use serde_json::{Value, json};
 
@@ -6,8 +6,8 @@ use super::*;
 
 type Check = fn(&Value) -> Result<(), Fault>;
 
-/// `good` passes; each change (JSON pointer, value) to it is refused with a message that has the
-/// words.
+/// `good` passes; each change (JSON pointer, value) to it is refused with a message that contains
+/// the words.
 fn refuses(check: Check, good: &Value, changes: &[(&str, Value, &str)]) {
     check(good).unwrap();
     for (pointer, value, words) in changes {

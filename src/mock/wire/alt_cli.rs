@@ -7,7 +7,7 @@ use crate::mock::directive::Finish;
 use crate::mock::reply::{Call, Part, Reply};
 
 const CALL_PREFIX: &str = "fc_";
-/// Stands where the real service signs a thought: valid base64.
+/// In place of the real service's signature of a thought: valid base64.
 const SIGNATURE: &str = "bW9jay10aG91Z2h0";
 
 pub(super) fn whole(reply: &Reply) -> Value {
@@ -57,7 +57,7 @@ const fn finish_reason(finish: Finish) -> &'static str {
     }
 }
 
-/// Early chunks know the prompt only, as at the real service.
+/// Early chunks contain only the prompt's usage, as at the real service.
 fn usage_value(usage: &Usage, last: bool) -> Value {
     let input = usage.total_input();
     let text = input.saturating_sub(usage.image_input);

@@ -9,11 +9,11 @@ use crate::mock::directive::ErrorSpec;
 #[derive(Debug, Clone)]
 pub(crate) struct Fault {
     pub status: u16,
-    /// The error's type word; absent: what the format uses for the status.
+    /// The error's type; absent: the format's type for the status.
     pub kind: Option<String>,
     pub message: String,
     pub code: Option<String>,
-    /// The field that is wrong, where the format can say so.
+    /// The invalid field, if the format can report it.
     pub param: Option<String>,
 }
 
@@ -39,7 +39,7 @@ impl Fault {
         Self { code: Some(code.into()), ..self }
     }
 
-    /// What a directive asks for.
+    /// The error of a directive.
     #[must_use]
     pub(crate) fn from_spec(status: u16, spec: Option<&ErrorSpec>) -> Self {
         let spec = spec.cloned().unwrap_or_default();

@@ -1,6 +1,6 @@
-//! The four writers: each turns a [`Reply`] into its format's complete body and its stream events,
-//! and a [`Fault`] into its error shapes, as the real services and their official clients have
-//! them.
+//! The four writers: each converts a [`Reply`] into its format's complete body and its stream
+//! events, and a [`Fault`] into its error shapes, as the real services and their official clients
+//! use them.
 
 mod alt_cli;
 mod chat;
@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::reply::Reply;
 use crate::domain::format::WireFormat;
 
-/// When every reply says it was made: fixed, so that replies can be compared. Seconds since the
+/// The creation time of every reply: fixed, so that replies can be compared. Seconds since the
 /// epoch.
 pub(super) const CREATED: u64 = 1_700_000_000;
 
@@ -41,8 +41,7 @@ pub(super) fn events(format: WireFormat, reply: &Reply) -> Vec<String> {
     }
 }
 
-/// The event that tells of an error inside a stream. `sequence` is its number among the stream's
-/// events.
+/// The event of an error inside a stream. `sequence` is its number among the stream's events.
 #[must_use]
 pub(super) fn stream_error(format: WireFormat, fault: &Fault, sequence: usize) -> String {
     match format {
@@ -58,7 +57,7 @@ fn sse(event: &str, value: &Value) -> String {
     format!("event: {event}\ndata: {value}\n\n")
 }
 
-/// An event of data alone.
+/// An event that has only data.
 fn data(value: &Value) -> String {
     format!("data: {value}\n\n")
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::CREATED;
 use crate::domain::format::WireFormat;
 
-/// What the listing shows when no directive says otherwise.
+/// The listing without a directive.
 pub(crate) const DEFAULT: [&str; 4] = ["bench-json", "bench-stream", "mock-large", "mock-small"];
 
 /// The listing of `ids`.

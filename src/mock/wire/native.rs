@@ -10,7 +10,7 @@ use crate::mock::reply::{Call, Part, Reply};
 const CALL_PREFIX: &str = "toolu_";
 /// Letters of arguments per `input_json_delta`.
 const ARGUMENT_PIECE: usize = 24;
-/// What the mock puts where the real service signs its thinking: valid base64 and nothing more.
+/// In place of the real service's signature of its thinking: valid base64 and nothing more.
 const SIGNATURE: &str = "bW9jay10aGlua2luZy1zaWduYXR1cmU=";
 
 pub(super) fn whole(reply: &Reply) -> Value {
@@ -54,7 +54,7 @@ const fn stop_reason(finish: Finish) -> &'static str {
     }
 }
 
-/// The first stop sequence of the request, when that is why the reply ended.
+/// The first stop sequence of the request, if it ended the reply.
 fn stop_sequence(reply: &Reply) -> Value {
     if reply.finish == Finish::StopSequence { reply.request["stop_sequences"][0].clone() } else { Value::Null }
 }

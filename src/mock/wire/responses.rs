@@ -9,7 +9,7 @@ use crate::mock::reply::{Call, Part, Reply};
 
 const CALL_PREFIX: &str = "call_";
 const ARGUMENT_PIECE: usize = 24;
-/// Fields of the request that the response object repeats, with what it says when the request has
+/// Fields of the request that the response object repeats, with their values if the request has
 /// none.
 const REPEATED: [(&str, &str); 13] = [
     ("instructions", "null"),
@@ -27,7 +27,7 @@ const REPEATED: [(&str, &str); 13] = [
     ("top_p", "1"),
 ];
 
-/// The response object in a state of its life.
+/// The response object in a given state.
 fn response(reply: &Reply, status: &str, output: Vec<Value>) -> Value {
     let mut map = Map::new();
     map.insert("id".to_owned(), json!(format!("resp_mock{:06}", reply.serial)));

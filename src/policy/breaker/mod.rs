@@ -9,9 +9,9 @@
 //!        probe successes in a row ≥ threshold   (one probe at a time)
 //! ```
 //!
-//! Every request that is let through carries a [`Ticket`], and hands it back with its end. A ticket
-//! from an earlier state changes nothing: a slow request that began before the circuit opened
-//! neither closes nor re-opens it.
+//! Every admitted request carries a [`Ticket`], and returns it at its end. A ticket from an earlier
+//! state has no effect: a slow request that began before the circuit opened neither closes nor
+//! re-opens it.
 
 mod shown;
 mod standing;
@@ -24,15 +24,15 @@ pub use standing::Standing;
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::BreakerSettings;
 
-/// A probe that has not ended after this long is treated as lost, and another may go. (Long replies
-/// may outlive it: two probes at once do no harm.)
+/// A probe that has not ended after this time counts as lost, and another is admitted. (A long
+/// reply may take longer: two probes at once do no harm.)
 pub const PROBE_LEASE_MS: i64 = 120_000;
 
 /// One provider's circuit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Breaker {
     state: State,
-    /// Counts the changes of state; tickets carry it.
+    /// Counts the changes of state; tickets carry its value.
     generation: u32,
     /// In a row, since the last success.
     failures: u32,
@@ -55,12 +55,12 @@ enum State {
         /// When the circuit would have been tried: kept for the health record.
         since: Timestamp,
         successes: u32,
-        /// When the running probe began.
+        /// When the current probe began.
         probe: Option<Timestamp>,
     },
 }
 
-/// Leave to send one request; goes back with [`Breaker::succeeded`], [`Breaker::failed`] or
+/// A permit for one request; returned with [`Breaker::succeeded`], [`Breaker::failed`] or
 /// [`Breaker::gave_up`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a probe's ticket blocks other probes until it is handed back"]
@@ -70,14 +70,14 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// Whether the request decides over a half-open circuit.
+    /// Whether the request decides about a half-open circuit.
     #[must_use]
     pub const fn is_probe(self) -> bool {
         self.is_probe
     }
 }
 
-/// What [`Breaker::look`] sees, without taking a ticket.
+/// The result of [`Breaker::look`], which takes no ticket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outlook {
     /// Closed: requests pass.
@@ -89,7 +89,7 @@ pub enum Outlook {
     },
 }
 
-/// What a request's end, or an administrator, did to the circuit.
+/// The effect of a request's end, or of an administrator, on the circuit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     None,
@@ -98,7 +98,7 @@ pub enum Change {
 }
 
 impl Breaker {
-    /// Whether a request would be let through; changes nothing. For selection and for showing.
+    /// Whether a request would be admitted; changes nothing. For selection and display.
     #[must_use]
     pub fn look(&self, now: Timestamp) -> Outlook {
         match self.state {
@@ -106,18 +106,18 @@ impl Breaker {
             State::Open { until } if now < until => Outlook::Refuse { until },
             State::Open { .. } => Outlook::Probe,
             State::HalfOpen { probe: Some(began), .. } if now < began.plus_ms(PROBE_LEASE_MS) => {
-                // The probe may end at any moment: worth another look in a second.
+                // The probe may end at any moment: check again in a second.
                 Outlook::Refuse { until: now.plus_ms(1_000) }
             }
             State::HalfOpen { .. } => Outlook::Probe,
         }
     }
 
-    /// Lets a request through, or says until when it is refused. Moves an open circuit whose time
-    /// has come to half open.
+    /// Admits a request, or returns until when it is refused. Moves an open circuit to half open
+    /// when its time is over.
     ///
     /// # Errors
-    /// The time until which nothing passes.
+    /// The time until which no request is admitted.
     pub fn admit(&mut self, now: Timestamp) -> Result<Ticket, Timestamp> {
         match self.look(now) {
             Outlook::Pass => Ok(self.ticket(false)),
@@ -137,7 +137,7 @@ impl Breaker {
         }
     }
 
-    /// A reply reached its proper end.
+    /// A reply completed.
     pub fn succeeded(&mut self, ticket: Ticket, now: Timestamp, settings: &BreakerSettings) -> Change {
         self.last_success = self.last_success.max(Some(now));
         if ticket.generation != self.generation {
@@ -184,8 +184,8 @@ impl Breaker {
         Change::Opened { until }
     }
 
-    /// A request ended without saying anything about the provider (the client left, or erred): a
-    /// probe's place is free again.
+    /// A request ended without evidence about the provider (the client closed the connection, or
+    /// its request was invalid): a probe's place is free again.
     pub fn gave_up(&mut self, ticket: Ticket) {
         if ticket.is_probe
             && ticket.generation == self.generation
@@ -203,15 +203,15 @@ impl Breaker {
         if was_open { Change::Closed } else { Change::None }
     }
 
-    /// The provider has another address or credential: what it did before says nothing any more.
-    /// Tickets given out before change nothing.
+    /// The provider has a new address or credential: its past no longer matters. Tickets issued
+    /// before have no effect.
     pub fn renew(&mut self) -> Change {
         let was_open = self.state != State::Closed;
         *self = Self { generation: self.generation.wrapping_add(1), ..Self::default() };
         if was_open { Change::Closed } else { Change::None }
     }
 
-    /// Closed, and nothing to remember: such a breaker may be dropped.
+    /// Closed, without any counts: such a breaker may be dropped.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.state == State::Closed && self.failures == 0

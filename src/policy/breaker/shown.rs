@@ -24,7 +24,7 @@ pub struct BreakerSnapshot {
 }
 
 impl Breaker {
-    /// What is to be shown of it at a time.
+    /// The figures to show at a given time.
     #[must_use]
     pub fn snapshot(&self, now: Timestamp) -> BreakerSnapshot {
         let (open_until, half_open) = match self.state {

@@ -1,21 +1,20 @@
-//! A circuit's state as it is told: to other nodes, and to the process that comes after this one.
+//! A circuit's state as it is sent to other nodes, and stored for the next process.
 
 use super::{Breaker, Change, State};
 use crate::domain::clock::Timestamp;
 
-/// What nodes tell one another of a circuit: its state, without the counts that only concern the
-/// node that has them.
+/// The state of a circuit that nodes exchange, without the counts that are local to a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
     state: State,
-    /// In a row, when it changed.
+    /// In a row, at the time of the change.
     pub failures: u32,
-    /// In a row. Nodes take turns to probe, so they count together.
+    /// In a row, over all nodes: they take turns to probe.
     pub failed_probes: u32,
 }
 
 impl Standing {
-    /// Whether both say the same, counts aside.
+    /// Whether both have the same state, ignoring counts.
     #[must_use]
     pub fn same_state(&self, other: &Self) -> bool {
         self.state == other.state
@@ -27,7 +26,7 @@ impl Standing {
     }
 
     /// `closed`, `open UNTIL` or `half SINCE SUCCESSES PROBE` (times in ms, `-` for none), after
-    /// the failures. Failed probes stand at the end, where there are any: earlier versions do not
+    /// the failures. Failed probes follow at the end, if there are any: earlier versions do not
     /// read that far.
     #[must_use]
     pub fn to_text(self) -> String {
@@ -76,8 +75,8 @@ impl Breaker {
         Standing { state: self.state, failures: self.failures, failed_probes: self.failed_probes }
     }
 
-    /// Takes over what another node tells. Tickets given out before change nothing any more if the
-    /// state is another one.
+    /// Applies the state that another node sent. If the state changes, tickets issued before have
+    /// no effect any more.
     pub fn adopt(&mut self, told: Standing) -> Change {
         if told.state == self.state {
             return Change::None;

@@ -1,4 +1,4 @@
-//! The circuit, transition by transition, and told from node to node.
+//! The circuit, transition by transition, and its exchange between nodes.
 
 use super::*;
 

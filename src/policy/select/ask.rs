@@ -1,4 +1,4 @@
-//! What selection is asked, what it must be told about providers, and what it answers.
+//! The input of selection, the state of providers that it needs, and its result.
 
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
@@ -9,19 +9,19 @@ use crate::domain::record::Decision;
 
 use super::filters::Rank;
 
-/// One request's wish.
+/// One request.
 #[derive(Debug, Clone, Copy)]
 pub struct SelectAsk<'a> {
     /// The key's groups.
     pub groups: &'a Groups,
     /// The admin token reaches every provider.
     pub all_groups: bool,
-    /// As the client names it.
+    /// The client's name for it.
     pub model: &'a str,
-    /// The client's.
+    /// The client's format.
     pub format: WireFormat,
-    /// Whether a request of the first format can be served by a provider of the second (never asked
-    /// for equal ones).
+    /// Whether a request of the first format can be served by a provider of the second (never
+    /// called for equal ones).
     pub convertible: fn(WireFormat, WireFormat) -> bool,
     /// The provider that serves this session already.
     pub preferred: Option<ProviderId>,
@@ -30,24 +30,24 @@ pub struct SelectAsk<'a> {
     pub at_ms: u64,
 }
 
-/// Whether a provider may be asked now.
+/// Whether a provider is available now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Availability {
     Ready,
     CircuitOpen {
         until: Timestamp,
     },
-    /// It asked to be left alone (`Retry-After`).
+    /// It asked for a pause (`Retry-After`).
     Resting {
         until: Timestamp,
     },
-    /// A spending limit of its own is exhausted.
+    /// One of its own spending limits is used up.
     LimitReached,
-    /// It serves as many sessions as it may, and this is none of them.
+    /// It serves the maximum number of sessions, and this is a new one.
     SessionCap,
 }
 
-/// What is known about providers beyond their records.
+/// The present state of providers, beyond their records.
 pub trait ProviderView {
     fn availability(&self, provider: &Provider) -> Availability;
 
@@ -57,24 +57,24 @@ pub trait ProviderView {
     }
 }
 
-/// The fail-over order.
+/// The failover order.
 #[derive(Debug, Clone)]
 pub struct Selection {
-    /// Indices into the providers, the first to be asked first; never empty.
+    /// Indices into the providers, in the order of attempts; never empty.
     pub ordered: Vec<usize>,
     pub decisions: Vec<Decision>,
 }
 
-/// Why no provider can be asked.
+/// Why no provider is available.
 #[derive(Debug, Clone)]
 pub enum NoProvider {
     /// None in the key's groups.
     NotInReach { decisions: Vec<Decision> },
-    /// Nobody in reach offers the model.
+    /// No reachable provider offers the model.
     ModelUnknown { decisions: Vec<Decision> },
-    /// Some serve it, none of them with a price, and the request must have one.
+    /// Some serve it, but none with a price, which the request requires.
     Unpriced { decisions: Vec<Decision> },
-    /// Some would, but not now. `retry_after_ms`: when the first comes back, where that is known.
+    /// Some serve it, but none now. `retry_after_ms`: when the first is available again, if known.
     Unavailable { retry_after_ms: Option<u64>, decisions: Vec<Decision> },
 }
 
@@ -99,7 +99,7 @@ impl NoProvider {
         }
     }
 
-    /// `furthest`: how far the best provider came.
+    /// `furthest`: the last check that the best provider reached.
     pub(super) fn after(furthest: Option<Rank>, retry_after_ms: Option<u64>, decisions: Vec<Decision>) -> Self {
         match furthest {
             None | Some(Rank::OutOfReach) => Self::NotInReach { decisions },

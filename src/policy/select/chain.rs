@@ -1,4 +1,4 @@
-//! The decision chain: one entry for each provider, in words for an operator.
+//! The decision chain: one entry for each provider, as text for an operator.
 
 use std::sync::{Arc, LazyLock};
 
@@ -9,7 +9,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
 use crate::domain::record::{Decision, DecisionStep};
 
-/// Providers skipped that are listed one by one; a record must not grow with the number of
+/// Skipped providers that are listed individually; a record must not grow with the number of
 /// providers.
 pub(super) const MAX_PASSED_OVER: usize = 64;
 
@@ -37,7 +37,7 @@ pub(super) struct Chain {
     now: Timestamp,
     at_ms: u64,
     decisions: Vec<Decision>,
-    /// Passed over, but not listed: the first one's step, and how many.
+    /// Skipped, but not listed: the first one's step, and how many.
     unlisted: Option<(DecisionStep, usize)>,
 }
 

@@ -1,4 +1,4 @@
-//! How far one provider comes.
+//! The checks of one provider, and the first that it fails.
 
 use super::ask::{Availability, ProviderView, SelectAsk};
 use crate::domain::clock::Timestamp;
@@ -10,7 +10,7 @@ pub(super) enum Stage {
     OtherGroup,
     Disabled,
     ModelNotSupported,
-    /// It serves the model, which has no price there, and the caller is served none without.
+    /// It serves the model, but without a price, and the caller requires one.
     Unpriced,
     FormatNotConvertible,
     CircuitOpen {
@@ -43,7 +43,7 @@ impl Stage {
         }
     }
 
-    /// When the provider can be asked again, where that is known.
+    /// When the provider is available again, if known.
     pub(super) const fn until(self) -> Option<Timestamp> {
         match self {
             Self::CircuitOpen { until } | Self::Resting { until } => Some(until),
@@ -52,7 +52,7 @@ impl Stage {
     }
 }
 
-/// Where a provider is skipped whatever its present state is.
+/// The check that skips a provider whatever its present state.
 pub(super) fn unable(ask: &SelectAsk<'_>, provider: &Provider) -> Option<Stage> {
     if !ask.all_groups && !ask.groups.reach(&provider.group_tag) {
         return Some(Stage::OtherGroup);

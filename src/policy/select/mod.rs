@@ -1,15 +1,14 @@
-//! Which provider serves a request, who stands in for it, and why: the whole fail-over order at
-//! once.
+//! Selects the provider for a request and the failover order after it, with the reasons.
 //!
-//! 1. groups: the provider must be in reach of the key (none: 403)
-//! 2. enabled, and the model supported (none: 404), with a price where it must have one (none:
-//!    403); its format the client's or convertible
-//! 3. circuit, rest, spending limits and session cap let it through (none: 503)
+//! 1. groups: the provider must be reachable by the key (none: 403)
+//! 2. enabled, and the model supported (none: 404), with a price if one is required (none: 403);
+//!    its format the client's or convertible
+//! 3. circuit, cooldown, spending limits and session cap admit it (none: 503)
 //! 4. the session's own provider comes first; then the lowest priority number; then the client's
 //!    own format; then a weighted draw without replacement
 //!
-//! Every provider leaves a decision that an operator can read. It runs on each request: reasons are
-//! shared texts, and a string is built only for a provider that is out of order.
+//! Every provider leaves a decision that an operator can read. This runs for each request: reasons
+//! are shared texts, and a string is built only for a provider that is unavailable.
 
 mod ask;
 mod chain;
@@ -30,7 +29,7 @@ use chain::Chain;
 use filters::Stage;
 use order::Candidate;
 
-/// Whether a request can be given to a provider at all, its circuit and limits aside.
+/// Whether a provider can serve a request at all, ignoring its circuit and limits.
 #[must_use]
 pub fn could_serve(ask: &SelectAsk<'_>, provider: &Provider) -> bool {
     provider.deleted_at.is_none() && filters::unable(ask, provider).is_none()

@@ -1,4 +1,4 @@
-//! The order among those that can be asked.
+//! The order of the available providers.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use crate::domain::format::WireFormat;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
 
-/// A provider that can be asked. The fields that order it are copied, so that sorting stays in one
-/// place of memory.
+/// An available provider. The fields that order it are copied, so that sorting uses one area of
+/// memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
     pub(super) index: usize,
@@ -39,8 +39,8 @@ pub(super) fn sort(candidates: &mut [Candidate], rng: &mut fastrand::Rng) {
     }
 }
 
-/// Weighted random order without replacement: each place goes to one of those left, with a chance
-/// of its weight over theirs.
+/// Weighted random order without replacement: each place goes to one of the rest, with a
+/// probability of its weight over theirs.
 fn draw(equals: &mut [Candidate], rng: &mut fastrand::Rng) {
     let mut left: u64 = equals.iter().map(|c| c.weight).sum();
     for place in 0..equals.len().saturating_sub(1) {
@@ -57,8 +57,8 @@ fn draw(equals: &mut [Candidate], rng: &mut fastrand::Rng) {
     }
 }
 
-/// Moves the session's provider to the front, the others keeping their order. Whether it is among
-/// them.
+/// Moves the session's provider to the front; the others keep their order. Returns whether it is
+/// among them.
 pub(super) fn session_first(
     candidates: &mut [Candidate],
     providers: &[Arc<Provider>],

@@ -61,7 +61,7 @@ impl ProviderView for View {
         self.0.get(&provider.id.0).copied().unwrap_or(Availability::Ready)
     }
 
-    /// In these tests a note says that there is none.
+    /// In these tests a note marks a provider without a price.
     fn is_priced(&self, provider: &Provider) -> bool {
         provider.note != "no price"
     }

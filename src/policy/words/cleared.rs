@@ -1,41 +1,40 @@
-//! What was searched and held no word is not searched again.
+//! Pieces of a body that were searched without a match are not searched again.
 //!
 //! A coding agent sends its whole history with every turn, so nearly all of a long request was
-//! looked through a moment ago. The [fingerprint](super::fingerprint) of each piece of a body in
-//! which nothing was found is kept in a table of fixed size; a new one takes the place of an older
-//! one that lies where it falls. The table belongs to one set of words: with another set everything
-//! is searched again.
+//! searched a moment ago. The [fingerprint](super::fingerprint) of each piece without a match is
+//! kept in a table of fixed size; a new one replaces an older one in the same slot. The table
+//! belongs to one set of words: with another set everything is searched again.
 //!
-//! A piece begins and ends outside of strings, and what is said of it must hold wherever it stands
-//! in a body: that no string of it, whatever it is there, holds a word.
+//! A piece begins and ends outside of strings. Its result must hold at any position in a body: none
+//! of its strings, whatever its role, contains a word.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::fingerprint::Fingerprints;
 
-/// Places of the table: one MiB, allocated with the first piece.
+/// Slots of the table: one MiB, allocated with the first piece.
 const PLACES: usize = 1 << 17;
 
-/// The pieces that hold no word of one set.
+/// The pieces that contain no word of one set.
 #[derive(Debug, Default)]
 pub(super) struct Cleared {
     prints: Fingerprints,
     places: OnceLock<Box<[AtomicU64]>>,
 }
 
-/// A piece's name in the table.
+/// The fingerprint of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint(u64);
 
 impl Cleared {
     pub(super) fn fingerprint<'b>(&self, parts: impl Iterator<Item = &'b [u8]>) -> Fingerprint {
-        // Never zero, which stands in a free place.
+        // Never zero, which marks a free slot.
         Fingerprint(self.prints.of(parts) | 1 << 63)
     }
 
     pub(super) fn holds(&self, piece: Fingerprint) -> bool {
-        // A place is one number that means the same to everybody: no order among places matters.
+        // A slot is one independent number: no memory order between slots is needed.
         self.places.get().is_some_and(|places| places[piece.place()].load(Ordering::Relaxed) == piece.0)
     }
 

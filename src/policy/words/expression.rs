@@ -1,10 +1,9 @@
-//! What must stand in a text, letter case aside, for a regular expression to match it: a needle, or
-//! a run of places.
+//! What a text must contain, ignoring letter case, for a regular expression to match it: a needle,
+//! or a run of places.
 //!
-//! Read from the expression's tree as the engine itself has it, so with both cases of each letter
-//! in it. What the tree says more than this is left to the engine: it alone decides, on the texts
-//! in which something of this was found. An expression of which nothing can be said (`\p{Han}{2,}`)
-//! has to be tried on every text.
+//! Derived from the engine's own syntax tree, which has both cases of each letter. The engine
+//! checks all other conditions, on texts in which this was found. An expression for which nothing
+//! can be derived (`\p{Han}{2,}`) has to be tried on every text.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
@@ -13,7 +12,7 @@ use super::needle::{self, LONGEST, is_plain};
 use super::run::Set;
 use crate::policy::fold::{fold_char, has_no_case};
 
-/// One of these is in every text that matches.
+/// Every matching text contains one of these.
 pub(super) type Needs = Vec<Need>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,23 +22,23 @@ pub(super) enum Need {
     Run(Vec<Set>),
 }
 
-/// So many ways to match are looked for; and so many places are read of an expression.
+/// Maximum alternatives that are searched for; and maximum places that are read of an expression.
 const MOST: usize = 16;
 const PLACES: usize = 256;
-/// Larger classes say too little to be a place, and much larger ones are not even read.
+/// Larger classes are too common to be a place, and much larger ones are not even read.
 const LARGEST_SET: u32 = 12;
 const LARGEST_CLASS: u32 = 1000;
-/// A run that says less than this (a known byte says seven) stands in every prompt.
+/// A run that scores less than this (a known byte scores seven) occurs in every prompt.
 const LEAST: u32 = 13;
 
-/// What a match takes, and the characters beyond ASCII that may stand where a run has a byte.
+/// The needs of a match, and the non-ASCII characters that may stand for a byte of a run.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
     pub(super) needs: Needs,
     pub(super) others: Vec<char>,
 }
 
-/// What a match of `pattern` takes; `None` when that cannot be said.
+/// The needs of a match of `pattern`; `None` if none can be derived.
 pub(super) fn wanted(pattern: &str) -> Option<Wanted> {
     let tree = ParserBuilder::new().case_insensitive(true).build().parse(pattern).ok()?;
     let mut reader = Reader { others: Vec::new() };
@@ -51,7 +50,7 @@ pub(super) fn wanted(pattern: &str) -> Option<Wanted> {
 /// A part of an expression.
 enum Piece {
     Place(Set),
-    /// Something between two places of which nothing is known.
+    /// Unknown characters between two places.
     Gap,
     Either(u32, Needs),
 }
@@ -61,7 +60,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// The best that can be said of a part, and how good it is.
+    /// The best needs of a part, and their score.
     fn needs(&mut self, tree: &Hir) -> Option<(u32, Needs)> {
         let mut pieces = Vec::new();
         self.read(tree, &mut pieces);
@@ -94,7 +93,7 @@ impl Reader {
             return;
         }
         match tree.kind() {
-            // Neither takes room in the text.
+            // Neither consumes any text.
             HirKind::Empty | HirKind::Look(_) => {}
             HirKind::Literal(literal) => match std::str::from_utf8(&literal.0) {
                 Ok(text) => text.chars().for_each(|c| character(c, out)),
@@ -112,7 +111,7 @@ impl Reader {
                 let whole = repeat.max == Some(times);
                 (0..times).for_each(|_| self.read(&repeat.sub, out));
                 if !whole {
-                    // The first repeats touch what comes before, the last ones what comes behind.
+                    // The first repeats touch the part before, the last ones the part after.
                     out.push(Piece::Gap);
                     (0..times).for_each(|_| self.read(&repeat.sub, out));
                 }
@@ -130,7 +129,7 @@ impl Reader {
             out.push(Piece::Gap);
             return;
         }
-        // All cases of one letter are one.
+        // All cases of one letter count as one.
         let mut folded: Vec<String> =
             class.iter().flat_map(|r| r.start()..=r.end()).map(|c| fold_char(c).collect()).collect();
         folded.sort_unstable();
@@ -156,7 +155,7 @@ impl Reader {
     }
 }
 
-/// Characters that are too frequent to be looked for by themselves.
+/// Characters that are too frequent to be searched for alone.
 const fn has_no_case_here(c: char) -> bool {
     has_no_case(c) && !matches!(c, '\u{ff10}'..='\u{ff19}')
 }
@@ -177,8 +176,7 @@ fn either(ways: Vec<(u32, Needs)>) -> Option<(u32, Needs)> {
     (needs.len() <= MOST).then_some((rate, needs))
 }
 
-/// The best of places that follow each other: a needle of at least three bytes, or else all of
-/// them.
+/// The best of consecutive places: a needle of at least three bytes, or else all of them.
 fn of_run(places: &[Set]) -> Option<(u32, Need)> {
     let letters: Vec<Option<u8>> = places.iter().map(Set::single).collect();
     let words: Vec<Vec<u8>> =

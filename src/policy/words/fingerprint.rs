@@ -1,12 +1,12 @@
 //! Fingerprints of pieces of request bodies: equal for equal bytes, and different for different
-//! ones whatever a client tries.
+//! ones, even against an attacking client.
 //!
-//! A piece that passes for another one would carry a word past the look, so the hash has a bound
-//! that needs no belief in it. Blocks of 1024 bytes become sums of products of keyed words (NH, as
-//! in UMAC and VMAC), and these the coefficients of a polynomial over the field of 2^61 - 1 at a
-//! secret point. Two pieces of up to `n` blocks that were chosen without knowledge of the key agree
-//! with a chance below `(3n + 1) / 2^61 + n / 2^64`; nobody is ever told a fingerprint. It costs
-//! half an instruction per byte.
+//! A piece with the fingerprint of another would bypass the search, so the hash has a provable
+//! collision bound. Blocks of 1024 bytes become sums of products of keyed words (NH, as in UMAC and
+//! VMAC), and these the coefficients of a polynomial over the field of 2^61 - 1 at a secret point.
+//! Two pieces of up to `n` blocks that were chosen without knowledge of the key collide with a
+//! probability below `(3n + 1) / 2^61 + n / 2^64`. No fingerprint leaves the process. It costs half
+//! an instruction per byte.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -22,8 +22,7 @@ pub(super) struct Fingerprints {
 }
 
 impl Default for Fingerprints {
-    /// The standard library's own key comes from the system; what its hash makes of numbers is as
-    /// good as random.
+    /// The standard library's key comes from the system; its hash of numbers is as good as random.
     fn default() -> Self {
         let random = RandomState::new();
         let mut key = Box::new([0; WORDS]);
@@ -35,7 +34,7 @@ impl Default for Fingerprints {
 }
 
 impl Fingerprints {
-    /// The fingerprint of a piece that comes in any parts: below 2^61.
+    /// The fingerprint of a piece, given in any number of parts: below 2^61.
     pub(super) fn of<'b>(&self, mut parts: impl Iterator<Item = &'b [u8]>) -> u64 {
         let first = parts.next().unwrap_or_default();
         match parts.next() {
@@ -70,13 +69,13 @@ impl Fingerprints {
         self.end(self.add(sum, &block[..filled]), len)
     }
 
-    /// The length tells what is padding.
+    /// The length distinguishes padding from data.
     const fn end(&self, sum: u64, len: usize) -> u64 {
         let whole = self.next(sum, len as u64);
         if whole >= PRIME { whole - PRIME } else { whole }
     }
 
-    /// `block`: no more than [`BLOCK`]; its last pair is padded with zeros.
+    /// `block`: at most [`BLOCK`]; its last pair is padded with zeros.
     #[inline(never)]
     fn add(&self, sum: u64, block: &[u8]) -> u64 {
         // Four pairs at a time, so that the loop itself costs little.
@@ -129,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    /// The same polynomial by the plainest arithmetic.
+    /// The same polynomial in plain arithmetic.
     fn plainly(prints: &Fingerprints, text: &[u8]) -> u64 {
         let prime = u128::from(PRIME);
         let mut sum = 0_u128;
@@ -185,7 +184,7 @@ mod tests {
             other[at] = 1;
             assert!(seen.insert(prints.of(std::iter::once(other.as_slice()))), "a one at {at}");
         }
-        // Blocks and pairs that change places.
+        // Blocks and pairs that are swapped.
         let numbered: Vec<u8> = (0..2048_u32).flat_map(|n| [(n / 16) as u8, (n / 512) as u8]).collect();
         for (a, b) in [(0, 512), (0, 16), (1024, 2048), (16, 2064)] {
             let mut other = numbered.clone();

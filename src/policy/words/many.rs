@@ -1,20 +1,20 @@
-//! Finds any of many byte strings in a text, by the fastest engine that holds them.
+//! Finds any of many byte strings in a text, by the fastest engine that can hold them.
 //!
-//! Up to some hundred and fifty strings are looked for by vector instructions, in groups: one to
-//! two instructions per byte of text and group. More than that share one automaton of some six
-//! instructions per byte, however many they are.
+//! Up to about 150 strings are searched by vector instructions, in groups: one to two instructions
+//! per byte of text and group. More than that share one automaton of about six instructions per
+//! byte, whatever their number.
 
 use aho_corasick::packed::{Config, MatchKind, Searcher};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, Input};
 
-/// So many strings fill a group, and more groups are slower than the automaton.
+/// Maximum strings in a group; more groups are slower than the automaton.
 const GROUP: usize = 32;
 const MOST_GROUPS: usize = 5;
-/// The vector engine tells texts apart by the first four bytes of its shortest string: shorter ones
-/// have a group of their own.
+/// The vector engine filters by the first four bytes of its shortest string: shorter ones have a
+/// separate group.
 const LONG: usize = 4;
-/// Up to so many bytes of strings the fastest automaton is built; it takes some hundred bytes of
-/// memory for each.
+/// Up to this many bytes of strings the fastest automaton is built; it takes about a hundred bytes
+/// of memory for each.
 const FAST_MAX: usize = 64 * 1024;
 
 #[derive(Debug)]
@@ -23,7 +23,7 @@ enum Engine {
     Automaton(AhoCorasick),
 }
 
-/// Strings that are looked for together; each is known by its number.
+/// Strings that are searched together; each is identified by its number.
 #[derive(Debug)]
 pub(super) struct Group {
     engine: Engine,
@@ -31,8 +31,8 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Where the first string begins that lies in `text` from `from` on, and its number. Of those
-    /// that begin there, any.
+    /// The start of the first string in `text` after `from`, and its number. Of several that begin
+    /// there, any.
     pub(super) fn find(&self, text: &[u8], from: usize) -> Option<(usize, usize)> {
         let (start, at) = match &self.engine {
             Engine::Vectors(searcher) => {
@@ -48,10 +48,10 @@ impl Group {
     }
 }
 
-/// Groups for all of `strings`, whose numbers are their places; none of them may be empty.
+/// Groups for all of `strings`, whose numbers are their indices; none of them may be empty.
 ///
 /// # Errors
-/// They are too much for any engine.
+/// When they are too large for any engine.
 pub(super) fn groups(strings: &[Vec<u8>]) -> Result<Vec<Group>, BuildError> {
     let (long, short): (Vec<usize>, Vec<usize>) = (0..strings.len()).partition(|at| strings[*at].len() >= LONG);
     let by_length = [long, short];

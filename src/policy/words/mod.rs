@@ -1,14 +1,13 @@
-//! Finds an operator's sensitive words in what a client sends.
+//! Finds an operator's sensitive words in clients' requests.
 //!
-//! In two steps. A [`sieve`] goes through the raw body, once and fast, and tells where a word can
-//! be; nearly always that is nowhere. Then the texts at those places are taken out of the JSON and
-//! searched exactly: words of the kind `contains` all at once, `exact` ones by a table of whole
-//! texts, regular expressions each by itself, or as one set when the sieve cannot tell anything of
-//! them. Letter case is ignored by the rule of [`super::fold`] (by the engine's own rule for
-//! regular expressions). What is found is a word's id: neither the word nor the text goes on from
-//! here.
+//! In two steps. A [`sieve`] scans the raw body once and fast, and returns where a word can be;
+//! nearly always that is nowhere. Then the texts at those positions are decoded from the JSON and
+//! searched exactly: `contains` words all at once, `exact` ones by a table of complete texts,
+//! regular expressions one by one, or as one set if the sieve can derive nothing from them. Letter
+//! case is ignored by the rule of [`super::fold`] (by the engine's own rule for regular
+//! expressions). The result is a word's id: neither the word nor the text leaves this module.
 //!
-//! Most of what a client sends it has sent before, and what was [`cleared`] is not searched again.
+//! Most of a request was sent before, and pieces that were [`cleared`] are not searched again.
 
 mod cleared;
 mod expression;
@@ -47,14 +46,14 @@ const FIRST_PATTERN: u32 = 2;
 const MOST_PATTERNS: usize = 61;
 const REST: Kinds = 1 << 63;
 
-/// The words in effect, ready to be looked for.
+/// The words in effect, ready for searching.
 #[derive(Debug, Default)]
 pub struct Words {
     source: Vec<SensitiveWord>,
     contains: Vec<Group>,
     contains_ids: Vec<WordId>,
     exact: HashMap<Box<str>, WordId>,
-    /// No longer text can be one of `exact`, bytes.
+    /// The longest text that can equal one of `exact`, in bytes.
     exact_longest: usize,
     /// Regular expressions that the sieve can suspect, and all others.
     patterns: Vec<(Regex, WordId)>,
@@ -74,8 +73,9 @@ pub struct WordCounts {
 }
 
 impl Words {
-    /// Compiles the enabled ones. A word that cannot be is left out and named in [`Words::faults`]:
-    /// what is entered is checked before, so that takes another version's hand.
+    /// Compiles the enabled words. One that cannot be compiled is left out and listed in
+    /// [`Words::faults`]: words are checked when they are entered, so only another version can have
+    /// stored it.
     #[must_use]
     pub fn compile(source: Vec<SensitiveWord>) -> Self {
         let mut words = Self::default();
@@ -129,13 +129,13 @@ impl Words {
         }
     }
 
-    /// What these were made from, disabled words included.
+    /// The source of these words, including disabled ones.
     #[must_use]
     pub fn all(&self) -> &[SensitiveWord] {
         &self.source
     }
 
-    /// No text can hold any.
+    /// No text can contain any.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.contains.is_empty() && self.exact.is_empty() && self.patterns.is_empty() && self.rest.is_none()
@@ -150,41 +150,42 @@ impl Words {
         }
     }
 
-    /// What could not be put in effect, and why.
+    /// Words that are not in effect, and why.
     #[must_use]
     pub fn faults(&self) -> &[String] {
         &self.faults
     }
 
-    /// What a piece of a body is known by, which is given in any parts.
+    /// The fingerprint of a piece of a body, given in any number of parts.
     #[must_use]
     pub fn fingerprint<'b>(&self, parts: impl Iterator<Item = &'b [u8]>) -> Fingerprint {
         self.cleared.fingerprint(parts)
     }
 
-    /// The same piece was searched before, and none of its strings held a word.
+    /// The same piece was searched before, and none of its strings contained a word.
     #[must_use]
     pub fn has_cleared(&self, piece: Fingerprint) -> bool {
         self.cleared.holds(piece)
     }
 
-    /// None of the strings of this piece holds a word, whatever they are there. Never to be said of
-    /// a piece of which a string was not looked at because it was no text: it may be one elsewhere.
+    /// Records that none of the strings of this piece contains a word, whatever their role. Never
+    /// call it for a piece with a string that was skipped because it was no text: it may be one
+    /// elsewhere.
     pub fn clear(&self, piece: Fingerprint) {
         self.cleared.note(piece);
     }
 
-    /// A look for the words through any number of texts.
+    /// A search for the words through any number of texts.
     #[must_use]
     pub fn search(&self) -> Search<'_> {
         Search { words: self, folded: Vec::new() }
     }
 }
 
-/// Checks a regular expression together with those that are in effect already.
+/// Checks a regular expression together with those already in effect.
 ///
 /// # Errors
-/// Why it is refused.
+/// Why the pattern is refused.
 pub fn check_pattern<'p>(new: &'p str, others: impl Iterator<Item = &'p str>) -> Result<(), PatternFault> {
     pattern::compile(new)?;
     pattern::compile_set(others.chain([new])).map(|_| ())

@@ -1,28 +1,27 @@
-//! A needle: a part of a word that stands in a request's raw bytes wherever the word stands in a
+//! A needle: a part of a word that occurs in a request's raw bytes wherever the word occurs in a
 //! text.
 //!
-//! In JSON a text's characters may be written as escapes. What must or may have a short one
-//! (quotes, backslashes, slashes, control characters) is in no needle; a character that somebody
-//! wrote as `\u…` without need is told by the sieve itself. So a needle is looked for in a complete
-//! body at once, without taking its strings apart. It is cut where its first bytes are rarest in
-//! prompts.
+//! In JSON a text's characters may be written as escapes. Characters that must or may have a short
+//! escape (quotes, backslashes, slashes, control characters) are in no needle; the sieve itself
+//! detects unnecessary `\u…` escapes. So a needle is searched in a complete body at once, without
+//! parsing its strings. It is cut where its first bytes are rarest in prompts.
 
-/// No needle is longer, bytes.
+/// Longest needle, in bytes.
 pub(super) const LONGEST: usize = 32;
-/// A shorter one would stand nearly everywhere.
+/// A shorter one would occur nearly everywhere.
 const SHORTEST: usize = 2;
-/// The engine tells texts apart by so many first bytes.
+/// The engine filters by this many first bytes.
 const HEAD: usize = 4;
 
 /// Frequent bytes of prompts (text, code, Chinese in UTF-8), the most frequent first.
 const FREQUENT: &[u8] = b" etaoinsrhldcumfpgwybvk.,-_()=':;0123456789{}[]\xe4\xe5\xe6\xe7\xe8\xe9\xef\xe3xjqz";
 
-/// How rare a byte is in a prompt: 1 for those that are everywhere.
+/// The rarity of a byte in prompts: 1 for the most frequent ones.
 pub(super) fn rarity(byte: u8) -> usize {
     FREQUENT.iter().position(|frequent| *frequent == byte).map_or(9, |at| 1 + at / 8)
 }
 
-/// Whether a needle may hold it.
+/// Whether a needle may contain the character.
 pub(super) const fn is_plain(c: char) -> bool {
     !matches!(c, '\0'..='\x1f' | '"' | '\\' | '/' | '\x7f')
 }
@@ -32,8 +31,7 @@ pub(super) fn of_word(folded: &str) -> Option<Vec<u8>> {
     best(folded.split(|c| !is_plain(c)).map(str::as_bytes)).map(|(_, needle)| needle)
 }
 
-/// The best needle within several byte strings, any of which may be cut anywhere, and how good it
-/// is.
+/// The best needle within several byte strings, each of which may be cut anywhere, and its score.
 pub(super) fn best<'s>(strings: impl Iterator<Item = &'s [u8]>) -> Option<(usize, Vec<u8>)> {
     let cuts = strings.flat_map(|string| {
         let starts = 0..=string.len().saturating_sub(HEAD);

@@ -1,10 +1,10 @@
-//! A run: so many places one after the other, each with the bytes that may stand there. What is
-//! left of a regular expression such as `\d{3}-\d{2}-\d{4}` when it has no word in it.
+//! A run: consecutive places, each with the bytes that may occur there. It represents a regular
+//! expression such as `\d{3}-\d{2}-\d{4}`, which contains no word.
 //!
-//! It is looked for from its last place backwards, so most of a text is not read: a byte that no
-//! place takes lets the whole run move behind it (Horspool's way, with sets for letters).
+//! It is searched from its last place backwards, so most of a text is not read: a byte that no
+//! place accepts moves the whole run past it (Horspool's algorithm, with sets for letters).
 
-/// The bytes that may stand in one place.
+/// The bytes that may occur in one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Set([u64; 4]);
 
@@ -37,12 +37,12 @@ impl Set {
     }
 }
 
-/// Ready to be looked for.
+/// Ready for searching.
 #[derive(Debug)]
 pub(super) struct Run {
     places: Vec<Set>,
-    /// For each byte that stands where the last place is: how far the run can move on. The high bit
-    /// says that the last place takes it.
+    /// For each byte at the last place: how far the run can move on. The high bit says that the
+    /// last place accepts it.
     moves: Box<[u8; 256]>,
     /// A run of one byte.
     single: Option<u8>,
@@ -51,7 +51,7 @@ pub(super) struct Run {
 const TAKEN: u8 = 0x80;
 
 impl Run {
-    /// `None` for no places, or more than a byte counts.
+    /// `None` for no places, or more than a byte can count.
     pub(super) fn new(places: &[Set]) -> Option<Self> {
         let (last, before) = places.split_last()?;
         let len = u8::try_from(places.len()).ok().filter(|len| *len < TAKEN)?;
@@ -64,7 +64,7 @@ impl Run {
         Some(Self { places: places.to_vec(), moves, single })
     }
 
-    /// The bytes that stand anywhere in it.
+    /// The bytes that occur anywhere in it.
     pub(super) fn bytes(&self) -> impl Iterator<Item = u8> {
         self.places.iter().flat_map(Set::bytes)
     }

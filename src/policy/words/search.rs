@@ -1,5 +1,4 @@
-//! A look for the words: first through a complete body, then through those texts of it that are
-//! suspected.
+//! A search for the words: first through a complete body, then through the suspected texts of it.
 
 use std::ops::Range;
 
@@ -15,8 +14,8 @@ pub struct Search<'w> {
 }
 
 impl Search<'_> {
-    /// Where a word can be in a body of valid JSON, of which stretches are given: where each
-    /// begins, and its parts. They are in order and cut no string.
+    /// Where a word can be in a body of valid JSON, given in stretches: the start of each, and its
+    /// parts. They are in order and cut no string.
     pub fn suspects<'b, P>(&mut self, stretches: impl IntoIterator<Item = (usize, P)>) -> Suspects
     where
         P: Iterator<Item = &'b [u8]>,
@@ -29,19 +28,19 @@ impl Search<'_> {
         suspects
     }
 
-    /// A word that `text` holds, if it holds one.
+    /// A word that `text` contains, if any.
     pub fn find(&mut self, text: &str) -> Option<WordId> {
         self.look(text, Kinds::MAX)
     }
 
-    /// The same for a text that lies at `span` of the body of which `suspects` tells.
+    /// The same for a text at `span` of the body that `suspects` describes.
     pub fn find_suspected(&mut self, text: &str, span: &Range<usize>, suspects: &Suspects) -> Option<WordId> {
         self.look(text, suspects.of(span))
     }
 
     fn look(&mut self, text: &str, kinds: Kinds) -> Option<WordId> {
         let words = self.words;
-        // Folding makes no text shorter than a third.
+        // Folding shortens no text to less than a third.
         let may_be_exact =
             kinds & EXACT != 0 && !words.exact.is_empty() && text.trim().len() <= words.exact_longest.saturating_mul(3);
         let may_contain = kinds & CONTAINS != 0 && !words.contains.is_empty();
@@ -66,7 +65,7 @@ impl Search<'_> {
             }
         }
         let set = words.rest.as_ref().filter(|_| kinds & REST != 0)?;
-        // Whether any matches is cheaper to know than which.
+        // Whether any matches is cheaper to find out than which.
         if !set.is_match(text) {
             return None;
         }

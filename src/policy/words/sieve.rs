@@ -1,14 +1,12 @@
-//! Tells from a request's raw bytes where a sensitive word can be at all, without taking the JSON
-//! apart.
+//! Finds in a request's raw bytes where a sensitive word can be at all, without parsing the JSON.
 //!
-//! Nearly every request holds none, and that should cost little. So the bytes are folded block by
-//! block and searched at once for the [`needle`] of every word and for what every regular
-//! expression needs ([`expression`](super::expression)). Where nothing is found, there is no word;
-//! where something is, the texts around it are looked at closely. What could hide a needle in JSON
-//! counts as found: an escape `\u…` of a character that needles hold, of a letter, or of a
-//! backslash.
+//! Nearly every request contains none, so this must be cheap. The bytes are folded block by block
+//! and searched at once for the [`needle`] of every word and for the needs of every regular
+//! expression ([`expression`](super::expression)). If nothing is found, there is no word; otherwise
+//! the texts around it are searched exactly. Anything in JSON that could hide a needle counts as
+//! found: an escape `\u…` of a character that needles contain, of a letter, or of a backslash.
 //!
-//! Words that no needle stands for are always suspected.
+//! Words without a needle are always suspected.
 
 use std::ops::Range;
 
@@ -21,32 +19,32 @@ use super::run::{Run, Set};
 use super::{Kinds, needle};
 use crate::policy::fold::{ascii_length, fold_char, fold_tail, ideographs};
 
-/// Bytes that are searched together: they and what they are folded into stay near the core.
+/// Bytes that are searched together: they and their folded form stay in the core's cache.
 pub(super) const BLOCK: usize = 8 * 1024;
-/// So much of a block is searched again with the next: no needle, run or escape is longer.
+/// Bytes of a block that are searched again with the next: no needle, run or escape is longer.
 const KEPT: usize = LONGEST;
-/// After so many findings in one block it is suspected of everything.
+/// After this many findings a block is suspected of everything.
 const MANY: usize = 32;
-/// Bytes that are looked through together for rare characters.
+/// Bytes that are scanned together for rare characters.
 const OTHERS_BLOCK: usize = 128;
 
-/// Where in a body what kinds of words can be.
+/// Where in a body which kinds of words can be.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Suspects {
     /// In order; neighbours may overlap.
     pub(super) places: Vec<(Range<usize>, Kinds)>,
-    /// What has to be looked for everywhere.
+    /// The kinds that must be searched everywhere.
     pub(super) always: Kinds,
 }
 
 impl Suspects {
-    /// The body holds no word.
+    /// The body contains no word.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.places.is_empty() && self.always == 0
     }
 
-    /// Where texts have to be looked at, of a body of `len` bytes.
+    /// The ranges whose texts must be searched, of a body of `len` bytes.
     #[must_use]
     pub fn ranges(&self, len: usize) -> Vec<Range<usize>> {
         if self.always != 0 {
@@ -55,7 +53,7 @@ impl Suspects {
         self.places.iter().map(|(range, _)| range.clone()).collect()
     }
 
-    /// A word can be in what lies at `span`.
+    /// A word can be in the text at `span`.
     #[must_use]
     pub fn touch(&self, span: &Range<usize>) -> bool {
         self.of(span) != 0
@@ -68,27 +66,27 @@ impl Suspects {
     }
 }
 
-/// Made from the words in effect.
+/// Built from the words in effect.
 #[derive(Debug, Default)]
 pub(super) struct Sieve {
     groups: Vec<Group>,
     kinds: Vec<Kinds>,
     runs: Vec<(Run, Kinds)>,
-    /// Folded characters beyond ASCII that stand for a byte of a run, in order; no ideographs.
+    /// Folded non-ASCII characters that may stand for a byte of a run, in order; no ideographs.
     others: Vec<char>,
-    /// The bytes with which these begin.
+    /// The first bytes of these.
     other_leads: Set,
     /// The lowest of them.
     first_other: u8,
     unicode_escape: Option<Finder<'static>>,
-    /// Bytes that needles and runs hold.
+    /// The bytes of needles and runs.
     holds: Set,
     beyond_ascii: bool,
     all: Kinds,
     always: Kinds,
 }
 
-/// What a sieve is made from.
+/// The source of a sieve.
 #[derive(Debug, Default)]
 pub(super) struct Mesh {
     pub(super) needles: Vec<(Vec<u8>, Kinds)>,
@@ -98,7 +96,7 @@ pub(super) struct Mesh {
 }
 
 impl Mesh {
-    /// A folded word.
+    /// Adds a folded word.
     pub(super) fn word(&mut self, folded: &str, kind: Kinds) {
         match needle::of_word(folded) {
             Some(needle) => self.needles.push((needle, kind)),
@@ -106,7 +104,7 @@ impl Mesh {
         }
     }
 
-    /// A regular expression, of which `wanted` is known.
+    /// Adds a regular expression with the derived `wanted`.
     pub(super) fn expression(&mut self, wanted: Option<Wanted>, kind: Kinds) {
         let Some(Wanted { needs, others }) = wanted else {
             self.always |= kind;
@@ -126,7 +124,7 @@ impl Mesh {
 }
 
 impl Sieve {
-    /// A sieve that suspects everything of what it cannot hold.
+    /// A sieve that suspects everything that it cannot hold.
     pub(super) fn new(mesh: Mesh) -> Self {
         let Mesh { needles, runs, mut others, mut always } = mesh;
         others.sort_unstable();
@@ -136,7 +134,7 @@ impl Sieve {
             always |= needles.iter().fold(0, |all, (_, kind)| all | kind);
             Vec::new()
         });
-        // Of two needles of which one begins the other, either may be found.
+        // Of two needles, one a prefix of the other, either may be found.
         let begins = |a: &[u8], b: &[u8]| a.starts_with(b) || b.starts_with(a);
         let kinds = strings.iter().map(|string| {
             let hidden = needles.iter().filter(|(needle, _)| begins(string, needle));
@@ -155,13 +153,13 @@ impl Sieve {
         Self { groups, kinds, runs, others, other_leads, first_other, unicode_escape, holds, beyond_ascii, all, always }
     }
 
-    /// What is suspected of a body of which nothing has been looked at.
+    /// The suspects of a body that has not been scanned.
     pub(super) const fn suspects(&self) -> Suspects {
         Suspects { places: Vec::new(), always: self.always }
     }
 
-    /// Goes through a stretch of a body, which begins at `from` and cuts no string; `block` is
-    /// [`BLOCK`] but in tests.
+    /// Scans a stretch of a body, which begins at `from` and cuts no string; `block` is [`BLOCK`]
+    /// except in tests.
     pub(super) fn sift<'b>(
         &self,
         (from, parts): (usize, impl Iterator<Item = &'b [u8]>),
@@ -182,8 +180,8 @@ impl Sieve {
             let kinds = self.look(text, fresh);
             let end = at + part.len();
             if kinds != 0 {
-                // A character's folded form is no shorter than a third of it, and one may have
-                // waited for its rest.
+                // A character's folded form is at least a third as long, and one may have been
+                // incomplete.
                 suspects.places.push((at.saturating_sub(3 * KEPT + 4).max(from)..end, kinds));
             }
             at = end;
@@ -193,7 +191,7 @@ impl Sieve {
         }
     }
 
-    /// What can be in a stretch of folded bytes, of which those from `fresh` on are new.
+    /// The kinds that can be in a stretch of folded bytes, of which those from `fresh` on are new.
     fn look(&self, text: &[u8], fresh: usize) -> Kinds {
         let mut kinds = self.escapes(text);
         for group in &self.groups {
@@ -218,7 +216,7 @@ impl Sieve {
         kinds
     }
 
-    /// Everything, when somebody wrote what a needle may hold as an escape.
+    /// Everything, if a character that a needle may contain is written as an escape.
     fn escapes(&self, text: &[u8]) -> Kinds {
         let Some(finder) = &self.unicode_escape else { return 0 };
         let hides = finder.find_iter(text).any(|at| {
@@ -246,7 +244,7 @@ impl Sieve {
         let mut at = 0;
         while at < text.len() {
             let end = text.len().min(at + OTHERS_BLOCK);
-            // Most letters of most scripts come before them.
+            // Most letters of most scripts precede them.
             if text[at..end].iter().fold(0, |highest, byte| highest.max(*byte)) < self.first_other {
                 at = end;
             }

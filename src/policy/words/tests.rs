@@ -1,4 +1,4 @@
-//! Words of each kind are found; what the sieve passes over holds none.
+//! Words of each kind are found; positions that the sieve skips contain none.
 
 use proptest::prelude::*;
 
@@ -61,7 +61,7 @@ fn patterns_are_checked_together() {
     assert_eq!(check_pattern("z", many.iter().map(String::as_str)), Err(PatternFault::TooLarge));
 }
 
-/// Pieces of which texts are made: words, parts of them, and characters that become them.
+/// The parts of which texts are made: words, parts of them, and characters that become them.
 const PIECES: &[&str] = &[
     "bomb",
     "BOM",
@@ -114,7 +114,7 @@ fn pieces() -> impl Strategy<Value = String> {
     text.prop_map(|all| all.into_iter().map(|(piece, times)| piece.repeat(times)).collect())
 }
 
-/// A JSON string of `text`: each character raw or as an escape, as `ways` has it.
+/// A JSON string of `text`: each character raw or as an escape, according to `ways`.
 fn json(text: &str, ways: &[u8]) -> String {
     let mut out = String::from("\"");
     let mut units = [0; 2];
@@ -155,7 +155,7 @@ fn mixed_words(which: u32) -> Vec<SensitiveWord> {
     chosen.map(|(at, (kind, text))| word(i64::try_from(at).unwrap(), *kind, text)).collect()
 }
 
-/// The words that a text holds, found in the plainest way.
+/// The words that a text contains, found by a plain search.
 fn plainly(words: &[SensitiveWord], compiled: &[(Regex, WordId)], text: &str) -> Vec<WordId> {
     let holds = |word: &&SensitiveWord| match word.match_type {
         MatchType::Contains => fold(text).contains(&fold(&word.word)),
@@ -179,7 +179,8 @@ proptest! {
         prop_assert!(words.faults().is_empty());
         let patterns = source.iter().filter(|word| word.match_type == MatchType::Regex);
         let compiled: Vec<_> = patterns.map(|word| (pattern::compile(&word.word).unwrap(), word.id)).collect();
-        // Escapes where none are needed are rare in half of the cases: nothing else would be tried.
+        // In half of the cases unnecessary escapes are rare; otherwise nothing else would be
+        // tested.
         let ways: Vec<u8> = ways.iter().map(|way| if often { *way } else { way | 2 }).collect();
         let mut body = String::from("[");
         let mut spans = Vec::new();

@@ -1,9 +1,10 @@
-//! A client's HTTP/1 connection below Pingora's session: bounds on the head of each request, and a
-//! look at whether the client has left while its request is being answered.
+//! A client's HTTP/1 connection below Pingora's session: bounds on the head of each request, and
+//! detection of a client that closes the connection while its request is being answered.
 //!
 //! Pingora bounds each read of a head, but not the whole head, and accepts heads of up to 1 MiB. It
-//! waits for a client's leaving by reading one byte, and stops looking once that byte came. HTTP/2
-//! has all of this in its own framing (`proxy/connections/lingering_close.rs` wraps those connections).
+//! detects a closed connection by reading one byte, and stops checking once that byte has come.
+//! HTTP/2 has all of this in its own framing (`proxy/connections/lingering_close.rs` wraps those
+//! connections).
 
 use std::fmt;
 use std::io;
@@ -26,13 +27,13 @@ use pingora::proxy::Session;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// Bytes of pipelined requests that are read ahead while a request is answered. A client that sends
-/// more and leaves is noticed when its reply cannot be written.
+/// Bytes of pipelined requests that are read ahead while a request is answered. If a client sends
+/// more and then closes, the gateway notices when it cannot write the reply.
 const AHEAD_MAX: usize = 64 * 1024;
-/// What is read ahead at a time.
+/// Bytes per read ahead.
 const PIECE: usize = 1024;
 
-/// Bounds of one request's head.
+/// Bounds of a request's head.
 #[derive(Debug, Clone, Copy)]
 pub struct HeadBounds {
     pub bytes: usize,
@@ -50,23 +51,23 @@ pub struct ClientStream {
 
 /// A request is being answered.
 const EXCHANGE: u8 = 0;
-/// A request's head is waited for.
+/// The connection waits for a request's head.
 const NEXT_HEAD: u8 = 1;
 /// A request's head is being read.
 const HEAD: u8 = 2;
 
 struct Io {
     stream: Stream,
-    /// What came while a request was answered.
+    /// Bytes that arrived while a request was answered.
     ahead: BytesMut,
 }
 
-/// How much of the present head has come.
+/// How much of the current head has arrived.
 #[derive(Default)]
 struct HeadProgress {
     bytes: usize,
     late: Option<Pin<Box<Sleep>>>,
-    /// What is still to be written of the answer to a head that broke a bound.
+    /// The unwritten rest of the answer to a head that broke a bound.
     refusal: Option<&'static [u8]>,
 }
 
@@ -87,7 +88,7 @@ impl ClientStream {
         session.as_downstream().stream()?.as_any().downcast_ref()
     }
 
-    /// The next bytes are a request's head, of a connection that has had a request before.
+    /// The next bytes are the head of another request on a connection that has already served one.
     pub fn await_head(stream: &Stream) {
         if let Some(client) = stream.as_any().downcast_ref::<Self>() {
             client.phase.store(NEXT_HEAD, Ordering::Relaxed);
@@ -99,7 +100,8 @@ impl ClientStream {
         self.phase.store(EXCHANGE, Ordering::Relaxed);
     }
 
-    /// Resolves when the client has left. What it sends meanwhile is kept for the next request.
+    /// Resolves when the client has closed the connection. Bytes that arrive meanwhile are kept for
+    /// the next request.
     pub async fn closed(&self) {
         std::future::poll_fn(|cx| self.io.lock().poll_closed(cx)).await;
     }

@@ -1,21 +1,20 @@
-//! What an HTTP/2 client sends, frame by frame: a budget for frames that carry neither requests nor
-//! data, and whether a request's head is incomplete.
+//! Counts the frames of an HTTP/2 client: a budget for frames that carry neither requests nor data,
+//! and whether a request's head is incomplete.
 //!
-//! The HTTP/2 library bounds memory: streams at once, decoded heads, CONTINUATION and small DATA
-//! frames, streams that are reset before they are accepted. It bounds no rate: a client that opens
-//! and resets streams, or sends PING or SETTINGS, can keep a core busy and is never told to stop;
-//! nor does it bound the time of a head. Frames are only counted here, not checked: the library
-//! reads the same bytes.
+//! The HTTP/2 library bounds memory: concurrent streams, decoded heads, CONTINUATION and small DATA
+//! frames, streams that are reset before they are accepted. It bounds no rate and no head's time: a
+//! client that opens and resets streams, or sends PING or SETTINGS, can keep a core busy without
+//! limit. This module counts frames and does not validate them: the library reads the same bytes.
 
 use std::time::{Duration, Instant};
 
 /// Bytes of the client's preface, which comes first.
 const PREFACE: usize = 24;
 const FRAME_HEAD: usize = 9;
-/// Frames without requests or data that may come at once.
+/// Size of the budget: frames without requests or data that may come in one burst.
 const BURST: u32 = 1_000;
-/// And how soon one more of them may come. Clients send a few: a PING now and then, a reset for
-/// each request that is given up.
+/// Time after which the budget grows by one frame. Clients send a few: an occasional PING, a reset
+/// for each request that is given up.
 const ONE_PER: Duration = Duration::from_millis(10);
 
 const DATA: u8 = 0;
@@ -30,13 +29,13 @@ pub(super) struct Spent;
 
 /// Follows the frames of one connection.
 pub(super) struct FrameWatch {
-    /// Bytes of the preface, or of the present frame's payload, that are still to come.
+    /// Bytes of the preface, or of the current frame's payload, that are still to come.
     payload_left: usize,
     head: [u8; FRAME_HEAD],
     head_len: usize,
-    /// The preface is still coming, or the payload of a frame that belongs to a request's head.
+    /// The preface is incomplete, or the current payload belongs to a request's head.
     is_part_of_head: bool,
-    /// A HEADERS frame came, and its END_HEADERS did not.
+    /// A HEADERS frame has arrived without END_HEADERS.
     is_block_open: bool,
     budget: u32,
     filled_at: Instant,
@@ -55,10 +54,10 @@ impl FrameWatch {
         }
     }
 
-    /// Follows what was read.
+    /// Counts the frames in the bytes that were read.
     ///
     /// # Errors
-    /// When more frames came than the budget has.
+    /// When the frames exceed the budget.
     pub(super) fn take(&mut self, mut bytes: &[u8]) -> Result<(), Spent> {
         while !bytes.is_empty() {
             let wanted = if self.payload_left > 0 { self.payload_left } else { FRAME_HEAD - self.head_len };
@@ -100,7 +99,7 @@ impl FrameWatch {
         Ok(())
     }
 
-    /// Whether the rest of a request's head, or of the preface, is awaited.
+    /// Whether the rest of a request's head, or of the preface, is still to come.
     pub(super) const fn is_in_head(&self) -> bool {
         self.is_block_open || self.head_len > 0 || (self.is_part_of_head && self.payload_left > 0)
     }
@@ -149,11 +148,11 @@ mod tests {
         for _ in 0..BURST {
             watch.take(&frame(3, 0, 4)).unwrap();
         }
-        // As if no time had passed, however long the machine stands still here.
+        // A refill time in the future: the budget does not grow, however slow the machine is.
         let later = || Instant::now() + Duration::from_secs(3600);
         watch.filled_at = later();
         assert_eq!(watch.take(&frame(6, 0, 8)), Err(Spent));
-        // Another connection: one that has spent its budget is closed, and not followed further.
+        // A new watch: a connection that has spent its budget is closed, and not followed further.
         let filled_at = Instant::now().checked_sub(ONE_PER * 20).unwrap();
         let mut watch = FrameWatch { budget: 0, payload_left: 0, filled_at, ..FrameWatch::new() };
         let mut passed = 0;

@@ -1,12 +1,12 @@
 //! A client's HTTP/2 connection below Pingora's session: bounds on silence, on the time of a head
-//! and on frames (`frame_watch`), and a lingering close, so that the client reads what was sent
-//! last.
+//! and on frames (`frame_watch`), and a lingering close, so that the client reads the last bytes
+//! that were sent.
 //!
-//! The kernel resets a socket that is closed while bytes of the peer lie unread in it or are still
-//! on their way. The peer's next write fails then, and it gives up the connection without having
-//! read the end of a reply, or the GOAWAY that says which requests it may repeat. HTTP/2 peers
-//! always have something on its way (windows, answers to pings, new requests). So the writing side
-//! is closed first, and what comes is discarded until the peer closes too.
+//! If a socket is closed while bytes of the peer are unread or still in transit, the kernel resets
+//! the connection. The peer's next write then fails, and it drops the connection without reading
+//! the end of a reply, or the GOAWAY that lists the requests it may repeat. HTTP/2 peers nearly
+//! always have bytes in transit (window updates, answers to pings, new requests). So the writing
+//! side is closed first, and incoming bytes are discarded until the peer closes too.
 //!
 //! `connections` decides when a connection ends.
 
@@ -30,30 +30,30 @@ use tokio::time::{Sleep, sleep};
 use super::frame_watch::FrameWatch;
 use crate::telemetry::IntCounter;
 
-/// How long the peer has to close its side.
+/// Longest wait for the peer to close its side.
 const LINGER_MAX: Duration = Duration::from_secs(5);
-/// What is discarded at a time.
+/// Bytes per read that is discarded.
 const PIECE: usize = 2 << 10;
 
 /// Bounds of an HTTP/2 connection.
 pub(super) struct Bounds {
-    /// How long the client may say nothing at all.
+    /// How long the client may send nothing at all.
     pub first_bytes: Duration,
     /// For the whole head of a request; zero = none.
     pub head: Duration,
-    /// Counts connections that were closed for their frames.
+    /// Counts connections that were closed because of their frames.
     pub floods: IntCounter,
 }
 
-/// A connection whose shutdown waits until the peer has closed its side, or had the time to.
+/// A connection whose shutdown waits until the peer has closed its side, or until the wait ends.
 pub(super) struct LingeringClose {
     connection: Stream,
     bounds: Bounds,
     watch: FrameWatch,
-    /// Ends the wait for the client's first bytes, later that for the rest of a head. Pingora has
-    /// no bound for either.
+    /// Ends the wait for the client's first bytes, and later for the rest of a head. Pingora bounds
+    /// neither.
     silent: Option<Pin<Box<Sleep>>>,
-    /// The first bytes have come.
+    /// The first bytes have arrived.
     has_begun: bool,
     /// Set once the writing side is closed.
     late: Option<Pin<Box<Sleep>>>,
@@ -65,7 +65,7 @@ impl LingeringClose {
         Self { connection, bounds, watch: FrameWatch::new(), silent, has_begun: false, late: None }
     }
 
-    /// Follows the frames that came, and times their heads.
+    /// Counts the frames that arrived, and times their heads.
     fn came(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.watch.take(bytes).is_err() {
             self.bounds.floods.inc();
@@ -79,7 +79,7 @@ impl LingeringClose {
         Ok(())
     }
 
-    /// Throws away what comes, until the peer's end or a failure: both end the connection.
+    /// Discards incoming bytes until the peer's end or a failure: both end the connection.
     fn poll_drained(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut piece = [0; PIECE];
         loop {
@@ -132,7 +132,7 @@ impl AsyncRead for LingeringClose {
         let before = into.filled().len();
         let read = Pin::new(&mut this.connection).poll_read(cx, into);
         let is_late = this.silent.as_mut().is_some_and(|silent| silent.as_mut().poll(cx).is_ready());
-        // A head that drips has something to read each time.
+        // If a head drips, each read has bytes; so the bound also applies when a read is ready.
         if is_late && (read.is_pending() || this.has_begun) {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
@@ -207,7 +207,7 @@ mod tests {
 
     use super::*;
 
-    /// A connection of ours and its peer.
+    /// A connection of the gateway's and its peer.
     async fn pair() -> (LingeringClose, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let connecting = TcpStream::connect(listener.local_addr().unwrap());
@@ -227,7 +227,8 @@ mod tests {
             drop(ours);
         };
         let listening = async move {
-            // More than both kernels hold: sent whole only if somebody takes it.
+            // More than both kernels' buffers hold: the write completes only if the connection
+            // reads.
             peer.write_all(&vec![7; 16 << 20]).await.unwrap();
             let mut heard = String::new();
             peer.read_to_string(&mut heard).await.unwrap();

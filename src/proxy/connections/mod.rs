@@ -1,12 +1,12 @@
 //! The clients' connections: how many there may be, and how they end at a stop.
 //!
-//! When a stop begins, Pingora closes its listeners. Closing the idle connections at the same
-//! moment would reset those whose next request is on its way, and in a hand-over fail requests that
-//! the next process would have answered. So idle connections stay open a little longer. A request
-//! that comes on one is answered with `connection: close`.
+//! When a stop begins, Pingora closes its listeners. If idle connections were closed at the same
+//! moment, clients with a request in transit would get a reset. In a hand-over, requests would fail
+//! that the next process could have answered. So idle connections stay open a little longer, and a
+//! request on one is answered with `connection: close`.
 //!
-//! HTTP/2 connections get their GOAWAY at the end of that time: a client that is told before its
-//! first request gives that request up, where it would repeat any other. `lingering_close` ends
+//! HTTP/2 connections get their GOAWAY at the end of that time: a client that receives one before
+//! its first request gives that request up, where it would repeat any other. `lingering_close` ends
 //! them.
 
 pub mod client_stream;
@@ -37,29 +37,29 @@ use crate::proxy::service::Service;
 use crate::state::Phase;
 use crate::state::Place;
 
-/// A connection that was accepted last is counted within this time.
+/// The connection that was accepted last is counted within this time.
 const SETTLE: Duration = Duration::from_millis(100);
 /// How long idle connections stay open after the listeners have closed, at a stop.
 const LINGER: Duration = Duration::from_millis(300);
-/// The same after a hand-over, when nothing waits for this process to end.
+/// The same after a hand-over, when nothing waits for this process to exit.
 const LINGER_HANDED_OVER: Duration = Duration::from_secs(2);
-/// How often connections are counted meanwhile.
+/// How often connections are counted during that time.
 const LOOK: Duration = Duration::from_millis(10);
-/// What an HTTP/2 client sends first.
+/// The first bytes of an HTTP/2 client.
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// How many bytes of that are looked at in turn. The shortest HTTP/1 request has 18.
+/// How many of those bytes are compared, step by step. The shortest HTTP/1 request has 18.
 const LOOKED_AT: [usize; 3] = [3, 16, PREFACE.len()];
 
-/// The proxy as Pingora's listeners see it.
+/// The proxy as the service that Pingora's listeners call.
 pub struct Connections {
     pub proxy: Arc<HttpProxy<Service>>,
     pub gateway: Arc<Gateway>,
     pub phase: watch::Receiver<Phase>,
     /// Set when idle connections have been closed.
     pub closed: watch::Sender<bool>,
-    /// Receives that. Never read here: each connection has to find it changed.
+    /// Receives that. Never read here: each connection has to see it as changed.
     pub goaway: ShutdownWatch,
-    /// Counts connections, and bounds them.
+    /// Counts and bounds the connections.
     pub counted: Arc<Counted>,
 }
 
@@ -75,8 +75,8 @@ impl Connections {
         }
     }
 
-    /// Whether a connection's client speaks HTTP/2. Without TLS, where that is accepted, its first
-    /// bytes tell; they have to come within the time that a connection may be idle.
+    /// Whether a connection's client speaks HTTP/2. Without TLS, where HTTP/2 is accepted, its
+    /// first bytes decide; they must arrive within the idle time of a connection.
     async fn is_http2(&self, connection: &mut Stream) -> io::Result<bool> {
         let may_be_h2c = self.proxy.server_options().is_some_and(|options| options.h2c);
         if !may_be_h2c || connection.get_ssl_digest().is_some() {
@@ -106,10 +106,10 @@ impl Connections {
                 self.proxy.process_new(Box::new(connection), &self.goaway).await;
                 return;
             }
-            // It has gone, or sent nothing.
+            // The client closed, or sent nothing.
             Err(_) => return,
         }
-        // As Pingora does it, but without the 4 KB for each connection that its future has for
+        // As Pingora does it, but without the 4 KB per connection that its future reserves for
         // HTTP/2.
         let mut reused = self.proxy.process_new_http(self.first(connection, &shutdown), &shutdown).await;
         while let Some(connection) = reused {
@@ -117,21 +117,21 @@ impl Connections {
         }
     }
 
-    /// Begins with a connection: its first request.
+    /// Starts a connection: its first request.
     fn first(&self, connection: Stream, shutdown: &ShutdownWatch) -> ServerSession {
         let live = self.gateway.live.load();
         let bounds = HeadBounds { bytes: live.max_head_bytes, time: Duration::from_millis(live.head_timeout_ms) };
         let mut session = ServerSession::new_http1(Box::new(ClientStream::new(connection, bounds)));
         let idle_s = live.keepalive_timeout_ms.div_ceil(1000);
         session.set_keepalive((!*shutdown.borrow()).then_some(idle_s));
-        // Pingora counts the reuses that are left after this request.
+        // Pingora counts the reuses that remain after this request.
         session.set_keepalive_reuses_remaining(live.keepalive_requests.checked_sub(1));
         session
     }
 
     /// Answers a connection above the limit.
     async fn refuse(&self, mut connection: Stream, room: OwnedSemaphorePermit) {
-        // One that says nothing is told in HTTP/1.
+        // A client that sends nothing is answered in HTTP/1.
         let looked = timeout(too_many::FIRST_BYTES, self.is_http2(&mut connection)).await;
         match looked {
             Ok(Err(_)) => {}
@@ -141,7 +141,7 @@ impl Connections {
     }
 }
 
-/// Whether the first bytes are HTTP/2's. An HTTP/1 client may send fewer than HTTP/2's preface has.
+/// Whether the first bytes are HTTP/2's. An HTTP/1 request may be shorter than HTTP/2's preface.
 async fn begins_as_http2(connection: &mut Stream) -> io::Result<bool> {
     let mut first = [0; PREFACE.len()];
     for length in LOOKED_AT {
@@ -153,7 +153,7 @@ async fn begins_as_http2(connection: &mut Stream) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Goes on with a connection: its next request.
+/// Continues a connection with its next request.
 fn next(reused: ReusedHttpStream) -> ServerSession {
     let (connection, settings) = reused.consume();
     ClientStream::await_head(&connection);
@@ -167,13 +167,13 @@ fn next(reused: ReusedHttpStream) -> ServerSession {
 #[async_trait]
 impl ServerApp for Connections {
     /// Gives the connection its own task: Pingora's keeps 9 KB for the TLS handshake, which is
-    /// over.
+    /// complete.
     async fn process_new(self: &Arc<Self>, connection: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
         match self.counted.admit(&connection) {
             Admission::Admitted(place) => {
                 Handle::current().spawn(Arc::clone(self).hold(connection, shutdown.clone(), place));
             }
-            // Boxed: others do not need the room for this.
+            // Boxed: the other branches need no memory for this.
             Admission::Refused(room) => Box::pin(self.refuse(connection, room)).await,
             Admission::Dropped => {}
         }

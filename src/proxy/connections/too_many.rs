@@ -1,9 +1,9 @@
 //! The answer to a connection above the limit, and where connections are counted.
 //!
-//! A refused client gets a real answer: 503 with a reason and `Retry-After`, over HTTP/1 and over
-//! HTTP/2, after the TLS handshake where there is one. A connection that is closed without a word
-//! looks like a broken network. Only [`REFUSALS`] of these answers are in progress at once, each
-//! for [`REFUSAL_TIMEOUT`] at most; what comes beyond is closed at once, before its handshake.
+//! A refused client gets a complete answer: 503 with a reason and `Retry-After`, over HTTP/1 and
+//! over HTTP/2, after the TLS handshake if there is one. A connection that is closed without an
+//! answer looks like a network fault. At most [`REFUSALS`] of these answers are in progress, each
+//! for at most [`REFUSAL_TIMEOUT`]. Further connections are closed at once, before their handshake.
 //!
 //! With TLS a connection is counted before its handshake ([`BeforeHandshake`]), so that clients
 //! that never finish it are bounded too. Pingora gives a handshake a minute.
@@ -30,27 +30,27 @@ use tokio::time::timeout;
 use super::lingering_close::{Bounds, LingeringClose};
 use crate::state::{Entry, Full, Place};
 
-/// Connections that are being refused at once.
+/// Connections that may be refused at the same time.
 const REFUSALS: usize = 256;
-/// How long a client's first bytes are waited for, so that the answer follows a request.
+/// How long to wait for a client's first bytes, so that the answer follows a request.
 pub const FIRST_BYTES: Duration = Duration::from_millis(500);
 /// How long a refusal may take.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 const RETRY_AFTER_S: &str = "5";
-/// In the shape that clients of every format find their message in.
+/// A shape in which clients of every format find the message.
 const BODY: &str = r#"{"type":"error","error":{"type":"overloaded_error","code":"too_many_connections","message":"the gateway has too many connections: try again in a few seconds"}}"#;
 
-/// Where connections are counted, and room for refusals.
+/// The connection count, and the permits for refusals.
 pub struct Counted {
     entry: Entry,
     refusals: Arc<Semaphore>,
 }
 
-/// What became of a connection: a place, or the room for an answer that says why not.
+/// The result for a connection: a place, or a permit to answer with a refusal.
 pub enum Admission {
     Admitted(Place),
     Refused(OwnedSemaphorePermit),
-    /// Too many are being refused already.
+    /// Too many refusals are in progress.
     Dropped,
 }
 
@@ -86,8 +86,7 @@ fn peer(digest: Option<Arc<SocketDigest>>) -> Option<IpAddr> {
 }
 
 /// Counts connections before their TLS handshake. The place travels with the connection, in the
-/// digest that Pingora keeps for a proxy in front, and is given back with it when the handshake
-/// fails.
+/// digest that Pingora keeps for a proxy in front, and is released with it if the handshake fails.
 pub struct BeforeHandshake(pub Arc<Counted>);
 
 #[async_trait]
@@ -105,15 +104,16 @@ impl PreTlsProcess for BeforeHandshake {
 
 /// Answers 503 and closes. `http2`: its bounds, where the client speaks HTTP/2.
 pub(super) async fn refuse(connection: Stream, http2: Option<Bounds>, _room: OwnedSemaphorePermit) {
-    // Whether it could be told or not: the connection is closed.
+    // The connection is closed whether the answer could be sent or not.
     let _ = match http2 {
         Some(bounds) => timeout(REFUSAL_TIMEOUT, refuse_http2(connection, bounds)).await.is_ok(),
         None => timeout(REFUSAL_TIMEOUT, refuse_http1(connection)).await.is_ok(),
     };
 }
 
-/// Waits for the first bytes, so that the answer follows a request, and reads what else is coming:
-/// closing with unread bytes would reset the connection before the client has read its answer.
+/// Waits for the first bytes, so that the answer follows a request, and reads the rest of what
+/// arrives: closing with unread bytes would reset the connection before the client has read its
+/// answer.
 async fn refuse_http1(mut connection: Stream) -> std::io::Result<()> {
     let mut piece = [0; 2048];
     let first = timeout(FIRST_BYTES, connection.read(&mut piece)).await;
@@ -132,7 +132,7 @@ async fn refuse_http1(mut connection: Stream) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Answers each request that comes, and says with a GOAWAY that no more should.
+/// Answers each request that arrives, and sends a GOAWAY so that no more follow.
 async fn refuse_http2(connection: Stream, bounds: Bounds) -> Result<()> {
     let digest = Arc::new(Digest::default());
     let connection: Stream = Box::new(LingeringClose::new(connection, bounds));
@@ -145,8 +145,8 @@ async fn refuse_http2(connection: Stream, bounds: Bounds) -> Result<()> {
         head.insert_header("retry-after", RETRY_AFTER_S)?;
         head.insert_header("content-length", BODY.len())?;
         session.write_response_header(Box::new(head), false)?;
-        // It is queued at once, and sent as the connection is driven. A client that has no window
-        // for it gets a reset.
+        // The answer is queued at once, and sent as the connection is driven. A client without a
+        // window for it gets a reset.
         if let Some(written) = session.write_body(Bytes::from_static(BODY.as_bytes()), true).now_or_never() {
             written?;
         }

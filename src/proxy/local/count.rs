@@ -1,5 +1,5 @@
-//! Counting tokens where no provider of the client's own format can be asked: a local estimate,
-//! marked as one.
+//! Counting tokens if no provider of the client's own format is available: a local estimate, marked
+//! as such.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use crate::proxy::reply::answer::Answer;
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::request::admit::Admitted;
 
-/// Says that the figure is an estimate.
+/// Marks the figure as an estimate.
 const ESTIMATED: (&str, &str) = ("x-tollgate-token-count", "estimated");
 
 /// An estimate of the request's input tokens.

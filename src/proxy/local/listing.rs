@@ -1,10 +1,10 @@
-//! Asks providers what they serve: their own model listings, where they are needed and not known
-//! (`state::reach` keeps them).
+//! Fetches the model listings of providers, if they are needed and not known (`state::reach` keeps
+//! them).
 //!
-//! Only the model listing asks for it, never a request for a reply. All are asked at the same time,
-//! within one time-out. A provider that does not answer in time is left out, and asked again later.
-//! The exchange is the test button's (`upstream::probe`): its own connection, so that many can be
-//! asked beside one client's session.
+//! Only the model listing does this, never a request for a reply. All providers are queried at the
+//! same time, within one time-out. A provider that does not answer in time is left out, and queried
+//! again later. The exchange is that of the provider test (`upstream::probe`): it has its own
+//! connection, so that many providers can be queried during one client session.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,16 +24,16 @@ use crate::state::Listings;
 use crate::upstream::Call;
 use crate::upstream::probe::probe;
 
-/// For all providers together: a client waits for the list.
+/// For all providers together: the client waits for the list.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// Providers that are asked at the same time by one request.
+/// Providers that one request queries at the same time.
 const AT_ONCE: usize = 32;
 
-/// A provider's models, where it says them.
+/// A provider's models, if it lists them.
 type Listed = Option<Arc<[String]>>;
 
-/// What each of the providers lists; `None` for one that does not say. A client that leaves ends
-/// it.
+/// The models of each provider; `None` for one that lists none. If the client closes the
+/// connection, the queries end.
 pub async fn of_all(
     session: &mut Session,
     ctx: &RequestContext,
@@ -55,14 +55,14 @@ pub async fn of_all(
     let listings = Arc::clone(listings);
     let asking = stream::iter(asked).map(move |provider| ask(Arc::clone(&listings), provider, deadline));
     let asking = asking.buffer_unordered(AT_ONCE).collect::<Vec<_>>();
-    // A client that has left says nothing about the providers, and reads no answer.
+    // If the client has closed, this says nothing about the providers, and no answer is needed.
     if let Ok(answers) = wire::unless_gone(session, false, asking).await {
         known.extend(answers);
     }
     known
 }
 
-/// Asks one provider and keeps its answer, unless it is too late to ask at all.
+/// Queries one provider and keeps its answer, unless the time is up.
 async fn ask(listings: Arc<Listings>, provider: Arc<Provider>, deadline: Instant) -> (ProviderId, Listed) {
     if Instant::now() >= deadline {
         return (provider.id, None);

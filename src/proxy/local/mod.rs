@@ -1,4 +1,4 @@
-//! Answers without a plan: model listings and token counts.
+//! Answers that need no provider plan: model listings and token counts.
 
 pub(super) mod count;
 pub mod listing;

@@ -1,4 +1,4 @@
-//! The model listing: what the caller's key can reach, in the caller's format.
+//! The model listing: the models that the caller's key can reach, in the caller's format.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::proxy::request::identify::Identified;
 use crate::state::Reach;
 use crate::state::reach::is_listing_needed;
 
-/// Every model in reach, sorted, without duplicates.
+/// Every reachable model, sorted, without duplicates.
 pub(in crate::proxy) async fn list(session: &mut Session, ctx: &RequestContext, identified: &Identified) -> Answer {
     let names = reachable(session, ctx, identified).await;
     Answer::ok(models::list(ctx.format, names.iter().map(String::as_str)))
@@ -23,7 +23,7 @@ pub(in crate::proxy) async fn list(session: &mut Session, ctx: &RequestContext, 
 /// One model.
 ///
 /// # Errors
-/// 404 when it is not in reach.
+/// 404 if the model is not reachable.
 pub(in crate::proxy) async fn get(
     session: &mut Session,
     ctx: &RequestContext,

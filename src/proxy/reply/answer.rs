@@ -13,7 +13,7 @@ use crate::proxy::record::Ending;
 
 /// Carries the request's id, on every answer.
 pub(in crate::proxy) const REQUEST_ID: &str = "x-tollgate-request-id";
-/// Carries the session id, where one is known.
+/// Carries the session id, if one is known.
 pub(in crate::proxy) const SESSION_ID: &str = "x-tollgate-session-id";
 
 /// A complete answer, and how it ends the request.
@@ -25,7 +25,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// What the client asked for, as JSON.
+    /// The requested data, as JSON.
     #[must_use]
     pub fn ok(body: impl Into<Bytes>) -> Self {
         let ending = Ending { outcome: RequestOutcome::Completed, status: 200, error: None };
@@ -43,10 +43,10 @@ impl Answer {
         Self { ending, headers, body }
     }
 
-    /// Its head, less the headers that every reply carries.
+    /// Its head, without the headers that every reply carries.
     ///
     /// # Errors
-    /// Pingora's, when a value cannot stand in a head.
+    /// Pingora's, when a value is not valid in a head.
     pub fn head(&self) -> pingora::Result<ResponseHeader> {
         let mut head = ResponseHeader::build_no_case(self.ending.status, Some(8))?;
         head.insert_header(CONTENT_TYPE, "application/json")?;
@@ -61,11 +61,11 @@ impl Answer {
 /// Adds the headers that every reply carries.
 ///
 /// # Errors
-/// Pingora's, when a value cannot stand in a head.
+/// Pingora's, when a value is not valid in a head.
 pub(in crate::proxy) fn own_headers(head: &mut ResponseHeader, ctx: &RequestContext) -> pingora::Result<()> {
     head.insert_header(REQUEST_ID, ctx.id.to_string())?;
     if let Some(body) = ctx.record.as_ref().and_then(|record| record.body.as_ref()) {
-        // A session id is the client's own text: one that cannot stand in a head is left out.
+        // A session id is the client's own text: one that is not valid in a head is left out.
         let _ = head.insert_header(SESSION_ID, body.session.as_str());
     }
     limit_headers::add(head, ctx)?;

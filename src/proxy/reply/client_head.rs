@@ -1,4 +1,5 @@
-//! The client's head of a relayed reply: the provider's, less what does not go on.
+//! The client's head of a relayed reply: the provider's, without the headers that are not
+//! forwarded.
 
 use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use pingora::http::ResponseHeader;
@@ -9,8 +10,8 @@ use crate::domain::format::WireFormat;
 use crate::proxy::context::RequestContext;
 use crate::proxy::upstream::incoming::Relay;
 
-/// Names of a reply's head that do not go on: they belong to one connection, or to the provider's
-/// own account.
+/// Header names that are not forwarded: they belong to one connection, or to the provider's own
+/// account.
 const NEVER: [&str; 12] = [
     "connection",
     "keep-alive",
@@ -29,15 +30,14 @@ const NEVER: [&str; 12] = [
 /// Builds the client's head from the provider's.
 ///
 /// # Errors
-/// Pingora's, when a value cannot stand in a head.
+/// Pingora's, when a value is not valid in a head.
 pub(in crate::proxy) fn build(
     session: &Session,
     ctx: &RequestContext,
     relay: &Relay,
     from: &ResponseHeader,
 ) -> pingora::Result<ResponseHeader> {
-    // As many places as a usual head takes: Pingora keeps it as long as the stream. It grows on
-    // demand.
+    // Capacity of a usual head: Pingora keeps the map as long as the stream. It grows on demand.
     let places = if relay.converted { 5 } else { from.headers.len() + 2 };
     let mut head = ResponseHeader::build_no_case(from.status, Some(places))?;
     let hides = !ctx.live.pass_provider_headers;
@@ -67,7 +67,7 @@ pub(in crate::proxy) fn build(
     Ok(head)
 }
 
-/// Chunked for HTTP/1.1; HTTP/2 needs nothing; HTTP/1.0 reads until the connection closes.
+/// Chunked for HTTP/1.1; nothing for HTTP/2; an HTTP/1.0 client reads until the connection closes.
 fn unknown_length(session: &Session, head: &mut ResponseHeader) -> pingora::Result<()> {
     match session.req_header().version {
         http::Version::HTTP_11 => head.insert_header(TRANSFER_ENCODING, "chunked"),

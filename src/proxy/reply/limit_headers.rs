@@ -1,7 +1,7 @@
-//! The caller's own limits in the reply's head, under the names that clients of the format know.
+//! The caller's own limits in the reply's head, under the names that clients of the format expect.
 //!
-//! Requests per minute are the format's `requests` limit. Money has names of its own (`…-cost`), so
-//! that no client takes dollars for requests. A caller without limits gets none, at no cost.
+//! Requests per minute are the format's `requests` limit. Money has separate names (`…-cost`), so
+//! that no client reads dollars as requests. A caller without limits gets none, at no cost.
 
 use pingora::http::ResponseHeader;
 
@@ -22,10 +22,10 @@ const NATIVE_REQUESTS: Names = [
 const REQUESTS: Names = ["x-ratelimit-limit-requests", "x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"];
 const COST: Names = ["x-ratelimit-limit-cost", "x-ratelimit-remaining-cost", "x-ratelimit-reset-cost"];
 
-/// Adds what is left of the caller's limits, for a request that was admitted.
+/// Adds the remaining amounts of the caller's limits, for a request that was admitted.
 ///
 /// # Errors
-/// Pingora's, when a value cannot stand in a head.
+/// Pingora's, when a value is not valid in a head.
 pub(in crate::proxy) fn add(head: &mut ResponseHeader, ctx: &RequestContext) -> pingora::Result<()> {
     match ctx.record.as_ref().and_then(|record| record.permit.as_ref()) {
         Some(permit) => write(head, ctx, permit.standing()),
@@ -45,7 +45,7 @@ fn write(head: &mut ResponseHeader, ctx: &RequestContext, standing: &Standing) -
     Ok(())
 }
 
-/// The same of the limit that refused a request.
+/// The same for the limit that refused a request.
 #[must_use]
 pub(in crate::proxy) fn of_refusal(ctx: &RequestContext, denied: &Denied) -> Vec<(&'static str, String)> {
     let [limit, remaining, resets] = match (denied.limit_type, denied.limit) {

@@ -1,8 +1,8 @@
 //! The 429 of a limit: message, body fields and headers.
 //!
-//! A money limit that is used up stays so for hours, so this answer must end a client's run at once
-//! and say why. A limit of requests, of sessions, or of what requests in flight have reserved is
-//! over soon: that answer is to be repeated.
+//! A money limit that is used up stays so for hours, so its answer must end a client's run at once
+//! and say why. A limit of requests or sessions, or an amount reserved by requests in flight,
+//! clears soon: that answer asks the client to retry.
 
 use chrono::Datelike as _;
 use chrono_tz::Tz;
@@ -14,9 +14,10 @@ use crate::domain::clock::Timestamp;
 use crate::formats::error;
 use crate::limits::{Amount, Denied, LimitType};
 
-/// Longest `retry-after` of a money limit: clients wait as long as it says, without a word.
+/// Longest `retry-after` of a money limit: clients wait that long without showing a message.
 const LONGEST_WAIT_MS: u64 = 60_000;
-/// opencode repeats every 429 five times, whatever it says. This makes it do so within a second.
+/// opencode repeats every 429 five times, whatever the answer says. With this value it does so
+/// within a second.
 const AT_ONCE_MS: &str = "200";
 
 /// The answer to a request that a limit refused.
@@ -60,12 +61,12 @@ pub(super) fn meaning(denied: &Denied, now: Timestamp, zone: Tz) -> Meaning {
     }
 }
 
-/// Whether it is a money limit that is used up, and not one that requests in flight could exceed.
+/// Whether a money limit is used up, rather than one that requests in flight could exceed.
 const fn is_spent(denied: &Denied) -> bool {
     matches!(denied.limit, Amount::Money(_)) && denied.exceeds.is_none()
 }
 
-/// What a developer reads in a terminal.
+/// The message that a developer reads in a terminal.
 fn for_people(denied: &Denied, now: Timestamp, zone: Tz) -> String {
     let whose = if denied.limit_type.is_keys() { "this key" } else { "this key's user" };
     let (window, limit) = (window(denied.limit_type), dollars(denied.limit));
@@ -95,7 +96,8 @@ const fn window(limit_type: LimitType) -> &'static str {
     }
 }
 
-/// `at 00:00 (Europe/Berlin)` within a day, with the date beyond. Rounded up to the minute.
+/// `at 00:00 (Europe/Berlin)` within a day, with the date if it is further away. Rounded up to the
+/// minute.
 fn moment(at: Timestamp, now: Timestamp, zone: Tz) -> String {
     let minute = Timestamp(at.0.saturating_add(59_999).div_euclid(60_000) * 60_000);
     let local = minute.to_utc().with_timezone(&zone);
@@ -113,7 +115,7 @@ fn dollars(amount: Amount) -> String {
     if amount.scale() == 0 { format!("${amount}") } else { format!("${amount:.*}", amount.scale().max(2) as usize) }
 }
 
-/// An amount as a JSON number, with the digits that it has.
+/// An amount as a JSON number, with exactly its digits.
 fn number(amount: Amount) -> Value {
     serde_json::from_str(&amount.to_string()).unwrap_or_default()
 }
@@ -139,7 +141,7 @@ mod tests {
 
     const CENT: i64 = 10_000_000;
 
-    /// Limit, nano-dollars, milliseconds to the reset, message.
+    /// Limit, nano-dollars, milliseconds until the reset, message.
     const MESSAGES: [(LimitType, i64, Option<i64>, &str); 10] = [
         (
             LimitType::KeyDaily,

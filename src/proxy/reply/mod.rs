@@ -1,4 +1,4 @@
-//! What the client is sent: a provider's reply, or the gateway's own.
+//! What the gateway sends to the client: a provider's reply, or its own.
 
 pub(super) mod answer;
 pub(super) mod client_head;

@@ -1,7 +1,7 @@
 //! Reply headers that describe the operator's account at a provider, or the provider's own edge.
 //!
-//! They say nothing of the client's own account, and a client that obeys them obeys somebody else's
-//! limits. `proxy.provider_headers: pass` lets them through. A provider's request id goes on in
+//! They describe the operator's account, not the client's: a client that obeys them obeys the wrong
+//! limits. `proxy.provider_headers: pass` forwards them. A provider's request id is forwarded in
 //! both modes (`request-id`, `x-request-id`, `openai-processing-ms`): it names one reply, and the
 //! provider's support asks for it.
 
@@ -39,7 +39,7 @@ pub(super) fn is_of_account(name: &str) -> bool {
     known || starts(name).iter().any(|start| name.starts_with(start))
 }
 
-/// The starts of names that come into question: most headers begin with another letter.
+/// The candidates by first letter: most headers begin with another one.
 fn starts(name: &str) -> &'static [&'static str] {
     match name.as_bytes().first() {
         Some(b'a') => &["anthropic-ratelimit-", "anthropic-priority-", "anthropic-fast-", "azureml-"],

@@ -1,4 +1,4 @@
-//! Every reason for which the gateway itself answers a request, and its status, error type and
+//! Every reason for which the gateway itself answers a request, with its status, error type and
 //! message. One exhaustive match; no message names a key, a sensitive word or an internal detail.
 
 use chrono_tz::Tz;
@@ -11,7 +11,7 @@ use crate::formats::error::ErrorReply;
 use crate::limits::Denied;
 use crate::policy::client_version::{Client, Version};
 
-/// Seconds after which a client may repeat a request whose body did not fit the budget: bodies are
+/// Seconds after which a client may repeat a request whose body exceeded the budget: bodies are
 /// dropped as soon as providers answer.
 const BUDGET_RETRY_S: u32 = 2;
 
@@ -23,12 +23,12 @@ pub enum Refusal {
         allow: &'static str,
     },
     UpgradeUnsupported,
-    /// A head that must not be trusted (both lengths, no host).
+    /// An ambiguous head (both kinds of length, no host).
     MalformedHead(&'static str),
     MissingCredential,
     ConflictingCredentials,
     UnknownKey,
-    /// What may be the admin token, from an address that has failed too often.
+    /// A credential that may be the admin token, from an address with too many failures.
     TooManyAttempts {
         seconds: u64,
     },
@@ -39,7 +39,7 @@ pub enum Refusal {
         limit: usize,
     },
     BodyTimedOut,
-    /// The bodies of requests in flight use up the body budget.
+    /// The bodies of requests in flight have used up the body budget.
     BodyBudgetExceeded,
     UnknownEncoding,
     DamagedEncoding,
@@ -48,7 +48,7 @@ pub enum Refusal {
         model: String,
     },
     ClientNotAllowed,
-    /// Others run a newer version of this client.
+    /// Others use a newer version of this client.
     ClientOutdated {
         client: Client,
         current: Version,
@@ -59,27 +59,27 @@ pub enum Refusal {
         id: WordId,
     },
     Limit(Denied),
-    /// The journal cannot take records any more.
+    /// The journal cannot take more records.
     JournalFull,
-    /// The shared counters are lost, and nothing may pass uncounted.
+    /// The shared counters are unreachable, and nothing may pass uncounted.
     CountersUnreachable,
     NoGroup,
     UnknownModel {
         model: String,
     },
-    /// Providers serve the model, and it has no price at any of them.
+    /// Providers serve the model, but none has a price for it.
     ModelNotPriced {
         model: String,
     },
-    /// Providers exist, and none can be asked now.
+    /// Providers exist, but none is available now.
     Unavailable {
         retry_after_ms: Option<u64>,
     },
-    /// Every provider that was asked failed.
+    /// Every provider that was tried failed.
     UpstreamFailed {
         message: String,
     },
-    /// Every provider that was asked is rate limited.
+    /// Every provider that was tried is rate limited.
     UpstreamRateLimited {
         retry_after_ms: Option<u64>,
     },
@@ -87,7 +87,7 @@ pub enum Refusal {
     Internal,
 }
 
-/// A refusal as the client sees it, before it takes on the client's format.
+/// A refusal before it is written in the client's format.
 #[derive(Debug)]
 pub struct Meaning {
     pub status: u16,
@@ -108,11 +108,13 @@ impl Meaning {
     pub(in crate::proxy) fn new(status: u16, kind: &'static str, message: impl Into<String>) -> Self {
         let (code, extra, headers) = (None, Vec::new(), Vec::new());
         let meaning = Self { status, kind, code, message: message.into(), extra, headers };
-        // The same key is refused again: without this some clients repeat for minutes, silently.
+        // The same key would be refused again: without this some clients retry for minutes,
+        // silently.
         if matches!(status, 401 | 403) { meaning.final_answer() } else { meaning }
     }
 
-    /// Tells clients not to repeat the request. Claude Code and the Anthropic and OpenAI SDKs obey.
+    /// Tells clients not to repeat the request. Claude Code and the Anthropic and OpenAI SDKs obey
+    /// it.
     pub(in crate::proxy) fn final_answer(self) -> Self {
         self.header("x-should-retry", "false")
     }
@@ -136,8 +138,8 @@ impl Meaning {
 }
 
 impl Refusal {
-    /// Status, error type, message and headers of the answer. `now` is what waiting times count
-    /// from, `zone` that of the times in messages.
+    /// Status, error type, message and headers of the answer. Waiting times count from `now`; times
+    /// in messages are in `zone`.
     #[must_use]
     pub fn meaning(&self, now: Timestamp, zone: Tz) -> Meaning {
         const INVALID: &str = "invalid_request_error";
@@ -178,7 +180,7 @@ impl Refusal {
             }
             Self::ClientNotAllowed => Meaning::new(403, FORBIDDEN, "this key may not be used with this client"),
             Self::ClientOutdated { client, current, required } => outdated(*client, *current, *required),
-            // Which word it was, is nothing for the client: a list could be found out by asking.
+            // The word is not named: a client could find out the whole list by trying.
             Self::SensitiveWord { .. } => {
                 Meaning::new(403, FORBIDDEN, "the request holds content that this gateway does not pass on")
                     .code("content_filtered")
@@ -202,8 +204,7 @@ impl Refusal {
         }
     }
 
-    /// What an administrator reads in the decision chain, where that is more than the client
-    /// receives.
+    /// The text for administrators in the decision chain, if it is more than the client receives.
     #[must_use]
     pub fn detail(&self) -> Option<String> {
         match self {
@@ -227,7 +228,7 @@ impl Refusal {
         )
     }
 
-    /// A short name for metrics.
+    /// The reason's short name in metrics.
     #[must_use]
     pub const fn reason(&self) -> &'static str {
         match self {
@@ -276,7 +277,7 @@ fn unknown_model(model: &str) -> Meaning {
     Meaning::new(404, "not_found_error", format!("no provider serves the model {model}")).code("model_not_found")
 }
 
-/// 403 and not 400: the request is right, and would be served once an administrator acts.
+/// 403 and not 400: the request is valid, and is served once an administrator sets a price.
 fn not_priced(model: &str) -> String {
     format!(
         "there is no price for the model {model}, and this gateway does not serve it to this key without one: \
@@ -284,7 +285,7 @@ fn not_priced(model: &str) -> String {
     )
 }
 
-/// The gateway itself cannot take a request now.
+/// The gateway itself cannot accept a request now.
 fn busy(message: &str, again_after_s: u32) -> Meaning {
     Meaning::new(503, "overloaded_error", message).header("retry-after", again_after_s)
 }

@@ -1,6 +1,6 @@
-//! The provider's reply on its way through: decoded, read for usage, reshaped for the client.
+//! The provider's reply as it passes through: decoded, read for usage, reshaped for the client.
 //!
-//! One pass over each piece. Nothing grows with the reply, except where a reply is converted in one
+//! One pass over each piece. No memory grows with the reply, except if a reply is converted in one
 //! piece.
 
 use std::time::Instant;
@@ -14,34 +14,34 @@ use crate::formats::error::{self, ErrorReply, UpstreamError};
 use crate::formats::usage::{HideUsageChunk, UsageReader};
 use crate::proxy::coding::StreamDecoder;
 
-/// A reply in one piece that has to be converted may have so many bytes.
+/// Largest reply in one piece that can be converted, in bytes.
 const CONVERT_MAX: usize = 32 * 1024 * 1024;
 
-/// What is made of a reply's pieces.
+/// The state of a reply that is relayed piece by piece.
 pub(in crate::proxy) struct Reply {
     decoder: Option<Box<StreamDecoder>>,
-    /// `None` where a reply has no usage (token counting), and where a converter reads it anyhow.
+    /// `None` if a reply has no usage (token counting), or if a converter reads the usage.
     reader: Option<UsageReader>,
     shape: Shape,
     received: u64,
-    /// Why the reply cannot go on.
+    /// Why the reply cannot continue.
     problem: Option<String>,
-    /// The error that a converter met in the provider's stream.
+    /// The error that a converter found in the provider's stream.
     reported: Option<UpstreamError>,
-    /// When the last part arrived that was more than a heartbeat.
+    /// When the last part other than a heartbeat arrived.
     pub last_progress: Instant,
     progress: u64,
 }
 
 /// How pieces are changed for the client.
 pub(in crate::proxy) enum Shape {
-    /// They are not.
+    /// They are not changed.
     AsIs,
-    /// The usage chunk that only the gateway asked for is left out.
+    /// The usage chunk that only the gateway requested is left out.
     HideUsage(Box<HideUsageChunk>),
-    /// Each event is converted as it comes.
+    /// Each event is converted as it arrives.
     Events(Box<StreamConverter>),
-    /// The reply is converted once it is whole.
+    /// The reply is converted once it is complete.
     Whole(Box<Whole>),
 }
 
@@ -64,8 +64,8 @@ impl Reply {
         Self { decoder, reader, shape, received: 0, problem: None, reported: None, last_progress, progress: 0 }
     }
 
-    /// Takes a piece from the provider and gives what goes to the client. Ask [`Reply::problem`]
-    /// afterwards.
+    /// Takes a piece from the provider and returns the bytes for the client. Check
+    /// [`Reply::problem`] afterwards.
     pub(in crate::proxy) fn take(&mut self, piece: Bytes) -> Bytes {
         let plain = match &mut self.decoder {
             Some(decoder) => match decoder.push(&piece) {
@@ -90,7 +90,7 @@ impl Reply {
         shaped
     }
 
-    /// What reads the usage of this reply, if it has any.
+    /// The reader of this reply's usage, if it has any.
     fn meter(&self) -> Option<&UsageReader> {
         match &self.shape {
             Shape::Events(converter) => Some(converter.usage()),
@@ -125,7 +125,7 @@ impl Reply {
         }
     }
 
-    /// To be called once, after the last piece: returns the rest for the client. Ask
+    /// Call it once, after the last piece: returns the remaining bytes for the client. Check
     /// [`Reply::problem`] afterwards.
     pub(in crate::proxy) fn finish(&mut self) -> Bytes {
         if let Some(reader) = &mut self.reader {
@@ -152,24 +152,24 @@ impl Reply {
         }
     }
 
-    /// Why the reply cannot go on, if so.
+    /// Why the reply cannot continue, if it cannot.
     #[must_use]
     pub(in crate::proxy) fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
 
-    /// Whether something came that is worth showing to the client.
+    /// Whether something has arrived that is worth showing to the client.
     #[must_use]
     pub(in crate::proxy) fn has_content(&self) -> bool {
         match &self.shape {
-            // Nothing of it can be shown before it is whole.
+            // Nothing of it can be shown before it is complete.
             Shape::Whole(_) => false,
             Shape::Events(converter) => converter.seen_content(),
             _ => self.reader.as_ref().map_or(self.received > 0, UsageReader::seen_content),
         }
     }
 
-    /// Whether the format's own sign of a proper end has been seen.
+    /// Whether the format's own end marker has arrived.
     #[must_use]
     pub(in crate::proxy) fn has_end(&self) -> bool {
         match &self.shape {
@@ -178,8 +178,7 @@ impl Reply {
         }
     }
 
-    /// Whether nothing is missing but the end of the body: how the provider ends it is then of no
-    /// matter.
+    /// Whether only the end of the body is missing: how the provider ends it is then irrelevant.
     #[must_use]
     pub(in crate::proxy) fn lacks_only_the_end(&self) -> bool {
         self.meter().is_some_and(UsageReader::lacks_only_the_end)
@@ -196,16 +195,16 @@ impl Reply {
         self.meter()?.usage()
     }
 
-    /// What is to be billed, and whether it is an estimate: `input` tokens count where the provider
-    /// told none. `None` for replies that have no usage.
+    /// What is billed, and whether it is an estimate. If the provider reported no input tokens,
+    /// `input` counts. `None` for replies that have no usage.
     #[must_use]
     pub(in crate::proxy) fn bill(&self, input: u64) -> Option<(Usage, bool)> {
         let meter = self.meter()?;
         Some((meter.estimate(input), !meter.final_figures()))
     }
 
-    /// The client's error event, to end a stream that had begun. Empty where the provider's own has
-    /// passed already.
+    /// The client's error event, to end a stream that has begun. Empty if the provider's own error
+    /// event was forwarded.
     pub(in crate::proxy) fn fail(&mut self, format: WireFormat, message: &str) -> Vec<u8> {
         let reply = ErrorReply { status: 502, kind: "api_error", message, code: None, extra: &[] };
         let told = self.error().is_some();
@@ -221,7 +220,7 @@ impl Reply {
     }
 }
 
-/// The error that a provider reported within its stream, if that is what went wrong.
+/// The error that a provider reported within its stream, if that is the problem.
 fn upstream_error(problem: StreamProblem) -> Option<UpstreamError> {
     match problem {
         StreamProblem::Upstream { kind, message } => Some(UpstreamError { kind, code: None, message }),
@@ -229,7 +228,7 @@ fn upstream_error(problem: StreamProblem) -> Option<UpstreamError> {
     }
 }
 
-/// One piece out of several; a single one is not copied.
+/// Joins pieces into one; a single piece is not copied.
 fn joined(mut pieces: Vec<Bytes>) -> Bytes {
     match pieces.len() {
         0 => Bytes::new(),

@@ -1,4 +1,4 @@
-//! The stored text of a request and its reply, where the configuration asks for it
+//! The stored text of a request and its reply, if the configuration enables it
 //! (`session.store_messages`): bounded, and handed to the store when the request is dropped.
 //!
 //! Bodies only. Credentials are in heads and queries, which are not stored.
@@ -17,7 +17,7 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// Begins with the request's body; `None` where messages are not stored.
+    /// Begins with the request's body; `None` if messages are not stored.
     #[must_use]
     pub fn begin(ctx: &RequestContext, caller: &Caller, inbound: &Inbound) -> Option<Box<Self>> {
         let messages = ctx.gateway.messages.clone()?;
@@ -37,7 +37,7 @@ impl Transcript {
         Some(Box::new(Self { messages, message }))
     }
 
-    /// Adds a piece of the reply as it goes to the client.
+    /// Adds a piece of the reply as it is sent to the client.
     pub fn reply(&mut self, piece: &Bytes) {
         if let Some(message) = &mut self.message {
             message.response.add(piece, self.messages.most);

@@ -1,5 +1,5 @@
-//! The limits: one atomic step over the thirteen checks, with the request's expected cost reserved
-//! while it runs.
+//! The limits: one atomic step over the thirteen checks. It reserves the request's expected cost
+//! while the request is in flight.
 
 use std::sync::Arc;
 
@@ -18,18 +18,19 @@ use crate::proxy::context::{Caller, RequestContext};
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::upstream::render;
 
-/// A request that may run.
+/// A request that passed the limits.
 pub struct Admitted {
     pub inbound: Arc<Inbound>,
     /// The provider that served this session last, if the session is live.
     pub preferred: Option<ProviderId>,
 }
 
-/// Takes the request's place among the limits. Token counting has none. The admin token has none of
-/// its own; providers' limits count it all the same.
+/// Takes the request's place among the limits. Token counting has none. The admin token has no
+/// limits of its own, but its requests count towards providers' limits.
 ///
 /// # Errors
-/// The first limit that is reached, or that the journal is full and nothing could be accounted for.
+/// The first limit that is reached; or that the journal is full, so that the request could not be
+/// recorded.
 pub(in crate::proxy) async fn admit(
     ctx: &mut RequestContext,
     identified: &Identified,
@@ -38,7 +39,7 @@ pub(in crate::proxy) async fn admit(
 ) -> Result<Admitted, Refusal> {
     let Screened(inbound) = screened;
     let gateway = &ctx.gateway;
-    // Reading the body may have taken long: limits count from now, and a cost from the start.
+    // Reading the body may have taken long: limits count from now, a cost counts from the start.
     let (session, now, started) = (&inbound.session, ctx.now(), ctx.started_at);
     if *operation != Operation::Generate {
         let preferred = match &identified.caller {
@@ -69,7 +70,7 @@ pub(in crate::proxy) async fn admit(
     Ok(Admitted { inbound, preferred })
 }
 
-/// What the request reserves, by the most expensive provider that it can reach (see
+/// What the request reserves, at the price of the most expensive provider that it can reach (see
 /// `policy::reservation`).
 fn reservation(ctx: &RequestContext, identified: &Identified, inbound: &Inbound, operation: &Operation) -> NanoUsd {
     let mode = ctx.gateway.fixed.reservation;

@@ -1,18 +1,18 @@
 //! The body budget: a bound on the bytes of request bodies that the process holds at once.
 //!
 //! A body reserves its declared length before it is read, or grows its reservation as it is read,
-//! and gives it back when it is dropped. Nothing waits: a body that does not fit is refused with
-//! 503, so memory stays bounded whatever clients send. Only body bytes count.
+//! and releases it when it is dropped. Nothing waits: a body that does not fit is refused with 503,
+//! so memory stays bounded whatever clients send. Only body bytes count.
 //!
 //! No user can take the whole budget: a user that holds part of it gets more only while at least as
-//! much stays free. One user alone gets half, two users a third each.
+//! much stays free. One user alone gets half, two users get a third each.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::domain::ids::UserId;
 
-/// Number of per-user shares; users whose ids are equal modulo this number have one in common.
+/// Number of per-user shares. Users whose ids are equal modulo this number share one.
 const SHARES: usize = 1024;
 
 /// The bytes that all bodies hold now, in total and by user.
@@ -36,11 +36,11 @@ impl BodyBudget {
     }
 }
 
-/// The budget has no room for that many bytes more.
+/// The budget does not have that many bytes left.
 #[derive(Debug, PartialEq, Eq)]
 pub struct BudgetExceeded;
 
-/// The part of the budget that one body holds; given back on drop.
+/// The part of the budget that one body holds; released on drop.
 #[derive(Debug)]
 pub struct BodyReservation {
     budget: Arc<BodyBudget>,
@@ -63,15 +63,15 @@ impl BodyReservation {
         self.bytes
     }
 
-    /// Changes the reservation to `bytes`. All bodies together hold `most` bytes at most.
+    /// Changes the reservation to `bytes`. All bodies together hold at most `most` bytes.
     ///
     /// # Errors
-    /// When the budget, or this user's part of it, is used up; the reservation is then unchanged.
+    /// When the budget, or this user's part of it, is used up. The reservation is then unchanged.
     pub fn hold(&mut self, bytes: usize, most: usize) -> Result<(), BudgetExceeded> {
         let more = bytes.saturating_sub(self.bytes);
         if more > 0 {
             let (all, own) = self.add(more);
-            // A user's only body may take all that is free.
+            // A user's only body may take all free bytes.
             let fits = most.checked_sub(all).is_some_and(|free| own <= bytes || own <= free);
             if !fits {
                 self.release(more);
@@ -83,7 +83,7 @@ impl BodyReservation {
         Ok(())
     }
 
-    /// Adds to both sums; what they are then.
+    /// Adds to both sums and returns the new ones.
     fn add(&self, bytes: usize) -> (usize, usize) {
         let plus = |sum: &AtomicUsize| sum.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         (plus(&self.budget.all), self.budget.shares.get(self.share).map_or(0, plus))

@@ -9,7 +9,7 @@ use super::query;
 /// Name of the web UI's cookie, which may hold a key too.
 const COOKIE_NAME: &str = "auth-token";
 
-/// What the sources of a request amount to.
+/// The combined result of a request's credential sources.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Presented {
     None,
@@ -22,9 +22,9 @@ pub(super) enum Presented {
 /// Reads all sources: `Authorization: Bearer`, `x-api-key`, the alias headers or the query
 /// parameter `key`, the cookie.
 ///
-/// Empty values are no credential. The cookie counts only if it holds a key (`sk-…`) or
-/// `is_admin_token` says so: the web UI's opaque session tokens are no proxy credentials, and must
-/// not conflict with one.
+/// Empty values are no credential. The cookie counts only if it holds a key (`sk-…`) or if
+/// `is_admin_token` accepts it: the web UI's opaque session tokens are no proxy credentials, and
+/// must not conflict with one.
 pub(super) fn presented(
     headers: &HeaderMap,
     query: Option<&str>,

@@ -1,7 +1,7 @@
 //! The caller: from the credential to the key and its owner, in the order of
 //! checks of docs/reference/credentials.md.
 //!
-//! The snapshot answers; an unknown key costs a hash and a look-up, and no SQL.
+//! It reads only the snapshot: an unknown key costs a hash and a look-up, and no SQL.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::state::rejected::Attempt;
 use crate::state::{Caller as KeyHolder, Snapshot, TokenCheck};
 use crate::telemetry::{RejectedLine, access_rejected};
 
-/// A known caller, and the snapshot that the whole request works on.
+/// A known caller, and the snapshot that the request uses from start to end.
 pub struct Identified {
     pub caller: Caller,
     pub snapshot: Arc<Snapshot>,
@@ -36,8 +36,8 @@ pub(in crate::proxy) fn identify(
 ) -> Result<Identified, Refusal> {
     let head = session.req_header();
     let fixed = &ctx.gateway.fixed;
-    // A web session's token is not compared: browsers send it along, and it is no attempt at the
-    // admin token.
+    // A web session's token is not compared: browsers send it automatically, so it is no attempt at
+    // the admin token.
     let is_admin = |text: &str| !key_text::is_like_a_session(text) && check(ctx, text) == TokenCheck::Right;
     let snapshot = ctx.gateway.state.snapshot();
     let (presented, found) = match OnBehalf::of(session) {
@@ -65,7 +65,7 @@ fn check(ctx: &RequestContext, text: &str) -> TokenCheck {
     ctx.gateway.admin_token.check(text, ctx.head.client_ip, ctx.started_at)
 }
 
-/// The caller; else the step that failed, and the key where it is one that exists.
+/// The caller; else the step that failed, with the key if it exists.
 fn caller(
     ctx: &RequestContext,
     snapshot: &Snapshot,
@@ -76,7 +76,7 @@ fn caller(
         Presented::Conflicting => return Err((Refusal::ConflictingCredentials, None)),
         Presented::One(text) => text,
     };
-    // Keys first: they go on working from an address that may not try the admin token any more.
+    // Keys first: they keep working from an address that is blocked from trying the admin token.
     let Some(found) = snapshot.caller(&key_text::hash(text)) else {
         return match check(ctx, text) {
             TokenCheck::Right => Ok(Caller::Admin),
@@ -87,7 +87,8 @@ fn caller(
     usable(ctx, found)
 }
 
-/// The caller of a request that the administration makes as a key: no credential was presented.
+/// The caller of a request that the administration makes on behalf of a key: no credential was
+/// presented.
 fn named(ctx: &RequestContext, snapshot: &Snapshot, key: KeyId) -> Result<Caller, (Refusal, Option<KeyId>)> {
     usable(ctx, snapshot.key(key).ok_or((Refusal::UnknownKey, Some(key)))?)
 }

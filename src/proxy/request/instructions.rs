@@ -2,7 +2,7 @@
 
 use crate::formats::responses::instructions::Official;
 
-/// The texts, where the operator named files for them.
+/// The texts, if the operator configured files for them.
 #[derive(Debug, Default)]
 pub struct Instructions {
     pub short: Option<String>,

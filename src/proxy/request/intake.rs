@@ -1,7 +1,8 @@
 //! The first stages: the head (route, addresses) and, once the caller is known, the body.
 //!
-//! The body is read whole, bounded in size and time, whatever its framing, because a provider may
-//! have to be sent it twice. It is not parsed: `formats::peek` finds the few members that decide.
+//! The body is read completely, bounded in size and time, whatever its framing, because it may have
+//! to be sent to more than one provider. It is not parsed: `formats::peek` finds the few members
+//! that matter.
 
 use std::time::{Duration, Instant};
 
@@ -28,18 +29,18 @@ use crate::proxy::record::BodyFacts;
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::reply::transcript::Transcript;
 
-/// Longest part of a `User-Agent` that is kept.
+/// Longest part of a `User-Agent` that is recorded.
 const MAX_USER_AGENT: usize = 256;
 
-/// A request whose body has been read and understood as far as the gateway needs it.
+/// A request whose body has been read, and parsed as far as the gateway needs.
 pub struct Inbound {
     pub model: std::sync::Arc<str>,
     pub stream: bool,
-    /// The decoded body, in the pieces it arrived in; empty once it was released.
+    /// The decoded body, in the pieces in which it arrived; empty once it is released.
     pub body: Vec<Bytes>,
     pub peek: Peek,
     pub session: SessionId,
-    /// The budget that the body holds while it is there.
+    /// The part of the budget that the body holds.
     reservation: Option<BodyReservation>,
 }
 
@@ -50,17 +51,17 @@ impl Inbound {
         self.body.iter().map(Bytes::len).sum()
     }
 
-    /// Drops the body: no provider can be asked any more.
+    /// Drops the body: no further attempt is possible.
     pub fn release_body(&mut self) {
         self.body = Vec::new();
         self.reservation = None;
     }
 }
 
-/// Reads the head: which format, which operation, from where.
+/// Reads the head: the format, the operation and the client's address.
 ///
 /// # Errors
-/// When nothing is served at this path, by this method, or with such a head.
+/// When nothing is served at this path or by this method, or the head is invalid.
 pub(in crate::proxy) fn head(session: &Session, ctx: &mut RequestContext) -> Result<Route, Refusal> {
     let head = session.req_header();
     let path = head.uri.path();
@@ -96,7 +97,7 @@ pub(in crate::proxy) fn head(session: &Session, ctx: &mut RequestContext) -> Res
     Ok(route)
 }
 
-/// Refuses heads that another server on the way could read differently.
+/// Refuses heads that another server on the path could read differently.
 ///
 /// # Errors
 /// When a head has a length and a transfer encoding, or no host.
@@ -105,7 +106,7 @@ pub(in crate::proxy) fn framing(session: &Session) -> Result<(), Refusal> {
     if head.version > http::Version::HTTP_11 {
         return Ok(());
     }
-    // Pingora drops `Content-Length` where both are there, so the raw head has to be asked.
+    // Pingora drops `Content-Length` if both are present, so the raw head is checked.
     if head.headers.contains_key(TRANSFER_ENCODING) && has_field(&session.to_h1_raw(), CONTENT_LENGTH.as_str()) {
         return Err(Refusal::MalformedHead("a body has either a length or a transfer encoding, not both"));
     }
@@ -115,11 +116,11 @@ pub(in crate::proxy) fn framing(session: &Session) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Reads and peeks at the body.
+/// Reads the body and peeks at it.
 ///
 /// # Errors
-/// When it is too large, too slow, damaged, no JSON object, or lacks what its format demands; when
-/// the client leaves before it is whole.
+/// When it is too large, too slow, damaged, no JSON object, or lacks what its format requires; when
+/// the client closes the connection before it is complete.
 pub(in crate::proxy) async fn body(
     session: &mut Session,
     ctx: &mut RequestContext,
@@ -147,7 +148,7 @@ pub(in crate::proxy) async fn body(
     Ok(inbound)
 }
 
-/// A complete body, in the pieces it arrived in, and the budget that it holds.
+/// A complete body, in the pieces in which it arrived, and its part of the budget.
 pub(in crate::proxy) struct Received {
     pub pieces: Vec<Bytes>,
     pub reservation: BodyReservation,
@@ -163,7 +164,7 @@ impl From<BudgetExceeded> for Refusal {
 ///
 /// # Errors
 /// When it is too large, too slow or badly framed, when the budget is used up, or when the client
-/// leaves.
+/// closes the connection.
 pub(in crate::proxy) async fn read(
     session: &mut Session,
     mut reservation: BodyReservation,
@@ -175,13 +176,13 @@ pub(in crate::proxy) async fn read(
     if declared.is_some_and(|n| n > limit) {
         return Err(Refusal::BodyTooLarge { limit }.into());
     }
-    // Before a byte is read: an accepted body is not refused half-way, and a refused one costs
-    // nothing.
+    // Before a byte is read: an accepted body is not refused half-way, and a refused one costs no
+    // read.
     reservation.hold(declared.unwrap_or(0), live.max_inflight_body_bytes).map_err(Refusal::from)?;
     if headers.contains_key(EXPECT) {
         session.write_continue_response().await.map_err(|e| e.into_down())?;
     }
-    // One bound for the complete body: a client that sends a byte now and then must not hold a
+    // One bound for the complete body: a client that sends a byte now and then must not occupy a
     // connection.
     let reading = pieces(session, reservation, live);
     match live.request_read_timeout_ms {
@@ -210,7 +211,7 @@ async fn pieces(session: &mut Session, mut reservation: BodyReservation, live: &
             }
             Ok(None) => return Ok(Received { pieces, reservation }),
             Err(e) => {
-                // Where a damaged body ends, and the next request begins, is not known.
+                // The start of the next request after a damaged body is unknown.
                 session.set_keepalive(None);
                 return Err(unread(e));
             }
@@ -273,7 +274,7 @@ fn look(session: &Session, ctx: &mut RequestContext, received: Received, route: 
         prompt_cache_key: peek.prompt_cache_key.as_deref(),
         metadata_session_id: peek.metadata_session_id.as_deref(),
         previous_response_id: peek.previous_response_id.as_deref(),
-        // The same words in another format are another client's conversation.
+        // The same words in another format belong to another client's conversation.
         first_messages_hash: peek.first_messages_hash(&body).map(|hash| hash ^ ctx.format as u64),
         fallback: ctx.id,
     };

@@ -1,4 +1,4 @@
-//! A request up to its provider: head, caller, body, checks, limits and the plan.
+//! A request before it goes to a provider: head, caller, body, checks, limits and the plan.
 
 pub(super) mod admit;
 pub mod body_budget;

@@ -1,18 +1,19 @@
-//! A request that the administration makes as a key, over a connection inside this process.
+//! A request that the administration makes on behalf of a key, over a connection inside this
+//! process.
 //!
-//! There is no credential: who asks is a property of the connection, which only `app` can make. It
-//! travels in the digest that Pingora keeps for a proxy in front, where nothing that a client sends
-//! can get to. Everything after identification is as for any other request.
+//! There is no credential: the key is a property of the connection, which only `app` can create. It
+//! travels in the digest that Pingora keeps for a proxy in front, which no client's bytes can
+//! reach. Everything after identification is as for any other request.
 
 use pingora::proxy::Session;
 
 use crate::domain::ids::{KeyId, RequestId};
 
-/// As whom a connection of this process asks.
+/// The key on whose behalf a connection of this process makes its request.
 #[derive(Debug, Clone, Copy)]
 pub struct OnBehalf {
     pub key: KeyId,
-    /// The id that the request gets, so that it is known before it is made.
+    /// The id that the request gets, so that the caller has it beforehand.
     pub request: RequestId,
 }
 

@@ -1,8 +1,8 @@
-//! A request's path to its provider, from top to bottom.
+//! The stages of a request before it goes to a provider, in their order.
 //!
 //! Each stage takes the value of the stage before it and returns its own, so no stage can run
-//! before the one that it depends on. The context carries what every stage may need; what only some
-//! have is in these values.
+//! before the one that it depends on. The context carries what every stage may need; facts of only
+//! some stages are in these values.
 //!
 //! ```text
 //! intake::head → Route → identify → Identified → intake::body → Inbound → screen → Screened
@@ -22,13 +22,13 @@ use crate::proxy::local::{count, models};
 use crate::proxy::reply::answer::Answer;
 use crate::proxy::upstream::forwarding::Forwarding;
 
-/// What becomes of a request.
+/// The result of the stages.
 pub(in crate::proxy) enum Prepared {
     /// The embedded administration has answered it.
     Answered,
     /// The gateway answers it.
     Answer(Answer),
-    /// Providers have to be asked.
+    /// The request goes to a provider.
     Forward(Box<Forwarding>),
 }
 
@@ -36,7 +36,7 @@ pub(in crate::proxy) enum Prepared {
 /// the gateway read 32 MiB.
 ///
 /// # Errors
-/// The first stage's refusal, or that the client has left.
+/// The first stage's refusal, or an error if the client has closed the connection.
 pub(in crate::proxy) async fn prepare(session: &mut Session, ctx: &mut RequestContext) -> Result<Prepared> {
     intake::framing(session)?;
     let gateway = Arc::clone(&ctx.gateway);
@@ -56,7 +56,7 @@ pub(in crate::proxy) async fn prepare(session: &mut Session, ctx: &mut RequestCo
     let admitted = admit::admit(ctx, &identified, screened, &route.operation).await?;
     match plan::plan(ctx, &identified, &admitted, &route.operation).await {
         Ok(plan) => Ok(Prepared::Forward(Forwarding::begin(ctx, identified, admitted, route, plan))),
-        // A provider of another format could answer, but not count.
+        // A provider of another format could reply, but not count tokens.
         Err(plan::Unplanned::Unavailable { .. }) if route.operation == Operation::CountTokens => {
             Ok(Prepared::Answer(count::estimate(ctx, &admitted)?))
         }

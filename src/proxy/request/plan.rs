@@ -1,4 +1,4 @@
-//! Which providers may be asked, in which order, and why.
+//! Which providers may be tried, in which order, and why.
 
 use super::admit::Admitted;
 use super::identify::Identified;
@@ -13,7 +13,7 @@ use crate::proxy::context::{Caller, RequestContext};
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::upstream::render;
 
-/// Indices into the snapshot's providers, in the order in which they are to be asked.
+/// Indices into the snapshot's providers, in the order in which they are tried.
 pub struct Plan(pub Vec<usize>);
 
 /// Why there is no plan.
@@ -36,11 +36,11 @@ impl Unplanned {
     }
 }
 
-/// Orders the providers for this request; the reasons become the head of its decision chain.
+/// Orders the providers for this request. The reasons become the start of its decision chain.
 ///
 /// # Errors
-/// When no provider is in reach, none serves the model, none has a price that the request must
-/// have, or none is available now.
+/// When no provider is reachable, none serves the model, none has a required price, or none is
+/// available now.
 pub(in crate::proxy) async fn plan(
     ctx: &mut RequestContext,
     identified: &Identified,
@@ -89,21 +89,21 @@ pub(in crate::proxy) async fn plan(
     planned
 }
 
-/// Whether this request is served only where its model has a price.
+/// Whether this request is served only by providers with a price for its model.
 fn needs_price(ctx: &RequestContext, identified: &Identified, operation: &Operation) -> bool {
     let is_limited = matches!(&identified.caller, Caller::Key { key, user }
         if key.limits.of_money() || user.limits.of_money());
     *operation == Operation::Generate && !ctx.live.unpriced.serves(is_limited)
 }
 
-/// What selection needs to know of each provider's present state.
+/// The present state of each provider, as selection needs it.
 struct View<'a> {
     ctx: &'a RequestContext,
     identified: &'a Identified,
-    /// Providers whose own limits leave no room.
+    /// Providers whose own limits are reached.
     blocked: Vec<(ProviderId, Blocked)>,
     now: Timestamp,
-    /// The requested model, where it must have a price.
+    /// The requested model, if it must have a price.
     needs_price: Option<&'a str>,
 }
 

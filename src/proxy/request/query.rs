@@ -1,5 +1,4 @@
-//! Query strings: reading a parameter. What of a query goes to a provider is decided in
-//! `formats::query`.
+//! Query strings: reading a parameter. `formats::query` decides which parameters go to a provider.
 
 use crate::formats::query::decode;
 

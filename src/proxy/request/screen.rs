@@ -1,5 +1,5 @@
-//! What this caller may ask for, and with what: the user's lists of models and of clients, the
-//! client's version, and sensitive words.
+//! Checks what this caller may request: the user's lists of models and of clients, the client's
+//! version, and sensitive words.
 //!
 //! It runs before admission, so that a refused request counts towards nothing.
 
@@ -23,14 +23,14 @@ use crate::proxy::reply::refusal::Refusal;
 /// Larger bodies are searched on a blocking thread, not on a connection's.
 const INLINE_MAX: usize = 512 * 1024;
 
-/// A request that its caller may make and that holds no sensitive word.
+/// A request that its caller may make and that contains no sensitive word.
 pub(in crate::proxy) struct Screened(pub Arc<Inbound>);
 
 /// Checks the allow-lists of the key's owner, the client's version, then the texts of the body.
 ///
 /// # Errors
-/// When the model or the client is not on a list that is not empty, when the client is too old, or
-/// when a text holds a sensitive word.
+/// When the model or the client is not on a non-empty list, when the client is too old, or when a
+/// text contains a sensitive word.
 pub(super) async fn screen(
     ctx: &RequestContext,
     identified: &Identified,
@@ -68,8 +68,8 @@ fn allowed(ctx: &RequestContext, identified: &Identified, inbound: &Inbound) -> 
     Ok(())
 }
 
-/// Notes the version of a known client; with the setting on, one older than what others run is
-/// refused.
+/// Notes the version of a known client. With the setting on, a version older than the newest in use
+/// is refused.
 fn recent(ctx: &RequestContext, identified: &Identified) -> Result<(), Refusal> {
     let (Caller::Key { user, .. }, Some(agent)) = (&identified.caller, &ctx.head.user_agent) else { return Ok(()) };
     let Some((client, current)) = client_version::read(agent) else { return Ok(()) };
@@ -84,8 +84,8 @@ fn recent(ctx: &RequestContext, identified: &Identified) -> Result<(), Refusal> 
     }
 }
 
-/// A word that one of the body's texts holds. Most bodies hold none, most of each was looked
-/// through the last time that it was sent, and what was not is not taken apart to know it.
+/// A word that one of the body's texts contains. Most bodies contain none, and most of each body
+/// was screened when it was last sent. Only new parts with a suspected match are parsed.
 fn find(words: &Words, body: &[Bytes], pieces: &Pieces, max_depth: usize) -> Result<Option<WordId>, Refusal> {
     let mut walk = edit::Walk::new(body);
     let named = pieces.spans().map(|span| (span.clone(), words.fingerprint(walk.slices(span))));
@@ -107,7 +107,7 @@ fn find(words: &Words, body: &[Bytes], pieces: &Pieces, max_depth: usize) -> Res
         });
         holds
     };
-    // Where a string holds a word it is to be seen whether that is a text.
+    // If a string contains a word, a second step decides whether the string is a text.
     let mut doubtful = Vec::new();
     for (span, name) in unseen {
         if suspects.touch(&span) && has_word(&span) {
@@ -130,7 +130,7 @@ fn find(words: &Words, body: &[Bytes], pieces: &Pieces, max_depth: usize) -> Res
     Ok(found)
 }
 
-/// A piece in one.
+/// Joins the parts of a piece.
 fn joined<'b>(mut parts: impl Iterator<Item = &'b [u8]>) -> Cow<'b, [u8]> {
     let first = parts.next().unwrap_or_default();
     match parts.next() {

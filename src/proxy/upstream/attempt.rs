@@ -1,7 +1,7 @@
 //! One attempt at one provider, from the choice of the provider to the end of its reply.
 //!
-//! The hooks of `service.rs` work on it; `driver.rs` runs them in order. A repeated attempt at the
-//! same provider keeps its breaker ticket and its place in the provider's limits.
+//! The hooks of `service.rs` use it; `driver.rs` runs them in order. A repeated attempt at the same
+//! provider keeps its breaker ticket and its place in the provider's limits.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,21 +33,21 @@ pub struct Attempt {
     pub ticket: HealthTicket,
     /// Attempts at this provider that its retry limit counts.
     pub tries: u32,
-    /// The next connection must not come from the pool.
+    /// The next connection must be a new one, not one from the pool.
     pub fresh: bool,
     pub began: Instant,
     link: Option<Arc<Link>>,
     timing: Timing,
-    /// The whole request was sent and no error has come: the provider may work on it, and bill for
-    /// it.
+    /// The complete request was sent and no error has come: the provider may be working on it, and
+    /// may bill for it.
     pub is_billable: bool,
-    /// The client has left, and the reply is read for its usage.
+    /// The client has closed the connection, and the reply is read only for its usage.
     pub is_draining: bool,
     /// Bytes of the rendered body.
     length: usize,
     /// The query of the call, without `?`.
     query: Option<String>,
-    /// What is still to be sent of the rendered body.
+    /// The part of the rendered body that is still to be sent.
     pieces: std::vec::IntoIter<Bytes>,
     pub form: ReplyForm,
     pub incoming: Incoming,
@@ -86,7 +86,7 @@ impl Attempt {
         self.link.clone().ok_or_else(|| Failure::network(NetworkFailure::Connect, "no peer was chosen").into())
     }
 
-    /// How long to wait for what comes next.
+    /// How long to wait for the next part.
     #[must_use]
     pub fn bound(&self) -> Bound {
         match &self.incoming {
@@ -105,8 +105,8 @@ impl Attempt {
     }
 }
 
-/// The peer of the next attempt: the same provider's again where it may be asked once more, else
-/// that of the next provider that lets the request in.
+/// The peer of the next attempt: the same provider's if it may be retried, else that of the next
+/// provider that admits the request.
 ///
 /// # Errors
 /// With a [`GiveUp`] as its cause when no provider is left.
@@ -117,8 +117,8 @@ pub(in crate::proxy) async fn next_peer(ctx: &mut RequestContext) -> pingora::Re
             ctx.forwarding()?.attempt = Some(attempt);
         }
         begin(ctx)?;
-        // Before connecting: a request that this provider's format cannot express costs no
-        // connection, and is no failure of a provider that is down.
+        // Before connecting: a request that this provider's format cannot express needs no
+        // connection, and is no failure of the provider.
         if let Err(unfit) = render_body(ctx) {
             let error = verdict::failed(ctx, unfit);
             if error.retry() {
@@ -144,7 +144,7 @@ pub(in crate::proxy) async fn next_peer(ctx: &mut RequestContext) -> pingora::Re
     }
 }
 
-/// The next provider whose circuit and limits let the request in.
+/// The next provider whose circuit and limits admit the request.
 async fn next_provider(ctx: &mut RequestContext) -> pingora::Result<Box<Attempt>> {
     loop {
         let attempts = ctx.record.as_ref().map_or(0, |record| record.attempts);
@@ -214,11 +214,11 @@ fn render_body(ctx: &mut RequestContext) -> pingora::Result<()> {
     Ok(())
 }
 
-/// Builds the head of the rendered request. `head` names the protocol version of the connection;
-/// everything else of it is replaced.
+/// Builds the head of the rendered request. `head` gives the protocol version of the connection;
+/// everything else in it is replaced.
 ///
 /// # Errors
-/// When the path or a credential cannot stand in a head.
+/// When the path or a credential is not valid in a head.
 pub(in crate::proxy) fn build_head(
     session: &Session,
     head: &mut RequestHeader,

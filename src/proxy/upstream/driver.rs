@@ -2,9 +2,9 @@
 //! `HttpProxy::proxy_to_upstream` (pingora-proxy 0.9.1, lib.rs:401) over Pingora's own connector
 //! and pool.
 //!
-//! Pingora's own driver cannot hold a reply back, resend a body of unknown length above 64 KB, read
-//! an error body before deciding, bound first byte, idle time and total time apart, or reuse a
-//! connection after a failover. ARCHITECTURE.md has the details.
+//! Pingora's own driver cannot hold a reply back, resend a body of unknown length above 64 KB, or
+//! read an error body before deciding. It cannot bound first byte, idle time and total time
+//! separately, or reuse a connection after a failover. ARCHITECTURE.md has the details.
 
 use std::time::{Duration, Instant};
 
@@ -27,10 +27,10 @@ use crate::proxy::service::Service;
 type Ctx = Box<RequestContext>;
 
 impl Service {
-    /// Picks a peer and exchanges the request for a reply that is complete at the client.
+    /// Picks a peer and exchanges the request for a reply, until the client has the complete reply.
     ///
     /// # Errors
-    /// What ended the exchange; `retry` says whether another one is to follow.
+    /// What ended the exchange; `retry` says whether another attempt follows.
     pub(in crate::proxy) async fn proxy_to_upstream(&self, session: &mut Session, ctx: &mut Ctx) -> Result<()> {
         let peer = self.upstream_peer(session, ctx).await?;
         let waiting = Instant::now();
@@ -85,7 +85,7 @@ impl Service {
         sent
     }
 
-    /// Passes the reply on piece by piece, once there is something to show.
+    /// Relays the reply piece by piece, once it has meaningful content.
     async fn relay(
         &self,
         session: &mut Session,
@@ -137,7 +137,7 @@ impl Service {
         written.map_err(|e| e.into_down())
     }
 
-    /// The next piece from the provider, and whether its body is over with it.
+    /// The next piece from the provider, and whether it is the last.
     async fn receive(&self, session: &mut Session, wire: &mut Wire, ctx: &mut Ctx) -> Result<(Option<Bytes>, bool)> {
         let bound = ctx.attempt()?.bound();
         let waiting = Instant::now();
@@ -148,8 +148,8 @@ impl Service {
                 let end = piece.is_none() || wire.is_done();
                 Ok((piece, end))
             }
-            // How the provider ends the connection behind a complete reply, or within an error
-            // body, is of no matter.
+            // It is irrelevant how the provider ends the connection after a complete reply, or
+            // within an error body.
             Err(e) if *e.esource() != ErrorSource::Downstream && is_enough(ctx) => Ok((None, true)),
             Err(e) => Err(e),
         }
@@ -157,8 +157,9 @@ impl Service {
 }
 
 impl Service {
-    /// Stops the provider, or reads its reply to the end, as configured. What a provider has not
-    /// received completely is always stopped, and a reply whose usage is known needs nothing more.
+    /// Stops the provider, or reads its reply to the end, as configured. If the provider has not
+    /// received the complete request, it is always stopped. If the usage is known, nothing more is
+    /// read.
     async fn abort(&self, session: &mut Session, wire: &mut Wire, ctx: &mut Ctx) {
         let drains = ctx.live.on_abort == OnAbort::Drain && wire.is_sent();
         if !ctx.is_open() || ctx.attempt().is_ok_and(|attempt| matches!(attempt.incoming, Incoming::Error(_))) {
@@ -167,7 +168,7 @@ impl Service {
         let result = if drains {
             wire.detach();
             let time = Duration::from_millis(ctx.live.abort_drain_ms);
-            // Boxed: a stream does not keep the room for this.
+            // Boxed: a stream needs no memory for this.
             let drained = Box::pin(timeout(time, self.drain(session, wire, ctx))).await;
             if matches!(drained, Ok(Ok(()))) { "drained" } else { "incomplete" }
         } else {
@@ -176,9 +177,9 @@ impl Service {
         ctx.aborted(result);
     }
 
-    /// Reads the rest of a reply and discards it: only its usage is of interest.
+    /// Reads the rest of a reply and discards it: only its usage matters.
     async fn drain(&self, session: &mut Session, wire: &mut Wire, ctx: &mut Ctx) -> Result<()> {
-        // No provider can be asked any more.
+        // No further attempt is possible.
         ctx.forwarding()?.release_body();
         ctx.attempt()?.is_draining = true;
         if matches!(&ctx.attempt()?.incoming, Incoming::Reply(relay) if relay.is_over) {
@@ -220,7 +221,7 @@ fn is_complete(ctx: &mut Ctx, end: bool) -> bool {
     }
 }
 
-/// Holds a piece back, or releases what was held with it.
+/// Holds a piece back, or releases it with the pieces held before.
 fn hold(ctx: &mut Ctx, body: Option<Bytes>, end: bool) -> Result<Option<Bytes>> {
     let Incoming::Reply(relay) = &mut ctx.attempt()?.incoming else { return Ok(None) };
     match relay.hold(body.unwrap_or_default(), end)? {

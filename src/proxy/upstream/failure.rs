@@ -1,5 +1,5 @@
-//! How one attempt at a provider can fail, as it was seen on the wire, and why the gateway gives up
-//! on a request. Both travel as causes of Pingora's errors.
+//! How an attempt at a provider can fail on the wire, and why the gateway gives up on a request.
+//! Both travel as causes of Pingora's errors.
 
 use bytes::Bytes;
 use pingora::{Error, ErrorType};
@@ -12,14 +12,15 @@ use crate::policy::provider_state::FailureKind;
 use crate::proxy::reply::answer::Answer;
 use crate::proxy::reply::refusal::Refusal;
 
-/// Why the client gets no reply from a provider: what `fail_to_proxy` answers with.
+/// Why the client gets no reply from a provider; `fail_to_proxy` answers with it.
 #[derive(Debug)]
 pub enum GiveUp {
     /// The gateway answers in a provider's place.
     Refused { refusal: Refusal, outcome: RequestOutcome },
-    /// The request itself is at fault, as a provider said: its words, or an error rule's.
+    /// The request itself is invalid, according to a provider: the provider's text, or an error
+    /// rule's.
     ClientError(Answer),
-    /// The reply had begun and cannot go on.
+    /// The reply has begun and cannot continue.
     BrokenOff { why: String },
 }
 
@@ -54,9 +55,9 @@ pub enum Failure {
     Network(NetworkTrouble),
     /// An error reply: an error status, or an error object in place of a reply.
     ErrorReply(ErrorStatus),
-    /// A success status with no reply behind it.
+    /// A success status without a usable reply.
     Unusable { what: UnusableReply, usage: Option<Usage> },
-    /// The provider's format cannot express the request; the next one's may.
+    /// The provider's format cannot express the request; the next provider's format may.
     Unfit(Refusal),
 }
 
@@ -81,7 +82,7 @@ impl From<Failure> for Box<Error> {
     }
 }
 
-/// Takes the failure out of an error; for an error without one, its kind stands for it.
+/// Takes the failure out of an error. For an error without one, the error's kind decides.
 #[must_use]
 pub(in crate::proxy) fn take(error: &mut Error) -> Failure {
     match error.cause.take().map(|cause| cause.downcast::<Failure>()) {
@@ -96,7 +97,7 @@ pub struct ErrorStatus {
     pub retry_after: Option<String>,
     pub content_type: Option<String>,
     pub error: UpstreamError,
-    /// As it came, up to a bound; empty when the error stood in place of a reply.
+    /// Unchanged, up to a bound; empty if the error stood in place of a reply.
     pub body: Bytes,
     pub usage: Option<Usage>,
 }
@@ -112,7 +113,7 @@ impl Failure {
         Self::network(what, format!("nothing within {} ms", after.as_millis()))
     }
 
-    /// The upstream status, where one was received.
+    /// The upstream status, if one was received.
     #[must_use]
     pub const fn status(&self) -> Option<u16> {
         match self {
@@ -122,7 +123,7 @@ impl Failure {
         }
     }
 
-    /// How it failed, in one word.
+    /// The kind of failure, as one word.
     #[must_use]
     pub const fn kind(&self) -> FailureKind {
         match self {
@@ -163,7 +164,7 @@ impl Failure {
         }
     }
 
-    /// What a client may know of it: the provider's words, but not where it lives.
+    /// The text for clients: the provider's message, without its address.
     #[must_use]
     pub fn public(&self) -> String {
         match self {
@@ -174,7 +175,7 @@ impl Failure {
         }
     }
 
-    /// A connection that was made and broke.
+    /// Whether a connection was established and then broke.
     #[must_use]
     pub const fn is_broken_connection(&self) -> bool {
         matches!(self, Self::Network(NetworkTrouble { what: NetworkFailure::Broken, .. }))

@@ -1,4 +1,4 @@
-//! A request that providers have to be asked for: the plan, and how far along it the request is.
+//! A request that goes to a provider: the plan, and the current position in it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,18 +15,18 @@ use crate::proxy::request::identify::Identified;
 use crate::proxy::request::intake::Inbound;
 use crate::proxy::request::plan::Plan;
 
-/// What the attempt loop works on.
+/// The state of the attempt loop.
 pub struct Forwarding {
     pub identified: Identified,
     pub inbound: Arc<Inbound>,
     pub route: Route,
     plan: Plan,
-    /// Place of the next provider in the plan.
+    /// Index of the next provider in the plan.
     next: usize,
     /// No further attempt begins after this.
     pub deadline: Option<Instant>,
     pub tally: Tally,
-    /// The attempt in progress, or the one that is to be repeated.
+    /// The current attempt, or the one that is to be repeated.
     pub attempt: Option<Box<Attempt>>,
 }
 
@@ -45,7 +45,7 @@ impl Forwarding {
         Box::new(Self { identified, inbound, route, plan, next: 0, deadline, tally, attempt: None })
     }
 
-    /// The attempt in progress.
+    /// The current attempt.
     ///
     /// # Errors
     /// When none has begun.
@@ -67,15 +67,15 @@ impl Forwarding {
         provider
     }
 
-    /// How many providers of the plan have not been asked.
+    /// How many providers of the plan have not been tried.
     #[must_use]
     pub const fn remaining(&self) -> usize {
         self.plan.0.len().saturating_sub(self.next)
     }
 
-    /// Drops the request's body: no provider can be asked any more.
+    /// Drops the request's body: no further attempt is possible.
     pub fn release_body(&mut self) {
-        // No other stage holds it by now; if one did, the body would go with the request.
+        // No other stage holds it by now; if one did, the body would be freed with the request.
         if let Some(inbound) = Arc::get_mut(&mut self.inbound) {
             inbound.release_body();
         }
@@ -92,7 +92,7 @@ pub(in crate::proxy) fn exhausted(ctx: &mut RequestContext) -> (Refusal, Request
         let why = format!("the time for attempts was over, with {left_out} more to ask");
         ctx.decide_itself(DecisionStep::Exhausted, why, None);
     }
-    // Where no provider was asked, the gateway refused.
+    // If no provider was tried, the gateway refused.
     let asked = ctx.record.as_ref().is_some_and(|record| record.attempts > 0);
     (tally.refusal(now), if asked { RequestOutcome::UpstreamFailed } else { RequestOutcome::Refused })
 }

@@ -1,5 +1,5 @@
-//! A provider's leave to be asked, as its circuit gave it. A ticket that is dropped unused is given
-//! back.
+//! A provider's permit for one attempt, issued by its circuit. A ticket that is dropped unused is
+//! returned.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ pub struct HealthTicket {
 }
 
 impl HealthTicket {
-    /// `None` when the circuit lets no request through now.
+    /// `None` if the circuit admits no request now.
     #[must_use]
     pub fn enter(health: &Arc<Health>, provider: &Arc<Provider>, now: Timestamp) -> Option<Self> {
         let ticket = health.enter(provider, now)?;
         Some(Self { health: Arc::clone(health), provider: Arc::clone(provider), ticket: Some(ticket) })
     }
 
-    /// The reply reached its proper end.
+    /// The reply was complete.
     pub fn succeeded(&mut self, now: Timestamp) {
         if let Some(ticket) = self.ticket.take() {
             self.health.succeeded(&self.provider, ticket, now);

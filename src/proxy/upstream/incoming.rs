@@ -1,8 +1,8 @@
-//! What has come from a provider in one attempt: nothing yet, an error reply, or a reply to be
-//! relayed.
+//! The state of a provider's answer in one attempt: nothing yet, an error reply, or a reply to
+//! relay.
 //!
-//! A reply is held back until its first meaningful part. Until then an error as first event, an
-//! empty reply or a stream that dies at once can still be tried elsewhere.
+//! A reply is held back until its first meaningful part. Until then, an error as first event, an
+//! empty reply or a stream that breaks at once still allows another attempt.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ use crate::proxy::context::{InFlight, RequestContext};
 use crate::proxy::reply::relay::{Reply, Shape, Whole};
 use crate::telemetry::IntGauge;
 
-/// Bytes held back at most while no meaningful part has come.
+/// Bytes held back at most while no meaningful part has arrived.
 const HOLD_MAX: usize = 256 * 1024;
 /// How much of an error body is read, and for how long.
 const ERROR_BODY_MAX: usize = 64 * 1024;
@@ -33,15 +33,15 @@ const ERROR_BODY_TIME: Duration = Duration::from_secs(5);
 
 /// What has come from the provider.
 pub enum Incoming {
-    /// The head has not come.
+    /// The head has not arrived.
     Awaited,
     Error(Box<ErrorBody>),
     Reply(Box<Relay>),
 }
 
 impl Incoming {
-    /// Why a reply cannot go on: the error that the provider reported within it, else what is wrong
-    /// with its bytes.
+    /// Why a reply cannot continue: the error that the provider reported within it, else what is
+    /// wrong with its bytes.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         let Self::Reply(relay) = self else { return None };
@@ -49,7 +49,7 @@ impl Incoming {
         reported.or_else(|| relay.reply.problem().map(str::to_owned))
     }
 
-    /// The provider's status, once its head has come.
+    /// The provider's status, once its head has arrived.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
         match self {
@@ -59,8 +59,8 @@ impl Incoming {
         }
     }
 
-    /// The usage of a reply that did not come to its end, and whether it is estimated. A request
-    /// that was sent whole costs its input at least, unless the provider answered it with an error.
+    /// The usage of a reply that did not complete, and whether it is estimated. A request that was
+    /// sent completely costs at least its input, unless the provider answered it with an error.
     #[must_use]
     pub fn partial_usage(&self, estimated_input: u64, is_billable: bool) -> (Option<Usage>, bool) {
         match self {
@@ -82,14 +82,14 @@ pub struct ErrorBody {
 }
 
 impl ErrorBody {
-    /// How long the rest of it is waited for.
+    /// How long to wait for the rest of it.
     #[must_use]
     pub fn bound(&self) -> Bound {
         let left = self.until.saturating_duration_since(Instant::now());
         Bound { time: Some(left), timeout: NetworkFailure::TotalTimeout }
     }
 
-    /// Adds a piece; whether no more is wanted.
+    /// Adds a piece. Returns whether the body is collected as far as needed.
     fn add(&mut self, piece: &[u8]) -> bool {
         let wanted = ERROR_BODY_MAX - self.collected.len();
         self.collected.extend_from_slice(&piece[..piece.len().min(wanted)]);
@@ -123,10 +123,10 @@ pub struct Relay {
     pub converted: bool,
     reply: Reply,
     held: BytesMut,
-    /// The provider's body is over.
+    /// The provider's body has ended.
     pub is_over: bool,
     released: bool,
-    /// The length of the client's body, where all of it was at hand when its head was made.
+    /// The length of the client's body, if all of it had arrived when the head was made.
     pub length: Option<usize>,
     /// Counts the stream as live.
     in_flight: Option<InFlight>,
@@ -134,14 +134,14 @@ pub struct Relay {
 
 /// What to do with a piece of a reply that is held back.
 pub enum Hold {
-    /// Nothing meaningful has come.
+    /// Nothing meaningful has arrived.
     Wait,
-    /// The client's head goes out, and these bytes with it.
+    /// The client's head is written, and these bytes with it.
     Release(Bytes),
 }
 
 impl Relay {
-    /// Whether the client's head has gone out, or is about to.
+    /// Whether the client's head has been written, or is about to be.
     #[must_use]
     pub const fn is_released(&self) -> bool {
         self.released
@@ -153,10 +153,10 @@ impl Relay {
         self.reply.last_progress
     }
 
-    /// Holds a piece back until there is something to show, or a reason to try elsewhere.
+    /// Holds a piece back until there is content to show, or a reason for another attempt.
     ///
     /// # Errors
-    /// When the reply is over and is none.
+    /// When the reply has ended without being a reply.
     pub fn hold(&mut self, piece: Bytes, end: bool) -> pingora::Result<Hold> {
         let whole = if self.held.is_empty() {
             piece
@@ -164,7 +164,7 @@ impl Relay {
             self.held.extend_from_slice(&piece);
             self.held.split().freeze()
         };
-        // A proper end without content is a reply too: a stop at once, say.
+        // A regular end without content is a reply too: an immediate stop, for example.
         let is_empty_reply = end && self.reply.has_end() && !whole.is_empty();
         if self.reply.has_content() || whole.len() > HOLD_MAX || is_empty_reply {
             return Ok(Hold::Release(whole));
@@ -181,22 +181,22 @@ impl Relay {
         Err(Failure::Unusable { what, usage: self.reply.usage() }.into())
     }
 
-    /// The client's head goes out: nothing can be tried again.
+    /// The client's head is written: no further attempt is possible.
     pub fn release(&mut self, streams: &IntGauge, whole: Option<usize>) {
         self.released = true;
         self.length = whole.filter(|_| !self.streamed || self.reply.has_end());
         self.in_flight = self.streamed.then(|| InFlight::enter(streams));
     }
 
-    /// Whether the reply is complete, given whether the provider's body is over. A stream says so
-    /// itself, and may do so before its body ends.
+    /// Whether the reply is complete, given whether the provider's body has ended. A stream marks
+    /// its own end, which may come before its body ends.
     #[must_use]
     pub fn is_complete(&self, end: bool) -> bool {
         if self.streamed { self.reply.has_end() } else { end }
     }
 
-    /// What the reply is billed by, and whether that is an estimate: the provider's final figures,
-    /// else an estimate from what came.
+    /// The billed usage, and whether it is an estimate: the provider's final figures, else an
+    /// estimate from the bytes that arrived.
     #[must_use]
     pub fn bill(&self, estimated_input: u64) -> (Option<Usage>, bool) {
         self.reply.bill(estimated_input).map_or((None, false), |(usage, estimated)| (Some(usage), estimated))
@@ -208,7 +208,7 @@ impl Relay {
         self.reply.lacks_only_the_end()
     }
 
-    /// The client's error event, to end a stream that had begun.
+    /// The client's error event, to end a stream that has begun.
     pub fn error_event(&mut self, format: WireFormat, message: &str) -> Bytes {
         self.reply.fail(format, message).into()
     }
@@ -243,7 +243,8 @@ pub(in crate::proxy) fn begin(ctx: &mut RequestContext, head: &ResponseHeader) -
     let streamed = content_type.starts_with("text/event-stream");
     let form = std::mem::replace(&mut attempt.form, ReplyForm::AsIs);
     let converted = matches!(form, ReplyForm::Convert(_));
-    // A stream that was not requested, or a single reply where a stream was, cannot be converted.
+    // A stream that was not requested cannot be converted, nor can a single reply in place of a
+    // stream.
     if converted && streamed != stream_asked {
         return Err(unusable(UnusableReply::WrongFormat).into());
     }
@@ -279,11 +280,11 @@ pub(in crate::proxy) fn begin(ctx: &mut RequestContext, head: &ResponseHeader) -
     Ok(())
 }
 
-/// Takes a piece of a provider's reply (`upstream_response_body_filter`) and puts what goes to the
-/// client in its place.
+/// Takes a piece of a provider's reply (`upstream_response_body_filter`) and replaces it by the
+/// bytes for the client.
 ///
 /// # Errors
-/// When an error reply is whole, or a reply cannot go on.
+/// When an error reply is complete, or a reply cannot continue.
 pub(in crate::proxy) fn take(ctx: &mut RequestContext, body: &mut Option<Bytes>, end: bool) -> pingora::Result<()> {
     let is_settled = !ctx.is_open();
     let attempt = ctx.attempt()?;
@@ -302,17 +303,17 @@ pub(in crate::proxy) fn take(ctx: &mut RequestContext, body: &mut Option<Bytes>,
                 }
             }
             *body = Some(bytes);
-            // A reply that is complete is beyond harm.
+            // A complete reply is not affected by later problems.
             if is_settled { Ok(()) } else { sound(relay) }
         }
     }
 }
 
-/// Whether the reply can go on.
+/// Whether the reply can continue.
 fn sound(relay: &Relay) -> pingora::Result<()> {
     let reply = &relay.reply;
     if relay.released {
-        // An error of the provider's own in mid-stream is passed on as it is.
+        // An error of the provider in mid-stream is forwarded unchanged.
         return match reply.problem() {
             Some(problem) => Err(Failure::network(NetworkFailure::Broken, problem).into()),
             None => Ok(()),
@@ -327,7 +328,7 @@ fn sound(relay: &Relay) -> pingora::Result<()> {
     Ok(())
 }
 
-/// A success status whose body is an error: judged by what the error says.
+/// A success status whose body is an error: judged by the error.
 fn error_in_place(error: UpstreamError, usage: Option<Usage>) -> Failure {
     Failure::ErrorReply(ErrorStatus {
         status: 200,

@@ -1,4 +1,4 @@
-//! One attempt after the other at the plan's providers.
+//! The attempts at the plan's providers, one after the other.
 
 pub(super) mod attempt;
 mod driver;

@@ -1,6 +1,6 @@
-//! The request as one provider gets it: path, query and body in that provider's format.
+//! The request in one provider's format: path, query and body.
 //!
-//! Same format: the client's own bytes, with surgical edits. Another format: converted through the
+//! Same format: the client's own bytes, with minimal edits. Another format: converted through the
 //! hub.
 
 use bytes::Bytes;
@@ -18,10 +18,10 @@ use crate::proxy::context::{Caller, RequestContext};
 use crate::proxy::reply::refusal::Refusal;
 use crate::upstream::Call;
 
-/// The body was within the configured depth when it came in.
+/// The body was within the configured depth when it arrived.
 const DEPTH: PeekLimits = PeekLimits { max_depth: 1024 };
 
-/// What goes to the provider.
+/// The request for the provider.
 pub(in crate::proxy) struct Rendered {
     pub body: Vec<Bytes>,
     /// The query of the call, without `?`.
@@ -29,12 +29,12 @@ pub(in crate::proxy) struct Rendered {
     pub reply: ReplyForm,
 }
 
-/// What has to be done with the reply.
+/// How to treat the reply.
 pub enum ReplyForm {
     AsIs,
-    /// The stream's last usage chunk must be kept from the client, who did not ask for it.
+    /// The stream's last usage chunk is hidden from the client, which did not request it.
     HideUsage,
-    /// It is to be converted from the provider's format.
+    /// The reply is converted from the provider's format.
     Convert(Box<ReplyContext>),
 }
 
@@ -45,8 +45,8 @@ impl Rendered {
     }
 }
 
-/// Which formats a provider may speak for a client of another one. Tokens are counted in the
-/// client's own only.
+/// Which formats a provider may use for a client of another one. Tokens are counted in the client's
+/// own format only.
 #[must_use]
 pub(in crate::proxy) fn convertible(operation: &Operation) -> fn(WireFormat, WireFormat) -> bool {
     match operation {
@@ -55,7 +55,7 @@ pub(in crate::proxy) fn convertible(operation: &Operation) -> fn(WireFormat, Wir
     }
 }
 
-/// The call that the client's operation amounts to.
+/// The call that implements the client's operation.
 #[must_use]
 pub(in crate::proxy) fn call<'a>(forwarding: &Forwarding, model: &'a str) -> Call<'a> {
     match forwarding.route.operation {
@@ -69,11 +69,11 @@ struct Source<'a> {
     ctx: &'a RequestContext,
     forwarding: &'a Forwarding,
     provider: &'a Provider,
-    /// The model that the provider is asked for.
+    /// The model name in the provider's request.
     model: &'a str,
 }
 
-/// Renders the request for the provider of the present attempt.
+/// Renders the request for the provider of the current attempt.
 ///
 /// # Errors
 /// With [`Failure::Unfit`] as its cause when the provider's format cannot express the request.
@@ -88,12 +88,12 @@ impl Source<'_> {
     fn render(&self) -> Result<Rendered, Refusal> {
         let to = self.provider.kind.format();
         if to == WireFormat::AltCli {
-            // There the name goes into the path.
+            // In this format the name is part of the path.
             let named_by_client = self.model == &*self.forwarding.inbound.model;
             let check = if named_by_client { route::check_model } else { route::check_redirect };
             check(self.model).map_err(|bad| Refusal::BadRequest(bad.message))?;
         }
-        // A wrapped alt-cli body goes to a provider unwrapped, and its reply back wrapped: that is
+        // A wrapped alt-cli body is unwrapped for a provider, and the reply wrapped again: that is
         // a conversion too.
         let mut rendered = if self.ctx.format == to && !self.forwarding.inbound.peek.wrapped {
             self.as_it_came()?
@@ -109,7 +109,7 @@ impl Source<'_> {
         Ok(rendered)
     }
 
-    /// The key's wish, else the provider's.
+    /// The key's setting, else the provider's.
     fn cache_ttl(&self) -> CacheTtl {
         match &self.forwarding.identified.caller {
             Caller::Key { key, .. } if key.cache_ttl != CacheTtl::Inherit => key.cache_ttl,
@@ -121,7 +121,7 @@ impl Source<'_> {
         let (ctx, inbound, model) = (self.ctx, &self.forwarding.inbound, self.model);
         let mut body = inbound.body.clone();
         let mut reply = ReplyForm::AsIs;
-        // An edit moves what lies behind it: after one, the body is looked at again.
+        // An edit moves the bytes after it: after one, the body is peeked at again.
         let mut moved: Option<Peek> = None;
         if let Some(stripped) = without_foreign_reasoning(ctx.format, &body) {
             body = vec![stripped.into()];
@@ -180,7 +180,7 @@ impl Source<'_> {
     }
 }
 
-/// Reasoning under another format's mark, which this provider could not verify, is taken out.
+/// Removes reasoning with another format's signature, which this provider could not verify.
 fn without_foreign_reasoning(format: WireFormat, body: &[Bytes]) -> Option<Vec<u8>> {
     match body {
         [whole] => foreign::strip(format, whole),

@@ -20,8 +20,8 @@ pub(super) struct Timing {
 }
 
 impl Timing {
-    /// `deadline` bounds the first byte of a stream over all attempts; a reply in one piece may
-    /// take its own time, and the deadline then only forbids further attempts.
+    /// `deadline` bounds the first byte of a stream over all attempts. A reply in one piece has its
+    /// own bound; the deadline then only prevents further attempts.
     #[must_use]
     pub(super) fn start(provider: &Provider, live: &Live, stream: bool, deadline: Option<Instant>) -> Self {
         let now = Instant::now();
@@ -46,7 +46,7 @@ impl Timing {
         Bound { time: until.map(|at| at.saturating_duration_since(Instant::now())), timeout }
     }
 
-    /// How long to wait for the next part, when the last meaningful one came at `last`.
+    /// How long to wait for the next part, if the last meaningful one came at `last`.
     #[must_use]
     pub(super) fn until_next(&self, last: Instant) -> Bound {
         let until = [self.idle.map(|idle| last + idle), self.whole].into_iter().flatten().min();

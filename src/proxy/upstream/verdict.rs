@@ -25,10 +25,10 @@ use crate::proxy::reply::refusal::Refusal;
 use crate::state::attempts::Failed;
 use crate::state::health::Setback;
 
-/// Judges a failed attempt. The error that is returned says whether to try again (`retry`); the
-/// context keeps the attempt where the same provider is to be asked, and drops it otherwise.
+/// Judges a failed attempt. The returned error says whether to try again (`retry`). The context
+/// keeps the attempt if the same provider is tried again, and drops it otherwise.
 ///
-/// `error.retry` must be decided. It is set on arrival only where the request never reached the
+/// `error.retry` must be decided. On arrival it is set only if the request never reached the
 /// provider.
 #[must_use]
 pub(in crate::proxy) fn failed(ctx: &mut RequestContext, mut error: Box<Error>) -> Box<Error> {
@@ -43,7 +43,7 @@ pub(in crate::proxy) fn failed(ctx: &mut RequestContext, mut error: Box<Error>) 
         let why = attempt.incoming.problem().unwrap_or_else(|| failure::take(&mut error).describe());
         return broken_off(ctx, why);
     }
-    // Once only: on its own connection no request is stale.
+    // Only once: on a connection that is not from the pool, no request is stale.
     let is_fresh = attempt.fresh;
     match failure::take(&mut error) {
         Failure::Unfit(refusal) => unfit(ctx, refusal, &mut error),
@@ -53,8 +53,8 @@ pub(in crate::proxy) fn failed(ctx: &mut RequestContext, mut error: Box<Error>) 
     error
 }
 
-/// The client left. What it has received is billed; so is the input of a request that the provider
-/// had whole.
+/// The client closed the connection. What it has received is billed, and so is the input of a
+/// request that the provider received completely.
 fn client_left(ctx: &mut RequestContext) {
     ctx.note_partial_usage();
     if let Ok(forwarding) = ctx.forwarding() {
@@ -62,7 +62,7 @@ fn client_left(ctx: &mut RequestContext) {
     }
 }
 
-/// The reply had begun: nothing can be tried again.
+/// The reply has begun: no further attempt is possible.
 fn broken_off(ctx: &mut RequestContext, why: String) -> Box<Error> {
     ctx.note_partial_usage();
     let (now, gateway) = (ctx.now(), Arc::clone(&ctx.gateway));
@@ -89,8 +89,8 @@ fn unfit(ctx: &mut RequestContext, refusal: Refusal, error: &mut Error) {
 }
 
 /// A pooled connection that the provider had closed, or an HTTP/2 stream that it did not begin. The
-/// provider has done nothing for the request, so this costs it no attempt; it is recorded all the
-/// same. The other pooled connections may be dead too, so the next one is new.
+/// provider has done no work for the request, so this counts as no attempt, but it is recorded. The
+/// other pooled connections may be closed too, so the next one is new.
 fn stale_connection(ctx: &mut RequestContext, failure: &Failure, error: &mut Error) {
     let Ok(attempt) = ctx.attempt() else { return };
     attempt.fresh = true;
@@ -101,11 +101,11 @@ fn stale_connection(ctx: &mut RequestContext, failure: &Failure, error: &mut Err
     error.set_retry(true);
 }
 
-/// A failure to be classified: by the error rules first, then by the gateway's own knowledge.
+/// Classifies a failure: by the error rules first, then by the built-in rules.
 fn classified(ctx: &mut RequestContext, failure: Failure, mut error: Box<Error>) -> Box<Error> {
     let Ok(attempt) = ctx.attempt() else { return error };
     attempt.tries += 1;
-    // What else lies in the pool may be broken too.
+    // Other connections in the pool may be broken too.
     attempt.fresh |= failure.is_broken_connection();
     let (provider, tries, took) = (Arc::clone(&attempt.provider), attempt.tries, attempt.began.elapsed());
     let Judgement { verdict, rule } = classify(ctx, &failure, &provider, tries);
@@ -145,7 +145,7 @@ fn classified(ctx: &mut RequestContext, failure: Failure, mut error: Box<Error>)
 
 struct Judged<'a> {
     step: DecisionStep,
-    /// The reason that the classification names, or the error rule that decided.
+    /// The reason from the classification, or the error rule that decided.
     why: &'a str,
     took: Duration,
 }
@@ -153,8 +153,7 @@ struct Judged<'a> {
 fn decide_failure(ctx: &mut RequestContext, provider: &Provider, failure: &Failure, judged: Judged<'_>) {
     let at_ms = ctx.elapsed_ms();
     let Some(record) = &mut ctx.record else { return };
-    // Usage that a failed attempt reported is billed to no one: it stays visible in the chain
-    // alone.
+    // Usage that a failed attempt reported is billed to no one: it is visible only in the chain.
     record.note_usage(None, false);
     record.decisions.push(Decision {
         provider_id: Some(provider.id),
@@ -168,13 +167,13 @@ fn decide_failure(ctx: &mut RequestContext, provider: &Provider, failure: &Failu
     });
 }
 
-/// What a failed attempt means, and the error rule that said so, if one did.
+/// The meaning of a failed attempt, and the error rule that decided it, if one did.
 struct Judgement {
     verdict: Verdict,
     rule: Option<Arc<ReadyRule>>,
 }
 
-/// `tries` counts the attempts at this provider, this one included.
+/// `tries` counts the attempts at this provider, including this one.
 fn classify(ctx: &mut RequestContext, failure: &Failure, provider: &Provider, tries: u32) -> Judgement {
     let situation = Situation {
         now: ctx.now(),
@@ -207,8 +206,8 @@ fn classify(ctx: &mut RequestContext, failure: &Failure, provider: &Provider, tr
     Judgement { verdict: classify::classify(&seen, &situation), rule: None }
 }
 
-/// The answer to a client's own error: an error rule's words where it has any, else the
-/// provider's, as they came where the formats agree.
+/// The answer to a client's own error: an error rule's text if there is one, else the provider's,
+/// unchanged if the formats agree.
 fn client_error(ctx: &RequestContext, failure: &Failure, status: u16, rule: Option<&ReadyRule>) -> Answer {
     let (body, content_type) = match rule.and_then(|rule| rule.response.as_ref()) {
         Some(response) => (overridden(ctx, response, status), None),
@@ -219,7 +218,7 @@ fn client_error(ctx: &RequestContext, failure: &Failure, status: u16, rule: Opti
     Answer { ending, headers, body }
 }
 
-/// An error rule's own words.
+/// An error rule's own text.
 fn overridden(ctx: &RequestContext, response: &OverrideResponse, status: u16) -> Bytes {
     let kind = response.kind.as_deref().unwrap_or_else(|| error::kind_of_status(status));
     let (message, code) = (response.message.as_str(), response.code.as_deref());
@@ -241,17 +240,17 @@ fn providers_words(ctx: &RequestContext, failure: &Failure, status: u16) -> (Byt
     (error::body(ctx.format, &ErrorReply { status, kind, message, code, extra: &[] }).into(), None)
 }
 
-/// What all attempts together came to.
+/// The combined result of all attempts.
 #[derive(Default)]
 pub struct Tally {
     last: Option<Failure>,
     rate_limited: u32,
     failed: u32,
-    /// When the first of those that are rate limited is available again.
+    /// When the first of the rate-limited providers is available again.
     soonest: Option<Timestamp>,
-    /// Providers whose circuit or limits did not let the request in.
+    /// Providers whose circuit or limits did not admit the request.
     pub skipped: u32,
-    /// Providers that were not asked because the time for attempts was over.
+    /// Providers that were not tried because the time for attempts was over.
     pub left_out: usize,
     /// The last provider's format could not express the request.
     pub unfit: Option<Refusal>,
@@ -268,8 +267,8 @@ impl Tally {
         self.last = Some(failure);
     }
 
-    /// The answer when no provider is left: 429 when all were rate limited, 503 when circuits or
-    /// limits were in the way, else 502 with what the last one said.
+    /// The answer if no provider is left: 429 if all were rate limited, 503 if circuits or limits
+    /// prevented an attempt, else 502 with the last provider's message.
     #[must_use]
     pub fn refusal(self, now: Timestamp) -> Refusal {
         let all_limited = self.failed > 0 && self.rate_limited == self.failed && self.left_out == 0;

@@ -1,7 +1,7 @@
-//! One connection to a provider: the request is sent, and head and body are read, each within a
-//! bound of time, and each abandoned at once when the client leaves.
+//! One connection to a provider: sends the request, reads head and body. Each step has a time
+//! bound, and ends at once if the client closes its connection.
 //!
-//! Errors are Pingora's: from downstream when the client has left, else from upstream with a
+//! Errors are Pingora's: from downstream if the client has closed, else from upstream with a
 //! [`Failure`] as their cause.
 
 use std::future::Future;
@@ -23,44 +23,46 @@ use crate::policy::classify::NetworkFailure;
 use crate::proxy::connections::client_stream::ClientStream;
 use crate::upstream::{Link, Upstreams};
 
-/// After a failed send an early answer (a 413, say) may still be there: how long it is waited for.
+/// After a failed send an early answer (a 413, for example) may still arrive: how long to wait for
+/// it.
 const EARLY_ANSWER: Duration = Duration::from_millis(200);
-/// A reused connection that breaks within this time of sending, before any byte of an answer, was
-/// closed by the provider before the request reached it. Later, the provider may have worked on the
+/// If a reused connection breaks within this time of sending, before any byte of an answer, the
+/// provider closed it before the request arrived. Later, the provider may have worked on the
 /// request.
 const STALE_WITHIN: Duration = Duration::from_secs(1);
-/// How long sending may stand still.
+/// How long sending may make no progress.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long closing may take: a peer that reads nothing must not hold it up.
+/// How long closing may take: a peer that reads nothing must not delay it.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Bytes joined into one write at most.
 const JOIN_MAX: usize = 64 * 1024;
 
-/// How long to wait, and what it is called when it was too long.
+/// How long to wait, and the name of the time-out.
 #[derive(Debug, Clone, Copy)]
 pub struct Bound {
-    /// `None` = without end.
+    /// `None` = unbounded.
     pub time: Option<Duration>,
     pub timeout: NetworkFailure,
 }
 
 /// An open exchange with a provider.
 pub(in crate::proxy) struct Wire {
-    // Boxed: each future that holds a `Wire` keeps a place for it as long as a stream lives.
+    // Boxed: each future that holds a `Wire` reserves memory for it as long as a stream lives.
     up: Box<HttpSession>,
     reused: bool,
     sent_whole: bool,
-    /// The head of the answer itself is there, not only a 1xx.
+    /// The final head has arrived, not only a 1xx.
     has_head: bool,
-    /// A 1xx has come: the provider has the request.
+    /// A 1xx has arrived: the provider has the request.
     has_informational: bool,
-    /// The client has left, and the reply is read all the same.
+    /// The client has closed its connection, and the reply is still read.
     detached: bool,
-    /// A break that was noticed while joining: reported once what came before it is delivered.
+    /// A break that was noticed while joining: reported once the bytes before it are delivered.
     broken: Option<Box<Error>>,
 }
 
-/// Runs `work` until it ends, or the client leaves. `detached`: it has left, and `work` goes on.
+/// Runs `work` until it ends, or the client closes its connection. `detached`: the client has
+/// closed, and `work` continues.
 pub(in crate::proxy) async fn unless_gone<T>(
     session: &mut Session,
     detached: bool,
@@ -101,7 +103,7 @@ fn broken(mut error: Box<Error>) -> Box<Error> {
     caused(error, NetworkFailure::Broken)
 }
 
-/// Names what an error of the connection means.
+/// Assigns the cause to an error of the connection.
 fn caused(mut error: Box<Error>, what: NetworkFailure) -> Box<Error> {
     let detail = error.etype().as_str();
     error.set_cause(Failure::network(what, detail));
@@ -128,7 +130,7 @@ fn connect_failure(error: Box<Error>, peer: &HttpPeer) -> Box<Error> {
     error
 }
 
-/// Whether it was the TLS handshake that took too long. Pingora says so in its message alone
+/// Whether the TLS handshake timed out. Only Pingora's message says so
 /// (connectors/tls/rustls/mod.rs, `connect`; connectors/mod.rs has the other one).
 fn is_handshake_timeout(error: &Error, peer: &HttpPeer) -> bool {
     peer.is_tls()
@@ -142,7 +144,7 @@ impl Wire {
     /// Takes a connection from the pool or makes one.
     ///
     /// # Errors
-    /// When none can be made in time, or the client leaves.
+    /// When none can be opened in time, or the client closes its connection.
     pub(in crate::proxy) async fn open(session: &mut Session, upstreams: &Upstreams, peer: &HttpPeer) -> Result<Self> {
         let (up, reused) =
             unless_gone(session, false, upstreams.connect(peer)).await?.map_err(|e| connect_failure(e, peer))?;
@@ -163,7 +165,7 @@ impl Wire {
         self.reused
     }
 
-    /// The connection's socket, and what Pingora knows of it.
+    /// The connection's socket, and Pingora's digest of it.
     #[must_use]
     pub(in crate::proxy) fn identity(&self) -> (i32, Option<&Digest>) {
         let socket = match &*self.up {
@@ -174,7 +176,7 @@ impl Wire {
         (socket, self.up.digest())
     }
 
-    /// From now on the client's leaving ends nothing.
+    /// From now on, the client closing its connection ends nothing.
     pub(in crate::proxy) const fn detach(&mut self) {
         self.detached = true;
     }
@@ -190,11 +192,11 @@ impl Wire {
         matches!(*self.up, HttpSession::H2(_))
     }
 
-    /// Sends head and body. A failure to send is no failure yet: the provider may have answered
+    /// Sends head and body. A failed send is not a failure yet: the provider may have answered
     /// early.
     ///
     /// # Errors
-    /// When the client leaves.
+    /// When the client closes its connection.
     pub(in crate::proxy) async fn send(
         &mut self,
         session: &mut Session,
@@ -214,8 +216,7 @@ impl Wire {
         let sent = unless_gone(session, false, sending).await?;
         self.sent_whole = sent.is_ok();
         match sent {
-            // The connection is being closed by the provider (GOAWAY): there is no stream to wait
-            // on.
+            // The provider is closing the connection (GOAWAY): there is no stream to wait on.
             Err(mut error) if !begun && self.is_http2() => {
                 error.set_retry(true);
                 Err(caused(error, NetworkFailure::Broken))
@@ -224,15 +225,15 @@ impl Wire {
         }
     }
 
-    /// Reads the head of the answer, past any 1xx.
+    /// Reads the head of the answer, after any 1xx.
     ///
     /// # Errors
-    /// When none comes in time, the connection breaks, or the client leaves.
+    /// When none arrives in time, the connection breaks, or the client closes its connection.
     pub(in crate::proxy) async fn head(&mut self, session: &mut Session, bound: Bound) -> Result<Box<ResponseHeader>> {
         let Bound { time, timeout } = bound;
         let sent = Instant::now();
         let bound = if self.sent_whole { time } else { Some(EARLY_ANSWER) };
-        // For all heads together: a provider may send 1xx without end.
+        // For all heads together: a provider may send any number of 1xx.
         let until = bound.map(|bound| sent + bound);
         loop {
             let up = &mut self.up;
@@ -257,8 +258,8 @@ impl Wire {
         }
     }
 
-    /// A connection that broke before the head of the answer. `retry` stays only where the provider
-    /// cannot have worked on the request: its HTTP/2 side says so, or a connection from the pool
+    /// A connection that broke before the head of the answer. `retry` stays set only if the
+    /// provider cannot have worked on the request: its HTTP/2 side says so, or a pooled connection
     /// breaks at once.
     fn unanswered(&self, mut error: Box<Error>, sent: Instant) -> Box<Error> {
         let at_once = self.reused && !self.has_informational && sent.elapsed() < STALE_WITHIN;
@@ -270,17 +271,17 @@ impl Wire {
                 _ => false,
             }
         } else {
-            // The count of bytes is in Pingora's message alone (v1/client.rs, `read_response`).
+            // Only Pingora's message contains the byte count (v1/client.rs, `read_response`).
             at_once && error.context.as_ref().is_some_and(|context| context.as_str().ends_with("already read: 0"))
         };
         error.set_retry(unprocessed);
         caused(error, NetworkFailure::Broken)
     }
 
-    /// Reads the next piece of the body, joined with whatever else is ready; `None` at the end.
+    /// Reads the next piece of the body, joined with what is already available; `None` at the end.
     ///
     /// # Errors
-    /// When none comes in time, the connection breaks, or the client leaves.
+    /// When none arrives in time, the connection breaks, or the client closes its connection.
     pub(in crate::proxy) async fn piece(&mut self, session: &mut Session, bound: Bound) -> Result<Option<Bytes>> {
         let Bound { time, timeout } = bound;
         if let Some(error) = self.broken.take() {
@@ -299,7 +300,8 @@ impl Wire {
         Ok(Some(self.join_ready(first).await))
     }
 
-    /// Joins what has already arrived, and never waits: one write to the client in place of many.
+    /// Joins what has already arrived without waiting, so that several pieces need one write to the
+    /// client.
     async fn join_ready(&mut self, first: Bytes) -> Bytes {
         let mut joined: Option<BytesMut> = None;
         let mut len = first.len();
@@ -319,13 +321,13 @@ impl Wire {
         joined.map_or(first, BytesMut::freeze)
     }
 
-    /// Whether the answer came to its proper end.
+    /// Whether the answer ended as its framing requires.
     pub(in crate::proxy) fn is_done(&mut self) -> bool {
-        // Pingora's own question panics before there is a head, and behind a 1xx without one.
+        // Pingora's own method panics before there is a head, and after a 1xx without one.
         self.broken.is_none() && self.has_head && self.up.response_done()
     }
 
-    /// Gives the connection back if its exchange is over, or closes it.
+    /// Returns the connection to the pool if its exchange is over, or closes it.
     pub(in crate::proxy) async fn close(mut self, upstreams: &Upstreams, link: &Link) {
         if self.sent_whole && self.is_done() {
             upstreams.release(self.up, link).await;
@@ -335,8 +337,8 @@ impl Wire {
     }
 }
 
-/// The future's result if it has one now. A body read that is not ready is dropped, which loses
-/// nothing: it takes bytes from the connection only when it completes.
+/// The future's result if it is ready. A body read that is not ready is dropped without loss: it
+/// takes bytes from the connection only when it completes.
 async fn ready_now<T>(work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     std::future::poll_fn(|cx| match work.as_mut().poll(cx) {

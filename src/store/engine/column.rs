@@ -1,8 +1,8 @@
 //! How domain values become columns and come back: one set of rules for both back ends.
 //!
 //! Times are milliseconds, money is nano-USD, flags are 0 or 1, decimals and lists are text: types
-//! that `sqlx::Any` carries faithfully on both sides. Text loses NUL characters on its way in,
-//! because PostgreSQL cannot hold them and one request with a NUL in its model name must not stop
+//! that `sqlx::Any` carries unchanged with both back ends. NUL characters in text are replaced,
+//! because PostgreSQL cannot store them and one request with a NUL in its model name must not stop
 //! the ledger.
 
 use std::borrow::Cow;
@@ -19,15 +19,15 @@ use super::error::StoreError;
 use crate::domain::clock::Timestamp;
 use crate::domain::money::NanoUsd;
 
-/// What a statement's values are collected in: `sqlx::Any`'s, or SQLite's own where the many of the
-/// ledger's writer would cost too much on the way through `Any`.
+/// Collects a statement's values: `sqlx::Any`'s, or SQLite's own for the ledger's writer, whose
+/// many values would cost too much through `Any`.
 ///
-/// Integers, text and bytes always encode; were one missing after all, the database would refuse
-/// the statement.
+/// Integers, text and bytes always encode; if a value were missing, the database would refuse the
+/// statement.
 pub(in crate::store) trait Collect: Arguments {
     fn int(&mut self, value: Option<i64>);
     fn text(&mut self, value: Option<Cow<'_, str>>);
-    /// A text that others hold too.
+    /// A text in shared memory.
     fn shared(&mut self, value: Option<&Arc<str>>);
     fn bytes(&mut self, value: Vec<u8>);
 }
@@ -56,7 +56,7 @@ impl Collect for SqliteArguments {
     }
 
     fn text(&mut self, value: Option<Cow<'_, str>>) {
-        // One allocation for a borrowed text, where a `String` in an `Arc` takes two.
+        // One allocation for a borrowed text; a `String` in an `Arc` takes two.
         let _ = match value {
             Some(Cow::Borrowed(text)) => Arguments::add(self, Arc::<str>::from(text)),
             Some(Cow::Owned(text)) => Arguments::add(self, text),
@@ -91,7 +91,7 @@ impl<A: Collect> Values<A> {
         self.0
     }
 
-    /// How many values there are; the last one's `$n`.
+    /// The number of values, which is the last one's `$n`.
     pub(in crate::store) fn count(&self) -> usize {
         self.0.len()
     }
@@ -105,7 +105,7 @@ impl<A: Collect> Values<A> {
         self
     }
 
-    /// A number that is never negative; what does not fit is stored as the largest that does.
+    /// A number that is never negative; one that is too large is stored as the largest possible.
     pub(in crate::store) fn count_of(&mut self, value: u64) -> &mut Self {
         self.int(i64::try_from(value).unwrap_or(i64::MAX))
     }
@@ -139,7 +139,7 @@ impl<A: Collect> Values<A> {
         self
     }
 
-    /// A text that others hold too, at most `max` bytes of it.
+    /// A text in shared memory, at most `max` bytes of it.
     pub(in crate::store) fn opt_shared(&mut self, value: Option<&Arc<str>>, max: usize) -> &mut Self {
         match value {
             Some(text) if text.len() > max || memchr::memchr(0, text.as_bytes()).is_some() => {
@@ -157,7 +157,7 @@ impl<A: Collect> Values<A> {
         self
     }
 
-    /// Any serialisable value as JSON text. Our own types always serialise.
+    /// Any serialisable value as JSON text. The program's own types always serialise.
     pub(in crate::store) fn json<T: Serialize + ?Sized>(&mut self, value: &T) -> &mut Self {
         self.0.text(Some(serde_json::to_string(value).unwrap_or_default().into()));
         self
@@ -172,7 +172,7 @@ fn without_nul(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The beginning of `text`, at most `max` bytes, cut between characters.
+/// The first `max` bytes of `text` at most, cut between characters.
 pub(in crate::store) fn clipped(text: &str, max: usize) -> &str {
     if text.len() <= max {
         return text;
@@ -267,7 +267,7 @@ impl<'r> Fields<'r> {
         self.text(column)?.parse().map_err(|_| self.corrupt(column, "not of its type"))
     }
 
-    /// Text that stands for one of a few values, read by the value's own `parse`.
+    /// A text with a fixed set of values, read by the value's own `parse`.
     pub(in crate::store) fn named<T>(
         self,
         column: &'static str,

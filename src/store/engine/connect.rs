@@ -1,8 +1,8 @@
 //! Opens the pools of connections, with the few settings that differ between the back ends.
 //!
-//! SQLite allows one writer at a time: it gets exactly one connection for writing, so that writers
-//! queue in the pool and never meet a lock, and some read-only ones beside it, which in WAL mode
-//! neither wait nor make it wait.
+//! SQLite allows one writer at a time. It gets exactly one connection for writing, so that writers
+//! queue in the pool and never meet a lock, and some read-only ones, which in WAL mode neither wait
+//! for the writer nor delay it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -26,23 +26,22 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 pub(in crate::store) const SLOW: Duration = Duration::from_secs(2);
 
 /// For every SQLite connection. With `synchronous = FULL` a commit returns when it is on the disk:
-/// the journal lets go of records then, and an answered change of the configuration is not undone
-/// by a power failure. bench/RESULTS.md ("SQLite: what a synced commit costs") has the price beside
-/// NORMAL.
+/// only then does the journal delete the records, and an answered change of the configuration
+/// survives a power failure. bench/RESULTS.md ("SQLite: what a synced commit costs") compares the
+/// cost with NORMAL.
 const SQLITE_SETTINGS: &str = "PRAGMA busy_timeout = 10000; PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; \
                                PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY";
 
-/// The ledger's writer adds to the ends of its tables and indexes: few pages are written again and
-/// again.
+/// The ledger's writer appends to its tables and indexes: few pages are written repeatedly.
 const LEDGER_CACHE: &str = "PRAGMA cache_size = -8000";
 
-/// Readers come and go with what is looked at; the writer's pages they find in the system's cache.
+/// Readers are opened on demand; they find the writer's pages in the system's cache.
 const READER_SETTINGS: &str = "PRAGMA query_only = ON; PRAGMA cache_size = -4000";
 
-/// PostgreSQL's compiler takes tenths of a second for a statement of many parts, and saves a few
-/// milliseconds. Said so that a server without one does not mind. And a server that is set to
-/// acknowledge commits before they are on its disk (`synchronous_commit = off`) must not do so
-/// here: the journal lets go of what is acknowledged. Other values are kept.
+/// PostgreSQL's JIT compiler takes tenths of a second for a complex statement, and saves a few
+/// milliseconds. The form of this statement also works on a server without JIT. A server that
+/// acknowledges commits before they are on its disk (`synchronous_commit = off`) must not do so
+/// here: the journal deletes what is acknowledged. Other values are kept.
 pub(in crate::store) const POSTGRES_SETTINGS: &str = "SELECT set_config(name, CASE name WHEN 'jit' THEN 'off' ELSE 'on' END, false) \
      FROM pg_settings WHERE name = 'jit' OR (name = 'synchronous_commit' AND setting = 'off')";
 
@@ -52,10 +51,10 @@ pub(in crate::store) struct Pools {
     pub(in crate::store) backend: Backend,
     pub(in crate::store) write: AnyPool,
     pub(in crate::store) read: AnyPool,
-    /// SQLite only: the ledger's connection, in SQLite's own driver. To write by it, hold the one
+    /// SQLite only: the ledger's connection, in SQLite's own driver. To write with it, hold the one
     /// of `write`.
     pub(in crate::store) ledger: Option<SqlitePool>,
-    /// PostgreSQL only: where it is, for connections of another kind.
+    /// PostgreSQL only: its address, for other kinds of connections.
     pub(in crate::store) url: Option<Secret>,
 }
 
@@ -67,7 +66,7 @@ pub(in crate::store) async fn sqlite(dir: &Path) -> Result<Pools, StoreError> {
     let options = connect_options(&url)?;
     let native: SqliteConnectOptions = url.parse()?;
     let native = native.log_statements(log::LevelFilter::Trace).log_slow_statements(log::LevelFilter::Warn, SLOW);
-    // Outside the pool first, which would go on trying and then only say that it took too long.
+    // Outside the pool first: the pool would retry and then report only a time-out.
     let mut first = AnyConnection::connect_with(&options).await?;
     prepare_writer(&mut first).await?;
     first.close().await?;
@@ -104,7 +103,7 @@ fn ledger_pool(options: SqliteConnectOptions) -> SqlitePool {
         .connect_lazy_with(options)
 }
 
-/// Connects to PostgreSQL; fails when no connection can be made now.
+/// Connects to PostgreSQL; fails if no connection is possible now.
 pub(in crate::store) async fn postgres(url: &Secret, max_connections: u32) -> Result<Pools, StoreError> {
     sqlx::any::install_default_drivers();
     let text = url.expose();
@@ -115,7 +114,7 @@ pub(in crate::store) async fn postgres(url: &Secret, max_connections: u32) -> Re
     // As above: the server's own answer, at once.
     let first = AnyConnection::connect_with(&options).await;
     first.map_err(|error| Backend::Postgres.acquire_error(error))?.close().await?;
-    // Two at least: a long read must not keep the ledger's writer waiting.
+    // At least two: a long read must not block the ledger's writer.
     let pool = pool_options(max_connections.max(2))
         .after_connect(|connection, _| Box::pin(async move { connection.execute(POSTGRES_SETTINGS).await.map(|_| ()) }))
         .connect_lazy_with(options);
@@ -131,8 +130,8 @@ fn connect_options(url: &str) -> Result<AnyConnectOptions, StoreError> {
     Ok(options.log_statements(log::LevelFilter::Trace).log_slow_statements(log::LevelFilter::Warn, SLOW))
 }
 
-/// Switching to WAL needs the file for itself for a moment, and SQLite does not always wait for it:
-/// two processes that start at once would fail without the retry.
+/// Switching to WAL needs exclusive access for a moment, and SQLite does not always wait for it:
+/// without the retry, two processes that start at once would fail.
 async fn prepare_writer(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
     connection.execute(SQLITE_SETTINGS).await?;
     let mut tries = 100;
@@ -151,15 +150,15 @@ fn is_busy(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|report| report.code()?.parse::<i32>().ok()).is_some_and(|code| code & 0xff == 5)
 }
 
-/// Makes the file, should it be missing, for its owner alone. SQLite gives `-wal` and `-shm` the
-/// same mode.
+/// Creates the file if it is missing, only for its owner. SQLite gives `-wal` and `-shm` the same
+/// mode.
 fn private_file(dir: &Path) -> Result<(), StoreError> {
     let path = dir.join(FILE_NAME);
     let made = files::private().write(true).create(true).truncate(false).open(&path);
     made.map(drop).map_err(|error| StoreError::Unreachable { what: format!("{}: {error}", path.display()) })
 }
 
-/// `sqlite:/absolute/path?mode=rwc`, with every byte escaped that a URL could misread.
+/// `sqlite:/absolute/path?mode=rwc`, with every byte escaped that has a meaning in a URL.
 fn sqlite_url(dir: &Path) -> Result<String, StoreError> {
     let fail = |error: std::io::Error| StoreError::Unreachable { what: format!("{}: {error}", dir.display()) };
     files::make_dir(dir).map_err(fail)?;

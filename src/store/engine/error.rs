@@ -1,39 +1,38 @@
-//! What can go wrong between the gateway and its database, in few enough cases that callers can act
-//! on each.
+//! The errors between the gateway and its database, as a few cases that callers can act on.
 //!
-//! No message here holds any part of the database URL but the database's own name: the URL carries
-//! a password.
+//! Of the database URL, no message contains more than the database's own name: the URL carries a
+//! password.
 
 use thiserror::Error;
 
 /// A failed call of the store.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    /// The database cannot be reached now, or refuses us. Worth trying again later.
+    /// The database is unreachable now, or refuses the connection. Worth retrying later.
     #[error("the database cannot be reached: {what}")]
     Unreachable { what: String },
-    /// The database is there, but a lock or a connection was not free in time. Worth trying again.
+    /// The database answers, but a lock or a connection was not free in time. Worth retrying.
     #[error("the database is busy: {what}")]
     Busy { what: String },
-    /// A rule of the schema refused the write; `what` is the constraint, or the columns, as the
-    /// back end names them.
+    /// A constraint of the schema refused the write; `what` is the constraint, or the columns, as
+    /// the back end names them.
     #[error("the database refused the change: {what}")]
     Constraint { what: String },
-    /// The row to change is not there.
+    /// The row to change does not exist.
     #[error("there is no {what}")]
     Missing { what: String },
-    /// The database is not at the version that this program works with.
+    /// The database's schema is not this program's version.
     #[error(transparent)]
     Schema(#[from] SchemaError),
-    /// A stored value cannot be read as what it should be.
+    /// A stored value cannot be read as its type.
     #[error("the database holds a value that cannot be read: {what}")]
     Corrupt { what: String },
-    /// Anything else that the back end reported.
+    /// Any other error of the back end.
     #[error("the database failed: {what}")]
     Database { what: String },
 }
 
-/// Why the database's schema is not the one this program was built with.
+/// Why the database's schema is not this program's.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SchemaError {
     #[error(
@@ -76,8 +75,8 @@ impl From<sqlx::Error> for StoreError {
     }
 }
 
-/// Reads a report by its code: SQLSTATE on PostgreSQL (five characters), the extended result code
-/// on SQLite.
+/// Classifies an error by its code: SQLSTATE on PostgreSQL (five characters), the extended result
+/// code on SQLite.
 fn from_report(report: &dyn sqlx::error::DatabaseError) -> StoreError {
     let code = report.code().unwrap_or_default();
     let message = report.message();
@@ -86,7 +85,7 @@ fn from_report(report: &dyn sqlx::error::DatabaseError) -> StoreError {
         return StoreError::Constraint { what };
     }
     match code.as_ref() {
-        // The server's text names the user of the URL.
+        // The server's text contains the user name from the URL.
         "28000" | "28P01" => StoreError::Unreachable { what: "it refused the credentials".to_owned() },
         "3D000" | "57P01" | "57P02" | "57P03" | "53300" => StoreError::Unreachable { what: message.to_owned() },
         "40001" | "40P01" | "55P03" => StoreError::Busy { what: message.to_owned() },

@@ -1,8 +1,7 @@
-//! Hears at once when another process commits a change of the configuration: PostgreSQL's own
-//! notifications.
+//! Receives PostgreSQL's notifications when another process commits a change of the configuration.
 //!
-//! They come with the commit and need no other server. Whoever misses one (the connection broke)
-//! still has the look at the version, once a second.
+//! They come with the commit and need no other server. If one is missed (the connection broke), the
+//! version check still runs once a second.
 
 use sqlx::postgres::PgListener;
 
@@ -10,17 +9,17 @@ use super::error::StoreError;
 use crate::store::Store;
 
 const CHANNEL: &str = "tollgate_configuration";
-/// Sent in the transaction that raises the version: heard when it commits, and not otherwise.
+/// Sent in the transaction that raises the version: delivered if it commits, and not otherwise.
 pub(in crate::store) const TELL: &str = "SELECT CAST(pg_notify('tollgate_configuration', '') AS TEXT)";
 
-/// A connection that hears of changes.
+/// A connection that receives notifications of changes.
 pub struct Changes(PgListener);
 
 impl Store {
     /// `None` on SQLite, where there are no notifications.
     ///
     /// # Errors
-    /// [`StoreError::Unreachable`] when no connection can be made.
+    /// [`StoreError::Unreachable`] when no connection is possible.
     pub async fn changes(&self) -> Result<Option<Changes>, StoreError> {
         let Some(url) = &self.pools.url else { return Ok(None) };
         let mut listener = PgListener::connect(url.expose()).await?;
@@ -31,7 +30,7 @@ impl Store {
 }
 
 impl Changes {
-    /// Resolves when something was changed, or when the connection had been lost meanwhile.
+    /// Resolves when something was changed, or when the connection was lost meanwhile.
     ///
     /// # Errors
     /// When the connection is lost for good.

@@ -1,9 +1,9 @@
-//! Brings a database to this program's schema, and refuses one that is not at it.
+//! Brings a database to this program's schema, and refuses one that differs from it.
 //!
-//! Migrations are the twin files of `migrations/`, built into the binary. All that is missing is
+//! Migrations are the twin files of `migrations/`, built into the binary. All missing ones are
 //! applied in one transaction under one lock: data definition is transactional on both back ends,
 //! so a crash leaves the old schema, and two processes that start at once do the work once.
-//! `schema_history` keeps what was applied, with a checksum of each file.
+//! `schema_history` records what was applied, with a checksum of each file.
 
 use sha2::{Digest, Sha256};
 use sqlx::any::AnyRow;
@@ -50,7 +50,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(16, "0016_log_request"),
 ];
 
-/// What `schema_history` says of one migration.
+/// One migration in `schema_history`.
 struct Applied {
     version: i64,
     name: String,
@@ -74,16 +74,15 @@ impl Migration {
 const HISTORY: &str = "CREATE TABLE IF NOT EXISTS schema_history (version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, \
                        checksum TEXT NOT NULL, finished BIGINT NOT NULL, applied_at BIGINT NOT NULL)";
 
-/// Held by PostgreSQL's migrating session; any number that nothing else uses.
+/// Held by PostgreSQL's migrating session; any otherwise unused number.
 pub(in crate::store) const LOCK: &str = "SELECT CAST(pg_advisory_xact_lock(7215836401) AS TEXT)";
 
-/// The row of the history that stands for a `tollgate move` into the database that is not finished.
-/// Earlier versions take it for a migration that was begun, and do not start either.
+/// The row of the history that marks an unfinished `tollgate move` into the database. Earlier
+/// versions treat it as an interrupted migration, and do not start either.
 const MOVE: i64 = 0;
 
 impl Store {
-    /// Applies the migrations that are missing and gives their names; none when the database is up
-    /// to date.
+    /// Applies the missing migrations and returns their names; none if the database is up to date.
     ///
     /// # Errors
     /// [`StoreError::Schema`] when the database is newer or half migrated: then nothing is changed.
@@ -121,8 +120,7 @@ impl Store {
 }
 
 impl Store {
-    /// As [`Store::check_schema`], for the move itself: whether a move is in progress does not
-    /// count.
+    /// As [`Store::check_schema`], for the move itself: ignores the mark of a move in progress.
     pub(in crate::store) async fn check_schema_beneath_move(&self) -> Result<(), StoreError> {
         let mut tx = self.read().await?;
         let (_, schema) = beneath_move(&mut tx, self.backend()).await?;
@@ -131,7 +129,7 @@ impl Store {
     }
 }
 
-/// Whether the database carries the mark of a move, and how its schema is apart from that.
+/// Whether the database carries the mark of a move, and the state of its schema otherwise.
 pub(in crate::store) async fn beneath_move(
     connection: &mut AnyConnection,
     backend: Backend,
@@ -142,7 +140,7 @@ pub(in crate::store) async fn beneath_move(
     Ok((applied.len() < all, compare(&applied, backend)))
 }
 
-/// Keeps every gateway from starting on the database.
+/// Prevents every gateway from starting on the database.
 pub(in crate::store) async fn mark_move(connection: &mut AnyConnection) -> Result<(), StoreError> {
     let mut values = Values::default();
     values.int(MOVE).text("a move from SQLite").text("").flag(false).time(SystemClock.now());
@@ -150,7 +148,7 @@ pub(in crate::store) async fn mark_move(connection: &mut AnyConnection) -> Resul
     Ok(())
 }
 
-/// Lets gateways start.
+/// Allows gateways to start.
 pub(in crate::store) async fn unmark_move(connection: &mut AnyConnection) -> Result<(), StoreError> {
     let mut values = Values::default();
     values.int(MOVE);
@@ -171,10 +169,10 @@ async fn record(connection: &mut AnyConnection, migration: &Migration, backend: 
     Ok(())
 }
 
-/// What was applied, oldest first; nothing on an empty database.
+/// The applied migrations, oldest first; none on an empty database.
 async fn history(connection: &mut AnyConnection, backend: Backend) -> Result<Vec<Applied>, StoreError> {
     if !has_table(connection, backend, "schema_history").await? {
-        // Tables of ours without a history: someone made, or half removed, them by hand.
+        // Tables of this program without a history: created, or half removed, by hand.
         for name in ["users", "ledger"] {
             if has_table(connection, backend, name).await? {
                 let why = "there are tables but no record of migrations".to_owned();

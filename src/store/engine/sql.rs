@@ -1,4 +1,4 @@
-//! Builds the few statement shapes whose column lists are long, from one list of columns per table.
+//! Builds the statements with long column lists, from one list of columns per table.
 //!
 //! Only table and column names that are constants of this module go into the text; every value is
 //! bound.
@@ -9,9 +9,9 @@ use crate::store::Backend;
 
 /// `INSERT INTO table (columns) VALUES ($1, …), … tail` for `rows` rows.
 ///
-/// SQLite takes `$1` for a name and looks each one up in a list, which for a statement with
-/// thousands of values costs more than the insert itself: it gets plain `?`, which means the same
-/// here, where every value stands once and in order.
+/// SQLite treats `$1` as a name and searches each one in a list, which for thousands of values
+/// costs more than the insert itself. It gets plain `?`, which means the same here, where every
+/// value occurs once and in order.
 pub(in crate::store) fn insert(backend: Backend, table: &str, columns: &[&str], rows: usize) -> String {
     let mut sql = String::with_capacity(64 + columns.len() * (16 + rows * 6));
     sql.push_str("INSERT INTO ");

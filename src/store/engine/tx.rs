@@ -1,7 +1,7 @@
 //! The write transaction of the configuration: one at a time, over all processes on one database.
 //!
 //! Because writers are serialised, a rule that reads rows and then writes ("never disable a user's
-//! last usable key") holds without row locks: nothing it read can have changed when it commits.
+//! last usable key") holds without row locks: nothing that it read can change before it commits.
 
 use sqlx::{Any, AssertSqlSafe, Executor, Transaction};
 
@@ -19,16 +19,16 @@ pub struct Tx {
     pub(in crate::store) backend: Backend,
 }
 
-/// A stuck writer must not make the others wait for ever.
+/// A stuck writer must not block the others forever.
 const LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '10s'";
-/// The configuration writer's lock on PostgreSQL; let go by commit or rollback.
+/// The configuration writer's lock on PostgreSQL; released by commit or rollback.
 const LOCK: &str = "SELECT CAST(pg_advisory_xact_lock(7215836402) AS TEXT)";
 
 impl Store {
     /// Begins a write transaction, waiting for the one before it.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] when another writer holds on for ten seconds.
+    /// [`StoreError::Busy`] when another writer holds the lock for ten seconds.
     pub async fn begin(&self) -> Result<Tx, StoreError> {
         let mut inner = self.write().await?;
         let backend = self.backend();
@@ -66,8 +66,7 @@ impl Tx {
     /// notices.
     ///
     /// # Errors
-    /// [`StoreError`]; then nothing was changed, unless the connection broke while the database was
-    /// committing.
+    /// [`StoreError`]; then nothing was changed, unless the connection broke during the commit.
     pub async fn commit(mut self) -> Result<(), StoreError> {
         let raise = "UPDATE config_version SET version = version + 1 WHERE id = 1";
         sqlx::query(raise).execute(&mut *self.inner).await?;
@@ -77,8 +76,8 @@ impl Tx {
         Ok(self.inner.commit().await?)
     }
 
-    /// Makes the changes visible where none of them is configuration (an audit record alone): no
-    /// node need load its snapshot again.
+    /// Makes changes visible that do not concern the configuration (only an audit record): no node
+    /// needs to load its snapshot again.
     ///
     /// # Errors
     /// As [`Tx::commit`].

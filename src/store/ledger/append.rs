@@ -1,9 +1,8 @@
 //! Writes records exactly once: ledger, request log and all sums in one transaction.
 //!
 //! The ledger's primary key decides what is new. A batch that is written again, because the writer
-//! died before it could note that the first time succeeded, changes nothing. That is rare: so a
-//! batch is first written as if all of it were new, and again, row by row, when it turns out that
-//! it was not.
+//! died before it could note the first success, changes nothing. That is rare. So a batch is first
+//! written as if all of it were new; if it was not, it is written again row by row.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -20,28 +19,26 @@ use crate::store::engine::error::StoreError;
 use crate::store::engine::sql;
 use crate::store::{Backend, Store};
 
-/// SQLite keeps no journal to undo half a statement by: one that fails ends the transaction here
-/// anyway.
+/// Avoids SQLite's statement journal: a statement that fails ends the transaction here anyway.
 const OR_FAIL: &str = "INSERT OR FAIL";
-/// Rows per statement, largest first: a fixed few, so that each is prepared once and found again.
+/// Rows per statement, largest first: a few fixed sizes, so that each statement is prepared once.
 const CHUNKS: [usize; 3] = [100, 10, 1];
 
 impl Store {
-    /// Writes those of the records whose request id is not stored yet, all or none; gives their
-    /// number.
+    /// Writes the records whose request id is not stored yet, all or none; returns their number.
     ///
     /// # Errors
-    /// [`StoreError`]; then nothing was written, unless the connection broke while committing: in
-    /// both cases calling again with the same records is right.
+    /// [`StoreError`]; then nothing was written, unless the connection broke during the commit. In
+    /// both cases it is correct to call again with the same records.
     pub async fn append_records(&self, records: &[Record]) -> Result<u64, StoreError> {
         if records.is_empty() {
             return Ok(0);
         }
-        // Sorted by id, each once: two nodes that write the same records lock them in the same
-        // order.
+        // Sorted by id, without duplicates: two nodes that write the same records lock them in the
+        // same order.
         let unique: BTreeMap<RequestId, &Record> = records.iter().rev().map(|r| (r.request_id, r)).collect();
         let unique: Vec<&Record> = unique.into_values().collect();
-        // Nearly always all are new, and then the number of rows says so.
+        // Nearly always all are new; the number of rows confirms it.
         if let Some(new) = self.append(&unique, Expect::New).await? {
             return Ok(new);
         }
@@ -58,7 +55,7 @@ impl Store {
                 None => tx.rollback().await.map(|()| None).map_err(StoreError::from),
             };
         };
-        // Who holds the one connection for writing keeps every other writer of this process out.
+        // Holding the only write connection excludes every other writer of this process.
         let _sole = self.writer().await?;
         let begin = self.backend().begin_write();
         let mut tx = ledger.begin_with(begin).await.map_err(|error| self.backend().acquire_error(error))?;
@@ -71,17 +68,17 @@ impl Store {
     }
 }
 
-/// What is known of records before they are written.
+/// What is assumed about the records before they are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Expect {
-    /// None should be stored yet; one that is makes the whole attempt end without a result.
+    /// None is stored yet; if one is, the whole attempt ends without a result.
     New,
     /// Any may be stored already.
     Any,
 }
 
-/// Writes records in a transaction; `None` when one was not new and all were expected to be: roll
-/// back.
+/// Writes records in a transaction; `None` if one was not new although all were expected to be:
+/// roll back.
 async fn write<DB: Writes>(
     connection: &mut DB::Connection,
     backend: Backend,
@@ -118,13 +115,13 @@ where
     Ok(Some(u64::try_from(new.len()).unwrap_or(u64::MAX)))
 }
 
-/// A row of the ledger that is there already stays as it is, and does not count as taken.
+/// An existing row of the ledger stays as it is, and does not count as written.
 const ONCE: &str = "ON CONFLICT (request_id) DO NOTHING";
 
-/// Writes records that should all be new, and gives how many the ledger took.
+/// Writes records that should all be new, and returns how many the ledger accepted.
 ///
-/// Each value is sent once: the database makes the ledger's rows of the log's. A record that was
-/// stored before then stands twice in the log, and the caller rolls back.
+/// Each value is sent once: the database derives the ledger's rows from the log's. A record that
+/// was stored before then has two rows in the log, and the caller rolls back.
 async fn write_new<DB: Writes>(
     connection: &mut DB::Connection,
     backend: Backend,
@@ -159,7 +156,7 @@ where
 /// The ledger's columns, for a statement.
 static LEDGER_LIST: LazyLock<String> = LazyLock::new(|| log_row::LEDGER_COLUMNS.join(", "));
 
-/// Writes those records that are not stored yet, and gives them.
+/// Writes the records that are not stored yet, and returns them.
 async fn write_any<'r, DB: Writes>(
     connection: &mut DB::Connection,
     backend: Backend,
@@ -182,7 +179,7 @@ where
     Ok(new)
 }
 
-/// A database driver that records are written through: `Any`, or SQLite's own, which spares the
+/// A database driver that records are written through: `Any`, or SQLite's own, which saves the
 /// writer a third of its work.
 trait Writes: Database {
     fn affected(result: &Self::QueryResult) -> u64;
@@ -200,7 +197,7 @@ impl Writes for Sqlite {
     }
 }
 
-/// Where rows go, and what stands before and behind the insert in the statement.
+/// Where rows go, and the text before and after the insert in the statement.
 struct Target<'t> {
     backend: Backend,
     head: &'static str,
@@ -209,7 +206,7 @@ struct Target<'t> {
     tail: &'t str,
 }
 
-/// Inserts the items in chunks and gives the number of rows that were taken.
+/// Inserts the items in chunks and returns the number of accepted rows.
 async fn insert_all<DB: Writes, T>(
     connection: &mut DB::Connection,
     target: &Target<'_>,

@@ -1,15 +1,14 @@
-//! Sums of whole days, cut in the ways that charts and the usage log's totals ask by; and which
-//! days are summed.
+//! Sums of whole days, in the groupings that charts and the usage log's totals need; and which days
+//! are summed.
 //!
-//! A day is summed from the hourly sums once it is over, by jobs and never by the ledger's
-//! writer, whose every record they would cost. A record that comes late, or is priced late, takes
-//! its day out of `summed_days` in its own transaction; the day is then read from its hours until
-//! it is summed again. So what stands in `summed_days` is always right, whatever its time zone and
-//! however many nodes there are: who reads takes those days that lie within the asked time, and
-//! hours for the rest.
+//! Once a day is over, jobs sum it from the hourly sums. The ledger's writer does not: it would
+//! cost every record. A record that arrives or is priced late removes its day from `summed_days` in
+//! its own transaction; the day is then read from its hours until it is summed again. So
+//! `summed_days` is always correct, whatever its time zone and the number of nodes. Readers use the
+//! days that lie within the requested time, and hours for the rest.
 //!
-//! On PostgreSQL a lock keeps those who write sums and who sums a day apart; SQLite has one writer
-//! anyway.
+//! On PostgreSQL a lock separates the writers of sums from the task that sums a day; SQLite has one
+//! writer anyway.
 
 use std::collections::BTreeMap;
 
@@ -22,14 +21,14 @@ use crate::store::engine::error::StoreError;
 use crate::store::reports::pieces::whole_hours;
 use crate::store::{Backend, Store};
 
-/// A day that is summed: when it began, and when it ended.
+/// A summed day: its start and its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SummedDay {
     pub from: Timestamp,
     pub until: Timestamp,
 }
 
-/// A way in which days are cut: what its rows are told apart by, beside the status.
+/// A grouping of days: the columns by which its rows differ, in addition to the status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) enum Cut {
     Whole,
@@ -46,7 +45,7 @@ pub(in crate::store) enum Cut {
     HolderProvider,
 }
 
-/// What somebody asks for that days may be cut by.
+/// What a query groups or filters by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(in crate::store) struct Asked {
     /// User or key.
@@ -68,7 +67,7 @@ impl Cut {
         Self::HolderProvider,
     ];
 
-    /// The coarsest cut that tells apart all that is asked for; `None`: none does.
+    /// The coarsest grouping with everything that is asked for; `None`: none has it.
     pub(in crate::store) fn of(asked: Asked) -> Option<Self> {
         let Asked { holder, provider, model, endpoint } = asked;
         Some(match (holder, provider, model, endpoint) {
@@ -84,7 +83,7 @@ impl Cut {
         })
     }
 
-    /// As it stands in the table.
+    /// Its number in the table.
     pub(in crate::store) const fn number(self) -> i64 {
         match self {
             Self::Whole => 1,
@@ -98,8 +97,8 @@ impl Cut {
         }
     }
 
-    /// What becomes `user_id`, `key_id`, `provider_id`, `model` and `endpoint`, and what is grouped
-    /// by for it, beside the status.
+    /// The expressions for `user_id`, `key_id`, `provider_id`, `model` and `endpoint`, and the
+    /// grouping, in addition to the status.
     const fn columns(self) -> (&'static str, &'static str) {
         match self {
             Self::Whole => ("0, 0, 0, '', ''", ""),
@@ -114,15 +113,15 @@ impl Cut {
     }
 }
 
-/// Held by those who change hourly sums (shared) and by who sums a day (alone); any number that
-/// nothing else uses.
+/// Held by writers of hourly sums (shared) and by the task that sums a day (exclusive); any
+/// otherwise unused number.
 const LOCK_SHARED: &str = "SELECT CAST(pg_advisory_xact_lock_shared(7215836403) AS TEXT)";
 const LOCK_ALONE: &str = "SELECT CAST(pg_advisory_xact_lock(7215836403) AS TEXT)";
 
-/// Takes the days out that have anything from `$1` up to and with `$2`.
+/// Removes the days that overlap the time from `$1` to `$2`, inclusive.
 const TAKE_OUT: &str = "DELETE FROM summed_days WHERE until > $1 AND day <= $2";
 
-/// Rows of the ledger, as if each were a sum.
+/// Rows of the ledger, in the form of sums.
 macro_rules! of_ledger {
     ($time:literal) => {
         concat!(
@@ -135,8 +134,8 @@ macro_rules! of_ledger {
     };
 }
 
-/// All of a day: `$1` its first whole hour and `$2` the end of its last, `$3` its beginning and
-/// `$4` its end.
+/// All of a day: `$1` its first whole hour and `$2` the end of its last, `$3` its start and `$4`
+/// its end.
 const ROWS: &str = concat!(
     "SELECT user_id, key_id, provider_id, model, endpoint, status_code, requests, errors, unpriced, input_tokens, \
      output_tokens, cache_write_5m_tokens, cache_write_1h_tokens, cache_read_tokens, reasoning_tokens, cost, duration_ms \
@@ -145,7 +144,7 @@ const ROWS: &str = concat!(
     of_ledger!("started_at >= $2 AND started_at < $4")
 );
 
-/// What is summed, in the order of the table's columns.
+/// The summed columns, in the order of the table's columns.
 const SUMMED: &str = "SUM(requests), SUM(errors), SUM(unpriced), SUM(input_tokens), SUM(output_tokens), \
     SUM(cache_write_5m_tokens), SUM(cache_write_1h_tokens), SUM(cache_read_tokens), SUM(reasoning_tokens), SUM(cost), \
     SUM(duration_ms), COUNT(*)";
@@ -154,14 +153,14 @@ impl Store {
     /// Sums one day, or sums it again.
     ///
     /// # Errors
-    /// [`StoreError`]; then nothing was changed, unless the connection broke while committing.
+    /// [`StoreError`]; then nothing was changed, unless the connection broke during the commit.
     pub async fn sum_day(&self, day: SummedDay) -> Result<(), StoreError> {
         let SummedDay { from, until } = day;
         let mut tx = self.write().await?;
         if self.backend() == Backend::Postgres {
             tx.execute(LOCK_ALONE).await?;
         }
-        // Also what is there of another time zone's days.
+        // Also removes days of another time zone.
         let mut old = Values::default();
         old.time(from).int(until.0.saturating_sub(1));
         sqlx::query_with(TAKE_OUT, old.into_arguments()).execute(&mut *tx).await?;
@@ -195,7 +194,7 @@ impl Store {
         summed(&mut *self.reader().await?, from, until).await
     }
 
-    /// The start of the first hour that anything was used in; `None` before that.
+    /// The start of the first hour with any use; `None` if there is none.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
@@ -223,7 +222,7 @@ pub(in crate::store) async fn summed(
     rows.iter().map(read).collect()
 }
 
-/// Before hourly sums are changed in a transaction: keeps who sums a day out until its end.
+/// Before hourly sums are changed in a transaction: excludes the summing of days until its end.
 pub(in crate::store) const fn lock(backend: Backend) -> Option<&'static str> {
     match backend {
         Backend::Postgres => Some(LOCK_SHARED),
@@ -231,8 +230,8 @@ pub(in crate::store) const fn lock(backend: Backend) -> Option<&'static str> {
     }
 }
 
-/// After hourly sums were changed for requests that began at these times: the statements that take
-/// their days out, with their values. One for each hour that they lie in.
+/// After hourly sums were changed for requests that began at these times: the statements that
+/// remove their days, with their values. One for each affected hour.
 pub(in crate::store) fn take_out<A: Collect + Default>(
     times: impl Iterator<Item = Timestamp>,
 ) -> impl Iterator<Item = (&'static str, Values<A>)> {

@@ -1,8 +1,8 @@
 //! A request record as rows: wide in the request log, narrow in the ledger.
 //!
-//! A record must never be refused by the database, or it would block the journal behind it: so long
-//! texts are clipped, counts and costs are held within bounds that no honest request reaches, and
-//! NUL is replaced (see `column`).
+//! The database must never refuse a record, or it would block the journal behind it. So long texts
+//! are clipped, counts and costs are held within bounds that no genuine request reaches, and NUL is
+//! replaced (see `column`).
 
 use std::sync::{Arc, LazyLock};
 
@@ -21,17 +21,17 @@ use crate::store::engine::error::StoreError;
 /// One line of the request log: every field of the record, as stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogRow {
-    /// Row number; rows of the same millisecond are in its order.
+    /// Row number, which orders rows of the same millisecond.
     pub id: i64,
     pub record: Record,
 }
 
-/// Bytes of a text that is part of an index: PostgreSQL takes at most some 2 700 for a whole entry.
+/// Bytes of a text that is part of an index: PostgreSQL accepts about 2 700 for a complete entry.
 const INDEXED_TEXT: usize = 512;
 /// Bytes of other texts.
 const PLAIN_TEXT: usize = 16 * 1024;
-/// Tokens of one kind in one request: nonsense from an upstream must not overflow the sums of its
-/// hour.
+/// Tokens of one kind in one request: absurd figures from an upstream must not overflow the sums of
+/// its hour.
 const MAX_TOKENS: u64 = 1_000_000_000_000;
 /// Cost of one request: ten million dollars.
 const MAX_COST: i64 = 10_000_000 * NanoUsd::PER_USD;
@@ -144,7 +144,7 @@ pub(in crate::store) fn tokens(usage: &Usage) -> [i64; 8] {
     all.map(|count| i64::try_from(count.min(MAX_TOKENS)).unwrap_or(i64::MAX))
 }
 
-/// The parts of usage that few requests have, in one column, which is null for all others.
+/// The rarely present parts of usage, in one column, which is null if they are absent.
 #[derive(Serialize, Deserialize, Default, PartialEq)]
 #[serde(default, rename_all = "camelCase")]
 struct Extra {

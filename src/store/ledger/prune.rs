@@ -1,5 +1,5 @@
-//! Removes what is old from the tables that may be pruned. The ledger and its sums are not among
-//! them, and never will be.
+//! Removes old rows from the tables that may be pruned. The ledger and its sums are not among them,
+//! and never will be.
 
 use sqlx::AssertSqlSafe;
 
@@ -8,8 +8,8 @@ use crate::store::Store;
 use crate::store::engine::column::Values;
 use crate::store::engine::error::StoreError;
 
-/// What is pruned, by which time, and what names a row. Rows that belong to requests and may go
-/// with them get their line here.
+/// The pruned tables, with their time column and the name of a row. A table whose rows may be
+/// removed with their requests gets its line here.
 const PRUNED: &[Pruned] = &[
     Pruned { table: "request_log", time: "started_at", row: "id" },
     Pruned { table: "session_messages", time: "started_at", row: "request_id" },
@@ -23,7 +23,7 @@ struct Pruned {
 
 impl Store {
     /// Removes at most `max` rows of each such table that are older than `cutoff`, oldest first;
-    /// how many it were. 0: none is left.
+    /// returns their number. 0: none is left.
     ///
     /// # Errors
     /// [`StoreError`] of the write.

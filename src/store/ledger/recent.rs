@@ -1,5 +1,5 @@
-//! The requests of the last minutes, for the counters to start from: whose sessions are live, and
-//! how often a user asked.
+//! The requests of the last minutes, from which the counters start: which sessions are live, and
+//! how often each user sent requests.
 
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
@@ -8,7 +8,7 @@ use crate::store::Store;
 use crate::store::engine::column::{Fields, Values};
 use crate::store::engine::error::StoreError;
 
-/// Requests longer than this are not looked for: they began before what is read.
+/// Longer requests are not found: they began before the time that is read.
 const LONGEST_MS: i64 = 3_600_000;
 /// Requests read at most, the newest.
 const MOST: i64 = 200_000;
@@ -18,7 +18,7 @@ const MOST: i64 = 200_000;
 pub struct RecentRequest {
     pub key_id: KeyId,
     pub user_id: UserId,
-    /// The provider that was asked last.
+    /// The provider that was tried last.
     pub provider_id: Option<ProviderId>,
     pub session: SessionId,
     pub started_at: Timestamp,
@@ -27,8 +27,8 @@ pub struct RecentRequest {
 }
 
 impl Store {
-    /// The requests that ended at `since` or later, by their start. Left out: what was refused,
-    /// token counts, the admin token's; and of very many the oldest.
+    /// The requests that ended at `since` or later, by their start. Left out: refused requests,
+    /// token counts, the admin token's; and above the maximum, the oldest.
     ///
     /// # Errors
     /// [`StoreError`] of the read.

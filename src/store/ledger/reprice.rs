@@ -1,8 +1,8 @@
-//! Prices stored requests whose model had no price when they ran: ledger, request log and all sums
+//! Prices stored requests whose model had no price at their time: ledger, request log and all sums
 //! in one transaction.
 //!
-//! Only rows without a cost are touched, and the condition stands in the write itself: however
-//! often it is done, by however many nodes at once, a request is priced once.
+//! Only rows without a cost are changed, and the condition is part of the write itself: however
+//! often it runs, on any number of nodes at once, a request is priced once.
 
 use std::collections::BTreeMap;
 
@@ -20,12 +20,12 @@ use crate::store::engine::column::{Fields, Values};
 use crate::store::engine::error::StoreError;
 use rust_decimal::Decimal;
 
-/// Which requests without a price are meant.
+/// Which requests without a price to change.
 #[derive(Debug, Clone, Copy)]
 pub struct UnpricedOf<'a> {
-    /// The model that was asked for.
+    /// The requested model.
     pub model: &'a str,
-    /// Those alone that the provider was asked for under this name.
+    /// Only those for which the provider was asked for this name.
     pub upstream_model: Option<&'a str>,
     /// The entry that prices them.
     pub price_model: &'a str,
@@ -39,20 +39,18 @@ struct Unpriced {
 }
 
 const LEDGER: &str = "UPDATE ledger SET cost = $1, price_model = $2 WHERE request_id = $3 AND cost IS NULL";
-/// By the time that the ledger has, as the log has no index of ids.
+/// By the time from the ledger, as the log has no index of ids.
 const LOG: &str = "UPDATE request_log SET cost = $1, price_model = $2 WHERE started_at = \
     (SELECT started_at FROM ledger WHERE request_id = $3) AND request_id = $3 AND cost IS NULL";
 
-/// What a sum of the requests belongs to: hour, key, user, provider, endpoint and status; ids of 0
-/// mean none.
+/// The group of a sum: hour, key, user, provider, endpoint and status; an id of 0 means none.
 type Group = (i64, i64, i64, i64, String, i64);
 
-/// Cost, and requests that have one now.
+/// Cost, and the number of requests that have one now.
 type Amount = (i64, i64);
 
 impl Store {
-    /// The first model name after `after` that some request without a price asked for. One look
-    /// into an index.
+    /// The first model name after `after` with requests that have no price. One index look-up.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
@@ -64,8 +62,8 @@ impl Store {
         Fields { row: &row, table: "ledger" }.opt_text("model")
     }
 
-    /// The names under which requests for a model without a price went to providers, where they
-    /// differ from the model's.
+    /// The upstream names of requests for a model without a price, if they differ from the model's
+    /// name.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
@@ -78,11 +76,11 @@ impl Store {
         rows.iter().map(|row| Fields { row, table: "ledger" }.text("upstream_model")).collect()
     }
 
-    /// Prices at most `max` such requests, all or none of them, by `price` of use and multiplier.
-    /// Gives what each cost; fewer than `max`: none is left.
+    /// Prices at most `max` such requests, all or none of them, by `price` of usage and multiplier.
+    /// Returns the cost of each; fewer than `max`: none is left.
     ///
     /// # Errors
-    /// [`StoreError`]; then nothing was changed, unless the connection broke while committing.
+    /// [`StoreError`]; then nothing was changed, unless the connection broke during the commit.
     pub async fn reprice(
         &self,
         of: UnpricedOf<'_>,
@@ -158,7 +156,7 @@ fn read(row: &AnyRow, price: &(dyn Fn(&Usage, Decimal) -> NanoUsd + Sync)) -> Re
     })
 }
 
-/// A request's cost, and the entry that it was made with, where that is another than its model's.
+/// Writes a request's cost, and its price entry if that is not its model's own.
 async fn put(
     connection: &mut AnyConnection,
     sql: &'static str,
@@ -180,7 +178,7 @@ fn group(row: &Unpriced) -> Group {
     (hour_of(spend.minute.0), key, user, provider, row.endpoint.clone(), row.status_code)
 }
 
-/// Adds to the sums of every grain, table by table and row by row in the order in which the
+/// Adds to the sums of every granularity, table by table and row by row in the order in which the
 /// ledger's writer locks them.
 async fn add(connection: &mut AnyConnection, model: &str, sums: &BTreeMap<Group, Amount>) -> Result<(), StoreError> {
     const HOURS: &str = "UPDATE hourly_sums SET cost = cost + $1, unpriced = unpriced - $2 WHERE hour = $3 AND key_id = $4 \

@@ -1,4 +1,4 @@
-//! What was spent, for the counters to start from: per minute, per hour, and in all.
+//! Past spending, from which the counters start: per minute, per hour, and in total.
 
 use sqlx::AnyConnection;
 
@@ -14,7 +14,7 @@ use crate::store::engine::error::StoreError;
 /// provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpendRow {
-    /// The start of the minute, or of the hour where that is asked for.
+    /// The start of the minute, or of the hour if that is the granularity.
     pub minute: Timestamp,
     pub key_id: Option<KeyId>,
     pub user_id: Option<UserId>,
@@ -31,14 +31,14 @@ pub struct SpendTotal {
     pub cost: NanoUsd,
 }
 
-/// What is read of the ledger for counters to start from.
+/// What to read of the ledger for the counters' start.
 #[derive(Debug, Clone)]
 pub struct SpendLook {
     /// Spending by hour (by minute at the ends) within each of these.
     pub stretches: Vec<(Timestamp, Timestamp)>,
-    /// Spending by minute from then on.
+    /// Spending by minute from this time on.
     pub recent: Timestamp,
-    /// Also which requests ended since then, if that is asked for.
+    /// If set, also returns which requests ended since then.
     pub ended_since: Option<Timestamp>,
 }
 
@@ -75,7 +75,7 @@ impl Store {
 
     /// Spending of the requests that started at `since` or later, by minute, oldest first.
     ///
-    /// It reads the ledger row by row: for a window that ends in the past, ask
+    /// It reads the ledger row by row: for a window that ends in the past, use
     /// [`Store::spend_between`].
     ///
     /// # Errors
@@ -85,8 +85,8 @@ impl Store {
     }
 
     /// Spending of the requests that started from `from` to just before `until`: by hour, and by
-    /// minute in the broken hours at both ends, so that no row reaches over either end whatever the
-    /// time zone. Not in order.
+    /// minute in the partial hours at both ends, so that no row extends beyond either end whatever
+    /// the time zone. Unordered.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
@@ -97,7 +97,7 @@ impl Store {
         Ok(rows)
     }
 
-    /// Spending since the beginning.
+    /// Spending over all time.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
@@ -194,7 +194,7 @@ async fn by_hour(
     rows.iter().map(read).collect()
 }
 
-/// An id of the hourly sums, where 0 stands for none.
+/// An id of the hourly sums, in which 0 means none.
 fn some_id(fields: Fields<'_>, column: &'static str) -> Result<Option<i64>, StoreError> {
     Ok(Some(fields.int(column)?).filter(|&id| id != 0))
 }

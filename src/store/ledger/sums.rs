@@ -1,5 +1,5 @@
-//! Hourly sums: what the ledger holds per hour, key, user, provider, model, endpoint and status.
-//! Added to in the ledger's own transaction.
+//! Hourly sums of the ledger: per hour, key, user, provider, model, endpoint and status. Written in
+//! the ledger's own transaction.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::store::engine::column::{Collect, Values};
 /// One hour in milliseconds. Hours are counted from the epoch, so in UTC.
 pub(in crate::store) const HOUR_MS: i64 = 3_600_000;
 
-/// Columns of `hourly_sums`: what it groups by, then what it sums.
+/// Columns of `hourly_sums`: the grouping, then the sums.
 pub(in crate::store) const COLUMNS: &[&str] = &[
     "hour",
     "key_id",
@@ -32,7 +32,7 @@ pub(in crate::store) const COLUMNS: &[&str] = &[
     "duration_ms",
 ];
 
-/// Adds the new row to the one that is there.
+/// Adds the new row to the existing one.
 pub(in crate::store) const ADD: &str = "ON CONFLICT (hour, key_id, user_id, provider_id, model, endpoint, status_code) DO UPDATE SET \
     requests = hourly_sums.requests + excluded.requests, \
     errors = hourly_sums.errors + excluded.errors, \
@@ -46,14 +46,14 @@ pub(in crate::store) const ADD: &str = "ON CONFLICT (hour, key_id, user_id, prov
     cost = hourly_sums.cost + excluded.cost, \
     duration_ms = hourly_sums.duration_ms + excluded.duration_ms";
 
-/// Number of columns that are summed.
+/// Number of sum columns.
 pub(in crate::store) const SUMS: usize = 11;
 
-/// What a sum belongs to, in the order of the primary key.
+/// The group of a sum, in the order of the primary key.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::store) struct Group<'r> {
     pub(in crate::store) hour: i64,
-    /// 0 = none, like the other ids: null ids would never meet in a primary key.
+    /// 0 = none, like the other ids: null ids would never be equal in a primary key.
     pub(in crate::store) key: i64,
     pub(in crate::store) user: i64,
     pub(in crate::store) provider: i64,
@@ -86,7 +86,7 @@ pub(in crate::store) fn of<'r>(records: &[&'r Record]) -> Vec<Sum<'r>> {
     groups.into_iter().collect()
 }
 
-/// The start of the hour that a time lies in.
+/// The start of the hour that contains a time.
 pub(in crate::store) fn hour_of(time: i64) -> i64 {
     time.saturating_sub(time.rem_euclid(HOUR_MS))
 }

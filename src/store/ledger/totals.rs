@@ -1,7 +1,7 @@
-//! The coarser sums: all time by user, key, provider, model and status; and by hour and user. Added
-//! to in the ledger's own transaction, from the hourly sums of the same records.
+//! The coarser sums: all time by user, key, provider, model and status; and by hour and user.
+//! Written in the ledger's own transaction, from the hourly sums of the same records.
 //!
-//! They are there for what would have to read a year of hourly sums, or a month of everybody's:
+//! They serve queries that would otherwise read a year of hourly sums, or a month of all users':
 //! lifetime figures, the usage log's totals, the lists of models and statuses, charts by user.
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::store::Store;
 use crate::store::engine::column::{Collect, Fields, Values};
 use crate::store::engine::error::StoreError;
 
-/// Columns of `usage_totals`: what it groups by, then what it sums.
+/// Columns of `usage_totals`: the grouping, then the sums.
 pub(in crate::store) const COLUMNS: &[&str] = &[
     "user_id",
     "key_id",
@@ -35,7 +35,7 @@ pub(in crate::store) const COLUMNS: &[&str] = &[
     "duration_ms",
 ];
 
-/// Adds the new row to the one that is there.
+/// Adds the new row to the existing one.
 pub(in crate::store) const ADD: &str = "ON CONFLICT (user_id, key_id, provider_id, model, status_code) DO UPDATE SET \
     requests = usage_totals.requests + excluded.requests, \
     errors = usage_totals.errors + excluded.errors, \
@@ -58,11 +58,11 @@ pub(in crate::store) const ADD_USER: &str = "ON CONFLICT (hour, user_id) DO UPDA
     cost = hourly_users.cost + excluded.cost, \
     duration_ms = hourly_users.duration_ms + excluded.duration_ms";
 
-/// What a lifetime sum belongs to, in the order of the primary key: user, key, provider, model,
+/// The group of a lifetime sum, in the order of the primary key: user, key, provider, model,
 /// status.
 type Group<'r> = (i64, i64, i64, &'r str, u16);
-/// The lifetime sums of some requests, in the order of the primary key, as concurrent writers must
-/// take them.
+/// The lifetime sums of some requests, in the order of the primary key, in which concurrent writers
+/// must lock them.
 pub(in crate::store) type Total<'r> = (Group<'r>, [i64; SUMS]);
 /// Hour and user, with requests, errors, cost and duration.
 pub(in crate::store) type UserHour = ((i64, i64), [i64; 4]);
@@ -110,7 +110,7 @@ pub(in crate::store) fn bind_user<A: Collect>(values: &mut Values<A>, ((hour, us
     }
 }
 
-/// Everything that one key ever asked of one model.
+/// All use of one model by one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageTotal {
     pub model: String,
@@ -124,11 +124,11 @@ pub struct UsageTotal {
     pub cost: NanoUsd,
 }
 
-/// Names in a list: more nobody chooses from.
+/// Maximum names in a list; longer lists are of no use.
 const MOST: i64 = 1_000;
 
 impl Store {
-    /// The models that were ever asked for, sorted; those of one user, where given. At most 1000.
+    /// All models that were ever requested, sorted; of one user, if given. At most 1000.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
@@ -137,7 +137,7 @@ impl Store {
         rows.iter().map(|row| Fields { row, table: "usage_totals" }.text("model")).collect()
     }
 
-    /// The statuses that requests were ever answered with, sorted; those of one user, where given.
+    /// All statuses that requests ever ended with, sorted; of one user, if given.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
@@ -161,7 +161,7 @@ impl Store {
         Ok(query.fetch_all(&mut *self.reader().await?).await?)
     }
 
-    /// What one key of one user ever used, by model, most expensive first.
+    /// All use by one key of one user, by model, most expensive first.
     ///
     /// # Errors
     /// [`StoreError`] of the read.

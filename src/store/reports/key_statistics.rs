@@ -1,10 +1,9 @@
-//! What each key of a user was used for: a stretch of time by model, all spending, and the latest
-//! request.
+//! The use of each key of a user: a time range by model, all spending, and the latest request.
 //!
-//! A few statements for all keys together, whatever their number and however many models they asked
-//! for. Each goes through an index that begins with the key: whole hours come from the hourly sums,
-//! the broken hours at both ends (in zones that are not whole hours from UTC) from the ledger's
-//! rows. Nothing is read from the request log, which may be pruned.
+//! A few statements for all keys together, whatever the number of keys and models. Each uses an
+//! index that begins with the key: whole hours come from the hourly sums, the partial hours at both
+//! ends (in zones that are not whole hours from UTC) from the ledger's rows. Nothing is read from
+//! the request log, which may be pruned.
 
 use std::collections::BTreeMap;
 
@@ -22,13 +21,13 @@ use crate::store::ledger::sums::{HOUR_MS, hour_of};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyStatistics {
     pub key_id: KeyId,
-    /// What the asked stretch of time holds, most expensive model first.
+    /// The use in the requested time range, most expensive model first.
     pub models: Vec<ModelStatistics>,
-    /// Everything that the key ever spent.
+    /// Everything that the key has spent.
     pub total_cost: NanoUsd,
     /// The start of its latest request.
     pub last_used_at: Option<Timestamp>,
-    /// The present name of the provider of that request; `None` when it reached none.
+    /// The present name of the provider of that request; `None` if it reached none.
     pub last_provider: Option<String>,
 }
 
@@ -43,13 +42,13 @@ pub struct ModelStatistics {
     pub output_tokens: u64,
     pub cache_write_tokens: u64,
     pub cache_read_tokens: u64,
-    /// Unpriced requests count as nothing.
+    /// Unpriced requests count as zero.
     pub cost: NanoUsd,
 }
 
-/// Of each key: all spending and the latest request. Sub-queries, as no planner turns these into a
-/// scan of the ledger; and the latest time first, as SQLite would sort all rows of the key to have
-/// the last by time and id.
+/// Of each key: all spending and the latest request. Sub-queries, which no planner turns into a
+/// scan of the ledger. Latest time first, as SQLite would otherwise sort all rows of the key to
+/// find the last by time and id.
 const KEYS: &str = "SELECT api_keys.id AS key_id, \
     (SELECT COALESCE(CAST(SUM(cost) AS BIGINT), 0) FROM usage_totals \
         WHERE user_id = api_keys.user_id AND key_id = api_keys.id) AS total_cost, \
@@ -83,19 +82,19 @@ macro_rules! by_model {
 const HOURS: &str = by_model!("SUM(requests)", "hourly_sums", "hour");
 const ROWS: &str = by_model!("COUNT(*)", "ledger", "started_at");
 
-/// A statement and the stretch of time that it answers for.
+/// A statement and the time range that it covers.
 struct Part {
     sql: &'static str,
     from: Timestamp,
     until: Timestamp,
 }
 
-/// What was found so far, by key and model.
+/// The results so far, by key and model.
 type Found = BTreeMap<(i64, String), ModelStatistics>;
 
 impl Store {
     /// The use of each of the user's keys that are not deleted, oldest key first: by model for the
-    /// requests that started from `from` to just before `until`, and in all. Everything as of one
+    /// requests that started from `from` to just before `until`, and in total. Everything as of one
     /// moment.
     ///
     /// # Errors
@@ -121,14 +120,14 @@ impl Store {
             }
         }
         for key in &mut keys {
-            // They are in the order of their names, and stay so where they cost the same.
+            // They are ordered by name, and stay so if they cost the same.
             key.models.sort_by_key(|model| std::cmp::Reverse(model.cost));
         }
         Ok(keys)
     }
 }
 
-/// Whole hours, and what is left over at both ends.
+/// Whole hours, and the rest at both ends.
 fn parts(from: Timestamp, until: Timestamp) -> impl Iterator<Item = Part> {
     let first_whole = Timestamp(hour_of(from.0.saturating_add(HOUR_MS - 1)));
     let end_whole = Timestamp(hour_of(until.0));

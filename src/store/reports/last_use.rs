@@ -1,7 +1,7 @@
 //! When keys were last used: one statement for all of them.
 //!
-//! Each key's latest request is the end of its stretch of an index; a sub-query per key inside the
-//! statement keeps both planners from scanning the ledger.
+//! Each key's latest request is the last entry of its range of an index; a sub-query per key inside
+//! the statement keeps both planners from scanning the ledger.
 
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, UserId};

@@ -9,14 +9,14 @@ use crate::store::engine::error::StoreError;
 use crate::store::engine::sql;
 use crate::store::ledger::log_row::{self, LogRow};
 
-/// The condition that finds the request whose id is `$at` in the log, by the time that the ledger
-/// has for it: the log has an index of times, and none of ids.
+/// The condition that finds the request whose id is `$at` in the log, by the ledger's time for it:
+/// the log has an index of times, but none of ids.
 pub(super) fn by_id(at: usize) -> String {
     format!("started_at = (SELECT started_at FROM ledger WHERE request_id = ${at}) AND request_id = ${at}")
 }
 
 impl Store {
-    /// The request with this id, if the log still holds it.
+    /// The request with this id, if the log still has it.
     ///
     /// # Errors
     /// [`StoreError`] of the read.

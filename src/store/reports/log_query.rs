@@ -23,7 +23,7 @@ pub(in crate::store) struct Span {
 }
 
 impl Conditions {
-    /// What a row of the request log must meet.
+    /// The conditions on a row of the request log.
     pub(super) fn on_log(filter: &LogFilter, span: Span) -> Self {
         let mut conditions = Self::default();
         conditions.span("started_at", span).shared(filter);
@@ -31,7 +31,7 @@ impl Conditions {
             conditions.text("session_id =", session);
         }
         if let Some(request) = filter.request_id {
-            // The log has no index of ids: the ledger's key gives the time, which it has one of.
+            // The log has no index of ids: the ledger's key gives the time, which is indexed.
             conditions.values.bytes(request.0.as_bytes());
             let at = conditions.values.count();
             conditions.add(&log_one::by_id(at));
@@ -44,21 +44,21 @@ impl Conditions {
         conditions
     }
 
-    /// What a row of the hourly sums must meet; for filters that sums can answer.
+    /// The conditions on a row of the hourly sums; for filters that sums can answer.
     pub(super) fn on_sums(filter: &LogFilter, span: Span) -> Self {
         let mut conditions = Self::default();
         conditions.span("hour", span).shared(filter);
         conditions
     }
 
-    /// What a row of the hourly sums must meet to be of requests that a limit refused.
+    /// The conditions on a row of the hourly sums that belongs to requests refused by a limit.
     pub(super) fn on_refused(filter: &LogFilter, span: Span) -> Self {
         let mut conditions = Self::default();
         conditions.fixed("provider_id = 0").fixed("status_code IN (402, 429)").span("hour", span).shared(filter);
         conditions
     }
 
-    /// What a row of the summed days must meet, cut in a way that the filter fits.
+    /// The conditions on a row of the summed days, with a grouping that fits the filter.
     pub(super) fn on_days(filter: &LogFilter, span: Span, cut: Cut) -> Self {
         let mut conditions = Self::default();
         conditions.add(&format!("cut = {}", cut.number()));
@@ -66,14 +66,14 @@ impl Conditions {
         conditions
     }
 
-    /// What a row of the lifetime sums must meet; for filters that they can answer.
+    /// The conditions on a row of the lifetime sums; for filters that they can answer.
     pub(super) fn on_totals(filter: &LogFilter) -> Self {
         let mut conditions = Self::default();
         conditions.shared(filter);
         conditions
     }
 
-    /// Rows that come after this one on the pages: older, or as old with a lower row number.
+    /// Rows that follow this one on the pages: older, or as old with a lower row number.
     pub(super) fn after(&mut self, started_at: Timestamp, id: i64) {
         self.values.time(started_at).int(id);
         let last = self.values.count();
@@ -117,8 +117,7 @@ impl Conditions {
         if let Some(status) = filter.status_code {
             self.int("status_code =", i64::from(status));
         }
-        // Said in the words of the partial indexes: only then do the planners see that one covers
-        // the question.
+        // Written like the partial indexes' conditions: only then do the planners use them.
         if filter.exclude_status_200 || filter.status_code.is_some_and(|status| status != 200) {
             self.fixed("status_code <> 200");
         }

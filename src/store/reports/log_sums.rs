@@ -1,12 +1,12 @@
 //! The usage log's total, and sums over all that a filter matches, without counting millions of
 //! rows.
 //!
-//! They come from the sums that the ledger has: whole days where those are cut as the filter asks,
-//! the hours of the rest, and the broken hours at both ends from the log. That is exact as long as
-//! the log is pruned from its old end only, since the span is first cut to what the log still
-//! holds. Where days are not cut that way (a user's requests for a model at a provider), the
-//! lifetime sums know the whole of a log that was never pruned. For what none of them knows, or
-//! only by very many hours, the newest twenty thousand rows are counted, and the answer says so.
+//! They come from the ledger's sums: whole days if those are grouped as the filter needs, the hours
+//! of the rest, and the partial hours at both ends from the log. That is exact if the log is pruned
+//! from its old end only, since the range is first cut to what the log still contains. If days are
+//! not grouped that way (a user's requests for a model at a provider), the lifetime sums cover a
+//! log that was never pruned. If none of them can answer, or only by very many hours, the newest
+//! twenty thousand rows are counted, and the answer says so.
 
 use sqlx::{AnyConnection, AssertSqlSafe};
 
@@ -20,11 +20,11 @@ use crate::store::engine::error::StoreError;
 use crate::store::ledger::days::{self, Asked, Cut};
 use crate::store::ledger::sums::{HOUR_MS, hour_of};
 
-/// Rows that are counted and summed at most, where only the log itself can tell.
+/// Maximum rows that are counted and summed if only the log itself can answer.
 pub(in crate::store) const COUNTED: u64 = 20_000;
-/// More of hours than this are read only where they are known to be few.
+/// A longer time is read from hourly sums only if they are known to be few.
 const LONG_MS: i64 = 32 * 24 * HOUR_MS;
-/// Hourly sums of so long a time that are added up at most.
+/// Maximum hourly sums that are added up for such a time.
 const MOST_HOURS: u64 = 50_000;
 
 /// Sums over all pages.
@@ -33,7 +33,7 @@ pub struct LogSummary {
     pub requests: u64,
     /// Requests that failed or were refused.
     pub errors: u64,
-    /// Those of them that a limit of a key or a user refused.
+    /// Those of them that were refused by a limit of a key or a user.
     pub limit_refusals: u64,
     /// Requests whose model had no price.
     pub unpriced: u64,
@@ -48,12 +48,12 @@ pub struct LogSummary {
 }
 
 impl LogFilter {
-    /// Whether sums know all that it asks.
+    /// Whether sums can answer the filter.
     fn fits_sums(&self) -> bool {
         self.session_id.is_none() && self.request_id.is_none() && self.min_retry_count.is_none_or(|count| count == 0)
     }
 
-    /// Whether the lifetime sums can answer, of a log that was never pruned.
+    /// Whether the lifetime sums can answer, for a log that was never pruned.
     fn fits_totals(&self) -> bool {
         self.endpoint.is_none() && self.start.is_none() && self.end.is_none()
     }
@@ -110,14 +110,14 @@ pub(in crate::store) async fn summary(
 const ENDS: &str = "SELECT (SELECT MIN(started_at) FROM request_log) AS oldest, \
     (SELECT MAX(started_at) FROM request_log) AS newest, (SELECT MIN(started_at) FROM ledger) AS first";
 
-/// How long a time is read from hours.
+/// The length of the time that is read from hours.
 fn hours_in(pieces: &[Piece]) -> i64 {
     let hours = pieces.iter().filter(|piece| piece.source == Source::Hours);
     hours.map(|piece| piece.until.saturating_sub(piece.from)).fold(0, i64::saturating_add)
 }
 
-/// How many hourly sums an index has of the holder that is asked for (of all, if none is), as far
-/// as the summed days tell.
+/// How many hourly sums an index has for the requested holder (for all, if none is given),
+/// estimated from the summed days.
 async fn hourly_sums_of(connection: &mut AnyConnection, filter: &LogFilter, span: Span) -> Result<u64, StoreError> {
     let (scope, user_id, key_id) = (filter.scope, filter.user_id, filter.key_id);
     let holder = LogFilter { scope, user_id, key_id, ..LogFilter::default() };
@@ -131,11 +131,10 @@ async fn hourly_sums_of(connection: &mut AnyConnection, filter: &LogFilter, span
 
 const SUM_HOURS: &str = "SELECT COALESCE(CAST(SUM(requests) AS BIGINT), 0) AS requests, \
     COALESCE(CAST(SUM(errors) AS BIGINT), 0) AS errors, COALESCE(CAST(SUM(unpriced) AS BIGINT), 0) AS unpriced";
-/// What a limit refused: by the statuses of limits, and without a provider (one that is asked may
-/// answer 429 too).
+/// Refused by a limit: the statuses of limits without a provider (a provider may answer 429 too).
 const REFUSED_IN_HOURS: &str = "COALESCE(CAST(SUM(CASE WHEN provider_id = 0 AND status_code IN (402, 429) THEN requests \
     ELSE 0 END) AS BIGINT), 0) AS limit_refusals";
-/// Days are not cut by provider and status together: what they lack is read from the hours of
+/// Days are not grouped by provider and status together: the missing part is read from the hours of
 /// refusals.
 const REFUSED_IN_DAYS: &str = "0 AS limit_refusals";
 const SUM_LOG: &str = "SELECT COUNT(*) AS requests, \
@@ -188,8 +187,8 @@ async fn sum_rows(connection: &mut AnyConnection, filter: &LogFilter, span: Span
 }
 
 /// Refusals by limits in whole days: of the few hourly sums without a provider, by the index of
-/// providers (`hourly_sums_provider`). Where days begin within an hour of UTC, the log itself has
-/// the hours that the span cuts.
+/// providers (`hourly_sums_provider`). If days do not begin on a whole hour of UTC, the cut hours
+/// come from the log.
 async fn refused_in(connection: &mut AnyConnection, filter: &LogFilter, piece: Piece) -> Result<u64, StoreError> {
     if filter.provider_id.is_some() {
         return Ok(0);
@@ -213,7 +212,7 @@ async fn refused_in(connection: &mut AnyConnection, filter: &LogFilter, piece: P
     Ok(refused + summed)
 }
 
-/// Sums over the newest rows that match: for what only the log itself knows.
+/// Sums over the newest matching rows, if only the log can answer.
 async fn sum_newest(connection: &mut AnyConnection, filter: &LogFilter) -> Result<(LogSummary, bool), StoreError> {
     let conditions = Conditions::on_log(filter, filter.span());
     let newest = format!(

@@ -1,8 +1,8 @@
 //! The usage log: filtered pages, newest first, with a total and sums over all that the filter
 //! matches.
 //!
-//! Pages are read through an index that gives the rows in their order, and deep ones from a cursor
-//! on. How the total is known without counting stands in [`super::log_sums`].
+//! Pages are read through an index in row order, and deep ones from a cursor. [`super::log_sums`]
+//! computes the total without counting.
 
 use sqlx::{AnyConnection, AssertSqlSafe};
 
@@ -34,17 +34,17 @@ pub struct LogFilter {
     pub request_id: Option<RequestId>,
     /// The request's path, exactly.
     pub endpoint: Option<String>,
-    /// At least so many attempts beyond the first.
+    /// At least this many attempts after the first.
     pub min_retry_count: Option<u32>,
     pub exclude_status_200: bool,
-    /// The only user whose rows may be seen, whatever else is asked; `None` = everyone's.
+    /// The only user whose rows are visible, whatever the filter; `None` = all users.
     pub scope: Option<UserId>,
 }
 
-/// Which page: by number, or (better for deep ones) the one after a cursor.
+/// The requested page: by number, or (better for deep ones) the one after a cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPageAsk {
-    /// From 1; not used when there is a cursor.
+    /// From 1; ignored if there is a cursor.
     pub page: u32,
     pub page_size: u32,
     /// A [`LogPage::next_cursor`].
@@ -58,10 +58,10 @@ pub struct LogPage {
     pub rows: Vec<LogRow>,
     /// Rows on all pages.
     pub total: u64,
-    /// Whether that, and the sums, are of all rows; else of the newest [`log_sums::COUNTED`].
+    /// Whether that, and the sums, include all rows; else the newest [`log_sums::COUNTED`].
     pub total_is_exact: bool,
     pub summary: LogSummary,
-    /// Asks for the page after this one; `None` on the last.
+    /// The cursor of the next page; `None` on the last.
     pub next_cursor: Option<String>,
 }
 
@@ -75,19 +75,19 @@ impl Store {
     /// One page of the usage log, with its total and sums, all as of one moment.
     ///
     /// # Errors
-    /// [`StoreError::Missing`] when the cursor is not one of ours.
+    /// [`StoreError::Missing`] when the cursor is invalid.
     pub async fn usage_logs(&self, filter: &LogFilter, ask: &LogPageAsk) -> Result<LogPage, StoreError> {
         let cursor = ask.cursor.as_deref().map(parse_cursor).transpose()?;
         let size = usize::try_from(ask.page_size).unwrap_or(usize::MAX);
         let mut tx = self.read().await?;
         let (summary, total_is_exact) = log_sums::summary(&mut tx, filter).await?;
         let rows = match summary.requests {
-            // The search for rows that are not there would read the whole log.
+            // A search for rows that do not exist would read the whole log.
             0 => Vec::new(),
             _ => page(&mut tx, filter, ask, cursor).await?,
         };
         tx.commit().await?;
-        // One more than the page was read, to learn whether there is a next one.
+        // One row more than the page is read, to find out whether there is a next one.
         let more = rows.len() > size;
         let rows: Vec<LogRow> = rows.into_iter().take(size).collect();
         let next_cursor = rows.last().filter(|_| more).map(cursor_after);
@@ -132,7 +132,7 @@ pub(in crate::store) fn page_sql(
     (sql::select("request_log", log_row::LOG_COLUMNS, &rest), values)
 }
 
-/// The last row's time and number, in letters that need no escaping anywhere.
+/// The last row's time and number, in characters that never need escaping.
 fn cursor_after(row: &LogRow) -> String {
     format!("{}_{}", row.record.started_at.0, row.id)
 }

@@ -1,4 +1,4 @@
-//! What the administration asks of the ledger, the request log and their sums.
+//! The administration's queries of the ledger, the request log and their sums.
 
 pub(super) mod key_statistics;
 pub(super) mod last_use;

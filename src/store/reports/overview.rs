@@ -1,9 +1,9 @@
-//! The figures of a day so far, and who and what made them: a handful of statements over one day of
-//! sums, all as of one moment.
+//! The figures of the current day, and the users, models and providers behind them: a few
+//! statements over one day of sums, all as of one moment.
 //!
-//! Whole hours come from the sums per hour; where a day does not begin on a whole hour of UTC, its
-//! first part comes from the ledger. Of the day before, the hour that is cut counts in proportion
-//! to its part: near enough to compare by, and never a reading of the ledger.
+//! Whole hours come from the sums per hour; if a day does not begin on a whole hour of UTC, its
+//! first part comes from the ledger. Of the day before, the hour that is cut counts in proportion:
+//! close enough for a comparison, without reading the ledger.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ use crate::store::engine::column::{Fields, Values};
 use crate::store::engine::error::StoreError;
 use crate::store::ledger::sums::{HOUR_MS, hour_of};
 
-/// What is asked.
+/// The query.
 #[derive(Debug, Clone, Copy)]
 pub struct OverviewAsk<'a> {
     /// The only user who counts; `None` = all, and the admin token's traffic.
@@ -27,22 +27,21 @@ pub struct OverviewAsk<'a> {
     /// When the day before began.
     pub yesterday: Timestamp,
     pub now: Timestamp,
-    /// How many of each kind to name.
+    /// How many entries of each kind to return.
     pub top: u32,
-    /// Requests of which it is to be told whether they are counted.
+    /// Requests whose presence in the figures is to be reported.
     pub pending: &'a [RequestId],
 }
 
-/// What was found.
+/// The result.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OverviewFound {
     pub today: Figures,
-    /// From the beginning of yesterday until as long after it as now is after the beginning of
-    /// today.
+    /// From the start of yesterday, for as long as today has lasted so far.
     pub yesterday: Figures,
-    /// Requests that began within the last minute, and ended.
+    /// Requests that began and ended within the last minute.
     pub last_minute: u64,
-    /// Today's most expensive, most expensive first.
+    /// Today's most expensive, in descending order.
     pub users: Vec<TopEntry>,
     pub models: Vec<TopEntry>,
     pub providers: Vec<TopEntry>,
@@ -58,18 +57,18 @@ pub struct Figures {
     pub errors: u64,
     /// Refused by a limit.
     pub limited: u64,
-    /// Unpriced requests count as nothing.
+    /// Unpriced requests count as zero.
     pub cost: NanoUsd,
     pub duration_ms: u64,
 }
 
-/// One of the most expensive.
+/// One of the most expensive entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopEntry {
     /// Of a user or provider; `None` for a model, the admin token's traffic, and requests that
     /// reached no provider.
     pub id: Option<i64>,
-    /// `None` where there is nobody, or no record any more.
+    /// `None` if there is no such record, or no longer.
     pub name: Option<String>,
     pub requests: u64,
     pub cost: NanoUsd,
@@ -87,7 +86,7 @@ impl Figures {
         }
     }
 
-    /// So many parts of all, `whole` being all.
+    /// The share `part` of `whole`.
     fn part(self, part: i64, whole: i64) -> Self {
         let of = |value: i64| {
             let scaled = i128::from(value) * i128::from(part) / i128::from(whole.max(1));
@@ -104,8 +103,8 @@ impl Figures {
     }
 }
 
-/// The rows of a stretch of time: `$1` its first whole hour, `$2` its end (a whole hour), `$3` its
-/// beginning.
+/// The rows of a time range: `$1` its first whole hour, `$2` its end (a whole hour), `$3` its
+/// start.
 macro_rules! rows {
     ($on_sums:literal, $on_ledger:literal) => {
         concat!(
@@ -122,15 +121,15 @@ macro_rules! rows {
 }
 
 const EVERYONE: &str = rows!("", "");
-/// As above where only users tell the rows apart.
+/// The same, grouped by user only.
 const EVERY_USER: &str = "(SELECT user_id, requests, errors, cost, duration_ms FROM hourly_users \
     WHERE hour >= $1 AND hour < $2 UNION ALL SELECT COALESCE(user_id, 0), 1, \
     CASE WHEN outcome IN ('completed', 'client_aborted') THEN 0 ELSE 1 END, COALESCE(cost, 0), duration_ms \
     FROM ledger WHERE started_at >= $3 AND started_at < $1) AS counted";
-/// The ledger knows no user's rows by time, but each key's.
+/// The ledger has no index of a user's rows by time, but of each key's.
 const ONE_USER: &str = rows!(" AND user_id = $4", " AND key_id IN (SELECT id FROM api_keys WHERE user_id = $4)");
 
-/// A stretch of time, and whose.
+/// A time range, and whose requests.
 #[derive(Clone, Copy)]
 struct Stretch {
     scope: Option<UserId>,
@@ -203,8 +202,8 @@ async fn figures(connection: &mut AnyConnection, stretch: Stretch) -> Result<Fig
     })
 }
 
-/// Requests that a limit refused: by the statuses of limits, and without a provider (one that is
-/// asked may answer 429 too, but is recorded).
+/// Requests refused by a limit: the statuses of limits without a provider (a provider may answer
+/// 429 too, but is recorded).
 macro_rules! limited {
     ($on_sums:literal, $on_ledger:literal) => {
         concat!(
@@ -229,7 +228,7 @@ async fn limited(connection: &mut AnyConnection, stretch: Stretch) -> Result<u64
     Fields { row: &row, table: "hourly_sums" }.number("limited")
 }
 
-/// Yesterday's whole hours, and its part of the hour that is cut.
+/// Yesterday's whole hours, and its share of the hour that is cut.
 async fn yesterday(connection: &mut AnyConnection, ask: &OverviewAsk<'_>) -> Result<Figures, StoreError> {
     let until = ask.yesterday.plus_ms(ask.now.since(ask.today)).min(ask.today);
     let cut = Timestamp(hour_of(until.0)).max(ask.yesterday);
@@ -254,7 +253,7 @@ async fn last_minute(connection: &mut AnyConnection, ask: &OverviewAsk<'_>) -> R
     Fields { row: &row, table: "ledger" }.number("requests")
 }
 
-/// How one kind of the most expensive is found: what it is grouped by, and where its name is.
+/// How one kind of entry is found: its grouping, and the source of its name.
 #[derive(Clone, Copy)]
 struct By {
     columns: &'static str,
@@ -304,7 +303,7 @@ async fn top(
     rows.iter().map(read).collect()
 }
 
-/// Those of the requests that the ledger has.
+/// Those of the requests that are in the ledger.
 async fn counted(connection: &mut AnyConnection, pending: &[RequestId]) -> Result<HashSet<RequestId>, StoreError> {
     let mut counted = HashSet::new();
     for chunk in pending.chunks(500) {

@@ -1,10 +1,10 @@
-//! Takes a stretch of time apart into what can be read from sums of days, from sums of hours, and
-//! row by row only.
+//! Splits a time range into what can be read from sums of days, from sums of hours, and only row by
+//! row.
 
 use crate::store::ledger::days::SummedDay;
 use crate::store::ledger::sums::{HOUR_MS, hour_of};
 
-/// Where a piece is read.
+/// The source of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) enum Source {
     Days,
@@ -14,7 +14,7 @@ pub(in crate::store) enum Source {
     Rows,
 }
 
-/// A part of a stretch: from the first (inclusive) to the second (exclusive) time.
+/// A part of a range: from the first (inclusive) to the second (exclusive) time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) struct Piece {
     pub(in crate::store) source: Source,
@@ -22,13 +22,13 @@ pub(in crate::store) struct Piece {
     pub(in crate::store) until: i64,
 }
 
-/// The first whole hour of a stretch, and the end of its last; the same when it has none.
+/// The first whole hour of a range, and the end of its last; equal if it has none.
 pub(in crate::store) fn whole_hours(from: i64, until: i64) -> (i64, i64) {
     let first = hour_of(from.saturating_add(HOUR_MS - 1)).min(until);
     (first, hour_of(until).max(first))
 }
 
-/// The stretch in pieces, in order, none of them empty. `days` are in order, and may reach beyond
+/// The range in pieces, in order, none of them empty. `days` are in order, and may extend beyond
 /// it.
 pub(in crate::store) fn pieces(from: i64, until: i64, days: &[SummedDay]) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
@@ -37,7 +37,7 @@ pub(in crate::store) fn pieces(from: i64, until: i64, days: &[SummedDay]) -> Vec
         hours(at, day.from.0, &mut pieces);
         at = day.until.0;
         match pieces.last_mut() {
-            // Days that follow on each other are read together.
+            // Consecutive days are read together.
             Some(last) if last.source == Source::Days && last.until == day.from.0 => last.until = at,
             _ => pieces.push(Piece { source: Source::Days, from: day.from.0, until: at }),
         }

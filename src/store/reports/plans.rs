@@ -1,7 +1,6 @@
-//! How the databases mean to answer what the administration asks of large tables: through an index,
-//! on both back ends.
+//! Tests that both back ends plan the administration's queries of large tables through an index.
 //!
-//! The tables hold enough rows for a planner to take an index where there is one that fits.
+//! The tables have enough rows for a planner to use an index if one fits.
 
 use sqlx::{AssertSqlSafe, Row};
 
@@ -76,7 +75,7 @@ async fn plan(store: &Store, sql: &str, values: Values) -> Vec<String> {
     rows.iter().map(|row| row.get::<String, _>(column)).collect()
 }
 
-/// Whether a line means to read a whole table.
+/// Whether a line of the plan reads a whole table.
 fn reads_all(line: &str) -> bool {
     let tables = ["request_log", "ledger", "hourly_sums", "hourly_users", "daily_sums"];
     tables.iter().any(|table| {

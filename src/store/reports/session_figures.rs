@@ -1,4 +1,4 @@
-//! What each of some sessions has used so far: one statement for all of them, by the request log's
+//! The use of each of several sessions so far: one statement for all of them, by the request log's
 //! index of sessions.
 
 use sqlx::AssertSqlSafe;
@@ -11,16 +11,16 @@ use crate::store::Store;
 use crate::store::engine::column::{Fields, Values};
 use crate::store::engine::error::StoreError;
 
-/// A session of a key, from a time on.
+/// A session of a key, from a given time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionAsk {
     pub key: KeyId,
     pub session: SessionId,
-    /// Its first request's start: what a session of the same name did before is not of it.
+    /// Its first request's start: earlier requests of a session with the same name do not count.
     pub since: Timestamp,
 }
 
-/// The ended requests of one session together.
+/// The combined figures of one session's ended requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionFigures {
     pub key: KeyId,
@@ -31,7 +31,7 @@ pub struct SessionFigures {
     pub cache_write_tokens: u64,
     pub cache_read_tokens: u64,
     pub cost: NanoUsd,
-    /// Of all requests together.
+    /// The sum over all requests.
     pub duration_ms: u64,
     /// The model of the latest request.
     pub model: String,
@@ -42,7 +42,7 @@ pub struct SessionFigures {
 /// Sessions per statement.
 const CHUNK: usize = 100;
 
-/// `CROSS JOIN` keeps SQLite from turning the order round, which would read the whole log.
+/// `CROSS JOIN` keeps SQLite from reversing the order, which would read the whole log.
 const FIGURES: &str = "SELECT asked.key_id AS key_id, asked.session_id AS session_id, COUNT(*) AS requests, \
     CAST(SUM(input_tokens) AS BIGINT) AS input_tokens, CAST(SUM(output_tokens) AS BIGINT) AS output_tokens, \
     CAST(SUM(cache_write_5m_tokens + cache_write_1h_tokens) AS BIGINT) AS cache_write_tokens, \
@@ -57,7 +57,7 @@ const FIGURES: &str = "SELECT asked.key_id AS key_id, asked.session_id AS sessio
     GROUP BY asked.key_id, asked.session_id";
 
 impl Store {
-    /// The figures of those of the sessions that have an ended request, in no order.
+    /// The figures of the sessions that have an ended request, unordered.
     ///
     /// # Errors
     /// [`StoreError`] of the read.

@@ -1,9 +1,9 @@
 //! Requests and cost over time, by user, key, model or provider.
 //!
-//! Days come from the sums of days where these are cut as asked. Other whole hours come from the
-//! sums per hour: those by user, where that tells enough, else the hourly sums. An hour that a
-//! boundary cuts (in zones that are not whole hours from UTC; minutes) comes from the ledger's
-//! rows. The database adds up: a month of everybody is hundreds of thousands of hourly sums.
+//! Days come from the sums of days if these have the needed grouping. Other whole hours come from
+//! the sums per hour: those by user if they suffice, else the hourly sums. An hour that a boundary
+//! cuts (in zones that are not whole hours from UTC; minutes) comes from the ledger's rows. The
+//! database adds up: a month of all users is hundreds of thousands of hourly sums.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::store::engine::error::StoreError;
 use crate::store::ledger::days;
 use crate::store::ledger::days::{Asked, Cut, SummedDay};
 
-/// What the lines are of.
+/// What each line represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupBy {
     User,
@@ -28,22 +28,22 @@ pub enum GroupBy {
     Provider,
 }
 
-/// What is asked.
+/// The query.
 #[derive(Debug, Clone)]
 pub struct SeriesAsk {
     /// The only user who counts; `None` = all, and the admin token's traffic.
     pub scope: Option<UserId>,
     pub by: GroupBy,
-    /// Where each stretch of time begins, and at last where the last one ends.
+    /// The start of each interval, and the end of the last.
     pub boundaries: Vec<Timestamp>,
 }
 
-/// One line: requests and cost of each stretch.
+/// One line: requests and cost of each interval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Series {
-    /// 0 = nobody's, or no provider; for a model always 0.
+    /// 0 = no user, key or provider; for a model always 0.
     pub id: i64,
-    /// The model, or the present name of what the id stands for; `None` where there is none.
+    /// The model, or the present name of the record with this id; `None` if there is none.
     pub name: Option<String>,
     pub points: Vec<(u64, NanoUsd)>,
 }
@@ -59,7 +59,7 @@ impl Series {
 type Lines = BTreeMap<(i64, String), Vec<(u64, NanoUsd)>>;
 
 impl GroupBy {
-    /// The column, and the table that its names are in.
+    /// The column, and the table of its names.
     const fn column(self) -> (&'static str, Option<&'static str>) {
         match self {
             Self::User => ("user_id", Some("users")),
@@ -69,7 +69,7 @@ impl GroupBy {
         }
     }
 
-    /// What a statement selects to tell the lines apart.
+    /// The columns that distinguish the lines.
     fn selected(self) -> String {
         match self {
             Self::Model => "CAST(0 AS BIGINT) AS id, model AS line".to_owned(),
@@ -79,7 +79,7 @@ impl GroupBy {
 }
 
 impl Store {
-    /// The lines that have anything in these stretches, most expensive first.
+    /// The lines with any use in these intervals, most expensive first.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
@@ -105,7 +105,7 @@ impl Store {
     }
 }
 
-/// A part of one stretch, and where it is read.
+/// A part of one interval, and its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) struct Arm {
     /// Of the stretch.
@@ -113,7 +113,7 @@ pub(in crate::store) struct Arm {
     piece: Piece,
 }
 
-/// Of each stretch its summed days, the whole hours of the rest, and what is left over.
+/// For each interval its summed days, the whole hours of the rest, and the remainder.
 pub(in crate::store) fn arms(boundaries: &[Timestamp], days: &[SummedDay]) -> Vec<Arm> {
     let stretches = boundaries.windows(2).enumerate();
     let arms = stretches.flat_map(|(place, pair)| {
@@ -126,7 +126,7 @@ pub(in crate::store) fn arms(boundaries: &[Timestamp], days: &[SummedDay]) -> Ve
 const ARMS: usize = 64;
 
 impl SeriesAsk {
-    /// How the summed days are cut that can answer; `None`: none is.
+    /// The grouping of summed days that can answer; `None`: none can.
     fn cut(&self) -> Option<Cut> {
         Cut::of(Asked {
             holder: self.scope.is_some() || matches!(self.by, GroupBy::User | GroupBy::Key),
@@ -136,7 +136,7 @@ impl SeriesAsk {
         })
     }
 
-    /// What one arm selects, its values added.
+    /// The query of one arm, its values added.
     pub(in crate::store) fn select(&self, arm: Arm, values: &mut Values) -> String {
         let Arm { place, piece } = arm;
         values.int(piece.from).int(piece.until);
@@ -177,8 +177,7 @@ impl SeriesAsk {
     }
 }
 
-/// Adds what one statement finds: a query for each arm, as each then goes through an index by
-/// itself.
+/// Adds the result of one statement: a separate query for each arm, so that each uses an index.
 async fn add(
     connection: &mut AnyConnection,
     ask: &SeriesAsk,
@@ -201,7 +200,7 @@ async fn add(
     Ok(())
 }
 
-/// The present names of the ids; of deleted ones too.
+/// The present names of the ids, including deleted ones.
 async fn names(
     connection: &mut AnyConnection,
     by: GroupBy,

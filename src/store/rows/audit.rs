@@ -1,5 +1,5 @@
-//! Who changed what: written in the same transaction as the change, so that neither is there
-//! without the other; and read again, newest first.
+//! The audit log: written in the same transaction as the change, so that neither exists without the
+//! other; read newest first.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use crate::store::engine::column::{Fields, Values};
 use crate::store::engine::error::StoreError;
 use crate::store::engine::tx::Tx;
 
-/// One administrative write. Secrets are masked by the caller before they come here.
+/// One administrative write. The caller masks secrets before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditEntry {
     pub at: Timestamp,
@@ -21,7 +21,7 @@ pub struct AuditEntry {
     pub actor: String,
     /// The operation: `keys.editKey`.
     pub action: String,
-    /// What it was done to: `key 12`.
+    /// The changed record: `key 12`.
     pub target: String,
     pub before: Option<Value>,
     pub after: Option<Value>,
@@ -46,12 +46,12 @@ impl Tx {
     }
 }
 
-/// Which entries, and how many of them. All conditions that are given must hold.
+/// Which entries, and how many. All given conditions must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuditAsk {
-    /// A part of the actor's name, in any case.
+    /// A part of the actor's name, case-insensitive.
     pub actor: Option<String>,
-    /// How the action's name begins.
+    /// A prefix of the action's name.
     pub action: Option<String>,
     pub target: Option<String>,
     /// From this time on.
@@ -75,7 +75,7 @@ pub struct AuditRow {
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditPage {
     pub rows: Vec<AuditRow>,
-    /// What to put into `before` for the page after; `None` on the last.
+    /// The value of `before` for the next page; `None` on the last.
     pub next: Option<i64>,
 }
 
@@ -112,7 +112,7 @@ impl Store {
                 condition(column, &values);
             }
         }
-        // One more than asked for tells whether there is another page.
+        // One more than requested, to find out whether there is another page.
         values.int(i64::from(ask.max) + 1);
         let _ = write!(sql, " ORDER BY id DESC LIMIT ${}", values.count());
         let query = sqlx::query_with(AssertSqlSafe(sql), values.into_arguments());
@@ -125,7 +125,7 @@ impl Store {
     }
 }
 
-/// Text as itself within a `LIKE` pattern whose escape is a backslash.
+/// Escapes text for a `LIKE` pattern whose escape is a backslash.
 fn escaped(text: &str) -> String {
     text.replace('\\', r"\\").replace('%', r"\%").replace('_', r"\_")
 }

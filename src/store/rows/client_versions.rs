@@ -1,4 +1,4 @@
-//! Which versions of known clients were seen: one row for each user and version. No part of the
+//! The noted versions of known clients: one row for each user and version. Not part of the
 //! configuration.
 
 use sqlx::AssertSqlSafe;
@@ -15,7 +15,7 @@ const REPLACE: &str = "ON CONFLICT (client, version, user_id) DO UPDATE SET last
 /// Rows per statement.
 const CHUNK: usize = 100;
 
-/// A user was seen with a version of a client.
+/// A user runs a version of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenClient {
     pub client: String,
@@ -25,14 +25,13 @@ pub struct SeenClient {
 }
 
 impl Store {
-    /// Notes what was seen (each user and version once), and removes what was last seen before
-    /// `since`.
+    /// Stores the notes (each user and version once), and removes those last seen before `since`.
     ///
     /// # Errors
-    /// [`StoreError`] of the write; nothing was noted then.
+    /// [`StoreError`] of the write; nothing was stored then.
     pub async fn note_clients(&self, seen: &[SeenClient], since: Timestamp) -> Result<(), StoreError> {
         let mut tx = self.write().await?;
-        // In one order on every node: two that write at once must not wait for each other.
+        // In the same order on every node, so that two concurrent writers do not deadlock.
         let mut seen: Vec<&SeenClient> = seen.iter().collect();
         seen.sort_by(|a, b| (&a.client, &a.version, a.user).cmp(&(&b.client, &b.version, b.user)));
         for chunk in seen.chunks(CHUNK) {
@@ -51,7 +50,7 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    /// Clients and versions that at least so many users ran since then.
+    /// Clients and versions that at least this many users ran since then.
     ///
     /// # Errors
     /// [`StoreError`] of the read.

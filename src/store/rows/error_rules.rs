@@ -1,5 +1,4 @@
-//! Error rules. Removed rules of the program's own stay as rows, so that no upgrade brings them
-//! back.
+//! Error rules. Removed built-in rules stay as rows, so that no upgrade adds them again.
 
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
@@ -63,7 +62,7 @@ fn read(row: &AnyRow) -> Result<ErrorRule, StoreError> {
     })
 }
 
-/// All that are not removed, in the order in which they are asked.
+/// All that are not removed, in their order of evaluation.
 pub(super) async fn all(connection: &mut AnyConnection) -> Result<Vec<ErrorRule>, StoreError> {
     rows(connection, "WHERE deleted_at IS NULL ORDER BY priority, id").await
 }
@@ -79,8 +78,7 @@ async fn rows(connection: &mut AnyConnection, rest: &str) -> Result<Vec<ErrorRul
 }
 
 impl Tx {
-    /// All error rules, in the order in which they are asked; removed ones of the program's own
-    /// behind them.
+    /// All error rules, in their order of evaluation; removed built-in ones follow.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
@@ -88,7 +86,7 @@ impl Tx {
         with_removed(&mut self.inner).await
     }
 
-    /// Adds a rule; its id is made here, the one in `rule` does not count.
+    /// Adds a rule. Its id is assigned here; the one in `rule` is ignored.
     ///
     /// # Errors
     /// [`StoreError`] of the write.
@@ -104,7 +102,7 @@ impl Tx {
         self.update_row(TABLE, COLUMNS, bind(rule), rule.id.0).await
     }
 
-    /// Removes an operator's rule for good.
+    /// Removes an operator's rule permanently.
     ///
     /// # Errors
     /// [`StoreError`] of the write.

@@ -1,4 +1,4 @@
-//! The whole configuration in one consistent read: what the data plane's snapshot is made from.
+//! The whole configuration in one consistent read: the source of the data plane's snapshot.
 
 use sqlx::AnyConnection;
 
@@ -16,7 +16,7 @@ use crate::store::engine::column::Fields;
 use crate::store::engine::error::StoreError;
 use crate::store::engine::tx::Tx;
 
-/// All that is configured and not deleted, as of one moment.
+/// Everything that is configured and not deleted, as of one moment.
 #[derive(Debug, Clone)]
 pub struct Everything {
     /// Rises with every committed change.

@@ -1,9 +1,9 @@
-//! Work that one node at a time does for all: who has it, what was served last, and what it says of
-//! itself.
+//! Jobs that one node at a time does for all: the holder, the due time that was served last, and
+//! its report.
 //!
-//! A job is treated as a while and kept by taking it again; a node that dies loses it when the
-//! while is over. Two nodes whose clocks differ may overlap: what a job does must stand being done
-//! twice.
+//! A node holds a job for a limited time, and renews the hold by taking the job again; if the node
+//! dies, the job is free when the time is over. Two nodes whose clocks differ may overlap: a job
+//! must be safe to run twice.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,20 +13,20 @@ use crate::store::Store;
 use crate::store::engine::column::{Fields, Values};
 use crate::store::engine::error::StoreError;
 
-/// Where a job stands.
+/// The state of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job<R> {
     /// The node that has it, until `held_until`.
     pub holder: String,
     pub held_until: Timestamp,
-    /// The due time that was served last; zero when none was.
+    /// The due time that was served last; zero if none was.
     pub done_for: Timestamp,
-    /// What the running or the last turn says; the default before the first.
+    /// The report of the current or the last run; the default before the first.
     pub report: R,
 }
 
 impl<R> Job<R> {
-    /// Whether some node is at it.
+    /// Whether a node holds the job.
     #[must_use]
     pub fn is_held(&self, now: Timestamp) -> bool {
         self.held_until > now
@@ -34,7 +34,7 @@ impl<R> Job<R> {
 }
 
 impl Store {
-    /// Takes a job until `until`, or keeps it; `false` when another node has it.
+    /// Takes a job until `until`, or keeps it; `false` if another node has it.
     ///
     /// # Errors
     /// [`StoreError`] of the write.
@@ -54,7 +54,7 @@ impl Store {
         Ok(done.rows_affected() > 0)
     }
 
-    /// Says how far the job is.
+    /// Stores the job's report.
     ///
     /// # Errors
     /// [`StoreError`] of the write.
@@ -66,7 +66,7 @@ impl Store {
         Ok(())
     }
 
-    /// Lets go of a job that `holder` has; `done_for` is the due time that was served, if one was.
+    /// Releases a job that `holder` has; `done_for` is the due time that was served, if one was.
     ///
     /// # Errors
     /// [`StoreError`] of the write.
@@ -78,7 +78,7 @@ impl Store {
         Ok(())
     }
 
-    /// Where a job stands; `None` when nobody ever took it.
+    /// The state of a job; `None` if it was never taken.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
@@ -97,7 +97,7 @@ impl Store {
         }))
     }
 
-    /// Claims the sending of a message until it is due again; `false` when some node claimed it
+    /// Claims the sending of a message until it is due again; `false` if a node has claimed it
     /// already.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ impl Store {
         Ok(done.rows_affected() > 0)
     }
 
-    /// Forgets claims that are over; how many there were.
+    /// Removes expired claims; returns their number.
     ///
     /// # Errors
     /// [`StoreError`] of the write.

@@ -36,7 +36,7 @@ const COLUMNS: &[&str] = &[
     "deleted_at",
 ];
 
-/// Ids in one `IN (…)`: far below what either back end takes.
+/// Ids in one `IN (…)`: far below the limit of either back end.
 const IDS_PER_QUERY: usize = 500;
 
 fn bind(key: &Key) -> Values {
@@ -87,7 +87,7 @@ impl Tx {
         rows.iter().map(read).collect()
     }
 
-    /// The key, unless deleted or never there.
+    /// The key, unless it is deleted or does not exist.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
@@ -95,7 +95,7 @@ impl Tx {
         Ok(self.keys(&[id]).await?.pop())
     }
 
-    /// Those of the keys that are there and not deleted, each once, oldest first.
+    /// The keys of these ids that exist and are not deleted, each once, oldest first.
     ///
     /// # Errors
     /// [`StoreError`] of the read.

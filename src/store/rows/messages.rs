@@ -1,4 +1,4 @@
-//! Stored messages of sessions: what clients sent and got, bounded, and removed from the old end.
+//! Stored messages of sessions: what clients sent and received, bounded, and removed oldest first.
 
 use sqlx::AssertSqlSafe;
 
@@ -19,7 +19,7 @@ pub struct StoredMessage {
     pub key_id: Option<KeyId>,
     pub user_id: Option<UserId>,
     pub request: Clip,
-    /// As the client got it: of a stream, its events.
+    /// As the client received it: of a stream, its events.
     pub response: Clip,
 }
 
@@ -27,12 +27,12 @@ pub struct StoredMessage {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Clip {
     pub bytes: Vec<u8>,
-    /// There was more.
+    /// The body was longer.
     pub cut: bool,
 }
 
 impl Clip {
-    /// Adds what there is room for below `most` bytes.
+    /// Adds bytes, up to `most` in total.
     pub fn add(&mut self, bytes: &[u8], most: usize) {
         let room = most.saturating_sub(self.bytes.len());
         match bytes.get(..room) {
@@ -62,7 +62,7 @@ const COLUMNS: &[&str] = &[
 const BATCH: i64 = 500;
 
 impl Store {
-    /// Keeps messages; what is kept already stays as it is.
+    /// Stores messages; those that are already stored stay as they are.
     ///
     /// # Errors
     /// [`StoreError`] of the write.
@@ -84,8 +84,8 @@ impl Store {
         Ok(())
     }
 
-    /// The messages of a key's session that are before the one of `before`, newest first, at most
-    /// `most`. Those that began in the same millisecond are in the order of their requests' ids.
+    /// The messages of a key's session before the one of `before`, newest first, at most `most`.
+    /// Those that began in the same millisecond are ordered by their requests' ids.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
@@ -117,8 +117,8 @@ impl Store {
         rows.iter().map(read).collect()
     }
 
-    /// Removes some of the messages that are older than `before`; how many. Fewer than a batch:
-    /// none is left.
+    /// Removes some of the messages that are older than `before`; returns their number. Fewer than
+    /// a batch: none is left.
     ///
     /// # Errors
     /// [`StoreError`] of the write.
@@ -128,8 +128,8 @@ impl Store {
         self.remove_messages("WHERE started_at < $1 ORDER BY started_at LIMIT $2", values).await
     }
 
-    /// Removes the oldest messages beyond the newest that have `most` bytes together, a batch at a
-    /// time; how many.
+    /// Removes the oldest messages, so that the newest with `most` bytes together remain, a batch
+    /// at a time; returns their number.
     ///
     /// # Errors
     /// [`StoreError`] of the read or the write.

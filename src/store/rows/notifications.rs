@@ -1,4 +1,4 @@
-//! The settings of notifications, and what they report of a day.
+//! The settings of notifications, and the daily figures that they report.
 
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
@@ -21,7 +21,7 @@ pub struct StoredNotifications {
     pub secret_cipher: Option<String>,
 }
 
-/// What one user's requests of a stretch of time came to; `None`: the admin token's.
+/// The sum of one user's requests in a time range; `None`: the admin token's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserSum {
     pub user_id: Option<UserId>,
@@ -48,9 +48,9 @@ impl Store {
         settings(&mut *self.reader().await?).await
     }
 
-    /// Each user's requests that started from `from` to just before `until`, the most expensive
-    /// first. Whole hours are taken from the hourly sums; with broken ones (a zone that is off by
-    /// half an hour) the ledger itself is read.
+    /// Each user's requests that started from `from` to just before `until`, most expensive first.
+    /// Whole hours come from the hourly sums; with partial ones (a zone that is off by half an
+    /// hour) the ledger itself is read.
     ///
     /// # Errors
     /// [`StoreError`] of the read.

@@ -1,5 +1,5 @@
-//! Price table rows: the uploaded entry as it came. Its rates are read from it, exactly, when the
-//! row is.
+//! Price table rows: the uploaded entry, unchanged. Its exact rates are read from it when the row
+//! is read.
 
 use futures_util::TryStreamExt as _;
 use sqlx::any::AnyRow;
@@ -34,7 +34,7 @@ fn read(row: &AnyRow) -> Result<Price, StoreError> {
 /// The whole price table, by model name.
 pub(super) async fn all(connection: &mut AnyConnection) -> Result<Vec<Price>, StoreError> {
     let sql = "SELECT model, source, data, updated_at FROM model_prices ORDER BY model";
-    // Row by row: the rows of a large table at once are megabytes that the allocator keeps.
+    // Row by row: all rows of a large table at once are megabytes that the allocator keeps.
     let mut rows = sqlx::query(sql).fetch(connection);
     let mut prices = Vec::new();
     while let Some(row) = rows.try_next().await? {
@@ -52,12 +52,12 @@ impl Tx {
         all(&mut self.inner).await
     }
 
-    /// Adds the entries, replacing those of the same model; of two for one model the last counts.
+    /// Adds the entries, replacing those of the same model; of two for one model the last wins.
     ///
     /// # Errors
     /// [`StoreError`] of the write.
     pub async fn upsert_prices(&mut self, prices: &[Price]) -> Result<(), StoreError> {
-        // PostgreSQL refuses a statement that would touch one row twice.
+        // PostgreSQL refuses a statement that changes one row twice.
         let last: std::collections::BTreeMap<&str, &Price> =
             prices.iter().map(|price| (price.model.as_str(), price)).collect();
         let prices: Vec<&Price> = last.into_values().collect();
@@ -73,7 +73,7 @@ impl Tx {
         Ok(())
     }
 
-    /// Removes the entry of a model; whether there was one.
+    /// Removes the entry of a model. Returns whether there was one.
     ///
     /// # Errors
     /// [`StoreError`] of the write.

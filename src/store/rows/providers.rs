@@ -1,5 +1,5 @@
-//! Provider rows. The upstream credential is stored sealed; this module neither seals nor opens it. A
-//! removed provider's row stays, without its credential.
+//! Provider rows. The upstream credential is stored sealed; this module neither seals nor opens it.
+//! A removed provider's row stays, without its credential.
 
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
@@ -15,7 +15,7 @@ use crate::store::engine::error::StoreError;
 use crate::store::engine::sql;
 use crate::store::engine::tx::Tx;
 
-/// A provider as stored: its `key` is empty, the sealed one stands beside it.
+/// A provider as stored: its `key` is empty, the sealed one is a separate field.
 #[derive(Debug, Clone)]
 pub struct StoredProvider {
     pub provider: Provider,
@@ -147,7 +147,7 @@ impl Tx {
         all(&mut self.inner).await
     }
 
-    /// The provider, unless deleted or never there.
+    /// The provider, unless it is deleted or does not exist.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
@@ -183,7 +183,7 @@ impl Tx {
         }
     }
 
-    /// Replaces a provider's sealed key and nothing else.
+    /// Replaces only a provider's sealed key.
     ///
     /// # Errors
     /// [`StoreError::Missing`] when there is no such provider.

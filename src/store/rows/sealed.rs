@@ -1,5 +1,5 @@
-//! Every text that is stored sealed, and the id of the key that new ones are sealed with. This module
-//! neither seals nor opens.
+//! Every text that is stored sealed, and the id of the key that seals new ones. This module neither
+//! seals nor opens.
 
 use sqlx::{AnyConnection, AssertSqlSafe};
 
@@ -9,19 +9,19 @@ use crate::store::engine::column::{Fields, Values};
 use crate::store::engine::error::StoreError;
 use crate::store::engine::tx::Tx;
 
-/// A sealed text and what it belongs to.
+/// A sealed text and its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SealedText {
     pub owner: SealedOwner,
     pub cipher: String,
 }
 
-/// What a sealed text belongs to.
+/// The owner of a sealed text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SealedOwner {
-    /// The credential of a provider, which is named for messages.
+    /// The credential of a provider, with its name for messages.
     Provider(ProviderId, String),
-    /// The key that webhooks are signed with.
+    /// The key that signs webhooks.
     WebhookSecret,
 }
 
@@ -48,7 +48,7 @@ pub(super) async fn sealing_key(connection: &mut AnyConnection) -> Result<Option
 }
 
 impl Store {
-    /// Every sealed text, and the id of the key that new ones are sealed with, as of one moment.
+    /// Every sealed text, and the id of the key that seals new ones, as of one moment.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
@@ -69,7 +69,7 @@ impl Tx {
         all(&mut self.inner).await
     }
 
-    /// The id of the key that new texts are sealed with; `None` before the first.
+    /// The id of the key that seals new texts; `None` before the first.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
@@ -77,7 +77,7 @@ impl Tx {
         sealing_key(&mut self.inner).await
     }
 
-    /// Names the key that new texts are sealed with.
+    /// Sets the key that seals new texts.
     ///
     /// # Errors
     /// [`StoreError`] of the write.
@@ -105,7 +105,7 @@ impl Tx {
         Ok(())
     }
 
-    /// Erases what removed providers still have: an older version may have removed one.
+    /// Erases credentials of removed providers: an older version may have removed one.
     ///
     /// # Errors
     /// [`StoreError`] of the write.

@@ -86,7 +86,7 @@ impl Tx {
         all(&mut self.inner).await
     }
 
-    /// The user, unless deleted or never there.
+    /// The user, unless deleted or nonexistent.
     ///
     /// # Errors
     /// [`StoreError`] of the read.

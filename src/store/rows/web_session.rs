@@ -1,4 +1,4 @@
-//! Logins of the administration: opaque cookies, of which only the hash is stored, and which can be
+//! Logins of the administration: opaque cookies, of which only the hash is stored; they can be
 //! revoked.
 
 use sqlx::any::AnyRow;
@@ -17,7 +17,7 @@ pub struct WebSession {
     /// `None` = the admin token.
     pub key_id: Option<KeyId>,
     pub user_id: Option<UserId>,
-    /// Of a login with the admin token: what ties it to that token.
+    /// Of a login with the admin token: binds it to that token.
     pub token_check: Option<[u8; 32]>,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
@@ -58,7 +58,7 @@ impl Store {
         Ok(())
     }
 
-    /// The login with this hash, expired or not: whether it still counts is the caller's to judge.
+    /// The login with this hash, expired or not: the caller decides whether it is still valid.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
@@ -71,7 +71,7 @@ impl Store {
         row.as_ref().map(read).transpose()
     }
 
-    /// Logs out one login; that it is gone already is no error.
+    /// Logs out one login; no error if it no longer exists.
     ///
     /// # Errors
     /// [`StoreError`] of the write.
@@ -81,7 +81,7 @@ impl Store {
         self.delete_sessions("DELETE FROM web_sessions WHERE hash = $1", values).await.map(|_| ())
     }
 
-    /// Logs out every login of a key; how many there were.
+    /// Logs out every login of a key; returns their number.
     ///
     /// # Errors
     /// [`StoreError`] of the write.
@@ -91,7 +91,7 @@ impl Store {
         self.delete_sessions("DELETE FROM web_sessions WHERE key_id = $1", values).await
     }
 
-    /// Logs out every login of a user; how many there were.
+    /// Logs out every login of a user; returns their number.
     ///
     /// # Errors
     /// [`StoreError`] of the write.
@@ -101,7 +101,7 @@ impl Store {
         self.delete_sessions("DELETE FROM web_sessions WHERE user_id = $1", values).await
     }
 
-    /// Removes logins that expired at or before `now`; how many there were.
+    /// Removes logins that expired at or before `now`; returns their number.
     ///
     /// # Errors
     /// [`StoreError`] of the write.

@@ -49,7 +49,7 @@ impl Tx {
         all(&mut self.inner).await
     }
 
-    /// Adds a word; its id is made here, the one in `word` does not count.
+    /// Adds a word. Its id is assigned here; the one in `word` is ignored.
     ///
     /// # Errors
     /// [`StoreError`] of the write.

@@ -1,5 +1,5 @@
-//! Rows on their way: from SQLite's values to the binary form of PostgreSQL's `COPY`, and the place
-//! behind a row.
+//! Rows in transfer: from SQLite's values to the binary form of PostgreSQL's `COPY`, and the place
+//! after a row.
 //!
 //! Nothing is converted: times and money are integers on both sides, decimals, lists and JSON are
 //! text. A place is the row's primary key as a JSON list, bytes in hexadecimal.
@@ -11,11 +11,11 @@ use sqlx::{Arguments, Decode, Row, Sqlite, Type};
 use super::error::TransferError;
 use super::tables::{Column, Kind, Table};
 
-/// What begins a binary copy: signature, flags, length of the extension.
+/// The start of a binary copy: signature, flags, length of the extension.
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 const END: [u8; 2] = (-1_i16).to_be_bytes();
 const NULL: [u8; 4] = (-1_i32).to_be_bytes();
-/// A batch is full with either.
+/// A batch is full when it reaches either bound.
 const MAX_BYTES: usize = 4 << 20;
 const MAX_ROWS: u64 = 10_000;
 
@@ -39,7 +39,7 @@ impl Batch {
         self.rows >= MAX_ROWS || self.bytes.len() >= MAX_BYTES
     }
 
-    /// The place behind the last row; `None`: there is no row.
+    /// The place after the last row; `None`: there is no row.
     pub(super) fn place(&self, table: &Table) -> Result<Option<String>, TransferError> {
         self.last.as_ref().map(|row| place(table, row)).transpose()
     }
@@ -87,7 +87,7 @@ impl Batch {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// All that is sent.
+    /// All bytes to be sent.
     pub(super) fn into_bytes(mut self) -> Vec<u8> {
         self.bytes.extend(END);
         self.bytes
@@ -121,7 +121,7 @@ fn place(table: &Table, row: &SqliteRow) -> Result<String, TransferError> {
     Ok(Value::Array(key).to_string())
 }
 
-/// The values of a place, for a statement that reads on behind it.
+/// The values of a place, for a statement that continues after it.
 pub(super) fn arguments(table: &Table, place: &str) -> Result<SqliteArguments, TransferError> {
     let unread =
         || TransferError::Shape(format!("the place in {} that the move had reached cannot be read", table.name));

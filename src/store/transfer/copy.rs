@@ -1,4 +1,4 @@
-//! The copy itself: reads on behind the place that was reached, and writes batch by batch.
+//! The copy itself: continues after the stored place, and writes batch by batch.
 
 use futures_util::TryStreamExt;
 use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
@@ -11,19 +11,19 @@ use super::tables::Table;
 use super::target::Target;
 use crate::store::Backend;
 
-/// What was committed by now.
+/// What is committed so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     pub table: &'static str,
-    /// Rows of this table, those of earlier runs included.
+    /// Rows of this table, including those of earlier runs.
     pub copied: i64,
 }
 
 impl Target {
-    /// Copies what is not here yet. `tell` is called after each batch.
+    /// Copies what the target does not have yet. `tell` is called after each batch.
     ///
     /// # Errors
-    /// The first failure. What was committed before stays, and the next call goes on behind it.
+    /// The first failure. Committed rows stay, and the next call continues after them.
     pub async fn copy(&mut self, source: &Source, tell: &mut dyn FnMut(Progress)) -> Result<(), TransferError> {
         self.fit(source).await?;
         let mut at = state::read(&mut *self.store.reader().await?).await?.at;
@@ -43,7 +43,7 @@ impl Target {
         Ok(())
     }
 
-    /// `from`: where to read on. `at`: the place that is stored, which each batch replaces.
+    /// `from`: where to continue reading. `at`: the stored place, which each batch replaces.
     async fn copy_table(
         &mut self,
         reader: &mut SqliteConnection,

@@ -1,21 +1,21 @@
-//! Why a database is not copied.
+//! Why a database could not be copied.
 
 use thiserror::Error;
 
 use crate::store::engine::error::{SchemaError, StoreError};
 
-/// A step of a move that failed. What was committed before stays; the next run goes on from there.
+/// A step of a move that failed. Committed rows stay; the next run continues from there.
 #[derive(Debug, Error)]
 pub enum TransferError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A table or column is on one side only.
+    /// A table or column exists on one side only.
     #[error("the two databases differ in their tables: {0}")]
     Shape(String),
     /// A stored value that PostgreSQL cannot hold.
     #[error("{table}.{column} cannot be copied: {why}")]
     Value { table: &'static str, column: String, why: String },
-    /// The progress that is stored in the target is not the one of this run.
+    /// The progress that is stored in the target is not this run's.
     #[error("another `tollgate move` writes to the same target")]
     Interfered,
 }

@@ -1,7 +1,7 @@
-//! What the two sides of a copy are compared by: rows of each table, exact sums of each column,
-//! exact sums of each user.
+//! The figures by which the two sides of a copy are compared: rows of each table, exact sums of
+//! each column, exact sums of each user.
 //!
-//! Both databases are asked the same. Integers are summed in two halves, because the sum of many
+//! Both databases run the same queries. Integers are summed in two halves, because the sum of many
 //! times does not fit into 64 bits; of texts and bytes the lengths are summed.
 
 use std::fmt::Write as _;
@@ -31,12 +31,12 @@ struct TableFigures {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ColumnFigures {
     name: String,
-    /// Rows in which it is not null.
+    /// Rows in which the column is not null.
     filled: i64,
     total: i128,
 }
 
-/// What the ledger has of a user; 0 stands for none.
+/// The ledger's figures of a user; 0 means none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct UserFigures {
     user: i64,
@@ -45,7 +45,7 @@ struct UserFigures {
     sums: Vec<i128>,
 }
 
-/// A figure that is not the same on both sides.
+/// A figure that differs between the sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     pub what: String,
@@ -82,12 +82,12 @@ impl Figures {
         Ok(Self { tables: figures, users })
     }
 
-    /// Stands for all figures: two databases with the same digest hold the same.
+    /// Represents all figures: two databases with the same digest have the same content.
     pub(super) fn digest(&self) -> String {
         Sha256::digest(format!("{self:?}")).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// How many rows a table has.
+    /// A table's number of rows.
     #[must_use]
     pub fn rows(&self, table: &str) -> i64 {
         self.tables.iter().find(|figures| figures.name == table).map_or(0, |figures| figures.rows)
@@ -98,7 +98,7 @@ impl Figures {
         self.tables.iter().map(|table| (table.name, table.rows))
     }
 
-    /// How many users the ledger knows.
+    /// The number of users in the ledger.
     #[must_use]
     pub fn users(&self) -> usize {
         self.users.len()
@@ -112,7 +112,7 @@ impl Figures {
         USER_SUMS.iter().enumerate().map(|(at, column)| (name(at, column), shown(at, total(at)))).collect()
     }
 
-    /// What differs from the figures of the other side.
+    /// The differences from the figures of the other side.
     #[must_use]
     pub fn differences(&self, there: &Self) -> Vec<Difference> {
         let mut found = Vec::new();
@@ -144,7 +144,7 @@ impl Figures {
     }
 }
 
-/// The first sum is money.
+/// The first sum is an amount of money.
 fn shown(at: usize, sum: i128) -> String {
     match at {
         0 => Decimal::try_from_i128_with_scale(sum, 9)

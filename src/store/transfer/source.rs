@@ -1,4 +1,4 @@
-//! The database that is copied: SQLite's tables and figures, held still while they are read.
+//! The source database: SQLite's tables and figures, locked while they are read.
 
 use sqlx::{Any, Row, Transaction};
 
@@ -12,11 +12,11 @@ use crate::store::{Backend, Store};
 pub struct Source {
     pub(super) store: Store,
     pub(super) tables: Vec<Table>,
-    /// When its schema was made: tells it from other databases.
+    /// When its schema was created: distinguishes it from other databases.
     pub(super) identity: String,
     /// Tables that are not the program's, which are left out.
     pub strangers: Vec<String>,
-    /// Held: nobody can write.
+    /// Held, so that the database cannot be written to.
     _lock: Option<Transaction<'static, Any>>,
 }
 
@@ -24,17 +24,17 @@ impl Source {
     /// Takes the database's write lock, until this is dropped.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] when another program is writing; the schema is not the one of this
-    /// program.
+    /// [`StoreError::Busy`] when another program is writing. An error when the schema is not this
+    /// program's.
     pub async fn held(store: &Store) -> Result<Self, TransferError> {
         let lock = store.write().await?;
         Ok(Self { _lock: Some(lock), ..Self::looked_at(store).await? })
     }
 
-    /// Only looks at the database, which may be written to meanwhile.
+    /// Only reads the database, which may be written to meanwhile.
     ///
     /// # Errors
-    /// The schema is not the one of this program.
+    /// When the schema is not this program's.
     pub async fn looked_at(store: &Store) -> Result<Self, TransferError> {
         store.check_schema().await?;
         let mut connection = store.reader().await?;
@@ -72,7 +72,7 @@ impl Source {
         Ok(rows)
     }
 
-    /// The highest number that a table has given to a row, removed ones included; `None`: none.
+    /// The highest number that a table has assigned to a row, including removed ones; `None`: none.
     pub(super) async fn highest_id(&self, table: &Table) -> Result<Option<i64>, StoreError> {
         let sql = format!(
             "SELECT MAX(id) FROM (SELECT MAX(id) AS id FROM {name} UNION ALL \

@@ -1,5 +1,5 @@
-//! How far a move is, in the target itself: one row of a table that exists only until the move is
-//! finished.
+//! The progress of a move, in the target itself: one row of a table that exists only until the move
+//! is finished.
 
 use sqlx::{AnyConnection, Row};
 
@@ -8,28 +8,28 @@ use crate::store::engine::error::StoreError;
 
 pub(super) const NAME: &str = "move_state";
 
-/// `source` and `digest` say of which database and of what in it; the rest is the place behind the
+/// `source` and `digest` identify the database and its content; the rest is the place after the
 /// last row.
 pub(super) const CREATE: &str = "CREATE TABLE move_state (id SMALLINT PRIMARY KEY CHECK (id = 1), source TEXT NOT NULL, \
      path TEXT NOT NULL, digest TEXT NOT NULL, table_name TEXT NOT NULL, copied BIGINT NOT NULL, place TEXT)";
 
-/// `$1` to `$3`: where it is now. `$4` and `$5`: where it was.
+/// `$1` to `$3`: the new place. `$4` and `$5`: the old one.
 pub(super) const ADVANCE: &str = "UPDATE move_state SET table_name = $1, copied = $2, place = $3 \
      WHERE id = 1 AND table_name = $4 AND copied = $5";
 
-/// A move that was begun.
+/// A move that has begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct State {
-    /// What tells the source from other databases.
+    /// Distinguishes the source from other databases.
     pub(super) source: String,
-    /// Where the source was, for messages.
+    /// The source's path, for messages.
     pub(super) path: String,
     /// The source's figures when the move began.
     pub(super) digest: String,
     pub(super) at: Reached,
 }
 
-/// The table that is being copied, its rows so far, and the place behind the last of them.
+/// The table that is being copied, its rows so far, and the place after the last of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Reached {
     pub(super) table: String,

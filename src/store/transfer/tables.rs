@@ -1,6 +1,6 @@
 //! Which tables are copied, with which columns, in which order.
 //!
-//! The columns are read from the databases, so that none can be forgotten. The tables are listed,
+//! The columns are read from the databases, so that none can be missed. The tables are listed,
 //! because those that others refer to come first; a test compares the list with the migrations.
 
 use sqlx::{AnyConnection, AssertSqlSafe, Row};
@@ -10,8 +10,8 @@ use crate::store::Backend;
 use crate::store::engine::column::Values;
 use crate::store::engine::error::StoreError;
 
-/// Every table but `schema_history`, which each database has of its own. Tables that others refer
-/// to come first.
+/// Every table except `schema_history`, which each database has itself. Tables that others refer to
+/// come first.
 pub(super) const TABLES: [&str; 23] = [
     "users",
     "api_keys",
@@ -38,7 +38,7 @@ pub(super) const TABLES: [&str; 23] = [
     "session_messages",
 ];
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Int,

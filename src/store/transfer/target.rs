@@ -1,4 +1,4 @@
-//! The database that is copied to: what it holds before, and the mark that it carries meanwhile.
+//! The target database: its content before the move, and the mark that it carries meanwhile.
 
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AnyConnection, AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection, Row};
@@ -14,33 +14,32 @@ use crate::store::engine::error::{SchemaError, StoreError};
 use crate::store::engine::schema::{self, LOCK};
 use crate::store::{Backend, Store};
 
-/// Connections beside the one that rows are written by.
+/// Connections besides the one that writes rows.
 const CONNECTIONS: u32 = 2;
 
-/// A PostgreSQL database that is copied to.
+/// The PostgreSQL database that is the target.
 pub struct Target {
     pub(super) store: Store,
-    /// Rows are written by this one.
+    /// The connection that writes rows.
     pub(super) connection: PgConnection,
-    /// Of the source, as they fit the tables here.
+    /// The source's tables, fitted to those of the target.
     pub(super) tables: Vec<Table>,
 }
 
-/// What a target holds.
+/// The content of a target.
 #[derive(Debug)]
 pub enum Standing {
-    /// No data; maybe tables.
+    /// No data; possibly tables.
     Empty,
-    /// A move of this source was begun and not finished. `changed`: the source is not as it was
-    /// then.
+    /// An unfinished move of this source. `changed`: the source has changed since.
     Begun { changed: bool },
-    /// A move of another database, which was here, was begun and not finished.
+    /// An unfinished move of another database, which was at this path.
     BegunByOther { path: String },
     /// Data, and no mark of a move.
     Filled(Vec<Filled>),
 }
 
-/// A table that has rows.
+/// A table with rows.
 #[derive(Debug)]
 pub struct Filled {
     pub table: &'static str,
@@ -62,10 +61,10 @@ impl Target {
         Ok(Self { store, connection, tables: Vec::new() })
     }
 
-    /// What there is, compared with the source. Changes nothing.
+    /// The present content, compared with the source. Changes nothing.
     ///
     /// # Errors
-    /// The schema is newer than this program or half migrated; [`StoreError`] of the read.
+    /// When the schema is newer than this program or half migrated; [`StoreError`] of the read.
     pub async fn standing(&self, source: &Source, figures: Option<&Figures>) -> Result<Standing, TransferError> {
         let mut tx = self.store.read().await?;
         let standing = standing(&mut tx, source, figures).await?;
@@ -73,10 +72,10 @@ impl Target {
         Ok(standing)
     }
 
-    /// Makes the schema, and marks the database: from here on no gateway starts on it.
+    /// Creates the schema, and marks the database: from then on no gateway starts on it.
     ///
     /// # Errors
-    /// When it holds data by now; [`StoreError`] of the write.
+    /// When it has data by now; [`StoreError`] of the write.
     pub async fn begin(&mut self, source: &Source, figures: &Figures, path: &str) -> Result<(), TransferError> {
         self.store.migrate().await?;
         let mut tx = self.store.write().await?;
@@ -93,12 +92,12 @@ impl Target {
         };
         state::insert(&mut tx, &begun).await?;
         schema::mark_move(&mut tx).await?;
-        // What the migrations put there.
+        // The migrations inserted it.
         tx.execute("DELETE FROM config_version").await?;
         Ok(tx.commit().await?)
     }
 
-    /// Removes what was copied. Only for a database that carries the mark.
+    /// Removes the copied rows. Only for a database that carries the mark.
     ///
     /// # Errors
     /// [`StoreError`] of the write.
@@ -124,7 +123,7 @@ impl Target {
         Ok(figures)
     }
 
-    /// Takes the tables of the source over as they are here.
+    /// Fits the source's tables to those of the target.
     pub(super) async fn fit(&mut self, source: &Source) -> Result<(), TransferError> {
         self.store.check_schema_beneath_move().await?;
         let mut tables = source.tables.clone();
@@ -133,7 +132,7 @@ impl Target {
         Ok(())
     }
 
-    /// New rows get numbers behind the highest; the mark is removed. From here on gateways start.
+    /// New rows get numbers above the highest; the mark is removed. From then on gateways start.
     ///
     /// # Errors
     /// [`StoreError`] of the write.
@@ -148,7 +147,7 @@ impl Target {
         tx.execute(AssertSqlSafe(format!("DROP TABLE {}", state::NAME))).await?;
         schema::unmark_move(&mut tx).await?;
         tx.commit().await?;
-        // Without it the first requests are planned as if the tables were empty.
+        // Without it the first queries are planned as if the tables were empty.
         for table in TABLES {
             self.connection.execute(AssertSqlSafe(format!("ANALYZE {table}"))).await?;
         }
@@ -183,7 +182,7 @@ async fn standing(
     let mut filled = Vec::new();
     for table in TABLES.into_iter().filter(|name| there.iter().any(|there| there == name)) {
         let rows = match table {
-            // The migrations put one row there; it counts the changes.
+            // The migrations inserted one row; it counts the changes.
             "config_version" => first(connection, "SELECT COUNT(*) FROM config_version WHERE version <> 0").await?,
             _ => rows_of(connection, table).await?,
         };

@@ -1,4 +1,4 @@
-//! Requests and whole replies, from any format to any.
+//! Requests and complete replies, from any format to any.
 
 use serde::de::IgnoredAny;
 
@@ -9,8 +9,8 @@ use crate::formats::convert::{self, RequestOptions, foreign};
 use crate::formats::responses::instructions::Official;
 use crate::input::Input;
 
-/// What a writer may add for each byte that it read, and at all. Conversion names things again and
-/// may repeat a name for each call, but a small request must not become a large one.
+/// Maximum bytes that a writer may add for each byte read, and in total. Conversion renames things
+/// and may repeat a name for each call, but a small request must not become a large one.
 const GROWTH: (usize, usize) = (64, 16 * 1024);
 
 fn must_be_json(body: &[u8]) {
@@ -23,7 +23,7 @@ fn must_not_explode(given: usize, made: usize) {
     assert!(made <= given * GROWTH.0 + GROWTH.1, "{given} bytes became {made}");
 }
 
-/// A request is refused, or becomes one that the target's own reader takes.
+/// A request is refused, or converted into one that the target's own reader accepts.
 ///
 /// Switches: 0 streamed, 1 a prompt cache's key, 2 a cache lifetime, 3 and 4 the instructions.
 pub fn request(input: &Input<'_>) {
@@ -43,8 +43,7 @@ pub fn request(input: &Input<'_>) {
     let Ok(done) = convert::request(input.from, input.to, input.body, &options) else { return };
     must_be_json(&done.body);
     must_not_explode(input.body.len(), done.body.len());
-    // Wrapped alt-cli for alt-cli is unwrapped, not read: what is in it stays the client's
-    // business.
+    // Wrapped alt-cli for alt-cli is unwrapped, not read: its content is not checked.
     if input.from == WireFormat::AltCli && input.to == input.from && done.reply.wrapped {
         return;
     }
@@ -57,7 +56,7 @@ pub fn request(input: &Input<'_>) {
     }
 }
 
-/// A reply is found to be none, or becomes one that the client's format's own reader takes.
+/// A reply is rejected, or converted into one that the client's format's own reader accepts.
 ///
 /// Switches: 0 to 3 the context.
 pub fn reply(input: &Input<'_>) {

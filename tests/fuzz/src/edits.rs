@@ -1,5 +1,5 @@
-//! Peeking into a request and editing it: what was peeked must be what a parser sees, before and
-//! after an edit.
+//! Peeking into a request and editing it: the peek must agree with a parser, before and after an
+//! edit.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -18,11 +18,11 @@ pub fn peek_and_edit(input: &Input<'_>) {
     let whole = [Bytes::copy_from_slice(input.body)];
     let chunks: Vec<Bytes> = input.pieces().into_iter().map(Bytes::copy_from_slice).collect();
     let looked = peek(&chunks, LIMITS);
-    // Where exactly broken JSON breaks may be told one byte off.
+    // The position of an error in broken JSON may differ by one byte.
     let told = |looked: Result<Peek, BadRequest>| looked.map_err(|bad| bad.field);
     assert_eq!(told(looked.clone()), told(peek(&whole, LIMITS)), "in pieces and whole");
-    // A number that the parser holds to be too large is still JSON, and so is half of a surrogate
-    // pair (RFC 8259, 8.2).
+    // A number that is too large for the parser is still JSON, and so is half of a surrogate pair
+    // (RFC 8259, 8.2).
     let is_json = |text: &str| text.contains("out of range") || text.contains("surrogate");
     let parsed = match serde_json::from_slice::<Value>(input.body) {
         Err(error) if !error.is_data() && !is_json(&error.to_string()) => {
@@ -58,8 +58,8 @@ fn exchange_the_model(chunks: &[Bytes], looked: &Peek, mut parsed: Value) {
     let edited = edit::set_model(chunks, looked, MODEL);
     parsed["model"] = MODEL.into();
     assert_eq!(parse(&edited), parsed, "only the model is another");
-    // The new name holds a control character, which a client may not send, so it is exchanged once
-    // more.
+    // The new name contains a control character, which a client may not send, so it is replaced
+    // once more.
     let plain = edit::set_model(chunks, looked, "plain");
     let again = peek(&plain, LIMITS);
     assert_eq!(again.map(|p| p.model), Ok(Some("plain".to_owned())));

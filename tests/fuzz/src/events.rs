@@ -1,5 +1,5 @@
-//! Streams: splitting them, reading their usage, converting them. Where the bytes are cut must not
-//! matter.
+//! Streams: splitting them, reading their usage, converting them. The result must not depend on
+//! where the bytes are cut.
 
 use bytes::Bytes;
 use serde::de::IgnoredAny;
@@ -27,7 +27,7 @@ fn split(pieces: &[&[u8]], max: usize) -> Events {
     Ok(all)
 }
 
-/// Splitting, and writing what was split.
+/// Splitting, and writing the result.
 pub fn split_and_write(input: &Input<'_>) {
     let events = split(&[input.body], SMALL);
     assert_eq!(split(&input.pieces(), SMALL), events, "in pieces and whole");
@@ -79,14 +79,14 @@ fn hidden(pieces: &[&[u8]]) -> Vec<u8> {
     out.concat()
 }
 
-/// Reading a reply's usage. Switch 0: no stream was asked for.
+/// Reading a reply's usage. Switch 0: no stream was requested.
 pub fn usage(input: &Input<'_>) {
     let whole = told(input, &[input.body]);
     assert_eq!(told(input, &input.pieces()), whole, "in pieces and whole");
     if input.from == WireFormat::Chat {
         let out = hidden(&[input.body]);
         assert!(out.len() <= input.body.len());
-        // A comment before the chunk goes with it, or on its own if it came before.
+        // A comment before the chunk passes with it, or separately if it came before.
         let events = |bytes: &[u8]| split(&[bytes], usize::MAX);
         assert!(events(&hidden(&input.pieces())) == events(&out), "the hidden chunk, in pieces and whole");
     }
@@ -129,15 +129,14 @@ pub fn convert(input: &Input<'_>) {
     must_end_alike(input, &out, result.is_ok());
 }
 
-/// The client's format's own reader must hold the stream for complete when the provider's was, and
-/// only then.
+/// The client's format's own reader must find the stream complete exactly if the provider's was.
 fn must_end_alike(input: &Input<'_>, out: &[u8], complete: bool) {
     let mut context = input.context();
     (context.wrapped, context.json_array) = (false, false);
     let mut reader = StreamConverter::new(input.to, input.to, context);
     let mut again = Vec::new();
     let result = reader.feed(out, &mut again).and_then(|()| reader.finish(&mut again));
-    // A chunk that is passed on in its wrapper alone is the provider's word.
+    // A chunk that is only rewrapped is the provider's own text.
     let passed = input.from == input.to && input.flag(1);
     assert!(result.is_ok() == complete || passed, "complete: {complete}, read: {result:?}\n{}", text(out));
 }

@@ -1,5 +1,5 @@
-//! What must hold for any head: the gateway finds every field that a parser finds, a model stays in
-//! its segment, a query that was cleaned is clean, and frames are followed however they are cut.
+//! Properties of any head: the gateway finds every field that a parser finds, a model stays in its
+//! segment, a cleaned query is clean, and frames are counted alike however they are cut.
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Uri};
@@ -12,7 +12,7 @@ use crate::formats::{query, route};
 use crate::frame_watch::FrameWatch;
 use crate::input::Input;
 
-/// As many fields as Pingora reads.
+/// The maximum number of fields that Pingora reads.
 const FIELDS: usize = 256;
 
 /// An HTTP/1 head, as the proxy reads it.
@@ -41,7 +41,7 @@ pub fn http1(input: &Input<'_>) {
     target_rules(&method, uri.path(), uri.query());
 }
 
-/// A path and a query alone, which the fuzzer reaches more often than through a whole head.
+/// Only a path and a query, which the fuzzer reaches more often than through a complete head.
 ///
 /// # Panics
 /// When a rule does not hold.
@@ -73,7 +73,7 @@ fn target_rules(method: &Method, path: &str, query: Option<&str>) {
     }
 }
 
-/// Whom nobody trusts is the client, whatever the head says.
+/// Without trusted proxies the peer is the client, whatever the head contains.
 fn addresses(map: &HeaderMap) {
     let peer = [192, 0, 2, 1].into();
     assert_eq!(client_address(peer, map, &Networks::default()), peer);
@@ -82,15 +82,15 @@ fn addresses(map: &HeaderMap) {
     }
 }
 
-/// HTTP/2 frames, whole and in pieces.
+/// HTTP/2 frames, complete and in pieces.
 ///
 /// # Panics
-/// When the pieces are followed otherwise than the whole.
+/// When the pieces give another result than the whole.
 pub fn http2(input: &Input<'_>) {
     let (mut whole, mut cut) = (FrameWatch::new(), FrameWatch::new());
     let all = whole.take(input.body);
     let pieces = input.pieces().into_iter().try_for_each(|piece| cut.take(piece));
-    // The budget is filled by time, so one of them may end before the other.
+    // The budget grows with time, so one of them may end before the other.
     if all.is_ok() && pieces.is_ok() {
         assert_eq!(whole.is_in_head(), cut.is_in_head());
     }

@@ -1,4 +1,4 @@
-//! The fuzzer's input: three bytes that choose what to do, then the body.
+//! The fuzzer's input: three bytes that select the operation, then the body.
 //!
 //! Each of the three counts from `@`, so that seeds are plain text (`corpus.sh` writes them).
 
@@ -11,7 +11,7 @@ use crate::formats::names::NameMap;
 pub struct Input<'a> {
     pub from: WireFormat,
     pub to: WireFormat,
-    /// Six independent switches; each target says what they are.
+    /// Six independent switches; each target defines them.
     flags: u8,
     /// How the body is cut into pieces.
     cut: u8,
@@ -19,7 +19,7 @@ pub struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// `None` when there are not even the three bytes.
+    /// `None` if there are fewer than three bytes.
     #[must_use]
     pub fn read(data: &'a [u8]) -> Option<Self> {
         let [pair, flags, cut, body @ ..] = data else { return None };
@@ -35,8 +35,8 @@ impl<'a> Input<'a> {
         self.flags >> number & 1 == 1
     }
 
-    /// The body in pieces: single bytes, or of sizes that look random and are the same for the same
-    /// input.
+    /// The body in pieces: single bytes, or pieces of pseudo-random sizes that are the same for the
+    /// same input.
     #[must_use]
     pub fn pieces(&self) -> Vec<&'a [u8]> {
         let mut state = u32::from(self.cut) + 1;
@@ -55,7 +55,7 @@ impl<'a> Input<'a> {
         pieces
     }
 
-    /// A reply's context, with switches 0 to 3 for what a client can ask for.
+    /// A reply's context, with switches 0 to 3 for the client's options.
     #[must_use]
     pub fn context(&self) -> ReplyContext {
         ReplyContext {

@@ -1,11 +1,10 @@
 //! The journal's reader on any bytes: built from its own sources, without the writer and the
 //! database.
 //!
-//! The input is `h` and the frames of a segment, or any other byte and a whole segment file. What
-//! must hold: no panic; behind a good header exactly those records are read that stand there as
-//! whole frames with the right checksum, so damage costs the damaged frames alone; what is not read
-//! is set aside, once; every batch makes progress. Memory is bounded by the fuzzer's
-//! `-rss_limit_mb`.
+//! The input is `h` and the frames of a segment, or any other byte and a complete segment file.
+//! What must hold: no panic. After a valid header, exactly the complete frames with a correct
+//! checksum are read as records, so damage costs only the damaged frames. Everything else is set
+//! aside, once. Every batch makes progress. The fuzzer's `-rss_limit_mb` bounds the memory.
 
 #![expect(dead_code, reason = "the writer's half of the shared files")]
 
@@ -34,13 +33,13 @@ use segment::{HEADER, Position};
 /// Small, so that batches end within segments.
 const ROWS: usize = 7;
 
-/// Reads a segment with these bytes as a start after a crash does.
+/// Reads a segment with these bytes, like a start after a crash.
 ///
 /// # Panics
-/// When the reader does not keep what the header of this file says.
+/// When a property from this file's header does not hold.
 pub fn read(data: &[u8]) {
     let whole = match data.split_first() {
-        // With a good header in front, so that the frames are reached.
+        // With a valid header before them, so that the frames are reached.
         Some((b'h', frames)) => [&segment::header()[..], frames].concat(),
         Some((_, all)) => all.to_vec(),
         None => return,
@@ -86,7 +85,7 @@ fn deliver(root: &Path, whole: &[u8]) -> (usize, u64) {
     panic!("more rounds than bytes");
 }
 
-/// What a reader must make of a file with a good header, found in another way than its own.
+/// The expected result for a file with a valid header, computed independently of the reader.
 struct Expected {
     records: usize,
     /// Bytes of frames that hold a record.
@@ -98,7 +97,7 @@ fn expected(whole: &[u8]) -> Expected {
     let mut at = HEADER;
     while at < whole.len() {
         let Some(payload) = frame_at(whole, at) else {
-            // Damage ends where the next whole frame begins.
+            // Damage ends where the next complete frame begins.
             at += 1;
             continue;
         };
@@ -111,7 +110,7 @@ fn expected(whole: &[u8]) -> Expected {
     expected
 }
 
-/// The payload of a whole frame that begins here: mark, length, and the checksum of length and
+/// The payload of a complete frame that begins here: mark, length, and the checksum of length and
 /// payload.
 fn frame_at(whole: &[u8], at: usize) -> Option<&[u8]> {
     let (head, rest) = whole.get(at..)?.split_first_chunk::<12>()?;
@@ -131,7 +130,7 @@ fn sizes(dir: &Path) -> Vec<u64> {
     entries.map(|entry| entry.metadata().map_or(0, |about| about.len())).collect()
 }
 
-/// A directory of this process's own, in memory where that can be had.
+/// A directory for this process, in memory if possible.
 fn place() -> PathBuf {
     let memory = Path::new("/dev/shm");
     let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };

@@ -1,8 +1,9 @@
-//! What the fuzz targets share: how their input is read, and what must hold for any input.
+//! Common parts of the fuzz targets: reading their input, and properties that must hold for any
+//! input.
 //!
-//! Only the pure modules, the counters and the journal's reader are built, from their own sources: no
-//! server and no database is part of it. A check that does not hold panics, which the fuzzer
-//! reports together with the input.
+//! Only the pure modules, the counters and the journal's reader are built, from their own sources,
+//! without server or database. A failed check panics, which the fuzzer reports together with the
+//! input.
 
 #[path = "../../../src/limits/mod.rs"]
 pub mod limits;

@@ -1,5 +1,5 @@
-//! Administration bodies: any bytes as the body of every operation. It is taken, or refused with a
-//! clear error.
+//! Administration bodies: any bytes as the body of every operation. It is accepted, or refused with
+//! a clear error.
 #![no_main]
 
 use std::pin::Pin;
@@ -24,7 +24,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// A 400 in the envelope, with a code and words, and none of them the gateway's own fault.
+/// A 400 in the envelope, with a code and a message, and never an internal error.
 fn is_clear(path: &str, refusal: Refusal) {
     assert!(refusal.internal_reason().is_none(), "{path}: {refusal:?}");
     let mut response = refusal.into_response();

@@ -1,4 +1,4 @@
-//! A journal segment, as the reader of a start after a crash finds it.
+//! A journal segment, as a start after a crash reads it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Whole replies, from any format to any.
+//! Complete replies, from any format to any.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

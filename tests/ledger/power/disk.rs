@@ -1,16 +1,16 @@
-//! A disk under a recorded run: what is certainly on it at each moment, and what may be.
+//! A simulated disk under a recorded run: what is certainly on it at each moment, and what may be.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use super::trace::{Call, Op};
 
-/// A change that no sync may have covered yet: its number is that of its operation.
+/// A change that may not be synced yet; its number is that of its operation.
 #[derive(Debug)]
 struct Change<T> {
     op: usize,
     ended: usize,
-    /// The operation from which on it is certain.
+    /// The operation from which on it is durable.
     durable: usize,
     what: T,
 }
@@ -21,7 +21,7 @@ enum Data {
     Truncate(u64),
 }
 
-/// What happened to the names of a directory in one step.
+/// The change of a directory's names in one step.
 #[derive(Debug)]
 struct Names {
     removed: Option<String>,
@@ -34,26 +34,26 @@ enum Inode {
     Dir { base: BTreeMap<String, usize>, changes: Vec<Change<Names>> },
 }
 
-/// The disk and all that was done to it.
+/// The disk and all operations on it.
 pub struct Disk {
     root: PathBuf,
     inodes: Vec<Inode>,
-    /// Names as the running system sees them.
+    /// Names as the running system has them.
     now: HashMap<PathBuf, usize>,
     ops: usize,
     /// Which inode each change belongs to, and whether it is one of names.
     changes: BTreeMap<usize, (usize, bool)>,
 }
 
-/// What is left of a change that was not synced.
+/// What remains of a change that was not synced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Left {
     Whole,
-    /// The first half of what was written.
+    /// The first half of the written bytes.
     Half,
 }
 
-/// The changes that reached the disk, of those that were made.
+/// The changes that reached the disk.
 pub type Reached = BTreeMap<usize, Left>;
 
 /// Files by their path below the root; directories have no content.
@@ -91,7 +91,7 @@ impl Disk {
         number
     }
 
-    /// Goes on by one operation.
+    /// Applies one operation.
     pub fn run(&mut self, op: &Op) {
         let number = self.ops;
         self.ops += 1;
@@ -133,7 +133,7 @@ impl Disk {
         let inode = self.known(from);
         let names = Names { removed: Some(name_of(from)), added: Some((name_of(to), inode)) };
         self.names(to, number, op, names);
-        // What lies below goes along.
+        // Everything below moves along.
         let below: Vec<PathBuf> = self.now.keys().filter(|path| path.starts_with(from)).cloned().collect();
         for path in below {
             let inode = self.now.remove(&path).unwrap();
@@ -167,7 +167,7 @@ impl Disk {
         self.changes.insert(number, (dir, true));
     }
 
-    /// A sync covers what had ended when it began, and is certain when it has ended.
+    /// A sync covers operations that had ended when it began, and is durable when it has ended.
     fn sync(&mut self, inode: usize, number: usize, began: usize) {
         fn cover<T>(changes: &mut [Change<T>], number: usize, began: usize) {
             for change in changes.iter_mut().filter(|change| change.ended < began) {
@@ -180,8 +180,8 @@ impl Disk {
         }
     }
 
-    /// What is certain, and what may be, when the power goes after operation `at`: the numbers of
-    /// changes, with their inode and whether they are of names.
+    /// The durable and the possible changes, if the power fails after operation `at`: the numbers
+    /// of changes, with their inode and whether they are of names.
     pub fn at(&self, at: usize) -> (Reached, Vec<(usize, usize, bool)>) {
         let (mut certain, mut open) = (Reached::new(), Vec::new());
         for (op, (inode, of_names)) in self.changes.range(..=at) {
@@ -198,7 +198,7 @@ impl Disk {
         (certain, open)
     }
 
-    /// The files of the disk when just these changes reached it.
+    /// The files of the disk if exactly these changes reached it.
     pub fn files(&self, reached: &Reached) -> Files {
         let mut files = Files::new();
         self.collect(0, Path::new(""), reached, &mut files);
@@ -237,7 +237,7 @@ impl Disk {
         self.ops
     }
 
-    /// Whether the running system's files are those that the recording says.
+    /// Whether the running system's files match the recording.
     pub fn assert_complete(&self) {
         let reached: Reached = self.changes.keys().map(|op| (*op, Left::Whole)).collect();
         let recorded = self.files(&reached);
@@ -293,7 +293,7 @@ fn name_of(path: &Path) -> String {
     path.file_name().unwrap().to_str().unwrap().to_owned()
 }
 
-/// Lays files out below a directory.
+/// Writes files below a directory.
 pub fn lay_out(files: &Files, root: &Path) {
     for (path, content) in files {
         let path = root.join(path);

@@ -1,14 +1,14 @@
 //! A power failure at every moment of a real run: the built gateway on SQLite, its file operations
 //! recorded with strace, and from the recording every kind of disk that a failure may leave.
 //!
-//! **The model.** A disk holds what was synced, and of the rest anything:
+//! **The model.** A disk has what was synced, and any part of the rest:
 //!
-//! - A write or truncation is certain when an `fsync` or `fdatasync` of its file has returned that
+//! - A write or truncation is durable when an `fsync` or `fdatasync` of its file has returned that
 //!   began after it had ended. Until then it may be there, be missing (also when later ones are
-//!   there), or be there by half.
-//! - A name (creation, rename, link, removal) is certain when a sync of its *directory* has
-//!   returned that began after it. Until then it may be there or be missing, each by itself.
-//!   Syncing a file does not sync its name. A rename happens wholly or not at all.
+//!   there), or be there partly.
+//! - A name (creation, rename, link, removal) is durable when a sync of its *directory* has
+//!   returned that began after it. Until then it may be there or be missing, independently.
+//!   Syncing a file does not sync its name. A rename is atomic.
 //! - Bytes that were synced stay as they are. A sync that returned success is true. Disks that lie
 //!   about that, and sectors that a failing write destroys beside its own bytes, are outside of the
 //!   model.
@@ -17,10 +17,10 @@
 //! the database) succeeds; every record whose journal segment was synced after it was appended is
 //! in the database; none is there twice, in the request log or in any sum.
 //!
-//! **Which disks.** For each operation of the run, the disks: nothing beyond the certain;
+//! **Which disks.** For each operation of the run, the disks: only durable changes;
 //! everything; only names; only contents; everything but the last operation's second half;
 //! everything but one file or directory, for each; two random choices. Equal ones are tried once.
-//! All disks with nothing beyond the certain are tried; of the others `TOLLGATE_POWER_DISKS` (400),
+//! All disks with only durable changes are tested; of the others `TOLLGATE_POWER_DISKS` (400),
 //! evenly spread over the run, or all of them with `TOLLGATE_POWER_DISKS=all`.
 
 mod disk;
@@ -69,8 +69,8 @@ struct Run {
 async fn a_power_failure_at_any_moment_loses_no_synced_record_and_doubles_none() {
     let run = record().await;
     let promised = promises(&run.ops);
-    // Of the killed process the last burst may not have been synced: on a busy machine the sync
-    // comes later than 250 ms.
+    // The last burst of the killed process may not be synced: on a busy machine the sync comes
+    // later than 250 ms.
     let (least, most) = (2 * REQUESTS - REQUESTS / BURSTS, 2 * REQUESTS);
     assert!((least..=most).contains(&promised.len()), "{} requests were journalled and synced", promised.len());
     let segments: BTreeSet<_> = run.ops.iter().filter_map(|op| segment_of(&op.call)).collect();
@@ -78,7 +78,7 @@ async fn a_power_failure_at_any_moment_loses_no_synced_record_and_doubles_none()
     let disks = choose(all_disks(&run.disk));
     eprintln!("{} operations, {} disks", run.disk.ops(), disks.len());
     try_all(&run, &disks, &promised);
-    // The built gateway itself, on disks with nothing beyond the certain.
+    // The built gateway itself, on disks with only durable changes.
     let certain: Vec<&Case> = disks.iter().filter(|case| case.certain).collect();
     for case in certain.iter().step_by(certain.len() / STARTS) {
         start_on(&run, case, &promised).await;
@@ -98,7 +98,7 @@ async fn record() -> Run {
     gateway.signal("TERM");
     gateway.ended().await;
     let data = gateway.dir.path().join("data");
-    // The journal's root is made again, so that its name is part of the recording.
+    // The journal's root is created again, so that its name is part of the recording.
     std::fs::remove_dir_all(data.join("journal")).unwrap();
     let mut disk = Disk::of(&data);
     let mut ops = Vec::new();
@@ -110,7 +110,7 @@ async fn record() -> Run {
         let pid = gateway.pid();
         for burst in 0..BURSTS {
             ask(&gateway, &key, process * REQUESTS + burst * REQUESTS / BURSTS).await;
-            // Syncs and batches fall between bursts, and at the kill the last burst is synced and
+            // Syncs and batches happen between bursts, and at the kill the last burst is synced and
             // not delivered.
             tokio::time::sleep(std::time::Duration::from_millis(250)).await;
         }
@@ -128,7 +128,7 @@ async fn record() -> Run {
     Run { disk, ops }
 }
 
-/// Requests with sessions that name them.
+/// Requests with sessions that identify them.
 async fn ask(gateway: &Gateway, key: &str, first: usize) {
     let one = |number: usize| {
         let url = format!("{}/v1/messages", gateway.proxy);
@@ -153,8 +153,8 @@ fn segment_of(call: &Call) -> Option<&PathBuf> {
     }
 }
 
-/// From which operation on each record is promised: the first sync of its segment that began after
-/// it was written.
+/// The operation from which on each record is guaranteed: the first sync of its segment that began
+/// after it was written.
 fn promises(ops: &[Op]) -> BTreeMap<String, usize> {
     let mut promised = BTreeMap::new();
     let syncs: Vec<(usize, &Op)> =
@@ -173,20 +173,20 @@ fn promises(ops: &[Op]) -> BTreeMap<String, usize> {
     promised
 }
 
-/// A disk to try: when the power went, and which changes reached it.
+/// A disk to test: when the power failed, and which changes reached it.
 struct Case {
     at: usize,
     how: String,
-    /// Beyond the certain.
+    /// In addition to the durable ones.
     kept: Vec<(usize, Left)>,
-    /// Nothing beyond the certain.
+    /// Only durable changes.
     certain: bool,
 }
 
 /// A change that may be lost: its operation, its file, whether it is a name.
 type Change = (usize, usize, bool);
 
-/// Every disk that is tried for any moment, each once.
+/// Every disk to be tested for any moment, each once.
 fn all_disks(disk: &Disk) -> Vec<Case> {
     let (mut cases, mut known) = (Vec::new(), BTreeSet::new());
     let mut random = fastrand::Rng::with_seed(16);
@@ -222,7 +222,7 @@ fn all_disks(disk: &Disk) -> Vec<Case> {
     cases
 }
 
-/// Sums of these tell sets of changes apart.
+/// Sums of these distinguish sets of changes.
 fn mark(op: usize, left: Left) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
@@ -265,12 +265,12 @@ fn lay_out(run: &Run, case: &Case, place: &Path) {
     disk::lay_out(&run.disk.files(&reached), place);
 }
 
-/// In memory where that can be had: nothing here depends on the disk, and each recovery syncs.
+/// In memory if possible: nothing here depends on the disk, and each recovery syncs.
 fn place() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
 
-/// What a start does before it serves.
+/// The part of a start before serving.
 async fn recover(data: &Path) {
     let store = Store::open_sqlite(data).await.unwrap();
     store.migrate().await.unwrap();
@@ -280,7 +280,7 @@ async fn recover(data: &Path) {
     store.close().await;
 }
 
-/// Every promised record is there, and what is there counts once.
+/// Every guaranteed record is there, and counts once.
 async fn judge(data: &Path, case: &Case, promised: &BTreeMap<String, usize>) {
     let about = format!("power gone after operation {}, on the disk beyond the certain: {}", case.at, case.how);
     let url = format!("sqlite:{}/tollgate.db", data.display());

@@ -1,5 +1,5 @@
-//! A power failure during the very first start: the secrets that it makes are whole or missing, and
-//! from the moment at which the gateway serves they stay.
+//! A power failure during the very first start: the secrets that it generates are complete or
+//! missing, and stay from the moment at which the gateway serves.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -27,7 +27,7 @@ async fn the_secrets_of_a_first_start_are_whole_or_missing_and_stay() {
     gateway.kill();
     let ops: Vec<_> = trace::read(&out, pid, &below, 0).await;
     ops.iter().for_each(|op| disk.run(op));
-    // Both secrets are made before the journal, and nothing is sealed earlier.
+    // Both secrets are generated before the journal, and nothing is sealed earlier.
     let used = |op: &super::Op| matches!(&op.call, Call::MakeDir { path } if path.ends_with("journal"));
     let used = ops.iter().position(used).unwrap();
     let mut tried = BTreeSet::new();
@@ -50,7 +50,7 @@ async fn the_secrets_of_a_first_start_are_whole_or_missing_and_stay() {
     assert_eq!(tried.len(), 4, "each secret was seen missing and there: {tried:?}");
 }
 
-/// There are many of these, and no secret is in them. Syncs of the directory are not among them.
+/// There are many of these, without any secret. Syncs of the directory are not among them.
 fn of_the_database(call: &Call) -> bool {
     let (Call::Write { path, .. } | Call::Truncate { path, .. } | Call::Sync { path }) = call else { return false };
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("tollgate.db"))

@@ -1,7 +1,7 @@
-//! What a process did to its files, in order: the output of `strace`, as operations.
+//! A process's file operations, in order, parsed from the output of `strace`.
 //!
-//! `-y` gives the path behind each descriptor and `-xx` makes strings and paths hexadecimal, so
-//! that `, ` always parts two arguments.
+//! `-y` prints the path behind each descriptor and `-xx` makes strings and paths hexadecimal, so
+//! that `, ` always separates two arguments.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub fn runner(out: &Path) -> Vec<String> {
     words.map(str::to_owned).into_iter().chain([trace, "-o".to_owned(), out.display().to_string()]).collect()
 }
 
-/// One call that succeeded: what it did, and where in the recording it began and ended.
+/// One successful call: its effect, and where in the recording it began and ended.
 #[derive(Debug)]
 pub struct Op {
     pub began: usize,
@@ -29,7 +29,7 @@ pub struct Op {
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Call {
-    /// Opened for writing or creation; the content is cut to nothing where asked.
+    /// Opened for writing or creation; truncated if requested.
     Open {
         path: PathBuf,
         create: bool,
@@ -63,7 +63,7 @@ pub enum Call {
     },
 }
 
-/// Waits until the tracer has written everything, then reads what was done below `root`.
+/// Waits until the tracer has written everything, then reads the operations below `root`.
 pub async fn read(out: &Path, pid: u32, root: &Path, first_line: usize) -> Vec<Op> {
     let pid = pid.to_string();
     let ended = |line: &str| line.split_whitespace().take(2).eq([pid.as_str(), "+++"]);
@@ -104,7 +104,7 @@ pub async fn read(out: &Path, pid: u32, root: &Path, first_line: usize) -> Vec<O
 }
 
 struct Reader {
-    /// Where the next `write` of a descriptor goes.
+    /// The position of the next `write` of a descriptor.
     offsets: HashMap<i64, u64>,
 }
 
@@ -163,7 +163,7 @@ impl Reader {
     }
 }
 
-/// SQLite's shared memory is made again after a crash, and the sockets are no files.
+/// SQLite's shared memory is created again after a crash, and sockets are no files.
 fn below(path: &Path, root: &Path) -> bool {
     let name = path.to_string_lossy();
     path.starts_with(root) && !name.ends_with("-shm") && !name.ends_with(".sock")
@@ -180,7 +180,7 @@ fn descriptor(text: &str) -> Option<(i64, PathBuf)> {
     Some((number.parse().ok()?, text_of(path)))
 }
 
-/// A path that is given beside the directory it starts from.
+/// A path relative to its directory argument.
 fn named(dir: &str, path: &str) -> PathBuf {
     let dir = dir.split_once('<').map_or_else(PathBuf::new, |(_, rest)| text_of(rest.trim_end_matches('>')));
     dir.join(path_of(path))

@@ -13,7 +13,7 @@ use crate::domain::key::{CacheTtl, Key};
 use crate::domain::limits::Limits;
 use crate::policy::key_rules;
 
-/// A key record as it is before any field is put into it.
+/// A key record before any field is set.
 pub fn blank(user_id: UserId, new: &NewKey, now: Timestamp) -> Key {
     Key {
         id: KeyId(0),

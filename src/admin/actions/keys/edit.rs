@@ -45,7 +45,7 @@ pub(super) async fn renew_key(call: Call) -> Result<(), Refusal> {
     save(&call, tx, "keys.renewKeyExpiresAt", held, after).await
 }
 
-/// Stores the changed key, unless the change would take the user's last usable key away.
+/// Stores the changed key, unless the user would lose their last usable key.
 async fn save(call: &Call, mut tx: Tx, action: &'static str, held: Held, mut after: Key) -> Result<(), Refusal> {
     let now = call.now;
     if held.key.is_usable(now) && !after.is_usable(now) {

@@ -1,4 +1,4 @@
-//! The bodies of `keys/*`, and how they are put into a key.
+//! The bodies of `keys/*`, and how they are applied to a key.
 
 use crate::admin::envelope::Code;
 use crate::admin::fields::{DayEdge, Field, Form, Kind, Need, Values};
@@ -74,7 +74,7 @@ pub const RENEW: &[Field] = &[
     Field::new("enableKey", Kind::Boolean, "Also enables a disabled key.").or_false(),
 ];
 
-/// What a batch may change.
+/// The fields that a batch may change.
 pub const UPDATES: &[Field] = &[
     PROVIDER_GROUP,
     LIMIT_5H,
@@ -132,7 +132,7 @@ pub const EDIT_ERRORS: &[Code] = &[
 pub const BATCH_ERRORS: &[Code] =
     &[Code::BATCH_SIZE_EXCEEDED, Code::NOT_FOUND, Code::CANNOT_DISABLE_LAST_KEY, H5, DAILY, WEEKLY, MONTHLY];
 
-/// Puts every field that was sent into the key.
+/// Sets every field that was sent.
 pub fn apply(values: &Values, key: &mut Key) {
     values.text("name").apply_set(&mut key.name);
     values.moment("expiresAt").apply_option(&mut key.expires_at);
@@ -141,7 +141,7 @@ pub fn apply(values: &Values, key: &mut Key) {
     apply_shared(values, key);
 }
 
-/// Puts what a batch may change into the key.
+/// Sets the fields that a batch may change.
 pub fn apply_batch(updates: &Values, key: &mut Key) {
     updates.usd("limit5hUsd").apply_option(&mut key.limits.five_hours);
     updates.usd("limitDailyUsd").apply_option(&mut key.limits.daily);

@@ -1,7 +1,7 @@
 //! `keys/*`: a user's API keys.
 //!
-//! The rules themselves are in `policy::key_rules`; here they are asked, inside the write
-//! transaction, with the rows as they are then.
+//! The rules themselves are in `policy::key_rules`; they are called here, inside the write
+//! transaction, with its present rows.
 
 mod add;
 mod batch;

@@ -1,4 +1,4 @@
-//! What several key actions need inside their transaction.
+//! Helpers of several key actions inside their transaction.
 
 use crate::admin::auth::Who;
 use crate::admin::call::Call;
@@ -21,17 +21,17 @@ impl From<KeyRuleError> for Refusal {
     }
 }
 
-/// A key, its owner and all the owner's keys, as the transaction sees them.
+/// A key, its owner and all the owner's keys, as the transaction reads them.
 pub struct Held {
     pub key: Key,
     pub user: User,
     pub keys: Vec<Key>,
 }
 
-/// Reads the key and what belongs to it, and refuses a key of somebody else.
+/// Reads the key, its owner and the owner's keys, and refuses another user's key.
 ///
 /// # Errors
-/// 400 when there is none, 403 when it is another user's.
+/// 400 if it does not exist, 403 if it is another user's.
 pub async fn held(call: &Call, tx: &mut Tx) -> Result<Held, Refusal> {
     let id = KeyId(call.values.id("keyId"));
     let key = tx.key(id).await?.ok_or_else(|| Refusal::missing("key", id.0))?;
@@ -41,8 +41,8 @@ pub async fn held(call: &Call, tx: &mut Tx) -> Result<Held, Refusal> {
     Ok(Held { key, user, keys })
 }
 
-/// Whether the caller may put a new key of `user` into these groups: what the user's keys have, and
-/// what an administrator has granted on the user.
+/// Whether the caller may assign these groups to a new key of `user`: the groups of the user's
+/// keys, and those that an administrator has granted to the user.
 ///
 /// # Errors
 /// 400 naming the groups that are not held.
@@ -56,7 +56,7 @@ pub fn may_assign(who: &Who, user: &User, keys: &[Key], wanted: &Groups) -> Resu
     Ok(key_rules::may_assign_groups(keys, wanted)?)
 }
 
-/// Recomputes and stores the user's groups from the keys as they are now.
+/// Recomputes and stores the user's groups from the present keys.
 ///
 /// # Errors
 /// The store failed.
@@ -70,7 +70,7 @@ pub async fn regroup(tx: &mut Tx, mut user: User, now: Timestamp) -> Result<(), 
     Ok(())
 }
 
-/// Ends the logins of keys that no longer work, for good: after the commit, as sessions are not
+/// Ends the logins of keys that no longer work, permanently. After the commit, as sessions are not
 /// configuration.
 ///
 /// # Errors

@@ -1,5 +1,5 @@
-//! `keys/getKeysWithStatistics`: from the database, so it knows what every process of the gateway
-//! has recorded.
+//! `keys/getKeysWithStatistics`: from the database, so it includes the records of every process of
+//! the gateway.
 
 use crate::admin::call::Call;
 use crate::admin::envelope::Refusal;

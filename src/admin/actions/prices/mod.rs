@@ -1,7 +1,7 @@
 //! `model-prices/*`: the price table.
 //!
-//! A table is taken entry by entry ([`table`]): a bad one fails alone and is named with its reason.
-//! Whatever changes a price also has the requests priced that ran without one.
+//! A table is applied entry by entry ([`table`]): an invalid one fails alone and is listed with its
+//! reason. Every change of a price also starts the pricing of requests without one.
 
 pub mod models;
 pub(in crate::admin) mod table;
@@ -21,7 +21,7 @@ use crate::http_client::list;
 use crate::policy::cost::Belief;
 use crate::store::Tx;
 
-/// Bytes of one entry.
+/// Maximum bytes of one entry.
 const MAX_ENTRY: usize = 64 * 1024;
 
 const FORCE: Field =

@@ -1,7 +1,7 @@
-//! `model-prices/getAvailableModelsByProviderType`: names to choose from, for a provider's form and
-//! for tests.
+//! `model-prices/getAvailableModelsByProviderType`: model names to choose from, for a provider's
+//! form and for tests.
 //!
-//! They come from what is configured: the lists and redirects of providers of the type, and the
+//! They come from the configuration: the lists and redirects of providers of the type, and the
 //! price table, whose entries name their vendor. An entry without a vendor fits every type.
 
 use std::collections::BTreeSet;
@@ -28,8 +28,8 @@ pub async fn available(call: Call) -> Result<Vec<String>, Refusal> {
     Ok(names.into_iter().collect())
 }
 
-/// Whether the entry's vendor serves the format of the type. Every vendor's models may lie behind a
-/// chat-compatible address.
+/// Whether the entry's vendor serves the format of the type. A chat-compatible address may serve
+/// every vendor's models.
 fn fits(price: &Price, kind: ProviderType) -> bool {
     let entry = price.data.parse();
     let talks = entry.get("mode").and_then(serde_json::Value::as_str);

@@ -1,6 +1,7 @@
-//! What becomes of each entry of a price table: taken, known already, kept, or refused by itself.
+//! The result for each entry of a price table: accepted, unchanged, kept, or refused.
 //!
-//! Entries are kept whole, fields that no rate is read from too. Nothing here touches the database.
+//! Entries are stored completely, including fields that no rate is read from. Nothing here uses the
+//! database.
 
 use std::collections::HashMap;
 
@@ -12,19 +13,19 @@ use crate::domain::clock::Timestamp;
 use crate::domain::price::{Price, PriceSource};
 use crate::policy::cost::{Belief, rates_from_json};
 
-/// Bytes: the public list is some two million.
+/// Bytes: the public list has about two million.
 pub(super) const MAX_TABLE: usize = 16 * 1024 * 1024;
 /// Characters of a model's name.
 pub(super) const MAX_NAME: usize = 200;
 
-/// The entry of the public list that explains the others.
+/// The entry of the public list that documents the others.
 const EXPLANATION: &str = "sample_spec";
 
-/// How a table is taken.
+/// How a table is applied.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::admin) struct Taking {
     pub source: PriceSource,
-    /// Whether entries that were entered by hand are replaced.
+    /// Whether manual entries are replaced.
     pub overwrite_manual: bool,
     pub belief: Belief,
     pub now: Timestamp,
@@ -33,7 +34,7 @@ pub(in crate::admin) struct Taking {
 /// A table from its text: model name → entry.
 ///
 /// # Errors
-/// 400 when it is no JSON object; `field` is the one at fault.
+/// 400 if it is no JSON object; `field` is the invalid field.
 pub(super) fn parse(text: &str, field: &str) -> Result<Map<String, Value>, Refusal> {
     serde_json::from_str(text).map_err(|error| {
         let message = format!("{field}: must hold a JSON object of model names: {error}");
@@ -41,7 +42,7 @@ pub(super) fn parse(text: &str, field: &str) -> Result<Map<String, Value>, Refus
     })
 }
 
-/// What becomes of each entry, and the prices to be stored.
+/// The result for each entry, and the prices to be stored.
 pub(super) fn sort(
     mut table: Map<String, Value>,
     known: &HashMap<String, Price>,

@@ -1,9 +1,9 @@
-//! Where a stored credential may be sent: to the origin, and through the proxy, that it was stored
+//! The allowed destination of a stored credential: the origin, and the proxy, that it was stored
 //! with.
 //!
-//! A stored credential can be used and never read. If an administrator could point it at an address
-//! of their own, it could be read there. So whoever changes the destination sends the credential
-//! again. The type and the path may change: they do not change who receives it.
+//! A stored credential can be used and never read. If an administrator could change its destination
+//! to an address of their own, it could be read there. So a change of the destination requires the
+//! credential again. The type and the path may change: they do not change the receiver.
 
 use crate::admin::envelope::{Code, Refusal};
 use crate::domain::provider::Provider;
@@ -13,7 +13,8 @@ const OTHER_ORIGIN: &str =
     "enter it again: the stored key is only sent to the scheme, host and port that it was entered for";
 const OTHER_PROXY: &str = "enter it again: the stored key is only sent through the HTTP proxy that it was entered for";
 
-/// Refuses to use the stored credential for `wanted` unless it goes where `stored` sends it.
+/// Refuses to use the stored credential for `wanted` unless it has the same destination as
+/// `stored`.
 ///
 /// # Errors
 /// `REQUIRED_FIELD` of `key`, saying what differs.
@@ -22,14 +23,14 @@ pub(in crate::admin) fn check(stored: &Provider, wanted: &Provider) -> Result<()
     if !same_origin(&stored.url, &wanted.url) {
         return missing(OTHER_ORIGIN);
     }
-    // Over plain HTTP a proxy reads the credential, and over HTTPS it chooses who answers.
+    // Over plain HTTP a proxy reads the credential, and over HTTPS it chooses the server.
     if stored.proxy_url != wanted.proxy_url {
         return missing(OTHER_PROXY);
     }
     Ok(())
 }
 
-/// Scheme, host and port are the same. An address that cannot be read is only the same as itself.
+/// Scheme, host and port are the same. An invalid address equals only itself.
 fn same_origin(stored: &str, wanted: &str) -> bool {
     if stored == wanted {
         return true;

@@ -1,5 +1,5 @@
-//! The bodies of `providers/*`, and how they are put into a provider. The wire's names are
-//! snake_case here.
+//! The bodies of `providers/*`, and how they are applied to a provider. Field names are snake_case
+//! here.
 
 use crate::admin::actions::keys::fields::{CACHE_TTL, GROUP, NAME, RESET_MODE, RESET_TIME};
 use crate::admin::envelope::{Code, Refusal};
@@ -95,7 +95,7 @@ pub const PROVIDER: &[Field] = &[
     Field::new("note", Kind::text(0, 200), "").nullable(),
 ];
 
-/// Puts every field that was sent into the provider; the credential is the caller's business.
+/// Sets every field that was sent; the caller handles the credential.
 pub fn apply(values: &Values, provider: &mut Provider) {
     apply_identity(values, provider);
     limits::apply(values, &limits::SNAKE, &mut provider.limits);
@@ -116,10 +116,10 @@ pub fn apply(values: &Values, provider: &mut Provider) {
     values.text("note").apply(&mut provider.note);
 }
 
-/// A redirect's target must be a name that can stand in an alt-cli provider's path.
+/// A redirect's target must be a name that is valid in an alt-cli provider's path.
 ///
 /// # Errors
-/// One is not.
+/// If one is not.
 pub fn check_redirects(provider: &Provider) -> Result<(), Refusal> {
     if provider.kind != ProviderType::AltCli {
         return Ok(());

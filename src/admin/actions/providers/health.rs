@@ -33,7 +33,7 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-/// The health of one provider now.
+/// The present health of one provider.
 pub fn of(ctx: &Context, provider: &Provider, now: Timestamp) -> ProviderHealth {
     ProviderHealth::new(provider, &ctx.health.snapshot(provider, now), &ctx.health.seen(provider, now))
 }

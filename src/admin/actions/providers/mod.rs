@@ -1,7 +1,7 @@
 //! `providers/*`: the upstreams.
 //!
-//! The upstream credential is sealed before it is stored and shown masked; what the data plane uses
-//! is unsealed once, when the snapshot is made.
+//! The upstream credential is sealed before it is stored and shown masked; for the data plane it is
+//! opened once, when the snapshot is made.
 
 pub(in crate::admin) mod destination;
 pub mod fields;
@@ -119,8 +119,8 @@ fn shown(call: &Call, stored: &StoredProvider) -> ProviderRecord {
     ProviderRecord::new(&stored.provider, masked)
 }
 
-/// From the store, not the snapshot: a provider whose credential cannot be opened is listed too, or
-/// nobody could mend it.
+/// From the store, not the snapshot: a provider whose credential cannot be opened must be listed
+/// too, so that it can be fixed.
 async fn get_providers(call: Call) -> Result<Vec<ProviderRecord>, Refusal> {
     let everything = call.ctx.store.load_all().await?;
     let mut providers = everything.providers;
@@ -202,7 +202,7 @@ async fn remove_provider(call: Call) -> Result<(), Refusal> {
     call.commit(tx).await
 }
 
-/// The credential that was sent, sealed for the provider.
+/// The credential in the request, sealed for the provider.
 async fn sealed(call: &Call, tx: &mut Tx, id: ProviderId) -> Result<Option<String>, Refusal> {
     match call.values.text("key") {
         Patch::Set(key) => {
@@ -213,8 +213,8 @@ async fn sealed(call: &Call, tx: &mut Tx, id: ProviderId) -> Result<Option<Strin
     }
 }
 
-/// The stored credential sealed again, where it is still in the form that is not bound to its
-/// provider. Where that fails it stays as it is.
+/// The stored credential sealed again, if it is still in the form that is not bound to its
+/// provider. If that fails, it stays as it is.
 async fn renewed(call: &Call, tx: &mut Tx, stored: &StoredProvider) -> Option<String> {
     let (vault, place) = (call.ctx.state.vault(), Place::ProviderKey(stored.provider.id));
     if vault::is_bound(&stored.key_cipher) {

@@ -1,5 +1,5 @@
-//! What the answers to a provider test mean: the list of models, and the one small request. A code
-//! that user interfaces translate, with its parameters, beside the words that came.
+//! The meaning of the answers to a provider test: the list of models, and the one small request. It
+//! consists of a code that user interfaces translate, its parameters, and the original text.
 
 use serde_json::{Map, Value, json};
 
@@ -7,10 +7,10 @@ use crate::domain::provider::Provider;
 use crate::upstream::Endpoint;
 use crate::upstream::probe::{ProbeError, ProbeFault, Probed};
 
-/// Models that are kept of a list.
+/// Maximum models of a list.
 const MODELS: usize = 500;
 
-/// What came of one exchange.
+/// The result of one exchange.
 pub(super) struct Told {
     pub ok: bool,
     pub code: &'static str,
@@ -20,7 +20,7 @@ pub(super) struct Told {
     pub params: Map<String, Value>,
 }
 
-/// The answer to the one small request; `said` is the text of a proper reply.
+/// The answer to the one small request; `said` is the text of a valid reply.
 pub(super) fn of_answer(
     provider: &Provider,
     outcome: &Result<Probed, ProbeError>,
@@ -30,7 +30,7 @@ pub(super) fn of_answer(
     told(provider, outcome, found)
 }
 
-/// The list of models, and what asking for it came to.
+/// The list of models, and the result of the query.
 pub(super) fn of_listing(provider: &Provider, outcome: &Result<Probed, ProbeError>) -> (Told, Vec<String>) {
     let mut models = Vec::new();
     let told = told(provider, outcome, |body| {
@@ -105,7 +105,7 @@ const fn of_status(status: u16) -> &'static str {
     }
 }
 
-/// What an error says, in whichever of the usual shapes.
+/// An error's message, in any of the usual shapes.
 fn error(reply: &Value) -> Option<String> {
     let places = ["/error/message", "/0/error/message", "/message", "/detail", "/error"];
     places.iter().find_map(|place| reply.pointer(place)?.as_str().map(str::to_owned))

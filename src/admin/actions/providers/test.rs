@@ -1,8 +1,8 @@
 //! `providers/testProvider`: one small real request to a provider, stored or not yet.
 //!
-//! The format is the provider's own. What comes back is told in words; the credential never is,
-//! whatever the provider echoes. A stored credential is sent only where `destination` allows. Every
-//! test leaves an audit record.
+//! The format is the provider's own. The result is text; it never contains the credential, whatever
+//! the provider echoes. A stored credential is sent only where `destination` allows. Every test
+//! leaves an audit record.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use crate::upstream::endpoint::Call as Upstream;
 use crate::upstream::probe::probe;
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// For the list of models, which is only an extra.
+/// For the list of models, which is optional.
 const LIST_PATIENCE: Duration = Duration::from_secs(5);
 /// Characters of the answer that are shown.
 const SHOWN: usize = 500;
@@ -45,7 +45,7 @@ pub(super) const FIELDS: &[Field] = &[
     Field::new("listOnly", Kind::Boolean, "Only the list of models is asked for: no request is sent.").or_false(),
 ];
 
-/// What is to be tested, and the stored provider that it is based on.
+/// The provider to test, and the stored provider that it is based on.
 struct Trial {
     stored: Option<StoredProvider>,
     provider: Provider,
@@ -70,7 +70,7 @@ async fn run(call: &Call, provider: &Provider) -> ProviderTest {
         Some(model) => {
             provider.model_redirects.iter().find(|(from, _)| *from == model).map_or(model, |(_, to)| to.clone())
         }
-        // Nothing to ask for: what the list, or the connection, said is the result.
+        // No model to test with: the result is that of the list, or of the connection.
         None => return record(provider, "listing", None, listing, models),
     };
     let format = provider.kind.format();
@@ -92,7 +92,7 @@ fn record(
     ProviderTest { ok, stage, code, params, status, latency_ms, model, message, models }
 }
 
-/// The stored provider with what was sent in place of its own. Its credential is not opened yet.
+/// The stored provider with the sent fields replaced. Its credential is not opened yet.
 async fn trial(call: &Call) -> Result<Trial, Refusal> {
     let values = &call.values;
     let stored = match values.integer("providerId") {
@@ -118,7 +118,7 @@ async fn trial(call: &Call) -> Result<Trial, Refusal> {
     Ok(Trial { stored, provider })
 }
 
-/// The credential that was sent; else the stored one, if it goes where it was stored for.
+/// The credential in the request; else the stored one, if its destination is unchanged.
 fn take_key(call: &Call, trial: &mut Trial) -> Result<(), Refusal> {
     trial.provider.key = match (call.values.text("key"), &trial.stored) {
         (Patch::Set(key), _) => Secret::new(key),
@@ -132,8 +132,8 @@ fn take_key(call: &Call, trial: &mut Trial) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Records who sent a credential where, also when it was refused. The credential is not in it, nor
-/// what the provider said. Nothing that is configured changes.
+/// Records who sent a credential where, also if it was refused. It contains neither the credential
+/// nor the provider's answer. No configuration changes.
 async fn audit(call: &Call, trial: &Trial, outcome: &Result<ProviderTest, Refusal>) -> Result<(), Refusal> {
     let provider = &trial.provider;
     let mut after = json!({
@@ -163,7 +163,7 @@ fn usual(provider: &Provider) -> Option<String> {
     allowed.or_else(|| provider.model_redirects.first().map(|(from, _)| from.clone()))
 }
 
-/// What the provider itself lists, and what asking for it came to. The credential is in no name.
+/// The provider's own list, and the result of the query. No name contains the credential.
 async fn listed(provider: &Provider) -> (Told, Vec<String>) {
     let (told, models) =
         outcome::of_listing(provider, &probe(provider, Upstream::ListModels, None, LIST_PATIENCE).await);
@@ -185,8 +185,8 @@ fn request(format: WireFormat, model: &str) -> Value {
     }
 }
 
-/// The text of a reply; `None` where it is no reply of the format. One without text (all of it was
-/// thought) is empty.
+/// The text of a reply; `None` if it is no reply of the format. One without text (only reasoning)
+/// is empty.
 fn text(format: WireFormat, reply: &Value) -> Option<String> {
     let blocks = match format {
         WireFormat::Native => reply["content"].as_array()?.clone(),
@@ -206,7 +206,7 @@ fn text(format: WireFormat, reply: &Value) -> Option<String> {
     Some(blocks.iter().filter_map(|block| block["text"].as_str()).collect())
 }
 
-/// Also in the way that JSON writes it.
+/// Also in its JSON-escaped form.
 fn without_secret(message: &str, key: &Secret) -> String {
     let key = key.expose();
     if key.is_empty() {

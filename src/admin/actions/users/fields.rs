@@ -1,4 +1,4 @@
-//! The bodies of `users/*`, and how they are put into a user.
+//! The bodies of `users/*`, and how they are applied to a user.
 
 use crate::admin::actions::keys::fields::{EXPIRES_AT, GROUP, NAME, RESET_MODE, RESET_TIME, SESSIONS};
 use crate::admin::envelope::{Code, Refusal};
@@ -49,7 +49,7 @@ pub const USER: &[Field] = &[
     .or_false(),
 ];
 
-/// Puts every field that was sent into the user.
+/// Sets every field that was sent.
 ///
 /// # Errors
 /// 400 when the two names of the daily limit are sent with different values.

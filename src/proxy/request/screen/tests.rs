@@ -1,5 +1,5 @@
-//! The look for sensitive words, turn by turn of a conversation that grows, against a look at every
-//! text of every turn.
+//! The search for sensitive words, turn by turn of a growing conversation, compared with a search
+//! of every text of every turn.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -34,7 +34,7 @@ fn look(words: &Words, body: &[Bytes]) -> Option<WordId> {
     find(words, body, &pieces, DEPTH).unwrap()
 }
 
-/// All words of all texts, however they are found.
+/// All words of all texts, found by a plain search.
 fn plainly(words: &Words, body: &[Bytes]) -> Vec<WordId> {
     let mut search = words.search();
     let mut found = Vec::new();
@@ -43,8 +43,8 @@ fn plainly(words: &Words, body: &[Bytes]) -> Vec<WordId> {
     found
 }
 
-/// One that is large and one that is small, with and without words, some where only names and data
-/// are.
+/// One large and one small text, with and without words; some of the words stand only in names and
+/// data.
 fn text() -> impl Strategy<Value = String> {
     let part = prop::sample::select(
         &[
@@ -68,7 +68,7 @@ fn text() -> impl Strategy<Value = String> {
         .prop_map(|(text, quiet, times)| text + &quiet.repeat(times))
 }
 
-/// A message, and in which place of it the text stands: most are texts, some are not.
+/// A message, and the place of the text in it: most are texts, some are not.
 fn message(format: u8, place: u8, text: &str, number: usize) -> Value {
     let role = if number.is_multiple_of(2) { "user" } else { "assistant" };
     let block = match place % 8 {
@@ -131,12 +131,14 @@ proptest! {
         let messages: Vec<Value> =
             said.iter().enumerate().map(|(number, (place, text))| message(format, *place, text, number)).collect();
         for turn in 1..=messages.len() {
-            // Some clients leave out what they said first; one text is at times where it is none.
+            // Some clients leave out the oldest messages; sometimes a text stands where none is
+            // expected.
             let from = if forgets { turn / 3 } else { 0 };
             let odd = if turn.is_multiple_of(3) { odd.as_str() } else { "name" };
             let mut text = body(format, &messages[from..turn], odd).to_string();
             if escapes && turn.is_multiple_of(2) {
-                // Only strings hold what is replaced, so it stays JSON; keys stay keys.
+                // Only strings contain the replaced letters, so the result stays JSON; keys stay
+                // keys.
                 text = escaped(&text);
             }
             let body = chunks(text.as_bytes(), cut);
