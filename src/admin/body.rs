@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::auth::Who;
 use super::body_budget::AdminBodyReservation;
 use super::context::Surface;
-use super::envelope::{Code, Refusal};
+use super::envelope::{ApiError, Code};
 use super::fields::{self, Values};
 use super::table::{Operation, Permission};
 
@@ -31,7 +31,7 @@ pub async fn read(
     who: Option<&Who>,
     headers: &HeaderMap,
     body: Body,
-) -> Result<Values, Refusal> {
+) -> Result<Values, ApiError> {
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|bytes| usize::try_from(bytes).map_or(true, |bytes| bytes > operation.max_body)) {
         return Err(too_large(operation.max_body));
@@ -41,15 +41,15 @@ pub async fn read(
         who.map(|who| AdminBodyReservation::new(&surface.bodies, who.user_id().filter(|_| !who.is_admin())));
     let arriving = tokio::time::timeout(limit, collect(body, operation.max_body, reservation.as_mut())).await;
     let bytes = arriving.map_err(|_| {
-        Refusal::new(Code::INVALID_FORMAT, "the body did not arrive in time").at(StatusCode::REQUEST_TIMEOUT)
+        ApiError::new(Code::INVALID_FORMAT, "the body did not arrive in time").at(StatusCode::REQUEST_TIMEOUT)
     })??;
     let parsed = parse(operation, &bytes, surface.ctx.time_zone);
     drop(reservation);
     parsed
 }
 
-fn too_large(max: usize) -> Refusal {
-    let refusal = Refusal::new(Code::PAYLOAD_TOO_LARGE, format!("the body is larger than {max} bytes"));
+fn too_large(max: usize) -> ApiError {
+    let refusal = ApiError::new(Code::PAYLOAD_TOO_LARGE, format!("the body is larger than {max} bytes"));
     refusal.with("max", max.into())
 }
 
@@ -57,17 +57,17 @@ async fn collect(
     mut body: Body,
     max: usize,
     mut reservation: Option<&mut AdminBodyReservation>,
-) -> Result<Vec<u8>, Refusal> {
+) -> Result<Vec<u8>, ApiError> {
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
-        let unreadable = |_| Refusal::new(Code::INVALID_FORMAT, "the body could not be read");
+        let unreadable = |_| ApiError::new(Code::INVALID_FORMAT, "the body could not be read");
         let Ok(data) = frame.map_err(unreadable)?.into_data() else { continue };
         if bytes.len() + data.len() > max {
             return Err(too_large(max));
         }
         if let Some(reservation) = &mut reservation {
             reservation.grow(data.len()).map_err(|_| {
-                Refusal::new(Code::OPERATION_FAILED, "the gateway holds as many administration bodies as it may now")
+                ApiError::new(Code::OPERATION_FAILED, "the gateway holds as many administration bodies as it may now")
                     .at(StatusCode::SERVICE_UNAVAILABLE)
                     .header(header::RETRY_AFTER, HeaderValue::from_static("2"))
             })?;
@@ -82,14 +82,14 @@ async fn collect(
 ///
 /// # Errors
 /// 400 with the code of the error.
-pub fn parse(operation: &Operation, bytes: &[u8], time_zone: Tz) -> Result<Values, Refusal> {
+pub fn parse(operation: &Operation, bytes: &[u8], time_zone: Tz) -> Result<Values, ApiError> {
     let sent = match bytes.trim_ascii() {
         [] => Map::new(),
         text => match serde_json::from_slice::<Value>(text) {
             Ok(Value::Object(sent)) => sent,
-            Ok(_) => return Err(Refusal::new(Code::INVALID_FORMAT, "the body must be a JSON object")),
+            Ok(_) => return Err(ApiError::new(Code::INVALID_FORMAT, "the body must be a JSON object")),
             Err(error) => {
-                return Err(Refusal::new(Code::INVALID_FORMAT, format!("the body is not JSON: {error}")));
+                return Err(ApiError::new(Code::INVALID_FORMAT, format!("the body is not JSON: {error}")));
             }
         },
     };

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::auth::Who;
 use super::auth::credential::unauthorized;
 use super::context::Context;
-use super::envelope::{DatabaseTrouble, Refusal};
+use super::envelope::{ApiError, DatabaseTrouble};
 use super::fields::Values;
 use super::live::Live;
 use crate::domain::clock::Timestamp;
@@ -50,7 +50,7 @@ impl Call {
     ///
     /// # Errors
     /// 401 when there is none.
-    pub fn who(&self) -> Result<&Who, Refusal> {
+    pub fn who(&self) -> Result<&Who, ApiError> {
         self.who.as_ref().ok_or_else(|| unauthorized("not logged in"))
     }
 
@@ -58,7 +58,7 @@ impl Call {
     ///
     /// # Errors
     /// The store failed.
-    pub async fn audit(&self, tx: &mut Tx, change: Change) -> Result<(), Refusal> {
+    pub async fn audit(&self, tx: &mut Tx, change: Change) -> Result<(), ApiError> {
         let entry = AuditEntry {
             at: self.now,
             actor: self.who()?.label(),
@@ -76,9 +76,9 @@ impl Call {
     /// # Errors
     /// When the store failed; or when it is committed but the snapshot could not be rebuilt, which
     /// the next version check fixes.
-    pub async fn commit(&self, tx: Tx) -> Result<(), Refusal> {
+    pub async fn commit(&self, tx: Tx) -> Result<(), ApiError> {
         tx.commit().await?;
-        self.ctx.state.publish().await.map_err(Refusal::internal)
+        self.ctx.state.publish().await.map_err(ApiError::internal)
     }
 }
 
@@ -86,11 +86,11 @@ impl Call {
 ///
 /// # Errors
 /// The record cannot be written as JSON.
-pub fn recorded<T: Serialize>(record: &T) -> Result<Option<Value>, Refusal> {
-    serde_json::to_value(record).map(Some).map_err(Refusal::internal)
+pub fn recorded<T: Serialize>(record: &T) -> Result<Option<Value>, ApiError> {
+    serde_json::to_value(record).map(Some).map_err(ApiError::internal)
 }
 
-impl From<StoreError> for Refusal {
+impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Unreachable { .. } => Self::database(DatabaseTrouble::Unreachable, error),

@@ -16,9 +16,9 @@ use tokio::runtime::Handle;
 use super::auth::{Via, Who, credential};
 use super::call::Call;
 use super::context::{Context, Surface};
-use super::envelope::{Code, Refusal, json_response};
+use super::envelope::{ApiError, Code, json_response};
 use super::fields::Values;
-use super::table::{self, Answer, Operation, Permission, Verb};
+use super::table::{self, ActionReply, Operation, Permission, Verb};
 use super::{body, security};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::RequestId;
@@ -39,12 +39,12 @@ pub(super) async fn dispatch(State(surface): State<Surface>, request: Request<Bo
     answer.unwrap_or_else(|refusal| refuse(&ctx, refusal, &path, operation))
 }
 
-fn unknown(path: &str) -> Refusal {
+fn unknown(path: &str) -> ApiError {
     let shown: String = path.chars().take(100).collect();
-    Refusal::new(Code::NOT_FOUND, format!("there is no operation {shown}")).at(StatusCode::NOT_FOUND)
+    ApiError::new(Code::NOT_FOUND, format!("there is no operation {shown}")).at(StatusCode::NOT_FOUND)
 }
 
-fn refuse(ctx: &Context, refusal: Refusal, path: &str, operation: Option<&Operation>) -> Response<Body> {
+fn refuse(ctx: &Context, refusal: ApiError, path: &str, operation: Option<&Operation>) -> Response<Body> {
     let writes = operation.is_some_and(Operation::writes);
     let (refusal, is_known) = refusal.located(&ctx.conditions, ctx.clock.now(), writes);
     let Some(reason) = refusal.internal_reason() else { return refusal.into_response() };
@@ -63,14 +63,14 @@ async fn answer(
     surface: Surface,
     operation: &'static Operation,
     request: Request<Body>,
-) -> Result<Response<Body>, Refusal> {
+) -> Result<Response<Body>, ApiError> {
     let (head, sent) = request.into_parts();
     let allowed = match operation.verb {
         Verb::Get => head.method == Method::GET || head.method == Method::HEAD,
         Verb::Post => head.method == Method::POST,
     };
     if !allowed {
-        let refusal = Refusal::new(Code::METHOD_NOT_ALLOWED, format!("this operation is {}", operation.verb.as_str()));
+        let refusal = ApiError::new(Code::METHOD_NOT_ALLOWED, format!("this operation is {}", operation.verb.as_str()));
         return Err(refusal.header(header::ALLOW, HeaderValue::from_static(operation.verb.as_str())));
     }
     let ctx = &surface.ctx;
@@ -88,21 +88,21 @@ async fn answer(
     let call = Call { ctx, throttle, live, who, values, client, cookie, credentials, now };
     let task = Handle::current().spawn((operation.run)(call));
     let ended = tokio::time::timeout(ACTION_TIME, task).await.map_err(|_| {
-        Refusal::unavailable(
+        ApiError::unavailable(
             "this has not ended within a minute; the database may not answer. It may still be done: look before you repeat it",
             "an action has not ended within a minute",
         )
     })?;
-    let answer = ended.map_err(|error| Refusal::internal(format!("the action did not end: {error}")))??;
+    let answer = ended.map_err(|error| ApiError::internal(format!("the action did not end: {error}")))??;
     Ok(match answer {
-        Answer::Json { body, cookie } => {
+        ActionReply::Json { body, cookie } => {
             let mut response = json_response(StatusCode::OK, body);
             if let Some(cookie) = cookie {
                 response.headers_mut().insert(header::SET_COOKIE, cookie);
             }
             response
         }
-        Answer::Whole(response) => *response,
+        ActionReply::Whole(response) => *response,
     })
 }
 
@@ -113,7 +113,7 @@ async fn authenticate(
     head: &axum::http::request::Parts,
     client: Option<IpAddr>,
     now: Timestamp,
-) -> Result<Option<Who>, Refusal> {
+) -> Result<Option<Who>, ApiError> {
     if operation.permission == Permission::Open {
         // Login and logout change the browser's cookie, so their origin is checked too.
         if operation.verb == Verb::Post {
@@ -132,7 +132,7 @@ async fn authenticate(
     };
     match allowed {
         true => Ok(Some(who)),
-        false if who.is_read_only() => Err(Refusal::denied("this key may only read its own usage")),
-        false => Err(Refusal::denied("this needs an administrator")),
+        false if who.is_read_only() => Err(ApiError::denied("this key may only read its own usage")),
+        false => Err(ApiError::denied("this needs an administrator")),
     }
 }

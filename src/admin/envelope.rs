@@ -73,7 +73,7 @@ impl Code {
 
 /// Why a request is refused, and the client's message. Boxed, as it is part of every `Result` here.
 #[derive(Debug)]
-pub struct Refusal(Box<Parts>);
+pub struct ApiError(Box<Parts>);
 
 #[derive(Debug)]
 struct Parts {
@@ -100,7 +100,7 @@ pub enum DatabaseTrouble {
 /// The possible effects of a failed write.
 const UNCHANGED: &str = "Unless it broke off in the very moment of saving, nothing was changed";
 
-impl Refusal {
+impl ApiError {
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self(Box::new(Parts {
             status: code.status(),
@@ -195,7 +195,7 @@ impl Refusal {
         &self.0.message
     }
 
-    /// The database failed the operation. [`Refusal::located`] adds since when.
+    /// The database failed the operation. [`ApiError::located`] adds since when.
     pub fn database(trouble: DatabaseTrouble, reason: impl std::fmt::Display) -> Self {
         let message = match trouble {
             DatabaseTrouble::Unreachable => "the database cannot be reached",

@@ -11,7 +11,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 
 use super::context::Context;
-use super::envelope::Refusal;
+use super::envelope::ApiError;
 use super::records::Iso;
 use super::records::key::KeyRecord;
 use super::records::tightest::TightestLimit;
@@ -35,7 +35,7 @@ impl LastUses {
     ///
     /// # Errors
     /// The store failed.
-    pub(super) async fn read(ctx: &Context, user: Option<UserId>) -> Result<Self, Refusal> {
+    pub(super) async fn read(ctx: &Context, user: Option<UserId>) -> Result<Self, ApiError> {
         let (mut keys, mut users) = (HashMap::new(), HashMap::new());
         for used in ctx.store.last_uses(user).await? {
             let Some(at) = used.at else { continue };

@@ -36,7 +36,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tower::{ServiceExt, service_fn};
 
-use super::envelope::{Code, Refusal};
+use super::envelope::{ApiError, Code};
 use super::head_timer::{Answering, HeadTimer};
 use super::unread_body::UnreadBody;
 use crate::state::Entry;
@@ -114,7 +114,7 @@ pub async fn serve(
 /// The answer to every request on a connection without a place.
 async fn too_many() -> Response<Body> {
     let message = "the administration has too many connections: try again in a few seconds";
-    Refusal::new(Code("TOO_MANY_CONNECTIONS"), message)
+    ApiError::new(Code("TOO_MANY_CONNECTIONS"), message)
         .at(StatusCode::SERVICE_UNAVAILABLE)
         .header(RETRY_AFTER, HeaderValue::from_static("5"))
         .header(CONNECTION, HeaderValue::from_static("close"))

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::actions;
 use super::call::Call;
-use super::envelope::{Code, Refusal, success};
+use super::envelope::{ApiError, Code, success};
 use super::fields::Body;
 
 /// Who may call an operation.
@@ -59,14 +59,14 @@ impl Verb {
 }
 
 /// What goes back.
-pub enum Answer {
+pub enum ActionReply {
     /// A JSON text, and maybe a cookie.
     Json { body: Vec<u8>, cookie: Option<HeaderValue> },
     /// Something else, with its own head.
     Whole(Box<Response<axum::body::Body>>),
 }
 
-type Answering = Pin<Box<dyn Future<Output = Result<Answer, Refusal>> + Send>>;
+type Answering = Pin<Box<dyn Future<Output = Result<ActionReply, ApiError>> + Send>>;
 
 /// One operation.
 pub struct Operation {
@@ -101,14 +101,14 @@ impl Operation {
     pub fn action<T, F>(path: &'static str, permission: Permission, body: Body, action: fn(Call) -> F) -> Self
     where
         T: Serialize + JsonSchema + 'static,
-        F: Future<Output = Result<T, Refusal>> + Send + 'static,
+        F: Future<Output = Result<T, ApiError>> + Send + 'static,
     {
         let run = move |call| -> Answering {
             let running = action(call);
             Box::pin(async move {
                 let data = running.await?;
-                let body = success(&data).map_err(Refusal::internal)?;
-                Ok(Answer::Json { body, cookie: None })
+                let body = success(&data).map_err(ApiError::internal)?;
+                Ok(ActionReply::Json { body, cookie: None })
             })
         };
         Self::with(path, permission, body, schema_of::<T>, Box::new(run))
@@ -118,14 +118,14 @@ impl Operation {
     pub fn cookie_action<T, F>(path: &'static str, permission: Permission, body: Body, action: fn(Call) -> F) -> Self
     where
         T: Serialize + JsonSchema + 'static,
-        F: Future<Output = Result<(T, HeaderValue), Refusal>> + Send + 'static,
+        F: Future<Output = Result<(T, HeaderValue), ApiError>> + Send + 'static,
     {
         let run = move |call| -> Answering {
             let running = action(call);
             Box::pin(async move {
                 let (data, cookie) = running.await?;
-                let body = success(&data).map_err(Refusal::internal)?;
-                Ok(Answer::Json { body, cookie: Some(cookie) })
+                let body = success(&data).map_err(ApiError::internal)?;
+                Ok(ActionReply::Json { body, cookie: Some(cookie) })
             })
         };
         Self::with(path, permission, body, schema_of::<T>, Box::new(run))
@@ -135,14 +135,14 @@ impl Operation {
     pub fn document<T, F>(path: &'static str, action: fn(Call) -> F) -> Self
     where
         T: Serialize + JsonSchema + 'static,
-        F: Future<Output = Result<T, Refusal>> + Send + 'static,
+        F: Future<Output = Result<T, ApiError>> + Send + 'static,
     {
         let run = move |call| -> Answering {
             let running = action(call);
             Box::pin(async move {
                 let data = running.await?;
-                let body = serde_json::to_vec(&data).map_err(Refusal::internal)?;
-                Ok(Answer::Json { body, cookie: None })
+                let body = serde_json::to_vec(&data).map_err(ApiError::internal)?;
+                Ok(ActionReply::Json { body, cookie: None })
             })
         };
         let this = Self::with(path, Permission::Open, Body::EMPTY, schema_of::<T>, Box::new(run));
@@ -154,7 +154,7 @@ impl Operation {
     pub fn whole<T, F>(path: &'static str, permission: Permission, media: &'static str, action: fn(Call) -> F) -> Self
     where
         T: JsonSchema + 'static,
-        F: Future<Output = Result<Response<axum::body::Body>, Refusal>> + Send + 'static,
+        F: Future<Output = Result<Response<axum::body::Body>, ApiError>> + Send + 'static,
     {
         Self { verb: Verb::Get, ..Self::stream::<T, F>(path, permission, Body::EMPTY, media, action) }
     }
@@ -169,11 +169,11 @@ impl Operation {
     ) -> Self
     where
         T: JsonSchema + 'static,
-        F: Future<Output = Result<Response<axum::body::Body>, Refusal>> + Send + 'static,
+        F: Future<Output = Result<Response<axum::body::Body>, ApiError>> + Send + 'static,
     {
         let run = move |call| -> Answering {
             let running = action(call);
-            Box::pin(async move { Ok(Answer::Whole(Box::new(running.await?))) })
+            Box::pin(async move { Ok(ActionReply::Whole(Box::new(running.await?))) })
         };
         Self { enveloped: false, media, ..Self::with(path, permission, body, schema_of::<T>, Box::new(run)) }
     }

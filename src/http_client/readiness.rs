@@ -9,7 +9,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The answer of `/readyz` on the metrics listener.
 #[derive(Debug)]
-pub struct Answer {
+pub struct ReadyzAnswer {
     pub ready: bool,
     /// Parts with a problem, and its text; empty if all are fine.
     pub faults: Vec<(String, String)>,
@@ -20,7 +20,7 @@ pub struct Answer {
 ///
 /// # Errors
 /// A text, if there is no answer within five seconds, or not one of a gateway.
-pub async fn ask(metrics: SocketAddr) -> Result<Answer, String> {
+pub async fn ask(metrics: SocketAddr) -> Result<ReadyzAnswer, String> {
     let address = SocketAddr::new(reachable(metrics.ip()), metrics.port());
     let client = super::builder(PATIENCE).build().map_err(super::describe)?;
     let answer = client.get(format!("http://{address}/readyz")).send().await.map_err(super::describe)?;
@@ -29,11 +29,11 @@ pub async fn ask(metrics: SocketAddr) -> Result<Answer, String> {
 }
 
 /// `None` if it is not an answer of `/readyz`.
-fn read(body: &Value) -> Option<Answer> {
+fn read(body: &Value) -> Option<ReadyzAnswer> {
     let parts = body["parts"].as_object()?;
     let state = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let faults = parts.iter().map(|(name, value)| (name.clone(), state(value))).filter(|(_, state)| state != "ok");
-    Some(Answer { ready: body["ready"].as_bool()?, faults: faults.collect() })
+    Some(ReadyzAnswer { ready: body["ready"].as_bool()?, faults: faults.collect() })
 }
 
 fn reachable(ip: IpAddr) -> IpAddr {

@@ -13,17 +13,17 @@ pub enum LedgerError {
     /// The record is held in memory until the disk accepts it; only the end of the process loses
     /// it.
     #[error("the journal cannot be written ({0}): the record is held in memory")]
-    Held(Refusal),
+    Held(AppendRefused),
     /// Neither disk nor memory took the record. The log has all of it.
     #[error("the journal cannot be written ({0}), and no more can be held in memory")]
-    Lost(Refusal),
+    Lost(AppendRefused),
     #[error("a record of {0} bytes is larger than the journal takes")]
     TooLarge(usize),
 }
 
 /// Why the journal did not accept a record.
 #[derive(Debug, thiserror::Error)]
-pub enum Refusal {
+pub enum AppendRefused {
     #[error("its share of the disk is used up: {bytes} of {max} bytes")]
     Full { bytes: u64, max: u64 },
     #[error("the disk is full")]
@@ -32,7 +32,7 @@ pub enum Refusal {
     Disk(io::Error),
 }
 
-impl From<io::Error> for Refusal {
+impl From<io::Error> for AppendRefused {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull,

@@ -58,7 +58,7 @@ use journal::{Appended, Journal};
 use set_aside::SetAside;
 use stats::Tally;
 
-pub use error::{LedgerError, Refusal};
+pub use error::{AppendRefused, LedgerError};
 pub use sink::{Sink, SinkError};
 pub use stats::JournalStats;
 pub use survey::{Survey, survey};

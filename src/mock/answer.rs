@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::ask::Asked;
 use super::directive::{CallSpec, Directive, Finish};
 use super::path::Route;
-use super::reply::{Call, Part, Reply, words};
+use super::reply::{MockCall, Part, Reply, words};
 use super::schema;
 use crate::domain::usage::Usage;
 
@@ -30,7 +30,7 @@ pub(super) fn compose(route: &Route, asked: &Asked, directive: &Directive, reque
         parts.push(Part::Text(text));
     }
     let has_calls = !calls.is_empty();
-    parts.extend(calls.into_iter().map(Part::Call));
+    parts.extend(calls.into_iter().map(Part::MockCall));
     let finish = directive.finish.unwrap_or(if has_calls { Finish::ToolCalls } else { Finish::Stop });
     let usage =
         (!directive.no_usage).then(|| directive.usage.map_or_else(|| computed_usage(asked, &parts), Usage::from));
@@ -49,7 +49,7 @@ pub(super) fn compose(route: &Route, asked: &Asked, directive: &Directive, reque
     }
 }
 
-fn calls(asked: &Asked, directive: &Directive, serial: u64) -> Vec<Call> {
+fn calls(asked: &Asked, directive: &Directive, serial: u64) -> Vec<MockCall> {
     let wished;
     let specs = if directive.tools.is_empty() && asked.results.is_empty() && !speaks(directive) {
         wished = wishes(asked);
@@ -65,13 +65,13 @@ const fn speaks(directive: &Directive) -> bool {
     directive.text.is_some() || directive.words.is_some() || directive.echo
 }
 
-fn call(spec: &CallSpec, serial: u64, index: usize) -> Call {
+fn call(spec: &CallSpec, serial: u64, index: usize) -> MockCall {
     let (arguments, text) = match &spec.arguments {
         Value::Null => (Value::Object(serde_json::Map::new()), "{}".to_owned()),
         Value::String(raw) => (serde_json::from_str(raw).unwrap_or(Value::Null), raw.clone()),
         other => (other.clone(), other.to_string()),
     };
-    Call {
+    MockCall {
         id: spec.id.clone().unwrap_or_else(|| format!("mock{serial:06}x{index}")),
         own_id: spec.id.is_some(),
         name: spec.name.clone(),
@@ -126,7 +126,7 @@ fn computed_usage(asked: &Asked, parts: &[Part]) -> Usage {
         match part {
             Part::Thinking(text) => usage.reasoning += tokens(text),
             Part::Text(text) => usage.output += tokens(text),
-            Part::Call(call) => usage.output += tokens(&call.name) + tokens(&call.text),
+            Part::MockCall(call) => usage.output += tokens(&call.name) + tokens(&call.text),
         }
     }
     usage.output = (usage.output + usage.reasoning).max(1);

@@ -20,7 +20,7 @@ use super::directive::{self, Directive, DirectiveError, Layer};
 use super::path::{self, Operation, Route};
 use super::play::Playback;
 use super::records::Exchange;
-use super::stage::{self, Answer};
+use super::stage::{self, StagedAnswer};
 use super::strict;
 use super::wire::Fault;
 use crate::domain::format::WireFormat;
@@ -40,7 +40,7 @@ pub(super) async fn handle(State(mock): State<Arc<Mock>>, request: Request) -> R
             send(answer, &directive, exchange).await
         }
         Received::TooLarge => {
-            let answer = Answer::fault(format_of(&parts), &Fault::new(413, "Request exceeds the maximum size"));
+            let answer = StagedAnswer::fault(format_of(&parts), &Fault::new(413, "Request exceeds the maximum size"));
             send(answer, &Directive::default(), exchange).await
         }
         // The peer has closed: no answer is needed, and the guard counts the request as dropped.
@@ -82,16 +82,16 @@ async fn receive(parts: &Parts, mut body: Body) -> Received {
 }
 
 /// The answer, and the directive that says how it is played.
-fn judge(mock: &Mock, parts: &Parts, bytes: &Bytes, serial: u64) -> (Answer, Directive) {
+fn judge(mock: &Mock, parts: &Parts, bytes: &Bytes, serial: u64) -> (StagedAnswer, Directive) {
     let Some(mut route) = path::parse(parts.uri.path()) else {
         let fault = Fault::new(404, format!("Unknown path {}", parts.uri.path()));
-        return (Answer::fault(format_of(parts), &fault), Directive::default());
+        return (StagedAnswer::fault(format_of(parts), &fault), Directive::default());
     };
     if matches!(route.operation, Operation::ListModels | Operation::GetModel(_)) {
         route.format = format_of(parts);
     }
     if let Err(fault) = strict::method(&route, parts) {
-        return (Answer::fault(route.format, &fault), Directive::default());
+        return (StagedAnswer::fault(route.format, &fault), Directive::default());
     }
     let body: Result<Value, _> = serde_json::from_slice(bytes);
     let mut asked = body.as_ref().map(|body| ask::read(&route, body)).unwrap_or_default();
@@ -99,7 +99,7 @@ fn judge(mock: &Mock, parts: &Parts, bytes: &Bytes, serial: u64) -> (Answer, Dir
         Ok(directive) => directive,
         Err(error) => {
             let fault = Fault::bad(error.to_string()).code("mock_directive");
-            return (Answer::fault(route.format, &fault), Directive::default());
+            return (StagedAnswer::fault(route.format, &fault), Directive::default());
         }
     };
     let strict = directive.strict.unwrap_or(true);
@@ -107,7 +107,7 @@ fn judge(mock: &Mock, parts: &Parts, bytes: &Bytes, serial: u64) -> (Answer, Dir
     let key = strict::credential(route.format, parts, query_key.as_deref());
     let checked = if strict { strict::authenticated(route.format, key.as_deref()) } else { Ok(()) };
     let answer = match checked {
-        Err(fault) => Answer::fault(route.format, &fault),
+        Err(fault) => StagedAnswer::fault(route.format, &fault),
         Ok(()) => stage::answer(&route, &directive, parts, body, (&asked, serial)),
     };
     (answer, directive)
@@ -170,7 +170,7 @@ fn format_of(parts: &Parts) -> WireFormat {
     }
 }
 
-async fn send(answer: Answer, directive: &Directive, exchange: Exchange) -> Response {
+async fn send(answer: StagedAnswer, directive: &Directive, exchange: Exchange) -> Response {
     if directive.delay_ms > 0 {
         tokio::select! {
             () = tokio::time::sleep(Duration::from_millis(directive.delay_ms)) => {}
@@ -187,7 +187,7 @@ async fn send(answer: Answer, directive: &Directive, exchange: Exchange) -> Resp
     response
 }
 
-impl Answer {
+impl StagedAnswer {
     fn head(&self, directive: &Directive, serial: u64, head: &mut HeaderMap) {
         let mut put = |name: &str, value: &str| {
             if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {

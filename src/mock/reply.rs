@@ -14,12 +14,12 @@ const DELTA_CHARS: usize = 16;
 pub(super) enum Part {
     Thinking(String),
     Text(String),
-    Call(Call),
+    MockCall(MockCall),
 }
 
 /// A tool call. `text` is the arguments as the wire's text, valid JSON or not.
 #[derive(Debug, Clone)]
-pub(super) struct Call {
+pub(super) struct MockCall {
     /// Unique within the reply; each format adds its own prefix unless the directive gave an id.
     pub id: String,
     /// True if `id` is the directive's and is used unchanged.
@@ -29,7 +29,7 @@ pub(super) struct Call {
     pub text: String,
 }
 
-impl Call {
+impl MockCall {
     /// The call's id with a format's prefix.
     #[must_use]
     pub(super) fn id(&self, prefix: &str) -> String {

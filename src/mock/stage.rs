@@ -26,7 +26,7 @@ const HTML: &str =
 /// The answer: the head's values, and the body in its natural pieces (a stream's events, or one
 /// piece).
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct StagedAnswer {
     pub format: WireFormat,
     pub status: u16,
     pub content_type: &'static str,
@@ -34,7 +34,7 @@ pub(super) struct Answer {
     pub streaming: bool,
 }
 
-impl Answer {
+impl StagedAnswer {
     fn whole(format: WireFormat, status: u16, body: impl Into<Bytes>) -> Self {
         Self { format, status, content_type: JSON, pieces: vec![body.into()], streaming: false }
     }
@@ -62,59 +62,63 @@ pub(super) fn answer(
     parts: &Parts,
     body: Result<Value, serde_json::Error>,
     (asked, serial): (&Asked, u64),
-) -> Answer {
+) -> StagedAnswer {
     let format = route.format;
     if let Some(scripted) = scripted(format, directive, asked.stream) {
         return scripted;
     }
     match &route.operation {
-        Operation::ListModels => return Answer::json(format, &models::list(format, &shown_models(directive))),
+        Operation::ListModels => return StagedAnswer::json(format, &models::list(format, &shown_models(directive))),
         Operation::GetModel(id) => return model(format, directive, id),
         Operation::Generate | Operation::CountTokens => {}
     }
     let body = match body {
         Ok(body) => body,
-        Err(error) => return Answer::fault(format, &strict::bad_json(format, &error)),
+        Err(error) => return StagedAnswer::fault(format, &strict::bad_json(format, &error)),
     };
     if let Err(fault) = strict::request(route, parts, &body, asked, directive.strict.unwrap_or(true)) {
-        return Answer::fault(format, &fault);
+        return StagedAnswer::fault(format, &fault);
     }
     if route.operation == Operation::CountTokens {
-        return Answer::json(format, &counted(format, asked));
+        return StagedAnswer::json(format, &counted(format, asked));
     }
     let mut reply = answer::compose(route, asked, directive, body, serial);
     reply.sse = query(parts).get("alt").is_some_and(|alt| alt == "sse");
-    if asked.stream { streamed(format, &reply, directive) } else { Answer::json(format, &wire::whole(format, &reply)) }
+    if asked.stream {
+        streamed(format, &reply, directive)
+    } else {
+        StagedAnswer::json(format, &wire::whole(format, &reply))
+    }
 }
 
 /// Replies that a directive defines for any request.
-fn scripted(format: WireFormat, directive: &Directive, stream: bool) -> Option<Answer> {
+fn scripted(format: WireFormat, directive: &Directive, stream: bool) -> Option<StagedAnswer> {
     let status = directive.status;
     if let Some(body) = &directive.body {
         let text = body.as_str().map_or_else(|| body.to_string(), str::to_owned);
         let kind = if stream && status.unwrap_or(200) < 400 { EVENTS } else { JSON };
-        return Some(Answer { content_type: kind, ..Answer::whole(format, status.unwrap_or(200), text) });
+        return Some(StagedAnswer { content_type: kind, ..StagedAnswer::whole(format, status.unwrap_or(200), text) });
     }
     if directive.html {
-        let page = Answer::whole(format, status.unwrap_or(200), HTML);
-        return Some(Answer { content_type: "text/html; charset=utf-8", ..page });
+        let page = StagedAnswer::whole(format, status.unwrap_or(200), HTML);
+        return Some(StagedAnswer { content_type: "text/html; charset=utf-8", ..page });
     }
     if directive.empty {
         let kind = if stream { EVENTS } else { JSON };
-        let nothing = Answer::whole(format, status.unwrap_or(200), Bytes::new());
-        return Some(Answer { content_type: kind, pieces: Vec::new(), ..nothing });
+        let nothing = StagedAnswer::whole(format, status.unwrap_or(200), Bytes::new());
+        return Some(StagedAnswer { content_type: kind, pieces: Vec::new(), ..nothing });
     }
     let failed = status.filter(|status| *status >= 400);
     if directive.error_in_200 {
         let fault = Fault::from_spec(failed.unwrap_or(500), directive.error.as_ref());
         if stream {
-            return Some(Answer::stream(format, vec![wire::stream_error(format, &fault, 0)]));
+            return Some(StagedAnswer::stream(format, vec![wire::stream_error(format, &fault, 0)]));
         }
-        return Some(Answer { status: 200, ..Answer::fault(format, &fault) });
+        return Some(StagedAnswer { status: 200, ..StagedAnswer::fault(format, &fault) });
     }
     let mid_stream = directive.error_after.is_some();
     if failed.is_some() || (directive.error.is_some() && !mid_stream) {
-        return Some(Answer::fault(format, &Fault::from_spec(failed.unwrap_or(500), directive.error.as_ref())));
+        return Some(StagedAnswer::fault(format, &Fault::from_spec(failed.unwrap_or(500), directive.error.as_ref())));
     }
     None
 }
@@ -123,11 +127,11 @@ fn shown_models(directive: &Directive) -> Vec<String> {
     directive.models.clone().unwrap_or_else(|| models::DEFAULT.map(str::to_owned).to_vec())
 }
 
-fn model(format: WireFormat, directive: &Directive, id: &str) -> Answer {
+fn model(format: WireFormat, directive: &Directive, id: &str) -> StagedAnswer {
     if shown_models(directive).iter().any(|shown| shown == id) {
-        return Answer::json(format, &models::one(format, id));
+        return StagedAnswer::json(format, &models::one(format, id));
     }
-    Answer::fault(format, &strict::no_model(format, id))
+    StagedAnswer::fault(format, &strict::no_model(format, id))
 }
 
 fn counted(format: WireFormat, asked: &Asked) -> Value {
@@ -140,7 +144,7 @@ fn counted(format: WireFormat, asked: &Asked) -> Value {
     }
 }
 
-fn streamed(format: WireFormat, reply: &Reply, directive: &Directive) -> Answer {
+fn streamed(format: WireFormat, reply: &Reply, directive: &Directive) -> StagedAnswer {
     let mut events = wire::events(format, reply);
     let array = format == WireFormat::AltCli && !reply.sse;
     if let Some(after) = directive.error_after {
@@ -152,11 +156,11 @@ fn streamed(format: WireFormat, reply: &Reply, directive: &Directive) -> Answer 
             wire::stream_error(format, &fault, after)
         });
     }
-    let stream = Answer::stream(format, events);
-    if array { Answer { content_type: JSON, ..stream } } else { stream }
+    let stream = StagedAnswer::stream(format, events);
+    if array { StagedAnswer { content_type: JSON, ..stream } } else { stream }
 }
 
-impl Answer {
+impl StagedAnswer {
     /// The steps that play this answer, and the length to declare (none for a stream).
     #[must_use]
     pub(super) fn steps(&self, directive: &Directive) -> (Vec<Step>, Option<u64>) {

@@ -30,7 +30,7 @@ use crate::telemetry::IntGauge;
 
 /// The caller of a request.
 #[derive(Debug, Clone)]
-pub enum Caller {
+pub enum Principal {
     Key {
         key: Arc<Key>,
         user: Arc<User>,
@@ -39,7 +39,7 @@ pub enum Caller {
     Admin,
 }
 
-impl Caller {
+impl Principal {
     #[must_use]
     pub fn key_id(&self) -> Option<KeyId> {
         match self {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rust_decimal::Decimal;
 
-use super::context::{Caller, RequestContext};
+use super::context::{Principal, RequestContext};
 use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
@@ -47,7 +47,7 @@ pub struct Asked {
 
 /// The record of a request in flight.
 pub struct OpenRecord {
-    caller: Caller,
+    caller: Principal,
     snapshot: Arc<Snapshot>,
     operation: Operation,
     pub body: Option<BodyFacts>,
@@ -62,7 +62,7 @@ pub struct OpenRecord {
 
 impl OpenRecord {
     #[must_use]
-    pub fn new(caller: Caller, snapshot: Arc<Snapshot>, operation: Operation) -> Self {
+    pub fn new(caller: Principal, snapshot: Arc<Snapshot>, operation: Operation) -> Self {
         Self {
             caller,
             snapshot,
@@ -271,10 +271,10 @@ struct Names {
     user_name: Option<Arc<str>>,
 }
 
-fn names(caller: &Caller) -> Names {
+fn names(caller: &Principal) -> Names {
     match caller {
-        Caller::Admin => Names::default(),
-        Caller::Key { key, user } => Names {
+        Principal::Admin => Names::default(),
+        Principal::Key { key, user } => Names {
             key_id: Some(key.id),
             key_name: Some(key.name.as_str().into()),
             user_id: Some(user.id),

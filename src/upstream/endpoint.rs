@@ -27,7 +27,7 @@ pub struct Endpoint {
 
 /// The operation of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Call<'a> {
+pub enum ProviderCall<'a> {
     Generate { model: &'a str, stream: bool },
     CountTokens { model: &'a str },
     ListModels,
@@ -79,22 +79,22 @@ impl Endpoint {
 
     /// The path (and the query that the call itself needs) of a call in `format`.
     #[must_use]
-    pub fn path(&self, format: WireFormat, call: Call<'_>) -> String {
+    pub fn path(&self, format: WireFormat, call: ProviderCall<'_>) -> String {
         let own = if format == WireFormat::AltCli { "v1beta" } else { "v1" };
         let base = format!("{}/{}", self.prefix, self.version.as_deref().unwrap_or(own));
         match (format, call) {
-            (_, Call::ListModels) => format!("{base}/models"),
-            (WireFormat::Native, Call::Generate { .. }) => format!("{base}/messages"),
-            (WireFormat::Native, Call::CountTokens { .. }) => format!("{base}/messages/count_tokens"),
+            (_, ProviderCall::ListModels) => format!("{base}/models"),
+            (WireFormat::Native, ProviderCall::Generate { .. }) => format!("{base}/messages"),
+            (WireFormat::Native, ProviderCall::CountTokens { .. }) => format!("{base}/messages/count_tokens"),
             (WireFormat::Responses, _) => format!("{base}/responses"),
             (WireFormat::Chat, _) => format!("{base}/chat/completions"),
-            (WireFormat::AltCli, Call::Generate { model, stream: false }) => {
+            (WireFormat::AltCli, ProviderCall::Generate { model, stream: false }) => {
                 format!("{base}/models/{}:generateContent", segment(model))
             }
-            (WireFormat::AltCli, Call::Generate { model, stream: true }) => {
+            (WireFormat::AltCli, ProviderCall::Generate { model, stream: true }) => {
                 format!("{base}/models/{}:streamGenerateContent", segment(model))
             }
-            (WireFormat::AltCli, Call::CountTokens { model }) => {
+            (WireFormat::AltCli, ProviderCall::CountTokens { model }) => {
                 format!("{base}/models/{}:countTokens", segment(model))
             }
         }
@@ -135,7 +135,7 @@ fn segment(model: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    const GENERATE: Call<'_> = Call::Generate { model: "m", stream: false };
+    const GENERATE: ProviderCall<'_> = ProviderCall::Generate { model: "m", stream: false };
 
     #[test]
     fn each_usual_base_address_gives_the_right_path() {
@@ -175,9 +175,9 @@ mod tests {
     #[test]
     fn a_model_name_stays_inside_its_segment() {
         let e = Endpoint::parse("https://x").unwrap();
-        let path = e.path(WireFormat::AltCli, Call::Generate { model: "a b?c#d:e", stream: true });
+        let path = e.path(WireFormat::AltCli, ProviderCall::Generate { model: "a b?c#d:e", stream: true });
         assert_eq!(path, "/v1beta/models/a%20b%3Fc%23d%3Ae:streamGenerateContent");
-        let path = e.path(WireFormat::AltCli, Call::Generate { model: "a/../b", stream: false });
+        let path = e.path(WireFormat::AltCli, ProviderCall::Generate { model: "a/../b", stream: false });
         assert_eq!(path, "/v1beta/models/a%2F..%2Fb:generateContent");
     }
 }

@@ -12,5 +12,5 @@ pub mod probe;
 mod probe_error;
 pub mod resolve;
 
-pub use endpoint::{Call, Endpoint, EndpointError};
+pub use endpoint::{Endpoint, EndpointError, ProviderCall};
 pub use pool::{Link, LinkError, Upstreams};

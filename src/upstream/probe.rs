@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use http::HeaderMap;
 
-use super::endpoint::{Call, Endpoint};
+use super::endpoint::{Endpoint, ProviderCall};
 use super::headers::{self, HeadParts};
 use crate::domain::provider::Provider;
 
@@ -30,7 +30,7 @@ pub struct Probed {
 /// Why there was no answer. The text can be shown; it does not contain the credential.
 pub async fn probe(
     provider: &Provider,
-    call: Call<'_>,
+    call: ProviderCall<'_>,
     body: Option<String>,
     patience: Duration,
 ) -> Result<Probed, ProbeError> {
@@ -41,7 +41,7 @@ pub async fn probe(
     Ok(Probed { status, body, took: began.elapsed() })
 }
 
-async fn ask(provider: &Provider, call: Call<'_>, body: Option<String>) -> Result<(u16, Vec<u8>), ProbeError> {
+async fn ask(provider: &Provider, call: ProviderCall<'_>, body: Option<String>) -> Result<(u16, Vec<u8>), ProbeError> {
     let bad = |text: String| ProbeError::new(ProbeFault::BadAddress, text);
     let endpoint = Endpoint::parse(&provider.url).map_err(|error| bad(format!("the address {error}")))?;
     let target = endpoint.path(provider.kind.format(), call);

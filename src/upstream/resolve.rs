@@ -23,7 +23,7 @@ pub struct ResolveError {
     reason: String,
 }
 
-struct Answer {
+struct Lookup {
     addresses: Arc<[IpAddr]>,
     asked: Instant,
     next: usize,
@@ -32,7 +32,7 @@ struct Answer {
 /// The cache of names.
 #[derive(Default)]
 pub struct Resolver {
-    answers: Mutex<HashMap<String, Answer>>,
+    answers: Mutex<HashMap<String, Lookup>>,
 }
 
 impl Resolver {
@@ -67,7 +67,7 @@ impl Resolver {
         }
     }
 
-    fn cached(&self, host: &str, usable: impl Fn(&Answer) -> bool) -> Option<IpAddr> {
+    fn cached(&self, host: &str, usable: impl Fn(&Lookup) -> bool) -> Option<IpAddr> {
         let mut answers = self.answers.lock();
         let answer = answers.get_mut(host).filter(|a| usable(a))?;
         answer.next = answer.next.wrapping_add(1);
@@ -79,6 +79,6 @@ impl Resolver {
         if answers.len() >= CAPACITY {
             answers.clear();
         }
-        answers.insert(host.to_owned(), Answer { addresses, asked: Instant::now(), next: 0 });
+        answers.insert(host.to_owned(), Lookup { addresses, asked: Instant::now(), next: 0 });
     }
 }

@@ -3,7 +3,7 @@
 use super::{Mood, PATIENCE, Rows, Running, journals, open, quick, sample};
 use std::sync::Arc;
 use tollgate::domain::clock::SystemClock;
-use tollgate::ledger::{Ledger, LedgerError, LedgerSettings, Refusal};
+use tollgate::ledger::{AppendRefused, Ledger, LedgerError, LedgerSettings};
 
 const SMALL: LedgerSettings = LedgerSettings {
     segment_bytes: 16 << 10,
@@ -29,7 +29,7 @@ async fn a_full_journal_says_so_early_holds_what_still_comes_and_loses_nothing()
         }
         assert!(appended < 1_000, "the bound was passed");
     };
-    assert!(matches!(error, LedgerError::Held(Refusal::Full { max: 65_536, .. })), "{error}");
+    assert!(matches!(error, LedgerError::Held(AppendRefused::Full { max: 65_536, .. })), "{error}");
     appended += 1;
     running.ledger.append(&sample(appended)).unwrap_err();
     let stats = running.ledger.stats();

@@ -3,7 +3,7 @@
 //! Entries are written with the change itself and are never changed or removed by any operation.
 
 use crate::admin::call::Call;
-use crate::admin::envelope::Refusal;
+use crate::admin::envelope::ApiError;
 use crate::admin::fields::{Body, DayEdge, Field, Kind};
 use crate::admin::records::audit::AuditPageRecord;
 use crate::admin::table::{Operation, Permission};
@@ -29,7 +29,7 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-async fn get_audit_log(call: Call) -> Result<AuditPageRecord, Refusal> {
+async fn get_audit_log(call: Call) -> Result<AuditPageRecord, ApiError> {
     let values = &call.values;
     let ask = AuditAsk {
         actor: values.text("actor").set(),

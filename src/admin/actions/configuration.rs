@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::admin::actions::keys::fields;
 use crate::admin::call::Call;
 use crate::admin::declarative::{self, By, Desk, MAX_DOCUMENT, Order, Plan, Secrets};
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::{Body, Field, Kind, Patch};
 use crate::admin::table::{Operation, Permission};
 
@@ -74,7 +74,7 @@ struct Configuration {
     document: Map<String, Value>,
 }
 
-async fn get_configuration(call: Call) -> Result<Configuration, Refusal> {
+async fn get_configuration(call: Call) -> Result<Configuration, ApiError> {
     let how = match call.values.text("secrets").set().as_deref() {
         Some("sealed") => Secrets::Sealed,
         _ => Secrets::Masked,
@@ -84,7 +84,7 @@ async fn get_configuration(call: Call) -> Result<Configuration, Refusal> {
     Ok(Configuration { document })
 }
 
-async fn apply_configuration(call: Call) -> Result<Plan, Refusal> {
+async fn apply_configuration(call: Call) -> Result<Plan, ApiError> {
     let is = |name: &str| call.values.boolean(name) == Patch::Set(true);
     let document = match call.values.document("document").set() {
         Some(Value::Object(document)) => document,

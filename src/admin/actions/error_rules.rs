@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::sensitive_words::{DESCRIPTION, MATCH_TYPE, identity, unsafe_pattern};
 use crate::admin::call::{Call, Change, recorded};
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::{Body, Field, Kind, Patch, Values};
 use crate::admin::records::error_rule::{RuleRecord, RuleTrial};
 use crate::admin::table::{Operation, Permission};
@@ -100,7 +100,7 @@ pub fn operations() -> Vec<Operation> {
     operations.into_iter().map(Operation::unpublished).collect()
 }
 
-async fn list(call: Call) -> Result<Vec<RuleRecord>, Refusal> {
+async fn list(call: Call) -> Result<Vec<RuleRecord>, ApiError> {
     Ok(call.ctx.state.peek().error_rules.all().iter().map(RuleRecord::new).collect())
 }
 
@@ -126,7 +126,7 @@ pub(in crate::admin) const fn blank(now: Timestamp) -> ErrorRule {
     }
 }
 
-async fn create(call: Call) -> Result<RuleRecord, Refusal> {
+async fn create(call: Call) -> Result<RuleRecord, ApiError> {
     let mut rule = blank(call.now);
     apply(&call.values, &mut rule)?;
     let mut tx = call.ctx.store.begin().await?;
@@ -137,7 +137,7 @@ async fn create(call: Call) -> Result<RuleRecord, Refusal> {
     Ok(RuleRecord::new(&rule))
 }
 
-async fn update(call: Call) -> Result<RuleRecord, Refusal> {
+async fn update(call: Call) -> Result<RuleRecord, ApiError> {
     let mut tx = call.ctx.store.begin().await?;
     let before = found(&call, &mut tx).await?;
     let mut rule = before.clone();
@@ -151,7 +151,7 @@ async fn update(call: Call) -> Result<RuleRecord, Refusal> {
     Ok(RuleRecord::new(&rule))
 }
 
-async fn delete(call: Call) -> Result<(), Refusal> {
+async fn delete(call: Call) -> Result<(), ApiError> {
     let mut tx = call.ctx.store.begin().await?;
     let before = found(&call, &mut tx).await?;
     if before.builtin_code.is_some() {
@@ -164,19 +164,19 @@ async fn delete(call: Call) -> Result<(), Refusal> {
     call.commit(tx).await
 }
 
-async fn list_removed(call: Call) -> Result<Vec<RuleRecord>, Refusal> {
+async fn list_removed(call: Call) -> Result<Vec<RuleRecord>, ApiError> {
     let all = call.ctx.store.begin().await?.error_rules().await?;
     let removed = all.iter().filter(|rule| rule.deleted_at.is_some());
     let shipped = removed.filter_map(|rule| builtin::as_shipped(rule, BUILTIN_RULES, call.now));
     Ok(shipped.map(|rule| RuleRecord::new(&rule)).collect())
 }
 
-async fn restore(call: Call) -> Result<RuleRecord, Refusal> {
+async fn restore(call: Call) -> Result<RuleRecord, ApiError> {
     let id = call.values.id("id");
     let mut tx = call.ctx.store.begin().await?;
     let stored = tx.error_rules().await?.into_iter().find(|rule| rule.id.0 == id);
     let shipped = stored.as_ref().and_then(|rule| builtin::as_shipped(rule, BUILTIN_RULES, call.now));
-    let rule = shipped.ok_or_else(|| Refusal::missing("rule of the program's own", id))?;
+    let rule = shipped.ok_or_else(|| ApiError::missing("rule of the program's own", id))?;
     check(&mut tx, &rule).await?;
     tx.update_error_rule(&rule).await?;
     let before = stored.filter(|rule| rule.deleted_at.is_none());
@@ -185,7 +185,7 @@ async fn restore(call: Call) -> Result<RuleRecord, Refusal> {
     Ok(RuleRecord::new(&rule))
 }
 
-async fn test(call: Call) -> Result<RuleTrial, Refusal> {
+async fn test(call: Call) -> Result<RuleTrial, ApiError> {
     let text = call.values.text("message").set().unwrap_or_default();
     let status = call.values.count("statusCode").set().and_then(|n| u16::try_from(n).ok()).unwrap_or(400);
     let read = error::read(WireFormat::Native, status, text.as_bytes());
@@ -246,7 +246,7 @@ fn told(
 ///
 /// # Errors
 /// 400 when the override is neither a text nor the object that it may be.
-pub(in crate::admin) fn apply(values: &Values, rule: &mut ErrorRule) -> Result<(), Refusal> {
+pub(in crate::admin) fn apply(values: &Values, rule: &mut ErrorRule) -> Result<(), ApiError> {
     values.text("pattern").apply_set(&mut rule.pattern);
     values.word("matchType", MatchType::parse).apply_set(&mut rule.match_type);
     values.word("category", ErrorCategory::parse).apply_set(&mut rule.category);
@@ -256,7 +256,7 @@ pub(in crate::admin) fn apply(values: &Values, rule: &mut ErrorRule) -> Result<(
         OverrideResponse::parse(text).map_err(|why| {
             let shape = "a text, or a JSON object with `message` and maybe `type` and `code`";
             let message = format!("overrideResponse: must be {shape}: {why}");
-            Refusal::field(Code::INVALID_FORMAT, "overrideResponse", message)
+            ApiError::field(Code::INVALID_FORMAT, "overrideResponse", message)
         })?;
     }
     response.apply_option(&mut rule.override_response);
@@ -268,14 +268,14 @@ pub(in crate::admin) fn apply(values: &Values, rule: &mut ErrorRule) -> Result<(
     Ok(())
 }
 
-async fn found(call: &Call, tx: &mut Tx) -> Result<ErrorRule, Refusal> {
+async fn found(call: &Call, tx: &mut Tx) -> Result<ErrorRule, ApiError> {
     let id = call.values.id("id");
     let rule = tx.error_rules().await?.into_iter().find(|rule| rule.id.0 == id && rule.deleted_at.is_none());
-    rule.ok_or_else(|| Refusal::missing("error rule", id))
+    rule.ok_or_else(|| ApiError::missing("error rule", id))
 }
 
 /// The checks of a rule: valid patterns, and no duplicates.
-async fn check(tx: &mut Tx, rule: &ErrorRule) -> Result<(), Refusal> {
+async fn check(tx: &mut Tx, rule: &ErrorRule) -> Result<(), ApiError> {
     if rule.match_type == MatchType::Regex {
         pattern::compile(&rule.pattern).map_err(|fault| unsafe_pattern("pattern", &fault))?;
     }
@@ -283,7 +283,7 @@ async fn check(tx: &mut Tx, rule: &ErrorRule) -> Result<(), Refusal> {
     let others: Vec<&ErrorRule> =
         all.iter().filter(|other| other.id != rule.id && other.deleted_at.is_none()).collect();
     if others.len() >= MAX_RULES {
-        let refusal = Refusal::new(Code::OPERATION_FAILED, format!("there are {MAX_RULES} rules already"));
+        let refusal = ApiError::new(Code::OPERATION_FAILED, format!("there are {MAX_RULES} rules already"));
         return Err(refusal.with("max", MAX_RULES.into()));
     }
     let identity = identity(rule.match_type, &rule.pattern);
@@ -291,7 +291,7 @@ async fn check(tx: &mut Tx, rule: &ErrorRule) -> Result<(), Refusal> {
         None => Ok(()),
         Some(twin) => {
             let message = format!("there is a rule with this pattern already, with the id {}", twin.id);
-            Err(Refusal::new(Code::DUPLICATE_RULE, message).with("id", twin.id.0.into()))
+            Err(ApiError::new(Code::DUPLICATE_RULE, message).with("id", twin.id.0.into()))
         }
     }
 }
@@ -301,7 +301,7 @@ async fn audit(
     tx: &mut Tx,
     action: &'static str,
     (before, after): (Option<&ErrorRule>, Option<&ErrorRule>),
-) -> Result<(), Refusal> {
+) -> Result<(), ApiError> {
     let id = before.or(after).map_or(0, |rule| rule.id.0);
     let record = |rule: Option<&ErrorRule>| rule.map_or(Ok(None), |rule| recorded(&RuleRecord::new(rule)));
     let (before, after) = (record(before)?, record(after)?);

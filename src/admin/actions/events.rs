@@ -8,7 +8,7 @@ use axum::http::{HeaderValue, Response, header};
 use futures_util::stream;
 
 use crate::admin::call::Call;
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::live::Viewer;
 use crate::admin::live::client::Client;
 use crate::admin::records::live::LiveEvent;
@@ -25,10 +25,10 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-async fn events(call: Call) -> Result<Response<Stream>, Refusal> {
+async fn events(call: Call) -> Result<Response<Stream>, ApiError> {
     let viewer = Viewer::of(call.who()?);
     let joined = call.live.join(viewer).ok_or_else(|| {
-        let refusal = Refusal::new(Code::TOO_MANY_ATTEMPTS, "too many connections watch already");
+        let refusal = ApiError::new(Code::TOO_MANY_ATTEMPTS, "too many connections watch already");
         refusal.header(header::RETRY_AFTER, 10)
     })?;
     let client = Client::new(Arc::clone(&call.ctx), joined, call.credentials, viewer);

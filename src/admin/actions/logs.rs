@@ -2,7 +2,7 @@
 //! and the values to filter by.
 
 use crate::admin::call::Call;
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::{Body, DayEdge, Field, Kind, Patch, Values};
 use crate::admin::live::client;
 use crate::admin::records::cost::LogDetail;
@@ -72,50 +72,50 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-async fn get_rejected_requests(call: Call) -> Result<RejectedPage, Refusal> {
+async fn get_rejected_requests(call: Call) -> Result<RejectedPage, ApiError> {
     let (entries, total, since) = call.ctx.rejected.all();
     Ok(RejectedPage::new(&entries, total, since, &call.ctx.state.snapshot()))
 }
 
-async fn get_usage_logs(call: Call) -> Result<LogPageRecord, Refusal> {
+async fn get_usage_logs(call: Call) -> Result<LogPageRecord, ApiError> {
     let who = call.who()?;
     let mut filter = filter(&call.values);
     if !who.is_admin() {
         if let Some(asked) = filter.user_id {
             who.must_own(asked)?;
         }
-        let own = who.user_id().ok_or_else(|| Refusal::denied("this credential is no user's"))?;
+        let own = who.user_id().ok_or_else(|| ApiError::denied("this credential is no user's"))?;
         filter.scope = Some(own);
     }
     page(&call, &filter).await
 }
 
 /// The requested page of the rows that match the filter.
-pub async fn page(call: &Call, filter: &LogFilter) -> Result<LogPageRecord, Refusal> {
+pub async fn page(call: &Call, filter: &LogFilter) -> Result<LogPageRecord, ApiError> {
     let ask = LogPageAsk {
         page: call.values.count("page").set().unwrap_or(1),
         page_size: call.values.count("pageSize").set().unwrap_or(50),
         cursor: call.values.text("cursor").set(),
     };
     let found = call.ctx.store.usage_logs(filter, &ask).await.map_err(|error| match error {
-        StoreError::Missing { .. } => Refusal::field(Code::INVALID_FORMAT, "cursor", "cursor: is not one of ours"),
+        StoreError::Missing { .. } => ApiError::field(Code::INVALID_FORMAT, "cursor", "cursor: is not one of ours"),
         other => other.into(),
     })?;
     Ok(LogPageRecord::new(found, ask.page, ask.page_size))
 }
 
-async fn get_model_list(call: Call) -> Result<Vec<String>, Refusal> {
+async fn get_model_list(call: Call) -> Result<Vec<String>, ApiError> {
     Ok(call.ctx.store.models_asked_for(client::scope(call.who()?)).await?)
 }
 
-async fn get_status_code_list(call: Call) -> Result<Vec<u16>, Refusal> {
+async fn get_status_code_list(call: Call) -> Result<Vec<u16>, ApiError> {
     Ok(call.ctx.store.statuses_answered(client::scope(call.who()?)).await?)
 }
 
-async fn get_usage_log_detail(call: Call) -> Result<LogDetail, Refusal> {
+async fn get_usage_log_detail(call: Call) -> Result<LogDetail, ApiError> {
     let who = call.who()?;
     let text = call.values.text("requestId").set().unwrap_or_default();
-    let missing = || Refusal::new(Code::NOT_FOUND, "there is no such request in the log");
+    let missing = || ApiError::new(Code::NOT_FOUND, "there is no such request in the log");
     let id = RequestId::parse(&text).ok_or_else(missing)?;
     let row = call.ctx.store.usage_log(id).await?.ok_or_else(missing)?;
     // Another user's request counts as missing: the answer to an id reveals nothing.

@@ -2,7 +2,7 @@
 
 use super::sessions::{SESSION, key_of};
 use crate::admin::call::Call;
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::{Body, Field, Kind};
 use crate::admin::records::message::{MessageRecord, SessionMessages};
 use crate::admin::table::{Operation, Permission};
@@ -31,17 +31,17 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-async fn get_session_messages(call: Call) -> Result<SessionMessages, Refusal> {
+async fn get_session_messages(call: Call) -> Result<SessionMessages, ApiError> {
     let session = call.values.text("sessionId").set().unwrap_or_default();
     let key = key_of(&call, &session).await?;
     if !call.ctx.store_messages {
         let message = "messages are not stored: STORE_SESSION_MESSAGES (session.store_messages) is not true";
-        return Err(Refusal::new(Code::OPERATION_FAILED, message));
+        return Err(ApiError::new(Code::OPERATION_FAILED, message));
     }
     let cursor = call.values.text("cursor").set();
     let before = cursor.map(|cursor| {
         let read = read_cursor(&cursor);
-        read.ok_or_else(|| Refusal::field(Code::INVALID_FORMAT, "cursor", "cursor: is not one of ours"))
+        read.ok_or_else(|| ApiError::field(Code::INVALID_FORMAT, "cursor", "cursor: is not one of ours"))
     });
     let before = before.transpose()?;
     let size = call.values.count("pageSize").set().unwrap_or(20);

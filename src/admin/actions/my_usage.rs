@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{logs, overview};
 use crate::admin::auth::Actor;
 use crate::admin::call::Call;
-use crate::admin::envelope::Refusal;
+use crate::admin::envelope::ApiError;
 use crate::admin::fields::{Body, DayEdge, Field, Kind, Values};
 use crate::admin::records::log::LogPageRecord;
 use crate::admin::records::my_usage::{MyMetadata, MyQuota, MyStats, of_lifetime};
@@ -75,19 +75,19 @@ pub fn operations() -> Vec<Operation> {
 }
 
 /// The calling key, and its user.
-fn me(call: &Call) -> Result<(Arc<Key>, Arc<User>), Refusal> {
+fn me(call: &Call) -> Result<(Arc<Key>, Arc<User>), ApiError> {
     match &call.who()?.actor {
         Actor::Key { key, user } => Ok((Arc::clone(key), Arc::clone(user))),
-        Actor::Token => Err(Refusal::denied("the administrator token is no key: it has no usage of its own")),
+        Actor::Token => Err(ApiError::denied("the administrator token is no key: it has no usage of its own")),
     }
 }
 
-async fn metadata(call: Call) -> Result<MyMetadata, Refusal> {
+async fn metadata(call: Call) -> Result<MyMetadata, ApiError> {
     let (key, user) = me(&call)?;
     Ok(MyMetadata::new(&call.ctx, &key, &user))
 }
 
-async fn quota(call: Call) -> Result<MyQuota, Refusal> {
+async fn quota(call: Call) -> Result<MyQuota, ApiError> {
     let (key, user) = me(&call)?;
     let counters = &call.ctx.counters;
     let of_key = counters.key_usage(&key, call.now).await;
@@ -95,19 +95,19 @@ async fn quota(call: Call) -> Result<MyQuota, Refusal> {
     Ok(MyQuota { key: (&of_key).into(), user: (&of_user).into() })
 }
 
-async fn today(call: Call) -> Result<MyStats, Refusal> {
+async fn today(call: Call) -> Result<MyStats, ApiError> {
     let day = overview::today(&call.ctx, call.now);
     stats(&call, day.start, day.end).await
 }
 
-async fn usage_logs(call: Call) -> Result<LogPageRecord, Refusal> {
+async fn usage_logs(call: Call) -> Result<LogPageRecord, ApiError> {
     let (key, user) = me(&call)?;
     let values = &call.values;
     let filter = LogFilter { key_id: Some(key.id), scope: Some(user.id), ..logs::common(values) };
     logs::page(&call, &filter).await
 }
 
-async fn summary(call: Call) -> Result<MyStats, Refusal> {
+async fn summary(call: Call) -> Result<MyStats, ApiError> {
     let (key, user) = me(&call)?;
     let (start, end) = stretch(&call.values);
     if start.is_none() && end.is_none() {
@@ -123,7 +123,7 @@ fn stretch(values: &Values) -> (Option<Timestamp>, Option<Timestamp>) {
 }
 
 /// The use of the key between two times.
-async fn stats(call: &Call, from: Timestamp, until: Timestamp) -> Result<MyStats, Refusal> {
+async fn stats(call: &Call, from: Timestamp, until: Timestamp) -> Result<MyStats, ApiError> {
     let (key, user) = me(call)?;
     let keys = call.ctx.store.key_statistics(user.id, from, until).await?;
     let models: Vec<ModelStatistics> =
@@ -132,7 +132,7 @@ async fn stats(call: &Call, from: Timestamp, until: Timestamp) -> Result<MyStats
 }
 
 /// A provider's last listing counts, however old: this page sends no requests to providers.
-async fn available_models(call: Call) -> Result<Vec<String>, Refusal> {
+async fn available_models(call: Call) -> Result<Vec<String>, ApiError> {
     let (key, user) = me(&call)?;
     let reach = Reach { groups: Some(&key.provider_group), allowed_models: &user.allowed_models };
     let snapshot = call.ctx.state.snapshot();

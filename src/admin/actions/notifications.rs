@@ -8,7 +8,7 @@ use std::time::Instant;
 use serde_json::json;
 
 use crate::admin::call::{Call, Change, recorded};
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::{Body, Field, Form, Kind, Patch, Values};
 use crate::admin::records::notifications::{NotificationsRecord, WebhookTest};
 use crate::admin::table::{Operation, Permission};
@@ -84,11 +84,11 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-async fn get_settings(call: Call) -> Result<NotificationsRecord, Refusal> {
+async fn get_settings(call: Call) -> Result<NotificationsRecord, ApiError> {
     Ok(NotificationsRecord::new(&call.ctx.store.notifications().await?))
 }
 
-async fn update_settings(call: Call) -> Result<NotificationsRecord, Refusal> {
+async fn update_settings(call: Call) -> Result<NotificationsRecord, ApiError> {
     for field in WEBHOOKS {
         if let Patch::Set(address) = call.values.text(field) {
             call.ctx.webhooks.check(&address).map_err(|error| fault(field, &error))?;
@@ -127,7 +127,7 @@ pub(in crate::admin) fn apply(values: &Values, settings: &mut NotificationSettin
     values.count("costAlertCheckInterval").apply_set(&mut settings.cost_alert_check_interval);
 }
 
-async fn seal_secret(call: &Call, tx: &mut Tx, stored: &mut StoredNotifications) -> Result<(), Refusal> {
+async fn seal_secret(call: &Call, tx: &mut Tx, stored: &mut StoredNotifications) -> Result<(), ApiError> {
     match call.values.text("webhookSecret") {
         Patch::Keep => {}
         Patch::Clear => stored.secret_cipher = None,
@@ -140,15 +140,15 @@ async fn seal_secret(call: &Call, tx: &mut Tx, stored: &mut StoredNotifications)
     Ok(())
 }
 
-fn fault(field: &str, error: &WebhookError) -> Refusal {
-    Refusal::field(Code::INVALID_FORMAT, field, format!("{field}: {error}"))
+fn fault(field: &str, error: &WebhookError) -> ApiError {
+    ApiError::field(Code::INVALID_FORMAT, field, format!("{field}: {error}"))
 }
 
-async fn test_webhook(call: Call) -> Result<WebhookTest, Refusal> {
+async fn test_webhook(call: Call) -> Result<WebhookTest, ApiError> {
     let address = call.values.text("webhookUrl").set().unwrap_or_default();
     let stored = call.ctx.store.notifications().await?;
     let open = |cipher: &String| call.ctx.state.vault().open(Place::WebhookSecret, cipher);
-    let secret = stored.secret_cipher.as_ref().map(open).transpose().map_err(Refusal::internal)?;
+    let secret = stored.secret_cipher.as_ref().map(open).transpose().map_err(ApiError::internal)?;
     let body = json!({
         "event": "test",
         "title": "A test message",
@@ -165,6 +165,6 @@ async fn test_webhook(call: Call) -> Result<WebhookTest, Refusal> {
             Ok(WebhookTest { status, latency_ms })
         }
         Err(error) if error.is_final() => Err(fault("webhookUrl", &error)),
-        Err(error) => Err(Refusal::new(Code::OPERATION_FAILED, format!("the webhook {error}"))),
+        Err(error) => Err(ApiError::new(Code::OPERATION_FAILED, format!("the webhook {error}"))),
     }
 }

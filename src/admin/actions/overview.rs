@@ -2,7 +2,7 @@
 
 use crate::admin::call::Call;
 use crate::admin::context::Context;
-use crate::admin::envelope::Refusal;
+use crate::admin::envelope::ApiError;
 use crate::admin::fields::Body;
 use crate::admin::live::{Live, Scope, Viewer};
 use crate::admin::problems;
@@ -25,7 +25,7 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-async fn get_overview_data(call: Call) -> Result<OverviewRecord, Refusal> {
+async fn get_overview_data(call: Call) -> Result<OverviewRecord, ApiError> {
     let viewer = Viewer::of(call.who()?);
     let shown = visible(&call.ctx, viewer.scope());
     let found = read(&call.ctx, shown, call.now, &[]).await?;

@@ -14,7 +14,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
 
 use crate::admin::call::{Call, Change};
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::{Body, Field, Kind};
 use crate::admin::playground::relay::Relay;
 use crate::admin::playground::{AsKey, Place};
@@ -76,24 +76,24 @@ struct Ask {
     body: String,
 }
 
-async fn send_request(call: Call) -> Result<Response<Stream>, Refusal> {
+async fn send_request(call: Call) -> Result<Response<Stream>, ApiError> {
     let key = KeyId(call.values.id("keyId"));
     let ask = ask(&call)?;
     let place = enter(&call)?;
     let as_key = AsKey { key, request: RequestId::new(), client: call.client };
     authorise(&call, as_key, &ask).await?;
     let connection = call.ctx.playground.connect(as_key).ok_or_else(|| {
-        Refusal::new(Code::OPERATION_FAILED, "the proxy takes no requests now")
+        ApiError::new(Code::OPERATION_FAILED, "the proxy takes no requests now")
             .at(StatusCode::SERVICE_UNAVAILABLE)
             .header(header::RETRY_AFTER, HeaderValue::from_static("5"))
     })?;
     let begin = PlaygroundEvent::Begin { request_id: as_key.request.to_string(), path: ask.path.clone() };
     let request = request(ask, call.ctx.version)?;
-    let relay = Relay::new(connection, request, begin, place).await.map_err(Refusal::internal)?;
+    let relay = Relay::new(connection, request, begin, place).await.map_err(ApiError::internal)?;
     Ok(lines(relay))
 }
 
-fn ask(call: &Call) -> Result<Ask, Refusal> {
+fn ask(call: &Call) -> Result<Ask, ApiError> {
     let values = &call.values;
     let format = values.word("format", WireFormat::parse).set().unwrap_or(WireFormat::Native);
     let (model, stream) = (values.text("model").set(), values.boolean("stream").set());
@@ -103,7 +103,7 @@ fn ask(call: &Call) -> Result<Ask, Refusal> {
         WireFormat::Chat => "/v1/chat/completions".to_owned(),
         WireFormat::AltCli => {
             let model = model
-                .ok_or_else(|| Refusal::field(Code::REQUIRED_FIELD, "model", "model: is required for this format"))?;
+                .ok_or_else(|| ApiError::field(Code::REQUIRED_FIELD, "model", "model: is required for this format"))?;
             let action = if stream == Some(true) { "streamGenerateContent?alt=sse" } else { "generateContent" };
             format!("/v1beta/models/{}:{action}", segment(&model))
         }
@@ -120,21 +120,21 @@ fn segment(model: &str) -> String {
     utf8_percent_encode(model, SEGMENT).to_string()
 }
 
-fn enter(call: &Call) -> Result<Place, Refusal> {
+fn enter(call: &Call) -> Result<Place, ApiError> {
     let person = call.who()?.user_id();
     call.ctx.playground.enter(person).ok_or_else(|| {
         let message = "too many requests of the playground are running: wait for one to end";
-        Refusal::new(Code::TOO_MANY_ATTEMPTS, message).header(header::RETRY_AFTER, HeaderValue::from_static("5"))
+        ApiError::new(Code::TOO_MANY_ATTEMPTS, message).header(header::RETRY_AFTER, HeaderValue::from_static("5"))
     })
 }
 
 /// Checks that the caller may use this key. The use of another user's key is recorded before the
 /// request is made.
-async fn authorise(call: &Call, as_key: AsKey, ask: &Ask) -> Result<(), Refusal> {
+async fn authorise(call: &Call, as_key: AsKey, ask: &Ask) -> Result<(), ApiError> {
     let who = call.who()?;
     let snapshot = call.ctx.state.snapshot();
     let owner = snapshot.key(as_key.key).map(|caller| caller.user.id);
-    let owner = owner.ok_or_else(|| Refusal::missing("key", as_key.key.0))?;
+    let owner = owner.ok_or_else(|| ApiError::missing("key", as_key.key.0))?;
     who.must_own(owner)?;
     if who.user_id() == Some(owner) {
         return Ok(());
@@ -152,7 +152,7 @@ async fn authorise(call: &Call, as_key: AsKey, ask: &Ask) -> Result<(), Refusal>
     Ok(tx.commit_record().await?)
 }
 
-fn request(ask: Ask, version: &str) -> Result<Request<Full<Bytes>>, Refusal> {
+fn request(ask: Ask, version: &str) -> Result<Request<Full<Bytes>>, ApiError> {
     let mut request = Request::post(ask.path)
         .header(header::HOST, "localhost")
         .header(header::USER_AGENT, format!("tollgate-playground/{version}"))
@@ -161,7 +161,7 @@ fn request(ask: Ask, version: &str) -> Result<Request<Full<Bytes>>, Refusal> {
     if ask.format == WireFormat::Native {
         request = request.header("anthropic-version", "2023-06-01");
     }
-    request.body(Full::new(ask.body.into())).map_err(Refusal::internal)
+    request.body(Full::new(ask.body.into())).map_err(ApiError::internal)
 }
 
 fn lines(relay: Relay) -> Response<Stream> {

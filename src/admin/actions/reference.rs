@@ -13,7 +13,7 @@ use axum::http::{HeaderValue, Response, header};
 use schemars::JsonSchema;
 
 use crate::admin::call::Call;
-use crate::admin::envelope::Refusal;
+use crate::admin::envelope::ApiError;
 use crate::admin::table::{Operation, Permission};
 use crate::admin::ui;
 
@@ -48,15 +48,15 @@ const DOCS: Parts = Parts {
     styles: "'self'",
 };
 
-async fn scalar(_: Call) -> Result<Response<Stream>, Refusal> {
+async fn scalar(_: Call) -> Result<Response<Stream>, ApiError> {
     page(&SCALAR)
 }
 
-async fn docs(_: Call) -> Result<Response<Stream>, Refusal> {
+async fn docs(_: Call) -> Result<Response<Stream>, ApiError> {
     page(&DOCS)
 }
 
-fn page(parts: &Parts) -> Result<Response<Stream>, Refusal> {
+fn page(parts: &Parts) -> Result<Response<Stream>, ApiError> {
     if !parts.scripts.iter().all(|name| ui::has(&address(name))) {
         return Ok(ui::unbuilt());
     }
@@ -69,7 +69,7 @@ fn page(parts: &Parts) -> Result<Response<Stream>, Refusal> {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_str(&policy).map_err(Refusal::internal)?);
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_str(&policy).map_err(ApiError::internal)?);
     Ok(response)
 }
 

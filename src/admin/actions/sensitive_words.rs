@@ -1,7 +1,7 @@
 //! `sensitive-words/*`: words that clients may not send to a model.
 
 use crate::admin::call::{Call, Change, recorded};
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::{Body, Field, Kind, Values};
 use crate::admin::records::word::{WordRecord, WordStats};
 use crate::admin::table::{Operation, Permission};
@@ -70,7 +70,7 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-async fn list(call: Call) -> Result<Vec<WordRecord>, Refusal> {
+async fn list(call: Call) -> Result<Vec<WordRecord>, ApiError> {
     Ok(call.ctx.state.peek().words.all().iter().map(WordRecord::new).collect())
 }
 
@@ -87,7 +87,7 @@ pub(in crate::admin) const fn blank(now: Timestamp) -> SensitiveWord {
     }
 }
 
-async fn create(call: Call) -> Result<WordRecord, Refusal> {
+async fn create(call: Call) -> Result<WordRecord, ApiError> {
     let mut word = blank(call.now);
     apply(&call.values, &mut word);
     let mut tx = call.ctx.store.begin().await?;
@@ -99,7 +99,7 @@ async fn create(call: Call) -> Result<WordRecord, Refusal> {
     Ok(record)
 }
 
-async fn update(call: Call) -> Result<WordRecord, Refusal> {
+async fn update(call: Call) -> Result<WordRecord, ApiError> {
     let mut tx = call.ctx.store.begin().await?;
     let before = found(&call, &mut tx).await?;
     let mut word = before.clone();
@@ -112,7 +112,7 @@ async fn update(call: Call) -> Result<WordRecord, Refusal> {
     Ok(WordRecord::new(&word))
 }
 
-async fn delete(call: Call) -> Result<(), Refusal> {
+async fn delete(call: Call) -> Result<(), ApiError> {
     let mut tx = call.ctx.store.begin().await?;
     let before = found(&call, &mut tx).await?;
     tx.delete_word(before.id).await?;
@@ -120,12 +120,12 @@ async fn delete(call: Call) -> Result<(), Refusal> {
     call.commit(tx).await
 }
 
-async fn refresh(call: Call) -> Result<WordStats, Refusal> {
-    call.ctx.state.publish().await.map_err(Refusal::internal)?;
+async fn refresh(call: Call) -> Result<WordStats, ApiError> {
+    call.ctx.state.publish().await.map_err(ApiError::internal)?;
     stats(call).await
 }
 
-async fn stats(call: Call) -> Result<WordStats, Refusal> {
+async fn stats(call: Call) -> Result<WordStats, ApiError> {
     Ok(WordStats::new(&call.ctx.state.snapshot()))
 }
 
@@ -137,10 +137,10 @@ pub(in crate::admin) fn apply(values: &Values, word: &mut SensitiveWord) {
     values.boolean("isEnabled").apply_set(&mut word.is_enabled);
 }
 
-async fn found(call: &Call, tx: &mut Tx) -> Result<SensitiveWord, Refusal> {
+async fn found(call: &Call, tx: &mut Tx) -> Result<SensitiveWord, ApiError> {
     let id = call.values.id("id");
     let word = tx.words().await?.into_iter().find(|word| word.id.0 == id);
-    word.ok_or_else(|| Refusal::missing("sensitive word", id))
+    word.ok_or_else(|| ApiError::missing("sensitive word", id))
 }
 
 /// What makes two words, or two error rules, the same. Case means something in a regular expression:
@@ -155,16 +155,16 @@ pub(in crate::admin) fn identity(match_type: MatchType, text: &str) -> (MatchTyp
 
 /// The rules that need the other words: no word twice, and regular expressions that can be told
 /// together.
-async fn check(tx: &mut Tx, word: &SensitiveWord) -> Result<(), Refusal> {
+async fn check(tx: &mut Tx, word: &SensitiveWord) -> Result<(), ApiError> {
     let others: Vec<SensitiveWord> = tx.words().await?.into_iter().filter(|other| other.id != word.id).collect();
     if others.len() >= MAX_WORDS {
-        let refusal = Refusal::new(Code::OPERATION_FAILED, format!("there are {MAX_WORDS} words already"));
+        let refusal = ApiError::new(Code::OPERATION_FAILED, format!("there are {MAX_WORDS} words already"));
         return Err(refusal.with("max", MAX_WORDS.into()));
     }
     let identity = identity(word.match_type, &word.word);
     if let Some(twin) = others.iter().find(|other| self::identity(other.match_type, &other.word) == identity) {
         let message = format!("this word is there already, as {} with the id {}", twin.match_type.as_str(), twin.id);
-        return Err(Refusal::new(Code::DUPLICATE_WORD, message).with("id", twin.id.0.into()));
+        return Err(ApiError::new(Code::DUPLICATE_WORD, message).with("id", twin.id.0.into()));
     }
     if word.match_type == MatchType::Regex {
         let enabled = others.iter().filter(|other| other.is_enabled && other.match_type == MatchType::Regex);
@@ -175,8 +175,8 @@ async fn check(tx: &mut Tx, word: &SensitiveWord) -> Result<(), Refusal> {
 }
 
 /// The refusal of a regular expression.
-pub fn unsafe_pattern(field: &str, fault: &PatternFault) -> Refusal {
-    Refusal::field(Code::INVALID_FORMAT, field, format!("{field}: {fault}")).with("reason", fault.as_str().into())
+pub fn unsafe_pattern(field: &str, fault: &PatternFault) -> ApiError {
+    ApiError::field(Code::INVALID_FORMAT, field, format!("{field}: {fault}")).with("reason", fault.as_str().into())
 }
 
 async fn audit(
@@ -184,7 +184,7 @@ async fn audit(
     tx: &mut Tx,
     action: &'static str,
     states: (Option<&SensitiveWord>, Option<&SensitiveWord>),
-) -> Result<(), Refusal> {
+) -> Result<(), ApiError> {
     let (before, after) = states;
     let id = before.or(after).map_or(0, |word| word.id.0);
     let record = |word: Option<&SensitiveWord>| word.map_or(Ok(None), |word| recorded(&WordRecord::new(word)));

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::admin::call::Call;
-use crate::admin::envelope::Refusal;
+use crate::admin::envelope::ApiError;
 use crate::admin::openapi::openapi;
 use crate::admin::records::Iso;
 use crate::admin::table::Operation;
@@ -27,7 +27,7 @@ struct Health {
     version: &'static str,
 }
 
-async fn health(call: Call) -> Result<Health, Refusal> {
+async fn health(call: Call) -> Result<Health, ApiError> {
     Ok(Health { status: "ok", timestamp: Iso(call.now), version: call.ctx.version })
 }
 
@@ -36,9 +36,9 @@ async fn health(call: Call) -> Result<Health, Refusal> {
 #[serde(transparent)]
 struct Description(Map<String, Value>);
 
-async fn description(call: Call) -> Result<Description, Refusal> {
+async fn description(call: Call) -> Result<Description, ApiError> {
     match openapi(call.ctx.app_url.as_deref()) {
         Value::Object(document) => Ok(Description(document)),
-        _ => Err(Refusal::internal("the document is no object")),
+        _ => Err(ApiError::internal("the document is no object")),
     }
 }

@@ -1,7 +1,7 @@
 //! `active-sessions/*`: the live sessions, and the requests of a session.
 
 use crate::admin::call::Call;
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::{Body, Field, Kind};
 use crate::admin::live::{client, sessions};
 use crate::admin::records::session::{ActiveSession, SessionDetails};
@@ -42,14 +42,14 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-async fn get_active_sessions(call: Call) -> Result<Vec<ActiveSession>, Refusal> {
+async fn get_active_sessions(call: Call) -> Result<Vec<ActiveSession>, ApiError> {
     let scope = client::scope(call.who()?);
     let mut live = call.ctx.counters.live_sessions(call.now).await;
     live.retain(|session| scope.is_none_or(|user| user == session.user));
     Ok(call.live.sessions.entries(&call.ctx, &sessions::newest(live, MOST)).await?)
 }
 
-async fn get_session_details(call: Call) -> Result<SessionDetails, Refusal> {
+async fn get_session_details(call: Call) -> Result<SessionDetails, ApiError> {
     let session = call.values.text("sessionId").set().unwrap_or_default();
     let key = key_of(&call, &session).await?;
     let ask = LogPageAsk {
@@ -68,7 +68,7 @@ async fn get_session_details(call: Call) -> Result<SessionDetails, Refusal> {
 ///
 /// # Errors
 /// 403 if the session is another user's, 400 if it does not exist.
-pub async fn key_of(call: &Call, session: &str) -> Result<Option<KeyId>, Refusal> {
+pub async fn key_of(call: &Call, session: &str) -> Result<Option<KeyId>, ApiError> {
     let asked = call.values.integer("keyId").set().map(KeyId);
     let one = LogPageAsk { page: 1, page_size: 1, cursor: None };
     let filter =
@@ -87,13 +87,13 @@ pub async fn key_of(call: &Call, session: &str) -> Result<Option<KeyId>, Refusal
         None => live.next().is_some() || (scope.is_some() && store.usage_logs(&filter(None), &one).await?.total > 0),
     };
     Err(match foreign {
-        true => Refusal::denied("this session is another user's"),
-        false => Refusal::missing("session", session),
+        true => ApiError::denied("this session is another user's"),
+        false => ApiError::missing("session", session),
     })
 }
 
 /// A page of the session's requests, newest first.
-async fn page(call: &Call, session: &str, key: Option<KeyId>, ask: &LogPageAsk) -> Result<LogPage, Refusal> {
+async fn page(call: &Call, session: &str, key: Option<KeyId>, ask: &LogPageAsk) -> Result<LogPage, ApiError> {
     let filter = LogFilter {
         session_id: Some(session.to_owned()),
         key_id: key,
@@ -101,7 +101,7 @@ async fn page(call: &Call, session: &str, key: Option<KeyId>, ask: &LogPageAsk) 
         ..LogFilter::default()
     };
     call.ctx.store.usage_logs(&filter, ask).await.map_err(|error| match error {
-        StoreError::Missing { .. } => Refusal::field(Code::INVALID_FORMAT, "cursor", "cursor: is not one of ours"),
+        StoreError::Missing { .. } => ApiError::field(Code::INVALID_FORMAT, "cursor", "cursor: is not one of ours"),
         other => other.into(),
     })
 }

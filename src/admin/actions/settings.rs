@@ -5,7 +5,7 @@
 //! configuration: shown, not saved.
 
 use crate::admin::call::{Call, Change, recorded};
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::{Body, Field, Form, Kind, Values};
 use crate::admin::records::settings::{CleanupRecord, SettingsRecord};
 use crate::admin::table::{Operation, Permission};
@@ -61,11 +61,11 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-async fn fetch(call: Call) -> Result<SettingsRecord, Refusal> {
+async fn fetch(call: Call) -> Result<SettingsRecord, ApiError> {
     Ok(SettingsRecord::new(&call.ctx.state.snapshot().settings, call.ctx.time_zone, (call.ctx.unpriced)()))
 }
 
-async fn save(call: Call) -> Result<SettingsRecord, Refusal> {
+async fn save(call: Call) -> Result<SettingsRecord, ApiError> {
     let mut tx = call.ctx.store.begin().await?;
     let before = tx.settings().await?;
     let mut after = before.clone();
@@ -94,18 +94,18 @@ pub(in crate::admin) fn apply(values: &Values, settings: &mut SystemSettings) {
     values.boolean("enableClientVersionCheck").apply_set(&mut settings.enable_client_version_check);
 }
 
-async fn run_cleanup(call: Call) -> Result<CleanupRecord, Refusal> {
+async fn run_cleanup(call: Call) -> Result<CleanupRecord, ApiError> {
     let mut tx = call.ctx.store.begin().await?;
     let target = "request log".to_owned();
     let change = Change { action: "system-config.runCleanup", target, before: None, after: None };
     call.audit(&mut tx, change).await?;
     tx.commit().await?;
     if !call.ctx.jobs.start_cleanup().await? {
-        return Err(Refusal::new(Code::OPERATION_FAILED, "the request log is being cleaned up already"));
+        return Err(ApiError::new(Code::OPERATION_FAILED, "the request log is being cleaned up already"));
     }
     cleanup_status(call).await
 }
 
-async fn cleanup_status(call: Call) -> Result<CleanupRecord, Refusal> {
+async fn cleanup_status(call: Call) -> Result<CleanupRecord, ApiError> {
     Ok(CleanupRecord::new(call.ctx.jobs.cleanup().await?))
 }

@@ -4,7 +4,7 @@ use chrono_tz::Tz;
 
 use crate::admin::actions::overview;
 use crate::admin::call::Call;
-use crate::admin::envelope::Refusal;
+use crate::admin::envelope::ApiError;
 use crate::admin::fields::{Body, Field, Kind};
 use crate::admin::live::client;
 use crate::admin::records::series::{StatisticsRecord, chart};
@@ -46,7 +46,7 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-async fn get_user_statistics(call: Call) -> Result<StatisticsRecord, Refusal> {
+async fn get_user_statistics(call: Call) -> Result<StatisticsRecord, ApiError> {
     let who = call.who()?;
     let asked = call.values.integer("userId").set().map(UserId);
     let group_by = call.values.text("groupBy").set();

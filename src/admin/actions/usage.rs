@@ -2,7 +2,7 @@
 
 use super::{keys, providers, users};
 use crate::admin::call::Call;
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::Body;
 use crate::admin::records::usage::{LimitUsage, UserLimitUsage};
 use crate::admin::table::{Operation, Permission};
@@ -37,25 +37,25 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-async fn of_key(call: Call) -> Result<LimitUsage, Refusal> {
+async fn of_key(call: Call) -> Result<LimitUsage, ApiError> {
     let id = KeyId(call.values.id("keyId"));
     let snapshot = call.ctx.state.snapshot();
-    let caller = snapshot.key(id).ok_or_else(|| Refusal::missing("key", id.0))?;
+    let caller = snapshot.key(id).ok_or_else(|| ApiError::missing("key", id.0))?;
     call.who()?.must_own(caller.key.user_id)?;
     Ok((&call.ctx.counters.key_usage(&caller.key, call.now).await).into())
 }
 
-async fn of_user(call: Call) -> Result<UserLimitUsage, Refusal> {
+async fn of_user(call: Call) -> Result<UserLimitUsage, ApiError> {
     let id = UserId(call.values.id("userId"));
     call.who()?.must_own(id)?;
     let snapshot = call.ctx.state.snapshot();
-    let user = snapshot.user(id).ok_or_else(|| Refusal::missing("user", id.0))?;
+    let user = snapshot.user(id).ok_or_else(|| ApiError::missing("user", id.0))?;
     Ok((&call.ctx.counters.user_usage(user, call.now).await).into())
 }
 
-async fn of_provider(call: Call) -> Result<LimitUsage, Refusal> {
+async fn of_provider(call: Call) -> Result<LimitUsage, ApiError> {
     let id = ProviderId(call.values.id("providerId"));
     let snapshot = call.ctx.state.snapshot();
-    let provider = snapshot.provider(id).ok_or_else(|| Refusal::missing("provider", id.0))?;
+    let provider = snapshot.provider(id).ok_or_else(|| ApiError::missing("provider", id.0))?;
     Ok((&call.ctx.counters.provider_usage(provider, call.now).await).into())
 }

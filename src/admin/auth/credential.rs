@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Actor, Via, Who, session};
 use crate::admin::context::Context;
-use crate::admin::envelope::{Code, DatabaseTrouble, Refusal};
+use crate::admin::envelope::{ApiError, Code, DatabaseTrouble};
 use crate::crypto::key_text;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::KeyId;
@@ -60,7 +60,7 @@ pub async fn identify(
     headers: &HeaderMap,
     client: Option<IpAddr>,
     now: Timestamp,
-) -> Result<Who, Refusal> {
+) -> Result<Who, ApiError> {
     let Some((via, text)) = find(headers) else {
         return Err(unauthorized("not logged in: no credential was sent"));
     };
@@ -86,17 +86,17 @@ const NO_SESSION: &str = "the session is not known or has ended";
 ///
 /// # Errors
 /// 401: the key exists but may not be used.
-pub fn of_key_text(ctx: &Context, text: &str, now: Timestamp) -> Result<Option<Actor>, Refusal> {
+pub fn of_key_text(ctx: &Context, text: &str, now: Timestamp) -> Result<Option<Actor>, ApiError> {
     let snapshot = ctx.state.snapshot();
     let Some(caller) = snapshot.caller(&key_text::hash(text)) else { return Ok(None) };
     usable(&caller.key, &caller.user, now)?;
     Ok(Some(Actor::Key { key: Arc::clone(&caller.key), user: Arc::clone(&caller.user) }))
 }
 
-async fn of_session(ctx: &Context, token: &str, now: Timestamp) -> Result<Actor, Refusal> {
+async fn of_session(ctx: &Context, token: &str, now: Timestamp) -> Result<Actor, ApiError> {
     // No query while the database is known to be unreachable: each would wait for seconds.
     if let Some(fault) = ctx.conditions.database() {
-        return Err(Refusal::database(DatabaseTrouble::Busy, &fault.text));
+        return Err(ApiError::database(DatabaseTrouble::Busy, &fault.text));
     }
     let hash = session::hash(token);
     let found = ctx.store.web_session(&hash).await?;
@@ -107,7 +107,7 @@ async fn of_session(ctx: &Context, token: &str, now: Timestamp) -> Result<Actor,
         if found.token_check == Some(ctx.admin_token.session_check(token)) {
             return Ok(Actor::Token);
         }
-        ctx.store.delete_web_session(&hash).await.map_err(Refusal::internal)?;
+        ctx.store.delete_web_session(&hash).await.map_err(ApiError::internal)?;
         return Err(unauthorized("the admin token has changed since this login"));
     };
     match of_key(ctx, key_id, now) {
@@ -120,14 +120,14 @@ async fn of_session(ctx: &Context, token: &str, now: Timestamp) -> Result<Actor,
     }
 }
 
-fn of_key(ctx: &Context, key_id: KeyId, now: Timestamp) -> Result<Actor, Refusal> {
+fn of_key(ctx: &Context, key_id: KeyId, now: Timestamp) -> Result<Actor, ApiError> {
     let snapshot = ctx.state.snapshot();
     let caller = snapshot.key(key_id).ok_or_else(|| unauthorized("the session's key was deleted"))?;
     usable(&caller.key, &caller.user, now)?;
     Ok(Actor::Key { key: Arc::clone(&caller.key), user: Arc::clone(&caller.user) })
 }
 
-fn usable(key: &Key, user: &User, now: Timestamp) -> Result<(), Refusal> {
+fn usable(key: &Key, user: &User, now: Timestamp) -> Result<(), ApiError> {
     let fault = match () {
         () if key.deleted_at.is_some() => "the key was deleted",
         () if !key.is_enabled => "the key is disabled",
@@ -139,12 +139,12 @@ fn usable(key: &Key, user: &User, now: Timestamp) -> Result<(), Refusal> {
 }
 
 /// Too many failed attempts from this address.
-pub fn throttled(seconds: u64) -> Refusal {
-    let refusal = Refusal::new(Code::TOO_MANY_ATTEMPTS, "too many failed attempts from this address");
+pub fn throttled(seconds: u64) -> ApiError {
+    let refusal = ApiError::new(Code::TOO_MANY_ATTEMPTS, "too many failed attempts from this address");
     refusal.with("retryAfter", seconds.into()).header(header::RETRY_AFTER, seconds)
 }
 
-pub fn unauthorized(message: &str) -> Refusal {
+pub fn unauthorized(message: &str) -> ApiError {
     let challenge = axum::http::HeaderValue::from_static("Bearer");
-    Refusal::new(Code::UNAUTHORIZED, message).header(header::WWW_AUTHENTICATE, challenge)
+    ApiError::new(Code::UNAUTHORIZED, message).header(header::WWW_AUTHENTICATE, challenge)
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Actor, Via, Who, credential, session};
 use crate::admin::call::Call;
-use crate::admin::envelope::Refusal;
+use crate::admin::envelope::ApiError;
 use crate::admin::fields::{Field, Kind};
 use crate::domain::user::Role;
 use crate::state::TokenCheck;
@@ -32,7 +32,7 @@ pub struct Login {
 ///
 /// # Errors
 /// 401 for anything that is no usable key; 429 once the address has failed too often.
-pub async fn login(call: Call) -> Result<(Login, HeaderValue), Refusal> {
+pub async fn login(call: Call) -> Result<(Login, HeaderValue), ApiError> {
     let ctx = &call.ctx;
     let actor = holder(&call)?;
     let who = Who { actor, via: Via::Cookie };
@@ -48,7 +48,7 @@ pub async fn login(call: Call) -> Result<(Login, HeaderValue), Refusal> {
 
 /// Whose credential the body holds. Any failure counts against the address; wrong admin tokens also
 /// where they are counted for every operation.
-fn holder(call: &Call) -> Result<Actor, Refusal> {
+fn holder(call: &Call) -> Result<Actor, ApiError> {
     let text = call.values.text("key").set().unwrap_or_default();
     let key = credential::of_key_text(&call.ctx, &text, call.now);
     if let Ok(Some(actor)) = key {
@@ -77,7 +77,7 @@ fn holder(call: &Call) -> Result<Actor, Refusal> {
 ///
 /// # Errors
 /// The store failed.
-pub async fn logout(call: Call) -> Result<((), HeaderValue), Refusal> {
+pub async fn logout(call: Call) -> Result<((), HeaderValue), ApiError> {
     if let Some(token) = &call.cookie {
         call.ctx.store.delete_web_session(&session::hash(token)).await?;
     }

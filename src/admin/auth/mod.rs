@@ -11,7 +11,7 @@ pub mod whoami;
 
 use std::sync::Arc;
 
-use crate::admin::envelope::Refusal;
+use crate::admin::envelope::ApiError;
 use crate::domain::ids::UserId;
 use crate::domain::key::Key;
 use crate::domain::user::{Role, User};
@@ -72,11 +72,11 @@ impl Who {
     ///
     /// # Errors
     /// 403.
-    pub fn must_own(&self, owner: UserId) -> Result<(), Refusal> {
+    pub fn must_own(&self, owner: UserId) -> Result<(), ApiError> {
         if self.is_admin() || self.user_id() == Some(owner) {
             return Ok(());
         }
-        Err(Refusal::denied("this belongs to another user"))
+        Err(ApiError::denied("this belongs to another user"))
     }
 
     /// The caller's name in the audit record.

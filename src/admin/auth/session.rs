@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Actor, Who};
 use crate::admin::context::Context;
-use crate::admin::envelope::Refusal;
+use crate::admin::envelope::ApiError;
 use crate::domain::clock::Timestamp;
 use crate::store::WebSession;
 
@@ -27,10 +27,10 @@ pub fn hash(token: &str) -> [u8; 32] {
 ///
 /// # Errors
 /// The random source or the store failed.
-pub async fn open(ctx: &Context, who: &Who, now: Timestamp) -> Result<HeaderValue, Refusal> {
+pub async fn open(ctx: &Context, who: &Who, now: Timestamp) -> Result<HeaderValue, ApiError> {
     let mut random = [0_u8; 32];
     let source = ring::rand::SystemRandom::new();
-    ring::rand::SecureRandom::fill(&source, &mut random).map_err(|_| Refusal::internal("no random bytes"))?;
+    ring::rand::SecureRandom::fill(&source, &mut random).map_err(|_| ApiError::internal("no random bytes"))?;
     let token = URL_SAFE_NO_PAD.encode(random);
     let (key_id, user_id) = match &who.actor {
         Actor::Token => (None, None),
@@ -51,12 +51,12 @@ pub async fn open(ctx: &Context, who: &Who, now: Timestamp) -> Result<HeaderValu
 ///
 /// # Errors
 /// Never in practice: the text is fixed.
-pub fn forget(secure: bool) -> Result<HeaderValue, Refusal> {
+pub fn forget(secure: bool) -> Result<HeaderValue, ApiError> {
     cookie("", 0, secure)
 }
 
-fn cookie(token: &str, max_age: i64, secure: bool) -> Result<HeaderValue, Refusal> {
+fn cookie(token: &str, max_age: i64, secure: bool) -> Result<HeaderValue, ApiError> {
     let secure = if secure { "; Secure" } else { "" };
     let text = format!("{COOKIE}={token}; Path=/; Max-Age={max_age}; HttpOnly; SameSite=Lax{secure}");
-    HeaderValue::try_from(text).map_err(Refusal::internal)
+    HeaderValue::try_from(text).map_err(ApiError::internal)
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Actor;
 use crate::admin::call::Call;
-use crate::admin::envelope::Refusal;
+use crate::admin::envelope::ApiError;
 use crate::admin::records::Iso;
 use crate::admin::records::user::UserRecord;
 use crate::domain::user::Role;
@@ -59,7 +59,7 @@ pub struct Site {
 ///
 /// # Errors
 /// None.
-pub async fn site(call: Call) -> Result<Site, Refusal> {
+pub async fn site(call: Call) -> Result<Site, ApiError> {
     Ok(Site { site_title: call.ctx.state.peek().settings.site_title.clone() })
 }
 
@@ -67,7 +67,7 @@ pub async fn site(call: Call) -> Result<Site, Refusal> {
 ///
 /// # Errors
 /// None of its own; without a credential the caller is refused before.
-pub async fn whoami(call: Call) -> Result<WhoAmI, Refusal> {
+pub async fn whoami(call: Call) -> Result<WhoAmI, ApiError> {
     let who = call.who()?;
     let (user_id, user_name, key_id, key_name) = match &who.actor {
         Actor::Token => (None, "admin".to_owned(), None, None),

@@ -12,7 +12,7 @@ use super::plan::Step;
 use super::work::Work;
 use crate::admin::actions::error_rules::{self as actions, FIELDS, MAX_RULES};
 use crate::admin::actions::sensitive_words::{identity, unsafe_pattern};
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::{Field, Kind};
 use crate::admin::records::error_rule::RuleRecord;
 use crate::domain::clock::Timestamp;
@@ -33,14 +33,14 @@ pub(super) const OWN: &[Field] = &[
 ];
 
 /// A rule; `None` for one of the program's own that is removed.
-fn form_of(rule: &ErrorRule) -> Result<Option<Form>, Refusal> {
+fn form_of(rule: &ErrorRule) -> Result<Option<Form>, ApiError> {
     if rule.deleted_at.is_some() {
         return Ok(None);
     }
     form::of(&RuleRecord::new(rule), FIELDS).map(Some)
 }
 
-fn defaults() -> Result<Form, Refusal> {
+fn defaults() -> Result<Form, ApiError> {
     let mut form = form_of(&actions::blank(Timestamp(0)))?.unwrap_or_default();
     form.retain(|name, _| !["pattern", "match_type", "category"].contains(&name.as_str()));
     Ok(form)
@@ -53,7 +53,7 @@ struct Wanted {
     after: ErrorRule,
 }
 
-pub(super) async fn apply(work: &mut Work<'_>, entries: Vec<(String, Form)>) -> Result<(), Refusal> {
+pub(super) async fn apply(work: &mut Work<'_>, entries: Vec<(String, Form)>) -> Result<(), ApiError> {
     let stored = std::mem::take(&mut work.stored_rules);
     let mut wanted: Vec<Wanted> = Vec::with_capacity(entries.len());
     for (at, entry) in entries {
@@ -82,7 +82,7 @@ fn is_same(a: &ErrorRule, b: &ErrorRule) -> bool {
     }
 }
 
-fn read(work: &mut Work<'_>, mut entry: Form, at: String, stored: &[ErrorRule]) -> Result<Option<Wanted>, Refusal> {
+fn read(work: &mut Work<'_>, mut entry: Form, at: String, stored: &[ErrorRule]) -> Result<Option<Wanted>, ApiError> {
     let own: Form = OWN.iter().filter_map(|field| entry.shift_remove_entry(field.name)).collect();
     let Some(values) = work.check(OWN, &own, &at)? else { return Ok(None) };
     let removed = values.boolean(REMOVED).set() == Some(true);
@@ -126,7 +126,7 @@ fn read(work: &mut Work<'_>, mut entry: Form, at: String, stored: &[ErrorRule]) 
     Ok(Some(Wanted { at, before: Some(before), after }))
 }
 
-fn fields(work: &mut Work<'_>, entry: &Form, at: &str) -> Result<Option<ErrorRule>, Refusal> {
+fn fields(work: &mut Work<'_>, entry: &Form, at: &str) -> Result<Option<ErrorRule>, ApiError> {
     let Some(values) = work.check(FIELDS, entry, at)? else { return Ok(None) };
     let mut rule = actions::blank(work.desk.now);
     if let Err(refusal) = actions::apply(&values, &mut rule) {
@@ -144,7 +144,7 @@ fn fields(work: &mut Work<'_>, entry: &Form, at: &str) -> Result<Option<ErrorRul
 
 /// Removes an operator's rules, and puts the program's own back as the program has them. Gives what
 /// is in force then.
-async fn prune(work: &mut Work<'_>, left: Vec<&ErrorRule>) -> Result<Vec<ErrorRule>, Refusal> {
+async fn prune(work: &mut Work<'_>, left: Vec<&ErrorRule>) -> Result<Vec<ErrorRule>, ApiError> {
     let mut kept = Vec::new();
     for rule in left {
         if rule.builtin_code.is_none() {
@@ -190,7 +190,7 @@ fn check(work: &mut Work<'_>, wanted: &[Wanted], kept: &[ErrorRule]) {
     }
 }
 
-async fn write(work: &mut Work<'_>, before: Option<ErrorRule>, mut after: ErrorRule) -> Result<(), Refusal> {
+async fn write(work: &mut Work<'_>, before: Option<ErrorRule>, mut after: ErrorRule) -> Result<(), ApiError> {
     let form_before = before.as_ref().map(form_of).transpose()?.flatten();
     if before.is_some() && form_before == form_of(&after)? {
         return Ok(());
@@ -204,7 +204,7 @@ async fn write(work: &mut Work<'_>, before: Option<ErrorRule>, mut after: ErrorR
     note(work, before.as_ref(), Some(&after))
 }
 
-fn note(work: &mut Work<'_>, before: Option<&ErrorRule>, after: Option<&ErrorRule>) -> Result<(), Refusal> {
+fn note(work: &mut Work<'_>, before: Option<&ErrorRule>, after: Option<&ErrorRule>) -> Result<(), ApiError> {
     let Some(rule) = after.or(before) else { return Ok(()) };
     let step = Step {
         kind: "error rule",
@@ -219,7 +219,7 @@ fn note(work: &mut Work<'_>, before: Option<&ErrorRule>, after: Option<&ErrorRul
 }
 
 /// An operator's rules, and what was changed of the program's own.
-pub(super) fn exported(rules: &[ErrorRule]) -> Result<Vec<Value>, Refusal> {
+pub(super) fn exported(rules: &[ErrorRule]) -> Result<Vec<Value>, ApiError> {
     let changed = |rule: &&ErrorRule| rule.builtin_code.is_none() || rule.is_edited || rule.deleted_at.is_some();
     let mut rules: Vec<&ErrorRule> = rules.iter().filter(changed).collect();
     // Of rules with one priority the older is asked first: the order is part of what they mean.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::form::Form;
 use super::secrets::{self, Secrets};
 use super::{VERSION, error_rules, notifications, prices, providers, settings, users, words};
-use crate::admin::envelope::Refusal;
+use crate::admin::envelope::ApiError;
 use crate::crypto::vault::{Place, Vault};
 use crate::domain::secret::Secret;
 use crate::store::{StoredNotifications, Whole};
@@ -14,7 +14,7 @@ use crate::store::{StoredNotifications, Whole};
 ///
 /// # Errors
 /// A secret cannot be sealed.
-pub fn export(vault: &Vault, whole: &Whole, how: Secrets) -> Result<Map<String, Value>, Refusal> {
+pub fn export(vault: &Vault, whole: &Whole, how: Secrets) -> Result<Map<String, Value>, ApiError> {
     let stored = &whole.everything;
     let how = (how, whole.sealing_key.as_deref());
     let mut document = Form::new();
@@ -35,7 +35,7 @@ pub fn export(vault: &Vault, whole: &Whole, how: Secrets) -> Result<Map<String, 
 }
 
 /// The settings of notifications, their addresses and their key as secrets are shown.
-fn told(vault: &Vault, stored: &StoredNotifications, how: (Secrets, Option<&str>)) -> Result<Form, Refusal> {
+fn told(vault: &Vault, stored: &StoredNotifications, how: (Secrets, Option<&str>)) -> Result<Form, ApiError> {
     let mut form = notifications::masked(stored)?;
     form.retain(|_, value| !value.is_null());
     if how.0 == Secrets::Masked {

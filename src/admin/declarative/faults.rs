@@ -4,11 +4,11 @@
 //! column. Messages have it in the form that people read: `users[0].keys[1].name`.
 
 use super::form;
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 
 /// The faults that were found so far.
 #[derive(Debug, Default)]
-pub(super) struct Faults(Vec<Refusal>);
+pub(super) struct Faults(Vec<ApiError>);
 
 impl Faults {
     /// A fault at a place.
@@ -20,7 +20,7 @@ impl Faults {
     ///
     /// # Errors
     /// The refusal is no fault of the document: something of ours failed.
-    pub(super) fn take(&mut self, at: &str, refusal: Refusal) -> Result<(), Refusal> {
+    pub(super) fn take(&mut self, at: &str, refusal: ApiError) -> Result<(), ApiError> {
         if refusal.internal_reason().is_some() {
             return Err(refusal);
         }
@@ -39,15 +39,15 @@ impl Faults {
     ///
     /// # Errors
     /// When there is any.
-    pub(super) fn into_result(self) -> Result<(), Refusal> {
-        Refusal::of_faults(self.0).map_or(Ok(()), Err)
+    pub(super) fn into_result(self) -> Result<(), ApiError> {
+        ApiError::of_faults(self.0).map_or(Ok(()), Err)
     }
 }
 
-fn located(code: Code, at: &str, what: &str) -> Refusal {
+fn located(code: Code, at: &str, what: &str) -> ApiError {
     let field = readable(at);
     let message = if field.is_empty() { what.to_owned() } else { format!("{field}: {what}") };
-    Refusal::field(code, &field, message).with("pointer", at.into())
+    ApiError::field(code, &field, message).with("pointer", at.into())
 }
 
 /// `users[0].keys[1].name`

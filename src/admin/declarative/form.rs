@@ -7,7 +7,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::admin::envelope::Refusal;
+use crate::admin::envelope::ApiError;
 use crate::admin::fields::{Field, Need};
 
 /// A record as the document has it.
@@ -42,15 +42,15 @@ pub(super) fn optional(fields: &[Field]) -> Vec<Field> {
 ///
 /// # Errors
 /// The record cannot be written as JSON, or lacks a field.
-pub(super) fn of<T: Serialize>(record: &T, fields: &[Field]) -> Result<Form, Refusal> {
-    let Value::Object(record) = serde_json::to_value(record).map_err(Refusal::internal)? else {
-        return Err(Refusal::internal("a record that is no object"));
+pub(super) fn of<T: Serialize>(record: &T, fields: &[Field]) -> Result<Form, ApiError> {
+    let Value::Object(record) = serde_json::to_value(record).map_err(ApiError::internal)? else {
+        return Err(ApiError::internal("a record that is no object"));
     };
     // Some bodies have names of another style than the records that show what came of them.
     let mut named: Form = record.into_iter().map(|(name, value)| (snake(&name), value)).collect();
     let take = |field: &Field| {
         let name = snake(field.name);
-        let value = named.remove(&name).ok_or_else(|| Refusal::internal(format!("a record without {name}")))?;
+        let value = named.remove(&name).ok_or_else(|| ApiError::internal(format!("a record without {name}")))?;
         Ok((name, value))
     };
     fields.iter().map(take).collect()

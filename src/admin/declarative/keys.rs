@@ -13,7 +13,7 @@ use super::secrets::is_masked;
 use super::work::Work;
 use crate::admin::actions::keys::blank_key;
 use crate::admin::actions::keys::fields::{self, KEY};
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::{Field, Kind};
 use crate::admin::records::key::KeyRecord;
 use crate::crypto::key_text;
@@ -74,7 +74,7 @@ pub(super) fn plan(
     (user, label): (&User, &str),
     stored: &[Key],
     hashes: &mut Hashes,
-) -> Result<Vec<KeyPlan>, Refusal> {
+) -> Result<Vec<KeyPlan>, ApiError> {
     let prune = work.prune && entries.is_some();
     let mut claimed: HashMap<String, String> = HashMap::new();
     let mut plans = Vec::new();
@@ -99,8 +99,8 @@ pub(super) fn plan(
 }
 
 /// The first key of a user of whom no keys are written, as `users/addUser` makes it.
-pub(super) fn first(user: &User, label: &str, now: Timestamp) -> Result<KeyPlan, Refusal> {
-    let new = key_text::generate().map_err(Refusal::internal)?;
+pub(super) fn first(user: &User, label: &str, now: Timestamp) -> Result<KeyPlan, ApiError> {
+    let new = key_text::generate().map_err(ApiError::internal)?;
     let mut key = blank_key(user.id, &new, now);
     key.provider_group = user.provider_group.clone();
     let (at, label) = (String::new(), format!("{label}/{}", key.name));
@@ -113,10 +113,10 @@ fn read(
     (before, user): (Option<&Key>, &User),
     at: &str,
     hashes: &mut Hashes,
-) -> Result<Option<(Key, Option<Secret>)>, Refusal> {
+) -> Result<Option<(Key, Option<Secret>)>, ApiError> {
     let Some(material) = material(work, &mut entry, at)? else { return Ok(None) };
     let Some(values) = work.check(KEY, &entry, at)? else { return Ok(None) };
-    let new = key_text::generate().map_err(Refusal::internal)?;
+    let new = key_text::generate().map_err(ApiError::internal)?;
     let mut key = blank_key(before.map_or(UserId(0), |key| key.user_id), &new, work.desk.now);
     fields::apply(&values, &mut key);
     let mut made = None;
@@ -164,7 +164,7 @@ pub(super) fn check<'p>(work: &mut Work<'_>, plans: impl Iterator<Item = &'p Key
 }
 
 /// Takes what a document says of the text out of the entry; `None` after a fault.
-fn material(work: &mut Work<'_>, entry: &mut Form, at: &str) -> Result<Option<Material>, Refusal> {
+fn material(work: &mut Work<'_>, entry: &mut Form, at: &str) -> Result<Option<Material>, ApiError> {
     let taken: Form = MATERIAL.iter().filter_map(|field| entry.shift_remove_entry(field.name)).collect();
     let is_kept = taken.get("key").and_then(Value::as_str).is_some_and(is_masked);
     let kept_out = |(name, _): &(String, Value)| !(is_kept && name == "key");
@@ -221,7 +221,7 @@ fn parse_hash(text: &str) -> Option<KeyHash> {
 }
 
 /// With the text masked.
-pub(super) fn form_of(key: &Key) -> Result<Form, Refusal> {
+pub(super) fn form_of(key: &Key) -> Result<Form, ApiError> {
     let record = KeyRecord::new(key, Timestamp(0));
     let mut form = form::of(&record, KEY)?;
     form.insert("key".to_owned(), record.key.into());
@@ -229,15 +229,15 @@ pub(super) fn form_of(key: &Key) -> Result<Form, Refusal> {
 }
 
 /// What a key is of which nothing but its name is written.
-pub(super) fn defaults() -> Result<Form, Refusal> {
-    let new = key_text::generate().map_err(Refusal::internal)?;
+pub(super) fn defaults() -> Result<Form, ApiError> {
+    let new = key_text::generate().map_err(ApiError::internal)?;
     let mut form = form_of(&blank_key(UserId(0), &new, Timestamp(0)))?;
     form.retain(|name, _| name != "name" && name != "key");
     Ok(form)
 }
 
 /// As an export has it: with its hash.
-pub(super) fn exported(key: &Key, defaults: &Form) -> Result<Value, Refusal> {
+pub(super) fn exported(key: &Key, defaults: &Form) -> Result<Value, ApiError> {
     let mut form = form::shortened(form_of(key)?, defaults);
     form.shift_remove("key");
     let texts = [("prefix", &key.prefix), ("last_four", &key.last_four)];
@@ -252,7 +252,7 @@ pub(super) fn exported(key: &Key, defaults: &Form) -> Result<Value, Refusal> {
 }
 
 /// The change of one key, for the plan; `None` where there is none.
-pub(super) fn step(plan: &KeyPlan) -> Result<Option<Step>, Refusal> {
+pub(super) fn step(plan: &KeyPlan) -> Result<Option<Step>, ApiError> {
     let before = plan.before.as_ref().map(form_of).transpose()?;
     let after = plan.after.as_ref().map(form_of).transpose()?;
     let hash = |key: &Option<Key>| key.as_ref().map(|key| key.hash);

@@ -10,7 +10,7 @@ use super::plan::Step;
 use super::secrets::{self, MASK, Written};
 use super::work::Work;
 use crate::admin::actions::notifications::{self as actions, SETTINGS, WEBHOOKS};
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::Field;
 use crate::admin::records::notifications::NotificationsRecord;
 use crate::crypto::vault::Place;
@@ -30,7 +30,7 @@ pub(super) fn fields() -> Vec<Field> {
 }
 
 /// Without the whole of anything secret.
-pub(super) fn masked(stored: &StoredNotifications) -> Result<Form, Refusal> {
+pub(super) fn masked(stored: &StoredNotifications) -> Result<Form, ApiError> {
     let mut form = form::of(&NotificationsRecord::masked(stored), &fields())?;
     form.insert(SIGNING.to_owned(), if stored.secret_cipher.is_some() { MASK.into() } else { Value::Null });
     Ok(form)
@@ -41,7 +41,7 @@ pub(super) fn purpose_of(field: &str) -> String {
     format!("notifications {field}")
 }
 
-pub(super) async fn apply(work: &mut Work<'_>, mut entry: Form) -> Result<(), Refusal> {
+pub(super) async fn apply(work: &mut Work<'_>, mut entry: Form) -> Result<(), ApiError> {
     let signing = Written::read(entry.remove(SIGNING));
     let kept = webhooks(work, &mut entry);
     let Some(values) = work.check(&fields(), &entry, AT)? else { return Ok(()) };
@@ -112,7 +112,7 @@ fn webhooks(work: &mut Work<'_>, entry: &mut Form) -> Vec<&'static str> {
 }
 
 /// Puts the key that messages are signed with into the settings; whether it is another one.
-async fn sign_with(work: &mut Work<'_>, wanted: &mut StoredNotifications, written: Written) -> Result<bool, Refusal> {
+async fn sign_with(work: &mut Work<'_>, wanted: &mut StoredNotifications, written: Written) -> Result<bool, ApiError> {
     let at = format!("{AT}/{SIGNING}");
     match written {
         Written::Kept { masked } => {

@@ -13,7 +13,7 @@ use super::form::Form;
 use super::plan::Step;
 use super::work::Work;
 use crate::admin::actions::prices::table::{Taking, read};
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::domain::price::{Price, PriceSource};
 use crate::policy::cost::{Belief, rates_from_json};
 
@@ -27,7 +27,7 @@ fn form_of(price: &Price) -> Form {
     form
 }
 
-pub(super) async fn apply(work: &mut Work<'_>, entries: Form, forced: Form) -> Result<(), Refusal> {
+pub(super) async fn apply(work: &mut Work<'_>, entries: Form, forced: Form) -> Result<(), ApiError> {
     let stored: BTreeMap<String, Price> =
         std::mem::take(&mut work.stored.prices).into_iter().map(|price| (price.model.clone(), price)).collect();
     let mut wanted = Vec::new();

@@ -11,7 +11,7 @@ use super::secrets::{self, Written};
 use super::work::Work;
 use crate::admin::actions::providers::fields::{self, PROVIDER};
 use crate::admin::actions::providers::{blank, destination, is_another};
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::{Field, Need, Values};
 use crate::admin::records::provider::ProviderRecord;
 use crate::crypto::vault::{Place, Vault};
@@ -34,14 +34,14 @@ pub(super) fn table() -> Vec<Field> {
 }
 
 /// With the credential masked.
-pub(super) fn form_of(provider: &Provider, masked_key: String) -> Result<Form, Refusal> {
+pub(super) fn form_of(provider: &Provider, masked_key: String) -> Result<Form, ApiError> {
     let mut shown = provider.clone();
     shown.is_enabled |= shown.switched_off.is_some();
     form::of(&ProviderRecord::new(&shown, masked_key), PROVIDER)
 }
 
 /// What a provider is of which nothing but name, address and credential is written.
-pub(super) fn defaults() -> Result<Form, Refusal> {
+pub(super) fn defaults() -> Result<Form, ApiError> {
     let mut form = form_of(&blank(Timestamp(0)), String::new())?;
     for name in ["name", "url", CREDENTIAL] {
         form.remove(name);
@@ -58,7 +58,7 @@ fn masked(key: Option<&Secret>) -> String {
     key.map_or_else(|| secrets::MASK.to_owned(), Secret::masked)
 }
 
-pub(super) async fn apply(work: &mut Work<'_>, entries: Vec<(String, Form)>) -> Result<(), Refusal> {
+pub(super) async fn apply(work: &mut Work<'_>, entries: Vec<(String, Form)>) -> Result<(), ApiError> {
     let mut stored = std::mem::take(&mut work.stored.providers);
     stored.sort_by_key(|stored| stored.provider.id);
     let mut known = Names::of(stored.iter().map(|stored| stored.provider.name.as_str()));
@@ -89,7 +89,7 @@ fn read(
     mut entry: Form,
     before: Option<&StoredProvider>,
     at: &str,
-) -> Result<Option<(Provider, Option<Secret>)>, Refusal> {
+) -> Result<Option<(Provider, Option<Secret>)>, ApiError> {
     let written = Written::read(entry.remove(CREDENTIAL));
     let Some(values) = work.check(&table(), &entry, at)? else { return Ok(None) };
     let mut target = blank(work.desk.now);
@@ -124,7 +124,7 @@ fn read(
     Ok(Some((target, key)))
 }
 
-fn credential_values(work: &mut Work<'_>, key: &Secret, at: &str) -> Result<Option<Values>, Refusal> {
+fn credential_values(work: &mut Work<'_>, key: &Secret, at: &str) -> Result<Option<Values>, ApiError> {
     let table: Vec<Field> = PROVIDER.iter().filter(|field| field.name == CREDENTIAL).copied().collect();
     work.check(&table, &Form::from_iter([(CREDENTIAL.to_owned(), key.expose().into())]), at)
 }
@@ -135,7 +135,7 @@ async fn write(
     before: Option<&StoredProvider>,
     mut target: Provider,
     key: Option<Secret>,
-) -> Result<(), Refusal> {
+) -> Result<(), ApiError> {
     let old = before.and_then(|stored| credential(work.desk.vault, stored));
     let new_key = key.filter(|key| old.as_ref() != Some(key));
     let shown = masked(new_key.as_ref().or(old.as_ref()));
@@ -176,7 +176,7 @@ fn carry_over(before: &Provider, target: &mut Provider, new_key: bool, now: Time
     }
 }
 
-async fn store(work: &mut Work<'_>, target: &mut Provider, is_new: bool, key: Option<&Secret>) -> Result<(), Refusal> {
+async fn store(work: &mut Work<'_>, target: &mut Provider, is_new: bool, key: Option<&Secret>) -> Result<(), ApiError> {
     if is_new {
         // The credential is sealed for the provider's id, which is not known before.
         target.id = work.tx.insert_provider(target, "").await?;
@@ -189,7 +189,7 @@ async fn store(work: &mut Work<'_>, target: &mut Provider, is_new: bool, key: Op
     Ok(work.tx.update_provider(target, cipher.as_deref()).await?)
 }
 
-async fn remove(work: &mut Work<'_>, stored: &StoredProvider, label: String) -> Result<(), Refusal> {
+async fn remove(work: &mut Work<'_>, stored: &StoredProvider, label: String) -> Result<(), ApiError> {
     let now = work.desk.now;
     let gone = Provider { deleted_at: Some(now), updated_at: now, ..stored.provider.clone() };
     if work.is_sound() {
@@ -213,8 +213,8 @@ async fn remove(work: &mut Work<'_>, stored: &StoredProvider, label: String) -> 
 pub(super) fn exported(
     stored: &[StoredProvider],
     vault: &Vault,
-    secret: impl Fn(&Provider, &Secret) -> Result<serde_json::Value, Refusal>,
-) -> Result<Vec<serde_json::Value>, Refusal> {
+    secret: impl Fn(&Provider, &Secret) -> Result<serde_json::Value, ApiError>,
+) -> Result<Vec<serde_json::Value>, ApiError> {
     let mut stored: Vec<&StoredProvider> = stored.iter().collect();
     stored.sort_by_key(|stored| stored.provider.id);
     let numbers = names::numbers(stored.iter().map(|stored| stored.provider.name.as_str()));

@@ -8,7 +8,7 @@
 use serde_json::Value;
 
 use super::work::Desk;
-use crate::admin::envelope::Refusal;
+use crate::admin::envelope::ApiError;
 use crate::crypto::vault::{Place, Vault};
 use crate::domain::provider::Provider;
 use crate::domain::secret::Secret;
@@ -94,15 +94,15 @@ pub(super) fn shown(
     how: (Secrets, Option<&str>),
     purpose: &str,
     secret: &Secret,
-) -> Result<Value, Refusal> {
+) -> Result<Value, ApiError> {
     let (how, sealing) = how;
     if how == Secrets::Masked {
         return Ok(secret.masked().into());
     }
     let ring = sealing.map_or_else(|| vault.ring(), |id| vault.ring_with(id));
     let key = sealing.and_then(|id| ring.key(id)).or_else(|| ring.oldest());
-    let key = key.ok_or_else(|| Refusal::internal("there is no secret key"))?;
-    let sealed = Vault::seal(key, Place::exported(purpose), secret).map_err(Refusal::internal)?;
+    let key = key.ok_or_else(|| ApiError::internal("there is no secret key"))?;
+    let sealed = Vault::seal(key, Place::exported(purpose), secret).map_err(ApiError::internal)?;
     Ok(format!("{SEALED}{sealed}").into())
 }
 

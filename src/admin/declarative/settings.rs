@@ -4,14 +4,14 @@ use super::form::{self, Form};
 use super::plan::Step;
 use super::work::Work;
 use crate::admin::actions::settings::{self as actions, SETTINGS};
-use crate::admin::envelope::Refusal;
+use crate::admin::envelope::ApiError;
 use crate::domain::settings::SystemSettings;
 
-pub(super) fn form_of(settings: &SystemSettings) -> Result<Form, Refusal> {
+pub(super) fn form_of(settings: &SystemSettings) -> Result<Form, ApiError> {
     form::of(settings, SETTINGS)
 }
 
-pub(super) async fn apply(work: &mut Work<'_>, entry: Form) -> Result<(), Refusal> {
+pub(super) async fn apply(work: &mut Work<'_>, entry: Form) -> Result<(), ApiError> {
     let Some(values) = work.check(SETTINGS, &entry, "/settings")? else { return Ok(()) };
     let mut wanted = SystemSettings::default();
     actions::apply(&values, &mut wanted);

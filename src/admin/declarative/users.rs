@@ -12,7 +12,7 @@ use super::providers::numbered;
 use super::work::{Login, Work};
 use crate::admin::actions::users::edit::blank;
 use crate::admin::actions::users::fields::{self, USER};
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::Field;
 use crate::admin::records::user::UserRecord;
 use crate::domain::clock::Timestamp;
@@ -33,12 +33,12 @@ pub(super) fn table() -> Vec<Field> {
     form::without(USER, ALIAS)
 }
 
-pub(super) fn form_of(user: &User) -> Result<Form, Refusal> {
+pub(super) fn form_of(user: &User) -> Result<Form, ApiError> {
     form::of(&UserRecord::new(user, Vec::new()), &table())
 }
 
 /// What a user is of whom nothing but the name is written; the groups follow from the keys.
-pub(super) fn defaults() -> Result<Form, Refusal> {
+pub(super) fn defaults() -> Result<Form, ApiError> {
     let mut form = form_of(&blank(Timestamp(0)))?;
     form.retain(|name, _| name != "name" && name != GROUP);
     Ok(form)
@@ -52,7 +52,7 @@ struct UserPlan {
     keys: Vec<KeyPlan>,
 }
 
-pub(super) async fn apply(work: &mut Work<'_>, entries: Vec<(String, Form)>) -> Result<(), Refusal> {
+pub(super) async fn apply(work: &mut Work<'_>, entries: Vec<(String, Form)>) -> Result<(), ApiError> {
     let mut stored = std::mem::take(&mut work.stored.users);
     stored.sort_by_key(|user| user.id);
     let mut known = Names::of(stored.iter().map(|user| user.name.as_str()));
@@ -98,7 +98,7 @@ fn plan(
     (meant, before, stored): (Meant, Option<&User>, &[Key]),
     at: &str,
     hashes: &mut Hashes,
-) -> Result<Option<UserPlan>, Refusal> {
+) -> Result<Option<UserPlan>, ApiError> {
     let listed = entry.shift_remove("keys");
     let listed = work.list(listed, &format!("{at}/keys"));
     let Some(values) = work.check_but(ALIAS, USER, &entry, at)? else { return Ok(None) };
@@ -125,7 +125,7 @@ fn plan(
     Ok(Some(UserPlan { label: meant.label, before: before.cloned(), after: user, keys }))
 }
 
-async fn write(work: &mut Work<'_>, plan: UserPlan) -> Result<(), Refusal> {
+async fn write(work: &mut Work<'_>, plan: UserPlan) -> Result<(), ApiError> {
     let UserPlan { label, before, after: mut user, keys } = plan;
     let form_before = before.as_ref().map(form_of).transpose()?;
     let form_after = form_of(&user)?;
@@ -150,7 +150,7 @@ async fn write(work: &mut Work<'_>, plan: UserPlan) -> Result<(), Refusal> {
     Ok(())
 }
 
-async fn write_key(work: &mut Work<'_>, user: &User, label: &str, mut plan: KeyPlan) -> Result<(), Refusal> {
+async fn write_key(work: &mut Work<'_>, user: &User, label: &str, mut plan: KeyPlan) -> Result<(), ApiError> {
     let Some(mut key) = plan.after.clone() else { return Ok(()) };
     if keys::step(&plan)?.is_none() {
         return Ok(());
@@ -177,7 +177,7 @@ async fn write_key(work: &mut Work<'_>, user: &User, label: &str, mut plan: KeyP
     Ok(())
 }
 
-async fn store_key(work: &mut Work<'_>, plan: &KeyPlan, key: &mut Key) -> Result<(), Refusal> {
+async fn store_key(work: &mut Work<'_>, plan: &KeyPlan, key: &mut Key) -> Result<(), ApiError> {
     if !work.is_sound() {
         return Ok(());
     }
@@ -197,7 +197,7 @@ async fn store_key(work: &mut Work<'_>, plan: &KeyPlan, key: &mut Key) -> Result
     Ok(())
 }
 
-async fn remove_key(work: &mut Work<'_>, plan: &KeyPlan) -> Result<(), Refusal> {
+async fn remove_key(work: &mut Work<'_>, plan: &KeyPlan) -> Result<(), ApiError> {
     let Some(key) = plan.before.clone() else { return Ok(()) };
     let now = work.desk.now;
     work.ended.push(Login::OfKey(key.id));
@@ -210,7 +210,7 @@ async fn remove_key(work: &mut Work<'_>, plan: &KeyPlan) -> Result<(), Refusal> 
     Ok(())
 }
 
-async fn remove(work: &mut Work<'_>, user: &User, label: String, keys: Vec<Key>) -> Result<(), Refusal> {
+async fn remove(work: &mut Work<'_>, user: &User, label: String, keys: Vec<Key>) -> Result<(), ApiError> {
     let now = work.desk.now;
     for key in keys {
         let label = format!("{label}/{}", key.name);
@@ -228,7 +228,7 @@ async fn remove(work: &mut Work<'_>, user: &User, label: String, keys: Vec<Key>)
 }
 
 /// The users as an export has them.
-pub(super) fn exported(users: &[User], keys: &[Key]) -> Result<Vec<serde_json::Value>, Refusal> {
+pub(super) fn exported(users: &[User], keys: &[Key]) -> Result<Vec<serde_json::Value>, ApiError> {
     let mut users: Vec<&User> = users.iter().collect();
     users.sort_by_key(|user| user.id);
     let mut keys: Vec<&Key> = keys.iter().collect();

@@ -6,24 +6,24 @@ use super::form::{self, Form};
 use super::plan::Step;
 use super::work::Work;
 use crate::admin::actions::sensitive_words::{self as actions, FIELDS, MAX_WORDS, identity, unsafe_pattern};
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::records::word::WordRecord;
 use crate::domain::clock::Timestamp;
 use crate::domain::matching::MatchType;
 use crate::domain::word::SensitiveWord;
 use crate::policy::{pattern, words};
 
-pub(super) fn form_of(word: &SensitiveWord) -> Result<Form, Refusal> {
+pub(super) fn form_of(word: &SensitiveWord) -> Result<Form, ApiError> {
     form::of(&WordRecord::new(word), FIELDS)
 }
 
-pub(super) fn defaults() -> Result<Form, Refusal> {
+pub(super) fn defaults() -> Result<Form, ApiError> {
     let mut form = form_of(&actions::blank(Timestamp(0)))?;
     form.retain(|name, _| name != "word" && name != "match_type");
     Ok(form)
 }
 
-pub(super) async fn apply(work: &mut Work<'_>, entries: Vec<(String, Form)>) -> Result<(), Refusal> {
+pub(super) async fn apply(work: &mut Work<'_>, entries: Vec<(String, Form)>) -> Result<(), ApiError> {
     let stored: HashMap<_, SensitiveWord> = std::mem::take(&mut work.stored.words)
         .into_iter()
         .map(|word| (identity(word.match_type, &word.word), word))
@@ -73,7 +73,7 @@ fn check(
     left: &[&SensitiveWord],
     stored: &HashMap<Identity, SensitiveWord>,
     named: &HashMap<Identity, String>,
-) -> Result<(), Refusal> {
+) -> Result<(), ApiError> {
     if wanted.len() + left.len() > MAX_WORDS {
         work.faults.add(Code::OPERATION_FAILED, "/words", &format!("there may be {MAX_WORDS} words at most"));
     }
@@ -103,7 +103,7 @@ fn check(
     Ok(())
 }
 
-async fn write(work: &mut Work<'_>, before: Option<&SensitiveWord>, mut word: SensitiveWord) -> Result<(), Refusal> {
+async fn write(work: &mut Work<'_>, before: Option<&SensitiveWord>, mut word: SensitiveWord) -> Result<(), ApiError> {
     if let Some(before) = before
         && form_of(before)? == form_of(&word)?
     {
@@ -118,7 +118,7 @@ async fn write(work: &mut Work<'_>, before: Option<&SensitiveWord>, mut word: Se
     note(work, before, Some(&word))
 }
 
-fn note(work: &mut Work<'_>, before: Option<&SensitiveWord>, after: Option<&SensitiveWord>) -> Result<(), Refusal> {
+fn note(work: &mut Work<'_>, before: Option<&SensitiveWord>, after: Option<&SensitiveWord>) -> Result<(), ApiError> {
     let Some(word) = after.or(before) else { return Ok(()) };
     let step = Step {
         kind: "word",
@@ -132,7 +132,7 @@ fn note(work: &mut Work<'_>, before: Option<&SensitiveWord>, after: Option<&Sens
     Ok(())
 }
 
-pub(super) fn exported(words: &[SensitiveWord]) -> Result<Vec<serde_json::Value>, Refusal> {
+pub(super) fn exported(words: &[SensitiveWord]) -> Result<Vec<serde_json::Value>, ApiError> {
     let mut words: Vec<&SensitiveWord> = words.iter().collect();
     words.sort_by_key(|word| word.id);
     let defaults = defaults()?;

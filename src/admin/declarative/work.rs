@@ -10,7 +10,7 @@ use super::faults::{Faults, readable, step};
 use super::form::{self, Form};
 use super::plan::{MadeKey, Plan, Step};
 use super::{SECTIONS, VERSION, error_rules, notifications, prices, providers, settings, users, words};
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::{Field, Values, check_fields};
 use crate::config::nearest;
 use crate::crypto::vault::Vault;
@@ -103,7 +103,7 @@ pub(super) struct Work<'a> {
 /// # Errors
 /// Every fault of the document, each with its place; or the store failed. The transaction is to be
 /// dropped then.
-pub async fn apply(desk: Desk<'_>, tx: &mut Tx, order: Order, by: By) -> Result<Applied, Refusal> {
+pub async fn apply(desk: Desk<'_>, tx: &mut Tx, order: Order, by: By) -> Result<Applied, ApiError> {
     let Whole { everything, notifications, error_rules, sealing_key: _ } = tx.whole().await?;
     let mut work = Work {
         desk,
@@ -134,7 +134,7 @@ pub async fn apply(desk: Desk<'_>, tx: &mut Tx, order: Order, by: By) -> Result<
 }
 
 impl Work<'_> {
-    async fn sections(&mut self, mut document: Map<String, Value>) -> Result<(), Refusal> {
+    async fn sections(&mut self, mut document: Map<String, Value>) -> Result<(), ApiError> {
         for name in document.keys().filter(|name| !SECTIONS.contains(&name.as_str())).cloned().collect::<Vec<_>>() {
             self.unknown("", &name, SECTIONS.into_iter());
         }
@@ -205,7 +205,7 @@ impl Work<'_> {
     }
 
     /// The checked fields of an entry; `None` after faults.
-    pub(super) fn check(&mut self, fields: &[Field], entry: &Form, at: &str) -> Result<Option<Values>, Refusal> {
+    pub(super) fn check(&mut self, fields: &[Field], entry: &Form, at: &str) -> Result<Option<Values>, ApiError> {
         self.check_but("", fields, entry, at)
     }
 
@@ -216,7 +216,7 @@ impl Work<'_> {
         fields: &[Field],
         entry: &Form,
         at: &str,
-    ) -> Result<Option<Values>, Refusal> {
+    ) -> Result<Option<Values>, ApiError> {
         let shown = |field: &Field| if field.name == hidden { String::new() } else { form::snake(field.name) };
         let names: Vec<String> = fields.iter().map(shown).collect();
         let mut sent = Map::new();

@@ -9,10 +9,10 @@ use serde_json::{Map, Value as Json};
 
 use super::values::{Value, Values};
 use super::{Body, Field, Form, Kind, Need, Preset, moment};
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::domain::limits::TimeOfDay;
 
-type Checked<T> = Result<T, Refusal>;
+type Checked<T> = Result<T, ApiError>;
 
 /// Checks `sent` against `body`. Bare dates and times without an offset are read in `tz`.
 ///
@@ -22,7 +22,7 @@ pub fn check(body: &Body, sent: &Map<String, Json>, tz: Tz) -> Checked<Values> {
     let fields: Vec<Field> = body.fields().collect();
     let values = table(&fields, sent, tz, "")?;
     if body.partial && !body.data.iter().any(|field| values.has(field.name)) {
-        return Err(Refusal::new(Code::EMPTY_UPDATE, "nothing to change: send at least one field beside the id"));
+        return Err(ApiError::new(Code::EMPTY_UPDATE, "nothing to change: send at least one field beside the id"));
     }
     Ok(values)
 }
@@ -31,7 +31,7 @@ pub fn check(body: &Body, sent: &Map<String, Json>, tz: Tz) -> Checked<Values> {
 ///
 /// # Errors
 /// Each fault by itself. Names that the table lacks are the caller's business.
-pub fn check_fields(fields: &[Field], sent: &Map<String, Json>, tz: Tz) -> Result<Values, Vec<Refusal>> {
+pub fn check_fields(fields: &[Field], sent: &Map<String, Json>, tz: Tz) -> Result<Values, Vec<ApiError>> {
     known(fields, sent, tz, "")
 }
 
@@ -39,15 +39,15 @@ fn table(fields: &[Field], sent: &Map<String, Json>, tz: Tz, path: &str) -> Chec
     if let Some(name) = sent.keys().find(|name| fields.iter().all(|f| f.name != name.as_str())) {
         let name: String = name.chars().take(64).collect();
         let field = format!("{path}{name}");
-        return Err(Refusal::field(Code::INVALID_FORMAT, &field, format!("{field}: no such field")));
+        return Err(ApiError::field(Code::INVALID_FORMAT, &field, format!("{field}: no such field")));
     }
     known(fields, sent, tz, path).map_err(|faults| {
-        Refusal::of_faults(faults).unwrap_or_else(|| Refusal::internal("a check failed without a fault"))
+        ApiError::of_faults(faults).unwrap_or_else(|| ApiError::internal("a check failed without a fault"))
     })
 }
 
 /// The fields of the table; others are not looked at.
-fn known(fields: &[Field], sent: &Map<String, Json>, tz: Tz, path: &str) -> Result<Values, Vec<Refusal>> {
+fn known(fields: &[Field], sent: &Map<String, Json>, tz: Tz, path: &str) -> Result<Values, Vec<ApiError>> {
     let mut values = Values::declare(fields.iter().map(|f| f.name).collect());
     let mut faults = Vec::new();
     for field in fields {
@@ -78,11 +78,11 @@ struct At {
 }
 
 impl At {
-    fn fault(&self, code: Code, what: &str) -> Refusal {
-        Refusal::field(code, &self.path, format!("{}: {what}", self.path))
+    fn fault(&self, code: Code, what: &str) -> ApiError {
+        ApiError::field(code, &self.path, format!("{}: {what}", self.path))
     }
 
-    fn bound(&self, code: Code, what: &str, bound: impl Into<Json>) -> Refusal {
+    fn bound(&self, code: Code, what: &str, bound: impl Into<Json>) -> ApiError {
         let name = match code {
             Code::MIN_VALUE | Code::MIN_LENGTH => "min",
             _ => "max",
@@ -90,7 +90,7 @@ impl At {
         self.fault(code, what).with(name, bound.into())
     }
 
-    fn wrong_type(&self, expected: &str) -> Refusal {
+    fn wrong_type(&self, expected: &str) -> ApiError {
         self.fault(Code::INVALID_TYPE, &format!("must be {expected}"))
     }
 

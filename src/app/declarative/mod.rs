@@ -18,7 +18,7 @@ use super::check::runtime;
 use super::in_use::InUse;
 use super::{parts, secrets, seed};
 use crate::admin::declarative::{self, By, Desk, Order, Plan, Secrets};
-use crate::admin::envelope::Refusal;
+use crate::admin::envelope::ApiError;
 use crate::config::{self, Config, Target};
 use crate::domain::clock::{Clock as _, SystemClock};
 use crate::domain::secret::Secret;
@@ -183,8 +183,8 @@ fn faults(params: &Value, error: &Value) -> Option<Vec<(String, String)>> {
     }
 }
 
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
+impl From<ApiError> for Failure {
+    fn from(refusal: ApiError) -> Self {
         let params = Value::Object(refusal.params().clone());
         match faults(&params, &refusal.message().into()) {
             Some(faults) => Self::Document(faults),

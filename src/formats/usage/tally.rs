@@ -148,14 +148,14 @@ pub(super) struct EventSoFar {
     pub(super) thought: bool,
     pub(super) item: ItemSoFar,
     pub(super) items: Items,
-    answer: Answer,
+    answer: EventAnswer,
     loose: UpstreamError,
     told: UpstreamError,
 }
 
 /// One of an event's answers.
 #[derive(Debug, Default)]
-struct Answer {
+struct EventAnswer {
     /// The number of answers before it.
     position: u64,
     index: Option<u64>,
@@ -299,7 +299,7 @@ impl Tally {
         event.thought = false;
         event.item = ItemSoFar::default();
         event.items = Items::default();
-        event.answer = Answer::default();
+        event.answer = EventAnswer::default();
         for error in [&mut event.told, &mut event.loose] {
             error.kind = None;
             error.code = None;

@@ -19,7 +19,7 @@ use crate::domain::record::Record;
 use super::LedgerSettings;
 use super::disk::{Disk, RealDisk, SegmentFile};
 use super::encoding::Decoder;
-use super::error::{LedgerError, Refusal};
+use super::error::{AppendRefused, LedgerError};
 use super::frame;
 use super::segment::{self, HEADER, Position};
 use super::stats::{Tally, add, subtract};
@@ -126,7 +126,7 @@ impl Journal {
         }
     }
 
-    fn hold(&self, active: &mut Active, frame: &[u8], why: Refusal) -> LedgerError {
+    fn hold(&self, active: &mut Active, frame: &[u8], why: AppendRefused) -> LedgerError {
         add(&self.tally.append_errors, 1);
         if active.held_bytes + frame.len() > HELD_BYTES {
             add(&self.tally.lost_records, 1);
@@ -153,7 +153,7 @@ impl Journal {
         active.held.len() < before
     }
 
-    fn write_held(&self, active: &mut Active) -> Result<(), Refusal> {
+    fn write_held(&self, active: &mut Active) -> Result<(), AppendRefused> {
         while let Some(frame) = active.held.pop_front() {
             if let Err(why) = self.write(active, &frame) {
                 active.held.push_front(frame);
@@ -168,11 +168,11 @@ impl Journal {
         Ok(())
     }
 
-    fn write(&self, active: &mut Active, frame: &[u8]) -> Result<(), Refusal> {
+    fn write(&self, active: &mut Active, frame: &[u8]) -> Result<(), AppendRefused> {
         let length = frame.len() as u64;
         let bytes = self.disk_bytes();
         if bytes.saturating_add(length) > self.settings.max_bytes {
-            return Err(Refusal::Full { bytes, max: self.settings.max_bytes });
+            return Err(AppendRefused::Full { bytes, max: self.settings.max_bytes });
         }
         let passes = active.at.offset + length > active.roll_at && active.at.offset > HEADER as u64;
         if active.spoiled || passes {
@@ -191,7 +191,7 @@ impl Journal {
 
     /// Continues in a new segment. If none can be created, the current one is used for some time
     /// more.
-    fn roll(&self, active: &mut Active) -> Result<(), Refusal> {
+    fn roll(&self, active: &mut Active) -> Result<(), AppendRefused> {
         let next = active.at.segment + 1;
         match new_segment(&*self.disk, &self.dir, next) {
             Ok(file) => {

@@ -101,7 +101,7 @@ fn a_full_disk_leaves_no_half_frame_and_what_was_held_follows_when_there_is_room
     bench.faults.room.store(100, Ordering::SeqCst);
     for number in 2..=4 {
         let error = bench.journal.append(&sample(number)).unwrap_err();
-        assert!(matches!(error, LedgerError::Held(Refusal::DiskFull)), "{error}");
+        assert!(matches!(error, LedgerError::Held(AppendRefused::DiskFull)), "{error}");
         assert!(!bench.journal.has_room());
     }
     assert_eq!(bench.read(None), (vec![1], 0), "the half frame was cut off");

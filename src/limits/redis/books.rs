@@ -16,7 +16,7 @@ use super::super::usage::HolderUsage;
 use super::link::{Fault, PATIENCE, Up};
 use super::outbox::Kind;
 use super::reply::{self, Reader};
-use super::scripts::{ADMIT, Call, ENTER, LISTING, PEEK, USAGE};
+use super::scripts::{ADMIT, ENTER, LISTING, PEEK, ScriptCall, USAGE};
 use super::{OnLoss, Shared};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{ProviderId, RequestId, SessionId};
@@ -49,14 +49,14 @@ impl Shared {
         let mut ask = self.as_shared(own);
         let mut charge = self.memory.charge_of(&ask);
         let mut answer = self.admitted(&ask, &charge).await;
-        if matches!(answer, Answer::ClockSet) {
+        if matches!(answer, RedisReply::ClockSet) {
             ask = self.as_shared(own);
             charge = self.memory.charge_of(&ask);
             answer = self.admitted(&ask, &charge).await;
         }
         let ask = &ask;
         let (served_before, standing, is_known) = match answer {
-            Answer::Said(admitted) => {
+            RedisReply::Said(admitted) => {
                 let (served_before, standing) = admitted?;
                 self.memory.count(&mut charge);
                 (served_before, standing, true)
@@ -64,7 +64,7 @@ impl Shared {
             silence => match self.admit_alone(ask, &mut charge) {
                 Ok((served_before, standing)) => (served_before, standing, false),
                 Err(refused) => {
-                    if matches!(silence, Answer::InVain) {
+                    if matches!(silence, RedisReply::InVain) {
                         self.push(Kind::GivenBack, &charge, ask.now);
                     }
                     return Err(refused);
@@ -98,7 +98,7 @@ impl Shared {
     }
 
     /// The checks in Redis.
-    async fn admitted(&self, ask: &Admission<'_>, charge: &Charge) -> Answer<Result<Found, Refused>> {
+    async fn admitted(&self, ask: &Admission<'_>, charge: &Charge) -> RedisReply<Result<Found, Refused>> {
         let settings = &self.counting();
         let question = |up: &Up| {
             let call = self.call(&ADMIT, up, ask.now).int(ask.user.id.0).int(ask.key.id.0).text(ask.session.as_str());
@@ -111,19 +111,19 @@ impl Shared {
         let answer = self.ask(ask.now, question).await;
         unanswered.charge = None;
         let answer = match answer {
-            Answer::Said(answer) => answer,
-            Answer::InVain => return Answer::InVain,
-            Answer::NotAsked => return Answer::NotAsked,
-            Answer::ClockSet => return Answer::ClockSet,
+            RedisReply::Said(answer) => answer,
+            RedisReply::InVain => return RedisReply::InVain,
+            RedisReply::NotAsked => return RedisReply::NotAsked,
+            RedisReply::ClockSet => return RedisReply::ClockSet,
         };
         match reply::text(answer.first()) {
             "ok" => {
                 let standing = reply::standing(&answer, ask, &self.spans(ask.now), settings);
-                Answer::Said(Ok((reply::int(answer.get(1)).map(ProviderId), standing)))
+                RedisReply::Said(Ok((reply::int(answer.get(1)).map(ProviderId), standing)))
             }
             _ => match reply::denied(&answer, ask, &self.spans(ask.now), settings) {
-                Some(denied) => Answer::Said(Err(denied.into())),
-                None => Answer::InVain,
+                Some(denied) => RedisReply::Said(Err(denied.into())),
+                None => RedisReply::InVain,
             },
         }
     }
@@ -155,37 +155,37 @@ impl Shared {
             limited.iter().fold(call, |call, provider| call.int(provider.id.0).limits(&provider.limits, now, &settings))
         };
         match self.ask(now, question).await {
-            Answer::Said(answer) => Some(answer),
-            Answer::InVain | Answer::NotAsked | Answer::ClockSet => None,
+            RedisReply::Said(answer) => Some(answer),
+            RedisReply::InVain | RedisReply::NotAsked | RedisReply::ClockSet => None,
         }
     }
 
     /// Calls Redis, within the time that a request waits. If the counters have moved, uses those in
     /// effect.
-    async fn ask<'a>(&'a self, now: Timestamp, question: impl Fn(&Up) -> Call<'a>) -> Answer<Vec<Value>> {
+    async fn ask<'a>(&'a self, now: Timestamp, question: impl Fn(&Up) -> ScriptCall<'a>) -> RedisReply<Vec<Value>> {
         let (asked, bound) = (Instant::now(), self.settings.timeout);
         let until = asked + bound;
         while let Some(up) = self.link.ready(until).await {
             match self.link.ask(&up, question(&up), (until, bound)).await {
-                Ok(answer) => return Answer::Said(answer),
+                Ok(answer) => return RedisReply::Said(answer),
                 // The call changed nothing. This node's clock was set since the last heartbeat.
                 Err(Fault::Clock(redis)) => {
                     self.agreement.correct(redis, now, asked.elapsed());
-                    return Answer::ClockSet;
+                    return RedisReply::ClockSet;
                 }
                 // The call was not executed.
                 Err(Fault::Gone) => {}
-                Err(_) => return Answer::InVain,
+                Err(_) => return RedisReply::InVain,
             }
         }
-        Answer::NotAsked
+        RedisReply::NotAsked
     }
 
     pub(in super::super) async fn enter(&self, charge: &Charge, provider: &Provider, now: Timestamp) -> bool {
         let (limited, name) = (is_limited(&provider.limits), self.link.name());
-        let answer = if limited { self.entered(charge, provider, now).await } else { Answer::NotAsked };
+        let answer = if limited { self.entered(charge, provider, now).await } else { RedisReply::NotAsked };
         let entered = match answer {
-            Answer::Said(entered) => {
+            RedisReply::Said(entered) => {
                 if entered {
                     self.memory.enter_unchecked(charge, provider.id, now);
                 }
@@ -202,15 +202,15 @@ impl Shared {
         }
         // If the answer to a call was lost, its effect in Redis is reconciled.
         match answer {
-            Answer::Said(_) if self.link.name() == name => {}
+            RedisReply::Said(_) if self.link.name() == name => {}
             _ if entered => self.push(Kind::Entered { at: provider.id }, charge, now),
-            Answer::InVain => self.push(Kind::Withdrawn { from: provider.id }, charge, now),
-            Answer::Said(_) | Answer::NotAsked | Answer::ClockSet => {}
+            RedisReply::InVain => self.push(Kind::Withdrawn { from: provider.id }, charge, now),
+            RedisReply::Said(_) | RedisReply::NotAsked | RedisReply::ClockSet => {}
         }
         entered
     }
 
-    async fn entered(&self, charge: &Charge, provider: &Provider, now: Timestamp) -> Answer<bool> {
+    async fn entered(&self, charge: &Charge, provider: &Provider, now: Timestamp) -> RedisReply<bool> {
         let question = |up: &Up| {
             let (request, user) = (charge.request.0.as_bytes(), charge.user.map(|user| user.0));
             let call = self.call(&ENTER, up, now).bytes(request).maybe(user).maybe(charge.slot.key.map(|key| key.0));
@@ -218,10 +218,10 @@ impl Shared {
             call.int(provider.id.0).limits(&provider.limits, now, &self.counting())
         };
         match self.ask(now, question).await {
-            Answer::Said(answer) => Answer::Said(reply::text(answer.first()) == "ok"),
-            Answer::InVain => Answer::InVain,
-            Answer::NotAsked => Answer::NotAsked,
-            Answer::ClockSet => Answer::ClockSet,
+            RedisReply::Said(answer) => RedisReply::Said(reply::text(answer.first()) == "ok"),
+            RedisReply::InVain => RedisReply::InVain,
+            RedisReply::NotAsked => RedisReply::NotAsked,
+            RedisReply::ClockSet => RedisReply::ClockSet,
         }
     }
 
@@ -280,7 +280,7 @@ impl Shared {
     }
 
     /// Readers are administrators: they can wait a little longer than requests.
-    async fn read(&self, up: &Arc<Up>, call: Call<'_>) -> Option<Vec<Value>> {
+    async fn read(&self, up: &Arc<Up>, call: ScriptCall<'_>) -> Option<Vec<Value>> {
         let bound = self.settings.timeout;
         self.link.ask(up, call, (Instant::now() + bound.max(PATIENCE), bound)).await.ok()
     }
@@ -288,7 +288,7 @@ impl Shared {
 
 /// The result of a call to Redis.
 #[derive(Clone, Copy)]
-enum Answer<T> {
+enum RedisReply<T> {
     Said(T),
     /// No answer in time: the effect of the call in Redis is unknown.
     InVain,

@@ -22,7 +22,7 @@ use super::link::{Fault, PATIENCE, Up, ask, within};
 use super::outbox::{Kind, Op};
 use super::rebuild::{Ledger, Rebuild};
 use super::reply;
-use super::scripts::{BATCH, BEAT, BURY, Call};
+use super::scripts::{BATCH, BEAT, BURY, ScriptCall};
 use crate::domain::clock::{Clock, Timestamp};
 
 /// Pause between two attempts to connect: doubled each time, up to the second figure.
@@ -333,7 +333,7 @@ impl Keeper {
 }
 
 /// The thirteen fields of one operation.
-fn told<'a>(call: Call<'a>, op: &Op) -> Call<'a> {
+fn told<'a>(call: ScriptCall<'a>, op: &Op) -> ScriptCall<'a> {
     let (kind, cost, provider) = match op.kind {
         Kind::Settled { cost, served } => ("S", cost.0, served),
         Kind::Late { cost, served } => ("L", cost.0, served),

@@ -27,7 +27,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::reply;
-use super::scripts::{Call, Scope};
+use super::scripts::{Scope, ScriptCall};
 use crate::domain::clock::Timestamp;
 use crate::redis::Server;
 
@@ -182,7 +182,7 @@ impl Link {
     pub(super) async fn ask(
         &self,
         up: &Arc<Up>,
-        call: Call<'_>,
+        call: ScriptCall<'_>,
         (until, bound): (Instant, Duration),
     ) -> Result<Vec<Value>, Fault> {
         let answer = ask(&mut up.connection.clone(), call, until.saturating_duration_since(Instant::now())).await;
@@ -249,7 +249,7 @@ pub(super) async fn within<T>(bound: Duration, work: impl Future<Output = redis:
 /// Runs a script. Returns what follows its `ok` (or `denied`, `blocked`, with that word first).
 pub(super) async fn ask(
     connection: &mut MultiplexedConnection,
-    call: Call<'_>,
+    call: ScriptCall<'_>,
     bound: Duration,
 ) -> Result<Vec<Value>, Fault> {
     let answer: Vec<Value> = within(bound, call.0.invoke_async(connection)).await?;

@@ -54,7 +54,7 @@ use crate::domain::clock::Timestamp;
 use link::{Link, Up};
 use outbox::{Kind, Op, Outbox};
 use running::Running;
-use scripts::{Call, Spans};
+use scripts::{ScriptCall, Spans};
 use time::Agreement;
 
 /// What a node does while Redis is unreachable.
@@ -220,10 +220,10 @@ impl Shared {
         }
     }
 
-    fn call<'a>(&'a self, script: &'a redis::Script, up: &Up, now: Timestamp) -> Call<'a> {
+    fn call<'a>(&'a self, script: &'a redis::Script, up: &Up, now: Timestamp) -> ScriptCall<'a> {
         let scope = up.scope(&self.settings.prefix);
         let ttl_ms = self.memory.settings.session_ttl_ms;
-        Call::new(script, scope, &self.agreement.argument(now), ttl_ms, &self.spans(now))
+        ScriptCall::new(script, scope, &self.agreement.argument(now), ttl_ms, &self.spans(now))
     }
 
     fn push(&self, kind: Kind, charge: &Charge, now: Timestamp) {

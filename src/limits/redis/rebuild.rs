@@ -17,7 +17,7 @@ use super::super::spend::Sums;
 use super::Shared;
 use super::link::{Fault, PATIENCE, ask, within};
 use super::outbox::KEEP_MS;
-use super::scripts::{Call, FLIP, LOAD, Scope};
+use super::scripts::{FLIP, LOAD, Scope, ScriptCall};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::RequestId;
 
@@ -134,10 +134,10 @@ impl Rebuild<'_> {
         format!("{}:{name}", self.shared.settings.prefix)
     }
 
-    fn call<'a>(&'a self, script: &'a redis::Script) -> Call<'a> {
+    fn call<'a>(&'a self, script: &'a redis::Script) -> ScriptCall<'a> {
         let scope = Scope { prefix: &self.shared.settings.prefix, epoch: self.epoch, node: self.node };
         let ttl_ms = self.shared.memory.settings.session_ttl_ms;
         // The present is the time when the ledger was read, however long that takes.
-        Call::new(script, scope, &format!("={}", self.now.0), ttl_ms, &self.shared.spans(self.now))
+        ScriptCall::new(script, scope, &format!("={}", self.now.0), ttl_ms, &self.shared.spans(self.now))
     }
 }

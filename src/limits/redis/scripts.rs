@@ -61,9 +61,9 @@ pub(super) struct Scope<'a> {
 }
 
 /// One call of a script, under construction.
-pub(super) struct Call<'a>(pub(super) ScriptInvocation<'a>);
+pub(super) struct ScriptCall<'a>(pub(super) ScriptInvocation<'a>);
 
-impl<'a> Call<'a> {
+impl<'a> ScriptCall<'a> {
     /// With the arguments that all scripts have.
     pub(super) fn new(script: &'a Script, scope: Scope<'_>, now: &str, ttl_ms: i64, spans: &Spans) -> Self {
         let call = Self(script.prepare_invoke());

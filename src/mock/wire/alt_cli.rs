@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::domain::usage::Usage;
 use crate::mock::directive::Finish;
-use crate::mock::reply::{Call, Part, Reply};
+use crate::mock::reply::{MockCall, Part, Reply};
 
 const CALL_PREFIX: &str = "fc_";
 /// In place of the real service's signature of a thought: valid base64.
@@ -23,11 +23,11 @@ fn part(part: &Part) -> Value {
     match part {
         Part::Thinking(text) => json!({"text": text, "thought": true}),
         Part::Text(text) => json!({"text": text}),
-        Part::Call(call) => call_part(call),
+        Part::MockCall(call) => call_part(call),
     }
 }
 
-fn call_part(call: &Call) -> Value {
+fn call_part(call: &MockCall) -> Value {
     json!({
         "functionCall": {"id": call.id(CALL_PREFIX), "name": call.name, "args": call.arguments},
         "thoughtSignature": SIGNATURE,
@@ -96,7 +96,7 @@ pub(super) fn events(reply: &Reply) -> Vec<String> {
                 pieces.extend(reply.deltas(text).into_iter().map(|p| json!({"text": p, "thought": true})));
             }
             Part::Text(text) => pieces.extend(reply.deltas(text).into_iter().map(|p| json!({"text": p}))),
-            Part::Call(call) => pieces.push(call_part(call)),
+            Part::MockCall(call) => pieces.push(call_part(call)),
         }
     }
     let mut chunks: Vec<Value> = Vec::with_capacity(pieces.len() + 1);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{CREATED, data};
 use crate::domain::usage::Usage;
 use crate::mock::directive::Finish;
-use crate::mock::reply::{Call, Part, Reply};
+use crate::mock::reply::{MockCall, Part, Reply};
 
 const CALL_PREFIX: &str = "call_";
 const ARGUMENT_PIECE: usize = 24;
@@ -18,7 +18,7 @@ pub(super) fn whole(reply: &Reply) -> Value {
         match part {
             Part::Thinking(thinking) => message["reasoning_content"] = json!(thinking),
             Part::Text(more) => text.get_or_insert_default().push_str(more),
-            Part::Call(call) => calls.push(call_value(call, &call.text)),
+            Part::MockCall(call) => calls.push(call_value(call, &call.text)),
         }
     }
     message["content"] = json!(text);
@@ -42,7 +42,7 @@ fn head(reply: &Reply, object: &str) -> Value {
     })
 }
 
-fn call_value(call: &Call, arguments: &str) -> Value {
+fn call_value(call: &MockCall, arguments: &str) -> Value {
     json!({
         "id": call.id(CALL_PREFIX), "type": "function",
         "function": {"name": call.name, "arguments": arguments},
@@ -93,7 +93,7 @@ pub(super) fn events(reply: &Reply) -> Vec<String> {
             Part::Text(text) => {
                 events.extend(reply.deltas(text).into_iter().map(|p| chunk(json!({"content": p}), None)));
             }
-            Part::Call(call) => {
+            Part::MockCall(call) => {
                 let mut first = call_value(call, "");
                 first["index"] = json!(index);
                 events.push(chunk(json!({"tool_calls": [first]}), None));

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::sse;
 use crate::domain::usage::Usage;
 use crate::mock::directive::Finish;
-use crate::mock::reply::{Call, Part, Reply};
+use crate::mock::reply::{MockCall, Part, Reply};
 
 const CALL_PREFIX: &str = "toolu_";
 /// Letters of arguments per `input_json_delta`.
@@ -36,11 +36,11 @@ fn block(part: &Part) -> Value {
     match part {
         Part::Thinking(text) => json!({"type": "thinking", "thinking": text, "signature": SIGNATURE}),
         Part::Text(text) => json!({"type": "text", "text": text}),
-        Part::Call(call) => call_block(call, call.arguments.clone()),
+        Part::MockCall(call) => call_block(call, call.arguments.clone()),
     }
 }
 
-fn call_block(call: &Call, input: Value) -> Value {
+fn call_block(call: &MockCall, input: Value) -> Value {
     json!({"type": "tool_use", "id": call.id(CALL_PREFIX), "name": call.name, "input": input})
 }
 
@@ -101,7 +101,7 @@ fn block_events(reply: &Reply, index: usize, part: &Part, events: &mut Vec<Strin
     let start = match part {
         Part::Thinking(_) => json!({"type": "thinking", "thinking": "", "signature": ""}),
         Part::Text(_) => json!({"type": "text", "text": ""}),
-        Part::Call(call) => call_block(call, json!({})),
+        Part::MockCall(call) => call_block(call, json!({})),
     };
     let start = json!({"type": "content_block_start", "index": index, "content_block": start});
     events.push(sse("content_block_start", &start));
@@ -124,7 +124,7 @@ fn block_events(reply: &Reply, index: usize, part: &Part, events: &mut Vec<Strin
                 push(json!({"type": "text_delta", "text": piece}));
             }
         }
-        Part::Call(call) => {
+        Part::MockCall(call) => {
             push(json!({"type": "input_json_delta", "partial_json": ""}));
             for piece in call.pieces(ARGUMENT_PIECE) {
                 push(json!({"type": "input_json_delta", "partial_json": piece}));

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{CREATED, sse};
 use crate::domain::usage::Usage;
 use crate::mock::directive::Finish;
-use crate::mock::reply::{Call, Part, Reply};
+use crate::mock::reply::{MockCall, Part, Reply};
 
 const CALL_PREFIX: &str = "call_";
 const ARGUMENT_PIECE: usize = 24;
@@ -88,7 +88,7 @@ fn item_id(reply: &Reply, index: usize, part: &Part) -> String {
     let prefix = match part {
         Part::Thinking(_) => "rs",
         Part::Text(_) => "msg",
-        Part::Call(_) => "fc",
+        Part::MockCall(_) => "fc",
     };
     format!("{prefix}_mock{:06}x{index}", reply.serial)
 }
@@ -111,7 +111,7 @@ fn item(reply: &Reply, index: usize, part: &Part, status: &str) -> Value {
             let content = if open { json!([]) } else { json!([text_part(text)]) };
             json!({"id": id, "type": "message", "status": status, "role": "assistant", "content": content})
         }
-        Part::Call(call) => call_item(&id, call, status, if open { "" } else { &call.text }),
+        Part::MockCall(call) => call_item(&id, call, status, if open { "" } else { &call.text }),
     }
 }
 
@@ -119,7 +119,7 @@ fn text_part(text: &str) -> Value {
     json!({"type": "output_text", "annotations": [], "logprobs": [], "text": text})
 }
 
-fn call_item(id: &str, call: &Call, status: &str, arguments: &str) -> Value {
+fn call_item(id: &str, call: &MockCall, status: &str, arguments: &str) -> Value {
     json!({
         "id": id, "type": "function_call", "status": status, "arguments": arguments,
         "call_id": call.id(CALL_PREFIX), "name": call.name,
@@ -156,7 +156,7 @@ pub(super) fn events(reply: &Reply) -> Vec<String> {
         match part {
             Part::Thinking(text) => reasoning_events(reply, &id, index, text, &mut events),
             Part::Text(text) => text_events(reply, &id, index, text, &mut events),
-            Part::Call(call) => call_events(&id, index, call, &mut events),
+            Part::MockCall(call) => call_events(&id, index, call, &mut events),
         }
         let done = json!({"output_index": index, "item": item(reply, index, part, "completed")});
         events.push("response.output_item.done", done);
@@ -196,7 +196,7 @@ fn text_events(reply: &Reply, id: &str, output: usize, text: &str, events: &mut 
     events.push("response.content_part.done", at(json!({"part": text_part(text)})));
 }
 
-fn call_events(id: &str, output: usize, call: &Call, events: &mut Events) {
+fn call_events(id: &str, output: usize, call: &MockCall, events: &mut Events) {
     for piece in call.pieces(ARGUMENT_PIECE) {
         let delta = json!({"item_id": id, "output_index": output, "delta": piece});
         events.push("response.function_call_arguments.delta", delta);

@@ -21,7 +21,7 @@ use crate::domain::provider::Provider;
 use crate::proxy::context::RequestContext;
 use crate::proxy::upstream::wire;
 use crate::state::Listings;
-use crate::upstream::Call;
+use crate::upstream::ProviderCall;
 use crate::upstream::probe::probe;
 
 /// For all providers together: the client waits for the list.
@@ -79,7 +79,7 @@ async fn ask(listings: Arc<Listings>, provider: Arc<Provider>, deadline: Instant
 }
 
 async fn models_of(provider: &Provider) -> Option<Vec<String>> {
-    let why = match probe(provider, Call::ListModels, None, TIMEOUT).await {
+    let why = match probe(provider, ProviderCall::ListModels, None, TIMEOUT).await {
         Ok(answer) if (200..300).contains(&answer.status) => return read(&answer.body),
         Ok(answer) => format!("status {}", answer.status),
         Err(error) => error.text,

@@ -7,7 +7,7 @@ use pingora::proxy::Session;
 
 use super::listing;
 use crate::formats::models;
-use crate::proxy::context::{Caller, RequestContext};
+use crate::proxy::context::{Principal, RequestContext};
 use crate::proxy::reply::answer::Answer;
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::request::identify::Identified;
@@ -39,8 +39,10 @@ pub(in crate::proxy) async fn get(
 async fn reachable(session: &mut Session, ctx: &RequestContext, identified: &Identified) -> BTreeSet<String> {
     let Identified { caller, snapshot } = identified;
     let reach = match caller {
-        Caller::Key { key, user } => Reach { groups: Some(&key.provider_group), allowed_models: &user.allowed_models },
-        Caller::Admin => Reach { groups: None, allowed_models: &[] },
+        Principal::Key { key, user } => {
+            Reach { groups: Some(&key.provider_group), allowed_models: &user.allowed_models }
+        }
+        Principal::Admin => Reach { groups: None, allowed_models: &[] },
     };
     let asked = reach.providers(snapshot).filter(|provider| is_listing_needed(provider));
     let asked = asked.map(Arc::clone).collect();

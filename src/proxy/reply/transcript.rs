@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 
-use crate::proxy::context::{Caller, RequestContext};
+use crate::proxy::context::{Principal, RequestContext};
 use crate::proxy::request::intake::Inbound;
 use crate::state::Messages;
 use crate::store::{Clip, StoredMessage};
@@ -19,7 +19,7 @@ pub struct Transcript {
 impl Transcript {
     /// Begins with the request's body; `None` if messages are not stored.
     #[must_use]
-    pub fn begin(ctx: &RequestContext, caller: &Caller, inbound: &Inbound) -> Option<Box<Self>> {
+    pub fn begin(ctx: &RequestContext, caller: &Principal, inbound: &Inbound) -> Option<Box<Self>> {
         let messages = ctx.gateway.messages.clone()?;
         let mut request = Clip::default();
         for piece in &inbound.body {

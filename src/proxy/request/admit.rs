@@ -14,7 +14,7 @@ use crate::formats::route::Operation;
 use crate::limits::{Admission, Asks, Refused};
 use crate::policy::reservation::{Forecast, Reservation};
 use crate::policy::select::SelectAsk;
-use crate::proxy::context::{Caller, RequestContext};
+use crate::proxy::context::{Principal, RequestContext};
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::upstream::render;
 
@@ -43,8 +43,8 @@ pub(in crate::proxy) async fn admit(
     let (session, now, started) = (&inbound.session, ctx.now(), ctx.started_at);
     if *operation != Operation::Generate {
         let preferred = match &identified.caller {
-            Caller::Key { key, user } => gateway.counters.session_provider(user.id, key.id, session, now),
-            Caller::Admin => None,
+            Principal::Key { key, user } => gateway.counters.session_provider(user.id, key.id, session, now),
+            Principal::Admin => None,
         };
         return Ok(Admitted { inbound, preferred });
     }
@@ -53,8 +53,8 @@ pub(in crate::proxy) async fn admit(
     }
     let estimate = reservation(ctx, identified, &inbound, operation);
     let permit = match &identified.caller {
-        Caller::Admin => gateway.counters.bypass(ctx.id, session, estimate, started),
-        Caller::Key { key, user } => {
+        Principal::Admin => gateway.counters.bypass(ctx.id, session, estimate, started),
+        Principal::Key { key, user } => {
             let asks = &Asks { model: Arc::clone(&inbound.model), format: ctx.format };
             let admission = Admission { request: ctx.id, now, started, key, user, session, estimate, asks };
             gateway.counters.admit(&admission).await.map_err(|refused| match refused {
@@ -79,12 +79,12 @@ fn reservation(ctx: &RequestContext, identified: &Identified, inbound: &Inbound,
     }
     let no_groups = Groups::default();
     let (groups, key) = match &identified.caller {
-        Caller::Key { key, .. } => (&key.provider_group, Some(key.id)),
-        Caller::Admin => (&no_groups, None),
+        Principal::Key { key, .. } => (&key.provider_group, Some(key.id)),
+        Principal::Admin => (&no_groups, None),
     };
     let ask = SelectAsk {
         groups,
-        all_groups: matches!(identified.caller, Caller::Admin),
+        all_groups: matches!(identified.caller, Principal::Admin),
         model: &inbound.model,
         format: ctx.format,
         convertible: render::convertible(operation),

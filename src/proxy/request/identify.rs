@@ -12,7 +12,7 @@ use super::on_behalf::OnBehalf;
 use crate::crypto::key_text;
 use crate::domain::ids::KeyId;
 use crate::formats::route::Route;
-use crate::proxy::context::{Caller, RequestContext};
+use crate::proxy::context::{Principal, RequestContext};
 use crate::proxy::record::OpenRecord;
 use crate::proxy::reply::refusal::Refusal;
 use crate::state::rejected::Attempt;
@@ -21,7 +21,7 @@ use crate::telemetry::{RejectedLine, access_rejected};
 
 /// A known caller, and the snapshot that the request uses from start to end.
 pub struct Identified {
-    pub caller: Caller,
+    pub caller: Principal,
     pub snapshot: Arc<Snapshot>,
 }
 
@@ -70,7 +70,7 @@ fn caller(
     ctx: &RequestContext,
     snapshot: &Snapshot,
     presented: &Presented,
-) -> Result<Caller, (Refusal, Option<KeyId>)> {
+) -> Result<Principal, (Refusal, Option<KeyId>)> {
     let text = match presented {
         Presented::None => return Err((Refusal::MissingCredential, None)),
         Presented::Conflicting => return Err((Refusal::ConflictingCredentials, None)),
@@ -79,7 +79,7 @@ fn caller(
     // Keys first: they keep working from an address that is blocked from trying the admin token.
     let Some(found) = snapshot.caller(&key_text::hash(text)) else {
         return match check(ctx, text) {
-            TokenCheck::Right => Ok(Caller::Admin),
+            TokenCheck::Right => Ok(Principal::Admin),
             TokenCheck::Wrong | TokenCheck::UnknownKey => Err((Refusal::UnknownKey, None)),
             TokenCheck::Throttled { seconds } => Err((Refusal::TooManyAttempts { seconds }, None)),
         };
@@ -89,18 +89,18 @@ fn caller(
 
 /// The caller of a request that the administration makes on behalf of a key: no credential was
 /// presented.
-fn named(ctx: &RequestContext, snapshot: &Snapshot, key: KeyId) -> Result<Caller, (Refusal, Option<KeyId>)> {
+fn named(ctx: &RequestContext, snapshot: &Snapshot, key: KeyId) -> Result<Principal, (Refusal, Option<KeyId>)> {
     usable(ctx, snapshot.key(key).ok_or((Refusal::UnknownKey, Some(key)))?)
 }
 
 /// The holder of a key that exists, if it may be used.
-fn usable(ctx: &RequestContext, found: &KeyHolder) -> Result<Caller, (Refusal, Option<KeyId>)> {
+fn usable(ctx: &RequestContext, found: &KeyHolder) -> Result<Principal, (Refusal, Option<KeyId>)> {
     let (key, user) = (&found.key, &found.user);
     let fault = match () {
         () if !key.is_enabled => Refusal::KeyDisabled,
         () if key.is_expired(ctx.started_at) => Refusal::KeyExpired,
         () if !user.is_active(ctx.started_at) => Refusal::UserDisabled,
-        () => return Ok(Caller::Key { key: Arc::clone(key), user: Arc::clone(user) }),
+        () => return Ok(Principal::Key { key: Arc::clone(key), user: Arc::clone(user) }),
     };
     Err((fault, Some(key.id)))
 }

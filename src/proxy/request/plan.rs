@@ -9,7 +9,7 @@ use crate::domain::provider::Provider;
 use crate::formats::route::Operation;
 use crate::limits::Blocked;
 use crate::policy::select::{self, Availability, NoProvider, ProviderView, SelectAsk};
-use crate::proxy::context::{Caller, RequestContext};
+use crate::proxy::context::{Principal, RequestContext};
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::upstream::render;
 
@@ -52,12 +52,12 @@ pub(in crate::proxy) async fn plan(
     let now = ctx.now();
     let everything = Groups::parse(crate::domain::group::ALL);
     let groups = match &identified.caller {
-        Caller::Key { key, .. } => &key.provider_group,
-        Caller::Admin => &everything,
+        Principal::Key { key, .. } => &key.provider_group,
+        Principal::Admin => &everything,
     };
     let ask = SelectAsk {
         groups,
-        all_groups: matches!(identified.caller, Caller::Admin),
+        all_groups: matches!(identified.caller, Principal::Admin),
         model: &inbound.model,
         format: ctx.format,
         convertible: render::convertible(operation),
@@ -91,7 +91,7 @@ pub(in crate::proxy) async fn plan(
 
 /// Whether this request is served only by providers with a price for its model.
 fn needs_price(ctx: &RequestContext, identified: &Identified, operation: &Operation) -> bool {
-    let is_limited = matches!(&identified.caller, Caller::Key { key, user }
+    let is_limited = matches!(&identified.caller, Principal::Key { key, user }
         if key.limits.of_money() || user.limits.of_money());
     *operation == Operation::Generate && !ctx.live.unpriced.serves(is_limited)
 }

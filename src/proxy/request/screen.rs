@@ -17,7 +17,7 @@ use crate::formats::pieces::Pieces;
 use crate::formats::{edit, texts};
 use crate::policy::client_version;
 use crate::policy::words::{Fingerprint, Words};
-use crate::proxy::context::{Caller, RequestContext};
+use crate::proxy::context::{Principal, RequestContext};
 use crate::proxy::reply::refusal::Refusal;
 
 /// Larger bodies are searched on a blocking thread, not on a connection's.
@@ -55,7 +55,7 @@ pub(super) async fn screen(
 }
 
 fn allowed(ctx: &RequestContext, identified: &Identified, inbound: &Inbound) -> Result<(), Refusal> {
-    let Caller::Key { user, .. } = &identified.caller else { return Ok(()) };
+    let Principal::Key { user, .. } = &identified.caller else { return Ok(()) };
     if !user.allowed_models.is_empty() && !model_matches(&user.allowed_models, &inbound.model) {
         return Err(Refusal::ModelNotAllowed { model: inbound.model.to_string() });
     }
@@ -71,7 +71,7 @@ fn allowed(ctx: &RequestContext, identified: &Identified, inbound: &Inbound) -> 
 /// Notes the version of a known client. With the setting on, a version older than the newest in use
 /// is refused.
 fn recent(ctx: &RequestContext, identified: &Identified) -> Result<(), Refusal> {
-    let (Caller::Key { user, .. }, Some(agent)) = (&identified.caller, &ctx.head.user_agent) else { return Ok(()) };
+    let (Principal::Key { user, .. }, Some(agent)) = (&identified.caller, &ctx.head.user_agent) else { return Ok(()) };
     let Some((client, current)) = client_version::read(agent) else { return Ok(()) };
     let versions = &ctx.gateway.client_versions;
     versions.note(user.id, (client, current), ctx.started_at);

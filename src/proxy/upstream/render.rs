@@ -14,9 +14,9 @@ use crate::formats::convert::{self, ReplyContext, RequestOptions, foreign};
 use crate::formats::peek::{self, Peek, PeekLimits};
 use crate::formats::route::{self, Operation};
 use crate::formats::{edit, responses::instructions};
-use crate::proxy::context::{Caller, RequestContext};
+use crate::proxy::context::{Principal, RequestContext};
 use crate::proxy::reply::refusal::Refusal;
-use crate::upstream::Call;
+use crate::upstream::ProviderCall;
 
 /// The body was within the configured depth when it arrived.
 const DEPTH: PeekLimits = PeekLimits { max_depth: 1024 };
@@ -57,10 +57,10 @@ pub(in crate::proxy) fn convertible(operation: &Operation) -> fn(WireFormat, Wir
 
 /// The call that implements the client's operation.
 #[must_use]
-pub(in crate::proxy) fn call<'a>(forwarding: &Forwarding, model: &'a str) -> Call<'a> {
+pub(in crate::proxy) fn call<'a>(forwarding: &Forwarding, model: &'a str) -> ProviderCall<'a> {
     match forwarding.route.operation {
-        Operation::CountTokens => Call::CountTokens { model },
-        _ => Call::Generate { model, stream: forwarding.inbound.stream },
+        Operation::CountTokens => ProviderCall::CountTokens { model },
+        _ => ProviderCall::Generate { model, stream: forwarding.inbound.stream },
     }
 }
 
@@ -112,7 +112,7 @@ impl Source<'_> {
     /// The key's setting, else the provider's.
     fn cache_ttl(&self) -> CacheTtl {
         match &self.forwarding.identified.caller {
-            Caller::Key { key, .. } if key.cache_ttl != CacheTtl::Inherit => key.cache_ttl,
+            Principal::Key { key, .. } if key.cache_ttl != CacheTtl::Inherit => key.cache_ttl,
             _ => self.provider.cache_ttl,
         }
     }

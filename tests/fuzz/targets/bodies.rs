@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use http_body::Body;
 use libfuzzer_sys::fuzz_target;
-use tollgate::admin::envelope::Refusal;
+use tollgate::admin::envelope::ApiError;
 use tollgate::admin::fields::Need;
 use tollgate::admin::{body, table};
 
@@ -25,7 +25,7 @@ fuzz_target!(|data: &[u8]| {
 });
 
 /// A 400 in the envelope, with a code and a message, and never an internal error.
-fn is_clear(path: &str, refusal: Refusal) {
+fn is_clear(path: &str, refusal: ApiError) {
     assert!(refusal.internal_reason().is_none(), "{path}: {refusal:?}");
     let mut response = refusal.into_response();
     assert_eq!(response.status(), 400, "{path}");

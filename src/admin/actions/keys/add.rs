@@ -2,7 +2,7 @@
 
 use super::{fields, rules};
 use crate::admin::call::{Call, Change, recorded};
-use crate::admin::envelope::Refusal;
+use crate::admin::envelope::ApiError;
 use crate::admin::limits;
 use crate::admin::records::key::{GeneratedKey, KeyRecord};
 use crate::crypto::key_text::{self, NewKey};
@@ -34,16 +34,16 @@ pub fn blank(user_id: UserId, new: &NewKey, now: Timestamp) -> Key {
     }
 }
 
-pub(super) async fn add_key(call: Call) -> Result<GeneratedKey, Refusal> {
+pub(super) async fn add_key(call: Call) -> Result<GeneratedKey, ApiError> {
     let user_id = UserId(call.values.id("userId"));
     let who = call.who()?;
     who.must_own(user_id)?;
-    let new = key_text::generate().map_err(Refusal::internal)?;
+    let new = key_text::generate().map_err(ApiError::internal)?;
     let mut key = blank(user_id, &new, call.now);
     fields::apply(&call.values, &mut key);
 
     let mut tx = call.ctx.store.begin().await?;
-    let user = tx.user(user_id).await?.ok_or_else(|| Refusal::missing("user", user_id.0))?;
+    let user = tx.user(user_id).await?.ok_or_else(|| ApiError::missing("user", user_id.0))?;
     let keys = tx.keys_of(user_id).await?;
     if user.lock_key_limits && !who.is_admin() {
         key_rules::may_change_limits(&user, &Limits::default(), &key.limits)?;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{fields, rules};
 use crate::admin::call::{Call, Change, recorded};
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::Values;
 use crate::admin::records::key::KeyRecord;
 use crate::domain::ids::{KeyId, UserId};
@@ -28,7 +28,7 @@ pub(super) struct BatchResult {
     updated_ids: Vec<i64>,
 }
 
-pub(super) async fn update(call: Call) -> Result<BatchResult, Refusal> {
+pub(super) async fn update(call: Call) -> Result<BatchResult, ApiError> {
     let updates = call.values.object("updates");
     let mut tx = call.ctx.store.begin().await?;
     let before = named(&call, &mut tx).await?;
@@ -40,7 +40,7 @@ pub(super) async fn update(call: Call) -> Result<BatchResult, Refusal> {
         key.updated_at = call.now;
         if let Some(user) = users.get(&key.user_id) {
             key_rules::limits_within(&limits, &user.limits)
-                .map_err(|e| Refusal::from(e).with("keyId", key.id.0.into()))?;
+                .map_err(|e| ApiError::from(e).with("keyId", key.id.0.into()))?;
         }
         tx.update_key(key).await?;
     }
@@ -53,7 +53,7 @@ pub(super) async fn update(call: Call) -> Result<BatchResult, Refusal> {
 }
 
 /// Every key that is named; refuses when one is not there.
-async fn named(call: &Call, tx: &mut Tx) -> Result<Vec<Key>, Refusal> {
+async fn named(call: &Call, tx: &mut Tx) -> Result<Vec<Key>, ApiError> {
     let mut ids = call.values.integers("keyIds").set().unwrap_or_default();
     ids.sort_unstable();
     ids.dedup();
@@ -61,15 +61,15 @@ async fn named(call: &Call, tx: &mut Tx) -> Result<Vec<Key>, Refusal> {
     let missing: Vec<i64> = ids.into_iter().filter(|id| keys.iter().all(|key| key.id.0 != *id)).collect();
     match missing.is_empty() {
         true => Ok(keys),
-        false => Err(Refusal::new(Code::NOT_FOUND, "some of these keys are not there").with("ids", missing.into())),
+        false => Err(ApiError::new(Code::NOT_FOUND, "some of these keys are not there").with("ids", missing.into())),
     }
 }
 
-async fn owners(tx: &mut Tx, keys: &[Key]) -> Result<BTreeMap<UserId, User>, Refusal> {
+async fn owners(tx: &mut Tx, keys: &[Key]) -> Result<BTreeMap<UserId, User>, ApiError> {
     let mut users = BTreeMap::new();
     for key in keys {
         if !users.contains_key(&key.user_id) {
-            let user = tx.user(key.user_id).await?.ok_or_else(|| Refusal::missing("user", key.user_id.0))?;
+            let user = tx.user(key.user_id).await?.ok_or_else(|| ApiError::missing("user", key.user_id.0))?;
             users.insert(user.id, user);
         }
     }
@@ -88,7 +88,7 @@ fn changed_limits(updates: &Values) -> Limits {
 
 /// After the change, with the rows as they now are: whoever lost a usable key has one left; groups
 /// are recomputed.
-async fn verify(call: &Call, tx: &mut Tx, before: &[Key], users: BTreeMap<UserId, User>) -> Result<(), Refusal> {
+async fn verify(call: &Call, tx: &mut Tx, before: &[Key], users: BTreeMap<UserId, User>) -> Result<(), ApiError> {
     for (id, user) in users {
         let keys = tx.keys_of(id).await?;
         let lost = before
@@ -96,7 +96,7 @@ async fn verify(call: &Call, tx: &mut Tx, before: &[Key], users: BTreeMap<UserId
             .any(|old| old.is_usable(call.now) && keys.iter().any(|new| new.id == old.id && !new.is_usable(call.now)));
         if lost {
             let kept = key_rules::leaves_usable_key(&keys, call.now);
-            kept.map_err(|error| Refusal::from(error).with("userId", id.0.into()))?;
+            kept.map_err(|error| ApiError::from(error).with("userId", id.0.into()))?;
         }
         if call.values.object("updates").has("providerGroup") {
             rules::regroup(tx, user, call.now).await?;
@@ -105,8 +105,8 @@ async fn verify(call: &Call, tx: &mut Tx, before: &[Key], users: BTreeMap<UserId
     Ok(())
 }
 
-async fn audit(call: &Call, tx: &mut Tx, before: &[Key], after: &[Key]) -> Result<(), Refusal> {
-    let all = |keys: &[Key]| -> Result<Option<Value>, Refusal> {
+async fn audit(call: &Call, tx: &mut Tx, before: &[Key], after: &[Key]) -> Result<(), ApiError> {
+    let all = |keys: &[Key]| -> Result<Option<Value>, ApiError> {
         let records: Vec<_> = keys.iter().map(|key| KeyRecord::new(key, call.now)).collect();
         recorded(&records)
     };

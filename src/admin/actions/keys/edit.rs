@@ -3,7 +3,7 @@
 use super::fields;
 use super::rules::{self, Held};
 use crate::admin::call::{Call, Change, recorded};
-use crate::admin::envelope::Refusal;
+use crate::admin::envelope::ApiError;
 use crate::admin::fields::Patch;
 use crate::admin::limits;
 use crate::admin::records::key::KeyRecord;
@@ -11,13 +11,13 @@ use crate::domain::key::Key;
 use crate::policy::key_rules;
 use crate::store::Tx;
 
-pub(super) async fn edit_key(call: Call) -> Result<(), Refusal> {
+pub(super) async fn edit_key(call: Call) -> Result<(), ApiError> {
     let mut tx = call.ctx.store.begin().await?;
     let held = rules::held(&call, &mut tx).await?;
     let mut after = held.key.clone();
     fields::apply(&call.values, &mut after);
     if after.provider_group != held.key.provider_group && !call.who()?.is_admin() {
-        return Err(Refusal::denied("only an administrator changes a key's provider groups")
+        return Err(ApiError::denied("only an administrator changes a key's provider groups")
             .with("field", "providerGroup".into()));
     }
     if !call.who()?.is_admin() {
@@ -28,7 +28,7 @@ pub(super) async fn edit_key(call: Call) -> Result<(), Refusal> {
     save(&call, tx, "keys.editKey", held, after).await
 }
 
-pub(super) async fn toggle_key(call: Call) -> Result<(), Refusal> {
+pub(super) async fn toggle_key(call: Call) -> Result<(), ApiError> {
     let mut tx = call.ctx.store.begin().await?;
     let held = rules::held(&call, &mut tx).await?;
     let enabled = matches!(call.values.boolean("enabled"), Patch::Set(true));
@@ -36,7 +36,7 @@ pub(super) async fn toggle_key(call: Call) -> Result<(), Refusal> {
     save(&call, tx, "keys.toggleKeyEnabled", held, after).await
 }
 
-pub(super) async fn renew_key(call: Call) -> Result<(), Refusal> {
+pub(super) async fn renew_key(call: Call) -> Result<(), ApiError> {
     let mut tx = call.ctx.store.begin().await?;
     let held = rules::held(&call, &mut tx).await?;
     let mut after = held.key.clone();
@@ -46,7 +46,7 @@ pub(super) async fn renew_key(call: Call) -> Result<(), Refusal> {
 }
 
 /// Stores the changed key, unless the user would lose their last usable key.
-async fn save(call: &Call, mut tx: Tx, action: &'static str, held: Held, mut after: Key) -> Result<(), Refusal> {
+async fn save(call: &Call, mut tx: Tx, action: &'static str, held: Held, mut after: Key) -> Result<(), ApiError> {
     let now = call.now;
     if held.key.is_usable(now) && !after.is_usable(now) {
         key_rules::may_disable(&held.keys, after.id, now)?;

@@ -14,7 +14,7 @@ mod statistics;
 pub use add::blank as blank_key;
 
 use crate::admin::call::Call;
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::Body;
 use crate::admin::holdings::{self, LastUses};
 use crate::admin::records::key::KeyRecord;
@@ -75,12 +75,12 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-async fn get_keys(call: Call) -> Result<Vec<KeyRecord>, Refusal> {
+async fn get_keys(call: Call) -> Result<Vec<KeyRecord>, ApiError> {
     let user = UserId(call.values.id("userId"));
     call.who()?.must_own(user)?;
     let snapshot = call.ctx.state.snapshot();
     if snapshot.user(user).is_none() {
-        return Err(Refusal::missing("user", user.0));
+        return Err(ApiError::missing("user", user.0));
     }
     let mut keys: Vec<_> = snapshot.callers().map(|caller| &caller.key).filter(|key| key.user_id == user).collect();
     keys.sort_by_key(|key| key.id);

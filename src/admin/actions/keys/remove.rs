@@ -2,12 +2,12 @@
 
 use super::rules;
 use crate::admin::call::{Call, Change, recorded};
-use crate::admin::envelope::Refusal;
+use crate::admin::envelope::ApiError;
 use crate::admin::records::key::KeyRecord;
 use crate::domain::key::Key;
 use crate::policy::key_rules;
 
-pub(super) async fn remove_key(call: Call) -> Result<(), Refusal> {
+pub(super) async fn remove_key(call: Call) -> Result<(), ApiError> {
     let mut tx = call.ctx.store.begin().await?;
     let held = rules::held(&call, &mut tx).await?;
     key_rules::may_delete(&held.keys, held.key.id, call.who()?.is_admin(), call.now)?;

@@ -2,7 +2,7 @@
 
 use crate::admin::auth::Who;
 use crate::admin::call::Call;
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::domain::clock::Timestamp;
 use crate::domain::group::Groups;
 use crate::domain::ids::KeyId;
@@ -11,7 +11,7 @@ use crate::domain::user::User;
 use crate::policy::key_rules::{self, KeyRuleError};
 use crate::store::Tx;
 
-impl From<KeyRuleError> for Refusal {
+impl From<KeyRuleError> for ApiError {
     fn from(error: KeyRuleError) -> Self {
         let refusal = Self::new(Code(error.code()), error.to_string());
         match &error {
@@ -32,11 +32,11 @@ pub struct Held {
 ///
 /// # Errors
 /// 400 if it does not exist, 403 if it is another user's.
-pub async fn held(call: &Call, tx: &mut Tx) -> Result<Held, Refusal> {
+pub async fn held(call: &Call, tx: &mut Tx) -> Result<Held, ApiError> {
     let id = KeyId(call.values.id("keyId"));
-    let key = tx.key(id).await?.ok_or_else(|| Refusal::missing("key", id.0))?;
+    let key = tx.key(id).await?.ok_or_else(|| ApiError::missing("key", id.0))?;
     call.who()?.must_own(key.user_id)?;
-    let user = tx.user(key.user_id).await?.ok_or_else(|| Refusal::missing("user", key.user_id.0))?;
+    let user = tx.user(key.user_id).await?.ok_or_else(|| ApiError::missing("user", key.user_id.0))?;
     let keys = tx.keys_of(user.id).await?;
     Ok(Held { key, user, keys })
 }
@@ -46,7 +46,7 @@ pub async fn held(call: &Call, tx: &mut Tx) -> Result<Held, Refusal> {
 ///
 /// # Errors
 /// 400 naming the groups that are not held.
-pub fn may_assign(who: &Who, user: &User, keys: &[Key], wanted: &Groups) -> Result<(), Refusal> {
+pub fn may_assign(who: &Who, user: &User, keys: &[Key], wanted: &Groups) -> Result<(), ApiError> {
     let granted = user.provider_group.names();
     let all_granted = granted.iter().any(|name| name == crate::domain::group::ALL)
         || wanted.effective().all(|name| granted.iter().any(|g| g == name));
@@ -60,7 +60,7 @@ pub fn may_assign(who: &Who, user: &User, keys: &[Key], wanted: &Groups) -> Resu
 ///
 /// # Errors
 /// The store failed.
-pub async fn regroup(tx: &mut Tx, mut user: User, now: Timestamp) -> Result<(), Refusal> {
+pub async fn regroup(tx: &mut Tx, mut user: User, now: Timestamp) -> Result<(), ApiError> {
     let groups = key_rules::effective_groups(&tx.keys_of(user.id).await?);
     if groups != user.provider_group {
         user.provider_group = groups;
@@ -75,7 +75,7 @@ pub async fn regroup(tx: &mut Tx, mut user: User, now: Timestamp) -> Result<(), 
 ///
 /// # Errors
 /// The store failed.
-pub async fn end_sessions(call: &Call, keys: &[Key]) -> Result<(), Refusal> {
+pub async fn end_sessions(call: &Call, keys: &[Key]) -> Result<(), ApiError> {
     for key in keys.iter().filter(|key| !key.is_usable(call.now)) {
         call.ctx.store.delete_web_sessions_of_key(key.id).await?;
     }

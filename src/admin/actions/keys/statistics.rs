@@ -2,17 +2,17 @@
 //! the gateway.
 
 use crate::admin::call::Call;
-use crate::admin::envelope::Refusal;
+use crate::admin::envelope::ApiError;
 use crate::admin::records::statistics::KeyStatisticsRecord;
 use crate::domain::ids::UserId;
 use crate::domain::limits::DailyReset;
 use crate::policy::window::Window;
 
-pub(super) async fn get_keys_with_statistics(call: Call) -> Result<Vec<KeyStatisticsRecord>, Refusal> {
+pub(super) async fn get_keys_with_statistics(call: Call) -> Result<Vec<KeyStatisticsRecord>, ApiError> {
     let user = UserId(call.values.id("userId"));
     call.who()?.must_own(user)?;
     if call.ctx.state.snapshot().user(user).is_none() {
-        return Err(Refusal::missing("user", user.0));
+        return Err(ApiError::missing("user", user.0));
     }
     // From midnight to midnight, whatever the limits' own days are.
     let today = Window::Daily(DailyReset::default()).calendar(call.now, call.ctx.time_zone);

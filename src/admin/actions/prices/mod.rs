@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use self::table::{MAX_NAME, MAX_TABLE, Taking};
 use crate::admin::call::{Call, Change, recorded};
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::{Body, Field, Kind, Patch};
 use crate::admin::records::price::{PriceRecord, PriceUpload};
 use crate::admin::table::{Operation, Permission};
@@ -79,18 +79,18 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-async fn get_prices(call: Call) -> Result<Vec<PriceRecord>, Refusal> {
+async fn get_prices(call: Call) -> Result<Vec<PriceRecord>, ApiError> {
     let snapshot = call.ctx.state.snapshot();
     let mut prices: Vec<_> = snapshot.prices.values().collect();
     prices.sort_by(|a, b| a.model.cmp(&b.model));
     Ok(prices.into_iter().map(|price| PriceRecord::new(price)).collect())
 }
 
-async fn has_prices(call: Call) -> Result<bool, Refusal> {
+async fn has_prices(call: Call) -> Result<bool, ApiError> {
     Ok(!call.ctx.state.snapshot().prices.is_empty())
 }
 
-async fn upload(call: Call) -> Result<PriceUpload, Refusal> {
+async fn upload(call: Call) -> Result<PriceUpload, ApiError> {
     let text = call.values.text("jsonContent").set().unwrap_or_default();
     let taking = Taking {
         source: PriceSource::Manual,
@@ -101,10 +101,10 @@ async fn upload(call: Call) -> Result<PriceUpload, Refusal> {
     take(&call, "model-prices.uploadPriceTable", table::parse(&text, "jsonContent")?, taking).await
 }
 
-async fn sync(call: Call) -> Result<PriceUpload, Refusal> {
+async fn sync(call: Call) -> Result<PriceUpload, ApiError> {
     let address = &call.ctx.price_list;
     let fetched = list::text(address, MAX_TABLE).await;
-    let failed = |error| Refusal::new(Code::OPERATION_FAILED, format!("the price list at {address}: {error}"));
+    let failed = |error| ApiError::new(Code::OPERATION_FAILED, format!("the price list at {address}: {error}"));
     let listed = table::parse(&fetched.map_err(failed)?, "list")?;
     let taking = Taking { source: PriceSource::Sync, overwrite_manual: false, belief: Belief::Usual, now: call.now };
     take(&call, "model-prices.syncLiteLLMPrices", listed, taking).await
@@ -122,7 +122,7 @@ async fn take(
     action: &'static str,
     listed: serde_json::Map<String, Value>,
     taking: Taking,
-) -> Result<PriceUpload, Refusal> {
+) -> Result<PriceUpload, ApiError> {
     let mut tx = call.ctx.store.begin().await?;
     let known = known(&mut tx).await?;
     let (report, prices) = table::sort(listed, &known, taking);
@@ -137,17 +137,17 @@ async fn take(
     Ok(report)
 }
 
-async fn known(tx: &mut Tx) -> Result<HashMap<String, Price>, Refusal> {
+async fn known(tx: &mut Tx) -> Result<HashMap<String, Price>, ApiError> {
     Ok(tx.prices().await?.into_iter().map(|price| (price.model.clone(), price)).collect())
 }
 
-async fn upsert(call: Call) -> Result<PriceRecord, Refusal> {
+async fn upsert(call: Call) -> Result<PriceRecord, ApiError> {
     let model = call.values.text("modelName").set().unwrap_or_default();
     let data = call.values.document("priceData").set().unwrap_or_default();
     let taking = Taking { source: PriceSource::Manual, overwrite_manual: true, belief: belief(&call), now: call.now };
     let read = table::read(&model, data, taking);
     let price =
-        read.map_err(|reason| Refusal::field(Code::INVALID_FORMAT, "priceData", format!("priceData: {reason}")))?;
+        read.map_err(|reason| ApiError::field(Code::INVALID_FORMAT, "priceData", format!("priceData: {reason}")))?;
     let mut tx = call.ctx.store.begin().await?;
     let before = known(&mut tx).await?.remove(&model);
     tx.upsert_prices(std::slice::from_ref(&price)).await?;
@@ -164,11 +164,11 @@ async fn upsert(call: Call) -> Result<PriceRecord, Refusal> {
     Ok(shown)
 }
 
-async fn delete(call: Call) -> Result<(), Refusal> {
+async fn delete(call: Call) -> Result<(), ApiError> {
     let model = call.values.text("modelName").set().unwrap_or_default();
     let mut tx = call.ctx.store.begin().await?;
     let before = known(&mut tx).await?.remove(&model);
-    let before = before.ok_or_else(|| Refusal::missing("price", model.clone()))?;
+    let before = before.ok_or_else(|| ApiError::missing("price", model.clone()))?;
     tx.delete_price(&model).await?;
     let change = Change {
         action: "model-prices.deleteModelPrice",

@@ -8,14 +8,14 @@ use std::collections::BTreeSet;
 
 use crate::admin::actions::providers::fields::TYPES;
 use crate::admin::call::Call;
-use crate::admin::envelope::Refusal;
+use crate::admin::envelope::ApiError;
 use crate::admin::fields::Field;
 use crate::domain::price::Price;
 use crate::domain::provider::ProviderType;
 
 pub const FIELDS: &[Field] = &[Field::new("providerType", TYPES, "Left out: the models of all types.").nullable()];
 
-pub async fn available(call: Call) -> Result<Vec<String>, Refusal> {
+pub async fn available(call: Call) -> Result<Vec<String>, ApiError> {
     let asked = call.values.word("providerType", ProviderType::parse).set();
     let snapshot = call.ctx.state.snapshot();
     let mut names = BTreeSet::new();

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::records::price::{PriceFailure, PriceUpload};
 use crate::domain::clock::Timestamp;
 use crate::domain::price::{Price, PriceSource};
@@ -35,10 +35,10 @@ pub(in crate::admin) struct Taking {
 ///
 /// # Errors
 /// 400 if it is no JSON object; `field` is the invalid field.
-pub(super) fn parse(text: &str, field: &str) -> Result<Map<String, Value>, Refusal> {
+pub(super) fn parse(text: &str, field: &str) -> Result<Map<String, Value>, ApiError> {
     serde_json::from_str(text).map_err(|error| {
         let message = format!("{field}: must hold a JSON object of model names: {error}");
-        Refusal::field(Code::INVALID_FORMAT, field, message)
+        ApiError::field(Code::INVALID_FORMAT, field, message)
     })
 }
 

@@ -5,7 +5,7 @@
 //! to an address of their own, it could be read there. So a change of the destination requires the
 //! credential again. The type and the path may change: they do not change the receiver.
 
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::domain::provider::Provider;
 use crate::upstream::endpoint::Endpoint;
 
@@ -18,8 +18,8 @@ const OTHER_PROXY: &str = "enter it again: the stored key is only sent through t
 ///
 /// # Errors
 /// `REQUIRED_FIELD` of `key`, saying what differs.
-pub(in crate::admin) fn check(stored: &Provider, wanted: &Provider) -> Result<(), Refusal> {
-    let missing = |why: &str| Err(Refusal::field(Code::REQUIRED_FIELD, "key", format!("key: {why}")));
+pub(in crate::admin) fn check(stored: &Provider, wanted: &Provider) -> Result<(), ApiError> {
+    let missing = |why: &str| Err(ApiError::field(Code::REQUIRED_FIELD, "key", format!("key: {why}")));
     if !same_origin(&stored.url, &wanted.url) {
         return missing(OTHER_ORIGIN);
     }

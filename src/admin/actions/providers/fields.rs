@@ -2,7 +2,7 @@
 //! here.
 
 use crate::admin::actions::keys::fields::{CACHE_TTL, GROUP, NAME, RESET_MODE, RESET_TIME};
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::{Field, Form, Kind, Patch, Values};
 use crate::admin::limits;
 use crate::domain::group::Groups;
@@ -120,7 +120,7 @@ pub fn apply(values: &Values, provider: &mut Provider) {
 ///
 /// # Errors
 /// If one is not.
-pub fn check_redirects(provider: &Provider) -> Result<(), Refusal> {
+pub fn check_redirects(provider: &Provider) -> Result<(), ApiError> {
     if provider.kind != ProviderType::AltCli {
         return Ok(());
     }
@@ -130,7 +130,7 @@ pub fn check_redirects(provider: &Provider) -> Result<(), Refusal> {
                 "model_redirects: {from}: an alt-cli provider has the model in its path: the name must not hold \
                  dot segments, backslashes, `%`, `?`, `#` or `;`"
             );
-            return Err(Refusal::field(Code::INVALID_FORMAT, "model_redirects", message));
+            return Err(ApiError::field(Code::INVALID_FORMAT, "model_redirects", message));
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::fields;
 use crate::admin::call::{Call, Change, recorded};
 use crate::admin::context::Context;
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::Body;
 use crate::admin::records::health::ProviderHealth;
 use crate::admin::table::{Operation, Permission};
@@ -38,15 +38,15 @@ pub fn of(ctx: &Context, provider: &Provider, now: Timestamp) -> ProviderHealth 
     ProviderHealth::new(provider, &ctx.health.snapshot(provider, now), &ctx.health.seen(provider, now))
 }
 
-async fn get_providers_health_status(call: Call) -> Result<Vec<ProviderHealth>, Refusal> {
+async fn get_providers_health_status(call: Call) -> Result<Vec<ProviderHealth>, ApiError> {
     let snapshot = call.ctx.state.snapshot();
     Ok(snapshot.providers.iter().map(|provider| of(&call.ctx, provider, call.now)).collect())
 }
 
-async fn reset_provider_circuit(call: Call) -> Result<(), Refusal> {
+async fn reset_provider_circuit(call: Call) -> Result<(), ApiError> {
     let id = ProviderId(call.values.id("providerId"));
     let snapshot = call.ctx.state.snapshot();
-    let provider = snapshot.provider(id).ok_or_else(|| Refusal::missing("provider", id.0))?;
+    let provider = snapshot.provider(id).ok_or_else(|| ApiError::missing("provider", id.0))?;
     let mut tx = call.ctx.store.begin().await?;
     let change = Change {
         action: "providers.resetProviderCircuit",

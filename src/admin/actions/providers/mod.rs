@@ -12,7 +12,7 @@ mod test;
 use rust_decimal::Decimal;
 
 use crate::admin::call::{Call, Change, recorded};
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::{Body, Patch};
 use crate::admin::records::provider::{Created, ProviderRecord};
 use crate::admin::table::{Operation, Permission};
@@ -121,14 +121,14 @@ fn shown(call: &Call, stored: &StoredProvider) -> ProviderRecord {
 
 /// From the store, not the snapshot: a provider whose credential cannot be opened must be listed
 /// too, so that it can be fixed.
-async fn get_providers(call: Call) -> Result<Vec<ProviderRecord>, Refusal> {
+async fn get_providers(call: Call) -> Result<Vec<ProviderRecord>, ApiError> {
     let everything = call.ctx.store.load_all().await?;
     let mut providers = everything.providers;
     providers.sort_by_key(|stored| stored.provider.id);
     Ok(providers.iter().map(|stored| shown(&call, stored)).collect())
 }
 
-async fn add_provider(call: Call) -> Result<Created, Refusal> {
+async fn add_provider(call: Call) -> Result<Created, ApiError> {
     let mut provider = blank(call.now);
     fields::apply(&call.values, &mut provider);
     fields::check_redirects(&provider)?;
@@ -145,10 +145,10 @@ async fn add_provider(call: Call) -> Result<Created, Refusal> {
     Ok(Created { id })
 }
 
-async fn edit_provider(call: Call) -> Result<(), Refusal> {
+async fn edit_provider(call: Call) -> Result<(), ApiError> {
     let id = ProviderId(call.values.id("providerId"));
     let mut tx = call.ctx.store.begin().await?;
-    let before = tx.provider(id).await?.ok_or_else(|| Refusal::missing("provider", id.0))?;
+    let before = tx.provider(id).await?.ok_or_else(|| ApiError::missing("provider", id.0))?;
     let mut after = before.clone();
     fields::apply(&call.values, &mut after.provider);
     fields::check_redirects(&after.provider)?;
@@ -185,10 +185,10 @@ pub(in crate::admin) fn is_another(before: &Provider, after: &Provider, new_key:
     new_key || of(before) != of(after)
 }
 
-async fn remove_provider(call: Call) -> Result<(), Refusal> {
+async fn remove_provider(call: Call) -> Result<(), ApiError> {
     let id = ProviderId(call.values.id("providerId"));
     let mut tx = call.ctx.store.begin().await?;
-    let before = tx.provider(id).await?.ok_or_else(|| Refusal::missing("provider", id.0))?;
+    let before = tx.provider(id).await?.ok_or_else(|| ApiError::missing("provider", id.0))?;
     let gone = Provider { deleted_at: Some(call.now), updated_at: call.now, ..before.provider.clone() };
     // The row stays for the usage records; its credential does not.
     tx.update_provider(&gone, Some("")).await?;
@@ -203,11 +203,11 @@ async fn remove_provider(call: Call) -> Result<(), Refusal> {
 }
 
 /// The credential in the request, sealed for the provider.
-async fn sealed(call: &Call, tx: &mut Tx, id: ProviderId) -> Result<Option<String>, Refusal> {
+async fn sealed(call: &Call, tx: &mut Tx, id: ProviderId) -> Result<Option<String>, ApiError> {
     match call.values.text("key") {
         Patch::Set(key) => {
             let sealed = reseal::seal(call.ctx.state.vault(), tx, Place::ProviderKey(id), &Secret::new(key)).await;
-            sealed.map(Some).map_err(Refusal::from)
+            sealed.map(Some).map_err(ApiError::from)
         }
         Patch::Keep | Patch::Clear => Ok(None),
     }
@@ -224,7 +224,7 @@ async fn renewed(call: &Call, tx: &mut Tx, stored: &StoredProvider) -> Option<St
     reseal::seal(vault, tx, place, &key).await.ok()
 }
 
-impl From<SealError> for Refusal {
+impl From<SealError> for ApiError {
     fn from(error: SealError) -> Self {
         match error {
             SealError::Store(error) => error.into(),

@@ -13,7 +13,7 @@ use super::fields::TYPES;
 use super::outcome::{self, Told};
 use super::{blank, destination};
 use crate::admin::call::{Call, Change};
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::{Field, Form, Kind, Patch};
 use crate::admin::records::provider::ProviderTest;
 use crate::crypto::vault::Place;
@@ -22,7 +22,7 @@ use crate::domain::ids::ProviderId;
 use crate::domain::provider::{Provider, ProviderType};
 use crate::domain::secret::Secret;
 use crate::store::StoredProvider;
-use crate::upstream::endpoint::Call as Upstream;
+use crate::upstream::endpoint::ProviderCall as Upstream;
 use crate::upstream::probe::probe;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -51,7 +51,7 @@ struct Trial {
     provider: Provider,
 }
 
-pub(super) async fn test_provider(call: Call) -> Result<ProviderTest, Refusal> {
+pub(super) async fn test_provider(call: Call) -> Result<ProviderTest, ApiError> {
     let mut trial = trial(&call).await?;
     let outcome = match take_key(&call, &mut trial) {
         Ok(()) => Ok(run(&call, &trial.provider).await),
@@ -93,18 +93,18 @@ fn record(
 }
 
 /// The stored provider with the sent fields replaced. Its credential is not opened yet.
-async fn trial(call: &Call) -> Result<Trial, Refusal> {
+async fn trial(call: &Call) -> Result<Trial, ApiError> {
     let values = &call.values;
     let stored = match values.integer("providerId") {
         Patch::Set(id) => {
             let stored = call.ctx.store.begin().await?.provider(ProviderId(id)).await?;
-            Some(stored.ok_or_else(|| Refusal::missing("provider", id))?)
+            Some(stored.ok_or_else(|| ApiError::missing("provider", id))?)
         }
         Patch::Keep | Patch::Clear => {
             for field in ["url", "key"] {
                 if !values.has(field) {
                     let message = format!("{field}: is required when no stored provider is named");
-                    return Err(Refusal::field(Code::REQUIRED_FIELD, field, message));
+                    return Err(ApiError::field(Code::REQUIRED_FIELD, field, message));
                 }
             }
             None
@@ -119,14 +119,14 @@ async fn trial(call: &Call) -> Result<Trial, Refusal> {
 }
 
 /// The credential in the request; else the stored one, if its destination is unchanged.
-fn take_key(call: &Call, trial: &mut Trial) -> Result<(), Refusal> {
+fn take_key(call: &Call, trial: &mut Trial) -> Result<(), ApiError> {
     trial.provider.key = match (call.values.text("key"), &trial.stored) {
         (Patch::Set(key), _) => Secret::new(key),
         (_, None) => Secret::default(),
         (_, Some(stored)) => {
             destination::check(&stored.provider, &trial.provider)?;
             let open = call.ctx.state.vault().open(Place::ProviderKey(trial.provider.id), &stored.key_cipher);
-            open.map_err(|error| Refusal::field(Code::INVALID_FORMAT, "key", format!("key: the stored one {error}")))?
+            open.map_err(|error| ApiError::field(Code::INVALID_FORMAT, "key", format!("key: the stored one {error}")))?
         }
     };
     Ok(())
@@ -134,7 +134,7 @@ fn take_key(call: &Call, trial: &mut Trial) -> Result<(), Refusal> {
 
 /// Records who sent a credential where, also if it was refused. It contains neither the credential
 /// nor the provider's answer. No configuration changes.
-async fn audit(call: &Call, trial: &Trial, outcome: &Result<ProviderTest, Refusal>) -> Result<(), Refusal> {
+async fn audit(call: &Call, trial: &Trial, outcome: &Result<ProviderTest, ApiError>) -> Result<(), ApiError> {
     let provider = &trial.provider;
     let mut after = json!({
         "url": provider.url,
@@ -172,7 +172,7 @@ async fn listed(provider: &Provider) -> (Told, Vec<String>) {
 
 /// The smallest sensible request.
 fn request(format: WireFormat, model: &str) -> Value {
-    const TEXT: &str = "Answer with the one word: ok";
+    const TEXT: &str = "ActionReply with the one word: ok";
     let message = json!([{ "role": "user", "content": TEXT }]);
     match format {
         WireFormat::Native => json!({ "model": model, "max_tokens": 32, "messages": message }),

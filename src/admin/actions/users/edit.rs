@@ -3,7 +3,7 @@
 use super::fields;
 use crate::admin::actions::keys::blank_key;
 use crate::admin::call::{Call, Change, recorded};
-use crate::admin::envelope::Refusal;
+use crate::admin::envelope::ApiError;
 use crate::admin::records::key::KeyRecord;
 use crate::admin::records::user::{DefaultKey, NewUser, UserRecord};
 use crate::crypto::key_text;
@@ -38,10 +38,10 @@ pub(in crate::admin) fn blank(now: Timestamp) -> User {
     }
 }
 
-pub(super) async fn add_user(call: Call) -> Result<NewUser, Refusal> {
+pub(super) async fn add_user(call: Call) -> Result<NewUser, ApiError> {
     let mut user = blank(call.now);
     fields::apply(&call.values, &mut user)?;
-    let new = key_text::generate().map_err(Refusal::internal)?;
+    let new = key_text::generate().map_err(ApiError::internal)?;
     let mut key = blank_key(user.id, &new, call.now);
     key.provider_group = user.provider_group;
     user.provider_group = key_rules::effective_groups(std::slice::from_ref(&key));
@@ -59,7 +59,7 @@ pub(super) async fn add_user(call: Call) -> Result<NewUser, Refusal> {
     Ok(NewUser { user: shown, default_key })
 }
 
-pub(super) async fn edit_user(call: Call) -> Result<(), Refusal> {
+pub(super) async fn edit_user(call: Call) -> Result<(), ApiError> {
     let mut tx = call.ctx.store.begin().await?;
     let (before, _) = found(&call, &mut tx).await?;
     let mut after = before.clone();
@@ -80,7 +80,7 @@ pub(super) async fn edit_user(call: Call) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(super) async fn remove_user(call: Call) -> Result<(), Refusal> {
+pub(super) async fn remove_user(call: Call) -> Result<(), ApiError> {
     let mut tx = call.ctx.store.begin().await?;
     let (user, keys) = found(&call, &mut tx).await?;
     let before = UserRecord::new(&user, keys.iter().map(|key| KeyRecord::new(key, call.now)).collect());
@@ -98,9 +98,9 @@ pub(super) async fn remove_user(call: Call) -> Result<(), Refusal> {
     Ok(())
 }
 
-async fn found(call: &Call, tx: &mut Tx) -> Result<(User, Vec<Key>), Refusal> {
+async fn found(call: &Call, tx: &mut Tx) -> Result<(User, Vec<Key>), ApiError> {
     let id = UserId(call.values.id("userId"));
-    let user = tx.user(id).await?.ok_or_else(|| Refusal::missing("user", id.0))?;
+    let user = tx.user(id).await?.ok_or_else(|| ApiError::missing("user", id.0))?;
     let keys = tx.keys_of(id).await?;
     Ok((user, keys))
 }

@@ -1,7 +1,7 @@
 //! The bodies of `users/*`, and how they are applied to a user.
 
 use crate::admin::actions::keys::fields::{EXPIRES_AT, GROUP, NAME, RESET_MODE, RESET_TIME, SESSIONS};
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::{Field, Kind, Patch, Values};
 use crate::admin::limits;
 use crate::domain::group::Groups;
@@ -53,11 +53,11 @@ pub const USER: &[Field] = &[
 ///
 /// # Errors
 /// 400 when the two names of the daily limit are sent with different values.
-pub fn apply(values: &Values, user: &mut User) -> Result<(), Refusal> {
+pub fn apply(values: &Values, user: &mut User) -> Result<(), ApiError> {
     let (quota, daily) = (values.usd("dailyQuota"), values.usd("limitDailyUsd"));
     if quota != Patch::Keep && daily != Patch::Keep && quota != daily {
         let message = "dailyQuota and limitDailyUsd are the same limit: send one of them";
-        return Err(Refusal::field(Code::INVALID_FORMAT, "limitDailyUsd", message));
+        return Err(ApiError::field(Code::INVALID_FORMAT, "limitDailyUsd", message));
     }
     values.text("name").apply_set(&mut user.name);
     values.text("note").apply(&mut user.note);

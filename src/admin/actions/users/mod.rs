@@ -4,7 +4,7 @@ pub(in crate::admin) mod edit;
 pub mod fields;
 
 use crate::admin::call::Call;
-use crate::admin::envelope::{Code, Refusal};
+use crate::admin::envelope::{ApiError, Code};
 use crate::admin::fields::Body;
 use crate::admin::holdings::{self, LastUses};
 use crate::admin::records::key::KeyRecord;
@@ -37,7 +37,7 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-async fn get_users(call: Call) -> Result<Vec<UserRecord>, Refusal> {
+async fn get_users(call: Call) -> Result<Vec<UserRecord>, ApiError> {
     let ctx = &*call.ctx;
     let snapshot = ctx.state.snapshot();
     let mut keys: Vec<_> = snapshot.callers().map(|caller| &caller.key).collect();
