@@ -25,7 +25,7 @@ pub struct NewKey {
 #[error("the system's random source failed")]
 pub struct NoRandomness;
 
-/// Makes a key: `sk-` and 32 lower-case hexadecimal digits (spec, "Key record").
+/// Makes a key: `sk-` and 32 lower-case hexadecimal digits (docs/reference/records.md).
 ///
 /// # Errors
 /// When the machine's random source fails.

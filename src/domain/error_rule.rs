@@ -1,5 +1,5 @@
-//! Error rules: the meaning of an upstream's error, and the client's message in its place (spec,
-//! "Error rule").
+//! Error rules: the meaning of an upstream's error, and the client's message in its place
+//! (docs/reference/records.md).
 
 use serde::Deserialize;
 

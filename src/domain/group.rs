@@ -1,5 +1,4 @@
-//! Provider groups: comma-separated names that tie keys to providers (spec, "Provider group
-//! constants").
+//! Provider groups: comma-separated names that tie keys to providers (docs/reference/records.md).
 
 use serde::{Deserialize, Serialize};
 

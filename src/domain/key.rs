@@ -1,4 +1,4 @@
-//! An API key record (spec, "Key record").
+//! An API key record (docs/reference/records.md).
 
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +49,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// Enabled, unexpired and not deleted (product: "a usable key").
+    /// Enabled, unexpired and not deleted.
     #[must_use]
     pub fn is_usable(&self, now: Timestamp) -> bool {
         self.is_enabled && self.deleted_at.is_none() && !self.is_expired(now)

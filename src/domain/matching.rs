@@ -1,4 +1,4 @@
-//! How an operator's pattern is compared with a text (spec, "Sensitive word" and "Error rule").
+//! How an operator's pattern is compared with a text (docs/reference/records.md).
 
 /// The three kinds of comparison. All ignore letter case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! An upstream provider record (spec, "Provider record"; further fields by the product page).
+//! An upstream provider record (docs/reference/records.md).
 
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};

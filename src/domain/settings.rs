@@ -1,4 +1,4 @@
-//! Settings that administrators change at run time (spec, "System settings").
+//! Settings that administrators change at run time (docs/reference/records.md).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! A user record (spec, "User record"; further fields by the product page).
+//! A user record (docs/reference/records.md).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Sensitive words: text that no client may send to a model (spec, "Sensitive word").
+//! Sensitive words: text that no client may send to a model (docs/reference/records.md).
 
 use super::clock::Timestamp;
 use super::ids::WordId;

@@ -1,4 +1,4 @@
-//! What a failed attempt means, and what comes next (spec, "Classification of upstream failures").
+//! What a failed attempt means, and what comes next (docs/reference/upstream-failures.md).
 //!
 //! | class | next step | counts for the breaker |
 //! |---|---|---|

@@ -1,8 +1,8 @@
 //! The scanner's state machine: the grammar outside strings, token by token.
 //!
 //! Between two chunks it keeps the bounded text of a token of interest that the chunk's end cut.
-//! `scan_stack` tracks the position in the document and the places of interest; the grammar of
-//! numbers is in `scan_number`, that of strings in `scan_string`.
+//! `scan::stack` tracks the position in the document and the places of interest; the grammar of
+//! numbers is in `scan::number`, that of strings in `scan::string`.
 
 use super::calm::Known;
 use super::number::{self, Digits};

@@ -4,7 +4,7 @@
 //! It serves two readers: the request peek (a body as a list of chunks that are never joined) and
 //! the usage reader (pieces of stream events). Both need a few values out of much text that must be
 //! valid but is otherwise irrelevant. So there is no tree and no allocation: strings are skipped by
-//! machine words (see `scan_string`), other containers are only checked for their grammar, and
+//! machine words (see `scan::string`), other containers are only checked for their grammar, and
 //! memory is bounded by the depth limit and the captures' limits.
 //!
 //! The grammar is RFC 8259 in full. Control characters and invalid UTF-8 inside strings are

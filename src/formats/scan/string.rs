@@ -3,7 +3,7 @@
 //! Most of a prompt's bytes are in strings, so only special bytes (a quote, a backslash, a control
 //! character) are examined one by one. Eight bytes at once are tested in a machine word, 64 in a
 //! loop that the compiler vectorises. A large chunk is first checked as a whole, and most are calm
-//! (see `scan_calm`). In others control characters are searched, and non-ASCII characters are
+//! (see `scan::calm`). In others control characters are searched, and non-ASCII characters are
 //! checked one by one unless they are known to be valid.
 
 use wide::i8x16;

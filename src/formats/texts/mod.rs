@@ -1,6 +1,6 @@
 //! The texts from a client to a model, in one pass over a body of any of the four formats.
 //!
-//! Texts are passed on with escapes resolved, so `caf\u00e9` is "café". `texts_places` defines
+//! Texts are passed on with escapes resolved, so `caf\u00e9` is "café". `texts::places` defines
 //! which strings are texts. Each string is a separate text: a word that is spread over two blocks
 //! is in neither. Skipped: base64 data (except a document given as plain text), addresses, ids,
 //! names, and the model's own encrypted notes.

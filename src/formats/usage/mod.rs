@@ -190,7 +190,7 @@ impl UsageReader {
     /// figures. `input` is the estimate of the request's input tokens, used if the upstream has
     /// reported none.
     ///
-    /// Generated text and reasoning are estimated as in `usage_output`.
+    /// Generated text and reasoning are estimated as in `usage::output`.
     #[must_use]
     pub fn estimate(&self, input: u64) -> Usage {
         let mut usage = self.figures();

@@ -3,8 +3,8 @@
 //!
 //! Each format's own file names the places in its replies by [`Tag`]s, evaluates events, and
 //! converts the raw figures into disjoint [`Usage`](crate::domain::usage::Usage). Figures take
-//! effect when their usage object ends (`usage_figures`); generated output is measured in case the
-//! final figures never come (`usage_output`).
+//! effect when their usage object ends (`usage::figures`); generated output is measured in case the
+//! final figures never come (`usage::output`).
 
 use super::figures::Figures;
 pub(super) use super::figures::{Figure, Modality};
