@@ -1,21 +1,13 @@
 /** The search parameters of this page. */
-import { number, text } from "@/parts/search";
+import { number, searchOf, text } from "@/parts/search";
 
-export interface AuditSearch {
-  actor?: string;
-  action?: string;
-  target?: string;
+export const auditSearch = searchOf({
+  actor: text,
+  action: text,
+  target: text,
   /** Days, `YYYY-MM-DD`. */
-  start?: string;
-  end?: string;
-  id?: number;
-}
-
-export const auditSearch = (search: Record<string, unknown>): AuditSearch => ({
-  actor: text(search.actor),
-  action: text(search.action),
-  target: text(search.target),
-  start: text(search.start),
-  end: text(search.end),
-  id: number(search.id),
+  start: text,
+  end: text,
+  id: number,
 });
+export type AuditSearch = ReturnType<typeof auditSearch>;

@@ -1,9 +1,8 @@
 /** The search parameters of this page. */
-import { text } from "@/parts/search";
+import { searchOf, text } from "@/parts/search";
 
-export interface ConnectSearch {
+export const connectSearch = searchOf({
   /** The client that is shown. */
-  client?: string;
-}
-
-export const connectSearch = (search: Record<string, unknown>): ConnectSearch => ({ client: text(search.client) });
+  client: text,
+});
+export type ConnectSearch = ReturnType<typeof connectSearch>;

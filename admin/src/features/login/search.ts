@@ -1,9 +1,8 @@
 /** The search parameters of this page. */
-import { text } from "@/parts/search";
+import { searchOf, text } from "@/parts/search";
 
-export interface LoginSearch {
+export const loginSearch = searchOf({
   /** The page that was asked for before the login. */
-  from?: string;
-}
-
-export const loginSearch = (search: Record<string, unknown>): LoginSearch => ({ from: text(search.from) });
+  from: text,
+});
+export type LoginSearch = ReturnType<typeof loginSearch>;

@@ -1,38 +1,23 @@
 /** The search parameters of this page. */
-import { flag, number, text } from "@/parts/search";
+import { flag, number, searchOf, text } from "@/parts/search";
 
-export interface LogsSearch {
+export const logsSearch = searchOf({
   /** Days (`2026-11-21`) or ISO times. */
-  from?: string;
-  to?: string;
-  model?: string;
-  status?: number;
+  from: text,
+  to: text,
+  model: text,
+  status: number,
   /** Only what was not answered with 200. */
-  failed?: true;
-  user?: number;
-  key?: number;
-  provider?: number;
-  session?: string;
+  failed: flag,
+  user: number,
+  key: number,
+  provider: number,
+  session: text,
   /** `x-tollgate-request-id`. */
-  id?: string;
-  endpoint?: string;
-  retries?: number;
+  id: text,
+  endpoint: text,
+  retries: number,
   /** The one that is open. */
-  request?: string;
-}
-
-export const logsSearch = (search: Record<string, unknown>): LogsSearch => ({
-  from: text(search.from),
-  to: text(search.to),
-  model: text(search.model),
-  status: number(search.status),
-  failed: flag(search.failed),
-  user: number(search.user),
-  key: number(search.key),
-  provider: number(search.provider),
-  session: text(search.session),
-  id: text(search.id),
-  endpoint: text(search.endpoint),
-  retries: number(search.retries),
-  request: text(search.request),
+  request: text,
 });
+export type LogsSearch = ReturnType<typeof logsSearch>;

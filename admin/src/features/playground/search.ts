@@ -1,16 +1,11 @@
 /** The search parameters of this page. */
-import { number, oneOf, text } from "@/parts/search";
+import { number, oneOf, searchOf, text } from "@/parts/search";
 
-export interface PlaygroundSearch {
+export const playgroundSearch = searchOf({
   /** The id of the key that requests are sent as. */
-  key?: number;
+  key: number,
   /** `native` unless it says otherwise. */
-  format?: "native" | "responses" | "chat-compatible" | "alt-cli";
-  model?: string;
-}
-
-export const playgroundSearch = (search: Record<string, unknown>): PlaygroundSearch => ({
-  key: number(search.key),
-  format: oneOf(search.format, ["native", "responses", "chat-compatible", "alt-cli"] as const),
-  model: text(search.model),
+  format: oneOf(["native", "responses", "chat-compatible", "alt-cli"]),
+  model: text,
 });
+export type PlaygroundSearch = ReturnType<typeof playgroundSearch>;

@@ -1,14 +1,10 @@
 /** The search parameters of this page. */
-import { number, oneOf } from "@/parts/search";
+import { number, oneOf, searchOf } from "@/parts/search";
 
-export interface ProvidersSearch {
+export const providersSearch = searchOf({
   /** The one that is open. */
-  id?: number;
+  id: number,
   /** The list unless it says otherwise. */
-  view?: "flow";
-}
-
-export const providersSearch = (search: Record<string, unknown>): ProvidersSearch => ({
-  id: number(search.id),
-  view: oneOf(search.view, ["flow"] as const),
+  view: oneOf(["flow"]),
 });
+export type ProvidersSearch = ReturnType<typeof providersSearch>;

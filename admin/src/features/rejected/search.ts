@@ -1,8 +1,7 @@
 /** The search parameters of this page. */
-import { text } from "@/parts/search";
+import { searchOf, text } from "@/parts/search";
 
-export interface RejectedSearch {
-  q?: string;
-}
-
-export const rejectedSearch = (search: Record<string, unknown>): RejectedSearch => ({ q: text(search.q) });
+export const rejectedSearch = searchOf({
+  q: text,
+});
+export type RejectedSearch = ReturnType<typeof rejectedSearch>;

@@ -1,16 +1,11 @@
 /** The search parameters of this page. */
-import { number, oneOf, text } from "@/parts/search";
+import { number, oneOf, searchOf, text } from "@/parts/search";
 
-export interface RulesSearch {
+export const rulesSearch = searchOf({
   /** Sensitive words unless it says otherwise. */
-  view?: "errors";
-  q?: string;
+  view: oneOf(["errors"]),
+  q: text,
   /** The one that is open. */
-  id?: number;
-}
-
-export const rulesSearch = (search: Record<string, unknown>): RulesSearch => ({
-  view: oneOf(search.view, ["errors"] as const),
-  q: text(search.q),
-  id: number(search.id),
+  id: number,
 });
+export type RulesSearch = ReturnType<typeof rulesSearch>;

@@ -1,12 +1,8 @@
 /** The search parameters of this page. */
-import { text } from "@/parts/search";
+import { searchOf, text } from "@/parts/search";
 
-export interface SessionsSearch {
-  q?: string;
-  session?: string;
-}
-
-export const sessionsSearch = (search: Record<string, unknown>): SessionsSearch => ({
-  q: text(search.q),
-  session: text(search.session),
+export const sessionsSearch = searchOf({
+  q: text,
+  session: text,
 });
+export type SessionsSearch = ReturnType<typeof sessionsSearch>;

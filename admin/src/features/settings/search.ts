@@ -1,10 +1,7 @@
 /** The search parameters of this page. */
-import { oneOf } from "@/parts/search";
+import { oneOf, searchOf } from "@/parts/search";
 
-export interface SettingsSearch {
-  view?: "notifications";
-}
-
-export const settingsSearch = (search: Record<string, unknown>): SettingsSearch => ({
-  view: oneOf(search.view, ["notifications"] as const),
+export const settingsSearch = searchOf({
+  view: oneOf(["notifications"]),
 });
+export type SettingsSearch = ReturnType<typeof settingsSearch>;
