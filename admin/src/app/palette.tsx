@@ -28,7 +28,7 @@ function Finder({ onClose }: { onClose: () => void }) {
   // cmdk names the active option to screen readers one change late, so both ids are ours.
   const id = useId();
   return (
-    // `find` chooses and sorts: cmdk's filter does not know kinds and scores thousands of models slowly.
+    // `find` chooses and sorts: with cmdk's own filter, one kind would crowd the others out.
     <Command
       label={t("palette.title")}
       shouldFilter={false}
