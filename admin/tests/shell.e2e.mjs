@@ -57,6 +57,39 @@ test("the palette leads to providers, sessions, models and prices", async () => 
   await context.close();
 });
 
+test("a chart takes the colours of a theme as it is chosen, by a person or by the system", async () => {
+  const { context, page, faults } = await openPage(browser, gateway, { colorScheme: "light" });
+  await logIn(page, gateway);
+  const [light, dark] = ["rgb(79, 70, 229)", "rgb(143, 139, 255)"];
+  const marker = page.locator(".u-legend .u-marker").nth(1);
+  const colour = (wanted) =>
+    page.waitForFunction(
+      (wanted) => {
+        const marker = document.querySelectorAll(".u-legend .u-marker")[1];
+        return marker && getComputedStyle(marker).borderTopColor === wanted;
+      },
+      wanted,
+      { timeout: 5_000 },
+    );
+  const drawn = () => page.locator(".uplot canvas").evaluate((canvas) => canvas.toDataURL());
+  await marker.waitFor();
+  await colour(light);
+  const before = await drawn();
+  await page.getByRole("button", { name: /account/i }).click();
+  await page.getByRole("menuitem", { name: "Dark" }).click();
+  await colour(dark);
+  const after = await drawn();
+  assert.notEqual(after, before);
+  await page.getByRole("button", { name: /account/i }).click();
+  await page.getByRole("menuitem", { name: "Theme of the system" }).click();
+  await colour(light);
+  await page.emulateMedia({ colorScheme: "dark" });
+  await colour(dark);
+  assert.equal(await drawn(), after);
+  assert.deepEqual(faults, []);
+  await context.close();
+});
+
 test("refusals are told in Chinese where the page is", async () => {
   const { context, page, faults } = await openPage(browser, gateway, { locale: "zh-CN" });
   await page.goto(`${gateway.url}/login`);

@@ -1,11 +1,12 @@
 /** Who is logged in; language, theme and logout. */
 import { Languages, LogOut, Monitor, Moon, Sun } from "lucide-react";
 import { useTranslation } from "react-i18next";
-import { LANGUAGES, type Language, speak } from "@/i18n";
+import { speak } from "@/i18n";
+import { LANGUAGES, type Language } from "@/i18n/languages";
+import { useLogout, useSession } from "@/parts/session";
 import { Button } from "@/ui/button";
 import { cx } from "@/ui/cx";
 import { Menu } from "@/ui/menu";
-import { useLogout, useSession } from "./session";
 import { useTheme } from "./theme";
 
 export function Account({ narrow }: { narrow: boolean }) {

@@ -3,9 +3,9 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useSyncExternalStore } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiError } from "@/api/client";
+import { useOutage } from "@/parts/live";
 import { clockTime, useFormat } from "@/ui/format";
 import { Notice } from "@/ui/status";
-import { useOutage } from "./live";
 
 export function OutageBanner() {
   const { t } = useTranslation();

@@ -5,8 +5,8 @@ import { Boxes, KeyRound, MessagesSquare, ReceiptText, Server, Tags, User } from
 import { type ReactNode, useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import * as queries from "@/api/queries";
+import { useIsAdmin, useSession, useUsers } from "@/parts/session";
 import { pagesFor } from "./nav";
-import { useIsAdmin, useSession, useUsers } from "./session";
 
 export interface Entry {
   id: string;

@@ -1,10 +1,10 @@
 /** Ctrl-K: to any page, user, key, provider, session or model by a few letters of its name. */
+import { Command } from "cmdk";
 import { CornerDownLeft } from "lucide-react";
-import { useEffect, useMemo, useState } from "react";
+import { useId, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { cx } from "@/ui/cx";
 import { Dialog } from "@/ui/dialog";
-import { type Entry, find, useEntries } from "./palette-entries";
+import { find, useEntries } from "./palette-entries";
 
 export function Palette({ open, onClose }: { open: boolean; onClose: () => void }) {
   const { t } = useTranslation();
@@ -15,68 +15,62 @@ export function Palette({ open, onClose }: { open: boolean; onClose: () => void 
   ) : null;
 }
 
+/** What cmdk's keyboard would take from the text that is typed. */
+const OF_THE_TEXT = ["Home", "End"];
+
 function Finder({ onClose }: { onClose: () => void }) {
   const { t } = useTranslation();
   const [typed, setTyped] = useState("");
-  const [active, setActive] = useState(0);
+  // A place, not an entry, is active: the first stays so when better entries arrive later.
+  const [active, setActive] = useState("0");
   const entries = useEntries(typed);
   const found = useMemo(() => find(entries, typed), [entries, typed]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what is found begins at its first
-  useEffect(() => setActive(0), [typed]);
-  const choose = (entry: Entry | undefined) => {
-    if (!entry) return;
-    onClose();
-    entry.go();
-  };
+  // cmdk names the active option to screen readers one change late, so both ids are ours.
+  const id = useId();
   return (
-    <>
-      <input
-        // biome-ignore lint/a11y/noAutofocus: the palette is opened to type
+    // `find` chooses and sorts: with cmdk's own filter, one kind would crowd the others out.
+    <Command
+      label={t("palette.title")}
+      shouldFilter={false}
+      vimBindings={false}
+      loop
+      value={active}
+      onValueChange={setActive}
+    >
+      <Command.Input
+        asChild
         autoFocus
-        role="combobox"
-        aria-expanded
-        aria-controls="palette"
-        aria-activedescendant={found[active] ? `palette-${active}` : undefined}
-        aria-label={t("palette.title")}
         placeholder={t("palette.placeholder")}
         className="control"
         value={typed}
-        onChange={(event) => setTyped(event.target.value)}
-        onKeyDown={(event) => {
-          if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-            event.preventDefault();
-            const step = event.key === "ArrowDown" ? 1 : -1;
-            setActive((active + step + found.length) % Math.max(1, found.length));
-          } else if (event.key === "Enter") {
-            event.preventDefault();
-            choose(found[active]);
-          }
-        }}
-      />
-      <div role="listbox" id="palette" aria-label={t("palette.title")} className="mt-2">
-        {found.map((entry, index) => (
-          // biome-ignore lint/a11y/useKeyWithClickEvents: the input above has the keyboard
-          <div
-            key={entry.id}
-            id={`palette-${index}`}
-            role="option"
-            tabIndex={-1}
-            aria-selected={index === active}
-            onMouseMove={() => setActive(index)}
-            onClick={() => choose(entry)}
-            className={cx(
-              "flex h-9 cursor-pointer items-center gap-2.5 rounded-md px-2 text-sm",
-              index === active && "bg-accent-soft",
-            )}
+        onValueChange={setTyped}
+        onKeyDown={(event) => OF_THE_TEXT.includes(event.key) && event.stopPropagation()}
+      >
+        <input aria-activedescendant={found[Number(active)] && `${id}-${active}`} />
+      </Command.Input>
+      <Command.List label={t("palette.title")} className="mt-2">
+        {found.map((entry, place) => (
+          <Command.Item
+            asChild
+            // biome-ignore lint/suspicious/noArrayIndexKey: an option is a place in the list
+            key={place}
+            value={String(place)}
+            onSelect={() => {
+              onClose();
+              entry.go();
+            }}
+            className="group flex h-9 cursor-pointer items-center gap-2.5 rounded-md px-2 text-sm data-[selected=true]:bg-accent-soft"
           >
-            <span className="text-faint">{entry.icon}</span>
-            <span className="min-w-0 flex-1 truncate">{entry.label}</span>
-            <span className="text-xs text-faint">{entry.kind}</span>
-            {index === active && <CornerDownLeft className="size-3.5 text-faint" aria-hidden />}
-          </div>
+            <div id={`${id}-${place}`}>
+              <span className="text-faint">{entry.icon}</span>
+              <span className="min-w-0 flex-1 truncate">{entry.label}</span>
+              <span className="text-xs text-faint">{entry.kind}</span>
+              <CornerDownLeft className="hidden size-3.5 text-faint group-data-[selected=true]:block" aria-hidden />
+            </div>
+          </Command.Item>
         ))}
-        {found.length === 0 && <p className="px-2 py-6 text-center text-sm text-faint">{t("palette.none")}</p>}
-      </div>
-    </>
+        <Command.Empty className="px-2 py-6 text-center text-sm text-faint">{t("palette.none")}</Command.Empty>
+      </Command.List>
+    </Command>
   );
 }

@@ -7,16 +7,16 @@ import { useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Live } from "@/api/live";
 import { faultsIn } from "@/i18n";
+import { NextStep } from "@/parts/first-steps";
+import { LiveDot, LiveProvider } from "@/parts/live";
+import { SessionProvider, useSession } from "@/parts/session";
 import { IconButton } from "@/ui/button";
 import { cx } from "@/ui/cx";
 import { FormatContext } from "@/ui/format";
 import { useStored } from "@/ui/stored";
-import { NextStep } from "./first-steps";
-import { LiveDot, LiveProvider } from "./live";
 import { pagesFor } from "./nav";
 import { OutageBanner } from "./outage-banner";
 import { Palette } from "./palette";
-import { SessionProvider, useSession } from "./session";
 import { Mark, SideBar } from "./side-bar";
 
 export function Shell() {

@@ -2,12 +2,12 @@
 import { Link } from "@tanstack/react-router";
 import { PanelLeftClose, PanelLeftOpen, Search } from "lucide-react";
 import { useTranslation } from "react-i18next";
+import { LiveDot } from "@/parts/live";
+import { useSession } from "@/parts/session";
 import { IconButton } from "@/ui/button";
 import { cx } from "@/ui/cx";
 import { Account } from "./account";
-import { LiveDot } from "./live";
 import { API_DOCS, type Group, pagesFor } from "./nav";
-import { useSession } from "./session";
 
 export function Mark() {
   return <img src="/icon.svg" alt="" className="size-6 shrink-0" />;

@@ -3,7 +3,7 @@
  * a catalogue of their own: by the exact words where one code means several things, else by code
  * with its parameters. What no catalogue knows stays as the gateway said it.
  */
-import type { Language } from ".";
+import type { Language } from "./languages";
 
 export interface Faults {
   codes: Record<string, string>;

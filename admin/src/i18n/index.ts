@@ -5,6 +5,7 @@ import { translateFaults } from "@/api/client";
 import { clockTime } from "@/ui/format";
 import type en from "./en.json";
 import { FAULTS, inWords } from "./faults";
+import type { Language } from "./languages";
 
 declare module "i18next" {
   interface CustomTypeOptions {
@@ -12,8 +13,6 @@ declare module "i18next" {
   }
 }
 
-export const LANGUAGES = { en: "English", zh: "中文" } as const;
-export type Language = keyof typeof LANGUAGES;
 const STORED = "tollgate.language";
 const catalogues = { en: () => import("./en.json"), zh: () => import("./zh.json") };
 

@@ -1,5 +1,5 @@
 /** Lines over time, drawn by uPlot in the theme's colours; its legend follows the pointer and switches lines on and off. */
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, useSyncExternalStore } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import "./chart.css";
@@ -19,7 +19,6 @@ interface Props {
   /** What the sums in the legend are over, while the pointer names no moment. */
   whole: string;
   height?: number;
-  stacked?: boolean;
 }
 
 /** Told apart in both themes and by most people who do not see all colours. */
@@ -37,10 +36,10 @@ const COLOURS = [
 export function Chart({ times, series, show, label, whole, height = 220 }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const { locale, timeZone } = useFormat();
+  const dark = useSyncExternalStore(onThemeChange, isDark);
   useEffect(() => {
     const root = place.current;
     if (!root) return;
-    const dark = getComputedStyle(root).colorScheme === "dark" || isDark();
     const style = getComputedStyle(root);
     const [ink, line] = [style.getPropertyValue("color"), style.getPropertyValue("border-top-color")];
     const span = (times.at(-1) ?? 0) - (times[0] ?? 0);
@@ -92,22 +91,33 @@ export function Chart({ times, series, show, label, whole, height = 220 }: Props
     );
     const observer = new ResizeObserver(() => plot.setSize({ width: root.clientWidth, height }));
     observer.observe(root);
-    const theme = new MutationObserver(() => root.dispatchEvent(new Event("theme")));
-    theme.observe(document.documentElement, { attributeFilter: ["data-theme"] });
     return () => {
       observer.disconnect();
-      theme.disconnect();
       plot.destroy();
     };
-  }, [times, series, show, whole, height, locale, timeZone]);
+  }, [times, series, show, whole, height, locale, timeZone, dark]);
   return <div ref={place} role="img" aria-label={label} className="min-w-0 border-line text-faint" />;
 }
 
 const sum = (values: (number | null)[]) => values.reduce<number>((all, value) => all + (value ?? 0), 0);
 
+const SYSTEM_DARK = "(prefers-color-scheme: dark)";
+
 function isDark(): boolean {
   const chosen = document.documentElement.dataset.theme;
-  return chosen === undefined ? matchMedia("(prefers-color-scheme: dark)").matches : chosen === "dark";
+  return chosen === undefined ? matchMedia(SYSTEM_DARK).matches : chosen === "dark";
+}
+
+/** Calls back when a person or the system chooses another theme. */
+function onThemeChange(changed: () => void) {
+  const chosen = new MutationObserver(changed);
+  chosen.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  const system = matchMedia(SYSTEM_DARK);
+  system.addEventListener("change", changed);
+  return () => {
+    chosen.disconnect();
+    system.removeEventListener("change", changed);
+  };
 }
 
 /** A small line without axes. */

@@ -1,10 +1,10 @@
 /** The audit log's filters as chips; their values live in the address. */
 import { type FormEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
-import type { AuditSearch } from "@/app/router";
 import { Button } from "@/ui/button";
 import { Field, Input } from "@/ui/field";
 import type { Filter } from "@/ui/filters";
+import type { AuditSearch } from "./search";
 
 type Change = (change: Partial<AuditSearch>) => void;
 

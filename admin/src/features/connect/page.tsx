@@ -5,7 +5,7 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { type Client, clients, KEY_PLACE, proxyBase } from "@/api/clients";
 import { whoami } from "@/api/queries";
-import { useExampleModel } from "@/app/example-model";
+import { useExampleModel } from "@/parts/example-model";
 import { Code } from "@/ui/code";
 import { cx } from "@/ui/cx";
 import { Failed, Loading } from "@/ui/empty";

@@ -2,9 +2,9 @@
 import { infiniteQueryOptions, queryOptions, useInfiniteQuery } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { call } from "@/api/client";
-import { merged, useLive, useLiveLog } from "@/app/live";
-import type { LogsSearch } from "@/app/router";
+import { merged, useLive, useLiveLog } from "@/parts/live";
 import { type Entry, tokensIn } from "@/parts/request/entry";
+import type { LogsSearch } from "./search";
 import { filtersOf, fits, isError, isLimitRefusal } from "./values";
 
 const PAGE = 50;

@@ -2,13 +2,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import * as queries from "@/api/queries";
-import type { LogsSearch } from "@/app/router";
-import { useIsAdmin, useUsers } from "@/app/session";
+import { useIsAdmin, useUsers } from "@/parts/session";
 import { Button } from "@/ui/button";
 import { type Choice, Field, Input, Select } from "@/ui/field";
 import { type Filter, Filters } from "@/ui/filters";
 import { exactTime, useFormat } from "@/ui/format";
 import { statuses } from "./data";
+import type { LogsSearch } from "./search";
 
 /** Hours. */
 const RANGES = [1, 24, 168, 720] as const;

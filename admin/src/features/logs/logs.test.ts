@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { merged } from "@/app/live";
 import en from "@/i18n/en.json";
+import { merged } from "@/parts/live";
 import { reasonOf, story } from "@/parts/request/chain";
 import type { Entry } from "@/parts/request/entry";
 import { cell, row } from "./csv";

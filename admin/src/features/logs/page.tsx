@@ -3,8 +3,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { Download, Pause, Play, ScrollText } from "lucide-react";
 import { useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import type { LogsSearch } from "@/app/router";
-import { useIsAdmin } from "@/app/session";
+import { useIsAdmin } from "@/parts/session";
 import { Button } from "@/ui/button";
 import { Empty, Failed } from "@/ui/empty";
 import { Page } from "@/ui/page";
@@ -15,6 +14,7 @@ import { download, exportCsv, MOST } from "./csv";
 import { useLogs } from "./data";
 import { LogFilterBar } from "./filters";
 import { RequestPanel } from "./panel";
+import type { LogsSearch } from "./search";
 import { filtersOf } from "./values";
 
 const route = getRouteApi("/shell/logs");

@@ -1,7 +1,7 @@
 /** What the log is filtered by, as it lies in the address, and what that means for the API and for entries that come live. */
 import type { LogFilters } from "@/api/queries";
-import type { LogsSearch } from "@/app/router";
 import type { Entry } from "@/parts/request/entry";
+import type { LogsSearch } from "./search";
 
 /** The API's filters. Absent ones are not sent. */
 export function filtersOf(search: LogsSearch): LogFilters {

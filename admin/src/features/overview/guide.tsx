@@ -2,7 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import { Check, ChevronRight } from "lucide-react";
 import { useTranslation } from "react-i18next";
-import { useFirstSteps } from "@/app/first-steps";
+import { useFirstSteps } from "@/parts/first-steps";
 import { cx } from "@/ui/cx";
 import { Card } from "@/ui/page";
 

@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import * as queries from "@/api/queries";
-import { useIsAdmin } from "@/app/session";
+import { useIsAdmin } from "@/parts/session";
 import { Failed, Loading } from "@/ui/empty";
 import { Page } from "@/ui/page";
 import { Anomalies } from "./anomalies";

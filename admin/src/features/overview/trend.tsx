@@ -4,13 +4,13 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import * as queries from "@/api/queries";
-import type { OverviewSearch } from "@/app/router";
-import { useIsAdmin } from "@/app/session";
+import { useIsAdmin } from "@/parts/session";
 import { Chart } from "@/ui/chart";
 import { Failed, Loading } from "@/ui/empty";
 import { Select } from "@/ui/field";
 import { money, shortCount, useFormat } from "@/ui/format";
 import { Card } from "@/ui/page";
+import type { OverviewSearch } from "./search";
 
 const RANGES = ["hour", "day", "today", "7days", "30days", "thisMonth"] as const;
 const LINES = 8;

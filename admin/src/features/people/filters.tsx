@@ -1,9 +1,9 @@
 /** Which users and keys are shown: what was typed, and the chips. All of it lives in the address. */
 import { useTranslation } from "react-i18next";
-import type { PeopleSearch } from "@/app/router";
 import { Select } from "@/ui/field";
 import type { Filter } from "@/ui/filters";
 import type { KeyRow } from "./columns";
+import type { PeopleSearch } from "./search";
 import { type State, type User, userState, words } from "./values";
 
 /** Whether a user is shown. */

@@ -2,7 +2,7 @@ import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, test, vi } from "vitest";
 import { ApiError, call } from "@/api/client";
-import { SessionContext } from "@/app/session";
+import { SessionContext } from "@/parts/session";
 import { renderPart } from "@/test-page";
 import { KeyForm } from "./key-form";
 import type { Key, User } from "./values";

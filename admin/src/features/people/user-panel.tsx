@@ -13,7 +13,7 @@ import {
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import * as queries from "@/api/queries";
-import { useIsAdmin } from "@/app/session";
+import { useIsAdmin } from "@/parts/session";
 import { Button, IconButton } from "@/ui/button";
 import { cx } from "@/ui/cx";
 import { Panel } from "@/ui/dialog";

@@ -4,7 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { FlaskConical } from "lucide-react";
 import { useRef } from "react";
 import { useTranslation } from "react-i18next";
-import { useIsAdmin, useUsers } from "@/app/session";
+import { useIsAdmin, useUsers } from "@/parts/session";
 import { buttonLook } from "@/ui/button";
 import { Empty, Failed, Loading } from "@/ui/empty";
 import { Card, Page } from "@/ui/page";

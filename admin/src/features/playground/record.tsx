@@ -4,7 +4,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiError, call } from "@/api/client";
-import { useLiveRows } from "@/app/live";
+import { useLiveRows } from "@/parts/live";
 import { Cost } from "@/parts/request/cost";
 import { type Entry, outcomeOf, tokensIn, toneOf } from "@/parts/request/entry";
 import { Part } from "@/parts/request/part";

@@ -5,7 +5,7 @@ import { CloudDownload, Plus, Tags, Upload } from "lucide-react";
 import { useDeferredValue, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import * as queries from "@/api/queries";
-import { usePricesLooked } from "@/app/first-steps";
+import { usePricesLooked } from "@/parts/first-steps";
 import { Button } from "@/ui/button";
 import { Empty, Failed } from "@/ui/empty";
 import { Select } from "@/ui/field";

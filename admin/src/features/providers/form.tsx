@@ -13,10 +13,11 @@ import { Field, Input, NumberInput, Section, Select, Switch, Textarea } from "@/
 import { useFormat } from "@/ui/format";
 import { Notice } from "@/ui/status";
 import { useToast } from "@/ui/toast";
+import type { Asked } from "./api";
 import { moved } from "./destination";
 import { ModelsField } from "./models-field";
 import type { Provider } from "./selection";
-import { type Asked, Trial } from "./trial";
+import { Trial } from "./trial";
 import { type Body, body, copied, MONEY, TIMEOUTS, TYPES, type Values, values } from "./values";
 import { VendorField } from "./vendor-field";
 import { follow, proposed } from "./vendors";

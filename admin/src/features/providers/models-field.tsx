@@ -6,8 +6,8 @@ import { useTranslation } from "react-i18next";
 import { ListField } from "@/parts/list-field";
 import { Button } from "@/ui/button";
 import { Notice } from "@/ui/status";
+import { type Asked, testProvider } from "./api";
 import { useTestWords } from "./test-result";
-import { type Asked, testProvider } from "./trial";
 import type { Values } from "./values";
 
 interface Props {

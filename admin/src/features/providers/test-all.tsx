@@ -6,9 +6,9 @@ import { useTranslation } from "react-i18next";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { Badge } from "@/ui/status";
+import { type Tested, testProvider } from "./api";
 import type { Provider } from "./selection";
 import { useTestWords } from "./test-result";
-import { type Tested, testProvider } from "./trial";
 
 const AT_ONCE = 4;
 

@@ -2,7 +2,7 @@
 import { useTranslation } from "react-i18next";
 import { cx } from "@/ui/cx";
 import { Notice } from "@/ui/status";
-import type { Tested } from "./trial";
+import type { Tested } from "./api";
 
 const CODES = [
   "connection_refused",

@@ -6,15 +6,12 @@ import { useMutation } from "@tanstack/react-query";
 import { Zap } from "lucide-react";
 import { type ReactNode, useId, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { ApiError, type BodyOf, call, type DataOf } from "@/api/client";
+import { ApiError } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Input } from "@/ui/field";
 import { Notice } from "@/ui/status";
+import { type Asked, testProvider } from "./api";
 import { TestResult } from "./test-result";
-
-export type Asked = BodyOf<"actions/providers/testProvider">;
-export type Tested = DataOf<"actions/providers/testProvider">;
-export const testProvider = (asked: Asked) => call("actions/providers/testProvider", asked);
 
 /** Offered as buttons; the rest while typing. */
 const OFFERED = 8;

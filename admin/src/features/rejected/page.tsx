@@ -5,7 +5,7 @@ import { ShieldCheck } from "lucide-react";
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import { call, type DataOf } from "@/api/client";
-import { useUsers } from "@/app/session";
+import { useUsers } from "@/parts/session";
 import { Empty } from "@/ui/empty";
 import { count, exactTime, useFormat } from "@/ui/format";
 import { List } from "@/ui/list";

@@ -1,0 +1,8 @@
+/** The search parameters of this page. */
+import { searchOf, text } from "@/parts/search";
+
+export const connectSearch = searchOf({
+  /** The client that is shown. */
+  client: text,
+});
+export type ConnectSearch = ReturnType<typeof connectSearch>;

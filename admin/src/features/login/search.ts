@@ -1,0 +1,8 @@
+/** The search parameters of this page. */
+import { searchOf, text } from "@/parts/search";
+
+export const loginSearch = searchOf({
+  /** The page that was asked for before the login. */
+  from: text,
+});
+export type LoginSearch = ReturnType<typeof loginSearch>;

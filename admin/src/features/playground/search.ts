@@ -1,0 +1,11 @@
+/** The search parameters of this page. */
+import { number, oneOf, searchOf, text } from "@/parts/search";
+
+export const playgroundSearch = searchOf({
+  /** The id of the key that requests are sent as. */
+  key: number,
+  /** `native` unless it says otherwise. */
+  format: oneOf(["native", "responses", "chat-compatible", "alt-cli"]),
+  model: text,
+});
+export type PlaygroundSearch = ReturnType<typeof playgroundSearch>;
