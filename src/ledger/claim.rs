@@ -126,7 +126,7 @@ impl Claim {
 }
 
 /// All journal directories, the oldest first: by name is by age.
-fn journals(root: &Path) -> io::Result<Vec<PathBuf>> {
+pub(super) fn journals(root: &Path) -> io::Result<Vec<PathBuf>> {
     let mut dirs = Vec::new();
     for entry in fs::read_dir(root)? {
         let entry = entry?;

@@ -30,6 +30,7 @@
 
 mod checkpoint;
 mod claim;
+mod copy;
 mod delivery;
 mod disk;
 mod encoding;
@@ -59,6 +60,7 @@ use journal::{Appended, Journal};
 use set_aside::SetAside;
 use stats::Tally;
 
+pub use copy::{Copied, copy_journals};
 pub use error::{LedgerError, Refusal};
 pub use sink::{Sink, SinkError};
 pub use stats::JournalStats;
