@@ -2,17 +2,23 @@
 //! elsewhere, and the sums are compared with what the clients counted.
 
 use super::{Bed, Load, data, sums, system, url};
+use crate::moving::run;
+use crate::support::redis::Redis;
 
-/// Small segments and batches: segments come and go all the time.
-const BUSY: [(&str, &str); 3] = [
-    ("TOLLGATE_LEDGER_SEGMENT_BYTES", "64KiB"),
-    ("TOLLGATE_LEDGER_BATCH_ROWS", "7"),
-    ("TOLLGATE_LEDGER_FLUSH_INTERVAL", "20ms"),
-];
+/// Records wait some time in the journal, whose segments come and go.
+const BUSY: [(&str, &str); 2] =
+    [("TOLLGATE_LEDGER_SEGMENT_BYTES", "64KiB"), ("TOLLGATE_LEDGER_FLUSH_INTERVAL", "400ms")];
+
+/// Makes the copy of the database take longer than records wait: what a wrong order of the copies
+/// would lose is delivered in between.
+const BALLAST: &str = "CREATE TABLE ballast (n INTEGER, rest BLOB); CREATE INDEX ballast_n ON ballast (rest, n); \
+    INSERT INTO ballast WITH RECURSIVE up (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up WHERE n < 100000) \
+    SELECT n, zeroblob(300) FROM up";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn backups_under_load_hold_what_was_recorded_before_and_nothing_twice() {
     let mut bed = Bed::start(&BUSY, 0).await;
+    run(&url(&data(&bed.fixture.gateway)), BALLAST).await;
     let load = Load::default();
     let made = load
         .during(&bed, async {
@@ -94,4 +100,24 @@ async fn a_gateway_that_is_stopped_is_backed_up_too() {
     other.signal("TERM");
     other.ended().await;
     assert_eq!(sums(&url(&data(&other))).await.0, 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn counters_in_redis_are_made_anew_from_the_restored_ledger() {
+    let redis = Redis::start();
+    let redis_url = redis.url();
+    let env = [("REDIS_URL", redis_url.as_str())];
+    let mut bed = Bed::start(&env, 2).await;
+    bed.backup("file", &["--with-secrets"]);
+    bed.ask_of(&bed.fixture.gateway).await;
+    bed.fixture.gateway.signal("TERM");
+    bed.fixture.gateway.ended().await;
+
+    let mut other = bed.other(&env);
+    assert!(bed.restore(&other, "file", &[]).0);
+    assert!(data(&other).join("counting-restored").exists());
+    other.spawn();
+    other.ready().await;
+    other.log_shows("the shared counters are made anew from the ledger").await;
+    assert!(!data(&other).join("counting-restored").exists());
 }
