@@ -5,6 +5,8 @@ mod admin;
 #[cfg(test)]
 mod architecture;
 #[cfg(test)]
+mod backup;
+#[cfg(test)]
 mod billing;
 #[cfg(test)]
 mod cli;

@@ -1,14 +1,15 @@
-//! Prevents gateways and `tollgate move` from using the data directory at the same time, by a file
-//! lock.
+//! Keeps gateways out of the way of `tollgate move` and `tollgate restore`: the lock of a file in the
+//! data directory.
 //!
-//! Gateways share the lock, because two run at once during an upgrade. A move holds it exclusively.
-//! The kernel releases it with the process, however the process ends.
+//! Gateways share the lock, because two run at once during an upgrade. A move and a restore have it
+//! alone. The kernel drops it with the process, however that ends.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
 
 use anyhow::Context as _;
 
+use super::backup;
 use crate::files;
 
 const NAME: &str = "lock";
@@ -20,22 +21,23 @@ pub(super) struct InUse {
 }
 
 impl InUse {
-    /// Locks it for a gateway.
+    /// By a gateway, or a command that may run beside one.
     ///
     /// # Errors
-    /// When its database is being moved.
+    /// When its database is being moved or restored, or a restore was interrupted.
     pub(super) fn to_serve(data_dir: &Path) -> anyhow::Result<Self> {
+        backup::no_unfinished_restore(data_dir)?;
         let file = open(data_dir)?;
         let locked = file.try_lock_shared();
         Self::of(file, locked, data_dir)?.with_context(|| {
             format!(
-                "a `tollgate move` is working on the data directory {}: start the gateway when it has ended",
+                "`tollgate restore` or a `tollgate move` is working on the data directory {}: try again when it has ended",
                 data_dir.display()
             )
         })
     }
 
-    /// Locks it for a move. `None`: a gateway, or another move, uses it.
+    /// By a move or a restore. `None`: a gateway, or another of these, uses it.
     ///
     /// # Errors
     /// When the file cannot be opened or locked.

@@ -1,5 +1,6 @@
 //! Assembly: builds every part and connects them. The only module that imports all the others.
 
+mod backup;
 mod banner;
 mod check;
 mod counting;
@@ -28,6 +29,7 @@ mod successor;
 mod supervisor;
 mod tasks;
 
+pub use backup::{BackedUp, Restored, Restoring, backup, restore};
 pub use check::{check, migrate};
 pub use declarative::{Applying, BadDocument, Way, apply, export, schema};
 pub use moving::{MoveNews, Moved, NotEmbedded, check_move, move_database};

@@ -26,12 +26,13 @@ const DIFFERENCES_SHOWN: usize = 20;
 /// The embedded database's file.
 const FILE: &str = "tollgate.db";
 
-/// The configuration names PostgreSQL: there is nothing to move.
+/// The configuration names PostgreSQL, and the command is for the embedded database. What to do.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "the configuration names PostgreSQL already (database.url): `tollgate move` reads the embedded SQLite database"
-)]
-pub struct NotEmbedded;
+#[error("the configuration names PostgreSQL {0}")]
+pub struct NotEmbedded(pub(super) &'static str);
+
+const NOTHING_TO_MOVE: NotEmbedded =
+    NotEmbedded("already (database.url): `tollgate move` reads the embedded SQLite database");
 
 /// Progress reports of a move.
 #[derive(Debug)]
@@ -131,7 +132,8 @@ pub fn check_move(config: &Config, to: &Secret) -> anyhow::Result<Vec<String>> {
 
 /// The file of the embedded database, which must exist.
 fn embedded(config: &Config) -> anyhow::Result<PathBuf> {
-    let Configured::Sqlite { dir } = &config.database.target else { return Err(NotEmbedded.into()) };
+    let Configured::Sqlite { dir } = &config.database.target else { return Err(NOTHING_TO_MOVE.into()) };
+    super::backup::no_unfinished_restore(dir)?;
     let path = dir.join(FILE);
     anyhow::ensure!(path.is_file(), "there is no SQLite database to move: {} is missing", path.display());
     Ok(path)

@@ -77,6 +77,7 @@ pub(super) struct Parts {
 /// # Errors
 /// When it cannot be reached.
 pub(super) async fn store(config: &Config) -> anyhow::Result<Store> {
+    super::backup::no_unfinished_restore(&config.data_dir)?;
     match &config.database.target {
         Target::Sqlite { dir } => Store::open_sqlite(dir).await.context("opening the embedded database"),
         Target::Postgres(url) => {

@@ -3,6 +3,7 @@
 //! Exit codes: 0 = done, 1 = it failed, 2 = the command line or the configuration is wrong. Results
 //! go to standard output, errors to standard error, and the lines of a running gateway to its log.
 
+mod backup;
 mod declarative;
 mod moving;
 
@@ -51,6 +52,12 @@ enum Command {
     /// Move the embedded SQLite database to an empty PostgreSQL database. The gateway must be
     /// stopped; an interrupted move goes on when it is started again.
     Move(moving::MoveArgs),
+    /// Write the state of a gateway on SQLite to one file: the database and what waits in the journal.
+    /// The gateway may run.
+    Backup(backup::BackupArgs),
+    /// Put the state of a backup into the data directory. The gateway must be stopped; an
+    /// interrupted restore goes on when it is started again.
+    Restore(backup::RestoreArgs),
     /// Put a file with users, keys, providers and so on in effect. Without --url directly on the
     /// database, whether the gateway runs or not.
     Apply(declarative::ApplyArgs),
@@ -115,6 +122,8 @@ pub fn run() -> ExitCode {
                 ExitCode::from(WRONG_INPUT)
             }
         },
+        Command::Backup(args) => with_config(file, |config, _| backup::backup(&config, &args)),
+        Command::Restore(args) => with_config(file, |config, _| backup::restore(&config, &args)),
         Command::Apply(args) => with_config(file, |config, _| declarative::apply(&config, &args)),
         Command::Export(args) if args.schema => exit_code(declarative::schema()),
         Command::Export(args) => with_config(file, |config, _| declarative::export(&config, &args)),

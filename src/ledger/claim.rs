@@ -126,7 +126,7 @@ impl Claim {
 }
 
 /// All journal directories, oldest first: the order of names is the order of age.
-fn journals(root: &Path) -> io::Result<Vec<PathBuf>> {
+pub(super) fn journals(root: &Path) -> io::Result<Vec<PathBuf>> {
     let mut dirs = Vec::new();
     for entry in fs::read_dir(root)? {
         let entry = entry?;

@@ -29,6 +29,7 @@
 
 mod checkpoint;
 mod claim;
+mod copy;
 mod delivery;
 mod disk;
 mod encoding;
@@ -58,6 +59,7 @@ use journal::{Appended, Journal};
 use set_aside::SetAside;
 use stats::Tally;
 
+pub use copy::{Copied, copy_journals};
 pub use error::{AppendRefused, LedgerError};
 pub use sink::{Sink, SinkError};
 pub use stats::JournalStats;

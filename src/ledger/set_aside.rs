@@ -14,7 +14,7 @@ use crate::files;
 use super::segment::Position;
 use super::stats::{Tally, add};
 
-const DIR: &str = "set-aside";
+pub(super) const DIR: &str = "set-aside";
 
 pub(super) struct SetAside {
     dir: PathBuf,

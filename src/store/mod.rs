@@ -10,6 +10,7 @@ mod engine;
 mod ledger;
 mod reports;
 mod rows;
+mod snapshot;
 pub mod transfer;
 
 use std::path::Path;

@@ -196,6 +196,7 @@ impl From<ApiError> for Failure {
 /// The database, which must be there and of this version.
 async fn database(config: &Config) -> anyhow::Result<(InUse, Store)> {
     if let Target::Sqlite { dir } = &config.database.target {
+        super::backup::no_unfinished_restore(dir)?;
         let there = Store::exists(dir);
         anyhow::ensure!(there, "there is no database in {}: `tollgate migrate` makes one", dir.display());
     }

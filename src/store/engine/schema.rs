@@ -129,6 +129,25 @@ impl Store {
     }
 }
 
+impl Store {
+    /// The newest migration that was applied; 0 when there is none.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn schema_version(&self) -> Result<i64, StoreError> {
+        let mut tx = self.read().await?;
+        let applied = history(&mut tx, self.backend()).await?;
+        tx.commit().await?;
+        Ok(applied.iter().map(|row| row.version).max().unwrap_or(0))
+    }
+
+    /// The newest migration that this program has.
+    #[must_use]
+    pub fn known_schema() -> i64 {
+        MIGRATIONS.last().map_or(0, |migration| migration.version)
+    }
+}
+
 /// Whether the database carries the mark of a move, and the state of its schema otherwise.
 pub(in crate::store) async fn beneath_move(
     connection: &mut AnyConnection,
