@@ -23,7 +23,7 @@ pub(super) struct RestoreArgs {
     /// The file that `tollgate backup` wrote.
     file: PathBuf,
     /// Replace the state of a data directory that is not empty. The old state is kept in it, in
-    /// before-restore-<time>.
+    /// `before-restore-TIME`.
     #[arg(long)]
     replace: bool,
 }

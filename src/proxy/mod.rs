@@ -1,8 +1,8 @@
 //! The data plane: the path of a request from the client's bytes to its ledger record.
 //!
-//! [`service`] is the `ProxyHttp` service: its hooks, in Pingora's order. [`pipeline`] lists the
-//! stages of `request_filter`; [`driver`] runs the attempts. ARCHITECTURE.md maps each hook to its
-//! stage and file.
+//! [`service`] is the `ProxyHttp` service: its hooks, in Pingora's order. [`request::pipeline`]
+//! lists the stages of `request_filter`; `upstream::driver` runs the attempts. ARCHITECTURE.md maps
+//! each hook to its stage and file.
 
 mod coding;
 pub mod connections;

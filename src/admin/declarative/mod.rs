@@ -1,4 +1,4 @@
-//! The whole configuration as one document: written out ([`export`]), and put in effect
+//! The whole configuration as one document: written out ([`export()`]), and put in effect
 //! ([`apply`]).
 //!
 //! A document is judged by the tables and rules of the single actions, and everything that it

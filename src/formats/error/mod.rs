@@ -10,7 +10,7 @@
 //! - alt-cli: `{error: {code: <status>, message, status, …, details}}` with `error` as first key
 //!   and a numeric code: its SDKs recognise an error within a stream by just that.
 //!
-//! [`read`] parses upstream errors. Other modules decide the status and kind of an error.
+//! [`read()`] parses upstream errors. Other modules decide the status and kind of an error.
 
 mod read;
 
