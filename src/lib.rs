@@ -6,7 +6,9 @@
 //! main ─► cli ─► app              assembly
 //! proxy   admin   notify          the two front ends and the notifier; they never import each other
 //! state   ledger   upstream   jobs   http_client   mock   components that do I/O
+//! crypto                          texts and hashes of keys, encryption at rest
 //! store   limits   telemetry   config   adapters to the outside
+//! redis                           the server's address, its TLS, the prefix of names
 //! files                           how files are made: private, and safe against a power failure
 //! formats policy                  pure: no I/O; they never import each other
 //! domain                          types
