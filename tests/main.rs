@@ -17,6 +17,8 @@ mod convert;
 #[cfg(test)]
 mod declarative;
 #[cfg(test)]
+mod doctor;
+#[cfg(test)]
 mod documents;
 #[cfg(test)]
 mod hostile;

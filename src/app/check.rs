@@ -25,7 +25,9 @@ const MODELS_SHOWN: usize = 5;
 pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
     runtime()?.block_on(async {
         if let Some(redis) = &config.redis {
-            limits::probe(&counting::server(redis)?).await.map_err(|e| anyhow::anyhow!("Redis (redis.url): {e}"))?;
+            limits::examine(&counting::server(redis)?, &redis.prefix)
+                .await
+                .map_err(|e| anyhow::anyhow!("Redis (redis.url): {e}"))?;
         }
         if !config.data_dir.exists() {
             return Ok(Vec::new());

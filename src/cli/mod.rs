@@ -5,6 +5,7 @@
 
 mod backup;
 mod declarative;
+mod doctor;
 mod moving;
 
 use std::io::{self, ErrorKind, Write};
@@ -40,6 +41,9 @@ enum Command {
     /// Validate configuration, database and stored credentials; print what is in effect, secrets
     /// masked.
     Check,
+    /// Examine everything a gateway needs (disk, certificates, database, journal, Redis, clocks,
+    /// providers), and print what to do about each fault. Exit code 1 if there is one.
+    Doctor(doctor::DoctorArgs),
     /// Ask the gateway of this configuration whether it is ready: 0 when it is, 1 when not.
     Health,
     /// Bring the database's schema up to date.
@@ -112,6 +116,7 @@ pub fn run() -> ExitCode {
     match command.unwrap_or_else(|| Command::Serve(ServeArgs::default())) {
         Command::Serve(args) => with_config(file, |config, file| serve(config, file, args.upgrade)),
         Command::Check => with_config(file, |config, _| check(&config)),
+        Command::Doctor(args) => with_config(file, |config, _| doctor::doctor(&config, &args)),
         Command::Health => with_config(file, |config, _| health(&config)),
         Command::Migrate => with_config(file, |config, _| migrate(&config)),
         Command::Secret { command } => with_config(file, |config, _| secret(&config, &command)),

@@ -63,7 +63,7 @@ pub use copy::{Copied, copy_journals};
 pub use error::{AppendRefused, LedgerError};
 pub use sink::{Sink, SinkError};
 pub use stats::JournalStats;
-pub use survey::{Survey, survey};
+pub use survey::{Survey, Waiting, survey, waiting};
 
 /// Sizes and times of the ledger. The configuration has the same values with their documentation
 /// and bounds.

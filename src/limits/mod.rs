@@ -54,7 +54,8 @@ pub use rebuild::{RecentRequest, SpendRow, SpendTotal};
 #[cfg(fuzzing)]
 pub use redis::fuzz_answer;
 pub use redis::{
-    Keeper, Ledger, LedgerSums, MOST_WAITING, OnLoss, SharedSettings, SharedState, TOLERATED_MS, TimeSource, probe,
+    Keeper, Ledger, LedgerSums, MOST_WAITING, OnLoss, RedisFacts, SharedSettings, SharedState, TOLERATED_MS,
+    TimeSource, examine,
 };
 pub use rpm::MinuteEntry;
 pub use sessions::Slot;

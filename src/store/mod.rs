@@ -21,6 +21,7 @@ use sqlx::{Any, Transaction};
 use crate::domain::secret::Secret;
 
 pub use engine::error::{SchemaError, StoreError};
+pub use engine::facts::DatabaseFacts;
 pub use engine::listen::Changes;
 pub use engine::tx::Tx;
 pub use ledger::days::SummedDay;

@@ -22,14 +22,13 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Script, Value};
+use redis::{AsyncConnectionConfig, Client, Value};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::reply;
 use super::scripts::{Scope, ScriptCall};
 use crate::domain::clock::Timestamp;
-use crate::redis::Server;
 
 /// Time-out of connecting, and of calls that no request waits for.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
@@ -261,15 +260,4 @@ pub(super) async fn ask(
         Some(Value::BulkString(_)) => Ok(answer),
         _ => Err(Fault::Odd),
     }
-}
-
-/// Whether Redis is usable: it answers, accepts the credentials, and runs scripts.
-///
-/// # Errors
-/// Why not; the text does not contain the address.
-pub async fn probe(server: &Server) -> Result<(), String> {
-    let mut connection = Link::new(server.client()?).connect().await.map_err(|e| e.to_string())?;
-    let script = Script::new("return cmsgpack.unpack(cmsgpack.pack(7))");
-    let ran = within(PATIENCE, script.prepare_invoke().invoke_async::<i64>(&mut connection)).await;
-    ran.map(|_| ()).map_err(|e| e.to_string())
 }

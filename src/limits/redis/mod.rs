@@ -17,6 +17,7 @@
 //! Not here: circuits and configuration changes (`state::peers`). One Redis server, not a cluster.
 
 mod books;
+mod examine;
 #[cfg(fuzzing)]
 mod fuzz;
 mod keeper;
@@ -40,10 +41,10 @@ use parking_lot::Mutex;
 
 use crate::redis::Server;
 pub(super) use books::Asked;
+pub use examine::{RedisFacts, examine};
 #[cfg(fuzzing)]
 pub use fuzz::answer as fuzz_answer;
 pub use keeper::Keeper;
-pub use link::probe;
 pub use rebuild::{Ledger, LedgerSums};
 pub use time::{TOLERATED_MS, TimeSource};
 

@@ -1,0 +1,143 @@
+//! The database: its answer, its schema, its clock, its size, and whether the secret key opens what
+//! it stores.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::finding::{Finding, bytes, time};
+use crate::app::{parts, rotate, secrets};
+use crate::config::{Config, Target};
+use crate::crypto::key_ring;
+use crate::crypto::vault::Vault;
+use crate::domain::clock::{Clock as _, SystemClock};
+use crate::limits::TOLERATED_MS;
+use crate::state::{Events, State};
+use crate::store::{DatabaseFacts, Store};
+
+const PART: &str = "database";
+const SECRETS: &str = "stored credentials";
+const SLOW_MS: u128 = 100;
+const ROTATE: &str = "docs/secrets.md says when, with several gateways. Until then the older key must be kept.";
+
+/// Looks at the database; returns the configuration in it, if it can be read.
+pub(super) async fn look(config: &Config) -> (Vec<Finding>, Option<Arc<State>>) {
+    if let Target::Sqlite { dir } = &config.database.target
+        && !Store::is_embedded_in(dir)
+    {
+        let text = format!("there is none yet in {}: the first start creates it", dir.display());
+        return (vec![Finding::note(PART, text)], None);
+    }
+    let began = Instant::now();
+    let (store, facts) = match opened(config).await {
+        Ok(opened) => opened,
+        Err(error) => {
+            let advice = match config.database.target {
+                Target::Sqlite { .. } => "Correct the rights of the file, or restore a backup (docs/backup.md).",
+                Target::Postgres(_) => {
+                    "Start PostgreSQL, or correct database.url. A running gateway goes on without it: records wait in the \
+                     journal."
+                }
+            };
+            return (vec![Finding::fault(PART, format!("{error:#}"), advice)], None);
+        }
+    };
+    let mut findings = about(config, &facts, began.elapsed().as_millis());
+    if let Err(error) = store.check_schema().await {
+        let advice = "Run `tollgate migrate`, or start the version of tollgate that this database was migrated by.";
+        findings.push(Finding::fault(PART, error.to_string(), advice));
+        return (findings, None);
+    }
+    let (about_secrets, state) = opened_state(config, store).await;
+    findings.extend(about_secrets);
+    (findings, state)
+}
+
+async fn opened(config: &Config) -> anyhow::Result<(Store, DatabaseFacts)> {
+    let store = parts::store(config).await?;
+    let facts = store.facts().await?;
+    Ok((store, facts))
+}
+
+fn about(config: &Config, facts: &DatabaseFacts, took_ms: u128) -> Vec<Finding> {
+    let text = format!("{}, {}, answers within {took_ms} ms", facts.server, bytes(facts.bytes));
+    let mut findings = vec![match took_ms {
+        0..=SLOW_MS => Finding::ok(PART, text),
+        _ => {
+            Finding::warning(PART, text, "Requests do not wait for it; the web UI and changes of the configuration do.")
+        }
+    }];
+    if let Some(fault) = &facts.damage {
+        let advice = "Stop the gateway, keep a copy of the data directory, and restore a backup (docs/backup.md).";
+        findings.push(Finding::fault(PART, format!("the file is damaged: {fault}"), advice));
+    }
+    if let Some((used, most)) = facts.connections
+        && used.saturating_add(u64::from(config.database.max_connections)) > most
+    {
+        let text = format!(
+            "{used} of {most} connections are in use, and a gateway may open {}",
+            config.database.max_connections
+        );
+        let advice = "Raise max_connections in PostgreSQL, or lower database.max_connections.";
+        findings.push(Finding::warning(PART, text, advice));
+    }
+    if let Some(now) = facts.now {
+        findings.push(clock("PostgreSQL's", SystemClock.now().since(now)));
+    }
+    findings
+}
+
+/// How this machine's clock stands beside another.
+pub(super) fn clock(whose: &str, off_ms: i64) -> Finding {
+    if off_ms.abs() <= TOLERATED_MS {
+        return Finding::ok("clock", format!("as {whose}, within {}", time(off_ms)));
+    }
+    let way = if off_ms > 0 { "ahead of" } else { "behind" };
+    Finding::warning(
+        "clock",
+        format!("{} {way} {whose}", time(off_ms)),
+        "Synchronise the clocks (NTP): limits of hours and days begin at the wrong moment.",
+    )
+}
+
+async fn opened_state(config: &Config, store: Store) -> (Vec<Finding>, Option<Arc<State>>) {
+    let fault = |error: anyhow::Error| {
+        let advice = "Give the gateway the key that they were sealed with (auth.secret_key, or secret.key in the data \
+                      directory), or enter the credentials again.";
+        (vec![Finding::fault(SECRETS, format!("{error:#}"), advice)], None)
+    };
+    let (vault, warnings) = match examined_vault(config, &store).await {
+        Ok(Some(examined)) => examined,
+        Ok(None) => {
+            return (vec![Finding::note(SECRETS, "none yet, and no secret key: the first start creates it")], None);
+        }
+        Err(error) => return fault(error),
+    };
+    match State::open(store, vault, Events::default()).await {
+        Ok(state) => (findings_of(warnings), Some(state)),
+        Err(error) => {
+            let advice = "A part of the configuration cannot be read: restore a backup (docs/backup.md).";
+            (vec![Finding::fault(PART, error.to_string(), advice)], None)
+        }
+    }
+}
+
+/// The vault and warnings about what it opens. `None`: there is neither a key nor anything to open,
+/// and no key is made here.
+async fn examined_vault(config: &Config, store: &Store) -> anyhow::Result<Option<(Vault, Vec<String>)>> {
+    let file = config.data_dir.join(key_ring::FILE);
+    if secrets::key_ring(config).is_none() && !file.exists() {
+        let stored = store.sealed_texts().await?.0.len();
+        anyhow::ensure!(stored == 0, "{} is missing, and {stored} stored credentials are sealed", file.display());
+        return Ok(None);
+    }
+    let vault = secrets::vault(config)?;
+    let warnings = rotate::check(store, &vault).await?;
+    Ok(Some((vault, warnings)))
+}
+
+fn findings_of(warnings: Vec<String>) -> Vec<Finding> {
+    match warnings.is_empty() {
+        true => vec![Finding::ok(SECRETS, "the secret key opens all of them")],
+        false => warnings.into_iter().map(|text| Finding::warning(SECRETS, text, ROTATE)).collect(),
+    }
+}

@@ -1,0 +1,72 @@
+//! A look at the Redis server from outside a gateway, for `tollgate check` and `tollgate doctor`.
+
+use std::time::{Duration, Instant};
+
+use chrono_tz::Tz;
+use redis::aio::MultiplexedConnection;
+use redis::{FromRedisValue, InfoDict, Script};
+
+use super::link::{Fault, Link, PATIENCE, within};
+use crate::domain::clock::{Clock as _, SystemClock, Timestamp};
+use crate::redis::Server;
+
+/// What the server says of itself. `None`: its user may not ask (`INFO` is not allowed to everyone).
+#[derive(Debug)]
+pub struct RedisFacts {
+    /// `Redis 7.0.15` or `Valkey 8.0.1`.
+    pub version: Option<String>,
+    /// `maxmemory-policy`.
+    pub eviction: Option<String>,
+    /// Memory in use, in bytes.
+    pub used_bytes: Option<u64>,
+    /// `maxmemory`, in bytes; 0 = unlimited.
+    pub most_bytes: Option<u64>,
+    /// This machine's clock minus the server's, in milliseconds.
+    pub off_ms: i64,
+    /// One round trip on an open connection.
+    pub took: Duration,
+    /// The time zone of the gateways that count there now.
+    pub zone: Option<Tz>,
+}
+
+/// Examines the server: it must answer, accept the credentials, and run scripts. Changes nothing.
+///
+/// # Errors
+/// Why it is not usable; the text does not contain the address.
+pub async fn examine(server: &Server, prefix: &str) -> Result<RedisFacts, String> {
+    let names = server.names(prefix)?;
+    let mut connection = Link::new(server.client()?).connect().await.map_err(|e| e.to_string())?;
+    let script = Script::new("return cmsgpack.unpack(cmsgpack.pack(7))");
+    within(PATIENCE, script.prepare_invoke().invoke_async::<i64>(&mut connection)).await.map_err(|e| e.to_string())?;
+    facts(&mut connection, &names).await.map_err(|e| e.to_string())
+}
+
+async fn facts(connection: &mut MultiplexedConnection, names: &str) -> Result<RedisFacts, Fault> {
+    let (own, began) = (SystemClock.now(), Instant::now());
+    let (seconds, micros): (i64, i64) = within(PATIENCE, redis::cmd("TIME").query_async(connection)).await?;
+    let took = began.elapsed();
+    let half = i64::try_from(took.as_millis() / 2).unwrap_or_default();
+    let server = Timestamp(seconds.saturating_mul(1_000).saturating_add(micros / 1_000));
+    let zone: Option<String> = get(connection, names, "zone").await?;
+    let is_held = get::<String>(connection, names, "zone_held").await?.is_some();
+    let info: Option<InfoDict> = within(PATIENCE, redis::cmd("INFO").query_async(connection)).await.ok();
+    let said = |name: &str| info.as_ref().and_then(|info| info.get::<String>(name));
+    let redis = said("redis_version").map(|version| format!("Redis {version}"));
+    Ok(RedisFacts {
+        version: said("valkey_version").map(|version| format!("Valkey {version}")).or(redis),
+        eviction: said("maxmemory_policy"),
+        used_bytes: said("used_memory").and_then(|bytes| bytes.parse().ok()),
+        most_bytes: said("maxmemory").and_then(|bytes| bytes.parse().ok()),
+        off_ms: own.plus_ms(half).since(server),
+        took,
+        zone: zone.filter(|_| is_held).and_then(|name| name.parse().ok()),
+    })
+}
+
+async fn get<T: FromRedisValue>(
+    connection: &mut MultiplexedConnection,
+    names: &str,
+    name: &str,
+) -> Result<Option<T>, Fault> {
+    within(PATIENCE, redis::cmd("GET").arg(format!("{names}:{name}")).query_async(connection)).await
+}
