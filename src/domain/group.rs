@@ -31,6 +31,8 @@ impl Groups {
         self.0.iter().map(String::as_str).chain(fallback)
     }
 
+    /// Whether the effective names contain `name`. An empty set has `default`; `*` has no special
+    /// meaning here.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.effective().any(|n| n == name)

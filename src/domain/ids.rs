@@ -87,6 +87,7 @@ impl SessionId {
     /// Longest id that is kept as sent; longer ones are hashed by the caller.
     pub const MAX_LEN: usize = 128;
 
+    /// The id's text: the client's own, a hash of a longer one, or derived from the request.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -18,7 +18,9 @@ const PLACES: u32 = 9;
 const PER_USD: u64 = 10_u64.pow(PLACES);
 
 impl NanoUsd {
+    /// No money.
     pub const ZERO: Self = Self(0);
+    /// Nano-USD in one US dollar.
     pub const PER_USD: i64 = 1_000_000_000;
 
     /// Whole dollars.
@@ -40,11 +42,14 @@ impl NanoUsd {
         Decimal::new(self.0, PLACES)
     }
 
+    /// The sum; the nearest representable amount if it is out of range. `+` does the same.
     #[must_use]
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
+    /// The difference, which may be negative; the nearest representable amount if it is out of
+    /// range. `-` does the same.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

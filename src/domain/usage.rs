@@ -36,16 +36,22 @@ pub struct Usage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ServiceTier {
+    /// The provider's normal rates. Also every tier without rates of its own.
     #[default]
     Standard,
+    /// Slower and cheaper processing.
     Flex,
+    /// Faster and more expensive processing.
     Priority,
+    /// Processing as part of a batch.
     Batch,
 }
 
 impl ServiceTier {
+    /// Every tier, each once.
     pub const ALL: [Self; 4] = [Self::Standard, Self::Flex, Self::Priority, Self::Batch];
 
+    /// The name in records and on the wire, such as `flex`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
