@@ -16,10 +16,13 @@ pub struct BreakerSnapshot {
     pub success_count: u32,
     /// In a row, since the circuit was last closed.
     pub failed_probes: u32,
+    /// The last attempt that failed and counted. It stays when the circuit closes.
     pub last_failure: Option<Timestamp>,
+    /// The last attempt that succeeded.
     pub last_success: Option<Timestamp>,
     /// When open: the end of the open duration (past, when half open).
     pub open_until: Option<Timestamp>,
+    /// Milliseconds until `open_until`, 0 when half open; `None` if closed.
     pub recovers_in_ms: Option<i64>,
 }
 

@@ -20,6 +20,7 @@ impl Standing {
         self.state == other.state
     }
 
+    /// Whether the circuit is closed, whatever its counts.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.state == State::Closed
