@@ -192,7 +192,8 @@ pub enum DecisionStep {
     ModelNotSupported,
     /// The client's format cannot be converted to the provider's.
     FormatNotConvertible,
-    /// Its circuit is open, or half-open with a probe in flight.
+    /// Its circuit is open, or half-open with a probe in flight. After the selection: it admits no
+    /// request now, because of its circuit or a new cooldown.
     CircuitOpen,
     /// It has a cooldown, after a `Retry-After`.
     Resting,
