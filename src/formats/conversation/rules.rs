@@ -22,9 +22,11 @@ pub enum Verdict {
 /// One row of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
+    /// The rule of this row.
     pub rule: Rule,
     /// The id in records and logs.
     pub id: &'static str,
+    /// What happens to the part of the request.
     pub verdict: Verdict,
     /// Targets that the rule is for.
     pub targets: &'static [WireFormat],
@@ -38,7 +40,12 @@ macro_rules! rules {
     ($($name:ident $id:literal $verdict:ident [$($target:ident)*] $what:literal $how:literal;)*) => {
         /// A rule's name.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum Rule { $($name,)* }
+        pub enum Rule {
+            $(
+                #[doc = concat!("For ", $what, ": ", $how, ".")]
+                $name,
+            )*
+        }
 
         /// The whole table, in the order of [`Rule`].
         pub const TABLE: &[Row] = &[$(Row {
@@ -124,6 +131,7 @@ impl Rule {
 pub struct Rules(u64);
 
 impl Rules {
+    /// Adds a rule. A rule that is already there stays once.
     pub fn note(&mut self, rule: Rule) {
         self.0 |= 1 << (rule as u64);
     }
@@ -135,6 +143,7 @@ impl Rules {
         }
     }
 
+    /// Whether the rule was noted.
     #[must_use]
     pub const fn has(self, rule: Rule) -> bool {
         self.0 & (1 << (rule as u64)) != 0

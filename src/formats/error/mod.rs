@@ -29,6 +29,7 @@ pub struct ErrorReply<'a> {
     /// The native format's error type: `authentication_error`, `rate_limit_error`, … see
     /// [`kind_of_status`].
     pub kind: &'a str,
+    /// The text for people.
     pub message: &'a str,
     /// A finer reason: `rate_limit_exceeded`, `model_not_found`.
     pub code: Option<&'a str>,
