@@ -58,7 +58,7 @@ impl SealKey {
 pub struct KeyRing(Vec<SealKey>);
 
 impl KeyRing {
-    /// The keys of the settings.
+    /// The keys of the settings, `current` first. Equal secrets are one key.
     #[must_use]
     pub fn from_secrets(current: &Secret, previous: Option<&Secret>) -> Self {
         Self::of([Some(current), previous].into_iter().flatten().map(|secret| secret.expose().as_bytes()))
@@ -99,7 +99,7 @@ impl KeyRing {
         self.0.last()
     }
 
-    /// Their ids, for messages.
+    /// The ids of all keys, newest first, separated by `, `; for messages.
     #[must_use]
     pub fn ids(&self) -> String {
         self.0.iter().map(|key| key.id.as_str()).collect::<Vec<_>>().join(", ")

@@ -22,7 +22,7 @@ use crate::store::SealedOwner;
 const UNBOUND: &str = "v1:";
 const BOUND: &str = "v2:";
 
-/// The owner of a sealed text.
+/// The owner of a sealed text. A `v2:` text opens only for the owner that it was sealed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// The credential of this provider.
@@ -100,7 +100,7 @@ impl VaultError {
     }
 }
 
-/// Seals and opens.
+/// Seals and opens credentials. A rotation replaces its keys while it is in use.
 pub struct Vault {
     ring: ArcSwap<KeyRing>,
     /// The data directory, if the keys come from there: a rotation changes its file.
@@ -135,7 +135,7 @@ impl Vault {
         self.dir.is_some()
     }
 
-    /// The keys in effect.
+    /// The keys in effect. A later rotation does not change the returned ring.
     #[must_use]
     pub fn ring(&self) -> Arc<KeyRing> {
         self.ring.load_full()

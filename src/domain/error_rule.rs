@@ -154,9 +154,10 @@ pub struct ErrorRule {
     pub category: ErrorCategory,
     /// The operator's remark; may be empty. Clients never receive it.
     pub description: String,
-    /// As entered; see [`OverrideResponse::parse`].
+    /// The client's message as entered (see [`OverrideResponse::parse`]); `None` keeps the
+    /// upstream's.
     pub override_response: Option<String>,
-    /// 400–599
+    /// HTTP status for the client, 400–599; `None` keeps an upstream's 4xx, else 400.
     pub override_status: Option<u16>,
     /// The statuses of the errors that are examined.
     pub applies_to: AppliesTo,

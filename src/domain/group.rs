@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The group of keys and providers that name none.
 pub const DEFAULT: &str = "default";
-/// Reaches every group.
+/// On a key: reaches every provider. On a provider it has no special meaning.
 pub const ALL: &str = "*";
 
 /// A set of group names, sorted, without duplicates or blanks. Empty means `default`.

@@ -48,10 +48,10 @@ integer_id!(
 pub struct RequestId(pub uuid::Uuid);
 
 impl RequestId {
-    /// The id of no request.
+    /// The nil UUID, which no request has.
     pub const NONE: Self = Self(uuid::Uuid::nil());
 
-    /// A fresh, time-ordered id.
+    /// A fresh id of the present time. It reads the machine's clock and random source.
     #[must_use]
     pub fn new() -> Self {
         Self(uuid::Uuid::now_v7())

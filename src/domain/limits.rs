@@ -18,7 +18,7 @@ pub struct Limits {
     pub monthly: Option<NanoUsd>,
     /// Spending since the first record, nano-USD.
     pub total: Option<NanoUsd>,
-    /// 0 = no limit.
+    /// Live sessions at once; 0 = no limit.
     pub concurrent_sessions: u32,
     /// When the window of `daily` starts.
     pub daily_reset: DailyReset,

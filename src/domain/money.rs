@@ -23,7 +23,7 @@ impl NanoUsd {
     /// Nano-USD in one US dollar.
     pub const PER_USD: i64 = 1_000_000_000;
 
-    /// Whole dollars.
+    /// An amount of whole dollars. More than 9.2 billion overflow: for constants only.
     #[must_use]
     pub const fn usd(dollars: i64) -> Self {
         Self(dollars * Self::PER_USD)
@@ -36,7 +36,7 @@ impl NanoUsd {
         (rounded.checked_mul(Decimal::from(Self::PER_USD))?).to_i64().map(Self)
     }
 
-    /// The exact amount in USD.
+    /// The exact amount in USD, with nine decimal places.
     #[must_use]
     pub fn to_decimal(self) -> Decimal {
         Decimal::new(self.0, PLACES)

@@ -81,7 +81,7 @@ impl From<&serde_json::Value> for PriceData {
 }
 
 impl PriceData {
-    /// The entry, parsed.
+    /// The entry as a JSON value. Each call parses the text: not for the request path.
     #[must_use]
     pub fn parse(&self) -> serde_json::Value {
         serde_json::from_str(&self.0).unwrap_or_default()

@@ -116,7 +116,7 @@ pub struct Provider {
     pub is_enabled: bool,
     /// 1–100; the share among providers of the same priority.
     pub weight: u32,
-    /// Lower is tried first.
+    /// Lower is tried first; −1000 to 1 000 000.
     pub priority: i32,
     /// The cost of each request is multiplied by it. 0–1000, at most four decimal places.
     pub cost_multiplier: Decimal,
@@ -175,7 +175,7 @@ pub struct SwitchedOff {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LastError {
-    /// `connect`, `status`, …
+    /// How it failed: `dns`, `connect`, `tls`, `timeout`, `broken`, `status` or `unusable`.
     pub kind: String,
     /// The provider's HTTP status; `None` if no reply arrived.
     pub status: Option<u16>,

@@ -171,7 +171,7 @@ pub struct Decision {
     pub status: Option<u16>,
     /// Milliseconds since the request's start.
     pub at_ms: u64,
-    /// How long the attempt took.
+    /// Milliseconds that the attempt took; `None` for a step that is no attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_ms: Option<u64>,
     /// Usage that a failed attempt reported: billed to no one, but visible.

@@ -17,7 +17,7 @@ pub struct SystemSettings {
     pub currency_display: String,
     /// Whether the request log is cleaned up each day.
     pub enable_auto_cleanup: bool,
-    /// Days that the request log is kept; a clean-up removes older entries.
+    /// Days that the request log is kept, 1–365; a clean-up removes older entries.
     pub cleanup_retention_days: u32,
     /// Time of the daily clean-up, in the gateway's time zone.
     pub cleanup_schedule: TimeOfDay,

@@ -36,7 +36,7 @@ pub struct Usage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ServiceTier {
-    /// The provider's normal rates. Also every tier without rates of its own.
+    /// The normal tier; also any tier that the gateway does not know.
     #[default]
     Standard,
     /// Slower and cheaper processing.
@@ -64,13 +64,13 @@ impl ServiceTier {
 }
 
 impl Usage {
-    /// All input: fresh, cached and cache-written.
+    /// All input tokens: fresh, read from a cache and written to one.
     #[must_use]
     pub const fn total_input(&self) -> u64 {
         self.input + self.cache_write_5m + self.cache_write_1h + self.cache_read
     }
 
-    /// Input and output together.
+    /// Input and output tokens together.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.total_input() + self.output

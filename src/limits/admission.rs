@@ -37,7 +37,7 @@ pub struct Admission<'a> {
 /// What a session's latest request asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asks {
-    /// The client's name for it.
+    /// The client's name for the model.
     pub model: Arc<str>,
     /// The client's format.
     pub format: WireFormat,
@@ -206,7 +206,7 @@ pub struct Exceeds {
 }
 
 impl Denied {
-    /// The message for the client.
+    /// The message for the client: the limit's name and the figures, USD or numbers.
     #[must_use]
     pub fn message(&self) -> String {
         let Self { limit_type, current, limit, .. } = self;

@@ -58,7 +58,7 @@ impl Counted {
 pub struct Settlement {
     /// The end of the request. The session is live for the TTL from here.
     pub now: Timestamp,
-    /// The actual cost.
+    /// The actual cost, nano-USD; zero if nothing is charged.
     pub cost: NanoUsd,
     /// The provider that the request had entered.
     pub at: Option<ProviderId>,

@@ -22,7 +22,7 @@ pub struct HolderUsage {
     pub weekly: MoneyUsage,
     /// The calendar month.
     pub monthly: MoneyUsage,
-    /// Lifetime.
+    /// Since the first record.
     pub total: MoneyUsage,
     /// Live sessions, and the limit on them.
     pub sessions: CountUsage,
@@ -47,7 +47,7 @@ impl HolderUsage {
 /// Use of one spending limit, nano-USD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MoneyUsage {
-    /// Spent.
+    /// Spent within the window.
     pub current: NanoUsd,
     /// The expected cost of requests in flight; other requests are compared with both.
     pub reserved: NanoUsd,
@@ -63,7 +63,7 @@ pub struct MoneyUsage {
 pub struct CountUsage {
     /// Live sessions, or requests of the past 60 seconds.
     pub current: u64,
-    /// 0 = none.
+    /// The limit; 0 = no limit.
     pub limit: u64,
 }
 

@@ -71,9 +71,9 @@ pub struct Directive {
     pub error_after: Option<usize>,
     /// Break the connection without a response.
     pub hang_up: bool,
-    /// 200 with no body.
+    /// Reply with 200 and an empty body.
     pub empty: bool,
-    /// An HTML page.
+    /// Reply with an HTML page in place of JSON.
     pub html: bool,
     /// 200 with an error object in place of the reply (as first event of a stream).
     pub error_in_200: bool,
@@ -83,7 +83,7 @@ pub struct Directive {
     pub echo: bool,
     /// `false`: accept any request that can be answered at all.
     pub strict: Option<bool>,
-    /// The models in the listing.
+    /// Names of the models in the listing.
     pub models: Option<Vec<String>>,
 }
 
@@ -213,6 +213,9 @@ pub enum DirectiveError {
 pub type Layer = Map<String, Value>;
 
 /// Reads one layer from JSON text; `place` names its source in the error.
+///
+/// # Errors
+/// When the text is not a JSON object.
 pub fn layer(text: &str, place: &'static str) -> Result<Layer, DirectiveError> {
     match serde_json::from_str(text) {
         Ok(Value::Object(map)) => Ok(map),
@@ -222,6 +225,9 @@ pub fn layer(text: &str, place: &'static str) -> Result<Layer, DirectiveError> {
 }
 
 /// Merges layers, the later wins, and checks the result.
+///
+/// # Errors
+/// An unknown field, a value of the wrong type, or a figure out of bounds.
 pub fn merge(layers: impl IntoIterator<Item = Layer>) -> Result<Directive, DirectiveError> {
     let mut merged = Map::new();
     for layer in layers {

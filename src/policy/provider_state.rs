@@ -145,7 +145,7 @@ impl Attempts {
         self.failing_since
     }
 
-    /// The last five minutes.
+    /// The counts of the five minutes before `now`.
     #[must_use]
     pub fn recent(&self, now: Timestamp) -> Recent {
         self.within(now, BUCKETS as i64)

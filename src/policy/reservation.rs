@@ -84,7 +84,7 @@ pub struct Forecast {
 pub struct Candidate<'a> {
     /// The rates of the price entry that applies at this provider.
     pub rates: &'a Rates,
-    /// Of the price entry.
+    /// Maximum output tokens of the model, by its price entry; `None` if that has none.
     pub max_output: Option<u64>,
     /// The provider's `cost_multiplier`.
     pub multiplier: Decimal,

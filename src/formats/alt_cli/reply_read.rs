@@ -64,7 +64,7 @@ pub struct WireError<'a> {
 }
 
 impl WireError<'_> {
-    /// Kind and message.
+    /// The error's status name, if it has one, and its message.
     #[must_use]
     pub fn told(&self) -> (Option<String>, String) {
         let message = self.message.as_ref().map_or_else(|| "no message".to_owned(), |message| message.to_string());

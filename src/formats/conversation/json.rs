@@ -45,7 +45,7 @@ pub fn string_of(out: &mut Vec<u8>, pieces: &[&str]) {
     out.push(b'"');
 }
 
-/// Writes an unsigned number.
+/// Writes an unsigned number in decimal digits.
 pub fn uint(out: &mut Vec<u8>, number: u64) {
     let _infallible = serde_json::to_writer(&mut *out, &number);
 }
@@ -64,7 +64,7 @@ pub fn array(out: &mut Vec<u8>, fill: impl FnOnce(&mut Array<'_>)) {
     out.push(b']');
 }
 
-/// A new document.
+/// A new document: the bytes of one object whose members `fill` adds.
 pub fn document(fill: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
     document_of(0, fill)
 }

@@ -33,7 +33,7 @@ pub struct Request<'a> {
     pub reasoning: Reasoning,
     /// The form of the reply's text.
     pub output: OutputFormat<'a>,
-    /// `low`, `medium`, `high`.
+    /// How long the reply's text is to be: `low`, `medium` or `high`.
     pub verbosity: Option<Text<'a>>,
     /// An opaque id of the end user.
     pub user: Option<Text<'a>>,

@@ -30,9 +30,9 @@ pub struct Row {
     pub verdict: Verdict,
     /// Targets that the rule is for.
     pub targets: &'static [WireFormat],
-    /// What is asked for.
+    /// The part of the request that it is about, as Markdown for docs/conversion.md.
     pub what: &'static str,
-    /// What becomes of it.
+    /// The treatment of that part, as Markdown for docs/conversion.md.
     pub how: &'static str,
 }
 
@@ -112,7 +112,7 @@ rules! {
 }
 
 impl Rule {
-    /// Its row.
+    /// The rule's row in [`TABLE`].
     #[must_use]
     pub fn row(self) -> &'static Row {
         // The macro writes rows and names in the same order; the test below checks it.
@@ -149,13 +149,13 @@ impl Rules {
         self.0 & (1 << (rule as u64)) != 0
     }
 
-    /// Ids of what was left out, in the table's order.
+    /// Ids of the noted rules that leave a part out, in the table's order.
     #[must_use]
     pub fn left_out(self) -> Vec<&'static str> {
         self.ids(Verdict::LeftOut)
     }
 
-    /// Ids of what is said in another way.
+    /// Ids of the noted rules that change a part, in the table's order.
     #[must_use]
     pub fn changed(self) -> Vec<&'static str> {
         self.ids(Verdict::Changed)

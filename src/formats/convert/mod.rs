@@ -51,7 +51,8 @@ pub struct RequestOptions<'o> {
 }
 
 impl<'o> RequestOptions<'o> {
-    /// With the usual defaults.
+    /// Options without a cache key, a cache lifetime or instructions, and with
+    /// [`DEFAULT_MAX_TOKENS`].
     #[must_use]
     pub const fn new(upstream_model: &'o str, stream: bool) -> Self {
         Self {

@@ -84,7 +84,7 @@ pub fn headers(format: WireFormat, error: &ErrorReply<'_>) -> Option<(&'static s
     wanted.then(|| ("x-codex-promo-message", error.message.trim_end_matches('.').to_owned()))
 }
 
-/// The body of an error reply.
+/// The body of an error reply: one JSON object.
 #[must_use]
 pub fn body(format: WireFormat, error: &ErrorReply<'_>) -> Vec<u8> {
     bytes(&value(format, error))

@@ -74,7 +74,7 @@ struct OutputPart<'a> {
 }
 
 impl WireError<'_> {
-    /// Kind (or code) and message.
+    /// The error's type, else its code, if it has one; and its message.
     #[must_use]
     pub fn told(&self) -> (Option<String>, String) {
         let code = match &self.code {

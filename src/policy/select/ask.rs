@@ -9,14 +9,14 @@ use crate::domain::record::Decision;
 
 use super::filters::Rank;
 
-/// One request.
+/// What the selection needs to know of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct SelectAsk<'a> {
     /// The key's groups.
     pub groups: &'a Groups,
     /// The admin token reaches every provider.
     pub all_groups: bool,
-    /// The client's name for it.
+    /// The client's name for the model.
     pub model: &'a str,
     /// The client's format.
     pub format: WireFormat,
@@ -101,7 +101,7 @@ pub enum NoProvider {
 }
 
 impl NoProvider {
-    /// The status for the client.
+    /// The HTTP status for the client: 403, 404 or 503.
     #[must_use]
     pub const fn status(&self) -> u16 {
         match self {
