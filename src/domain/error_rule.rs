@@ -10,11 +10,12 @@ use super::matching::MatchType;
 /// What kind of client error a rule recognises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorCategory {
-    /// The prompt, or the prompt and the requested output, are longer than the model's context.
+    /// The prompt is longer than the model or the provider accepts, alone or with the requested
+    /// output.
     PromptLimit,
     /// The provider's content filter declined the request.
     ContentFilter,
-    /// A PDF in the request has too many pages or bytes.
+    /// A PDF in the request has too many pages or bytes, or cannot be read.
     PdfLimit,
     /// The reasoning blocks of the history, or the reasoning settings, are not valid.
     ThinkingError,
@@ -22,7 +23,8 @@ pub enum ErrorCategory {
     ParameterError,
     /// The request breaks another rule of the provider's format.
     InvalidRequest,
-    /// The request has too many prompt-cache marks, or marks in positions that are not allowed.
+    /// The prompt cache cannot be used as requested: too many marks, marks in positions that are not
+    /// allowed, or too little to cache.
     CacheLimit,
 }
 

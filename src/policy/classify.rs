@@ -59,7 +59,8 @@ pub enum NetworkFailure {
     FirstByteTimeout,
     /// The stream had begun, and its next meaningful event did not arrive in time.
     IdleTimeout,
-    /// A reply in one piece did not end in time.
+    /// A reply in one piece, or an error reply, did not end in time; or the rest of a reply that no
+    /// client reads any more exceeded its bound in bytes.
     TotalTimeout,
     /// The connection broke, or the peer violated the protocol.
     Broken,
