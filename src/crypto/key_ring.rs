@@ -13,23 +13,33 @@ use super::key_text;
 use crate::domain::secret::Secret;
 use crate::files;
 
+/// Name of the key file inside the data directory.
 pub const FILE: &str = "secret.key";
 const SEVERAL: &str = "tollgate-secret-keys 1";
 /// A shorter file is damaged: no key is that short.
 const MIN_BYTES: usize = 32;
 
+/// Why a key file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFileError {
+    /// No key can be generated. The file is unchanged.
     #[error("the system's random source failed")]
     NoRandomness,
+    /// The key file cannot be read or written, or its content is not a list of keys.
     #[error("secret key file {path}: {source}")]
-    File { path: String, source: std::io::Error },
+    File {
+        /// Path of the file.
+        path: String,
+        /// The system's error, or what is wrong with the content.
+        source: std::io::Error,
+    },
 }
 
 /// One key: the sealing key, and its name in sealed texts.
 pub struct SealKey {
     /// Eight hexadecimal digits. They name the key and reveal nothing about it.
     pub id: String,
+    /// AES-256-GCM under the SHA-256 of the secret.
     pub aead: LessSafeKey,
 }
 
@@ -48,7 +58,7 @@ impl SealKey {
 pub struct KeyRing(Vec<SealKey>);
 
 impl KeyRing {
-    /// The keys of the settings.
+    /// The keys of the settings, `current` first. Equal secrets are one key.
     #[must_use]
     pub fn from_secrets(current: &Secret, previous: Option<&Secret>) -> Self {
         Self::of([Some(current), previous].into_iter().flatten().map(|secret| secret.expose().as_bytes()))
@@ -64,11 +74,13 @@ impl KeyRing {
         Self(keys)
     }
 
+    /// All keys, newest first. Never empty.
     #[must_use]
     pub fn keys(&self) -> &[SealKey] {
         &self.0
     }
 
+    /// The key with this id ([`SealKey::id`]); `None` if the ring does not have it.
     #[must_use]
     pub fn key(&self, id: &str) -> Option<&SealKey> {
         self.0.iter().find(|key| key.id == id)
@@ -87,7 +99,7 @@ impl KeyRing {
         self.0.last()
     }
 
-    /// Their ids, for messages.
+    /// The ids of all keys, newest first, separated by `, `; for messages.
     #[must_use]
     pub fn ids(&self) -> String {
         self.0.iter().map(|key| key.id.as_str()).collect::<Vec<_>>().join(", ")
@@ -120,11 +132,13 @@ impl KeyFile {
         }
     }
 
+    /// The path of the file in its data directory, for messages.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
+    /// The file's keys as they are in memory, newest first. The file is not read again.
     #[must_use]
     pub fn ring(&self) -> KeyRing {
         KeyRing::of(self.secrets.iter().map(Vec::as_slice))

@@ -14,9 +14,14 @@ const PREFIX_LEN: usize = 7;
 /// A new key: the text, which is shown once, and what is stored.
 #[derive(Debug)]
 pub struct NewKey {
+    /// `sk-` and 32 lower-case hexadecimal digits. It is returned to its owner once and never
+    /// stored.
     pub text: Secret,
+    /// SHA-256 of the text, by which requests are identified.
     pub hash: KeyHash,
+    /// The text's first seven characters (`sk-ab12`), stored for display.
     pub prefix: String,
+    /// The text's last four characters, stored for display.
     pub last_four: String,
 }
 

@@ -22,10 +22,12 @@ use crate::store::SealedOwner;
 const UNBOUND: &str = "v1:";
 const BOUND: &str = "v2:";
 
-/// The owner of a sealed text.
+/// The owner of a sealed text. A `v2:` text opens only for the owner that it was sealed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
+    /// The credential of this provider.
     ProviderKey(ProviderId),
+    /// The key that signs webhook messages. There is one for the whole gateway.
     WebhookSecret,
     /// A text that leaves the database for a file: the SHA-256 of what it may be used for.
     Exported([u8; 32]),
@@ -58,21 +60,34 @@ impl From<&SealedOwner> for Place {
     }
 }
 
+/// Why a text cannot be sealed or opened. The messages follow the name of the sealed text.
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
+    /// A `v1:` text that none of the keys opens. Such a text does not name its key, so damage to
+    /// the text looks the same.
     #[error(
         "cannot be opened with this secret key (was TOLLGATE_SECRET_KEY or the data directory's secret.key changed?)"
     )]
     WrongKey,
+    /// A `v2:` text of a key that the ring does not have.
     #[error(
         "was sealed with the secret key {sealed}, and this gateway has {known} (was TOLLGATE_SECRET_KEY or the data \
          directory's secret.key changed?)"
     )]
-    UnknownKey { sealed: String, known: String },
+    UnknownKey {
+        /// Id of the key that sealed it, at most 16 characters.
+        sealed: String,
+        /// Ids of the keys in the ring, separated by `, `.
+        known: String,
+    },
+    /// The named key does not open the text: the text was altered, or it belongs to another place.
     #[error("was altered, or moved here from another provider: enter it again")]
     Altered,
+    /// The text begins with neither `v1:` nor `v2:`, or it is not valid base64, or it is shorter
+    /// than a nonce.
     #[error("is not a sealed text of a known version")]
     UnknownForm,
+    /// The machine's random source gave no nonce. Only sealing needs one.
     #[error("the system's random source failed")]
     NoRandomness,
 }
@@ -85,7 +100,7 @@ impl VaultError {
     }
 }
 
-/// Seals and opens.
+/// Seals and opens credentials. A rotation replaces its keys while it is in use.
 pub struct Vault {
     ring: ArcSwap<KeyRing>,
     /// The data directory, if the keys come from there: a rotation changes its file.
@@ -120,7 +135,7 @@ impl Vault {
         self.dir.is_some()
     }
 
-    /// The keys in effect.
+    /// The keys in effect. A later rotation does not change the returned ring.
     #[must_use]
     pub fn ring(&self) -> Arc<KeyRing> {
         self.ring.load_full()

@@ -93,6 +93,8 @@ impl From<DateTime<Utc>> for Timestamp {
 
 /// A source of wall-clock time.
 pub trait Clock: Send + Sync + 'static {
+    /// The time now. It may be earlier than that of a previous call, because wall clocks are
+    /// corrected.
     fn now(&self) -> Timestamp;
 }
 
@@ -113,15 +115,18 @@ impl Clock for SystemClock {
 pub struct ManualClock(AtomicI64);
 
 impl ManualClock {
+    /// A clock that shows this time until it is changed.
     #[must_use]
     pub fn at(now: Timestamp) -> Self {
         Self(AtomicI64::new(now.0))
     }
 
+    /// Sets the time, also to an earlier one.
     pub fn set(&self, now: Timestamp) {
         self.0.store(now.0, Ordering::SeqCst);
     }
 
+    /// Moves the time by `ms` milliseconds, back if negative.
     pub fn advance_ms(&self, ms: i64) {
         self.0.fetch_add(ms, Ordering::SeqCst);
     }

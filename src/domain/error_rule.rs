@@ -10,16 +10,26 @@ use super::matching::MatchType;
 /// What kind of client error a rule recognises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorCategory {
+    /// The prompt is longer than the model or the provider accepts, alone or with the requested
+    /// output.
     PromptLimit,
+    /// The provider's content filter declined the request.
     ContentFilter,
+    /// A PDF in the request has too many pages or bytes, or cannot be read.
     PdfLimit,
+    /// The reasoning blocks of the history, or the reasoning settings, are not valid.
     ThinkingError,
+    /// A parameter is missing, unknown or out of its range.
     ParameterError,
+    /// The request breaks another rule of the provider's format.
     InvalidRequest,
+    /// The prompt cache cannot be used as requested: too many marks, marks in positions that are not
+    /// allowed, or too little to cache.
     CacheLimit,
 }
 
 impl ErrorCategory {
+    /// Every category, each once.
     pub const ALL: [Self; 7] = [
         Self::PromptLimit,
         Self::ContentFilter,
@@ -30,6 +40,7 @@ impl ErrorCategory {
         Self::CacheLimit,
     ];
 
+    /// The category's name, as on the wire and in the database.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -43,6 +54,7 @@ impl ErrorCategory {
         }
     }
 
+    /// The category of this name; `None` if there is none. Letter case counts.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|category| category.as_str() == text)
@@ -59,6 +71,7 @@ pub enum AppliesTo {
 }
 
 impl AppliesTo {
+    /// The name on the wire and in the database: `4xx` or `all`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -67,11 +80,14 @@ impl AppliesTo {
         }
     }
 
+    /// Reads what [`Self::as_str`] writes; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         [Self::ClientErrors, Self::AllErrors].into_iter().find(|which| which.as_str() == text)
     }
 
+    /// Whether an error with this HTTP status is examined. An error in place of a success reply has
+    /// a status below 400 and is always examined.
     #[must_use]
     pub const fn covers(self, status: u16) -> bool {
         match self {
@@ -85,10 +101,13 @@ impl AppliesTo {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OverrideResponse {
+    /// The text that the client sees. Never blank when read by [`Self::parse`] from an object.
     pub message: String,
     /// The native format's error type; absent: that of the status.
     #[serde(rename = "type")]
     pub kind: Option<String>,
+    /// The error's code: 1–64 ASCII letters, digits, `_`, `-` or `.`. `None`: no code of the
+    /// operator's.
     pub code: Option<String>,
 }
 
@@ -121,6 +140,7 @@ impl OverrideResponse {
 /// A rule as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorRule {
+    /// Serial number in the database.
     pub id: RuleId,
     /// The code of a built-in rule; `None` for an operator's.
     pub builtin_code: Option<String>,
@@ -128,19 +148,28 @@ pub struct ErrorRule {
     pub builtin_revision: u32,
     /// Changed by an operator: upgrades leave it alone.
     pub is_edited: bool,
+    /// The text or the regular expression that is compared with the error's message, type and code.
     pub pattern: String,
+    /// How `pattern` is compared.
     pub match_type: MatchType,
+    /// What kind of client error a match is.
     pub category: ErrorCategory,
+    /// The operator's remark; may be empty. Clients never receive it.
     pub description: String,
-    /// As entered; see [`OverrideResponse::parse`].
+    /// The client's message as entered (see [`OverrideResponse::parse`]); `None` keeps the
+    /// upstream's.
     pub override_response: Option<String>,
-    /// 400–599
+    /// HTTP status for the client, 400–599; `None` keeps an upstream's 4xx, else 400.
     pub override_status: Option<u16>,
+    /// The statuses of the errors that are examined.
     pub applies_to: AppliesTo,
+    /// If false, the rule is stored but never matches.
     pub is_enabled: bool,
     /// Lower is evaluated first; of equals the older one.
     pub priority: i32,
+    /// When the rule was created.
     pub created_at: Timestamp,
+    /// When the rule was last changed.
     pub updated_at: Timestamp,
     /// Only built-in rules are kept when they are removed.
     pub deleted_at: Option<Timestamp>,

@@ -22,6 +22,7 @@ pub enum WireFormat {
 }
 
 impl WireFormat {
+    /// Every format, each once.
     pub const ALL: [Self; 4] = [Self::Native, Self::Responses, Self::Chat, Self::AltCli];
 
     /// The format's id, see docs/reference/formats.md.
@@ -35,6 +36,7 @@ impl WireFormat {
         }
     }
 
+    /// The format of this id; `None` if there is none.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|f| f.as_str() == text)

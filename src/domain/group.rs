@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The group of keys and providers that name none.
 pub const DEFAULT: &str = "default";
-/// Reaches every group.
+/// On a key: reaches every provider. On a provider it has no special meaning.
 pub const ALL: &str = "*";
 
 /// A set of group names, sorted, without duplicates or blanks. Empty means `default`.
@@ -31,6 +31,8 @@ impl Groups {
         self.0.iter().map(String::as_str).chain(fallback)
     }
 
+    /// Whether the effective names contain `name`. An empty set has `default`; `*` has no special
+    /// meaning here.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.effective().any(|n| n == name)

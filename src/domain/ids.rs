@@ -48,10 +48,10 @@ integer_id!(
 pub struct RequestId(pub uuid::Uuid);
 
 impl RequestId {
-    /// The id of no request.
+    /// The nil UUID, which no request has.
     pub const NONE: Self = Self(uuid::Uuid::nil());
 
-    /// A fresh, time-ordered id.
+    /// A fresh id of the present time. It reads the machine's clock and random source.
     #[must_use]
     pub fn new() -> Self {
         Self(uuid::Uuid::now_v7())
@@ -87,6 +87,7 @@ impl SessionId {
     /// Longest id that is kept as sent; longer ones are hashed by the caller.
     pub const MAX_LEN: usize = 128;
 
+    /// The id's text: the client's own, a hash of a longer one, or derived from the request.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

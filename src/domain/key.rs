@@ -28,23 +28,38 @@ impl std::fmt::Debug for KeyHash {
 /// One API key of one user.
 #[derive(Debug, Clone)]
 pub struct Key {
+    /// Serial number in the database.
     pub id: KeyId,
+    /// The owner. A key is usable only while its owner is active.
     pub user_id: UserId,
+    /// Unique among the undeleted keys of its user, 1–64 characters.
     pub name: String,
+    /// Hash of the key's text, by which requests are identified.
     pub hash: KeyHash,
     /// First seven characters (`sk-ab12`), for display.
     pub prefix: String,
     /// Last four characters, for display.
     pub last_four: String,
+    /// If false, each request with the key gets 401.
     pub is_enabled: bool,
     /// `None` = never expires.
     pub expires_at: Option<Timestamp>,
+    /// Whether the key can log in to the complete web UI. If false, it reaches only the page of its
+    /// own use.
     pub can_login_web_ui: bool,
+    /// The key's own limits. Those of its user apply as well.
     pub limits: Limits,
+    /// The groups of providers that the key reaches. Empty means `default`.
     pub provider_group: Groups,
+    /// The prompt-cache lifetime of the key's native requests. It takes precedence over a
+    /// provider's.
     pub cache_ttl: CacheTtl,
+    /// When the key was created.
     pub created_at: Timestamp,
+    /// When the record was last changed.
     pub updated_at: Timestamp,
+    /// When the key was deleted; `None` while it exists. Deleted records stay, and nothing restores
+    /// them.
     pub deleted_at: Option<Timestamp>,
 }
 
@@ -55,6 +70,7 @@ impl Key {
         self.is_enabled && self.deleted_at.is_none() && !self.is_expired(now)
     }
 
+    /// Whether `expires_at` has been reached at `now`.
     #[must_use]
     pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|at| at <= now)
@@ -74,15 +90,19 @@ pub enum CacheTtl {
     #[default]
     #[serde(rename = "inherit")]
     Inherit,
+    /// Cache marks ask for a lifetime of five minutes.
     #[serde(rename = "5m")]
     FiveMinutes,
+    /// Cache marks ask for a lifetime of one hour.
     #[serde(rename = "1h")]
     OneHour,
 }
 
 impl CacheTtl {
+    /// Every value, each once.
     pub const ALL: [Self; 3] = [Self::Inherit, Self::FiveMinutes, Self::OneHour];
 
+    /// The name on the wire and in the database: `inherit`, `5m` or `1h`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -92,6 +112,7 @@ impl CacheTtl {
         }
     }
 
+    /// Reads what [`Self::as_str`] writes; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|t| t.as_str() == text)

@@ -8,13 +8,19 @@ use super::money::NanoUsd;
 /// spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limits {
+    /// Spending in the past five hours, nano-USD.
     pub five_hours: Option<NanoUsd>,
+    /// Spending in a day, nano-USD. `daily_reset` defines the day.
     pub daily: Option<NanoUsd>,
+    /// Spending in a calendar week from Monday 00:00 in the gateway's time zone, nano-USD.
     pub weekly: Option<NanoUsd>,
+    /// Spending in a calendar month in the gateway's time zone, nano-USD.
     pub monthly: Option<NanoUsd>,
+    /// Spending since the first record, nano-USD.
     pub total: Option<NanoUsd>,
-    /// 0 = no limit.
+    /// Live sessions at once; 0 = no limit.
     pub concurrent_sessions: u32,
+    /// When the window of `daily` starts.
     pub daily_reset: DailyReset,
 }
 
@@ -29,11 +35,13 @@ impl Limits {
 /// When the daily window starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DailyReset {
+    /// Whether the day is a fixed or a rolling one.
     pub mode: ResetMode,
     /// Used in `fixed` mode only, in the gateway's time zone.
     pub time: TimeOfDay,
 }
 
+/// The two kinds of daily window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ResetMode {
@@ -45,6 +53,7 @@ pub enum ResetMode {
 }
 
 impl ResetMode {
+    /// The name on the wire and in the database: `fixed` or `rolling`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -53,6 +62,7 @@ impl ResetMode {
         }
     }
 
+    /// Reads what [`Self::as_str`] writes; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Fixed, Self::Rolling].into_iter().find(|m| m.as_str() == text)
@@ -83,11 +93,13 @@ impl TimeOfDay {
         (hours < 24 && minutes < 60).then_some(Self(hours * 60 + minutes))
     }
 
+    /// The hour, 0–23.
     #[must_use]
     pub const fn hour(self) -> u32 {
         (self.0 / 60) as u32
     }
 
+    /// The minute of the hour, 0–59.
     #[must_use]
     pub const fn minute(self) -> u32 {
         (self.0 % 60) as u32

@@ -12,6 +12,7 @@ pub enum MatchType {
 }
 
 impl MatchType {
+    /// The name on the wire and in the database: `contains`, `exact` or `regex`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -18,10 +18,12 @@ const PLACES: u32 = 9;
 const PER_USD: u64 = 10_u64.pow(PLACES);
 
 impl NanoUsd {
+    /// No money.
     pub const ZERO: Self = Self(0);
+    /// Nano-USD in one US dollar.
     pub const PER_USD: i64 = 1_000_000_000;
 
-    /// Whole dollars.
+    /// An amount of whole dollars. More than 9.2 billion overflow: for constants only.
     #[must_use]
     pub const fn usd(dollars: i64) -> Self {
         Self(dollars * Self::PER_USD)
@@ -34,17 +36,20 @@ impl NanoUsd {
         (rounded.checked_mul(Decimal::from(Self::PER_USD))?).to_i64().map(Self)
     }
 
-    /// The exact amount in USD.
+    /// The exact amount in USD, with nine decimal places.
     #[must_use]
     pub fn to_decimal(self) -> Decimal {
         Decimal::new(self.0, PLACES)
     }
 
+    /// The sum; the nearest representable amount if it is out of range. `+` does the same.
     #[must_use]
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
+    /// The difference, which may be negative; the nearest representable amount if it is out of
+    /// range. `-` does the same.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

@@ -53,6 +53,7 @@ impl Networks {
         texts.iter().map(|text| Network::parse(text.as_ref())).collect::<Option<_>>().map(Self)
     }
 
+    /// Whether the list has no network, so that it contains no address.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

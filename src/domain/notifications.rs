@@ -10,21 +10,27 @@ use super::limits::TimeOfDay;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NotificationSettings {
-    /// If false, none is sent.
+    /// If false, no notification is sent, whatever the other settings.
     pub enabled: bool,
+    /// Whether the events of failing, recovered and disabled providers are sent.
     pub circuit_breaker_enabled: bool,
+    /// Address of the webhook for these events; `None` = not sent.
     pub circuit_breaker_webhook: Option<String>,
+    /// Whether the figures of the day before are sent each day.
     pub daily_leaderboard_enabled: bool,
+    /// Address of the webhook for the leaderboard; `None` = not sent.
     pub daily_leaderboard_webhook: Option<String>,
-    /// In the gateway's time zone.
+    /// Time of day at which the leaderboard is sent, in the gateway's time zone.
     pub daily_leaderboard_time: TimeOfDay,
-    /// Entries of the leaderboard.
+    /// Users in the leaderboard, 1–100.
     pub daily_leaderboard_top_n: u32,
+    /// Whether an alert is sent when a spending limit is nearly used up.
     pub cost_alert_enabled: bool,
+    /// Address of the webhook for cost alerts; `None` = not sent.
     pub cost_alert_webhook: Option<String>,
-    /// The share of a limit from which on an alert is sent.
+    /// The share of a limit from which on an alert is sent: 0–1, two decimal places.
     pub cost_alert_threshold: Decimal,
-    /// Minutes between two checks.
+    /// Minutes between two checks of the limits, 1–1440.
     pub cost_alert_check_interval: u32,
 }
 

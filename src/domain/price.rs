@@ -19,6 +19,7 @@ pub enum PriceSource {
 }
 
 impl PriceSource {
+    /// The name on the wire and in the database: `manual`, `sync` or `seed`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -28,6 +29,7 @@ impl PriceSource {
         }
     }
 
+    /// Reads what [`Self::as_str`] writes; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Manual, Self::Sync, Self::Seed].into_iter().find(|s| s.as_str() == text)
@@ -37,13 +39,17 @@ impl PriceSource {
 /// A price table row: the uploaded entry, including unknown fields, and the rates read from it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Price {
+    /// Name of the model, the key of the price table.
     pub model: String,
+    /// Where the entry comes from.
     pub source: PriceSource,
     /// The entry's JSON object, complete.
     pub data: PriceData,
+    /// The rates that were read from `data`.
     pub rates: Rates,
     /// The model's maximum output tokens according to the entry.
     pub max_output: Option<u64>,
+    /// When the entry was last written.
     pub updated_at: Timestamp,
 }
 
@@ -75,7 +81,7 @@ impl From<&serde_json::Value> for PriceData {
 }
 
 impl PriceData {
-    /// The entry, parsed.
+    /// The entry as a JSON value. Each call parses the text: not for the request path.
     #[must_use]
     pub fn parse(&self) -> serde_json::Value {
         serde_json::from_str(&self.0).unwrap_or_default()
@@ -85,21 +91,34 @@ impl PriceData {
 /// The kinds of rates in a price entry, and of the parts of a cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CostKind {
+    /// Input tokens that no other kind counts.
     Input,
+    /// Image tokens of the input.
     ImageInput,
+    /// Audio tokens of the input.
     AudioInput,
+    /// Input tokens that were written to the five-minute prompt cache.
     CacheWrite5m,
+    /// Input tokens that were written to the one-hour prompt cache.
     CacheWrite1h,
+    /// Input tokens that were read from a prompt cache.
     CacheRead,
+    /// Output tokens that no other kind counts.
     Output,
+    /// Image tokens of the output.
     ImageOutput,
+    /// Audio tokens of the output.
     AudioOutput,
+    /// Reasoning tokens of the output.
     Reasoning,
+    /// Web searches that the provider ran; the rate is per search.
     WebSearch,
+    /// A fee for each request, whatever its tokens.
     Request,
 }
 
 impl CostKind {
+    /// The kind's name in the administration API, such as `cache_write_5m`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -122,11 +141,13 @@ impl CostKind {
 /// One rate of a price entry: USD per token, per web search or per request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
+    /// What the rate is charged for.
     pub kind: CostKind,
     /// The service tier that it applies to.
     pub tier: ServiceTier,
     /// It applies to requests whose whole input is above this many tokens; 0 = to every request.
     pub above: u64,
+    /// USD for one token, one web search or one request, by `kind`.
     pub usd: Decimal,
 }
 
@@ -144,10 +165,12 @@ impl Rates {
         Self(rates.into())
     }
 
+    /// The rates, sorted by kind, tier and threshold.
     pub fn iter(&self) -> std::slice::Iter<'_, Rate> {
         self.0.iter()
     }
 
+    /// Whether the entry has no rate, so that it charges nothing.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()

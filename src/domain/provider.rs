@@ -20,17 +20,22 @@ pub enum ProviderType {
     /// native format, credential in `Authorization: Bearer` only
     #[serde(rename = "native-auth")]
     NativeAuth,
+    /// responses format, credential in `Authorization: Bearer`
     #[serde(rename = "responses")]
     Responses,
+    /// chat-compatible format, credential in `Authorization: Bearer`
     #[serde(rename = "chat-compatible")]
     Chat,
+    /// alt-cli format, credential in `x-goog-api-key`
     #[serde(rename = "alt-cli")]
     AltCli,
 }
 
 impl ProviderType {
+    /// Every type, each once.
     pub const ALL: [Self; 5] = [Self::Native, Self::NativeAuth, Self::Responses, Self::Chat, Self::AltCli];
 
+    /// The id on the wire and in the database, such as `chat-compatible`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -42,11 +47,13 @@ impl ProviderType {
         }
     }
 
+    /// The type of this id; `None` if there is none.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|t| t.as_str() == text)
     }
 
+    /// The format of the requests that such a provider is sent. Both native types share one.
     #[must_use]
     pub const fn format(self) -> WireFormat {
         match self {
@@ -62,15 +69,20 @@ impl ProviderType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InstructionsStrategy {
+    /// Add the configured text if the client sent no instructions.
     Auto,
+    /// Replace the client's instructions by the configured text.
     ForceOfficial,
+    /// Send the client's instructions as they are.
     #[default]
     KeepOriginal,
 }
 
 impl InstructionsStrategy {
+    /// Every strategy, each once.
     pub const ALL: [Self; 3] = [Self::Auto, Self::ForceOfficial, Self::KeepOriginal];
 
+    /// The name on the wire and in the database: `auto`, `force_official` or `keep_original`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -80,6 +92,7 @@ impl InstructionsStrategy {
         }
     }
 
+    /// Reads what [`Self::as_str`] writes; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|s| s.as_str() == text)
@@ -89,41 +102,59 @@ impl InstructionsStrategy {
 /// One upstream. Times are milliseconds.
 #[derive(Debug, Clone)]
 pub struct Provider {
+    /// Serial number in the database.
     pub id: ProviderId,
+    /// The administrator's name for it, as in records, metrics and messages.
     pub name: String,
     /// Base address, with or without `/v1`, optionally with a path prefix.
     pub url: String,
+    /// The credential, decrypted. It is sent only to the origin of `url`.
     pub key: Secret,
+    /// The protocol of its requests, and the header of its credential.
     pub kind: ProviderType,
+    /// If false, no request is sent to it.
     pub is_enabled: bool,
     /// 1–100; the share among providers of the same priority.
     pub weight: u32,
-    /// Lower is tried first.
+    /// Lower is tried first; −1000 to 1 000 000.
     pub priority: i32,
+    /// The cost of each request is multiplied by it. 0–1000, at most four decimal places.
     pub cost_multiplier: Decimal,
+    /// The groups that it belongs to. A key reaches it if both have a group in common.
     pub group_tag: Groups,
     /// Model names, a trailing `*` matches any suffix; empty = every model.
     pub allowed_models: Vec<String>,
     /// Requested model → model sent upstream. The keys are reachable models too.
     pub model_redirects: Vec<(String, String)>,
+    /// The most that may be spent at it, and its session cap. A provider at a limit is skipped.
     pub limits: Limits,
     /// Attempts at this provider for one request, 1–10.
     pub max_retry_attempts: u32,
+    /// When its circuit opens and closes.
     pub breaker: BreakerSettings,
+    /// Its own timeouts, in place of the configured ones.
     pub timeouts: ProviderTimeouts,
+    /// The prompt-cache lifetime of native requests to it, if the key has no preference.
     pub cache_ttl: CacheTtl,
+    /// The treatment of instructions. Only providers of the type [`ProviderType::Responses`] use
+    /// it.
     pub instructions: InstructionsStrategy,
+    /// Whether it receives the client's address in `x-forwarded-for`.
     pub preserve_client_ip: bool,
     /// `http://host:port` of a CONNECT proxy.
     pub proxy_url: Option<String>,
+    /// The administrator's remark, at most 200 characters; may be empty.
     pub note: String,
     /// Attempts before this time say nothing about the provider's present state: its address,
     /// credential or proxy was changed then, or an administrator enabled it again.
     pub health_since: Timestamp,
     /// `Some` if the gateway itself has disabled the provider.
     pub switched_off: Option<SwitchedOff>,
+    /// When the record was created.
     pub created_at: Timestamp,
+    /// When the record was last changed.
     pub updated_at: Timestamp,
+    /// When the provider was deleted; `None` while it exists.
     pub deleted_at: Option<Timestamp>,
 }
 
@@ -131,6 +162,7 @@ pub struct Provider {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SwitchedOff {
+    /// When the gateway disabled it.
     pub at: Timestamp,
     /// Probes of its circuit that failed in a row.
     pub failed_probes: u32,
@@ -143,11 +175,13 @@ pub struct SwitchedOff {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LastError {
-    /// `connect`, `status`, …
+    /// How it failed: `dns`, `connect`, `tls`, `timeout`, `broken`, `status` or `unusable`.
     pub kind: String,
+    /// The provider's HTTP status; `None` if no reply arrived.
     pub status: Option<u16>,
     /// Bounded, without the provider's credential.
     pub message: String,
+    /// When the attempt failed.
     pub at: Timestamp,
 }
 
@@ -156,6 +190,7 @@ pub struct LastError {
 pub struct BreakerSettings {
     /// Consecutive failures that open the circuit; 0 = it never opens.
     pub failure_threshold: u32,
+    /// Milliseconds that an open circuit lets no request through, until the first probe.
     pub open_duration_ms: u64,
     /// Probe successes in a row that close it again.
     pub half_open_success_threshold: u32,
@@ -170,8 +205,11 @@ impl Default for BreakerSettings {
 /// Per-provider timeouts: `None` = the configured default, `Some(0)` = no timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProviderTimeouts {
+    /// From the start of an attempt to the first meaningful event of a stream.
     pub first_byte_streaming_ms: Option<u64>,
+    /// Between two meaningful events of a stream.
     pub streaming_idle_ms: Option<u64>,
+    /// The complete attempt, for a reply in one piece.
     pub request_non_streaming_ms: Option<u64>,
 }
 

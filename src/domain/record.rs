@@ -17,19 +17,27 @@ use super::usage::Usage;
 /// database.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
+    /// Names the record in the log, in headers and in error messages.
     pub request_id: RequestId,
     /// The request's start; a cost belongs to it.
     pub started_at: Timestamp,
     /// `None` for traffic of the admin token.
     pub key_id: Option<KeyId>,
+    /// Name of the key at the time of the request; it is not changed by a later renaming.
     pub key_name: Option<Arc<str>>,
+    /// The key's owner; `None` for traffic of the admin token.
     pub user_id: Option<UserId>,
+    /// Name of the user at the time of the request.
     pub user_name: Option<Arc<str>>,
+    /// The conversation; `None` if the request was refused before its body was read.
     pub session_id: Option<SessionId>,
     /// The provider that answered, or the last one that was tried.
     pub provider_id: Option<ProviderId>,
+    /// Name of the provider at the time of the request.
     pub provider_name: Option<Arc<str>>,
+    /// Format of the client's request and reply.
     pub client_format: WireFormat,
+    /// Format of the request to the provider; `None` if no provider was tried.
     pub provider_format: Option<WireFormat>,
     /// Path of the request, without its query.
     pub endpoint: Arc<str>,
@@ -37,27 +45,38 @@ pub struct Record {
     pub model: Arc<str>,
     /// The model that the provider was asked for, if it differs.
     pub upstream_model: Option<Arc<str>>,
+    /// Whether the client requested a stream.
     pub streamed: bool,
+    /// HTTP status that the client received.
     pub status_code: u16,
+    /// How the request ended.
     pub outcome: RequestOutcome,
+    /// Why it ended without the expected result, for operators; `None` for a complete reply.
     pub error_message: Option<String>,
+    /// Tokens of the attempt that answered; zero if there was none. See `estimated`.
     pub usage: Usage,
     /// `None` = unpriced (no price entry for the model).
     pub cost: Option<NanoUsd>,
     /// The price entry of the cost, if it is not that of `model`.
     #[serde(default)]
     pub price_model: Option<Arc<str>>,
+    /// Factor that `cost` contains: that of the provider, or 1 if nothing was charged.
     pub cost_multiplier: Decimal,
     /// Usage (and so cost) was estimated, because the upstream sent no final figures.
     pub estimated: bool,
+    /// From the arrival of the request's head to the end of the reply, milliseconds.
     pub duration_ms: u64,
     /// Time to the first byte of the reply's body, for the client.
     pub first_byte_ms: Option<u64>,
     /// Time spent in the gateway itself, microseconds.
     pub overhead_us: u64,
+    /// Requests sent to providers, retries at the same provider included. 0 if none was tried.
     pub attempts: u32,
+    /// The decision chain, in order of time.
     pub decisions: Vec<Decision>,
+    /// The client's `User-Agent`; `None` if it sent none.
     pub user_agent: Option<Arc<str>>,
+    /// The client's IP address, behind trusted proxies that of the real client.
     pub client_addr: Option<Arc<str>>,
 }
 
@@ -102,6 +121,7 @@ pub enum RequestOutcome {
 }
 
 impl RequestOutcome {
+    /// Every outcome, each once.
     pub const ALL: [Self; 7] = [
         Self::Completed,
         Self::Refused,
@@ -118,6 +138,7 @@ impl RequestOutcome {
         !matches!(self, Self::Completed | Self::ClientAborted)
     }
 
+    /// The name on the wire and in the database, such as `upstream_failed`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -136,8 +157,11 @@ impl RequestOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
+    /// The provider; `None` if the step concerns no single one.
     pub provider_id: Option<ProviderId>,
+    /// Name of the provider; a text such as `(others)` if there is no single one.
     pub provider_name: Arc<str>,
+    /// What was decided about it.
     pub step: DecisionStep,
     /// Plain words, or a status and class: `"500 server_error"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -147,7 +171,7 @@ pub struct Decision {
     pub status: Option<u16>,
     /// Milliseconds since the request's start.
     pub at_ms: u64,
-    /// How long the attempt took.
+    /// Milliseconds that the attempt took; `None` for a step that is no attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_ms: Option<u64>,
     /// Usage that a failed attempt reported: billed to no one, but visible.
@@ -155,16 +179,27 @@ pub struct Decision {
     pub usage: Option<Usage>,
 }
 
+/// What a decision says about its provider. The first eight variants say why it was skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionStep {
+    /// No group in common with the key.
     OtherGroup,
+    /// Disabled, by an administrator or by the gateway itself.
     Disabled,
+    /// The model is neither allowed nor redirected at this provider, or it has no price there and
+    /// unpriced models are refused.
     ModelNotSupported,
+    /// The client's format cannot be converted to the provider's.
     FormatNotConvertible,
+    /// Its circuit is open, or half-open with a probe in flight. After the selection: it admits no
+    /// request now, because of its circuit or a new cooldown.
     CircuitOpen,
+    /// It has a cooldown, after a `Retry-After`.
     Resting,
+    /// One of its spending limits is reached.
     LimitReached,
+    /// It serves as many sessions as it may.
     SessionCapReached,
     /// Among the candidates, but not first.
     Candidate,
@@ -178,6 +213,7 @@ pub enum DecisionStep {
     AttemptFailed,
     /// The attempt ended the request with a client error.
     ClientError,
+    /// The attempt gave the reply that the client received.
     Succeeded,
     /// The gateway itself refused the request; no decision about a provider.
     Refused,

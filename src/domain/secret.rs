@@ -10,6 +10,7 @@ use serde::Deserialize;
 pub struct Secret(String);
 
 impl Secret {
+    /// Wraps the text. It is neither changed nor checked; an empty one is accepted.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())

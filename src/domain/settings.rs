@@ -8,15 +8,20 @@ use super::limits::TimeOfDay;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SystemSettings {
+    /// Name in the web UI's title, 1–128 characters.
     pub site_title: String,
+    /// Whether users see figures of all users in overview and statistics. Keys of others are never
+    /// named.
     pub allow_global_usage_view: bool,
     /// A symbol shown before amounts; nothing is converted.
     pub currency_display: String,
+    /// Whether the request log is cleaned up each day.
     pub enable_auto_cleanup: bool,
-    /// Days that the request log is kept; a clean-up removes older entries.
+    /// Days that the request log is kept, 1–365; a clean-up removes older entries.
     pub cleanup_retention_days: u32,
     /// Time of the daily clean-up, in the gateway's time zone.
     pub cleanup_schedule: TimeOfDay,
+    /// Whether coding clients older than the newest version in use are refused (docs/rules.md).
     pub enable_client_version_check: bool,
 }
 

@@ -36,16 +36,22 @@ pub struct Usage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ServiceTier {
+    /// The normal tier; also any tier that the gateway does not know.
     #[default]
     Standard,
+    /// Slower and cheaper processing.
     Flex,
+    /// Faster and more expensive processing.
     Priority,
+    /// Processing as part of a batch.
     Batch,
 }
 
 impl ServiceTier {
+    /// Every tier, each once.
     pub const ALL: [Self; 4] = [Self::Standard, Self::Flex, Self::Priority, Self::Batch];
 
+    /// The name in records and on the wire, such as `flex`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -58,13 +64,13 @@ impl ServiceTier {
 }
 
 impl Usage {
-    /// All input: fresh, cached and cache-written.
+    /// All input tokens: fresh, read from a cache and written to one.
     #[must_use]
     pub const fn total_input(&self) -> u64 {
         self.input + self.cache_write_5m + self.cache_write_1h + self.cache_read
     }
 
-    /// Input and output together.
+    /// Input and output tokens together.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.total_input() + self.output

@@ -11,11 +11,14 @@ use super::limits::Limits;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
+    /// May use every operation, for every user.
     Admin,
+    /// May use only the operations for the user's own keys, logs, statistics and limits.
     User,
 }
 
 impl Role {
+    /// The name on the wire and in the database: `admin` or `user`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -24,6 +27,7 @@ impl Role {
         }
     }
 
+    /// Reads what [`Self::as_str`] writes; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Admin, Self::User].into_iter().find(|r| r.as_str() == text)
@@ -33,17 +37,25 @@ impl Role {
 /// One user. `limits.daily` is the wire's `dailyQuota`.
 #[derive(Debug, Clone)]
 pub struct User {
+    /// Serial number in the database.
     pub id: UserId,
+    /// Name in records, statistics and messages.
     pub name: String,
+    /// The administrator's remark, at most 200 characters; may be empty.
     pub note: String,
+    /// What the user may do in the administration.
     pub role: Role,
+    /// If false, each request with one of the user's keys gets 401.
     pub is_enabled: bool,
+    /// When the user's keys stop working; `None` = never.
     pub expires_at: Option<Timestamp>,
     /// Requests per minute; 0 = no limit.
     pub rpm: u32,
+    /// Limits over all of the user's keys together. Each key's own limits apply as well.
     pub limits: Limits,
     /// Union of the groups of the user's keys, recomputed whenever one changes.
     pub provider_group: Groups,
+    /// Free labels for lists and filters of the administration, at most 20.
     pub tags: Vec<String>,
     /// Model names, a trailing `*` matches any suffix; empty = every model.
     pub allowed_models: Vec<String>,
@@ -51,12 +63,16 @@ pub struct User {
     pub allowed_clients: Vec<String>,
     /// Only administrators change the limits of the user's keys.
     pub lock_key_limits: bool,
+    /// When the user was created.
     pub created_at: Timestamp,
+    /// When the record was last changed.
     pub updated_at: Timestamp,
+    /// When the user was deleted; `None` while the user exists.
     pub deleted_at: Option<Timestamp>,
 }
 
 impl User {
+    /// Enabled, not deleted and not expired at `now`.
     #[must_use]
     pub fn is_active(&self, now: Timestamp) -> bool {
         self.is_enabled && self.deleted_at.is_none() && self.expires_at.is_none_or(|at| at > now)

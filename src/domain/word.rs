@@ -7,13 +7,19 @@ use super::matching::MatchType;
 /// A word as an administrator entered it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SensitiveWord {
+    /// Serial number in the database. Records name a word by it, never by its text.
     pub id: WordId,
     /// A word, a phrase, or a regular expression.
     pub word: String,
+    /// How `word` is compared with a text of the request.
     pub match_type: MatchType,
+    /// The administrator's remark; may be empty. Clients never receive it.
     pub description: String,
+    /// If false, the word is stored but no text is compared with it.
     pub is_enabled: bool,
+    /// When the word was created.
     pub created_at: Timestamp,
+    /// When the word was last changed.
     pub updated_at: Timestamp,
 }
 

@@ -22,7 +22,7 @@ pub fn list<'a>(format: WireFormat, names: impl Iterator<Item = &'a str>) -> Vec
     body.to_string().into_bytes()
 }
 
-/// One model.
+/// The record of one model, as a JSON body.
 #[must_use]
 pub fn one(format: WireFormat, name: &str) -> Vec<u8> {
     model(format, name).to_string().into_bytes()

@@ -21,7 +21,9 @@ const HASH: usize = 8;
 /// The client's form of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Original {
+    /// The namespace; `None` if the client's name is one word.
     pub namespace: Option<String>,
+    /// The client's name within the namespace.
     pub name: String,
     /// The tool takes free text.
     pub free_text: bool,

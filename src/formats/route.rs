@@ -22,7 +22,9 @@ use crate::domain::format::WireFormat;
 pub enum Operation {
     /// A reply from a model, streaming or not.
     Generate,
+    /// The number of a request's input tokens, without a reply.
     CountTokens,
+    /// The list of the models that the caller may use.
     ListModels,
     /// One model's record, by its decoded id.
     GetModel(String),
@@ -34,6 +36,7 @@ pub struct Route {
     /// For the models calls under `/v1` this is chat-compatible, unless a native header says
     /// otherwise.
     pub format: WireFormat,
+    /// What is requested.
     pub operation: Operation,
     /// alt-cli only: the model named by the path, decoded.
     pub model_in_path: Option<String>,

@@ -22,8 +22,11 @@ pub struct Admission<'a> {
     pub now: Timestamp,
     /// The request's start: its cost is counted at this time.
     pub started: Timestamp,
+    /// The caller's key. Its limits are checked, and it holds the session.
     pub key: &'a Key,
+    /// The key's owner, whose limits are checked too.
     pub user: &'a User,
+    /// The conversation. A live one never counts against the session limits again.
     pub session: &'a SessionId,
     /// What the request may cost; reserved while it is in flight.
     pub estimate: NanoUsd,
@@ -34,7 +37,7 @@ pub struct Admission<'a> {
 /// What a session's latest request asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asks {
-    /// The client's name for it.
+    /// The client's name for the model.
     pub model: Arc<str>,
     /// The client's format.
     pub format: WireFormat,
@@ -43,18 +46,31 @@ pub struct Asks {
 /// The thirteen limits, by their wire names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LimitType {
+    /// Spending of the key in total.
     KeyTotal,
+    /// Spending of the user in total.
     UserTotal,
+    /// Live sessions of the key.
     KeyConcurrentSessions,
+    /// Live sessions of the user, over all keys.
     UserConcurrentSessions,
+    /// Requests of the user in the past 60 seconds.
     UserRpm,
+    /// Spending of the key in the past five hours.
     KeyFiveHours,
+    /// Spending of the user in the past five hours.
     UserFiveHours,
+    /// Spending of the key in its day, fixed or rolling.
     KeyDaily,
+    /// Spending of the user in the user's day, fixed or rolling.
     UserDaily,
+    /// Spending of the key in the calendar week.
     KeyWeekly,
+    /// Spending of the user in the calendar week.
     UserWeekly,
+    /// Spending of the key in the calendar month.
     KeyMonthly,
+    /// Spending of the user in the calendar month.
     UserMonthly,
 }
 
@@ -76,6 +92,7 @@ impl LimitType {
         Self::UserMonthly,
     ];
 
+    /// The name in refusals and their headers, such as `key_5h`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -125,7 +142,9 @@ impl LimitType {
 /// A figure of a limit: money, or a number of sessions or requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Amount {
+    /// Of a spending limit, nano-USD.
     Money(NanoUsd),
+    /// Of a session limit or of the requests per minute.
     Count(u64),
 }
 
@@ -152,6 +171,7 @@ impl std::fmt::Display for Amount {
 /// Why a request was not admitted. Nothing was counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
+    /// A limit of the key or of its user.
     #[error(transparent)]
     Limit(#[from] Denied),
     /// The shared counters are unreachable, and the configuration lets nothing pass uncounted.
@@ -163,9 +183,11 @@ pub enum Refused {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.message())]
 pub struct Denied {
+    /// The first limit, in the order of the checks, that refused.
     pub limit_type: LimitType,
     /// The compared figure: spent, and reserved by others.
     pub current: Amount,
+    /// The limit itself, in the unit of `current`.
     pub limit: Amount,
     /// When a request may pass again; `None` if that is unknown, or never.
     pub reset_at: Option<Timestamp>,
@@ -184,7 +206,7 @@ pub struct Exceeds {
 }
 
 impl Denied {
-    /// The message for the client.
+    /// The message for the client: the limit's name and the figures, USD or numbers.
     #[must_use]
     pub fn message(&self) -> String {
         let Self { limit_type, current, limit, .. } = self;

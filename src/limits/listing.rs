@@ -9,8 +9,11 @@ use crate::domain::money::NanoUsd;
 /// One live session of one key. Its text is not kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveSession {
+    /// The key's owner.
     pub user: UserId,
+    /// The key that holds the session.
     pub key: KeyId,
+    /// The session's id. Two keys may use the same one.
     pub session: SessionId,
     /// The provider that serves it, once a request was sent to one.
     pub provider: Option<ProviderId>,
@@ -22,6 +25,7 @@ pub struct LiveSession {
     pub started_at: Timestamp,
     /// End of its last request.
     pub last_end: Option<Timestamp>,
+    /// Requests since `started_at`, those in flight included.
     pub requests: u64,
     /// Of its requests that have ended.
     pub cost: NanoUsd,

@@ -94,6 +94,7 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// A node's own counters, empty. Spending is loaded with [`Self::rebuild`].
     #[must_use]
     pub fn new(settings: CounterSettings) -> Self {
         Self { books: CounterBackend::Own(Arc::new(Memory::new(settings))) }

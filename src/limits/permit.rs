@@ -13,6 +13,7 @@ use crate::domain::provider::Provider;
 /// Everything that was counted for one request.
 #[derive(Debug, Clone)]
 pub struct Charge {
+    /// The request's id. Shared counters count each id once.
     pub request: RequestId,
     /// `None` for the admin token.
     pub user: Option<UserId>,
@@ -20,6 +21,7 @@ pub struct Charge {
     pub slot: Slot,
     /// The estimate, or zero if reservation is off.
     pub reserved: NanoUsd,
+    /// The request's start: its cost is counted at this time.
     pub started: Timestamp,
     /// The time of admission: the request counts towards its minute from then on.
     pub admitted: Timestamp,
@@ -54,8 +56,9 @@ impl Counted {
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settlement {
+    /// The end of the request. The session is live for the TTL from here.
     pub now: Timestamp,
-    /// The actual cost.
+    /// The actual cost, nano-USD; zero if nothing is charged.
     pub cost: NanoUsd,
     /// The provider that the request had entered.
     pub at: Option<ProviderId>,

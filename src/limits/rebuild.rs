@@ -13,37 +13,52 @@ use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
 use crate::domain::money::NanoUsd;
 use crate::policy::window::Window;
 
-/// What one key spent at one provider in one minute.
+/// What one key spent at one provider in one minute; before the last 26 hours, in one minute or one
+/// hour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpendRow {
-    /// Any time within the minute of the requests' start.
+    /// Any time within the minute (or the hour) of the requests' start.
     pub minute: Timestamp,
     /// `None` (with `user`) for traffic of the admin token.
     pub key: Option<KeyId>,
+    /// The key's owner; `None` for traffic of the admin token.
     pub user: Option<UserId>,
+    /// The provider that served the requests; `None` if none did.
     pub provider: Option<ProviderId>,
+    /// The sum of the costs, nano-USD. Unpriced requests add nothing.
     pub cost: NanoUsd,
 }
 
 /// The lifetime spend of one key at one provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpendTotal {
+    /// `None` (with `user`) for traffic of the admin token.
     pub key: Option<KeyId>,
+    /// The key's owner; `None` for traffic of the admin token.
     pub user: Option<UserId>,
+    /// The provider that served the requests; `None` if none did.
     pub provider: Option<ProviderId>,
+    /// The sum of the costs, nano-USD. Unpriced requests add nothing.
     pub cost: NanoUsd,
 }
 
 /// A request of the last minutes that was admitted and has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecentRequest {
+    /// The key that sent it. Requests of the admin token are not listed.
     pub key: KeyId,
+    /// The key's owner.
     pub user: UserId,
     /// The provider that was tried last.
     pub provider: Option<ProviderId>,
+    /// The conversation.
     pub session: SessionId,
+    /// The request's start. It also stands for the time of admission, which the ledger does not
+    /// have.
     pub started: Timestamp,
+    /// The end of the reply. The session is live for the TTL from here.
     pub ended: Timestamp,
+    /// The actual cost; zero if unpriced.
     pub cost: NanoUsd,
 }
 

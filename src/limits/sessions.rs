@@ -16,7 +16,9 @@ pub(super) const MAX_IDLE: usize = 4_096;
 /// A session of a key (of the admin token, without one).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Slot {
+    /// The key that the session belongs to; `None` for the admin token.
     pub key: Option<KeyId>,
+    /// The session's id, unique within one key.
     pub session: SessionId,
 }
 

@@ -10,14 +10,18 @@ use crate::domain::money::NanoUsd;
 /// `None`: no such limit applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Standing {
+    /// Requests per minute; keys have no such limit, only users.
     pub requests: Option<RequestsLeft>,
+    /// The money limit of key or user with the smallest remainder.
     pub money: Option<MoneyLeft>,
 }
 
 /// The user's remaining requests per minute, with the admitted one counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestsLeft {
+    /// The user's `rpm`. Above 0.
     pub limit: u64,
+    /// Requests that are still admitted in this minute.
     pub remaining: u64,
     /// When the window no longer contains any of the requests so far.
     pub reset_at: Timestamp,
@@ -26,7 +30,9 @@ pub struct RequestsLeft {
 /// Of the tightest money limit, before the admitted request's own cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MoneyLeft {
+    /// Which limit it is.
     pub limit_type: LimitType,
+    /// The limit itself, nano-USD.
     pub limit: NanoUsd,
     /// Amounts that others have reserved are subtracted.
     pub remaining: NanoUsd,

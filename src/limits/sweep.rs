@@ -7,8 +7,11 @@ use crate::domain::ids::{KeyId, ProviderId, UserId};
 /// A key, user or provider with counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
+    /// One API key.
     Key(KeyId),
+    /// One user, over all of the user's keys.
     User(UserId),
+    /// One upstream provider.
     Provider(ProviderId),
 }
 

@@ -14,12 +14,17 @@ use crate::domain::user::User;
 /// One holder's use of its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HolderUsage {
+    /// The past five hours.
     pub five_hours: MoneyUsage,
+    /// The day, fixed or rolling by the holder's own reset.
     pub daily: MoneyUsage,
+    /// The calendar week.
     pub weekly: MoneyUsage,
+    /// The calendar month.
     pub monthly: MoneyUsage,
-    /// Lifetime.
+    /// Since the first record.
     pub total: MoneyUsage,
+    /// Live sessions, and the limit on them.
     pub sessions: CountUsage,
     /// Requests of the past 60 seconds. Users only; zero for keys and providers.
     pub rpm: CountUsage,
@@ -39,22 +44,26 @@ impl HolderUsage {
     }
 }
 
+/// Use of one spending limit, nano-USD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MoneyUsage {
-    /// Spent.
+    /// Spent within the window.
     pub current: NanoUsd,
     /// The expected cost of requests in flight; other requests are compared with both.
     pub reserved: NanoUsd,
+    /// `None` = no limit, 0 = nothing may be spent.
     pub limit: Option<NanoUsd>,
     /// A calendar window's end; for a rolling one, when the present spend has aged out. `None`:
     /// nothing to reset, or never.
     pub reset_at: Option<Timestamp>,
 }
 
+/// Use of a limit on sessions or on requests per minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CountUsage {
+    /// Live sessions, or requests of the past 60 seconds.
     pub current: u64,
-    /// 0 = none.
+    /// The limit; 0 = no limit.
     pub limit: u64,
 }
 

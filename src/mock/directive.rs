@@ -36,6 +36,7 @@ pub struct Directive {
     pub error: Option<ErrorSpec>,
     /// Raw body in place of everything: a string is sent as it is, other JSON is serialised.
     pub body: Option<Value>,
+    /// The `content-type` header of the reply, in place of the format's own.
     pub content_type: Option<String>,
     /// Further response headers, for example `retry-after`.
     pub headers: BTreeMap<String, String>,
@@ -49,9 +50,11 @@ pub struct Directive {
     pub thinking: Option<String>,
     /// Tool calls to make, all in one turn.
     pub tools: Vec<CallSpec>,
+    /// Why the reply ends; absent: tool calls if there are any, else a normal stop.
     pub finish: Option<Finish>,
     /// Usage to report instead of the computed one.
     pub usage: Option<UsageSpec>,
+    /// How the body is cut into writes.
     pub chunking: Chunking,
     /// Send the body gzip-encoded, whether accepted or not.
     pub gzip: bool,
@@ -68,9 +71,9 @@ pub struct Directive {
     pub error_after: Option<usize>,
     /// Break the connection without a response.
     pub hang_up: bool,
-    /// 200 with no body.
+    /// Reply with 200 and an empty body.
     pub empty: bool,
-    /// An HTML page.
+    /// Reply with an HTML page in place of JSON.
     pub html: bool,
     /// 200 with an error object in place of the reply (as first event of a stream).
     pub error_in_200: bool,
@@ -80,7 +83,7 @@ pub struct Directive {
     pub echo: bool,
     /// `false`: accept any request that can be answered at all.
     pub strict: Option<bool>,
-    /// The models in the listing.
+    /// Names of the models in the listing.
     pub models: Option<Vec<String>>,
 }
 
@@ -88,10 +91,14 @@ pub struct Directive {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ErrorSpec {
+    /// The error's type in the words of the request's format.
     #[serde(rename = "type")]
     pub kind: Option<String>,
+    /// The error's message.
     pub message: Option<String>,
+    /// The error's code, in formats that have one.
     pub code: Option<String>,
+    /// The parameter at fault, in formats that name one.
     pub param: Option<String>,
 }
 
@@ -100,9 +107,12 @@ pub struct ErrorSpec {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallSpec {
+    /// Name of the tool.
     pub name: String,
+    /// The arguments; absent: none.
     #[serde(default)]
     pub arguments: Value,
+    /// The call's id; absent: one that is unique within the mock.
     #[serde(default)]
     pub id: Option<String>,
 }
@@ -111,13 +121,21 @@ pub struct CallSpec {
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct UsageSpec {
+    /// Text input that was neither read from nor written to a cache.
     pub input: u64,
+    /// All output, reasoning and image tokens included.
     pub output: u64,
+    /// Input written to the five-minute prompt cache.
     pub cache_write_5m: u64,
+    /// Input written to the one-hour prompt cache.
     pub cache_write_1h: u64,
+    /// Input read from a prompt cache.
     pub cache_read: u64,
+    /// The part of `output` that was reasoning.
     pub reasoning: u64,
+    /// The part of `input` that was image tokens.
     pub image_input: u64,
+    /// The part of `output` that was image tokens.
     pub image_output: u64,
 }
 
@@ -141,14 +159,19 @@ impl From<UsageSpec> for Usage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finish {
+    /// The model was finished.
     #[serde(alias = "end_turn", alias = "STOP")]
     Stop,
+    /// The limit on output tokens was reached.
     #[serde(alias = "max_tokens", alias = "MAX_TOKENS", alias = "max_output_tokens")]
     Length,
+    /// The model calls tools and waits for their results.
     #[serde(alias = "tool_use")]
     ToolCalls,
+    /// The model, or the provider's filter, declined.
     #[serde(alias = "content_filter", alias = "SAFETY")]
     Refusal,
+    /// One of the request's stop sequences came. Only the native format reports it as such.
     StopSequence,
 }
 
@@ -170,10 +193,18 @@ pub enum Chunking {
 /// Why a directive is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectiveError {
+    /// The text is not JSON, or a field is unknown or of another type.
     #[error("mock directive in {place}: {source}")]
-    Json { place: &'static str, source: serde_json::Error },
+    Json {
+        /// The layer it came from.
+        place: &'static str,
+        /// The parser's error.
+        source: serde_json::Error,
+    },
+    /// JSON, but not an object, or a marker without its end. The value names the layer.
     #[error("mock directive in {0}: not a JSON object")]
     NotAnObject(&'static str),
+    /// A figure is above its maximum, or a status is not 200–599. The value names the field.
     #[error("mock directive: {0} is out of bounds")]
     Bounds(&'static str),
 }
@@ -182,6 +213,9 @@ pub enum DirectiveError {
 pub type Layer = Map<String, Value>;
 
 /// Reads one layer from JSON text; `place` names its source in the error.
+///
+/// # Errors
+/// When the text is not a JSON object.
 pub fn layer(text: &str, place: &'static str) -> Result<Layer, DirectiveError> {
     match serde_json::from_str(text) {
         Ok(Value::Object(map)) => Ok(map),
@@ -191,6 +225,9 @@ pub fn layer(text: &str, place: &'static str) -> Result<Layer, DirectiveError> {
 }
 
 /// Merges layers, the later wins, and checks the result.
+///
+/// # Errors
+/// An unknown field, a value of the wrong type, or a figure out of bounds.
 pub fn merge(layers: impl IntoIterator<Item = Layer>) -> Result<Directive, DirectiveError> {
     let mut merged = Map::new();
     for layer in layers {

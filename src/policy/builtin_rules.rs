@@ -19,11 +19,18 @@ pub const PRIORITY: i32 = 100;
 /// One built-in rule.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltinRule {
+    /// Names the rule in the database and in configuration files. Never changed or used again.
     pub code: &'static str,
+    /// Raised by each change of the rule, so that an upgrade replaces unedited copies of it. The
+    /// first is 1.
     pub revision: u32,
+    /// What kind of client error a match is.
     pub category: ErrorCategory,
+    /// How `pattern` is compared.
     pub match_type: MatchType,
+    /// The text or the regular expression, in any letter case.
     pub pattern: &'static str,
+    /// What the rule recognises, for the operator who reads the list.
     pub description: &'static str,
 }
 

@@ -30,32 +30,46 @@ pub enum AttemptFailure<'a> {
 /// An upstream's error reply, as parsed by `formats::error::read`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ErrorReply<'a> {
+    /// HTTP status; below 400 if the error was in place of a success reply.
     pub status: u16,
     /// The `Retry-After` header.
     pub retry_after: Option<&'a str>,
     /// The body's error type.
     pub kind: Option<&'a str>,
+    /// The body's error code.
     pub code: Option<&'a str>,
+    /// The body's message.
     pub message: Option<&'a str>,
 }
 
+/// How an attempt failed without a complete reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NetworkFailure {
+    /// The provider's name could not be resolved.
     Resolve,
+    /// The provider refused the connection, or could not be reached.
     Connect,
+    /// The TLS handshake failed, or the certificate is not valid.
     Tls,
+    /// No TCP connection in time.
     ConnectTimeout,
     /// Connected, but no TLS handshake in time.
     TlsTimeout,
+    /// Connected, but no meaningful part of the reply in time.
     FirstByteTimeout,
+    /// The stream had begun, and its next meaningful event did not arrive in time.
     IdleTimeout,
+    /// A reply in one piece, or an error reply, did not end in time; or the rest of a reply that no
+    /// client reads any more exceeded its bound in bytes.
     TotalTimeout,
     /// The connection broke, or the peer violated the protocol.
     Broken,
 }
 
+/// Why a reply with a success status cannot be sent to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UnusableReply {
+    /// A body without a single byte.
     Empty,
     /// An HTML page: a portal or a proxy's notice.
     Html,
@@ -68,13 +82,18 @@ pub enum UnusableReply {
 /// The four classes of docs/reference/upstream-failures.md.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailureClass {
+    /// The provider answered with an error, or with nothing usable: the next provider is tried.
     ProviderError,
+    /// A network error or a time-out: the same provider is tried again, then the next one.
     SystemError,
+    /// The client closed the connection: nothing is tried.
     ClientAbort,
+    /// The request itself is at fault: its error goes to the client.
     NonRetryableClientError,
 }
 
 impl FailureClass {
+    /// The name in docs/reference/upstream-failures.md, such as `PROVIDER_ERROR`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -89,22 +108,28 @@ impl FailureClass {
 /// What the loop of attempts does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
+    /// Another attempt at the same provider.
     SameProviderAgain,
     /// `rest_until`: no request to this provider before this time.
     NextProvider {
+        /// End of the cooldown; `None` if the provider requested none.
         rest_until: Option<Timestamp>,
     },
     /// The error is the client's: it is answered with this status and the upstream's message.
     ClientError {
+        /// HTTP status for the client, 400–599.
         status: u16,
     },
     /// The client has closed the connection.
     Stop,
 }
 
+/// What a failed attempt means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdict {
+    /// Who is at fault.
     pub class: FailureClass,
+    /// What follows.
     pub next: Next,
     /// Whether it counts towards opening the provider's circuit.
     pub counts: bool,
@@ -129,6 +154,7 @@ impl Verdict {
 /// The state of the attempt, and the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Situation {
+    /// When the attempt ended; a cooldown is counted from here.
     pub now: Timestamp,
     /// Attempts at this provider for this request, including this one.
     pub attempts_here: u32,

@@ -9,11 +9,17 @@
 /// The client errors that are not retried, and the general case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ClientError {
+    /// The prompt is longer than the model or the provider accepts.
     PromptTooLong,
+    /// The provider's content filter declined prompt or reply.
     ContentFilter,
+    /// The request asks for more output tokens than the model gives.
     MaxTokensExceeded,
+    /// The credential is not valid. It is the provider record's credential, not the client's key.
     InvalidApiKey,
+    /// The provider does not have the model.
     ModelNotFound,
+    /// The provider's account has no credit or quota left.
     BillingQuotaExceeded,
     /// The body's type says that the request is invalid.
     InvalidRequest,
@@ -29,6 +35,7 @@ impl ClientError {
         Self::BillingQuotaExceeded,
     ];
 
+    /// The error's code, such as `prompt_too_long`; also the verdict's reason.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

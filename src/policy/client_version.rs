@@ -8,10 +8,15 @@ use std::fmt;
 /// The known clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Client {
+    /// Claude Code and its SDK.
     ClaudeCode,
+    /// Codex: its terminal program, `exec`, its SDK and its editor extension.
     Codex,
+    /// Gemini CLI, whatever program runs it.
     GeminiCli,
+    /// The opencode program.
     OpenCode,
+    /// Qwen Code.
     QwenCode,
 }
 
@@ -33,6 +38,7 @@ const AGENTS: &[(&str, Client)] = &[
 ];
 
 impl Client {
+    /// Every known client, each once.
     pub const ALL: [Self; 5] = [Self::ClaudeCode, Self::Codex, Self::GeminiCli, Self::OpenCode, Self::QwenCode];
 
     /// The display name.
@@ -59,6 +65,7 @@ impl Client {
         }
     }
 
+    /// Reads what [`Self::as_str`] writes; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|client| client.as_str() == text)
@@ -68,9 +75,13 @@ impl Client {
 /// A version of three numbers; a pre-release is older than the release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Version {
+    /// The first number.
     pub major: u32,
+    /// The second number.
     pub minor: u32,
+    /// The third number.
     pub patch: u32,
+    /// False for a pre-release, such as `1.2.3-beta.1`.
     pub released: bool,
 }
 

@@ -39,6 +39,7 @@ pub use super::price::{Belief, PriceProblem, rates_from_json, stored_rates, unap
 /// A priced reply, with the sum's parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cost {
+    /// The charge: the sum of the lines times the multiplier, rounded once. Never negative.
     pub total: NanoUsd,
     /// One line for each kind that was used; before the multiplier.
     pub lines: Vec<CostLine>,
@@ -47,12 +48,14 @@ pub struct Cost {
 /// One kind of use: `amount` = `quantity` × `rate`, in USD, before the multiplier and unrounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CostLine {
+    /// What was used.
     pub kind: CostKind,
     /// Tokens, web searches, or 1 for the fee per request.
     pub quantity: u64,
     /// As the price entry names it: perhaps of another kind, tier and threshold, by the table
     /// above.
     pub rate: Rate,
+    /// USD.
     pub amount: Decimal,
 }
 

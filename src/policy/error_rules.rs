@@ -31,7 +31,9 @@ pub struct ErrorRules {
 /// An enabled rule, ready for matching.
 #[derive(Debug)]
 pub struct ReadyRule {
+    /// The rule as stored.
     pub rule: ErrorRule,
+    /// The client's error in place of the upstream's; `None` keeps the upstream's message.
     pub response: Option<OverrideResponse>,
     matcher: Matcher,
 }

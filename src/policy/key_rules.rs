@@ -15,31 +15,58 @@ use crate::domain::user::User;
 /// The six limits that a key and its user share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SharedLimit {
+    /// Spending in the past five hours.
     FiveHours,
+    /// Spending in a day.
     Daily,
+    /// Spending in a calendar week.
     Weekly,
+    /// Spending in a calendar month.
     Monthly,
+    /// Spending in total.
     Total,
+    /// Live sessions at once.
     ConcurrentSessions,
 }
 
 /// A violated rule. `Display` is the message for people, [`Self::code`] the one for programs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyRuleError {
+    /// The user has another undeleted key of this name.
     #[error("this user already has a key named {name:?}")]
-    DuplicateName { name: String },
+    DuplicateName {
+        /// The name that is taken.
+        name: String,
+    },
+    /// A limit of the key is above the same limit of its user.
     #[error("the key's {} limit ({key}) is above the user's ({user})", limit.describe())]
-    ExceedsUserLimit { limit: SharedLimit, key: String, user: String },
+    ExceedsUserLimit {
+        /// Which limit.
+        limit: SharedLimit,
+        /// The key's limit: USD, or a number of sessions.
+        key: String,
+        /// The user's limit, in the same unit.
+        user: String,
+    },
+    /// The key is the user's only usable one.
     #[error("a user's last usable key cannot be deleted")]
     CannotDeleteLastKey,
+    /// The key is the user's only usable one, or a batch would leave the user without one.
     #[error("a user's last usable key cannot be disabled")]
     CannotDisableLastKey,
+    /// A user (not an administrator) deletes the only key, so that no provider group remains.
     #[error("deleting this key would leave you without any provider group")]
     CannotDeleteLastGroupKey,
+    /// A user (not an administrator) without a key of the group `default` adds a key to it.
     #[error("you hold no key of the default provider group, so you cannot create one in it")]
     NoDefaultGroupPermission,
+    /// A user (not an administrator) adds a key to groups that none of the user's keys has.
     #[error("you hold no key of these provider groups: {}", groups.join(", "))]
-    NoGroupPermission { groups: Vec<String> },
+    NoGroupPermission {
+        /// The groups at fault, at least one.
+        groups: Vec<String>,
+    },
+    /// The user's key limits are locked, and a user (not an administrator) changes them.
     #[error("only an administrator changes the limits of this user's keys")]
     KeyLimitsLocked,
 }

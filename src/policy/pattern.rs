@@ -23,18 +23,25 @@ const CACHE: usize = 8 * 1024 * 1024;
 /// Why a regular expression is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternFault {
+    /// More than [`MAX_LENGTH`] characters.
     #[error("the pattern is longer than {MAX_LENGTH} characters")]
     TooLong,
+    /// A repeat without an upper bound within another one, such as `(a+)+`.
     #[error("a repeat without an upper bound stands within another one, as in (a+)+: bound one of them")]
     NestedRepeat,
+    /// Look-ahead or look-behind, which the engine does not have.
     #[error("look-around, as in (?=…) or (?<!…), is not supported")]
     LookAround,
+    /// A back-reference, which the engine does not have.
     #[error("back-references, as in \\1, are not supported")]
     BackReference,
+    /// The compiled pattern, or a set of patterns, exceeds its bound in bytes.
     #[error("the pattern is too complex: its repeats or character classes make it too large")]
     TooLarge,
+    /// The pattern matches the empty text.
     #[error("the pattern matches the empty text, so it would match everything")]
     MatchesEmpty,
+    /// The text is not a regular expression. The value is the engine's reason, in one line.
     #[error("this is no regular expression: {0}")]
     Syntax(String),
 }

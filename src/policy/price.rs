@@ -57,14 +57,30 @@ pub enum Belief {
 /// Why a price entry was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PriceProblem {
+    /// The entry is an array, a text, a number or the like.
     #[error("a price entry must be a JSON object")]
     NotAnObject,
+    /// A rate is neither a number nor a text with one, or it has too many digits to be exact.
     #[error("{field} must be a decimal number")]
-    NotANumber { field: String },
+    NotANumber {
+        /// Name of the rate; for a search fee followed by `.` and its size.
+        field: String,
+    },
+    /// A rate is below zero.
     #[error("{field} must not be negative")]
-    Negative { field: String },
+    Negative {
+        /// Name of the rate, as in [`Self::NotANumber`].
+        field: String,
+    },
+    /// A rate is above its bound.
     #[error("{field} must not be above {max} USD")]
-    TooLarge { field: String, max: Decimal },
+    TooLarge {
+        /// Name of the rate, as in [`Self::NotANumber`].
+        field: String,
+        /// The bound, USD per token, request or search.
+        max: Decimal,
+    },
+    /// None of the entry's fields is a known rate.
     #[error("a price entry must name at least one rate, such as input_cost_per_token")]
     NoRates,
 }

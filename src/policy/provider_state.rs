@@ -20,6 +20,7 @@ const MINUTE: i64 = 60_000 / BUCKET_MS;
 pub enum ProviderState {
     /// No attempt has ended since the process started.
     NeverUsed,
+    /// The last attempt succeeded, and fewer than half of those in the last minute failed.
     Healthy,
     /// The last attempt failed, or half of those in the last minute did.
     Failing,
@@ -30,8 +31,10 @@ pub enum ProviderState {
 }
 
 impl ProviderState {
+    /// Every state, each once.
     pub const ALL: [Self; 5] = [Self::NeverUsed, Self::Healthy, Self::Failing, Self::Cooldown, Self::CircuitOpen];
 
+    /// The name in records and metrics, such as `circuit_open`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -49,8 +52,11 @@ impl ProviderState {
 pub enum FailureKind {
     /// The name did not resolve.
     Dns,
+    /// No connection was made.
     Connect,
+    /// The TLS handshake failed, or the certificate is not valid.
     Tls,
+    /// A time-out: of the connection, of its TLS handshake, or of the reply.
     Timeout,
     /// The connection or the reply broke off.
     Broken,
@@ -61,6 +67,7 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
+    /// The name in records and metrics, such as `timeout`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -78,7 +85,9 @@ impl FailureKind {
 /// Counts of the last five minutes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Recent {
+    /// Attempts that ended, with any result.
     pub attempts: u32,
+    /// Those of them that failed.
     pub failures: u32,
 }
 
@@ -136,7 +145,7 @@ impl Attempts {
         self.failing_since
     }
 
-    /// The last five minutes.
+    /// The counts of the five minutes before `now`.
     #[must_use]
     pub fn recent(&self, now: Timestamp) -> Recent {
         self.within(now, BUCKETS as i64)

@@ -39,6 +39,7 @@ pub enum Reservation {
 }
 
 impl Reservation {
+    /// Every name that the setting accepts.
     pub const NAMES: &'static [&'static str] = &["expected", "strict", "off"];
 
     /// The mode of this name; the default for any other.
@@ -51,6 +52,7 @@ impl Reservation {
         }
     }
 
+    /// The setting's value: `expected`, `strict` or `off`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -80,9 +82,11 @@ pub struct Forecast {
 /// A provider that the request may be sent to: the inputs of its cost.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
+    /// The rates of the price entry that applies at this provider.
     pub rates: &'a Rates,
-    /// Of the price entry.
+    /// Maximum output tokens of the model, by its price entry; `None` if that has none.
     pub max_output: Option<u64>,
+    /// The provider's `cost_multiplier`.
     pub multiplier: Decimal,
 }
 

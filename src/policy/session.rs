@@ -19,9 +19,11 @@ pub struct SessionHints<'a> {
     pub header: Option<&'a str>,
     /// `metadata.user_id`: `user_…_session_<id>`, or JSON with a `session_id`.
     pub metadata_user_id: Option<&'a str>,
+    /// The body's `prompt_cache_key`.
     pub prompt_cache_key: Option<&'a str>,
     /// `metadata.session_id`.
     pub metadata_session_id: Option<&'a str>,
+    /// The body's `previous_response_id`.
     pub previous_response_id: Option<&'a str>,
     /// Hash of the system text and the first user message, which stay the same through a
     /// conversation.

@@ -9,6 +9,7 @@ use crate::domain::provider::Provider;
 /// What no other provider would serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap<'a> {
+    /// Name of the group that would lose the model; `default` for a provider without groups.
     pub group: &'a str,
     /// A model's name, or a pattern that ends in `*`.
     pub model: &'a str,

@@ -14,8 +14,10 @@ pub enum Unpriced {
 }
 
 impl Unpriced {
+    /// Every value that the setting accepts.
     pub const NAMES: &'static [&'static str] = &["serve", "refuse_when_limited", "refuse"];
 
+    /// The treatment of this name; [`Self::Serve`] for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         match text {
@@ -25,6 +27,7 @@ impl Unpriced {
         }
     }
 
+    /// The setting's value, such as `refuse_when_limited`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

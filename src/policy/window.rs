@@ -12,7 +12,9 @@ use chrono_tz::Tz;
 use crate::domain::clock::Timestamp;
 use crate::domain::limits::{DailyReset, ResetMode, TimeOfDay};
 
+/// Five hours in milliseconds.
 pub const FIVE_HOURS_MS: i64 = 5 * 3_600_000;
+/// 24 hours in milliseconds. A calendar day may be shorter or longer.
 pub const DAY_MS: i64 = 24 * 3_600_000;
 
 /// One of the four windows of spending limits.
@@ -31,11 +33,14 @@ pub enum Window {
 /// A time range: `start` is included, `end` is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
+    /// The first instant.
     pub start: Timestamp,
+    /// The instant after the last.
     pub end: Timestamp,
 }
 
 impl Span {
+    /// Whether `at` is within the range.
     #[must_use]
     pub fn contains(&self, at: Timestamp) -> bool {
         self.start <= at && at < self.end

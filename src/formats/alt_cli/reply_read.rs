@@ -14,10 +14,13 @@ pub struct Body<'a> {
     /// The wrapper's content.
     #[serde(borrow)]
     response: Option<Box<Body<'a>>>,
+    /// The answers. Only the first is converted; absent if the prompt was blocked.
     #[serde(borrow)]
     pub candidates: Option<Vec<Candidate<'a>>>,
+    /// What the vendor's filter says about the prompt; absent if it says nothing.
     #[serde(borrow, rename = "promptFeedback", alias = "prompt_feedback")]
     pub feedback: Option<Feedback<'a>>,
+    /// An error in place of the reply, or as a chunk of a stream.
     #[serde(borrow)]
     pub error: Option<WireError<'a>>,
 }
@@ -25,16 +28,20 @@ pub struct Body<'a> {
 /// One answer.
 #[derive(Deserialize)]
 pub struct Candidate<'a> {
+    /// What the model wrote; absent in a chunk that only ends the answer.
     #[serde(borrow)]
     pub content: Option<WireContent<'a>>,
+    /// Why the answer ended, such as `STOP`; absent while it goes on.
     #[serde(borrow, rename = "finishReason", alias = "finish_reason")]
     pub reason: Option<Str<'a>>,
+    /// Number of the answer, from 0; absent = 0.
     pub index: Option<u64>,
 }
 
 /// The answer's parts.
 #[derive(Deserialize)]
 pub struct WireContent<'a> {
+    /// Text, reasoning and tool calls, in order.
     #[serde(borrow)]
     pub parts: Option<Vec<WirePart<'a>>>,
 }
@@ -42,6 +49,7 @@ pub struct WireContent<'a> {
 /// The verdict of the vendor's filter about the prompt.
 #[derive(Deserialize)]
 pub struct Feedback<'a> {
+    /// Why the prompt was blocked, such as `SAFETY`; absent if it was not.
     #[serde(borrow, rename = "blockReason", alias = "block_reason")]
     pub block_reason: Option<Str<'a>>,
 }
@@ -56,7 +64,7 @@ pub struct WireError<'a> {
 }
 
 impl WireError<'_> {
-    /// Kind and message.
+    /// The error's status name, if it has one, and its message.
     #[must_use]
     pub fn told(&self) -> (Option<String>, String) {
         let message = self.message.as_ref().map_or_else(|| "no message".to_owned(), |message| message.to_string());

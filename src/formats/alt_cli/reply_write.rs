@@ -5,7 +5,7 @@ use crate::formats::conversation::json::{self, Array, Object};
 use crate::formats::conversation::{Finish, Origin, Reply, ReplyContext, ReplyPart, schema};
 use crate::formats::names::call_id;
 
-/// Writes a complete reply.
+/// Writes a complete reply as a JSON body, wrapped if the request was.
 #[must_use]
 pub fn write(reply: &Reply<'_>, context: &ReplyContext) -> Vec<u8> {
     json::document(|o| {

@@ -80,7 +80,7 @@ pub struct FunctionCall<'a> {
 }
 
 impl<'a> FunctionCall<'a> {
-    /// The arguments as JSON text.
+    /// The arguments as JSON text; `{}` if the call has none.
     #[must_use]
     pub fn arguments(&self) -> &'a str {
         self.args.map(RawValue::get).filter(|args| *args != "null").unwrap_or("{}")

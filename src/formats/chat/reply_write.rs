@@ -30,7 +30,7 @@ pub fn write_head(o: &mut Object<'_>, context: &ReplyContext, object: &str) {
     o.str("model", &context.model);
 }
 
-/// The finish reason's word.
+/// The `finish_reason` for a neutral reason, such as `tool_calls`.
 #[must_use]
 pub fn finish_word(finish: &Finish) -> &'static str {
     match finish {

@@ -3,12 +3,19 @@
 /// A reasoning effort. The order is that of strength.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effort {
+    /// No reasoning.
     None,
+    /// `minimal`: 1024 tokens.
     Minimal,
+    /// `low`: 4096 tokens.
     Low,
+    /// `medium`: 8192 tokens.
     Medium,
+    /// `high`: 24 576 tokens.
     High,
+    /// `xhigh`: 32 768 tokens.
     XHigh,
+    /// `max`: 65 536 tokens.
     Max,
 }
 
@@ -30,6 +37,7 @@ impl Effort {
         TABLE.iter().find(|(_, name, _)| name.eq_ignore_ascii_case(word)).map(|row| row.0)
     }
 
+    /// The word of the responses and chat-compatible formats, in lower case.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         TABLE.iter().find(|row| row.0 == self).map_or("medium", |row| row.1)

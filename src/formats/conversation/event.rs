@@ -8,10 +8,20 @@ use crate::domain::usage::Usage;
 /// The content of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Block<'a> {
+    /// Text of the reply.
     Text,
+    /// The model's own text for declining.
     Refusal,
+    /// Visible reasoning.
     Thinking,
-    Tool { id: Text<'a>, name: ToolName<'a> },
+    /// A tool call; its deltas are the arguments.
+    Tool {
+        /// The call's id. If the provider sent none, readers give one that begins with
+        /// [`GENERATED`](super::GENERATED), which the converter replaces.
+        id: Text<'a>,
+        /// The tool's name: the provider's from a reader, the client's for a writer.
+        name: ToolName<'a>,
+    },
 }
 
 /// One step of a reply.
@@ -21,17 +31,22 @@ pub enum Event<'a> {
     /// Readers leave it empty, here and at the end: the converter fills it from the only usage
     /// reader.
     Start {
+        /// Tokens so far.
         usage: Usage,
     },
+    /// A block begins. Every block is closed before the next one is opened.
     Open(Block<'a>),
     /// More of the open block: text, or JSON text of a tool's arguments.
     Delta(Text<'a>),
     /// The proof of the open thinking block.
     Signature(Signature<'a>),
+    /// The open block ends.
     Close,
     /// The reply is complete.
     Finish {
+        /// Why the model stopped.
         finish: Finish,
+        /// Tokens of the complete reply.
         usage: Usage,
     },
 }
@@ -49,13 +64,24 @@ impl Event<'_> {
 pub enum StreamProblem {
     /// The provider reported an error within the stream.
     #[error("{message}")]
-    Upstream { kind: Option<String>, message: String },
+    Upstream {
+        /// The error's type in the provider's words; `None` if it has none.
+        kind: Option<String>,
+        /// The provider's message.
+        message: String,
+    },
     /// An event that is not of the provider's format.
     #[error("the provider sent an event that cannot be read: {message}")]
-    Malformed { message: String },
+    Malformed {
+        /// What is wrong with the event.
+        message: String,
+    },
     /// One event, or the part of the reply that must be kept, exceeds the bound.
     #[error("the provider's stream is larger than can be converted: {what}")]
-    TooLarge { what: &'static str },
+    TooLarge {
+        /// The part that is too large, such as `one event`.
+        what: &'static str,
+    },
     /// The stream ended before the format's own end.
     #[error("the provider's stream ended before the reply was complete")]
     Cut,

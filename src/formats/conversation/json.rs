@@ -45,7 +45,7 @@ pub fn string_of(out: &mut Vec<u8>, pieces: &[&str]) {
     out.push(b'"');
 }
 
-/// Writes an unsigned number.
+/// Writes an unsigned number in decimal digits.
 pub fn uint(out: &mut Vec<u8>, number: u64) {
     let _infallible = serde_json::to_writer(&mut *out, &number);
 }
@@ -64,7 +64,7 @@ pub fn array(out: &mut Vec<u8>, fill: impl FnOnce(&mut Array<'_>)) {
     out.push(b']');
 }
 
-/// A new document.
+/// A new document: the bytes of one object whose members `fill` adds.
 pub fn document(fill: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
     document_of(0, fill)
 }
@@ -104,20 +104,24 @@ impl Object<'_> {
         self.out
     }
 
+    /// A member whose value is a string.
     pub fn str(&mut self, key: &str, value: &str) {
         string(self.key(key), value);
     }
 
+    /// A string member; `None` writes no member at all.
     pub fn opt_str(&mut self, key: &str, value: Option<&str>) {
         if let Some(value) = value {
             self.str(key, value);
         }
     }
 
+    /// A member whose value is an unsigned number.
     pub fn uint(&mut self, key: &str, value: u64) {
         uint(self.key(key), value);
     }
 
+    /// A number as the client wrote it; `None` writes no member at all.
     pub fn number(&mut self, key: &str, value: Option<&Number>) {
         if let Some(value) = value {
             let text = value.to_string();
@@ -125,10 +129,12 @@ impl Object<'_> {
         }
     }
 
+    /// A member whose value is `true` or `false`.
     pub fn bool(&mut self, key: &str, value: bool) {
         self.raw(key, if value { "true" } else { "false" });
     }
 
+    /// A member whose value is `null`.
     pub fn null(&mut self, key: &str) {
         self.raw(key, "null");
     }
@@ -138,16 +144,19 @@ impl Object<'_> {
         self.key(key).extend_from_slice(json.as_bytes());
     }
 
+    /// A member whose value is already JSON text; `None` writes no member at all.
     pub fn opt_raw(&mut self, key: &str, json: Option<&RawValue>) {
         if let Some(json) = json {
             self.raw(key, json.get());
         }
     }
 
+    /// A member whose value is an object that `fill` writes.
     pub fn object(&mut self, key: &str, fill: impl FnOnce(&mut Object<'_>)) {
         object(self.key(key), fill);
     }
 
+    /// A member whose value is an array that `fill` writes.
     pub fn array(&mut self, key: &str, fill: impl FnOnce(&mut Array<'_>)) {
         array(self.key(key), fill);
     }
@@ -168,14 +177,17 @@ impl Array<'_> {
         self.out
     }
 
+    /// An element that is a string.
     pub fn str(&mut self, value: &str) {
         string(self.element(), value);
     }
 
+    /// An element that is already JSON text.
     pub fn raw(&mut self, json: &str) {
         self.element().extend_from_slice(json.as_bytes());
     }
 
+    /// An element that is an object that `fill` writes.
     pub fn object(&mut self, fill: impl FnOnce(&mut Object<'_>)) {
         object(self.element(), fill);
     }

@@ -7,16 +7,22 @@ use super::{Text, Unsupported, json};
 /// The kind of media; decides the field that it is written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MediaKind {
+    /// Media types `image/…`.
     Image,
+    /// Any other media type, such as PDF or plain text.
     Document,
+    /// Media types `audio/…`.
     Audio,
+    /// Media types `video/…`.
     Video,
 }
 
 /// An attachment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Media<'a> {
+    /// What it is, by its media type or by the field that had it.
     pub kind: MediaKind,
+    /// The bytes, or their address.
     pub source: Source<'a>,
     /// A file name or title.
     pub name: Option<Text<'a>>,
@@ -29,11 +35,16 @@ pub struct Media<'a> {
 pub enum Source<'a> {
     /// Standard alphabet, padded.
     Base64 {
+        /// Type and subtype without parameters, such as `image/png`.
         media_type: Text<'a>,
+        /// The bytes in base64.
         data: Text<'a>,
     },
+    /// An address that the provider fetches it from. The gateway does not.
     Url {
+        /// The address as the client wrote it, `http://`, `https://` or `gs://`.
         url: Text<'a>,
+        /// The media type, if the client gave one; see [`Media::media_type`].
         media_type: Option<Text<'a>>,
     },
 }

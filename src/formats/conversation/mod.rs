@@ -44,24 +44,33 @@ pub enum Role {
     /// An instruction in the middle of the conversation; instructions before its start are in
     /// [`Request::system`].
     System,
+    /// The client: texts, media and results of tools.
     User,
+    /// The model: texts, reasoning and tool calls.
     Assistant,
 }
 
 /// One message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn<'a> {
+    /// Who wrote it.
     pub role: Role,
+    /// Its content in order; may be empty.
     pub parts: Vec<Part<'a>>,
 }
 
 /// One piece of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part<'a> {
+    /// Text, from either side.
     Text(Text<'a>),
+    /// An image, a document, audio or video.
     Media(Media<'a>),
+    /// The model's reasoning of an earlier turn.
     Thinking(Thinking<'a>),
+    /// A call that the model made.
     ToolCall(ToolCall<'a>),
+    /// What the client's tool returned.
     ToolResult(ToolResult<'a>),
 }
 
@@ -77,7 +86,10 @@ pub struct Thinking<'a> {
 /// The name of a tool: in the responses format it may have a namespace, elsewhere it is one word.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct ToolName<'a> {
+    /// The namespace; `None` if the name is one word.
     pub namespace: Option<Text<'a>>,
+    /// The name within the namespace. It may be longer than other formats allow (see
+    /// `formats::names`).
     pub name: Text<'a>,
 }
 
@@ -104,7 +116,10 @@ impl<'a> ToolName<'a> {
 /// A call by the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall<'a> {
+    /// The call's id, which its result repeats. If the sender gave none, it is empty, or the reader
+    /// made one.
     pub id: Text<'a>,
+    /// The tool's name.
     pub name: ToolName<'a>,
     /// JSON text, usually an object. A free-text tool's input is the object's member `input`.
     pub arguments: Text<'a>,
@@ -119,6 +134,7 @@ pub struct ToolResult<'a> {
     pub name: ToolName<'a>,
     /// Text and media only.
     pub parts: Vec<Part<'a>>,
+    /// Whether the tool failed. Formats without such a field say it in the text.
     pub is_error: bool,
 }
 
@@ -132,6 +148,7 @@ impl ToolResult<'_> {
 }
 
 impl<'a> Part<'a> {
+    /// The text of a text part; `None` for any other part.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -152,10 +169,12 @@ impl<'a> Part<'a> {
 pub struct Unsupported {
     /// Path of the field in the client's body: `messages.2.content.0.source`.
     pub field: String,
+    /// What is wrong, for the client. It never repeats the field's content.
     pub message: String,
 }
 
 impl Unsupported {
+    /// The refusal of the field at this path.
     pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self { field: field.into(), message: message.into() }
     }
@@ -166,8 +185,18 @@ impl Unsupported {
 pub enum ReplyProblem {
     /// Not JSON, or not the shape of the provider's format.
     #[error("the provider's reply is not a {format} reply: {message}")]
-    NotAReply { format: &'static str, message: String },
+    NotAReply {
+        /// Id of the provider's format, such as `native`.
+        format: &'static str,
+        /// What is wrong with the body.
+        message: String,
+    },
     /// A success status with an error in the body.
     #[error("the provider answered with an error: {message}")]
-    Upstream { kind: Option<String>, message: String },
+    Upstream {
+        /// The error's type in the provider's words; `None` if it has none.
+        kind: Option<String>,
+        /// The provider's message.
+        message: String,
+    },
 }

@@ -6,7 +6,9 @@ use crate::domain::usage::Usage;
 /// A complete reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply<'a> {
+    /// The content in order; empty if the model wrote nothing.
     pub parts: Vec<ReplyPart<'a>>,
+    /// Why the model stopped.
     pub finish: Finish,
     /// A format's own reader leaves it empty; `convert::read_reply` fills it from the only usage
     /// reader.
@@ -16,28 +18,34 @@ pub struct Reply<'a> {
 /// One piece of a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReplyPart<'a> {
+    /// Text for the client.
     Text(Text<'a>),
     /// The model's own text for declining.
     Refusal(Text<'a>),
+    /// Visible reasoning and its proof.
     Thinking(Thinking<'a>),
+    /// A call that the client is to make.
     ToolCall(ToolCall<'a>),
 }
 
 /// Why the model stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Finish {
+    /// The model was finished.
     #[default]
     Stop,
     /// One of the client's stop sequences, and which one if the format reports it.
     StopSequence(Option<String>),
     /// The token limit was reached.
     Length,
+    /// The model calls tools and waits for their results.
     ToolCalls,
     /// The model or the vendor's filter declined.
     Refusal,
 }
 
 impl ReplyPart<'_> {
+    /// Whether the part is a tool call.
     #[must_use]
     pub const fn is_tool_call(&self) -> bool {
         matches!(self, Self::ToolCall(_))

@@ -14,23 +14,32 @@ pub struct Request<'a> {
     pub model: Text<'a>,
     /// Instructions before the conversation, in order.
     pub system: Vec<Text<'a>>,
+    /// The conversation in order, without the instructions before it.
     pub turns: Vec<Turn<'a>>,
+    /// The tools that the model may call; empty = none.
     pub tools: Vec<Tool<'a>>,
+    /// Which of them it must or may call; `None` = the format's default.
     pub tool_choice: Option<ToolChoice<'a>>,
     /// Whether several tools may be called at once; `None` = the format's default, which is yes in
     /// all of them.
     pub parallel_tools: Option<bool>,
+    /// The limit on output tokens; `None` if the client set none.
     pub max_tokens: Option<u64>,
+    /// The sampling fields.
     pub sampling: Sampling,
+    /// Texts at which the model stops, in the client's order; empty = none.
     pub stop: Vec<Text<'a>>,
+    /// Whether and how much the model reasons.
     pub reasoning: Reasoning,
+    /// The form of the reply's text.
     pub output: OutputFormat<'a>,
-    /// `low`, `medium`, `high`.
+    /// How long the reply's text is to be: `low`, `medium` or `high`.
     pub verbosity: Option<Text<'a>>,
     /// An opaque id of the end user.
     pub user: Option<Text<'a>>,
     /// The key of the vendor's prompt cache.
     pub cache_key: Option<Text<'a>>,
+    /// Whether the reply is to be streamed.
     pub stream: bool,
     /// chat-compatible: the client requests the usage chunk.
     pub include_usage: bool,
@@ -45,19 +54,28 @@ pub struct Request<'a> {
 /// Sampling fields, as the client's numbers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sampling {
+    /// `temperature`. The formats allow 0 to 2, native 0 to 1; readers do not check it.
     pub temperature: Option<Number>,
+    /// `top_p`, 0 to 1; not checked either.
     pub top_p: Option<Number>,
+    /// `top_k`, a number of tokens.
     pub top_k: Option<Number>,
+    /// `frequency_penalty`, -2 to 2.
     pub frequency_penalty: Option<Number>,
+    /// `presence_penalty`, -2 to 2.
     pub presence_penalty: Option<Number>,
+    /// `seed`, an integer.
     pub seed: Option<Number>,
 }
 
 /// One tool.
 #[derive(Debug, Clone)]
 pub struct Tool<'a> {
+    /// The name, which calls and choice repeat.
     pub name: ToolName<'a>,
+    /// What it does, for the model.
     pub description: Option<Text<'a>>,
+    /// Who runs it, and what it takes.
     pub kind: ToolKind<'a>,
 }
 
@@ -65,9 +83,17 @@ pub struct Tool<'a> {
 #[derive(Debug, Clone)]
 pub enum ToolKind<'a> {
     /// Run by the client; the schema is JSON Schema text, `None` = no arguments.
-    Function { schema: Option<Text<'a>>, strict: Option<bool> },
+    Function {
+        /// JSON Schema of the arguments, as text.
+        schema: Option<Text<'a>>,
+        /// Whether the arguments must match the schema; `None` = not specified.
+        strict: Option<bool>,
+    },
     /// Run by the client on free text; the grammar, if any, is JSON.
-    FreeText { format: Option<&'a RawValue> },
+    FreeText {
+        /// The grammar as its JSON value; `None` = any text.
+        format: Option<&'a RawValue>,
+    },
     /// Run by the vendor.
     WebSearch(WebSearch<'a>),
 }
@@ -75,8 +101,11 @@ pub enum ToolKind<'a> {
 /// The only vendor-run tool that several vendors have.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WebSearch<'a> {
+    /// Domains that results come from; empty = any.
     pub allowed_domains: Vec<Text<'a>>,
+    /// Domains that results do not come from. Native only.
     pub blocked_domains: Vec<Text<'a>>,
+    /// The most searches for one reply; `None` = no limit. Native only.
     pub max_uses: Option<u64>,
     /// `{type: approximate, city, country, region, timezone}` as JSON text.
     pub user_location: Option<Text<'a>>,
@@ -85,14 +114,19 @@ pub struct WebSearch<'a> {
 /// Which tools the model must, may or must not call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolChoice<'a> {
+    /// The model decides.
     Auto,
     /// At least one, any.
     Required,
+    /// No tool is called.
     None,
+    /// This tool must be called.
     Tool(ToolName<'a>),
     /// Only these; `required` = at least one of them.
     Allowed {
+        /// The tools among which the model chooses.
         names: Vec<ToolName<'a>>,
+        /// Whether at least one of them must be called.
         required: bool,
     },
     /// The vendor's web search must run.
@@ -102,7 +136,9 @@ pub enum ToolChoice<'a> {
 /// The requested reasoning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reasoning {
+    /// Whether the model reasons, and how the amount is set.
     pub mode: ReasoningMode,
+    /// The effort word, if the client sent one. It may accompany any mode.
     pub effort: Option<Effort>,
 }
 
@@ -169,10 +205,20 @@ impl Reasoning {
 /// The required form of the reply's text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum OutputFormat<'a> {
+    /// Any text.
     #[default]
     Text,
     /// Some JSON object.
     Json,
     /// JSON by this schema (JSON Schema text).
-    Schema { name: Option<Text<'a>>, description: Option<Text<'a>>, schema: Text<'a>, strict: Option<bool> },
+    Schema {
+        /// Name of the schema, which some formats require.
+        name: Option<Text<'a>>,
+        /// What the reply is for, for the model.
+        description: Option<Text<'a>>,
+        /// JSON Schema of the reply, as text.
+        schema: Text<'a>,
+        /// Whether the reply must match the schema; `None` = not specified.
+        strict: Option<bool>,
+    },
 }

@@ -22,15 +22,17 @@ pub enum Verdict {
 /// One row of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
+    /// The rule of this row.
     pub rule: Rule,
     /// The id in records and logs.
     pub id: &'static str,
+    /// What happens to the part of the request.
     pub verdict: Verdict,
     /// Targets that the rule is for.
     pub targets: &'static [WireFormat],
-    /// What is asked for.
+    /// The part of the request that it is about, as Markdown for docs/conversion.md.
     pub what: &'static str,
-    /// What becomes of it.
+    /// The treatment of that part, as Markdown for docs/conversion.md.
     pub how: &'static str,
 }
 
@@ -38,7 +40,12 @@ macro_rules! rules {
     ($($name:ident $id:literal $verdict:ident [$($target:ident)*] $what:literal $how:literal;)*) => {
         /// A rule's name.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum Rule { $($name,)* }
+        pub enum Rule {
+            $(
+                #[doc = concat!("For ", $what, ": ", $how, ".")]
+                $name,
+            )*
+        }
 
         /// The whole table, in the order of [`Rule`].
         pub const TABLE: &[Row] = &[$(Row {
@@ -105,7 +112,7 @@ rules! {
 }
 
 impl Rule {
-    /// Its row.
+    /// The rule's row in [`TABLE`].
     #[must_use]
     pub fn row(self) -> &'static Row {
         // The macro writes rows and names in the same order; the test below checks it.
@@ -124,6 +131,7 @@ impl Rule {
 pub struct Rules(u64);
 
 impl Rules {
+    /// Adds a rule. A rule that is already there stays once.
     pub fn note(&mut self, rule: Rule) {
         self.0 |= 1 << (rule as u64);
     }
@@ -135,18 +143,19 @@ impl Rules {
         }
     }
 
+    /// Whether the rule was noted.
     #[must_use]
     pub const fn has(self, rule: Rule) -> bool {
         self.0 & (1 << (rule as u64)) != 0
     }
 
-    /// Ids of what was left out, in the table's order.
+    /// Ids of the noted rules that leave a part out, in the table's order.
     #[must_use]
     pub fn left_out(self) -> Vec<&'static str> {
         self.ids(Verdict::LeftOut)
     }
 
-    /// Ids of what is said in another way.
+    /// Ids of the noted rules that change a part, in the table's order.
     #[must_use]
     pub fn changed(self) -> Vec<&'static str> {
         self.ids(Verdict::Changed)

@@ -22,11 +22,15 @@ pub const MARK_BASE64: &str = "dGcxL";
 /// The format of the model that reasoned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
+    /// native: the `signature` of a thinking block.
     Native,
     /// The native format's redacted blocks, which have no text at all.
     NativeRedacted,
+    /// responses: the item's id and its `encrypted_content`.
     Responses,
+    /// chat-compatible, which has no proof.
     Chat,
+    /// alt-cli: a `thoughtSignature`.
     AltCli,
 }
 
@@ -41,12 +45,14 @@ const LETTERS: [(Origin, char); 5] = [
 /// A proof and its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature<'a> {
+    /// The format that the proof comes from, and the only one that accepts it.
     pub origin: Origin,
     /// The vendor's text. Empty for formats without a proof, where only the text is sent back.
     pub value: Text<'a>,
 }
 
 impl<'a> Signature<'a> {
+    /// A proof of this origin, with the vendor's text as it is.
     pub fn new(origin: Origin, value: impl Into<Text<'a>>) -> Self {
         Self { origin, value: value.into() }
     }

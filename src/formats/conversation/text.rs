@@ -64,7 +64,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
 /// A field that is a string, a list of `T`, a single `T`, or null.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content<'a, T> {
+    /// A single string.
     Text(Text<'a>),
+    /// The elements of a list. A single object is a list of one, null is an empty list.
     Parts(Vec<T>),
 }
 

@@ -39,6 +39,7 @@ pub struct RequestOptions<'o> {
     pub upstream_model: &'o str,
     /// Whether the reply is to be streamed: the body says so in three formats, the path in alt-cli.
     pub stream: bool,
+    /// `max_tokens` of a native request if the client set none.
     pub default_max_tokens: u64,
     /// The session: the key of a responses provider's prompt cache if the client set none.
     pub cache_key: Option<&'o str>,
@@ -50,7 +51,8 @@ pub struct RequestOptions<'o> {
 }
 
 impl<'o> RequestOptions<'o> {
-    /// With the usual defaults.
+    /// Options without a cache key, a cache lifetime or instructions, and with
+    /// [`DEFAULT_MAX_TOKENS`].
     #[must_use]
     pub const fn new(upstream_model: &'o str, stream: bool) -> Self {
         Self {
@@ -67,11 +69,13 @@ impl<'o> RequestOptions<'o> {
 /// The request for the provider, and the data needed for its reply.
 #[derive(Debug, Clone)]
 pub struct ConvertedRequest {
+    /// The JSON body for the provider.
     pub body: Vec<u8>,
     /// Ids of the rules that left something out.
     pub dropped: Vec<&'static str>,
     /// Ids of the rules that changed something.
     pub changed: Vec<&'static str>,
+    /// Whether the provider is asked for a stream.
     pub stream: bool,
     /// For the reply. The caller sets `seed` and `created`, `model` if the path has it,
     /// `json_array` if requested.

@@ -29,6 +29,7 @@ pub struct ErrorReply<'a> {
     /// The native format's error type: `authentication_error`, `rate_limit_error`, … see
     /// [`kind_of_status`].
     pub kind: &'a str,
+    /// The text for people.
     pub message: &'a str,
     /// A finer reason: `rate_limit_exceeded`, `model_not_found`.
     pub code: Option<&'a str>,
@@ -83,7 +84,7 @@ pub fn headers(format: WireFormat, error: &ErrorReply<'_>) -> Option<(&'static s
     wanted.then(|| ("x-codex-promo-message", error.message.trim_end_matches('.').to_owned()))
 }
 
-/// The body of an error reply.
+/// The body of an error reply: one JSON object.
 #[must_use]
 pub fn body(format: WireFormat, error: &ErrorReply<'_>) -> Vec<u8> {
     bytes(&value(format, error))

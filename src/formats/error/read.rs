@@ -24,6 +24,7 @@ pub struct UpstreamError {
     /// The body's finer code: `context_length_exceeded`; for alt-cli the reason among the details,
     /// `API_KEY_INVALID`.
     pub code: Option<String>,
+    /// The message for people: at most 4000 characters, credentials masked.
     pub message: String,
 }
 

@@ -25,8 +25,10 @@ struct Body<'a> {
 /// The error object of a reply or of a stream.
 #[derive(Debug, Deserialize)]
 pub struct WireError<'a> {
+    /// The error's type, such as `overloaded_error`.
     #[serde(borrow, rename = "type")]
     pub kind: Option<Str<'a>>,
+    /// The provider's message.
     #[serde(borrow)]
     pub message: Option<Str<'a>>,
 }

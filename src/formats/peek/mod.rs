@@ -58,20 +58,26 @@ impl From<ScanError> for BadRequest {
 /// The chat-compatible `stream_options` member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamOptions {
+    /// The bytes of its value.
     pub span: Range<usize>,
+    /// Whether the value is `null`.
     pub is_null: bool,
     /// It is an object without members.
     pub is_empty: bool,
     /// The client itself requested usage.
     pub include_usage: bool,
+    /// The bytes of `include_usage`'s value; `None` if the member is absent.
     pub include_usage_span: Option<Range<usize>>,
 }
 
 /// The members that bound the length of a reply, and those that multiply it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bounds {
+    /// `max_tokens` of native and chat-compatible.
     pub max_tokens: Option<u64>,
+    /// `max_output_tokens` of responses.
     pub max_output_tokens: Option<u64>,
+    /// `max_completion_tokens` of chat-compatible.
     pub max_completion_tokens: Option<u64>,
     /// `generationConfig.maxOutputTokens`.
     pub alt_max_tokens: Option<u64>,
@@ -84,9 +90,12 @@ pub struct Bounds {
 /// The facts of a body. Spans count from its first byte.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Peek {
+    /// The model's name, escapes resolved; `None` if the body names none (alt-cli has it in the
+    /// path).
     pub model: Option<String>,
     /// The model's value, quotes included.
     pub model_span: Option<Range<usize>>,
+    /// `stream`; `None` if it is absent or `null`.
     pub stream: Option<bool>,
     /// There is a `messages` array.
     pub has_messages: bool,
@@ -102,20 +111,27 @@ pub struct Peek {
     pub max_tokens: Option<u64>,
     /// The value of each name: see [`Peek::output_bound`].
     pub bounds: Bounds,
+    /// `None` if the body has no such member.
     pub stream_options: Option<StreamOptions>,
+    /// `metadata.user_id`. Here and in the next three, a value that is empty, too long or not a
+    /// string counts as absent.
     pub metadata_user_id: Option<String>,
     /// `metadata.session_id`, or the `session_id` of a wrapped body.
     pub metadata_session_id: Option<String>,
+    /// `prompt_cache_key`.
     pub prompt_cache_key: Option<String>,
+    /// `previous_response_id`.
     pub previous_response_id: Option<String>,
     /// Where the body's `{` is, and whether nothing follows it.
     pub object_start: usize,
+    /// Whether the body's object has no members.
     pub object_empty: bool,
     /// Bytes of the complete body.
     pub body_len: usize,
     /// Bytes of it that are inline images, audio or files, and their number; also images by
     /// address.
     pub media_len: usize,
+    /// How many of them there are, images by address included.
     pub media_count: usize,
     /// Documents, sound and videos by their address or id.
     pub remote_count: usize,

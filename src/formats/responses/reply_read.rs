@@ -34,6 +34,7 @@ pub struct WireError<'a> {
 /// Why a response is incomplete.
 #[derive(Debug, Deserialize)]
 pub struct Incomplete<'a> {
+    /// The reason in the provider's words: `max_output_tokens` or `content_filter`.
     #[serde(borrow)]
     pub reason: Option<Str<'a>>,
 }
@@ -41,14 +42,17 @@ pub struct Incomplete<'a> {
 /// One item of a reply; kinds without an equivalent are skipped.
 #[derive(Deserialize)]
 pub struct OutputItem<'a> {
+    /// The item's type, such as `message`, `reasoning` or `function_call`.
     #[serde(borrow, rename = "type")]
     pub kind: Option<Str<'a>>,
     #[serde(borrow)]
     id: Option<Str<'a>>,
     #[serde(borrow)]
     content: Option<Content<'a, OutputPart<'a>>>,
+    /// Id of a tool call, which its result repeats. Another id than the item's own.
     #[serde(borrow)]
     pub call_id: Option<Str<'a>>,
+    /// Name of the tool of a call.
     #[serde(borrow)]
     pub name: Option<Str<'a>>,
     #[serde(borrow)]
@@ -70,7 +74,7 @@ struct OutputPart<'a> {
 }
 
 impl WireError<'_> {
-    /// Kind (or code) and message.
+    /// The error's type, else its code, if it has one; and its message.
     #[must_use]
     pub fn told(&self) -> (Option<String>, String) {
         let code = match &self.code {

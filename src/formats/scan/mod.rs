@@ -47,7 +47,9 @@ pub struct Node<T: 'static> {
 /// A member of interest.
 #[derive(Debug)]
 pub struct Key<T: 'static> {
+    /// The member's name, escapes resolved.
     pub name: &'static str,
+    /// What to do with the member's value.
     pub node: Node<T>,
     /// Also report keys that differ in letter case only, by Unicode's folding; [`Found::exact`]
     /// tells them apart.
@@ -113,18 +115,26 @@ pub const fn key<T>(name: &'static str, node: Node<T>) -> Key<T> {
 /// What kind of value was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
+    /// `null`.
     Null,
+    /// `true` or `false`.
     Bool,
+    /// A number of any size, as text.
     Number,
+    /// A string.
     String,
+    /// A list of values.
     Array,
+    /// Members by name.
     Object,
 }
 
 /// A value of interest, complete.
 #[derive(Debug, Clone)]
 pub struct Found<'a, T> {
+    /// The place where it was found.
     pub tag: T,
+    /// What kind of value it is.
     pub kind: Kind,
     /// The range of the complete value (including quotes and brackets), counted from the document's
     /// first byte.
@@ -176,6 +186,7 @@ impl<T> Found<'_, T> {
         })
     }
 
+    /// A boolean's value; `None` for any other kind.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         (self.kind == Kind::Bool).then_some(self.text == b"true")
@@ -185,22 +196,31 @@ impl<T> Found<'_, T> {
 /// Why a document is no JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
+    /// There is only white space, or nothing.
     #[error("it is empty")]
     Empty,
+    /// The document ends within a value.
     #[error("it ends too early")]
     Incomplete,
+    /// A byte that no rule of the grammar allows here.
     #[error("unexpected character")]
     Unexpected,
+    /// A control character in a string that is not escaped.
     #[error("control character in a string")]
     Control,
+    /// A backslash before a letter that is no escape, or `\u` without four hexadecimal digits.
     #[error("unknown escape in a string")]
     Escape,
+    /// Bytes in a string that are not UTF-8.
     #[error("invalid UTF-8 in a string")]
     Utf8,
+    /// A number with a leading zero, without digits or the like.
     #[error("malformed number")]
     Number,
+    /// More arrays and objects are open at once than the limit allows.
     #[error("nested too deeply")]
     TooDeep,
+    /// More than white space after the value.
     #[error("text after the end")]
     Trailing,
 }
@@ -209,6 +229,7 @@ pub enum Problem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{problem} (at byte {offset})")]
 pub struct ScanError {
+    /// What is wrong.
     pub problem: Problem,
     /// Counted from the document's first byte.
     pub offset: usize,

@@ -20,6 +20,7 @@ pub struct Event<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a stream event is larger than {max} bytes")]
 pub struct EventTooLarge {
+    /// The bound, in bytes of data.
     pub max: usize,
 }
 

@@ -71,6 +71,7 @@ impl Default for Splitter {
 }
 
 impl Splitter {
+    /// A splitter at the start of a stream.
     #[must_use]
     pub const fn new() -> Self {
         Self {

@@ -77,6 +77,7 @@ const NAMES: usize = 16;
 /// How the shared counters are reached.
 #[derive(Debug, Clone)]
 pub struct SharedSettings {
+    /// The Redis server. All nodes of a cluster use the same one.
     pub server: Server,
     /// Prefix of every name in Redis, so that several gateways can share one server.
     pub prefix: String,
@@ -84,6 +85,7 @@ pub struct SharedSettings {
     pub timeout: Duration,
     /// If a node sends no heartbeat for this long, its requests in flight are taken back.
     pub lease: Duration,
+    /// What this node does while Redis is unreachable.
     pub on_loss: OnLoss,
     /// How many operations may wait to be sent to Redis ([`MOST_WAITING`]); beyond it the counters
     /// are rebuilt from the ledger.
@@ -101,6 +103,7 @@ pub struct SharedState {
     pub up: bool,
     /// There is a connection, but its answers are too late.
     pub slow: bool,
+    /// What this node does while `up` is false.
     pub on_loss: OnLoss,
     /// Requests whose wait for Redis timed out.
     pub errors: u64,

@@ -32,7 +32,9 @@ const AT_ONCE: usize = 64;
 /// The ledger's figures, from one read.
 #[derive(Debug, Default)]
 pub struct LedgerSums {
+    /// Spending by minute, for the windows.
     pub rows: Vec<SpendRow>,
+    /// Spending in total.
     pub totals: Vec<SpendTotal>,
     /// Ids of the requests that ended since the given time.
     pub ids: Vec<RequestId>,
@@ -40,6 +42,11 @@ pub struct LedgerSums {
 
 /// The source of the counters. `Err` says why it cannot be read.
 pub trait Ledger: Send + Sync {
+    /// Reads the sums of all records that the ledger has. `now` decides which windows are read;
+    /// `ids` are those of the requests that ended at `ended_since` or later.
+    ///
+    /// # Errors
+    /// Why the ledger cannot be read, for the log. The rebuild is tried again later.
     fn read(
         &self,
         now: Timestamp,

@@ -29,6 +29,7 @@ const NOISE_MS: i64 = 50;
 /// Which clock the scripts use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeSource {
+    /// Redis' own clock. Each call also has the node's time, and is refused if that is off.
     Redis,
     /// The time in each call: for tests, whose clock moves only when set.
     Caller,

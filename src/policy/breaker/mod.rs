@@ -84,7 +84,10 @@ pub enum Outlook {
     Pass,
     /// The next request would be the probe.
     Probe,
+    /// Open, or half-open with a probe in flight: no request passes.
     Refuse {
+        /// When to look again: the end of the open duration; while a probe is in flight, a second
+        /// from now.
         until: Timestamp,
     },
 }
@@ -92,8 +95,14 @@ pub enum Outlook {
 /// The effect of a request's end, or of an administrator, on the circuit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
+    /// The circuit is in the same state as before, or its change concerns no other component.
     None,
-    Opened { until: Timestamp },
+    /// The circuit opened, or a failed probe opened it again.
+    Opened {
+        /// No request passes before this time.
+        until: Timestamp,
+    },
+    /// The circuit closed.
     Closed,
 }
 

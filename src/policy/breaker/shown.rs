@@ -10,16 +10,19 @@ pub struct BreakerSnapshot {
     pub open: bool,
     /// The open duration is over: probes decide.
     pub half_open: bool,
-    /// In a row.
+    /// Failures in a row, since the last success.
     pub failure_count: u32,
-    /// In a row.
+    /// Successes in a row, since the last failure.
     pub success_count: u32,
-    /// In a row, since the circuit was last closed.
+    /// Failed probes in a row, since the circuit was last closed or a probe succeeded.
     pub failed_probes: u32,
+    /// The last attempt that failed and counted. It stays when the circuit closes.
     pub last_failure: Option<Timestamp>,
+    /// The last attempt that succeeded.
     pub last_success: Option<Timestamp>,
     /// When open: the end of the open duration (past, when half open).
     pub open_until: Option<Timestamp>,
+    /// Milliseconds until `open_until`, 0 when half open; `None` if closed.
     pub recovers_in_ms: Option<i64>,
 }
 

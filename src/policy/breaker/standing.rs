@@ -20,6 +20,7 @@ impl Standing {
         self.state == other.state
     }
 
+    /// Whether the circuit is closed, whatever its counts.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.state == State::Closed
@@ -45,7 +46,7 @@ impl Standing {
         }
     }
 
-    /// Reads [`Self::to_text`].
+    /// Reads what [`Self::to_text`] writes; `None` for any other text.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let mut words = text.split(' ');
@@ -69,7 +70,7 @@ impl Standing {
 }
 
 impl Breaker {
-    /// For other nodes.
+    /// The state for other nodes and for the next process.
     #[must_use]
     pub const fn standing(&self) -> Standing {
         Standing { state: self.state, failures: self.failures, failed_probes: self.failed_probes }

@@ -9,14 +9,14 @@ use crate::domain::record::Decision;
 
 use super::filters::Rank;
 
-/// One request.
+/// What the selection needs to know of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct SelectAsk<'a> {
     /// The key's groups.
     pub groups: &'a Groups,
     /// The admin token reaches every provider.
     pub all_groups: bool,
-    /// The client's name for it.
+    /// The client's name for the model.
     pub model: &'a str,
     /// The client's format.
     pub format: WireFormat,
@@ -25,6 +25,7 @@ pub struct SelectAsk<'a> {
     pub convertible: fn(WireFormat, WireFormat) -> bool,
     /// The provider that serves this session already.
     pub preferred: Option<ProviderId>,
+    /// The time at which circuits, cooldowns and limits are examined.
     pub now: Timestamp,
     /// Milliseconds since the request's start, for the decisions.
     pub at_ms: u64,
@@ -33,12 +34,16 @@ pub struct SelectAsk<'a> {
 /// Whether a provider is available now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Availability {
+    /// The provider can be sent the request.
     Ready,
+    /// Its circuit is open, or half-open with a probe in flight.
     CircuitOpen {
+        /// When its circuit may let a request through.
         until: Timestamp,
     },
     /// It asked for a pause (`Retry-After`).
     Resting {
+        /// The end of its cooldown.
         until: Timestamp,
     },
     /// One of its own spending limits is used up.
@@ -49,6 +54,8 @@ pub enum Availability {
 
 /// The present state of providers, beyond their records.
 pub trait ProviderView {
+    /// Whether the provider can be sent a request now. Called only for providers that the request
+    /// can reach and that serve its model. Its limits come after its circuit and cooldown.
     fn availability(&self, provider: &Provider) -> Availability;
 
     /// Whether the model has a price at this provider, or needs none for this request.
@@ -62,6 +69,7 @@ pub trait ProviderView {
 pub struct Selection {
     /// Indices into the providers, in the order of attempts; never empty.
     pub ordered: Vec<usize>,
+    /// The decision chain so far: the skipped providers, the chosen one and the other candidates.
     pub decisions: Vec<Decision>,
 }
 
@@ -69,17 +77,31 @@ pub struct Selection {
 #[derive(Debug, Clone)]
 pub enum NoProvider {
     /// None in the key's groups.
-    NotInReach { decisions: Vec<Decision> },
+    NotInReach {
+        /// Why each provider was skipped.
+        decisions: Vec<Decision>,
+    },
     /// No reachable provider offers the model.
-    ModelUnknown { decisions: Vec<Decision> },
+    ModelUnknown {
+        /// Why each provider was skipped.
+        decisions: Vec<Decision>,
+    },
     /// Some serve it, but none with a price, which the request requires.
-    Unpriced { decisions: Vec<Decision> },
-    /// Some serve it, but none now. `retry_after_ms`: when the first is available again, if known.
-    Unavailable { retry_after_ms: Option<u64>, decisions: Vec<Decision> },
+    Unpriced {
+        /// Why each provider was skipped.
+        decisions: Vec<Decision>,
+    },
+    /// Some serve it, but none now.
+    Unavailable {
+        /// Milliseconds until the first is available; `None` if not known.
+        retry_after_ms: Option<u64>,
+        /// Why each provider was skipped.
+        decisions: Vec<Decision>,
+    },
 }
 
 impl NoProvider {
-    /// The status for the client.
+    /// The HTTP status for the client: 403, 404 or 503.
     #[must_use]
     pub const fn status(&self) -> u16 {
         match self {
@@ -89,6 +111,7 @@ impl NoProvider {
         }
     }
 
+    /// The decision chain, for the record of the refused request.
     #[must_use]
     pub fn into_decisions(self) -> Vec<Decision> {
         match self {

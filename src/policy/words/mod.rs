@@ -67,8 +67,11 @@ pub struct Words {
 /// How many words of each kind are in effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WordCounts {
+    /// Words that are searched within texts.
     pub contains: usize,
+    /// Words that are compared with complete texts.
     pub exact: usize,
+    /// Regular expressions.
     pub regex: usize,
 }
 
@@ -141,6 +144,7 @@ impl Words {
         self.contains.is_empty() && self.exact.is_empty() && self.patterns.is_empty() && self.rest.is_none()
     }
 
+    /// The enabled words that were compiled, by kind.
     #[must_use]
     pub fn counts(&self) -> WordCounts {
         WordCounts {
