@@ -11,6 +11,7 @@ use crate::store::{KeyStatistics, ModelStatistics};
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyStatisticsRecord {
+    /// The key's id.
     pub key_id: i64,
     /// Today's requests, whatever became of them.
     pub today_call_count: u64,
@@ -40,9 +41,11 @@ pub struct ModelStatisticsRecord {
     pub total_cost: Exact,
     /// Text that was neither read from nor written to a cache.
     pub input_tokens: u64,
+    /// All output, reasoning included.
     pub output_tokens: u64,
     /// Input written to prompt caches of any lifetime.
     pub cache_creation_tokens: u64,
+    /// Input read from a prompt cache.
     pub cache_read_tokens: u64,
 }
 
