@@ -33,13 +33,13 @@ pub struct RuleRecord {
     pub applies_to: &'static str,
     /// A rule that is not enabled is not applied.
     pub is_enabled: bool,
-    /// Lower is asked first.
+    /// Rules with lower numbers are evaluated first.
     pub priority: i32,
-    /// Comes with the program.
+    /// The rule comes with the program.
     pub is_default: bool,
-    /// What a rule of the program's own is known by.
+    /// The name of a rule that comes with the program; `null` for an operator's.
     pub default_code: Option<String>,
-    /// A rule of the program's own that was changed here: upgrades leave it alone.
+    /// The rule comes with the program and was changed here: upgrades do not overwrite it.
     pub is_edited: bool,
     /// When the rule was made.
     pub created_at: Iso,
@@ -82,7 +82,7 @@ pub struct RuleTrial {
     pub kind: Option<String>,
     /// The error's code; `null` = the text names none.
     pub code: Option<String>,
-    /// The rules that match, in the order in which they are asked; the first one decides.
+    /// The rules that match, in the order of their evaluation; the first one decides.
     pub matches: Vec<RuleRecord>,
     /// A class of docs/reference/upstream-failures.md: `NON_RETRYABLE_CLIENT_ERROR` goes back to
     /// the client, `PROVIDER_ERROR` to the next provider.

@@ -44,7 +44,7 @@ pub struct ProviderHealth {
     /// Milliseconds until then; 0 when half open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovers_in_ms: Option<i64>,
-    /// The provider said that it is not to be asked before (`Retry-After`).
+    /// The end of the cooldown that the provider's `Retry-After` caused; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rest_until: Option<Iso>,
     /// What opened the circuit; absent while it is closed, and where another node or an earlier

@@ -54,7 +54,7 @@ fn data_is_text(schema: &mut Schema) {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Hello {
-    /// Of the gateway.
+    /// The gateway's version.
     pub version: &'static str,
     /// IANA name of the gateway's time zone.
     pub time_zone: &'static str,

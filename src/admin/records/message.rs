@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Iso;
 use crate::store::{Clip, StoredMessage};
 
-/// What was said in a session.
+/// The stored messages of a session.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionMessages {

@@ -33,7 +33,7 @@ pub struct MyMetadata {
     pub user_expires_at: Option<Iso>,
     /// Model names, a trailing `*` matches any suffix; empty = every model.
     pub allowed_models: Vec<String>,
-    /// When the key's day begins, `HH:MM`, and whether it does (`fixed`) or rolls (`rolling`).
+    /// `fixed`: the key's day begins at `dailyResetTime`; `rolling`: it is the past 24 hours.
     pub daily_reset_mode: &'static str,
     /// `HH:MM` in the gateway's time zone; unused where the mode is `rolling`.
     pub daily_reset_time: String,
@@ -78,7 +78,7 @@ pub struct MyQuota {
     pub user: UserLimitUsage,
 }
 
-/// What the key was used for in some time.
+/// What the key was used for in the requested time.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MyStats {

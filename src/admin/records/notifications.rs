@@ -11,7 +11,7 @@ use crate::store::StoredNotifications;
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NotificationsRecord {
-    /// None is sent while this is off.
+    /// No notification is sent while this is off.
     pub enabled: bool,
     /// Whether a message is sent when a provider fails, is taken out of use, or works again.
     pub circuit_breaker_enabled: bool,
@@ -29,17 +29,17 @@ pub struct NotificationsRecord {
     pub cost_alert_enabled: bool,
     /// The address that alerts are sent to; `null` = none is sent.
     pub cost_alert_webhook: Option<String>,
-    /// The share of a limit from which on an alert is sent.
+    /// The share of a limit from which on an alert is sent, 0–1.
     pub cost_alert_threshold: Exact,
-    /// Minutes between two looks.
+    /// Minutes between two checks, 1–1440.
     pub cost_alert_check_interval: u32,
     /// Messages are signed. The key itself is not shown.
     pub has_webhook_secret: bool,
 }
 
 impl NotificationsRecord {
-    /// As it is put down in the audit log: who has a webhook's whole address can write to its
-    /// receiver.
+    /// As recorded in the audit log, with masked addresses: a webhook's complete address is enough
+    /// to send messages to its receiver.
     pub fn masked(stored: &StoredNotifications) -> Self {
         let whole = Self::new(stored);
         let mask = |address: Option<String>| address.map(|address| masked_address(&address));

@@ -27,7 +27,7 @@ pub struct OverviewRecord {
     pub today_error_rate: Exact,
     /// Today's requests that a limit of a key or a user refused.
     pub today_limit_refusals: u64,
-    /// The same five of yesterday, up to this time of day.
+    /// Requests of yesterday, up to this time of day.
     pub yesterday_same_period_requests: u64,
     /// USD of yesterday, up to this time of day.
     pub yesterday_same_period_cost: Exact,
@@ -46,11 +46,11 @@ pub struct OverviewRecord {
     pub top_models: Vec<TopRecord>,
     /// Today's most expensive providers, most expensive first.
     pub top_providers: Vec<TopRecord>,
-    /// What may need somebody. For administrators; `null` for users.
+    /// What may need an administrator's attention; `null` for users.
     pub attention: Option<Attention>,
 }
 
-/// What may need somebody.
+/// What may need an administrator's attention.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Attention {
@@ -60,9 +60,9 @@ pub struct Attention {
     /// most 20. At most ten seconds old; where more than 500 of them have limits, correspondingly
     /// older.
     pub near_limits: Vec<NearLimit>,
-    /// How many more there are.
+    /// How many more there are than `nearLimits` has.
     pub more_near_limits: usize,
-    /// Of the node that answers.
+    /// The journal of the node that answers.
     pub journal: JournalRecord,
 }
 
@@ -103,11 +103,12 @@ pub struct JournalRecord {
     /// Bytes that the journal may use (`ledger.max_bytes`). When they are used up, new requests are
     /// refused.
     pub max_bytes: u64,
-    /// In memory, because the disk takes none. Lost if the process ends.
+    /// Records in memory, because the disk accepts none. They are lost if the process ends.
     pub held_records: u64,
-    /// Neither on disk nor in memory: in the log alone. Since the start, as the next.
+    /// Records that are neither on disk nor in memory, but in the log only; since the start.
     pub lost_records: u64,
-    /// Records and damaged stretches that were put aside for a person.
+    /// Records and damaged parts of the journal that were set aside for the operator, since the
+    /// start.
     pub set_aside: u64,
 }
 

@@ -15,7 +15,7 @@ use crate::policy::unpriced::Unpriced;
 pub struct SettingsRecord {
     /// What this gateway is called in the web UI, 1–128 characters.
     pub site_title: String,
-    /// Users see figures of everybody in overview and statistics.
+    /// Whether users see the figures of all users in overview and statistics, or only their own.
     pub allow_global_usage_view: bool,
     /// The symbol shown before amounts; nothing is converted.
     pub currency_display: String,

@@ -29,15 +29,16 @@ pub struct KeyStatisticsRecord {
     pub model_stats: Vec<ModelStatisticsRecord>,
 }
 
-/// Today's use of one model by one key.
+/// The use of one model by one key: in `KeyStatisticsRecord` of today, in `MyStats` of the
+/// requested time.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelStatisticsRecord {
     /// The model that the client asked for.
     pub model: String,
-    /// Today's requests, whatever became of them.
+    /// Requests, whatever became of them.
     pub call_count: u64,
-    /// USD spent today.
+    /// USD; requests without a price count as nothing.
     pub total_cost: Exact,
     /// Text that was neither read from nor written to a cache.
     pub input_tokens: u64,
