@@ -259,7 +259,8 @@ pub struct Webhooks {
 /// Texts that a responses provider's instruction strategy may insert; read at start.
 #[derive(Debug, Clone)]
 pub struct Instructions {
-    /// Instructions for models with `codex` in their name; `None` = the other text, if there is one.
+    /// Instructions for models with `codex` in their name; `None` = the other text, if there is
+    /// one.
     pub short_file: Option<PathBuf>,
     /// Instructions for all other models; `None` = the other text, if there is one.
     pub long_file: Option<PathBuf>,

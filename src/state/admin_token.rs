@@ -41,7 +41,7 @@ pub enum TokenCheck {
     UnknownKey,
     /// Not compared: the address has failed too often, and may try again after this many seconds.
     Throttled {
-        /// 1–900.
+        /// Seconds until the address may try again, 1–900.
         seconds: u64,
     },
 }

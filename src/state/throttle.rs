@@ -33,7 +33,7 @@ pub enum ThrottledAttempt {
     Wrong,
     /// Not tried: the address may try again after this many seconds.
     Refused {
-        /// 1–900.
+        /// Seconds until the address may try again, 1–900.
         seconds: u64,
     },
 }
