@@ -52,7 +52,7 @@ pub enum WebhookError {
     /// No connection, no answer in time, or a broken exchange; the receiver's address is left out.
     #[error("could not be reached: {0}")]
     Exchange(String),
-    /// The receiver answered with this HTTP status, which is no success; redirects are none.
+    /// The receiver answered with this HTTP status: an error, or a redirect, which is not followed.
     #[error("answered {0}")]
     Status(u16),
 }
