@@ -40,7 +40,14 @@ pub enum MoveNews<'a> {
     /// A note for the operator.
     Note(&'a str),
     /// This many of a table's rows are in the target.
-    Copied { table: &'static str, rows: i64, of: i64 },
+    Copied {
+        /// The table's name.
+        table: &'static str,
+        /// Rows in the target, including those of earlier runs.
+        rows: i64,
+        /// Rows in the source.
+        of: i64,
+    },
 }
 
 /// A move that is finished.
@@ -48,9 +55,11 @@ pub enum MoveNews<'a> {
 pub struct Moved {
     /// An earlier run had finished it.
     pub already: bool,
-    /// The figures of both sides, which are equal.
+    /// The figures of the embedded database.
     pub here: Figures,
+    /// The figures of the target, equal to `here`.
     pub there: Figures,
+    /// The file of the embedded database, which stays where it is.
     pub database: PathBuf,
 }
 

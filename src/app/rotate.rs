@@ -22,9 +22,17 @@ use crate::store::{AuditEntry, Backend, Store, Tx};
 #[derive(Debug)]
 pub enum Rotation {
     /// Every text is sealed with this key.
-    Done { key: String, rotated: Rotated },
+    Done {
+        /// The key's id.
+        key: String,
+        /// How many texts there are, and how many were sealed again.
+        rotated: Rotated,
+    },
     /// The gateways may need the new key first: it was added to this file.
-    Distribute { file: String },
+    Distribute {
+        /// The key file in the data directory.
+        file: String,
+    },
 }
 
 /// Seals every stored text with the newest key. `distributed`: every gateway has that key.

@@ -46,6 +46,7 @@ const TLS_READ_BUFFER: usize = 17 << 10;
 
 /// The source of the configuration, for a reload.
 pub struct Source {
+    /// The YAML file; `None` = the environment and the defaults only.
     pub file: Option<std::path::PathBuf>,
 }
 

@@ -17,35 +17,50 @@ use crate::domain::secret::Secret;
 pub enum Kind {
     /// `IP:port`.
     Address,
+    /// `true` or `false`.
     Flag,
     /// A flag; with `auto` the gateway decides.
     FlagOrAuto,
+    /// A whole number.
     Count {
+        /// The least number that is allowed.
         min: u64,
+        /// The greatest number that is allowed.
         max: u64,
     },
     /// Bytes, written with a unit.
     Size {
+        /// The least size in bytes.
         min: u64,
+        /// The greatest size in bytes.
         max: u64,
     },
     /// Written with a unit; milliseconds internally.
     Duration {
+        /// The shortest duration in milliseconds.
         min: u64,
+        /// The longest duration in milliseconds.
         max: u64,
+        /// Whether 0 is allowed too, as "none".
         zero: Zero,
     },
     /// Written with a unit, or as a bare number of seconds.
     Seconds {
+        /// The shortest duration in milliseconds.
         min: u64,
+        /// The longest duration in milliseconds.
         max: u64,
     },
+    /// One of these names; letter case does not count.
     Choice(&'static [&'static str]),
     /// A choice that was a flag in earlier versions: `true` and `false` are still accepted for two
     /// of the names.
     ChoiceOrFlag {
+        /// The names to choose from.
         names: &'static [&'static str],
+        /// The name that `true` stands for.
         yes: &'static str,
+        /// The name that `false` stands for.
         no: &'static str,
     },
     /// `http://…` or `https://…`, no path.
@@ -60,7 +75,9 @@ pub enum Kind {
     Path,
     /// A file that must be readable.
     File,
+    /// A secret text of visible ASCII characters.
     Secret {
+        /// The least number of characters.
         min_len: usize,
     },
     /// A file that holds a secret: a path, or `credential:NAME` of systemd.
@@ -71,20 +88,25 @@ pub enum Kind {
     RedisUrl,
     /// A short word of letters, digits, `-`, `_` and `.`.
     Name,
+    /// The IANA name of a time zone, such as `Europe/Berlin`.
     Zone,
 }
 
 /// Whether a duration of `0` is allowed in addition to its bounds, meaning "none".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Zero {
+    /// `0` is allowed, and means that there is no limit or time-out.
     MeansNone,
+    /// `0` is an error, unless the bounds contain it.
     Refused,
 }
 
 /// Why a text is no value of its kind: what is wrong, and what is expected.
 #[derive(Debug)]
 pub struct Fault {
+    /// What is wrong with the text; completes "the value …".
     pub wrong: String,
+    /// What to write instead, as an instruction.
     pub remedy: String,
 }
 
@@ -100,6 +122,9 @@ impl Kind {
     }
 
     /// Reads a value from the YAML tree. Types are strict: `"8"` is no number, `5` no text.
+    ///
+    /// # Errors
+    /// What is wrong with the value, and what is expected; without the value itself.
     pub fn read_yaml(self, yaml: &Yaml) -> Result<Value, Fault> {
         match (self, yaml) {
             (Self::Flag | Self::FlagOrAuto, Yaml::Bool(flag)) => Ok(Value::Flag(*flag)),
@@ -128,6 +153,9 @@ impl Kind {
     }
 
     /// Reads a value from text, as in the environment.
+    ///
+    /// # Errors
+    /// What is wrong with the text, and what is expected; without the text itself.
     pub fn read_text(self, text: &str) -> Result<Value, Fault> {
         let text = text.trim();
         match self {

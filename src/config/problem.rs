@@ -11,7 +11,9 @@ pub struct Problem {
     pub variable: Option<String>,
     /// The value as written; never that of a secret.
     pub found: Option<String>,
+    /// What is wrong; completes a sentence that begins with the path or the value.
     pub wrong: String,
+    /// What to do about it, as an instruction.
     pub remedy: String,
 }
 

@@ -28,6 +28,7 @@ const MAX_BYTES: u64 = 64 << 10;
 pub struct WatchedFile {
     /// The setting that has its value, or contains its path.
     pub setting: &'static str,
+    /// The file; for a systemd credential, its place in `$CREDENTIALS_DIRECTORY`.
     pub path: PathBuf,
     /// Whether a change is applied while the gateway runs.
     pub live: bool,

@@ -9,6 +9,7 @@ use super::kind::Kind;
 pub struct Setting {
     /// Dotted path in the YAML file.
     pub path: &'static str,
+    /// The form and the bounds of its values.
     pub kind: Kind,
     /// As it would be written; `None` = unset.
     pub default: Option<&'static str>,
@@ -16,6 +17,7 @@ pub struct Setting {
     named_variable: Option<&'static str>,
     /// Whether a reload applies it; otherwise it needs a restart.
     pub live: bool,
+    /// What it is for, in one sentence: the comment in `conf/tollgate.yaml` and in the reference.
     pub doc: &'static str,
 }
 

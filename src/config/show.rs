@@ -8,8 +8,11 @@ use super::types::Config;
 /// One setting that differs between two loads; secrets are masked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
+    /// The setting's dotted path.
     pub path: &'static str,
+    /// The value of the earlier load as text; `(old value)` if it masks as the new one does.
     pub from: String,
+    /// The value of the later load as text; `(new value)` if it masks as the old one does.
     pub to: String,
 }
 
@@ -29,6 +32,7 @@ pub struct Changes {
 }
 
 impl Changes {
+    /// Whether both loads have the same values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.live.is_empty() && self.restart.is_empty()

@@ -18,24 +18,37 @@ use crate::policy::unpriced::Unpriced;
 /// Every setting of one process.
 #[derive(Debug, Clone)]
 pub struct Config {
+    /// The listener for model clients (`proxy.*`).
     pub proxy: Proxy,
+    /// The administration listener (`admin.*`).
     pub admin: Admin,
+    /// The listener of metrics and health checks (`metrics.*`).
     pub metrics: Metrics,
+    /// Which database, and how many connections (`database.*`).
     pub database: Database,
     /// The folder of the embedded database, the journal and generated secrets.
     pub data_dir: PathBuf,
     /// `None`: this process counts on its own.
     pub redis: Option<Redis>,
+    /// The gateway's own credentials (`auth.*`).
     pub auth: Auth,
+    /// Sessions, and their stored messages (`session.*`).
     pub session: Session,
+    /// The journal and its writer (`ledger.*`).
     pub ledger: Ledger,
+    /// How limits are counted (`limits.*`).
     pub limits: Limits,
+    /// The price table's sources (`prices.*`); the treatment of unpriced models is in [`Live`].
     pub prices: Prices,
+    /// Which addresses webhooks may have (`webhooks.*`).
     pub webhooks: Webhooks,
+    /// Files with official instructions (`instructions.*`).
     pub instructions: Instructions,
+    /// The log's form (`log.*`); the level at run time is in [`Live`].
     pub log: Log,
     /// Of daily, weekly and monthly windows, and of times that clients send without an offset.
     pub time_zone: Tz,
+    /// How the process ends (`shutdown.*`).
     pub shutdown: Shutdown,
     /// The settings that a reload may change.
     pub live: Live,
@@ -46,7 +59,9 @@ pub struct Config {
 /// The listener for model clients.
 #[derive(Debug, Clone)]
 pub struct Proxy {
+    /// The address to listen on, `0.0.0.0:8080` unless configured.
     pub addr: SocketAddr,
+    /// `None` = plain HTTP.
     pub tls: Option<TlsFiles>,
     /// HTTP/2 with prior knowledge on a listener without TLS.
     pub h2c: bool,
@@ -63,14 +78,18 @@ pub struct Proxy {
 /// A certificate chain and its private key, both PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsFiles {
+    /// The certificate chain, the process's own certificate first.
     pub cert: PathBuf,
+    /// The private key of that first certificate.
     pub key: PathBuf,
 }
 
 /// The listener of the administration API and the web UI.
 #[derive(Debug, Clone)]
 pub struct Admin {
+    /// The address to listen on, `127.0.0.1:8081` unless configured.
     pub addr: SocketAddr,
+    /// `None` = plain HTTP.
     pub tls: Option<TlsFiles>,
     /// The address that users open, `https://gateway.example`; without a trailing slash.
     pub app_url: Option<String>,
@@ -81,14 +100,18 @@ pub struct Admin {
 /// The listener of `/metrics`, `/livez` and `/readyz`.
 #[derive(Debug, Clone)]
 pub struct Metrics {
+    /// The address to listen on, without TLS; `127.0.0.1:9464` unless configured.
     pub addr: SocketAddr,
-    /// Series for users, and for keys.
+    /// Series for each user: the first 200 that send a request, the rest as `other`.
     pub per_user: bool,
+    /// Series for each key, bounded in the same way.
     pub per_key: bool,
 }
 
+/// The database that the process uses.
 #[derive(Debug, Clone)]
 pub struct Database {
+    /// Which database it is.
     pub target: Target,
     /// Connections to PostgreSQL; ignored for the embedded database.
     pub max_connections: u32,
@@ -98,11 +121,15 @@ pub struct Database {
 #[derive(Debug, Clone)]
 pub enum Target {
     /// Embedded, in a file of this directory.
-    Sqlite { dir: PathBuf },
+    Sqlite {
+        /// The data directory; the store defines the file's name in it.
+        dir: PathBuf,
+    },
     /// `postgres://…`, including its password.
     Postgres(Secret),
 }
 
+/// The gateway's own credentials, and the headers of clients' keys.
 #[derive(Debug, Clone)]
 pub struct Auth {
     /// `None`: the gateway generates one and keeps it in the data directory.
@@ -116,6 +143,7 @@ pub struct Auth {
     pub alt_key_headers: Vec<String>,
 }
 
+/// How long sessions live, how they are recognised, and what is stored of their messages.
 #[derive(Debug, Clone)]
 pub struct Session {
     /// Seconds after its last request for which a session stays live.
@@ -133,18 +161,24 @@ pub struct Session {
 /// The local journal in front of the database, and its writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ledger {
+    /// Bytes of a journal file at which the next one begins.
     pub segment_bytes: u64,
     /// Beyond this many unwritten bytes new requests are refused.
     pub max_bytes: u64,
+    /// Most records in one transaction, 1–10 000.
     pub batch_rows: usize,
+    /// Longest wait in milliseconds before an incomplete batch is written.
     pub flush_interval_ms: u64,
+    /// Milliseconds between two syncs of the journal to the disk.
     pub sync_interval_ms: u64,
 }
 
+/// How limits are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// How requests in flight count against the limits.
     pub reservation: Reservation,
+    /// What a node does with requests while Redis does not answer.
     pub on_redis_loss: OnRedisLoss,
 }
 
@@ -197,11 +231,16 @@ pub struct Redis {
     pub ca: Option<PathBuf>,
     /// The client certificate.
     pub tls: Option<TlsFiles>,
+    /// Begins the name of every key and channel, so that several gateways can share a server.
     pub prefix: String,
+    /// Milliseconds that a request waits for Redis at most; after that the node counts locally.
     pub timeout_ms: u64,
+    /// Milliseconds after a node's last heartbeat until the reservations of its requests are
+    /// released.
     pub lease_ms: u64,
 }
 
+/// Where prices come from.
 #[derive(Debug, Clone)]
 pub struct Prices {
     /// Price table for an empty database; `None` = [`super::BUILT_IN_PRICES`].
@@ -210,6 +249,7 @@ pub struct Prices {
     pub sync_url: String,
 }
 
+/// Where webhooks may be sent.
 #[derive(Debug, Clone)]
 pub struct Webhooks {
     /// Networks that are allowed although they are not public.
@@ -219,21 +259,31 @@ pub struct Webhooks {
 /// Texts that a responses provider's instruction strategy may insert; read at start.
 #[derive(Debug, Clone)]
 pub struct Instructions {
+    /// Instructions for models with `codex` in their name; `None` = the other text, if there is
+    /// one.
     pub short_file: Option<PathBuf>,
+    /// Instructions for all other models; `None` = the other text, if there is one.
     pub long_file: Option<PathBuf>,
 }
 
+/// What is logged, and in which form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Log {
+    /// Least important lines that are written at start: `error`, `warn`, `info`, `debug` or
+    /// `trace`.
     pub level: String,
+    /// The form of the lines.
     pub format: LogFormat,
     /// One line per request.
     pub access: bool,
 }
 
+/// The form of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
+    /// One line of text for each event.
     Text,
+    /// One JSON object on a line for each event.
     Json,
     /// Text on a terminal, else JSON.
     Auto,
@@ -251,6 +301,7 @@ impl LogFormat {
     }
 }
 
+/// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shutdown {
     /// How long replies may continue after a stop was requested.
@@ -260,9 +311,11 @@ pub struct Shutdown {
 /// Settings that SIGHUP may change: shared as `Arc<ArcSwap<Live>>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Live {
+    /// Largest body of one request in bytes; beyond it clients get 413.
     pub max_body_bytes: usize,
     /// Of all requests in flight together; not less than `max_body_bytes`.
     pub max_inflight_body_bytes: usize,
+    /// Deepest nesting of a JSON request, 8–512; beyond it clients get 400.
     pub max_json_depth: usize,
     /// For the complete body of a client's request; 0 = none.
     pub request_read_timeout_ms: u64,
@@ -272,6 +325,8 @@ pub struct Live {
     pub keepalive_timeout_ms: u64,
     /// For the head of a request; 0 = none.
     pub head_timeout_ms: u64,
+    /// Largest head of a request in bytes; beyond it clients get 431. For HTTP/2 a
+    /// change needs a restart.
     pub max_head_bytes: usize,
     /// Connections to the proxy.
     pub max_connections: ConnectionBounds,
@@ -279,13 +334,19 @@ pub struct Live {
     pub admin_max_connections: ConnectionBounds,
     /// Requests on one HTTP/1 connection; 0 = no limit.
     pub keepalive_requests: u32,
+    /// What becomes of a provider's reply when its client has gone.
     pub on_abort: OnAbort,
     /// Bounds of a reply that is drained.
     pub abort_drain_ms: u64,
+    /// Bytes that the rest of a drained reply may have; see `abort_drain_ms`.
     pub abort_drain_bytes: usize,
+    /// Defaults for providers that set none.
     pub timeouts: Timeouts,
+    /// Failover: its deadline, the errors that cause it, and the longest cooldown.
     pub retry: Retry,
+    /// What counts for a provider's circuit, and when the gateway disables the provider.
     pub breaker: Breaker,
+    /// Headers that are removed from requests and replies.
     pub forward_headers: HeaderRules,
     /// Peers whose `X-Forwarded-For` and `Forwarded` headers are trusted for the client's address.
     pub trusted_proxies: Networks,
@@ -295,12 +356,14 @@ pub struct Live {
     pub overhead_header: bool,
     /// How requests for models without a price are treated.
     pub unpriced: Unpriced,
+    /// Least important lines that are written: `error`, `warn`, `info`, `debug` or `trace`.
     pub log_level: String,
 }
 
 /// Bounds of a listener's concurrent connections. 0 = no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionBounds {
+    /// Of all addresses together.
     pub total: usize,
     /// Of one IPv4 address or one IPv6 /64.
     pub per_address: usize,
@@ -313,13 +376,17 @@ pub struct Timeouts {
     pub connect_ms: u64,
     /// The TLS handshake alone; lies inside `connect_ms`.
     pub tls_ms: u64,
+    /// From the request sent to the first event of a streamed reply.
     pub first_byte_streaming_ms: u64,
+    /// Longest silence within a streamed reply.
     pub streaming_idle_ms: u64,
+    /// A complete exchange that is not streamed.
     pub request_non_streaming_ms: u64,
     /// How long an idle upstream connection is kept.
     pub upstream_keepalive_ms: u64,
 }
 
+/// Failover: its deadline, the errors that cause it, and the longest cooldown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
     /// From the request's arrival to the first byte of its reply, over all attempts.
@@ -330,8 +397,10 @@ pub struct Retry {
     pub max_rest_ms: u64,
 }
 
+/// What counts for a provider's circuit, and when the gateway disables the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Breaker {
+    /// Whether refused, reset and timed-out connections count as failures, as error replies do.
     pub count_network_errors: bool,
     /// Probes in a row; 0 = never.
     pub disable_after_failed_probes: u32,
@@ -340,6 +409,8 @@ pub struct Breaker {
 /// Header names, lower case, removed in addition to those that are never forwarded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HeaderRules {
+    /// Removed from requests to providers.
     pub drop_request: Vec<String>,
+    /// Removed from replies to clients.
     pub drop_response: Vec<String>,
 }

@@ -15,6 +15,7 @@ pub enum AskError {
     /// It answered with a refusal: its envelope.
     #[error("{}", .0["error"].as_str().unwrap_or("the gateway refused"))]
     Refused(Value),
+    /// There was no answer, or not one of the administration API; the text can be shown.
     #[error("{0}")]
     Exchange(String),
 }

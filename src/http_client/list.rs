@@ -8,18 +8,25 @@ use tokio::io::AsyncReadExt as _;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Why there is no price list; the text can be shown to an administrator.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
+    /// A `file` address could not be read.
     #[error("the file cannot be read: {0}")]
     File(#[from] std::io::Error),
+    /// The server could not be reached, or the exchange broke off.
     #[error("it could not be fetched: {0}")]
     Exchange(String),
+    /// The server answered with this HTTP status, which is no success.
     #[error("the answer was {0}")]
     Status(u16),
+    /// There are more than this many bytes.
     #[error("it is larger than {0} bytes")]
     TooLarge(usize),
+    /// It was not complete after this time.
     #[error("it did not come within {0:?}")]
     TooSlow(Duration),
+    /// Its bytes are not valid UTF-8.
     #[error("it is not UTF-8 text")]
     NotText,
 }

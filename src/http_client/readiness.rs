@@ -10,6 +10,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The answer of `/readyz` on the metrics listener.
 #[derive(Debug)]
 pub struct ReadyzAnswer {
+    /// Whether the gateway should receive requests.
     pub ready: bool,
     /// Parts with a problem, and its text; empty if all are fine.
     pub faults: Vec<(String, String)>,

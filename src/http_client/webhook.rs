@@ -24,18 +24,35 @@ pub const SIGNATURE: &str = "x-tollgate-signature";
 /// Why a webhook was not delivered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WebhookError {
+    /// The text is not an absolute `http` or `https` address with a host.
     #[error("is not an http or https address")]
     NotAnAddress,
+    /// The address has a user name or a password in it.
     #[error("must not carry a user or a password")]
     Credentials,
+    /// The host's name does not resolve.
     #[error("names {host}, which does not resolve: {why}")]
-    Unresolved { host: String, why: String },
+    Unresolved {
+        /// The host name of the address.
+        host: String,
+        /// The resolver's message.
+        why: String,
+    },
+    /// The host is, or resolves to, an address that is neither public nor in
+    /// `webhooks.allow_private`.
     #[error(
         "leads to {address}, which is not public ({why}); the operator can allow its network by webhooks.allow_private"
     )]
-    NotPublic { address: IpAddr, why: &'static str },
+    NotPublic {
+        /// The address that the host is or resolves to.
+        address: IpAddr,
+        /// The kind of network that it belongs to.
+        why: &'static str,
+    },
+    /// No connection, no answer in time, or a broken exchange; the receiver's address is left out.
     #[error("could not be reached: {0}")]
     Exchange(String),
+    /// The receiver answered with this HTTP status: an error, or a redirect, which is not followed.
     #[error("answered {0}")]
     Status(u16),
 }
@@ -55,7 +72,9 @@ pub struct Message<'a> {
     pub body: &'a str,
     /// The same for every attempt at a delivery.
     pub id: &'a str,
+    /// The time of the signature; the receiver can refuse old messages by it.
     pub at: Timestamp,
+    /// The key that the message is signed with; `None` = it is not signed.
     pub secret: Option<&'a Secret>,
 }
 

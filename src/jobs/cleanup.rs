@@ -21,11 +21,13 @@ const BATCH: u32 = 500;
 /// The report of a run, during and after it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CleanupReport {
+    /// When the run began; zero before the first run.
     pub started_at: Timestamp,
     /// `None`: not finished.
     pub finished_at: Option<Timestamp>,
     /// Entries older than this are removed.
     pub cutoff: Timestamp,
+    /// Entries removed so far, in all batches.
     pub removed: u64,
     /// Why it ended early, if it did.
     pub error: Option<String>,
@@ -34,6 +36,7 @@ pub struct CleanupReport {
 /// The state of the clean-up, on any node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cleanup {
+    /// Whether a node holds the job now.
     pub running: bool,
     /// The current or the last run; `None` before the first.
     pub report: Option<CleanupReport>,

@@ -30,10 +30,15 @@ const HOLD_MS: i64 = 60_000;
 
 /// The parts that the work needs.
 pub struct JobParts {
+    /// The data that the jobs work on, and the table of jobs.
     pub store: Store,
+    /// Decides what is due and what is too old.
     pub clock: Arc<dyn Clock>,
+    /// Receives the costs of requests that are priced late.
     pub counters: Counters,
+    /// Counts removed rows and late prices.
     pub metrics: Arc<Metrics>,
+    /// Decides when a day ends, and when the daily clean-up is due.
     pub time_zone: Tz,
 }
 
@@ -50,6 +55,7 @@ struct Shared {
 }
 
 impl Jobs {
+    /// Prepares the jobs under a new node name; [`Self::run`] starts them.
     #[must_use]
     pub fn new(parts: JobParts) -> Self {
         let node = uuid::Uuid::new_v4().to_string();

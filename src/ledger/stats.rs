@@ -13,11 +13,13 @@ pub struct JournalStats {
     pub pending_bytes: u64,
     /// Bytes that the journal uses on disk, out of `max_bytes`.
     pub disk_bytes: u64,
+    /// Bytes that the journal may use on disk (`ledger.max_bytes`).
     pub max_bytes: u64,
     /// How long the next record to be delivered has waited; 0 if none waits.
     pub oldest_age_ms: u64,
     /// Records in memory because the disk did not accept them.
     pub held_records: u64,
+    /// Records of this process that were written to the journal's file since its start.
     pub appended_records: u64,
     /// Appends that did not reach the disk at once.
     pub append_errors: u64,

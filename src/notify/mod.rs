@@ -35,13 +35,21 @@ const TICK: Duration = Duration::from_secs(20);
 
 /// The parts that the work needs.
 pub struct Notifier {
+    /// Has the settings of notifications, and the claims of messages.
     pub store: Store,
+    /// Has the names of users and providers, and opens the signing key.
     pub state: Arc<State>,
+    /// Has what keys, users and providers have spent of their limits.
     pub counters: Counters,
+    /// Sends changes of circuits and news of providers.
     pub events: Events,
+    /// Decides what is due, and the time in each message.
     pub clock: Arc<dyn Clock>,
+    /// Counts deliveries.
     pub metrics: Arc<Metrics>,
+    /// Sends the messages, to allowed addresses only.
     pub webhooks: Webhooks,
+    /// Decides when a day ends, and when the leaderboard is due.
     pub time_zone: Tz,
     /// Waits between the attempts to deliver a message.
     pub backoff: Vec<Duration>,

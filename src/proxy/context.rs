@@ -40,6 +40,7 @@ pub enum Principal {
 }
 
 impl Principal {
+    /// The id of the key; `None` for the admin token.
     #[must_use]
     pub fn key_id(&self) -> Option<KeyId> {
         match self {
@@ -48,6 +49,7 @@ impl Principal {
         }
     }
 
+    /// The id of the key's owner; `None` for the admin token.
     #[must_use]
     pub fn user_id(&self) -> Option<UserId> {
         match self {
@@ -61,6 +63,7 @@ impl Principal {
 pub struct InFlight(IntGauge);
 
 impl InFlight {
+    /// Adds 1 to `gauge` until the value is dropped.
     #[must_use]
     pub fn enter(gauge: &IntGauge) -> Self {
         gauge.inc();
@@ -110,6 +113,7 @@ pub struct RequestContext {
 }
 
 impl RequestContext {
+    /// The context of a request that begins now, with a new id and the settings in effect.
     #[must_use]
     pub fn new(gateway: Arc<Gateway>) -> Self {
         let started_at = gateway.clock.now();
@@ -132,6 +136,7 @@ impl RequestContext {
         }
     }
 
+    /// The wall-clock time now, by the gateway's clock.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.gateway.clock.now()
@@ -143,6 +148,7 @@ impl RequestContext {
         self.gateway.counters.zone()
     }
 
+    /// Milliseconds since the request began, by the monotonic clock.
     #[must_use]
     pub fn elapsed_ms(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)

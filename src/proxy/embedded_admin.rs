@@ -70,13 +70,16 @@ fn client_body() -> (ClientBody, Feed) {
 
 /// A reply, its body piece by piece.
 pub struct AdminReply {
+    /// The status and the headers.
     pub head: http::response::Parts,
+    /// The body, which may have no end (a live view).
     pub body: Box<dyn Pieces>,
 }
 
 /// The pieces of a body; `None` at its end.
 #[async_trait]
 pub trait Pieces: Send {
+    /// Waits for the next piece. Dropped while it waits if the client closes the connection.
     async fn next(&mut self) -> Option<Bytes>;
 }
 

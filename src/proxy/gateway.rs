@@ -19,13 +19,19 @@ use crate::upstream::Upstreams;
 
 /// The shared parts of the data plane. Nothing here does database I/O on a request's behalf.
 pub struct Gateway {
+    /// The time of records, limits and cooldowns.
     pub clock: Arc<dyn Clock>,
+    /// The configuration snapshot in effect.
     pub state: Arc<State>,
     /// Shared with the administration.
     pub admin_token: Arc<AdminToken>,
+    /// Admits requests by the limits, and counts their spending and sessions.
     pub counters: Counters,
+    /// Receives the record of every authenticated request.
     pub ledger: Arc<Ledger>,
+    /// Counts requests, attempts and connections.
     pub metrics: Arc<Metrics>,
+    /// Connections to providers.
     pub upstreams: Upstreams,
     /// Bounds the bodies of requests in flight.
     pub bodies: Arc<BodyBudget>,
@@ -45,6 +51,7 @@ pub struct Gateway {
     pub messages: Option<Messages>,
     /// The administration, if it is served on this listener too.
     pub admin: OnceLock<Box<dyn EmbeddedAdmin>>,
+    /// The settings that a reload does not change.
     pub fixed: Fixed,
 }
 

@@ -61,6 +61,7 @@ pub struct OpenRecord {
 }
 
 impl OpenRecord {
+    /// The record of a request whose caller is known, and nothing else yet.
     #[must_use]
     pub fn new(caller: Principal, snapshot: Arc<Snapshot>, operation: Operation) -> Self {
         Self {

@@ -18,6 +18,7 @@ pub struct Server {
 }
 
 impl Server {
+    /// A server with public certificates, or without TLS; no client certificate.
     #[must_use]
     pub fn new(url: Secret) -> Self {
         Self { url, ..Self::default() }

@@ -40,10 +40,14 @@ pub enum TokenCheck {
     /// An unknown API key by its shape, which is no attempt at the token.
     UnknownKey,
     /// Not compared: the address has failed too often, and may try again after this many seconds.
-    Throttled { seconds: u64 },
+    Throttled {
+        /// Seconds until the address may try again, 1–900.
+        seconds: u64,
+    },
 }
 
 impl AdminToken {
+    /// Puts `token` into effect, without any failed attempts.
     #[must_use]
     pub fn new(token: Secret) -> Self {
         Self { token: ArcSwap::from_pointee(Token::new(token)), failures: Throttle::default() }

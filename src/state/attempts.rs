@@ -20,22 +20,30 @@ const ERROR_CHARS: usize = 300;
 /// A failed attempt, as the data plane reports it.
 #[derive(Debug, Clone, Copy)]
 pub struct Failed<'a> {
+    /// How the attempt failed, as one of a few kinds.
     pub kind: FailureKind,
     /// The provider's status, if one was received.
     pub status: Option<u16>,
+    /// The provider's error text, or why there was no reply; may be long and may hold the
+    /// credential.
     pub message: &'a str,
 }
 
 /// A failed attempt as it is stored and shown: bounded, without the provider's credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptError {
+    /// How the attempt failed, as one of a few kinds.
     pub kind: FailureKind,
+    /// The provider's status; `None` if there was no reply.
     pub status: Option<u16>,
+    /// At most 300 characters, on one line; the provider's credential is replaced by `***`.
     pub message: Box<str>,
+    /// When the attempt failed.
     pub at: Timestamp,
 }
 
 impl AttemptError {
+    /// Bounds the text of `failed`, and masks the credential of `provider` in it.
     #[must_use]
     pub fn new(provider: &Provider, failed: Failed<'_>, at: Timestamp) -> Self {
         let open = match provider.key.expose() {
@@ -51,13 +59,17 @@ impl AttemptError {
 /// A provider's attempts as shown.
 #[derive(Debug, Clone)]
 pub struct Seen {
+    /// The state for display, with circuit and cooldown.
     pub state: ProviderState,
+    /// The last failed attempt, also when others succeeded since; `None` = none on this process.
     pub last_error: Option<Arc<AttemptError>>,
     /// What opened the circuit, while it is open. `None` if another node or process opened it.
     pub open_reason: Option<Arc<AttemptError>>,
+    /// The first failed attempt since the last success; `None` if the last attempt succeeded.
     pub failing_since: Option<Timestamp>,
     /// Failed attempts since the last success.
     pub failed_in_a_row: u32,
+    /// Attempts of the last five minutes, and those of them that failed.
     pub recent: Recent,
     /// The cooldown's end, if there is one.
     pub cooldown_until: Option<Timestamp>,

@@ -12,6 +12,7 @@ use crate::domain::clock::Timestamp;
 /// A present fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
+    /// When the fault was first noticed; repeated notices do not change it.
     pub since: Timestamp,
     /// The text after the part's name: "cannot be reached since …".
     pub text: String,
@@ -52,6 +53,7 @@ impl Conditions {
         self.reload.store(Some(Arc::new(Fault { since, text: faults.to_owned() })));
     }
 
+    /// A configuration file was accepted: the fault of the last reload is over.
     pub fn reload_accepted(&self) {
         self.reload.store(None);
     }

@@ -27,13 +27,18 @@ pub enum Event {
     /// Attempts at a provider began or stopped failing.
     Provider(ProviderId),
     /// A new configuration is in effect.
-    Configuration { version: i64 },
+    Configuration {
+        /// Of the snapshot; rises with every committed change.
+        version: i64,
+    },
 }
 
 /// A change of a provider's circuit.
 #[derive(Debug, Clone)]
 pub struct CircuitChange {
+    /// Whose circuit it is.
     pub provider_id: ProviderId,
+    /// The provider's name at the time of the change.
     pub provider_name: Arc<str>,
     /// `Some`: it opened, and is tried again at this time. `None`: it closed.
     pub open_until: Option<Timestamp>,
@@ -41,6 +46,7 @@ pub struct CircuitChange {
     pub failure_count: u32,
     /// The last failure, if known.
     pub last_error: Option<Arc<str>>,
+    /// When the circuit changed, by the clock of the node that changed it.
     pub at: Timestamp,
 }
 
@@ -49,11 +55,14 @@ pub struct CircuitChange {
 pub enum ProviderNews {
     /// This many attempts in a row have failed.
     Failing {
+        /// At least three: the first two are not reported.
         in_a_row: u32,
     },
+    /// An attempt succeeded after a reported failure.
     Recovered,
     /// The gateway disabled it.
     SwitchedOff {
+        /// Failed probes of its circuit in a row, on all nodes together.
         failed_probes: u32,
     },
 }
@@ -61,11 +70,15 @@ pub enum ProviderNews {
 /// A provider that fails, works again, or was disabled for its failures.
 #[derive(Debug, Clone)]
 pub struct ProviderChange {
+    /// The provider that the news is about.
     pub provider_id: ProviderId,
+    /// The provider's name at the time of the change.
     pub provider_name: Arc<str>,
+    /// What happened to it.
     pub news: ProviderNews,
     /// The last failure.
     pub last_error: Option<Arc<str>>,
+    /// When it happened.
     pub at: Timestamp,
 }
 

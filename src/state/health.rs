@@ -64,6 +64,7 @@ impl Entry {
 pub struct Setback {
     /// Counts towards opening the circuit.
     pub counts: bool,
+    /// The provider's cooldown ends then, by its `Retry-After`; `None` = it asked for none.
     pub rest_until: Option<Timestamp>,
 }
 

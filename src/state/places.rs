@@ -25,7 +25,9 @@ const IPV6_PREFIX: u32 = 64;
 /// How many connections there may be; 0 = no limit.
 #[derive(Debug, Clone, Copy)]
 pub struct PlaceBounds<'a> {
+    /// Connections from all addresses together.
     pub total: usize,
+    /// Connections from one IPv4 address or one IPv6 /64.
     pub per_address: usize,
     /// Networks that `per_address` does not apply to: reverse proxies.
     pub exempt: &'a Networks,
@@ -34,7 +36,9 @@ pub struct PlaceBounds<'a> {
 /// Why a connection is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Full {
+    /// All places of the listener are taken.
     Total,
+    /// The address has as many connections as one address may have.
     Address,
 }
 
@@ -45,8 +49,11 @@ pub type Entry = Arc<dyn Fn(Option<IpAddr>) -> Result<Place, Full> + Send + Sync
 pub struct Listener {
     /// The section of its settings: `proxy` or `admin`.
     pub name: &'static str,
+    /// Connections that are open now.
     pub open: IntGauge,
+    /// Connections that were refused for [`Full::Total`].
     pub refused_total: IntCounter,
+    /// Connections that were refused for [`Full::Address`].
     pub refused_address: IntCounter,
 }
 
@@ -71,6 +78,7 @@ pub struct Place {
 }
 
 impl Places {
+    /// Starts without a connection. [`Self::enter`] receives the bounds.
     #[must_use]
     pub fn new(listener: Listener) -> Arc<Self> {
         Arc::new(Self { listener, held: Mutex::default() })

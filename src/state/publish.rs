@@ -17,10 +17,14 @@ use crate::policy::error_rules::ErrorRules;
 use crate::policy::words::Words;
 use crate::store::{Everything, SealedText, Store, StoreError, StoredProvider};
 
+/// Why no snapshot could be made.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
+    /// The database could not be read.
     #[error("the configuration could not be read: {0}")]
     Store(#[from] StoreError),
+    /// There are providers, and this process has the key of none of their credentials; the text
+    /// names each.
     #[error("no provider's credential can be opened: {0}")]
     Sealed(String),
 }
@@ -69,11 +73,13 @@ impl State {
         self.current.load_full()
     }
 
+    /// Opens and seals credentials with the secret keys in effect.
     #[must_use]
     pub const fn vault(&self) -> &Vault {
         &self.vault
     }
 
+    /// The database that snapshots are read from.
     #[must_use]
     pub const fn store(&self) -> &Store {
         &self.store

@@ -57,6 +57,8 @@ impl Listings {
         self.kept.lock().retain(|provider, _| keep(*provider));
     }
 
+    /// Stores what a provider listed; `None` if it did not answer. The entry is for the present
+    /// version of the provider's record.
     pub fn put(&self, provider: &Provider, models: Option<Arc<[String]>>) {
         let entry = Kept { version: provider.updated_at, asked: Instant::now(), models };
         self.kept.lock().insert(provider.id, entry);

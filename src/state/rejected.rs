@@ -26,12 +26,17 @@ const TEXT_CHARS: usize = 200;
 /// A request whose credential was refused.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt<'a> {
+    /// When the request was refused.
     pub at: Timestamp,
+    /// The client's address; `None` if it is not known.
     pub client: Option<IpAddr>,
+    /// The request's path, without its query.
     pub endpoint: &'a str,
+    /// The wire format of the endpoint.
     pub format: WireFormat,
     /// A short name: `unknown_key`, …
     pub reason: &'static str,
+    /// The client's `User-Agent` header.
     pub user_agent: Option<&'a str>,
     /// The presented credential, if it was a single key.
     pub credential: Option<&'a str>,
@@ -42,15 +47,26 @@ pub struct Attempt<'a> {
 /// Rejected requests of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejected {
+    /// When the first of them was refused.
     pub first_at: Timestamp,
+    /// When the latest of them was refused.
     pub last_at: Timestamp,
+    /// How many they are, at least 1.
     pub count: u64,
+    /// The client's address; `None` if it is not known.
     pub client: Option<IpAddr>,
+    /// The path, at most 200 characters.
     pub endpoint: Box<str>,
+    /// The wire format of the endpoint.
     pub format: WireFormat,
+    /// A short name, as [`Attempt::reason`].
     pub reason: &'static str,
+    /// The client's `User-Agent` header, at most 200 characters.
     pub user_agent: Option<Box<str>>,
+    /// Eight hexadecimal digits for the credential; `None` if there was no single one. Comparable
+    /// within one process.
     pub fingerprint: Option<Box<str>>,
+    /// The key, if it exists but may not be used.
     pub key: Option<KeyId>,
     same: u64,
 }
@@ -73,6 +89,7 @@ struct Inner {
 }
 
 impl RejectedRequests {
+    /// Starts without entries; `now` is the time from which rejected requests are counted.
     #[must_use]
     pub fn new(now: Timestamp) -> Self {
         let mut secret = [0; 32];

@@ -10,17 +10,26 @@ use crate::crypto::vault::{self, Place, Vault, VaultError};
 use crate::domain::secret::Secret;
 use crate::store::{SealedOwner, SealedText, Store, StoreError, Tx};
 
+/// Why a text could not be sealed.
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
+    /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The text could not be sealed with the key.
     #[error(transparent)]
     Vault(#[from] VaultError),
+    /// The database names a key that this process does not have.
     #[error(
         "credentials are sealed with the secret key {sealing} now, and this gateway has {known}: give it that key \
          (auth.secret_key)"
     )]
-    OtherKey { sealing: String, known: String },
+    OtherKey {
+        /// The id of the key that the database names.
+        sealing: String,
+        /// The ids of the keys that this process has, for the message.
+        known: String,
+    },
 }
 
 /// Seals a text with the key that the database names; names one if there is none.
@@ -71,20 +80,27 @@ fn name(owner: &SealedOwner) -> String {
     }
 }
 
+/// Why stored texts could not be sealed again.
 #[derive(Debug, thiserror::Error)]
 pub enum RotateError {
+    /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A text could not be opened or sealed.
     #[error(transparent)]
     Vault(#[from] VaultError),
     /// Nothing was changed.
     #[error("nothing was changed, since not every stored text can be opened:\n  {}", faults.join("\n  "))]
-    Unopened { faults: Vec<String> },
+    Unopened {
+        /// For each text that does not open its name and why; never empty.
+        faults: Vec<String>,
+    },
 }
 
 /// The result of a rotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rotated {
+    /// Stored texts, all of them sealed with the new key now.
     pub texts: usize,
     /// Texts that were sealed with another key before, or in an older form.
     pub resealed: usize,

@@ -14,6 +14,7 @@ const NAMED: usize = 5;
 
 /// The enabled providers of a snapshot, from the point of view of one process.
 pub struct Roll {
+    /// The number of enabled providers, working or not.
     pub enabled: usize,
     /// Enabled providers that do not work now, the most harmful state first, then by id.
     pub amiss: Vec<(Arc<Provider>, Seen)>,
@@ -22,6 +23,7 @@ pub struct Roll {
 }
 
 impl Roll {
+    /// Looks at each provider of the snapshot, as of `now`. Changes nothing.
     #[must_use]
     pub fn call(snapshot: &Snapshot, health: &Health, now: Timestamp) -> Self {
         let enabled = || snapshot.providers.iter().filter(|provider| provider.is_enabled);

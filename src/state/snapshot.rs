@@ -17,7 +17,9 @@ use crate::policy::words::Words;
 /// A key and its owner. A key whose owner is missing is not in the snapshot.
 #[derive(Debug, Clone)]
 pub struct Caller {
+    /// The key, enabled or not, expired or not.
     pub key: Arc<Key>,
+    /// The owner of the key, active or not.
     pub user: Arc<User>,
 }
 
@@ -28,11 +30,13 @@ pub struct Snapshot {
     pub version: i64,
     callers: HashMap<KeyHash, Caller>,
     key_hashes: HashMap<KeyId, KeyHash>,
+    /// Undeleted users by id, disabled ones too.
     pub users: HashMap<UserId, Arc<User>>,
     /// Undeleted providers whose credential could be opened, by id.
     pub providers: Vec<Arc<Provider>>,
     /// Price entries by model name.
     pub prices: HashMap<String, Arc<Price>>,
+    /// The system settings that administrators change at run time.
     pub settings: SystemSettings,
     /// The words that no text of a client may contain.
     pub words: Arc<Words>,
@@ -66,16 +70,20 @@ impl Snapshot {
         self.callers.get(hash)
     }
 
+    /// The key with this id and its owner; `None` for a deleted key.
     #[must_use]
     pub fn key(&self, id: KeyId) -> Option<&Caller> {
         self.key_hashes.get(&id).and_then(|hash| self.callers.get(hash))
     }
 
+    /// The user with this id; `None` for a deleted one.
     #[must_use]
     pub fn user(&self, id: UserId) -> Option<&Arc<User>> {
         self.users.get(&id)
     }
 
+    /// The provider with this id; `None` for a deleted one, and for one whose credential cannot be
+    /// opened.
     #[must_use]
     pub fn provider(&self, id: ProviderId) -> Option<&Arc<Provider>> {
         let at = self.providers.binary_search_by_key(&id, |p| p.id).ok()?;

@@ -31,10 +31,15 @@ const ACTOR: &str = "gateway";
 
 /// The task; see the header.
 pub struct SwitchOff {
+    /// The snapshot with the providers, and the database to write to.
     pub state: Arc<State>,
+    /// Counts failed probes.
     pub health: Arc<Health>,
+    /// Wakes the task when a circuit changes, and receives the news of a disabled provider.
     pub events: Events,
+    /// Has the bound, which a reload may change.
     pub live: Arc<ArcSwap<Live>>,
+    /// The time of the change.
     pub clock: Arc<dyn Clock>,
 }
 

@@ -18,6 +18,7 @@ const CLOSED_MS: i64 = 15 * 60 * 1000;
 /// Addresses kept at once: a few hundred kilobytes at most.
 const CAPACITY: usize = 4096;
 
+/// Counts failed attempts of each address; see the header.
 #[derive(Debug, Default)]
 pub struct Throttle {
     addresses: Mutex<HashMap<IpAddr, Past>>,
@@ -26,10 +27,13 @@ pub struct Throttle {
 /// How an attempt ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThrottledAttempt {
+    /// The attempt was made and succeeded.
     Right,
+    /// The attempt was made and failed; it is counted.
     Wrong,
     /// Not tried: the address may try again after this many seconds.
     Refused {
+        /// Seconds until the address may try again, 1–900.
         seconds: u64,
     },
 }

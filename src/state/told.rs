@@ -7,9 +7,13 @@ use crate::policy::breaker::Standing;
 /// A provider's circuit and cooldown, as of a time. The later of two wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Told {
+    /// Whose circuit and cooldown they are.
     pub provider: ProviderId,
+    /// When one of them last changed, by the clock of the node that changed it.
     pub at: Timestamp,
+    /// The circuit's state, with the counts that nodes share.
     pub standing: Standing,
+    /// The end of the cooldown; `None` if there is none.
     pub rest_until: Option<Timestamp>,
 }
 

@@ -62,7 +62,9 @@ impl std::fmt::Debug for Store {
 /// Which database it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backend {
+    /// The embedded database, a file in the data directory; one node only.
     Sqlite,
+    /// A PostgreSQL server, which several nodes may share.
     Postgres,
 }
 
@@ -128,6 +130,7 @@ impl Store {
         engine::connect::postgres(url, max_connections).await.map(|pools| Self { pools })
     }
 
+    /// Which database the store is connected to.
     #[must_use]
     pub fn backend(&self) -> Backend {
         self.pools.backend

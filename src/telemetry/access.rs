@@ -46,19 +46,29 @@ pub fn access_log(record: &Record) {
 /// A request that failed authentication.
 #[derive(Debug, Clone, Copy)]
 pub struct RejectedLine<'a> {
+    /// The request's id, which the client received too.
     pub request_id: RequestId,
+    /// When the request was refused.
     pub at: Timestamp,
+    /// The HTTP status of the refusal.
     pub status: u16,
     /// The client's error message.
     pub error: &'a str,
+    /// The path, without its query, at most 200 characters.
     pub endpoint: &'a str,
+    /// The wire format of the endpoint.
     pub format: WireFormat,
+    /// A short name: `unknown_key`, …
     pub reason: &'static str,
+    /// The key, if it exists but may not be used.
     pub key_id: Option<KeyId>,
+    /// Eight hexadecimal digits for the presented key; `None` if there was no single one.
     pub key_fingerprint: Option<&'a str>,
     /// How many equal requests were noted.
     pub times: u64,
+    /// The client's `User-Agent` header, at most 200 characters.
     pub user_agent: Option<&'a str>,
+    /// The client's IP address; `None` if it is not known.
     pub client_addr: Option<&'a str>,
 }
 

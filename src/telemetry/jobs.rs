@@ -5,6 +5,7 @@ use prometheus::{Error, IntCounter, IntCounterVec, IntGauge, Opts, Registry};
 /// The result of a notification's delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
+    /// The receiver accepted it.
     Delivered,
     /// Given up after every attempt.
     Failed,

@@ -8,11 +8,13 @@ use super::registration::Registration;
 pub struct JournalMetrics {
     /// Records journalled and not yet in the database.
     pub pending_records: IntGauge,
+    /// Journal bytes that are not in the database yet, including those of dead processes.
     pub pending_bytes: IntGauge,
     /// Age of the oldest of them, in whole seconds; 0 if there is none.
     pub oldest_age_seconds: IntGauge,
     /// Records in memory because the disk did not accept them.
     pub held_records: IntGauge,
+    /// Appends that did not reach the disk at once.
     pub append_errors: IntCounter,
     /// Syncs of the journal that failed.
     pub sync_errors: IntCounter,
@@ -20,7 +22,9 @@ pub struct JournalMetrics {
     pub lost_records: IntCounter,
     /// Records and stretches of the journal that were set aside for the operator.
     pub set_aside: IntCounter,
+    /// Batches that the database accepted.
     pub writer_batches: IntCounter,
+    /// Batches that failed and are retried.
     pub writer_errors: IntCounter,
     /// Records that the writer delivered to the database.
     pub writer_rows: IntCounter,

@@ -15,8 +15,10 @@ use super::line_buffer::LineBuffer;
 /// Why the log could not be installed.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
+    /// The thread that writes the lines could not be started.
     #[error("the log's thread could not be started: {0}")]
     Thread(#[from] std::io::Error),
+    /// The process has a log already.
     #[error("another log is installed already: {0}")]
     Installed(#[from] tracing_subscriber::util::TryInitError),
 }

@@ -78,6 +78,7 @@ pub struct Metrics {
     estimated: IntCounter,
     breakers: IntGaugeVec,
     store_up: IntGauge,
+    /// The shared counters; all zero without Redis.
     pub redis: RedisMetrics,
     snapshot_version: IntGauge,
     providers_left_out: IntGauge,
@@ -85,7 +86,9 @@ pub struct Metrics {
     log_dropped: IntCounter,
     process: ProcessMetrics,
     hooks: Mutex<Vec<ScrapeHook>>,
+    /// Connections of clients and to providers.
     pub connections: ConnectionMetrics,
+    /// Failed attempts by kind, and each provider's state.
     pub provider_health: ProviderHealthMetrics,
     /// 1 if the last reload was refused.
     reload_refused: IntGauge,
@@ -95,8 +98,11 @@ pub struct Metrics {
     pub streams_live: IntGauge,
     /// Sessions seen within their lifetime.
     pub sessions_live: IntGauge,
+    /// Memory of request bodies.
     pub bodies: BodyMetrics,
+    /// The journal and its writer.
     pub journal: JournalMetrics,
+    /// Clean-up, late pricing and notifications.
     pub jobs: JobMetrics,
 }
 
@@ -258,6 +264,7 @@ impl Metrics {
         self.provider_health.keep(&keep);
     }
 
+    /// Reports whether the database answered the last check.
     pub fn store_up(&self, up: bool) {
         self.store_up.set(i64::from(up));
     }
@@ -267,10 +274,12 @@ impl Metrics {
         self.redis.up(what, up);
     }
 
+    /// Reports the version of the configuration snapshot in effect.
     pub fn snapshot_version(&self, version: i64) {
         self.snapshot_version.set(version);
     }
 
+    /// Reports how many providers are left out because this process cannot open their credential.
     pub fn providers_left_out(&self, count: usize) {
         self.providers_left_out.set(i64::try_from(count).unwrap_or(i64::MAX));
     }

@@ -20,7 +20,9 @@ pub type PartState = Result<(), String>;
 /// Whether this process should receive requests, part by part.
 #[derive(Debug, Clone, Default)]
 pub struct Readiness {
+    /// Whether all required parts are available: `/readyz` answers 200 if so, else 503.
     pub ready: bool,
+    /// Every part by its name, required or optional, in the order of the answer.
     pub parts: Vec<(&'static str, PartState)>,
     /// Optional parts that are unavailable.
     pub degraded: Vec<&'static str>,

@@ -20,10 +20,13 @@ const MAX_HEAD: usize = 8 * 1024;
 
 /// A tunnel through one proxy to one provider.
 pub struct Tunnel {
+    /// The proxy's name or address, without brackets.
     pub proxy_host: String,
+    /// The proxy's port.
     pub proxy_port: u16,
     /// `host:port` of the provider, as named in the CONNECT line: the proxy resolves it.
     pub target: String,
+    /// Resolves the proxy's name.
     pub resolver: Arc<Resolver>,
 }
 

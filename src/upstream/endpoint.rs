@@ -13,9 +13,11 @@ use crate::domain::format::WireFormat;
 /// A provider's base address, split into its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
+    /// Whether the scheme is `https`.
     pub tls: bool,
     /// Without port or brackets; used for TLS verification.
     pub host: String,
+    /// The port in the address, else 443 or 80.
     pub port: u16,
     /// As sent in `Host`: with the port unless it is the scheme's default.
     pub authority: String,
@@ -28,17 +30,32 @@ pub struct Endpoint {
 /// The operation of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProviderCall<'a> {
-    Generate { model: &'a str, stream: bool },
-    CountTokens { model: &'a str },
+    /// A reply of a model.
+    Generate {
+        /// The model's name for this provider; part of the path in the alt-cli format only.
+        model: &'a str,
+        /// Whether the reply is streamed; part of the path in the alt-cli format only.
+        stream: bool,
+    },
+    /// The number of tokens of a request.
+    CountTokens {
+        /// The model's name for this provider; part of the path in the alt-cli format only.
+        model: &'a str,
+    },
+    /// The list of models.
     ListModels,
 }
 
+/// Why an address is no base address; completes "the address …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
+    /// The text has no scheme, or another one than `http` and `https`, or no host.
     #[error("is not an absolute http or https address")]
     NotAbsolute,
+    /// A user name or a password stands before the host.
     #[error("must not hold credentials: they belong in the key field")]
     Credentials,
+    /// There is a `?` or a `#`.
     #[error("must not hold a query or a fragment")]
     Query,
 }

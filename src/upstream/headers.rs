@@ -80,15 +80,21 @@ const CONVERTED: [&str; 2] = ["user-agent", "accept-language"];
 
 /// The parts of the head.
 pub struct HeadParts<'a> {
+    /// All headers of the client; [`build`] decides which of them are forwarded.
     pub client: &'a HeaderMap,
+    /// Has the credential, and whether the client's address is forwarded.
     pub provider: &'a Provider,
+    /// Has the authority, and whether TLS is used.
     pub endpoint: &'a Endpoint,
     /// Path and query.
     pub target: &'a str,
+    /// Length of the body in bytes; `None` = there is no body.
     pub body_len: Option<usize>,
     /// The body was converted: the client's format headers do not apply.
     pub converted: bool,
+    /// Whether the connection to the provider speaks HTTP/2.
     pub http2: bool,
+    /// The client's address, for `X-Forwarded-For`; `None` if it is not known.
     pub client_ip: Option<std::net::IpAddr>,
     /// Further headers that carry the client's key, in lower case.
     pub credentials: &'a [String],

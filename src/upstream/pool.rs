@@ -53,6 +53,7 @@ pub struct LinkTimes {
     pub connect: Option<Duration>,
     /// Only for the TLS handshake, within `connect`.
     pub tls: Option<Duration>,
+    /// How long an idle connection is kept in the pool.
     pub keepalive: Duration,
 }
 
@@ -65,12 +66,16 @@ pub struct Link {
     peer: HttpPeer,
 }
 
+/// Why a provider cannot be called; the text can be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
+    /// The provider's base address is invalid.
     #[error("the provider's address {0}")]
     Address(EndpointError),
+    /// The address of the provider's CONNECT proxy is invalid.
     #[error("the provider's proxy address {0}")]
     Proxy(EndpointError),
+    /// The name of the provider, or of its proxy, does not resolve.
     #[error(transparent)]
     Resolve(#[from] ResolveError),
 }
@@ -188,6 +193,7 @@ impl Upstreams {
 }
 
 impl Link {
+    /// The provider's parsed address, which gives the paths of calls.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint

@@ -19,8 +19,11 @@ const MAX_BYTES: usize = 2 * 1024 * 1024;
 /// The provider's answer.
 #[derive(Debug, Clone)]
 pub struct Probed {
+    /// The HTTP status.
     pub status: u16,
+    /// The beginning of the body, at most 2 MiB.
     pub body: Vec<u8>,
+    /// From the start of the connection to the end of the body.
     pub took: Duration,
 }
 

@@ -10,8 +10,11 @@ pub enum ProbeFault {
     BadAddress,
     /// The name does not resolve.
     UnknownHost,
+    /// The host answered that nothing listens on the port.
     ConnectionRefused,
+    /// The TLS handshake failed, for instance because of the certificate.
     TlsFailed,
+    /// There was no complete answer within the bound.
     TimedOut,
     /// Anything else that broke the exchange.
     NoConnection,
@@ -20,7 +23,9 @@ pub enum ProbeFault {
 /// Why there was no answer; the text does not contain the credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeError {
+    /// What prevented it, as one of a few kinds.
     pub fault: ProbeFault,
+    /// The libraries' messages, from the outermost to the cause.
     pub text: String,
 }
 

@@ -16,6 +16,7 @@ const FRESH: Duration = Duration::from_secs(30);
 /// Names kept at most; providers are few, so this is only a safety bound.
 const CAPACITY: usize = 4096;
 
+/// A name without any address, and without an earlier answer.
 #[derive(Debug, thiserror::Error)]
 #[error("the name {host} does not resolve: {reason}")]
 pub struct ResolveError {

@@ -11,7 +11,9 @@ use crate::store::{AuditPage, AuditRow};
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditRecord {
+    /// Identifies the entry; later entries have greater ids.
     pub id: i64,
+    /// When the change was made.
     pub happened_at: Iso,
     /// `admin token`, or the user and the key that it was done with.
     pub actor: String,
@@ -47,6 +49,7 @@ impl From<AuditRow> for AuditRecord {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditPageRecord {
+    /// The entries of this page.
     pub entries: Vec<AuditRecord>,
     /// Asks for the page after; `null` on the last.
     pub next_cursor: Option<i64>,

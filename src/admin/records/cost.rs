@@ -14,6 +14,7 @@ use crate::policy::explain::explain;
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LogDetail {
+    /// The entry of the usage log, with the cost that was charged.
     pub entry: LogEntry,
     /// One line for each kind of use that is charged for; empty where the model has no price now.
     pub cost_lines: Vec<CostLineRecord>,
@@ -38,7 +39,9 @@ pub struct CostLineRecord {
     pub kind: &'static str,
     /// Tokens, web searches, or 1 for the fee per request.
     pub quantity: u64,
+    /// USD for one unit of `quantity`.
     pub rate_usd: Exact,
+    /// USD, before the multiplier.
     pub amount_usd: Exact,
 }
 

@@ -13,31 +13,42 @@ use crate::domain::error_rule::ErrorRule;
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RuleRecord {
+    /// Identifies the rule: the `id` that edits and removals take.
     pub id: i64,
+    /// The text or regular expression that the upstream's error is compared with, by `matchType`.
     pub pattern: String,
     /// `contains`, `exact` or `regex`.
     pub match_type: &'static str,
+    /// `prompt_limit`, `content_filter`, `pdf_limit`, `thinking_error`, `parameter_error`,
+    /// `invalid_request` or `cache_limit`.
     pub category: &'static str,
+    /// A note for administrators; may be empty. Clients never receive it.
     pub description: String,
     /// As entered: a text, or a JSON object with `message` and maybe `type` and `code`.
     pub override_response: Option<String>,
+    /// The status that the client gets in place of the upstream's, 400–599; `null` = the upstream's
+    /// status.
     pub override_status_code: Option<u16>,
     /// `4xx` or `all`.
     pub applies_to: &'static str,
+    /// A rule that is not enabled is not applied.
     pub is_enabled: bool,
-    /// Lower is asked first.
+    /// Rules with lower numbers are evaluated first.
     pub priority: i32,
-    /// Comes with the program.
+    /// The rule comes with the program.
     pub is_default: bool,
-    /// What a rule of the program's own is known by.
+    /// The name of a rule that comes with the program; `null` for an operator's.
     pub default_code: Option<String>,
-    /// A rule of the program's own that was changed here: upgrades leave it alone.
+    /// The rule comes with the program and was changed here: upgrades do not overwrite it.
     pub is_edited: bool,
+    /// When the rule was made.
     pub created_at: Iso,
+    /// When the rule was last changed.
     pub updated_at: Iso,
 }
 
 impl RuleRecord {
+    /// The rule as shown, with all its fields.
     pub fn new(rule: &ErrorRule) -> Self {
         Self {
             id: rule.id.0,
@@ -66,10 +77,12 @@ pub struct RuleTrial {
     /// What was read from the text that was sent: its message, type and code are what rules look
     /// at.
     pub message: String,
+    /// The error's type; `null` = the text names none.
     #[serde(rename = "type")]
     pub kind: Option<String>,
+    /// The error's code; `null` = the text names none.
     pub code: Option<String>,
-    /// The rules that match, in the order in which they are asked; the first one decides.
+    /// The rules that match, in the order of their evaluation; the first one decides.
     pub matches: Vec<RuleRecord>,
     /// A class of docs/reference/upstream-failures.md: `NON_RETRYABLE_CLIENT_ERROR` goes back to
     /// the client, `PROVIDER_ERROR` to the next provider.

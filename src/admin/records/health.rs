@@ -17,7 +17,9 @@ use rust_decimal::Decimal;
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderHealth {
+    /// The provider's id.
     pub provider_id: i64,
+    /// The provider's present name.
     pub provider_name: String,
     /// `never_used`, `healthy`, `failing`, `cooldown` or `circuit_open`: every attempt counts,
     /// whether or not it counts for the circuit.
@@ -42,7 +44,7 @@ pub struct ProviderHealth {
     /// Milliseconds until then; 0 when half open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovers_in_ms: Option<i64>,
-    /// The provider said that it is not to be asked before (`Retry-After`).
+    /// The end of the cooldown that the provider's `Retry-After` caused; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rest_until: Option<Iso>,
     /// What opened the circuit; absent while it is closed, and where another node or an earlier
@@ -76,6 +78,7 @@ pub struct AttemptErrorRecord {
     pub status: Option<u16>,
     /// What it said, or why there was no reply: at most 300 characters, the credential masked.
     pub message: String,
+    /// When the attempt failed.
     pub at: Iso,
 }
 
@@ -91,6 +94,8 @@ impl From<&AttemptError> for AttemptErrorRecord {
 }
 
 impl ProviderHealth {
+    /// `circuit`: the state of the provider's circuit. `seen`: how the provider's attempts ended on
+    /// this node.
     pub fn new(provider: &Provider, circuit: &BreakerSnapshot, seen: &Seen) -> Self {
         let error = |error: &std::sync::Arc<AttemptError>| AttemptErrorRecord::from(&**error);
         let last_error = seen.last_error.as_ref();

@@ -12,27 +12,36 @@ use crate::domain::key::Key;
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyRecord {
+    /// Identifies the key: the `keyId` that other operations take.
     pub id: i64,
+    /// The user who owns the key.
     pub user_id: i64,
+    /// 1–64 characters, unique among the user's keys.
     pub name: String,
     /// Masked: the full text is shown once, at creation.
     pub key: String,
     /// `enabled`, `disabled` or `expired`.
     pub status: &'static str,
+    /// A disabled key is refused, whatever its other fields say.
     pub is_enabled: bool,
     /// `null` = never.
     pub expires_at: Option<Iso>,
+    /// Whether the key opens the whole web UI and API; if not, it reads its own usage only.
     pub can_login_web_ui: bool,
     /// USD; `null` = no limit.
     #[serde(rename = "limit5hUsd")]
     pub limit_5h_usd: Option<Exact>,
+    /// USD a day, see `dailyResetMode`; `null` = no limit.
     pub limit_daily_usd: Option<Exact>,
     /// `fixed` or `rolling`.
     pub daily_reset_mode: &'static str,
     /// `HH:MM` in the gateway's time zone.
     pub daily_reset_time: String,
+    /// USD a calendar week in the gateway's time zone; `null` = no limit.
     pub limit_weekly_usd: Option<Exact>,
+    /// USD a calendar month in the gateway's time zone; `null` = no limit.
     pub limit_monthly_usd: Option<Exact>,
+    /// USD over the key's lifetime; `null` = no limit.
     pub limit_total_usd: Option<Exact>,
     /// 0 = no limit.
     pub limit_concurrent_sessions: u32,
@@ -45,12 +54,17 @@ pub struct KeyRecord {
     pub tightest_limit: Option<TightestLimit>,
     /// The start of the latest request that is recorded; `null` = never, and outside of lists.
     pub last_used_at: Option<Iso>,
+    /// When the key was made.
     pub created_at: Iso,
+    /// When the record was last changed.
     pub updated_at: Iso,
+    /// When the key was removed; `null` = it was not. Lists hold no removed keys.
     pub deleted_at: Option<Iso>,
 }
 
 impl KeyRecord {
+    /// `now` decides whether the key is expired. `tightest_limit` and `last_used_at` are left
+    /// empty: lists fill them in.
     pub fn new(key: &Key, now: Timestamp) -> Self {
         let limits = &key.limits;
         let status = match () {
@@ -90,8 +104,10 @@ impl KeyRecord {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GeneratedKey {
+    /// Identifies the key: the `keyId` that other operations take.
     pub id: i64,
     /// The key's whole text. It is not kept and cannot be shown again.
     pub generated_key: String,
+    /// The name that was given to the key.
     pub name: String,
 }

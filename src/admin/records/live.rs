@@ -50,13 +50,15 @@ fn data_is_text(schema: &mut Schema) {
     }
 }
 
+/// What a client needs to know about the gateway before the events that follow.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Hello {
-    /// Of the gateway.
+    /// The gateway's version.
     pub version: &'static str,
     /// IANA name of the gateway's time zone.
     pub time_zone: &'static str,
+    /// The gateway's clock when the connection was opened.
     pub now: Iso,
 }
 
@@ -64,6 +66,7 @@ pub struct Hello {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LiveStatus {
+    /// The database answered the last check.
     pub database_up: bool,
     /// `null` while the database answers.
     pub database_down_since: Option<Iso>,
@@ -74,12 +77,16 @@ pub struct LiveStatus {
     pub figures_at: Option<Iso>,
 }
 
+/// Says that the configuration changed. What changed is to be read again.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct NewConfiguration {
+    /// The version that is in effect now; later ones are greater.
     pub version: i64,
 }
 
+/// Says that events were left out.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Missed {
+    /// How many events were left out.
     pub count: u64,
 }

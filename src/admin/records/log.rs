@@ -12,13 +12,22 @@ use crate::store::{LogPage, LogSummary};
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LogEntry {
+    /// A UUID; the client received it in the header `x-tollgate-request-id`.
     pub request_id: String,
+    /// The session that the request belongs to; `null` = the request was refused before its body
+    /// was read.
     pub session_id: Option<String>,
+    /// The user who owns the key; `null` for requests of the administrator token.
     pub user_id: Option<i64>,
+    /// The user's name at the time of the request; `null` for requests of the administrator token.
     pub user_name: Option<String>,
+    /// The key of the request; `null` for requests of the administrator token.
     pub key_id: Option<i64>,
+    /// The key's name at the time of the request; `null` for requests of the administrator token.
     pub key_name: Option<String>,
+    /// The provider that answered, or the last one that was tried; `null` = none was tried.
     pub provider_id: Option<i64>,
+    /// That provider's name at the time of the request.
     pub provider_name: Option<String>,
     /// The model that the client asked for.
     pub model: String,
@@ -26,16 +35,23 @@ pub struct LogEntry {
     pub upstream_model: Option<String>,
     /// `native`, `responses`, `chat-compatible` or `alt-cli`.
     pub client_format: &'static str,
+    /// The provider's format, named as in `clientFormat`; `null` = no provider was tried.
     pub provider_format: Option<&'static str>,
+    /// The path that the client requested, without its query.
     pub endpoint: String,
+    /// The client asked for a stream.
     pub streamed: bool,
     /// Text that was neither read from nor written to a cache.
     pub input_tokens: u64,
+    /// All output, reasoning and audio included.
     pub output_tokens: u64,
+    /// Input written to the five-minute prompt cache.
     #[serde(rename = "cacheCreation5mTokens")]
     pub cache_creation_5m_tokens: u64,
+    /// Input written to the one-hour prompt cache.
     #[serde(rename = "cacheCreation1hTokens")]
     pub cache_creation_1h_tokens: u64,
+    /// Input read from a prompt cache.
     pub cache_read_tokens: u64,
     /// The part of the output that was reasoning.
     pub reasoning_tokens: u64,
@@ -51,28 +67,37 @@ pub struct LogEntry {
     pub cost_usd: Option<Exact>,
     /// The price entry that the cost was made with; `null` where nothing was charged.
     pub price_model: Option<String>,
+    /// The provider's multiplier that is part of `costUsd`; 1 where there was no usage.
     pub cost_multiplier: Exact,
     /// The usage, and so the cost, was estimated.
     pub estimated: bool,
+    /// Milliseconds from the request's start to the end of its reply.
     pub duration_ms: u64,
     /// Milliseconds to the reply's first byte.
     pub ttfb_ms: Option<u64>,
     /// Microseconds spent in the gateway itself.
     pub overhead_us: u64,
+    /// The HTTP status that the client got.
     pub status_code: u16,
     /// How it ended: `completed`, `refused`, `client_error`, `upstream_failed`, `broken_off`,
     /// `client_aborted`, `internal`.
     pub outcome: &'static str,
+    /// Why the request did not succeed; `null` where it did.
     pub error_message: Option<String>,
+    /// Requests that were sent to providers for it, the first and all retries; 0 = none.
     pub attempts: u32,
     /// Which providers were considered, skipped, chosen and tried, and why.
     pub decision_chain: Value,
+    /// The client's `User-Agent` header; `null` = it sent none.
     pub user_agent: Option<String>,
+    /// The client's IP address, see `trusted_proxies`; `null` where it is not known.
     pub client_address: Option<String>,
+    /// When the request began. Its cost belongs to this time.
     pub created_at: Iso,
 }
 
 impl LogEntry {
+    /// The entry as shown, with the names that the record holds: those at the time of the request.
     pub fn new(record: &Record) -> Self {
         let usage = &record.usage;
         let text = |text: &Option<std::sync::Arc<str>>| text.as_deref().map(str::to_owned);
@@ -124,6 +149,7 @@ impl LogEntry {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LogPageRecord {
+    /// The entries of this page.
     pub logs: Vec<LogEntry>,
     /// Entries on all pages.
     pub total: u64,
@@ -131,8 +157,11 @@ pub struct LogPageRecord {
     /// session and by retries; and, over more than 32 days, by a user or key together with an
     /// endpoint, or with a provider and a model.
     pub total_is_exact: bool,
+    /// The number of this page, from 1; with a cursor, the number that was asked for.
     pub page: u32,
+    /// Entries on a page, as asked for.
     pub page_size: u32,
+    /// Sums over all pages.
     pub summary: LogSums,
     /// Asks for the next page; `null` on the last.
     pub next_cursor: Option<String>,
@@ -142,6 +171,7 @@ pub struct LogPageRecord {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LogSums {
+    /// Requests on all pages.
     pub requests: u64,
     /// Requests that failed or were refused.
     pub errors: u64,
@@ -150,19 +180,28 @@ pub struct LogSums {
     pub limit_refusals: u64,
     /// Requests whose model had no price.
     pub unpriced: u64,
+    /// USD; requests without a price count as nothing.
     pub cost_usd: Exact,
+    /// Text that was neither read from nor written to a cache.
     pub input_tokens: u64,
+    /// All output, reasoning and audio included.
     pub output_tokens: u64,
+    /// Input written to the five-minute prompt cache.
     #[serde(rename = "cacheCreation5mTokens")]
     pub cache_creation_5m_tokens: u64,
+    /// Input written to the one-hour prompt cache.
     #[serde(rename = "cacheCreation1hTokens")]
     pub cache_creation_1h_tokens: u64,
+    /// Input read from a prompt cache.
     pub cache_read_tokens: u64,
+    /// The part of the output that was reasoning.
     pub reasoning_tokens: u64,
+    /// Milliseconds, the durations of all requests added up.
     pub duration_ms: u64,
 }
 
 impl LogSums {
+    /// The sums as shown.
     pub fn new(summary: &LogSummary) -> Self {
         Self {
             requests: summary.requests,
@@ -182,6 +221,7 @@ impl LogSums {
 }
 
 impl LogPageRecord {
+    /// `page` and `page_size` are given back as the caller asked for them.
     pub fn new(found: LogPage, page: u32, page_size: u32) -> Self {
         Self {
             logs: found.rows.iter().map(|row| LogEntry::new(&row.record)).collect(),

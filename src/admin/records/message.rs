@@ -7,10 +7,11 @@ use serde_json::Value;
 use super::Iso;
 use crate::store::{Clip, StoredMessage};
 
-/// What was said in a session.
+/// The stored messages of a session.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionMessages {
+    /// The session, as asked for.
     pub session_id: String,
     /// In the order in which the requests began.
     pub messages: Vec<MessageRecord>,
@@ -22,7 +23,9 @@ pub struct SessionMessages {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MessageRecord {
+    /// The request's id, as in the usage log.
     pub request_id: String,
+    /// When the request began.
     pub created_at: Iso,
     /// As the client sent it, in its format: JSON, or the text where it is cut or no JSON.
     pub request: Value,
@@ -30,6 +33,7 @@ pub struct MessageRecord {
     pub response: Value,
     /// There was more than is kept.
     pub request_truncated: bool,
+    /// There was more of the reply than is kept.
     pub response_truncated: bool,
 }
 

@@ -44,6 +44,7 @@ use crate::domain::money::NanoUsd;
 pub struct Exact(pub Decimal);
 
 impl Exact {
+    /// Converts an amount of nano-USD to the same amount in USD, without rounding.
     pub fn usd(amount: NanoUsd) -> Self {
         Self(amount.to_decimal())
     }

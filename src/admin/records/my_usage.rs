@@ -15,29 +15,38 @@ use crate::store::{ModelStatistics, UsageTotal};
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MyMetadata {
+    /// The key that the caller authenticated with.
     pub key_id: i64,
+    /// The key's name, 1–64 characters.
     pub key_name: String,
+    /// When the key expires; `null` = never.
     pub key_expires_at: Option<Iso>,
     /// Comma-separated group names.
     pub key_provider_group: String,
     /// Whether the key may use the whole web UI.
     pub can_login_web_ui: bool,
+    /// The user who owns the key.
     pub user_id: i64,
+    /// The user's name, 1–64 characters.
     pub user_name: String,
+    /// When the user expires; from then on all their keys are refused. `null` = never.
     pub user_expires_at: Option<Iso>,
     /// Model names, a trailing `*` matches any suffix; empty = every model.
     pub allowed_models: Vec<String>,
-    /// When the key's day begins, `HH:MM`, and whether it does (`fixed`) or rolls (`rolling`).
+    /// `fixed`: the key's day begins at `dailyResetTime`; `rolling`: it is the past 24 hours.
     pub daily_reset_mode: &'static str,
+    /// `HH:MM` in the gateway's time zone; unused where the mode is `rolling`.
     pub daily_reset_time: String,
     /// IANA name of the gateway's time zone.
     pub time_zone: &'static str,
     /// A symbol to show before amounts; they are USD.
     pub currency_display: String,
+    /// What this gateway is called.
     pub site_title: String,
 }
 
 impl MyMetadata {
+    /// The settings and the time zone come from `ctx`.
     pub fn new(ctx: &Context, key: &Key, user: &User) -> Self {
         let settings = ctx.state.peek().settings.clone();
         Self {
@@ -63,11 +72,13 @@ impl MyMetadata {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MyQuota {
+    /// What this key has used of its limits.
     pub key: LimitUsage,
+    /// What all of the user's keys together have used of the user's limits.
     pub user: UserLimitUsage,
 }
 
-/// What the key was used for in some time.
+/// What the key was used for in the requested time.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MyStats {
@@ -75,8 +86,11 @@ pub struct MyStats {
     pub calls: u64,
     /// Text that was neither read from nor written to a cache.
     pub input_tokens: u64,
+    /// All output, reasoning included.
     pub output_tokens: u64,
+    /// Input written to prompt caches of any lifetime.
     pub cache_creation_tokens: u64,
+    /// Input read from a prompt cache.
     pub cache_read_tokens: u64,
     /// The four together.
     pub total_tokens: u64,
@@ -87,6 +101,7 @@ pub struct MyStats {
 }
 
 impl MyStats {
+    /// Sums over `models`, whose order is kept in `model_stats`.
     pub fn new(models: Vec<ModelStatistics>) -> Self {
         let sum = |of: fn(&ModelStatistics) -> u64| models.iter().map(of).sum();
         Self {

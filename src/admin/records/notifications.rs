@@ -11,28 +11,35 @@ use crate::store::StoredNotifications;
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NotificationsRecord {
-    /// None is sent while this is off.
+    /// No notification is sent while this is off.
     pub enabled: bool,
+    /// Whether a message is sent when a provider fails, is taken out of use, or works again.
     pub circuit_breaker_enabled: bool,
+    /// The address that these messages are sent to; `null` = none is sent.
     pub circuit_breaker_webhook: Option<String>,
+    /// Whether a message is sent each day about the users of the day before.
     pub daily_leaderboard_enabled: bool,
+    /// The address that the leaderboard is sent to; `null` = none is sent.
     pub daily_leaderboard_webhook: Option<String>,
     /// `HH:MM` in the gateway's time zone; the day before is reported.
     pub daily_leaderboard_time: String,
+    /// How many users the leaderboard names, 1–100.
     pub daily_leaderboard_top_n: u32,
+    /// Whether a message is sent when a spending limit is nearly used up.
     pub cost_alert_enabled: bool,
+    /// The address that alerts are sent to; `null` = none is sent.
     pub cost_alert_webhook: Option<String>,
-    /// The share of a limit from which on an alert is sent.
+    /// The share of a limit from which on an alert is sent, 0–1.
     pub cost_alert_threshold: Exact,
-    /// Minutes between two looks.
+    /// Minutes between two checks, 1–1440.
     pub cost_alert_check_interval: u32,
     /// Messages are signed. The key itself is not shown.
     pub has_webhook_secret: bool,
 }
 
 impl NotificationsRecord {
-    /// As it is put down in the audit log: who has a webhook's whole address can write to its
-    /// receiver.
+    /// As recorded in the audit log, with masked addresses: a webhook's complete address is enough
+    /// to send messages to its receiver.
     pub fn masked(stored: &StoredNotifications) -> Self {
         let whole = Self::new(stored);
         let mask = |address: Option<String>| address.map(|address| masked_address(&address));
@@ -44,6 +51,7 @@ impl NotificationsRecord {
         }
     }
 
+    /// As administrators see them, with complete addresses. The audit log gets [`Self::masked`].
     pub fn new(stored: &StoredNotifications) -> Self {
         let settings = stored.settings.clone();
         Self {
@@ -80,6 +88,7 @@ fn masked_address(address: &str) -> String {
 pub struct WebhookTest {
     /// The receiver's status.
     pub status: u16,
+    /// Milliseconds from the start of the delivery to the receiver's answer.
     pub latency_ms: u64,
 }
 

@@ -27,23 +27,30 @@ pub struct OverviewRecord {
     pub today_error_rate: Exact,
     /// Today's requests that a limit of a key or a user refused.
     pub today_limit_refusals: u64,
-    /// The same five of yesterday, up to this time of day.
+    /// Requests of yesterday, up to this time of day.
     pub yesterday_same_period_requests: u64,
+    /// USD of yesterday, up to this time of day.
     pub yesterday_same_period_cost: Exact,
+    /// Milliseconds from a request's start to the end of its reply, on average over the same part
+    /// of yesterday.
     pub yesterday_same_period_avg_response_time: u64,
+    /// Percent of yesterday's requests up to this time of day, counted as `todayErrorRate` is.
     pub yesterday_same_period_error_rate: Exact,
+    /// Requests of yesterday, up to this time of day, that a limit of a key or a user refused.
     pub yesterday_same_period_limit_refusals: u64,
     /// Requests that began within the last minute.
     pub recent_minute_requests: u64,
     /// Today's most expensive users, most expensive first.
     pub top_users: Vec<TopRecord>,
+    /// Today's most expensive models, most expensive first.
     pub top_models: Vec<TopRecord>,
+    /// Today's most expensive providers, most expensive first.
     pub top_providers: Vec<TopRecord>,
-    /// What may need somebody. For administrators; `null` for users.
+    /// What may need an administrator's attention; `null` for users.
     pub attention: Option<Attention>,
 }
 
-/// What may need somebody.
+/// What may need an administrator's attention.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Attention {
@@ -53,9 +60,9 @@ pub struct Attention {
     /// most 20. At most ten seconds old; where more than 500 of them have limits, correspondingly
     /// older.
     pub near_limits: Vec<NearLimit>,
-    /// How many more there are.
+    /// How many more there are than `nearLimits` has.
     pub more_near_limits: usize,
-    /// Of the node that answers.
+    /// The journal of the node that answers.
     pub journal: JournalRecord,
 }
 
@@ -65,7 +72,9 @@ pub struct Attention {
 pub struct NearLimit {
     /// `key`, `user` or `provider`.
     pub kind: &'static str,
+    /// The id of the key, user or provider, see `kind`.
     pub id: i64,
+    /// The name of the key, user or provider.
     pub name: String,
     /// Whose the key is.
     pub user_id: Option<i64>,
@@ -89,13 +98,17 @@ pub struct JournalRecord {
     pub oldest_age_ms: u64,
     /// The database did not take the last batch.
     pub failing: bool,
+    /// Bytes that the journal uses on disk.
     pub disk_bytes: u64,
+    /// Bytes that the journal may use (`ledger.max_bytes`). When they are used up, new requests are
+    /// refused.
     pub max_bytes: u64,
-    /// In memory, because the disk takes none. Lost if the process ends.
+    /// Records in memory, because the disk accepts none. They are lost if the process ends.
     pub held_records: u64,
-    /// Neither on disk nor in memory: in the log alone. Since the start, as the next.
+    /// Records that are neither on disk nor in memory, but in the log only; since the start.
     pub lost_records: u64,
-    /// Records and damaged stretches that were put aside for a person.
+    /// Records and damaged parts of the journal that were set aside for the operator, since the
+    /// start.
     pub set_aside: u64,
 }
 
@@ -118,6 +131,7 @@ impl From<JournalStats> for JournalRecord {
 const NAMED: usize = 20;
 
 impl Attention {
+    /// `near_limits`, nearest first: of those above 20 only the number is kept.
     pub fn new(problems: Vec<Problem>, mut near_limits: Vec<NearLimit>, journal: JournalStats) -> Self {
         let more_near_limits = near_limits.len().saturating_sub(NAMED);
         near_limits.truncate(NAMED);
@@ -132,7 +146,9 @@ pub struct TopRecord {
     /// Of the user or provider; `null` for a model, for the administrator token's requests, and for
     /// those that no provider was asked for.
     pub id: Option<i64>,
+    /// `null` = there is no such record, or no longer.
     pub name: Option<String>,
+    /// Today's requests, whatever became of them.
     pub requests: u64,
     /// USD.
     pub cost: Exact,

@@ -16,17 +16,33 @@ pub enum PlaygroundEvent {
         path: String,
     },
     /// The head of the reply.
-    Head { status: u16, headers: Vec<Header>, at_ms: u64 },
+    Head {
+        /// The HTTP status of the reply.
+        status: u16,
+        /// The headers of the reply, in its order. A repeated header has one entry for each.
+        headers: Vec<Header>,
+        /// Milliseconds since the request was sent.
+        at_ms: u64,
+    },
     /// A piece of the reply's body, as it came.
-    Data { text: String, at_ms: u64 },
+    Data {
+        /// UTF-8; bytes that are not are replaced by U+FFFD.
+        text: String,
+        /// Milliseconds since the request was sent.
+        at_ms: u64,
+    },
     /// Nothing has come for ten seconds.
-    Wait { at_ms: u64 },
+    Wait {
+        /// Milliseconds since the request was sent.
+        at_ms: u64,
+    },
     /// The last line.
     End {
         /// Whether the reply came to its end.
         complete: bool,
         /// Why it did not; `null` where it did.
         error: Option<&'static str>,
+        /// Milliseconds since the request was sent.
         at_ms: u64,
     },
 }

@@ -12,6 +12,7 @@ use crate::policy::price::unapplied;
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PriceRecord {
+    /// The model that the price is for, as clients or providers call it; 1–200 characters.
     pub model_name: String,
     /// The entry as it was uploaded, unknown fields and all.
     pub price_data: Value,
@@ -19,10 +20,12 @@ pub struct PriceRecord {
     pub unapplied: Vec<String>,
     /// `manual`, `sync` or `seed`.
     pub source: &'static str,
+    /// When the entry was last changed.
     pub updated_at: Iso,
 }
 
 impl PriceRecord {
+    /// The entry as shown, with the fields of it that have no effect on costs.
     pub fn new(price: &Price) -> Self {
         let price_data = price.data.parse();
         Self {
@@ -39,12 +42,15 @@ impl PriceRecord {
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PriceUpload {
+    /// Models that had no entry before.
     pub added: Vec<String>,
+    /// Models whose entry was replaced.
     pub updated: Vec<String>,
     /// Already so, or kept because they were entered by hand.
     pub unchanged: Vec<String>,
     /// Not taken; see `failures`.
     pub failed: Vec<String>,
+    /// One item for each name in `failed`, in the same order.
     pub failures: Vec<PriceFailure>,
     /// Entries in the table.
     pub total: usize,
@@ -54,6 +60,8 @@ pub struct PriceUpload {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PriceFailure {
+    /// The model's name in the table, as it was sent.
     pub model_name: String,
+    /// What is wrong with the entry, in English.
     pub reason: String,
 }

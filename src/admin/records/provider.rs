@@ -14,17 +14,23 @@ use crate::domain::provider::{Provider, SwitchedOff};
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderRecord {
+    /// Identifies the provider: the `providerId` that other operations take.
     pub id: i64,
+    /// 1–64 characters, for administrators; clients do not see it.
     pub name: String,
+    /// The upstream's base address, with or without `/v1`, or with a path prefix.
     pub url: String,
     /// Masked.
     pub key: String,
     /// `native`, `native-auth`, `responses`, `chat-compatible` or `alt-cli`.
     pub provider_type: &'static str,
+    /// A disabled provider gets no requests.
     pub is_enabled: bool,
+    /// The share among providers of the same priority, 1–100.
     pub weight: u32,
     /// Lower is tried first.
     pub priority: i32,
+    /// Costs of requests to this provider are multiplied by this.
     pub cost_multiplier: Exact,
     /// Comma-separated group names; `null` = the default group.
     pub group_tag: Option<String>,
@@ -32,39 +38,53 @@ pub struct ProviderRecord {
     pub allowed_models: Vec<String>,
     /// Requested model → model sent upstream.
     pub model_redirects: BTreeMap<String, String>,
+    /// USD in any 5 hours; `null` = no limit.
     #[serde(rename = "limit5hUsd")]
     pub limit_5h_usd: Option<Exact>,
+    /// USD a day, see `dailyResetMode`; `null` = no limit.
     pub limit_daily_usd: Option<Exact>,
     /// `fixed` or `rolling`.
     pub daily_reset_mode: &'static str,
     /// `HH:MM` in the gateway's time zone.
     pub daily_reset_time: String,
+    /// USD a calendar week in the gateway's time zone; `null` = no limit.
     pub limit_weekly_usd: Option<Exact>,
+    /// USD a calendar month in the gateway's time zone; `null` = no limit.
     pub limit_monthly_usd: Option<Exact>,
+    /// USD over the provider's lifetime; `null` = no limit.
     pub limit_total_usd: Option<Exact>,
     /// 0 = no limit.
     pub limit_concurrent_sessions: u32,
+    /// Attempts at this provider for one request, 1–10, the first included.
     pub max_retry_attempts: u32,
     /// Consecutive failures; 0 = the circuit never opens.
     pub circuit_breaker_failure_threshold: u32,
     /// Milliseconds.
     pub circuit_breaker_open_duration: u64,
+    /// Successes of probes in a row that close the circuit.
     pub circuit_breaker_half_open_success_threshold: u32,
     /// `null` = the configured default, 0 = none.
     pub first_byte_timeout_streaming_ms: Option<u64>,
+    /// Milliseconds between two pieces of a stream; `null` = the configured default, 0 = none.
     pub streaming_idle_timeout_ms: Option<u64>,
+    /// Milliseconds for a complete reply; `null` = the configured default, 0 = none.
     pub request_timeout_non_streaming_ms: Option<u64>,
     /// `inherit`, `5m` or `1h`.
     pub cache_ttl_preference: &'static str,
     /// `auto`, `force_official` or `keep_original`.
     pub instructions_strategy: &'static str,
+    /// Whether the upstream gets the client's address in `X-Forwarded-For`.
     pub preserve_client_ip: bool,
+    /// `http://host:port` of a CONNECT proxy; `null` = none of the provider's own.
     pub proxy_url: Option<String>,
+    /// A note for administrators; may be empty.
     pub note: String,
     /// Why the gateway itself disabled the provider; `null` when it did not, and once the provider
     /// is enabled again.
     pub switched_off: Option<SwitchedOffRecord>,
+    /// When the provider was made.
     pub created_at: Iso,
+    /// When the record was last changed.
     pub updated_at: Iso,
 }
 
@@ -117,6 +137,7 @@ impl ProviderRecord {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SwitchedOffRecord {
+    /// When the gateway disabled the provider.
     pub at: Iso,
     /// Probes of its circuit that failed in a row.
     pub failed_probes: u32,
@@ -139,6 +160,7 @@ impl From<&SwitchedOff> for SwitchedOffRecord {
 /// The id of a record that was made.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Created {
+    /// The new record's id.
     pub id: i64,
 }
 
@@ -160,6 +182,7 @@ pub struct ProviderTest {
     pub params: Map<String, Value>,
     /// The provider's status; `null` when there was no answer.
     pub status: Option<u16>,
+    /// Milliseconds of the exchange that `stage` names; 0 when there was no answer.
     pub latency_ms: u64,
     /// The model that it was asked for; `null` where none was named and the provider lists none.
     pub model: Option<String>,

@@ -25,26 +25,34 @@ pub struct RejectedPage {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RejectedRecord {
+    /// When the first of them was refused.
     pub first_at: Iso,
+    /// When the latest of them was refused.
     pub last_at: Iso,
+    /// How many requests the entry stands for.
     pub count: u64,
     /// `missing_credential`, `conflicting_credentials`, `unknown_key`, `key_disabled`,
     /// `key_expired` or `user_disabled`.
     pub reason: &'static str,
+    /// The client's IP address; `null` where it is not known.
     pub client_address: Option<String>,
     /// The path, without its query.
     pub endpoint: String,
+    /// The format of the endpoint: `native`, `responses`, `chat-compatible` or `alt-cli`.
     pub client_format: &'static str,
+    /// The client's `User-Agent` header, at most 200 characters; `null` = it sent none.
     pub user_agent: Option<String>,
     /// Eight hexadecimal digits: equal ones mean the same key. They change when the gateway starts,
     /// and the key cannot be found from them.
     pub key_fingerprint: Option<String>,
     /// The key, where it is one that exists and may not be used.
     pub key_id: Option<i64>,
+    /// The key's present name; `null` where there is no `keyId`, and once the key is removed.
     pub key_name: Option<String>,
 }
 
 impl RejectedPage {
+    /// `snapshot`: the configuration that the names of keys come from.
     pub fn new(entries: &[Rejected], total: u64, since: Timestamp, snapshot: &Snapshot) -> Self {
         let record = |entry: &Rejected| RejectedRecord {
             first_at: Iso(entry.first_at),

@@ -15,6 +15,7 @@ use crate::store::Series;
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatisticsRecord {
+    /// One point for each stretch of time, in order. None is left out.
     pub chart_data: Vec<ChartPoint>,
     /// The lines, most expensive first, at most 500; those without any request in the time are left
     /// out.
@@ -35,6 +36,7 @@ pub struct LineRecord {
     /// Of the user, key or provider; 0 = the administrator token's requests, or those that no
     /// provider was asked for; of a model its place in this list.
     pub id: i64,
+    /// The user's, key's, model's or provider's name; its id where the name is not known.
     pub name: String,
     /// The line's values are `<dataKey>_cost` (USD) and `<dataKey>_calls`.
     pub data_key: String,

@@ -14,13 +14,19 @@ use crate::store::{LogPage, SessionFigures};
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ActiveSession {
+    /// The session's id, as the client sent it or as the gateway derived it from the request.
     pub session_id: String,
+    /// The user who owns the key.
     pub user_id: i64,
+    /// The user's present name; `null` = the user no longer exists.
     pub user_name: Option<String>,
+    /// The key that the session's requests use.
     pub key_id: i64,
+    /// The key's present name; `null` = the key no longer exists.
     pub key_name: Option<String>,
     /// The provider that serves it, once one was asked.
     pub provider_id: Option<i64>,
+    /// That provider's present name; `null` = none was asked, or it no longer exists.
     pub provider_name: Option<String>,
     /// The model of the latest request, whether it runs or has ended.
     pub model: Option<String>,
@@ -36,11 +42,15 @@ pub struct ActiveSession {
     pub request_count: u64,
     /// Of the requests that ended, as all figures below.
     pub input_tokens: u64,
+    /// All output, reasoning included.
     pub output_tokens: u64,
+    /// Input written to prompt caches of any lifetime.
     pub cache_creation_tokens: u64,
+    /// Input read from a prompt cache.
     pub cache_read_tokens: u64,
     /// The four together.
     pub total_tokens: u64,
+    /// USD; requests without a price count as nothing.
     pub cost_usd: Exact,
     /// Of all requests together, milliseconds.
     pub duration_ms: u64,
@@ -79,10 +89,15 @@ impl ActiveSession {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionDetails {
+    /// The session, as asked for.
     pub session_id: String,
+    /// The user who owns the key; `null` = no request of the session is known.
     pub user_id: Option<i64>,
+    /// The user's name at the latest request that ended; `null` = none has ended yet.
     pub user_name: Option<String>,
+    /// The key of the session's requests; `null` = no request of the session is known.
     pub key_id: Option<i64>,
+    /// The key's name at the latest request that ended; `null` = none has ended yet.
     pub key_name: Option<String>,
     /// `active` = a request is running; `idle` = none is; `ended` = the session is over.
     pub status: &'static str,

@@ -13,8 +13,9 @@ use crate::policy::unpriced::Unpriced;
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SettingsRecord {
+    /// What this gateway is called in the web UI, 1–128 characters.
     pub site_title: String,
-    /// Users see figures of everybody in overview and statistics.
+    /// Whether users see the figures of all users in overview and statistics, or only their own.
     pub allow_global_usage_view: bool,
     /// The symbol shown before amounts; nothing is converted.
     pub currency_display: String,
@@ -24,6 +25,8 @@ pub struct SettingsRecord {
     pub cleanup_retention_days: u32,
     /// `HH:MM` in `timezone`.
     pub cleanup_schedule: String,
+    /// While this is on, coding clients older than the newest version that several users run are
+    /// refused.
     pub enable_client_version_check: bool,
     /// The gateway's time zone. It is configuration, and cannot be saved here.
     pub timezone: String,
@@ -33,6 +36,7 @@ pub struct SettingsRecord {
 }
 
 impl SettingsRecord {
+    /// `zone` and `unpriced` are configuration, shown beside the stored settings.
     pub fn new(settings: &SystemSettings, zone: Tz, unpriced: Unpriced) -> Self {
         Self {
             site_title: settings.site_title.clone(),
@@ -52,6 +56,7 @@ impl SettingsRecord {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CleanupRecord {
+    /// A clean-up runs now, on this node or another.
     pub running: bool,
     /// When the running or the last run began; `null` before the first.
     pub started_at: Option<Iso>,
@@ -66,6 +71,7 @@ pub struct CleanupRecord {
 }
 
 impl CleanupRecord {
+    /// Before the first run all times are `null` and `removed` is 0.
     pub fn new(cleanup: Cleanup) -> Self {
         let Cleanup { running, report } = cleanup;
         let known = report.unwrap_or_default();

@@ -11,6 +11,7 @@ use crate::store::{KeyStatistics, ModelStatistics};
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyStatisticsRecord {
+    /// The key's id.
     pub key_id: i64,
     /// Today's requests, whatever became of them.
     pub today_call_count: u64,
@@ -28,21 +29,24 @@ pub struct KeyStatisticsRecord {
     pub model_stats: Vec<ModelStatisticsRecord>,
 }
 
-/// Today's use of one model by one key.
+/// The use of one model by one key: in `KeyStatisticsRecord` of today, in `MyStats` of the
+/// requested time.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelStatisticsRecord {
     /// The model that the client asked for.
     pub model: String,
-    /// Today's requests, whatever became of them.
+    /// Requests, whatever became of them.
     pub call_count: u64,
-    /// USD spent today.
+    /// USD; requests without a price count as nothing.
     pub total_cost: Exact,
     /// Text that was neither read from nor written to a cache.
     pub input_tokens: u64,
+    /// All output, reasoning included.
     pub output_tokens: u64,
     /// Input written to prompt caches of any lifetime.
     pub cache_creation_tokens: u64,
+    /// Input read from a prompt cache.
     pub cache_read_tokens: u64,
 }
 

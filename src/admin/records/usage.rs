@@ -26,6 +26,7 @@ pub struct CostUsage {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionUsage {
+    /// Conversations that count now: with a request running, or one that ended a short while ago.
     pub current: u64,
     /// 0 = no limit.
     pub limit: u64,
@@ -35,6 +36,7 @@ pub struct SessionUsage {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RateUsage {
+    /// Requests of the past 60 seconds.
     pub current: u64,
     /// 0 = no limit.
     pub limit: u64,
@@ -46,12 +48,18 @@ pub struct RateUsage {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LimitUsage {
+    /// Of the past 5 hours.
     #[serde(rename = "cost5h")]
     pub cost_5h: CostUsage,
+    /// Of the day, see the holder's `dailyResetMode`.
     pub cost_daily: CostUsage,
+    /// Of the calendar week in the gateway's time zone.
     pub cost_weekly: CostUsage,
+    /// Of the calendar month in the gateway's time zone.
     pub cost_monthly: CostUsage,
+    /// Of the holder's lifetime.
     pub cost_total: CostUsage,
+    /// Conversations at once, against their limit.
     pub concurrent_sessions: SessionUsage,
 }
 
@@ -59,9 +67,11 @@ pub struct LimitUsage {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UserLimitUsage {
+    /// Requests per minute, against their limit.
     pub rpm: RateUsage,
     /// The same as `costDaily`.
     pub daily_cost: CostUsage,
+    /// Of all the user's keys together.
     #[serde(flatten)]
     pub limits: LimitUsage,
 }

@@ -14,30 +14,40 @@ use crate::state::Snapshot;
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UserRecord {
+    /// Identifies the user: the `userId` that other operations take.
     pub id: i64,
+    /// 1–64 characters.
     pub name: String,
+    /// A note for administrators, at most 200 characters; may be empty.
     pub note: String,
     /// `admin` or `user`.
     pub role: &'static str,
+    /// A disabled user's keys are refused.
     pub is_enabled: bool,
     /// `null` = never.
     pub expires_at: Option<Iso>,
     /// Comma-separated: the union of the groups of the user's keys.
     pub provider_group: String,
+    /// Labels for administrators, at most 20; they have no effect on requests.
     pub tags: Vec<String>,
     /// Requests per minute; 0 = no limit.
     pub rpm: u32,
     /// USD a day; `null` = no limit. The same as `limitDailyUsd`.
     pub daily_quota: Option<Exact>,
+    /// USD in any 5 hours; `null` = no limit.
     #[serde(rename = "limit5hUsd")]
     pub limit_5h_usd: Option<Exact>,
+    /// USD a day, see `dailyResetMode`; `null` = no limit.
     pub limit_daily_usd: Option<Exact>,
     /// `fixed` or `rolling`.
     pub daily_reset_mode: &'static str,
     /// `HH:MM` in the gateway's time zone.
     pub daily_reset_time: String,
+    /// USD a calendar week in the gateway's time zone; `null` = no limit.
     pub limit_weekly_usd: Option<Exact>,
+    /// USD a calendar month in the gateway's time zone; `null` = no limit.
     pub limit_monthly_usd: Option<Exact>,
+    /// USD over the user's lifetime; `null` = no limit.
     pub limit_total_usd: Option<Exact>,
     /// 0 = no limit.
     pub limit_concurrent_sessions: u32,
@@ -52,8 +62,11 @@ pub struct UserRecord {
     pub tightest_limit: Option<TightestLimit>,
     /// The start of the latest request that is recorded; `null` = never, and outside of lists.
     pub last_used_at: Option<Iso>,
+    /// The user's keys, in the order in which they were made.
     pub keys: Vec<KeyRecord>,
+    /// When the user was made.
     pub created_at: Iso,
+    /// When the record was last changed.
     pub updated_at: Iso,
 }
 
@@ -66,6 +79,8 @@ impl UserRecord {
         Self::new(user, keys)
     }
 
+    /// `keys` is shown as given. `tightest_limit` and `last_used_at` are left empty: lists fill
+    /// them in.
     pub fn new(user: &User, keys: Vec<KeyRecord>) -> Self {
         let limits = &user.limits;
         Self {
@@ -103,7 +118,9 @@ impl UserRecord {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NewUser {
+    /// The user as stored, with the new key.
     pub user: UserRecord,
+    /// The key named `default`, which every new user gets.
     pub default_key: DefaultKey,
 }
 
@@ -111,7 +128,9 @@ pub struct NewUser {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DefaultKey {
+    /// Identifies the key: the `keyId` that other operations take.
     pub id: i64,
+    /// The key's name: `default`.
     pub name: String,
     /// The key's whole text. It is not kept and cannot be shown again.
     pub key: String,

@@ -21,7 +21,9 @@ use crate::store::Store;
 /// A backup that was made.
 #[derive(Debug)]
 pub struct BackedUp {
+    /// Bytes of the backup file.
     pub bytes: u64,
+    /// Bytes of the database in it.
     pub database_bytes: u64,
     /// Of the journals: they are delivered after a restore.
     pub waiting_bytes: u64,

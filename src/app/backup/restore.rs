@@ -19,6 +19,7 @@ use crate::store::Store;
 /// What `tollgate restore` is asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Restoring<'a> {
+    /// The backup file.
     pub file: &'a Path,
     /// The data directory may hold another state.
     pub replace: bool,
@@ -27,8 +28,11 @@ pub struct Restoring<'a> {
 /// A restore that is finished.
 #[derive(Debug)]
 pub struct Restored {
+    /// When the backup was made, ISO 8601 in UTC.
     pub made_at: String,
+    /// The version of the program that made the backup.
     pub program: String,
+    /// The data directory that has the state now.
     pub dir: PathBuf,
     /// Where the state from before it is.
     pub before: Option<PathBuf>,

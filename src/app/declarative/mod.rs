@@ -38,6 +38,7 @@ pub enum Way {
     Database,
     /// A running gateway.
     Gateway {
+        /// The address of its administration, such as `http://127.0.0.1:8081`.
         url: String,
         /// A file with the token; else the configuration's, or the data directory's.
         token_file: Option<PathBuf>,
@@ -49,8 +50,11 @@ pub enum Way {
 pub struct Applying<'a> {
     /// `-` is standard input.
     pub file: &'a Path,
+    /// Where the document is applied to.
     pub way: &'a Way,
+    /// Whether the changes are only listed, and nothing is written.
     pub dry_run: bool,
+    /// Whether records that are not in the document are removed, in the sections that it has.
     pub prune: bool,
 }
 
@@ -58,7 +62,9 @@ pub struct Applying<'a> {
 #[derive(Debug, thiserror::Error)]
 #[error("{file} has {}; nothing was changed\n{}", counted(faults.len()), faults.join("\n"))]
 pub struct BadDocument {
+    /// The file's name as it was given; `-` is standard input.
     pub file: String,
+    /// Each as `file:line:column: message`, in the order of the file; never empty.
     pub faults: Vec<String>,
 }
 

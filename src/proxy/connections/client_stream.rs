@@ -36,6 +36,7 @@ const PIECE: usize = 1024;
 /// Bounds of a request's head.
 #[derive(Debug, Clone, Copy)]
 pub struct HeadBounds {
+    /// From its first byte to the empty line; a longer head is answered 431.
     pub bytes: usize,
     /// From its first byte to its last; zero = none.
     pub time: Duration,
@@ -76,6 +77,7 @@ const TOO_LARGE: &[u8] =
 const TOO_LATE: &[u8] = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 impl ClientStream {
+    /// Wraps a connection that waits for its first request.
     #[must_use]
     pub fn new(stream: Stream, bounds: HeadBounds) -> Self {
         let io = Mutex::new(Io { stream, ahead: BytesMut::new() });

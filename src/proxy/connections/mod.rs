@@ -52,8 +52,11 @@ const LOOKED_AT: [usize; 3] = [3, 16, PREFACE.len()];
 
 /// The proxy as the service that Pingora's listeners call.
 pub struct Connections {
+    /// Answers the requests of a connection.
     pub proxy: Arc<HttpProxy<Service>>,
+    /// Has the time-outs in effect, and the metrics of connections.
     pub gateway: Arc<Gateway>,
+    /// Whether the process serves, stops or hands over.
     pub phase: watch::Receiver<Phase>,
     /// Set when idle connections have been closed.
     pub closed: watch::Sender<bool>,

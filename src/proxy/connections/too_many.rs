@@ -48,13 +48,16 @@ pub struct Counted {
 
 /// The result for a connection: a place, or a permit to answer with a refusal.
 pub enum Admission {
+    /// Serve the connection; it keeps the place until it is dropped.
     Admitted(Place),
+    /// Answer with a refusal; the permit bounds their number.
     Refused(OwnedSemaphorePermit),
     /// Too many refusals are in progress.
     Dropped,
 }
 
 impl Counted {
+    /// `entry` has the bounds; no connection is counted yet.
     pub fn new(entry: Entry) -> Arc<Self> {
         Arc::new(Self { entry, refusals: Arc::new(Semaphore::new(REFUSALS)) })
     }

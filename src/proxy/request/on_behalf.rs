@@ -12,6 +12,7 @@ use crate::domain::ids::{KeyId, RequestId};
 /// The key on whose behalf a connection of this process makes its request.
 #[derive(Debug, Clone, Copy)]
 pub struct OnBehalf {
+    /// The key; it must be usable, as for any other request.
     pub key: KeyId,
     /// The id that the request gets, so that the caller has it beforehand.
     pub request: RequestId,

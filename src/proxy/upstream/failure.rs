@@ -61,6 +61,7 @@ pub enum Failure {
     Unfit(Refusal),
 }
 
+/// A failed exchange without a usable reply: the kind, and what was observed.
 #[derive(Debug)]
 pub struct NetworkTrouble {
     pub what: NetworkFailure,
@@ -91,6 +92,7 @@ pub(in crate::proxy) fn take(error: &mut Error) -> Failure {
     }
 }
 
+/// An error reply of a provider, with what is needed to judge it and to forward it.
 #[derive(Debug)]
 pub struct ErrorStatus {
     pub status: u16,
@@ -103,11 +105,13 @@ pub struct ErrorStatus {
 }
 
 impl Failure {
+    /// A failure of the connection; `detail` is text for the log and the decision chain.
     #[must_use]
     pub fn network(what: NetworkFailure, detail: impl Into<String>) -> Self {
         Self::Network(NetworkTrouble { what, detail: detail.into() })
     }
 
+    /// A time-out of the kind `what`, which lasted `after`.
     #[must_use]
     pub fn timed_out(what: NetworkFailure, after: std::time::Duration) -> Self {
         Self::network(what, format!("nothing within {} ms", after.as_millis()))
@@ -181,6 +185,7 @@ impl Failure {
         matches!(self, Self::Network(NetworkTrouble { what: NetworkFailure::Broken, .. }))
     }
 
+    /// Whether any of the time-outs ended the attempt.
     #[must_use]
     pub const fn is_timeout(&self) -> bool {
         use NetworkFailure::{ConnectTimeout, FirstByteTimeout, IdleTimeout, TlsTimeout, TotalTimeout};

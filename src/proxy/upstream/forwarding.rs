@@ -31,6 +31,8 @@ pub struct Forwarding {
 }
 
 impl Forwarding {
+    /// Starts the loop at the first provider of the plan. The deadline is `retry.deadline` after
+    /// the request's arrival.
     #[must_use]
     pub fn begin(
         ctx: &RequestContext,

@@ -257,6 +257,8 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Counts a failed attempt, and keeps it as the last one. `now` is the base of its
+    /// `Retry-After`.
     pub fn add(&mut self, failure: Failure, now: Timestamp) {
         self.failed += 1;
         if let Failure::ErrorReply(reply) = &failure {

@@ -10,43 +10,78 @@ use thiserror::Error;
 pub enum StoreError {
     /// The database is unreachable now, or refuses the connection. Worth retrying later.
     #[error("the database cannot be reached: {what}")]
-    Unreachable { what: String },
+    Unreachable {
+        /// Why, for the log. It holds no part of the database URL but the database's name.
+        what: String,
+    },
     /// The database answers, but a lock or a connection was not free in time. Worth retrying.
     #[error("the database is busy: {what}")]
-    Busy { what: String },
+    Busy {
+        /// What was not free, for the log.
+        what: String,
+    },
     /// A constraint of the schema refused the write; `what` is the constraint, or the columns, as
     /// the back end names them.
     #[error("the database refused the change: {what}")]
-    Constraint { what: String },
+    Constraint {
+        /// The constraint's name, or else the back end's message.
+        what: String,
+    },
     /// The row to change does not exist.
     #[error("there is no {what}")]
-    Missing { what: String },
+    Missing {
+        /// What was looked for, without an article: the message reads "there is no …".
+        what: String,
+    },
     /// The database's schema is not this program's version.
     #[error(transparent)]
     Schema(#[from] SchemaError),
     /// A stored value cannot be read as its type.
     #[error("the database holds a value that cannot be read: {what}")]
-    Corrupt { what: String },
+    Corrupt {
+        /// The table and column of the value, or the back end's message.
+        what: String,
+    },
     /// Any other error of the back end.
     #[error("the database failed: {what}")]
-    Database { what: String },
+    Database {
+        /// The back end's message.
+        what: String,
+    },
 }
 
 /// Why the database's schema is not this program's.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SchemaError {
+    /// A newer version of the program migrated the database.
     #[error(
         "the database was migrated by a newer version of tollgate (its schema is at {found}, this program knows up to \
          {known}): run that version, or restore a backup from before the upgrade"
     )]
-    Newer { found: i64, known: i64 },
+    Newer {
+        /// The newest migration that was applied to the database.
+        found: i64,
+        /// The newest migration that this program has.
+        known: i64,
+    },
+    /// The database has not got all of this program's migrations yet.
     #[error("the database lacks {} migration(s) ({}): run `tollgate migrate`", missing.len(), missing.join(", "))]
-    Behind { missing: Vec<String> },
+    Behind {
+        /// Names of the migrations to apply, in order; never empty.
+        missing: Vec<String>,
+    },
+    /// The record of migrations does not agree with the tables, or with this program's migrations.
     #[error(
         "the database is half migrated: {why} ({name}). Do not start on it: restore a backup, or repair the schema \
          by hand"
     )]
-    HalfMigrated { name: String, why: String },
+    HalfMigrated {
+        /// The migration, or the table, that shows it.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The database is the target of a `tollgate move` that has not finished.
     #[error(
         "a `tollgate move` into this database was begun and not finished: start the same move again, and it goes on. To \
          give it up, drop the database"

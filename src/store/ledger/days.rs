@@ -24,7 +24,9 @@ use crate::store::{Backend, Store};
 /// A summed day: its start and its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SummedDay {
+    /// Midnight in the time zone that was configured when the day was summed; inclusive.
     pub from: Timestamp,
+    /// The next midnight of that time zone; exclusive. The day may have 23 or 25 hours.
     pub until: Timestamp,
 }
 

@@ -23,6 +23,7 @@ use crate::store::engine::error::StoreError;
 pub struct LogRow {
     /// Row number, which orders rows of the same millisecond.
     pub id: i64,
+    /// The record as stored: long texts are clipped, and counts and costs bounded.
     pub record: Record,
 }
 

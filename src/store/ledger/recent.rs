@@ -16,13 +16,19 @@ const MOST: i64 = 200_000;
 /// A request that was admitted, and has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecentRequest {
+    /// The key that was used.
     pub key_id: KeyId,
+    /// The owner of the key.
     pub user_id: UserId,
     /// The provider that was tried last.
     pub provider_id: Option<ProviderId>,
+    /// The session that the request belongs to.
     pub session: SessionId,
+    /// The request's start.
     pub started_at: Timestamp,
+    /// The end of its reply: the start and the request's duration.
     pub ended_at: Timestamp,
+    /// Nano-USD; 0 for an unpriced request.
     pub cost: NanoUsd,
 }
 

@@ -16,18 +16,26 @@ use crate::store::engine::error::StoreError;
 pub struct SpendRow {
     /// The start of the minute, or of the hour if that is the granularity.
     pub minute: Timestamp,
+    /// The key that was used; `None` for traffic of the admin token.
     pub key_id: Option<KeyId>,
+    /// The owner of the key; `None` for traffic of the admin token.
     pub user_id: Option<UserId>,
+    /// The provider that answered or was tried last; `None` if none was tried.
     pub provider_id: Option<ProviderId>,
+    /// Nano-USD, never 0: rows without a cost are left out.
     pub cost: NanoUsd,
 }
 
 /// Lifetime spending by one key at one provider. `None` ids as in [`SpendRow`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpendTotal {
+    /// The key that was used; `None` for traffic of the admin token.
     pub key_id: Option<KeyId>,
+    /// The owner of the key; `None` for traffic of the admin token.
     pub user_id: Option<UserId>,
+    /// The provider that answered or was tried last; `None` if none was tried.
     pub provider_id: Option<ProviderId>,
+    /// Nano-USD, never 0: sums of nothing are left out.
     pub cost: NanoUsd,
 }
 
@@ -45,8 +53,12 @@ pub struct SpendLook {
 /// The answer to a [`SpendLook`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SpendSeen {
+    /// Spending since `recent`, then that of each stretch. Stretches may overlap: their rows are
+    /// not merged.
     pub rows: Vec<SpendRow>,
+    /// Spending over all time, including that of `rows`.
     pub totals: Vec<SpendTotal>,
+    /// Requests with a cost that ended at `ended_since` or later; empty if that is not set.
     pub ended: Vec<RequestId>,
 }
 

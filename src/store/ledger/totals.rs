@@ -113,14 +113,21 @@ pub(in crate::store) fn bind_user<A: Collect>(values: &mut Values<A>, ((hour, us
 /// All use of one model by one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageTotal {
+    /// The model that the client asked for.
     pub model: String,
+    /// Requests of every outcome.
     pub requests: u64,
     /// Failed or refused.
     pub errors: u64,
+    /// Input that was neither read from nor written to a cache.
     pub input_tokens: u64,
+    /// All output, including reasoning.
     pub output_tokens: u64,
+    /// Input written to prompt caches of any lifetime.
     pub cache_write_tokens: u64,
+    /// Input read from a prompt cache.
     pub cache_read_tokens: u64,
+    /// Nano-USD; unpriced requests count as zero.
     pub cost: NanoUsd,
 }
 

@@ -20,6 +20,7 @@ use crate::store::ledger::sums::{HOUR_MS, hour_of};
 /// One key's use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyStatistics {
+    /// The key; one that is not deleted.
     pub key_id: KeyId,
     /// The use in the requested time range, most expensive model first.
     pub models: Vec<ModelStatistics>,
@@ -38,9 +39,13 @@ pub struct ModelStatistics {
     pub model: String,
     /// Requests of every outcome.
     pub requests: u64,
+    /// Input that was neither read from nor written to a cache.
     pub input_tokens: u64,
+    /// All output, including reasoning.
     pub output_tokens: u64,
+    /// Input written to prompt caches of any lifetime.
     pub cache_write_tokens: u64,
+    /// Input read from a prompt cache.
     pub cache_read_tokens: u64,
     /// Unpriced requests count as zero.
     pub cost: NanoUsd,

@@ -12,8 +12,11 @@ use crate::store::engine::error::StoreError;
 /// A key, deleted or not, and the start of its latest recorded request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LastUse {
+    /// The key that was used.
     pub key_id: KeyId,
+    /// The owner of the key.
     pub user_id: UserId,
+    /// When that request began; `None` = the key was never used.
     pub at: Option<Timestamp>,
 }
 

@@ -30,6 +30,7 @@ const MOST_HOURS: u64 = 50_000;
 /// Sums over all pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LogSummary {
+    /// Requests of every outcome.
     pub requests: u64,
     /// Requests that failed or were refused.
     pub errors: u64,
@@ -37,13 +38,21 @@ pub struct LogSummary {
     pub limit_refusals: u64,
     /// Requests whose model had no price.
     pub unpriced: u64,
+    /// Input that was neither read from nor written to a cache.
     pub input_tokens: u64,
+    /// All output, including reasoning.
     pub output_tokens: u64,
+    /// Input written to the five-minute prompt cache.
     pub cache_write_5m_tokens: u64,
+    /// Input written to the one-hour prompt cache.
     pub cache_write_1h_tokens: u64,
+    /// Input read from a prompt cache.
     pub cache_read_tokens: u64,
+    /// The part of the output that was reasoning.
     pub reasoning_tokens: u64,
+    /// Nano-USD; unpriced requests count as zero.
     pub cost: NanoUsd,
+    /// Milliseconds, the sum over all requests.
     pub duration_ms: u64,
 }
 

@@ -25,10 +25,15 @@ pub struct LogFilter {
     pub end: Option<Timestamp>,
     /// The model that the client asked for, exactly.
     pub model: Option<String>,
+    /// The HTTP status that the client got.
     pub status_code: Option<u16>,
+    /// Requests with keys of this user.
     pub user_id: Option<UserId>,
+    /// Requests with this key.
     pub key_id: Option<KeyId>,
+    /// Requests that this provider answered, or was the last to be tried for.
     pub provider_id: Option<ProviderId>,
+    /// The session's id, exactly. Keys may share it: see `key_id`.
     pub session_id: Option<String>,
     /// The only request.
     pub request_id: Option<RequestId>,
@@ -36,6 +41,7 @@ pub struct LogFilter {
     pub endpoint: Option<String>,
     /// At least this many attempts after the first.
     pub min_retry_count: Option<u32>,
+    /// Leaves out requests with status 200.
     pub exclude_status_200: bool,
     /// The only user whose rows are visible, whatever the filter; `None` = all users.
     pub scope: Option<UserId>,
@@ -46,6 +52,7 @@ pub struct LogFilter {
 pub struct LogPageAsk {
     /// From 1; ignored if there is a cursor.
     pub page: u32,
+    /// Maximum rows on the page. The callers bound it; the store does not.
     pub page_size: u32,
     /// A [`LogPage::next_cursor`].
     pub cursor: Option<String>,
@@ -60,6 +67,7 @@ pub struct LogPage {
     pub total: u64,
     /// Whether that, and the sums, include all rows; else the newest [`log_sums::COUNTED`].
     pub total_is_exact: bool,
+    /// Sums over the rows of all pages; `total` is its number of requests.
     pub summary: LogSummary,
     /// The cursor of the next page; `None` on the last.
     pub next_cursor: Option<String>,

@@ -26,6 +26,7 @@ pub struct OverviewAsk<'a> {
     pub today: Timestamp,
     /// When the day before began.
     pub yesterday: Timestamp,
+    /// The end of the day so far; `last_minute` ends here.
     pub now: Timestamp,
     /// How many entries of each kind to return.
     pub top: u32,
@@ -36,6 +37,7 @@ pub struct OverviewAsk<'a> {
 /// The result.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OverviewFound {
+    /// The day so far.
     pub today: Figures,
     /// From the start of yesterday, for as long as today has lasted so far.
     pub yesterday: Figures,
@@ -43,7 +45,9 @@ pub struct OverviewFound {
     pub last_minute: u64,
     /// Today's most expensive, in descending order.
     pub users: Vec<TopEntry>,
+    /// Today's most expensive models, in descending order.
     pub models: Vec<TopEntry>,
+    /// Today's most expensive providers, in descending order.
     pub providers: Vec<TopEntry>,
     /// Those of the pending requests that are in these figures.
     pub counted: HashSet<RequestId>,
@@ -52,6 +56,7 @@ pub struct OverviewFound {
 /// Sums over requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Figures {
+    /// Requests of every outcome.
     pub requests: u64,
     /// Failed or refused, also by a limit.
     pub errors: u64,
@@ -59,6 +64,7 @@ pub struct Figures {
     pub limited: u64,
     /// Unpriced requests count as zero.
     pub cost: NanoUsd,
+    /// Milliseconds, the sum over all requests.
     pub duration_ms: u64,
 }
 
@@ -70,11 +76,14 @@ pub struct TopEntry {
     pub id: Option<i64>,
     /// `None` if there is no such record, or no longer.
     pub name: Option<String>,
+    /// Requests of every outcome.
     pub requests: u64,
+    /// Nano-USD; unpriced requests count as zero.
     pub cost: NanoUsd,
 }
 
 impl Figures {
+    /// The sums of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {

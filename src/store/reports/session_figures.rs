@@ -14,7 +14,9 @@ use crate::store::engine::error::StoreError;
 /// A session of a key, from a given time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionAsk {
+    /// The key that the session's requests use. A session id counts per key.
     pub key: KeyId,
+    /// The session's id.
     pub session: SessionId,
     /// Its first request's start: earlier requests of a session with the same name do not count.
     pub since: Timestamp,
@@ -23,13 +25,21 @@ pub struct SessionAsk {
 /// The combined figures of one session's ended requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionFigures {
+    /// The key that was asked for.
     pub key: KeyId,
+    /// The session that was asked for.
     pub session: SessionId,
+    /// Ended requests of every outcome.
     pub requests: u64,
+    /// Input that was neither read from nor written to a cache.
     pub input_tokens: u64,
+    /// All output, including reasoning.
     pub output_tokens: u64,
+    /// Input written to prompt caches of any lifetime.
     pub cache_write_tokens: u64,
+    /// Input read from a prompt cache.
     pub cache_read_tokens: u64,
+    /// Nano-USD; unpriced requests count as zero.
     pub cost: NanoUsd,
     /// The sum over all requests.
     pub duration_ms: u64,

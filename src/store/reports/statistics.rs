@@ -22,9 +22,13 @@ use crate::store::ledger::days::{Asked, Cut, SummedDay};
 /// What each line represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupBy {
+    /// A line for each user, and one for the admin token's traffic.
     User,
+    /// A line for each key, and one for the admin token's traffic.
     Key,
+    /// A line for each model that clients asked for.
     Model,
+    /// A line for each provider, and one for requests that reached none.
     Provider,
 }
 
@@ -33,6 +37,7 @@ pub enum GroupBy {
 pub struct SeriesAsk {
     /// The only user who counts; `None` = all, and the admin token's traffic.
     pub scope: Option<UserId>,
+    /// The grouping: one line for each user, key, model or provider with any use.
     pub by: GroupBy,
     /// The start of each interval, and the end of the last.
     pub boundaries: Vec<Timestamp>,
@@ -45,10 +50,13 @@ pub struct Series {
     pub id: i64,
     /// The model, or the present name of the record with this id; `None` if there is none.
     pub name: Option<String>,
+    /// Requests of every outcome, and their cost in nano-USD: one point for each interval between
+    /// two boundaries, in order.
     pub points: Vec<(u64, NanoUsd)>,
 }
 
 impl Series {
+    /// The cost of all intervals together, in nano-USD.
     #[must_use]
     pub fn cost(&self) -> NanoUsd {
         self.points.iter().map(|(_, cost)| *cost).sum()

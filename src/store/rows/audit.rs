@@ -16,6 +16,7 @@ use crate::store::engine::tx::Tx;
 /// One administrative write. The caller masks secrets before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditEntry {
+    /// When the change was made.
     pub at: Timestamp,
     /// `admin token`, or the user and key.
     pub actor: String,
@@ -23,8 +24,12 @@ pub struct AuditEntry {
     pub action: String,
     /// The changed record: `key 12`.
     pub target: String,
+    /// The record before the change; `None` if there was none.
     pub before: Option<Value>,
+    /// The record after the change; `None` if there is none.
     pub after: Option<Value>,
+    /// The address that the change came from; `None` for commands and changes of the gateway
+    /// itself.
     pub client_addr: Option<String>,
 }
 
@@ -53,6 +58,7 @@ pub struct AuditAsk {
     pub actor: Option<String>,
     /// A prefix of the action's name.
     pub action: Option<String>,
+    /// The changed record, exactly: `key 12`.
     pub target: Option<String>,
     /// From this time on.
     pub start: Option<Timestamp>,
@@ -60,6 +66,7 @@ pub struct AuditAsk {
     pub end: Option<Timestamp>,
     /// Entries before the one of this number.
     pub before: Option<i64>,
+    /// Maximum entries in the answer.
     pub max: u32,
 }
 
@@ -68,12 +75,14 @@ pub struct AuditAsk {
 pub struct AuditRow {
     /// Rises with every entry.
     pub id: i64,
+    /// The entry as it was written.
     pub entry: AuditEntry,
 }
 
 /// Entries, newest first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditPage {
+    /// At most `AuditAsk::max` entries.
     pub rows: Vec<AuditRow>,
     /// The value of `before` for the next page; `None` on the last.
     pub next: Option<i64>,

@@ -18,9 +18,13 @@ const CHUNK: usize = 100;
 /// A user runs a version of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenClient {
+    /// The client's name, without its version, as `User-Agent` headers give it.
     pub client: String,
+    /// The version, as the client gives it.
     pub version: String,
+    /// The user whose key the client used.
     pub user: UserId,
+    /// When the user's client was last seen.
     pub at: Timestamp,
 }
 

@@ -21,12 +21,19 @@ use crate::store::engine::tx::Tx;
 pub struct Everything {
     /// Rises with every committed change.
     pub version: i64,
+    /// Users, the oldest first, disabled ones too.
     pub users: Vec<User>,
+    /// Keys, the oldest first, disabled and expired ones too. Only the hash of a key is stored.
     pub keys: Vec<Key>,
+    /// Providers, the oldest first, disabled ones too, each with its sealed credential.
     pub providers: Vec<StoredProvider>,
+    /// The price table: one entry for each model, sorted by name.
     pub prices: Vec<Price>,
+    /// The system settings, with defaults for those that are not stored.
     pub settings: SystemSettings,
+    /// Sensitive words, the oldest first, disabled ones too.
     pub words: Vec<SensitiveWord>,
+    /// Error rules in the order of their evaluation, disabled ones too, without removed ones.
     pub error_rules: Vec<ErrorRule>,
 }
 
@@ -54,7 +61,9 @@ impl Store {
 /// [`Everything`], and what no request needs.
 #[derive(Debug, Clone)]
 pub struct Whole {
+    /// What requests need.
     pub everything: Everything,
+    /// The settings of notifications, with the sealed key that signs them.
     pub notifications: StoredNotifications,
     /// All error rules; removed ones of the program's own among them.
     pub error_rules: Vec<ErrorRule>,

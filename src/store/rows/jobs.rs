@@ -18,6 +18,7 @@ use crate::store::engine::error::StoreError;
 pub struct Job<R> {
     /// The node that has it, until `held_until`.
     pub holder: String,
+    /// When the hold ends, unless it is renewed; zero if the job was released.
     pub held_until: Timestamp,
     /// The due time that was served last; zero if none was.
     pub done_for: Timestamp,

@@ -12,12 +12,17 @@ use crate::store::engine::sql;
 /// One request's two bodies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredMessage {
+    /// The request's id, which is the key of the row.
     pub request_id: RequestId,
+    /// The request's start.
     pub started_at: Timestamp,
+    /// The session that the request belongs to.
     pub session: SessionId,
     /// `None` = the admin token.
     pub key_id: Option<KeyId>,
+    /// The owner of the key; `None` = the admin token.
     pub user_id: Option<UserId>,
+    /// As the client sent it.
     pub request: Clip,
     /// As the client received it: of a stream, its events.
     pub response: Clip,
@@ -26,6 +31,7 @@ pub struct StoredMessage {
 /// The beginning of a body.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Clip {
+    /// The first bytes of the body, at most as many as [`Clip::add`] was given as the maximum.
     pub bytes: Vec<u8>,
     /// The body was longer.
     pub cut: bool,

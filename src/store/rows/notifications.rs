@@ -16,6 +16,7 @@ use crate::store::ledger::sums::hour_of;
 /// The settings as stored.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StoredNotifications {
+    /// The settings, with defaults for those that are not stored.
     pub settings: NotificationSettings,
     /// The key that messages are signed with, sealed; `None` = they are not signed.
     pub secret_cipher: Option<String>,
@@ -24,9 +25,13 @@ pub struct StoredNotifications {
 /// The sum of one user's requests in a time range; `None`: the admin token's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserSum {
+    /// The user, present or removed; `None` = the admin token.
     pub user_id: Option<UserId>,
+    /// Requests of every outcome.
     pub requests: u64,
+    /// Input of all kinds and output together.
     pub tokens: u64,
+    /// Nano-USD; unpriced requests count as zero.
     pub cost: NanoUsd,
 }
 

@@ -18,7 +18,9 @@ use crate::store::engine::tx::Tx;
 /// A provider as stored: its `key` is empty, the sealed one is a separate field.
 #[derive(Debug, Clone)]
 pub struct StoredProvider {
+    /// The provider; its `key` is empty.
     pub provider: Provider,
+    /// The credential, sealed by `crypto`; empty for a removed provider.
     pub key_cipher: String,
 }
 

@@ -12,7 +12,9 @@ use crate::store::engine::tx::Tx;
 /// A sealed text and its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SealedText {
+    /// Whose text it is.
     pub owner: SealedOwner,
+    /// The sealed text, as `crypto` writes it.
     pub cipher: String,
 }
 

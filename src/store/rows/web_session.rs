@@ -16,10 +16,13 @@ pub struct WebSession {
     pub hash: [u8; 32],
     /// `None` = the admin token.
     pub key_id: Option<KeyId>,
+    /// The owner of the key; `None` = the admin token.
     pub user_id: Option<UserId>,
     /// Of a login with the admin token: binds it to that token.
     pub token_check: Option<[u8; 32]>,
+    /// When the login was made.
     pub created_at: Timestamp,
+    /// When it ends; from then on it is not accepted.
     pub expires_at: Timestamp,
 }
 

@@ -14,6 +14,7 @@ use crate::store::Backend;
 /// What is committed so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
+    /// The table that is being copied.
     pub table: &'static str,
     /// Rows of this table, including those of earlier runs.
     pub copied: i64,

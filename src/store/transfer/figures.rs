@@ -48,8 +48,11 @@ struct UserFigures {
 /// A figure that differs between the sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
+    /// Names the figure: `rows of users`, `cost of user 7`.
     pub what: String,
+    /// Its value on this side, as text; amounts of users are in USD, sums of columns in nano-USD.
     pub here: String,
+    /// Its value on the other side, in the same form.
     pub there: String,
 }
 

@@ -32,9 +32,15 @@ pub enum Standing {
     /// No data; possibly tables.
     Empty,
     /// An unfinished move of this source. `changed`: the source has changed since.
-    Begun { changed: bool },
+    Begun {
+        /// Whether the source's figures differ from those at the start of the move.
+        changed: bool,
+    },
     /// An unfinished move of another database, which was at this path.
-    BegunByOther { path: String },
+    BegunByOther {
+        /// The file of that database, as the other move stored it.
+        path: String,
+    },
     /// Data, and no mark of a move.
     Filled(Vec<Filled>),
 }
@@ -42,7 +48,9 @@ pub enum Standing {
 /// A table with rows.
 #[derive(Debug)]
 pub struct Filled {
+    /// The table's name.
     pub table: &'static str,
+    /// Its number of rows, above 0.
     pub rows: i64,
 }
 
